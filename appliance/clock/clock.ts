@@ -1,0 +1,18 @@
+/** The port of time: everything that reads the clock or waits takes one of these, so that tests can move it. */
+export interface Clock {
+  /** Unix time in milliseconds. */
+  now(): number
+  /** Calls `callback` once, `ms` from now; the returned function takes it back. Does not keep the process alive. */
+  after(ms: number, callback: () => void): () => void
+}
+
+/** The machine's own clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    // setTimeout overflows beyond 2^31-1 ms (24.8 days): wake early, the caller looks at the clock again.
+    const timer = setTimeout(callback, Math.min(Math.max(0, ms), 2_147_483_647))
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}

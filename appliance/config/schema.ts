@@ -1,0 +1,161 @@
+import { Type, type Static, type TSchema } from 'typebox'
+
+/**
+ * The configuration: every key with its type, default and meaning. The loader, the environment names, the
+ * commented example file and the reference in docs/ are all made from this one schema.
+ */
+
+const strings = (description: string, value: string[]) =>
+  Type.Array(Type.String({ minLength: 1 }), { default: value, description })
+
+const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
+  Type.Object(properties, { additionalProperties: false, default: {}, description })
+
+/** Keys of the outside contract whose feature is not in this version: accepted, and said so at start. */
+const later = (feature: string) => ({ later: feature })
+
+export const ConfigSchema = Type.Object(
+  {
+    hostname: Type.String({
+      format: 'hostname',
+      description:
+        'Fully qualified name of this machine: the EHLO name, the target of the return-path MX records and the name in Received headers. Its A/AAAA and PTR records should agree.',
+    }),
+    data_dir: Type.String({
+      minLength: 1,
+      default: '/var/lib/posthaste',
+      description:
+        'Directory for the database and large messages. Made at first start, readable by the service only.',
+    }),
+    storage: section('Where mail waits.', {
+      engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')], {
+        default: 'sqlite',
+        description: 'The storage engine. "sqlite" needs nothing else.',
+      }),
+      url: Type.Optional(
+        Type.String({
+          description: 'Database address for engine "postgres": postgres://user:password@host/name',
+        }),
+      ),
+    }),
+    http: section('REST API and dashboard.', {
+      listen: strings(
+        'Addresses to listen on, host:port. The API is at the root, the dashboard under /dashboard.',
+        ['0.0.0.0:8025'],
+      ),
+      public_url: Type.Optional(
+        Type.String({
+          format: 'url',
+          description:
+            'The origin at which people and apps reach this server, for links. Default: http:// and the first listening address.',
+        }),
+      ),
+      trust_proxy: strings(
+        'Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.',
+        [],
+      ),
+    }),
+    smtp: section('SMTP submission.', {
+      starttls: Type.Array(Type.String(), {
+        default: [],
+        description: 'Addresses that offer STARTTLS, host:port.',
+        ...later('SMTP submission'),
+      }),
+      implicit_tls: Type.Array(Type.String(), {
+        default: [],
+        description: 'Addresses that speak TLS from the first byte, host:port.',
+        ...later('SMTP submission'),
+      }),
+      trusted: Type.Array(
+        Type.Object(
+          {
+            listen: Type.String(),
+            networks: Type.Array(Type.String()),
+            api_key_id: Type.String(),
+          },
+          { additionalProperties: false },
+        ),
+        {
+          default: [],
+          description: 'Listeners without AUTH for old devices in named networks, each bound to one API key.',
+          ...later('SMTP submission'),
+        },
+      ),
+    }),
+    tls: section('Certificate of this host.', {
+      cert: Type.Optional(
+        Type.String({ description: 'PEM file with the certificate chain.', ...later('SMTP submission') }),
+      ),
+      key: Type.Optional(
+        Type.String({ description: 'PEM file with the private key.', ...later('SMTP submission') }),
+      ),
+    }),
+    dns: section('Name resolution.', {
+      servers: strings(
+        'Resolvers, ip or ip:port, asked in this order. Default: those of /etc/resolv.conf.',
+        [],
+      ),
+      trust_ad: Type.Boolean({
+        default: false,
+        description: 'The resolvers validate DNSSEC and the way to them is safe: needed for DANE.',
+        ...later('DANE'),
+      }),
+    }),
+    delivery: section('Delivery to mail exchangers.', {
+      port: Type.Integer({
+        minimum: 1,
+        maximum: 65535,
+        default: 25,
+        description: 'Port of the mail exchangers.',
+      }),
+      source_ips: strings('Local addresses to send from, IPv4 and IPv6. Default: the system chooses.', []),
+      allow_networks: strings(
+        'Networks that may be delivered to although they are loopback, link-local, private or unspecified, in CIDR form.',
+        [],
+      ),
+      max_connections: Type.Integer({
+        minimum: 1,
+        maximum: 2000,
+        default: 100,
+        description: 'SMTP connections open at once, all destinations together.',
+      }),
+      max_connections_per_domain: Type.Integer({
+        minimum: 1,
+        maximum: 500,
+        default: 10,
+        description: 'SMTP connections open at once towards one recipient domain.',
+      }),
+    }),
+    webhooks: section('Webhooks.', {
+      allow_networks: Type.Array(Type.String(), {
+        default: [],
+        description: 'Private networks in which endpoints may be.',
+        ...later('Webhooks'),
+      }),
+    }),
+    limits: section('Limits.', {
+      rate_per_second: Type.Number({
+        exclusiveMinimum: 0,
+        default: 10,
+        description: 'API requests a second for one team.',
+        ...later('Rate limits'),
+      }),
+      message_bytes: Type.Integer({
+        minimum: 1024,
+        maximum: 268_435_456,
+        default: 41_943_040,
+        description: 'Largest request and largest message, attachments encoded, in bytes.',
+      }),
+    }),
+    log: section('Logging to standard output.', {
+      level: Type.Union(
+        (['debug', 'info', 'warn', 'error'] as const).map((level) => Type.Literal(level)),
+        { default: 'info', description: 'Least severe lines to print: debug, info, warn or error.' },
+      ),
+    }),
+  },
+  { additionalProperties: false },
+)
+
+/** A complete, valid configuration, defaults filled in. */
+export type Config = Static<typeof ConfigSchema>

@@ -1,0 +1,34 @@
+/**
+ * The port of the domain name system.
+ *
+ * An answer is one of three things, and callers must tell them apart: the records were found; the name or the type
+ * is known to be absent; or nobody could tell (timeout, SERVFAIL, garbage). Only the first two are facts about a domain:
+ * a failure defers mail and never bounces it.
+ */
+
+/** Records that the appliance asks for, in the shape in which it uses them. Host names are lower case, without the root dot. */
+export interface RecordData {
+  A: string
+  AAAA: string
+  MX: { preference: number; exchange: string }
+  /** The character-strings of one record joined (RFC 7208 §3.3). */
+  TXT: string
+  CNAME: string
+  NS: string
+  PTR: string
+  TLSA: { usage: number; selector: number; matching: number; data: Uint8Array }
+}
+export type RecordType = keyof RecordData
+
+export type Answer<T extends RecordType> =
+  | { kind: 'found'; records: RecordData[T][]; ttl: number; authentic: boolean }
+  | { kind: 'absent'; why: 'nxdomain' | 'nodata'; ttl: number; authentic: boolean }
+  | { kind: 'failed'; note: string }
+
+export interface Resolver {
+  /** Looks up one type of one name (A-labels). Follows CNAMEs. Never throws: what the internet does is a value. */
+  resolve<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
+  /** The same from the authoritative servers of the name, past every cache; for showing an operator what is published. */
+  resolveAuthoritative<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
+  close(): void
+}

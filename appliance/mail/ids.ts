@@ -1,0 +1,39 @@
+import { randomFillSync } from 'node:crypto'
+
+/**
+ * Identifiers. Every resource has a UUID version 7 (RFC 9562 §5.7): 48 bits of milliseconds, then a
+ * counter and randomness, so that ids sort in the order in which they were made. Lists and cursors rely on it.
+ */
+
+const bytes = new Uint8Array(16)
+let lastMs = 0
+let counter = 0
+
+/** A new id made at `now` (Unix milliseconds). Ids of one process never go backwards (RFC 9562 §6.2, method 1). */
+export function newId(now: number): string {
+  randomFillSync(bytes)
+  if (now > lastMs) {
+    lastMs = now
+    counter = ((bytes[6]! << 8) | bytes[7]!) & 0x7ff
+  } else if (++counter > 0xfff) {
+    lastMs += 1
+    counter = 0
+  }
+  let ms = lastMs
+  for (let i = 5; i >= 0; i--) {
+    bytes[i] = ms % 256
+    ms = Math.floor(ms / 256)
+  }
+  bytes[6] = 0x70 | (counter >> 8)
+  bytes[7] = counter & 0xff
+  bytes[8] = 0x80 | (bytes[8]! & 0x3f)
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Whether `text` has the shape of an id. */
+export function isId(text: string): boolean {
+  return shape.test(text)
+}

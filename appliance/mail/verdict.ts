@@ -1,0 +1,54 @@
+import type { Reply } from './reply.ts'
+
+/** Where on its way a delivery was when its fate was decided. */
+export type Phase =
+  | 'queue' // waiting, before any attempt: expired, dropped by an operator
+  | 'sign'
+  | 'route' // DNS: MX, addresses, forbidden targets
+  | 'connect'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'body' // the reply after the final dot
+
+/** Why a delivery is where it is: enough to explain it to a person and to write a bounce report. */
+export interface Cause {
+  phase: Phase
+  /** Mail exchanger concerned, null when none was reached for. */
+  host: string | null
+  ip: string | null
+  /** What the remote server said, null when it was not its word that decided. */
+  reply: Reply | null
+  /** One sentence for people, without the codes. */
+  note: string
+}
+
+/**
+ * What an attempt means for one delivery.
+ * `failed` is our own fault or the sender's (no key, forbidden target); `bounced` is the remote's word;
+ * `expired` is a deferral that ran out of time.
+ */
+export type Verdict =
+  | { kind: 'delivered'; cause: Cause }
+  | { kind: 'deferred'; until: number; cause: Cause }
+  | { kind: 'bounced'; cause: Cause }
+  | { kind: 'expired'; cause: Cause }
+  | { kind: 'failed'; cause: Cause }
+  | { kind: 'suppressed'; cause: Cause }
+
+/** Where a delivery is: waiting for its next attempt, held by an operator, or in a final state. */
+export type DeliveryState = 'waiting' | 'held' | Exclude<Verdict['kind'], 'deferred'>
+
+/** The same list at run time, waiting states first. */
+export const DELIVERY_STATES = [
+  'waiting',
+  'held',
+  'delivered',
+  'bounced',
+  'expired',
+  'failed',
+  'suppressed',
+] as const satisfies readonly DeliveryState[]

@@ -1,0 +1,36 @@
+/**
+ * When a deferred delivery is tried again, and when it is given up (RFC 5321 §4.5.4.1: at least 30 minutes apart
+ * once the first tries failed, given up after 4–5 days).
+ */
+
+const minute = 60_000
+const hour = 60 * minute
+
+/** Milliseconds from one attempt to the next: after the first, after the second, …; the last entry repeats. */
+export const RETRY_DELAYS: readonly number[] = [
+  minute,
+  5 * minute,
+  10 * minute,
+  20 * minute,
+  40 * minute,
+  hour,
+  2 * hour,
+  4 * hour,
+  6 * hour,
+]
+
+/** How long a delivery may wait altogether, from acceptance (or its scheduled time). */
+export const LIFETIME = 96 * hour
+
+/** Up to this share of a delay is added at random, so that mail deferred together does not come back together. */
+export const JITTER = 0.2
+
+/**
+ * When to try again after `attempts` attempts.
+ * @param random a number in [0, 1), the caller's dice
+ * @returns Unix milliseconds
+ */
+export function nextAttemptAt(attempts: number, now: number, random: number): number {
+  const delay = RETRY_DELAYS[Math.min(attempts, RETRY_DELAYS.length) - 1] ?? RETRY_DELAYS[0]!
+  return Math.round(now + delay * (1 + JITTER * random))
+}
