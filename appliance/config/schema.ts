@@ -5,14 +5,18 @@ import { Type, type Static, type TSchema } from 'typebox'
  * commented example file and the reference in docs/ are all made from this one schema.
  */
 
-const strings = (description: string, value: string[]) =>
-  Type.Array(Type.String({ minLength: 1 }), { default: value, description })
+/** A list of texts of one format (formats.ts). */
+const strings = (description: string, format: string, value: string[] = [], options: object = {}) =>
+  Type.Array(Type.String({ format }), { default: value, description, ...options })
 
 const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
   Type.Object(properties, { additionalProperties: false, default: {}, description })
 
 /** Keys of the outside contract whose feature is not in this version: accepted, and said so at start. */
 const later = (feature: string) => ({ later: feature })
+
+/** Keys whose value is never repeated in a complaint. */
+const secret = { secret: true }
 
 export const ConfigSchema = Type.Object(
   {
@@ -22,7 +26,7 @@ export const ConfigSchema = Type.Object(
         'Fully qualified name of this machine: the EHLO name, the target of the return-path MX records and the name in Received headers. Its A/AAAA and PTR records should agree.',
     }),
     data_dir: Type.String({
-      minLength: 1,
+      format: 'absolute-path',
       default: '/var/lib/posthaste',
       description:
         'Directory for the database and large messages. Made at first start, readable by the service only.',
@@ -34,44 +38,50 @@ export const ConfigSchema = Type.Object(
       }),
       url: Type.Optional(
         Type.String({
-          description: 'Database address for engine "postgres": postgres://user:password@host/name',
+          description: 'Database address for engine "postgres": postgres://user:password@host/name.',
+          ...secret,
+          ...later('PostgreSQL'),
         }),
       ),
     }),
     http: section('REST API and dashboard.', {
       listen: strings(
         'Addresses to listen on, host:port. The API is at the root, the dashboard under /dashboard.',
+        'host-port',
         ['0.0.0.0:8025'],
+        { minItems: 1 },
       ),
       public_url: Type.Optional(
         Type.String({
-          format: 'url',
+          format: 'origin',
           description:
             'The origin at which people and apps reach this server, for links. Default: http:// and the first listening address.',
         }),
       ),
       trust_proxy: strings(
-        'Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.',
-        [],
+        'Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, in CIDR form.',
+        'network',
       ),
     }),
     smtp: section('SMTP submission.', {
-      starttls: Type.Array(Type.String(), {
-        default: [],
-        description: 'Addresses that offer STARTTLS, host:port.',
-        ...later('SMTP submission'),
-      }),
-      implicit_tls: Type.Array(Type.String(), {
-        default: [],
-        description: 'Addresses that speak TLS from the first byte, host:port.',
-        ...later('SMTP submission'),
-      }),
+      starttls: strings(
+        'Addresses that offer STARTTLS, host:port.',
+        'host-port',
+        [],
+        later('SMTP submission'),
+      ),
+      implicit_tls: strings(
+        'Addresses that speak TLS from the first byte, host:port.',
+        'host-port',
+        [],
+        later('SMTP submission'),
+      ),
       trusted: Type.Array(
         Type.Object(
           {
-            listen: Type.String(),
-            networks: Type.Array(Type.String()),
-            api_key_id: Type.String(),
+            listen: Type.String({ format: 'host-port' }),
+            networks: Type.Array(Type.String({ format: 'network' })),
+            api_key_id: Type.String({ format: 'id' }),
           },
           { additionalProperties: false },
         ),
@@ -93,7 +103,7 @@ export const ConfigSchema = Type.Object(
     dns: section('Name resolution.', {
       servers: strings(
         'Resolvers, ip or ip:port, asked in this order. Default: those of /etc/resolv.conf.',
-        [],
+        'ip-optional-port',
       ),
       trust_ad: Type.Boolean({
         default: false,
@@ -108,10 +118,10 @@ export const ConfigSchema = Type.Object(
         default: 25,
         description: 'Port of the mail exchangers.',
       }),
-      source_ips: strings('Local addresses to send from, IPv4 and IPv6. Default: the system chooses.', []),
+      source_ips: strings('Local addresses to send from, IPv4 and IPv6. Default: the system chooses.', 'ip'),
       allow_networks: strings(
         'Networks that may be delivered to although they are loopback, link-local, private or unspecified, in CIDR form.',
-        [],
+        'network',
       ),
       max_connections: Type.Integer({
         minimum: 1,
@@ -127,11 +137,12 @@ export const ConfigSchema = Type.Object(
       }),
     }),
     webhooks: section('Webhooks.', {
-      allow_networks: Type.Array(Type.String(), {
-        default: [],
-        description: 'Private networks in which endpoints may be.',
-        ...later('Webhooks'),
-      }),
+      allow_networks: strings(
+        'Private networks in which endpoints may be, in CIDR form.',
+        'network',
+        [],
+        later('Webhooks'),
+      ),
     }),
     limits: section('Limits.', {
       rate_per_second: Type.Number({

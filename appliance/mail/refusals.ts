@@ -37,6 +37,12 @@ export const REFUSALS = {
     'Sign in, or send an API key in the authorization header.',
   ),
   wrong_credentials: entry('validation_error', 403, '535 5.7.8', 'Wrong email address or password.'),
+  already_set_up: entry(
+    'validation_error',
+    400,
+    '554 5.7.1',
+    'This server has an owner already. Sign in with that address.',
+  ),
   foreign_origin: entry(
     'validation_error',
     403,
@@ -58,6 +64,14 @@ export const REFUSALS = {
 
   // ── the body
   malformed_body: entry('validation_error', 400, '554 5.6.0', 'The request body is not valid JSON.'),
+  malformed_request: entry('validation_error', 400, '500 5.5.2', 'The request is not valid HTTP.'),
+  headers_too_large: entry(
+    'validation_error',
+    431,
+    '500 5.5.2',
+    'The request has too many or too long headers.',
+  ),
+  request_timeout: entry('validation_error', 408, '421 4.4.2', 'The request did not arrive in time.'),
   unsupported_body: entry(
     'validation_error',
     415,
@@ -143,6 +157,18 @@ export const REFUSALS = {
     503,
     '421 4.3.2',
     'The server is shutting down. Try again shortly; nothing was accepted.',
+  ),
+  unavailable: entry(
+    'application_error',
+    503,
+    '451 4.3.0',
+    'The server cannot take mail at the moment. Try again shortly.',
+  ),
+  overloaded: entry(
+    'application_error',
+    503,
+    '451 4.3.2',
+    'The server is busy with large messages. Try again in a few seconds; nothing was accepted.',
   ),
   internal: entry('internal_server_error', 500, '451 4.3.0', 'An unexpected error occurred.'),
 } as const satisfies Record<string, Entry>

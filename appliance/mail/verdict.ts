@@ -22,6 +22,8 @@ export interface Cause {
   ip: string | null
   /** What the remote server said, null when it was not its word that decided. */
   reply: Reply | null
+  /** Enhanced status code (RFC 3463) of what we found ourselves; a reply carries its own. */
+  status?: string
   /** One sentence for people, without the codes. */
   note: string
 }

@@ -5,14 +5,30 @@ import { Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
 const Addresses = Type.Union([Type.String(), Type.Array(Type.String())])
 export const TagSchema = Type.Object({ name: Type.String(), value: Type.String() })
 
+const Bytes = Type.Array(Type.Integer())
+
 export const AttachmentInput = Type.Object({
-  content: Type.Optional(Type.String({ description: 'The file, base64.' })),
-  filename: Type.Optional(Type.String({ description: 'Name shown to the reader.' })),
-  content_type: Type.Optional(Type.String({ description: 'Media type; by default from the file name.' })),
+  content: Type.Optional(
+    Nullable(
+      Type.Union([
+        Type.String({ description: 'The file, base64.' }),
+        Bytes,
+        Type.Object(
+          { type: Type.Literal('Buffer'), data: Bytes },
+          { description: 'What Node makes of a Buffer.' },
+        ),
+      ]),
+    ),
+  ),
+  filename: Type.Optional(Nullable(Type.String({ description: 'Name shown to the reader.' }))),
+  content_type: Type.Optional(
+    Nullable(Type.String({ description: 'Media type; by default from the file name.' })),
+  ),
   content_id: Type.Optional(
-    Type.String({ description: 'Makes the attachment inline, for `cid:` in the html.' }),
+    Nullable(Type.String({ description: 'Makes the attachment inline, for `cid:` in the html.' })),
   ),
 })
+export type AttachmentInput = Static<typeof AttachmentInput>
 
 /** Body of POST /emails. */
 export const SendEmail = Type.Object({

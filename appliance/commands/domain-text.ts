@@ -1,0 +1,46 @@
+import type { ExpectedRecord } from '../senders/records.ts'
+import type { Domain, RecordStatus } from '../storage/storage.ts'
+import { instant, paragraph } from './output.ts'
+
+const words: Record<RecordStatus, string> = {
+  not_started: 'not checked',
+  pending: 'missing',
+  verified: 'ok',
+  failed: 'wrong',
+  temporary_failure: 'no answer',
+}
+
+const valueOf = ({ priority, value }: ExpectedRecord) => (priority === null ? value : `${priority} ${value}`)
+const title = ({ record, type, fqdn, required }: ExpectedRecord) =>
+  `${record.padEnd(5)}  ${type.padEnd(3)}  ${fqdn}${required ? '' : '  (recommended)'}`
+
+/** The records to publish: kind and whole name on one line, the value by itself below, to be copied. */
+export function describeRecords(records: readonly ExpectedRecord[]): string[] {
+  return [
+    ...records.flatMap((record) => [title(record), `  ${valueOf(record)}`, '']),
+    ...paragraph(
+      `Many DNS panels want the name without the domain at its end: ${records.map(({ name }) => name).join(', ')}.`,
+    ),
+  ]
+}
+
+/** A domain with the state of each record: what was found, and what to do where it will not do. */
+export function describeDomain(domain: Domain, records: readonly ExpectedRecord[]): string[] {
+  const checked = domain.checkedAt === null ? 'never checked' : `checked ${instant(domain.checkedAt)} UTC`
+  return [
+    `${domain.name}: ${domain.status} (${checked})`,
+    ...records.flatMap((record) => describeRecord(domain, record)),
+  ]
+}
+
+function describeRecord({ checks }: Domain, record: ExpectedRecord): string[] {
+  const check = checks.find(({ key }) => key === record.key)
+  const status = check?.status ?? 'not_started'
+  const lines = ['', `${words[status].padEnd(11)}  ${title(record)}`]
+  if (status === 'verified') return lines
+  lines.push(`  expected  ${valueOf(record)}`)
+  if (!check) return lines
+  const found = check.found.length > 0 ? check.found : status === 'temporary_failure' ? [] : ['nothing']
+  lines.push(...found.map((value) => `  found     ${value}`))
+  return check.note === null ? lines : [...lines, ...paragraph(check.note, 2)]
+}

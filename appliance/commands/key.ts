@@ -1,0 +1,50 @@
+import { refuse } from '../mail/refusals.ts'
+import type { Permission } from '../storage/storage.ts'
+import { presentApiKey, presentList } from '../wireformat/wireformat.ts'
+import type { Context } from './context.ts'
+import { instant, table } from './output.ts'
+
+/** `key create`: a new API key; its token is shown this once. */
+export async function createKey(
+  { senders, output, team }: Context,
+  options: { name: string; permission?: Permission; domain?: string },
+): Promise<void> {
+  const { id: teamId } = await team()
+  const domain =
+    options.domain === undefined ? undefined : await senders.findDomain({ teamId, name: options.domain })
+  if (options.domain !== undefined && !domain) throw refuse('not_found', { resource: 'Domain' })
+  const { key, token } = await senders.createKey({
+    teamId,
+    name: options.name,
+    // A key for one domain can only be one that sends.
+    permission: options.permission ?? (domain ? 'sending_access' : 'full_access'),
+    domainId: domain?.id,
+  })
+  output.object({ object: 'api_key', id: key.id, token })
+  output.text(token)
+  output.error('Keep the token now: it is stored nowhere and never shown again.')
+}
+
+/** `key list` */
+export async function listKeys({ senders, output, team }: Context): Promise<void> {
+  const { id: teamId } = await team()
+  const keys = await senders.listKeys({ teamId })
+  output.object(presentList(keys.map(presentApiKey)))
+  if (keys.length === 0) return output.text('No keys. Make one: posthaste key create --name my-app')
+  const names = new Map((await senders.listDomains({ teamId })).map(({ id, name }) => [id, name]))
+  const rows = keys.map((key) => [
+    key.id,
+    key.domainId === null ? key.permission : `sends as ${names.get(key.domainId) ?? 'a removed domain'}`,
+    instant(key.lastUsedAt),
+    key.name,
+  ])
+  output.text(...table(['ID', 'PERMISSION', 'LAST USED', 'NAME'], rows))
+}
+
+/** `key revoke`: ends a key at once. */
+export async function revokeKey({ senders, output, team }: Context, id: string): Promise<void> {
+  const { id: teamId } = await team()
+  await senders.revokeKey({ teamId, id })
+  output.object({ object: 'api_key', id, deleted: true })
+  output.text(`Key ${id} is revoked.`)
+}

@@ -1,0 +1,69 @@
+/** What commands print: aligned text for people, one JSON object with --json. */
+
+/** Where a command writes. */
+export interface Output {
+  /** Lines for people; nothing with --json. */
+  text(...lines: string[]): void
+  /** The result as an object of the API; nothing without --json. */
+  object(value: object): void
+  /** For people, wherever the result goes: hints and reasons, to standard error. */
+  error(line: string): void
+}
+
+/** Writes to the process's own streams. */
+export function createOutput(json: boolean): Output {
+  return {
+    text(...lines) {
+      if (!json) for (const line of lines) process.stdout.write(`${printable(line)}\n`)
+    },
+    object(value) {
+      if (json) process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+    },
+    error(line) {
+      process.stderr.write(`${printable(line)}\n`)
+    },
+  }
+}
+
+/**
+ * The text with everything replaced that a terminal would obey: control characters (a remote server's reply must not move the
+ * cursor or set the title) and marks that turn the direction of writing. Line ends stay.
+ */
+export function printable(text: string): string {
+  return text.replace(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, '\u{fffd}')
+}
+
+/** Rows as aligned columns, two spaces apart; the last column runs free. Each cell is one line. */
+export function table(head: string[], rows: string[][]): string[] {
+  const all = [head, ...rows]
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
+  return all.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!)))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** Breaks a text into lines of at most 80 columns, all indented. Longer words stay whole, to be copied. */
+export function paragraph(text: string, indent = 0): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && indent + line.length + 1 + word.length > 80) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line].map((one) => ' '.repeat(indent) + one)
+}
+
+/** At most `width` characters, the rest as `…`. */
+export function shorten(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text
+}
+
+/** An instant for people, UTC to the second. */
+export function instant(ms: number | null): string {
+  return ms === null ? '-' : new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
+}

@@ -1,0 +1,52 @@
+import type { ReadStream } from 'node:tty'
+import { Failure } from './context.ts'
+
+/** Longer than any password: what comes after is not read. */
+const most = 4096
+
+/** The first line of a stream that is not a terminal, such as a pipe or a file. */
+export async function readFirstLine(input: AsyncIterable<string | Buffer>): Promise<string> {
+  let text = ''
+  for await (const chunk of input) {
+    text += chunk.toString()
+    if (text.includes('\n') || text.length > most) break
+  }
+  return text.split(/\r?\n/, 1)[0]!
+}
+
+/** Asks on the terminal, without showing what is typed. Question and line end go to standard error. */
+export function askHidden(question: string, input: ReadStream): Promise<string> {
+  process.stderr.write(question)
+  return new Promise((resolve, reject) => {
+    let typed = ''
+    const done = (error?: Failure) => {
+      input.setRawMode(false)
+      input.off('data', take)
+      input.pause()
+      process.stderr.write('\n')
+      if (error) reject(error)
+      else resolve(typed)
+    }
+    const take = (chunk: string) => {
+      for (const character of chunk) {
+        if (character === '\r' || character === '\n' || character === '\u0004') return done()
+        if (character === '\u0003') return done(new Failure('Stopped; nothing was changed.'))
+        if (character === '\u007f' || character === '\b') typed = [...typed].slice(0, -1).join('')
+        else if (character >= ' ' && typed.length < most) typed += character
+      }
+    }
+    input.setEncoding('utf8')
+    input.setRawMode(true)
+    input.on('data', take)
+    input.resume()
+  })
+}
+
+/** A new password: typed twice on a terminal, else the first line of standard input. */
+export async function readNewPassword(): Promise<string> {
+  if (!process.stdin.isTTY) return readFirstLine(process.stdin)
+  const password = await askHidden('Password (at least 10 characters): ', process.stdin)
+  if ((await askHidden('Again: ', process.stdin)) !== password)
+    throw new Failure('The two passwords differ; nothing was changed.')
+  return password
+}

@@ -1,0 +1,48 @@
+import type { Step } from '../mail/transcript.ts'
+import { formatReply } from '../mail/reply.ts'
+import type { Attempt, Email, EmailHistory } from '../storage/storage.ts'
+import { instant, paragraph, table } from './output.ts'
+
+/** All that happened to one email, for a terminal: recipients, then each attempt with what was said. */
+export function describeHistory(email: Email, { deliveries, attempts, events }: EmailHistory): string[] {
+  const head = [`email    ${email.id}`, `from     ${email.from}`, `subject  ${email.subject}`]
+  const rows = deliveries.map(({ state, attempts: count, dueAt, recipient }) => [
+    state,
+    String(count),
+    instant(dueAt),
+    recipient,
+  ])
+  return [
+    ...head.map((line) => line.replaceAll('\n', ' ')),
+    '',
+    ...table(['STATE', 'ATTEMPTS', 'NEXT', 'RECIPIENT'], rows),
+    ...deliveries.flatMap(({ recipient, cause }) =>
+      cause === null ? [] : ['', ...paragraph(`${recipient}: ${cause.note}`)],
+    ),
+    ...attempts.flatMap(describeAttempt),
+    '',
+    ...table(
+      ['EVENT', 'AT', 'RECIPIENT'],
+      events.map(({ type, createdAt, data }) => [type, instant(createdAt), data.recipient ?? '']),
+    ),
+  ]
+}
+
+function describeAttempt({ startedAt, endedAt, transcript }: Attempt): string[] {
+  const { host, ip, tls, steps } = transcript
+  const where = host === null ? 'nobody reached' : `${host}${ip === null ? '' : ` [${ip}]`}`
+  const safety = tls === null ? '' : `, ${tls.version} ${tls.verified ? 'verified' : 'unverified'}`
+  return [
+    '',
+    `attempt of ${instant(startedAt)} UTC, ${endedAt - startedAt} ms: ${where}${safety}`,
+    ...steps.flatMap(describeStep),
+  ]
+}
+
+function describeStep({ name, at, sent, reply, note }: Step): string[] {
+  const lines = [`  ${String(Math.round(at)).padStart(6)} ms  ${name}`]
+  if (sent !== null) lines.push(`             > ${sent}`)
+  if (reply !== null) lines.push(`             < ${formatReply(reply)}`)
+  if (note !== null) lines.push(...paragraph(note, 13))
+  return lines.map((line) => line.replaceAll('\n', ' '))
+}

@@ -1,0 +1,78 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { compose, type Appliance } from '../compose.ts'
+import type { Config } from '../config/config.ts'
+import { createLogger } from '../watch/log.ts'
+import { VERSION } from '../version.ts'
+
+/** What `serve` is told by the command line. */
+export interface ServeArgs {
+  config: Config
+  /** Things worth telling at start, from the configuration. */
+  notes: string[]
+  sandbox: boolean
+}
+
+/** Runs the daemon until SIGTERM or SIGINT; the exit code is 0 after a clean stop. */
+export async function serve({ config, notes, sandbox }: ServeArgs): Promise<number> {
+  // The sandbox is for reading by people: warnings only, the welcome says the rest.
+  const log = createLogger(sandbox && config.log.level === 'info' ? 'warn' : config.log.level)
+  const appliance = await compose(config, { log, sandbox })
+  for (const note of notes) log.warn(note)
+  log.info({ version: VERSION, url: appliance.url, hostname: config.hostname }, 'started')
+  if (appliance.sandbox) {
+    writeRunning(config, appliance.sandbox)
+    console.log(welcome(appliance))
+  }
+  const signal = await stopSignal()
+  log.info({ signal }, 'stopping')
+  await appliance.stop()
+  if (appliance.sandbox) rmSync(join(config.data_dir, 'running.json'), { force: true })
+  log.info('stopped')
+  return 0
+}
+
+/** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false
+    const stop = (signal: string): void => {
+      if (asked) process.exit(1)
+      asked = true
+      resolve(signal)
+    }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+  })
+}
+
+/** Tells the command line where the sandbox's DNS and exchangers are, which take free ports. */
+function writeRunning(config: Config, sandbox: { dns: string; deliveryPort: number }): void {
+  mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
+  const running = { pid: process.pid, dns: sandbox.dns, deliveryPort: sandbox.deliveryPort }
+  writeFileSync(join(config.data_dir, 'running.json'), JSON.stringify(running), { mode: 0o600 })
+}
+
+/** What the sandbox prints when it is ready: where to look, and a first email to paste. */
+export function welcome({ url, sandbox }: Appliance): string {
+  const { seed } = sandbox!
+  return `
+Posthaste ${VERSION} is running as a sandbox: no mail leaves this machine.
+
+  Dashboard   ${url}/dashboard/
+  Sign in     ${seed.email}   ${seed.password}
+
+Send a first email:
+
+  curl ${url}/emails \\
+    -H 'Authorization: Bearer ${seed.apiKey}' -H 'Content-Type: application/json' \\
+    -d '{"from":"Acme <hello@${seed.domain}>","to":"ada@customer.test","subject":"Hello","html":"<p>It works.</p>"}'
+
+See it arrive in the dashboard's Inbox, or:
+
+  curl ${url}/sandbox/messages -H 'Authorization: Bearer ${seed.apiKey}'
+
+The recipient chooses what the remote server does: bounce@, greylist@, slow@, tls-broken@ ... (docs/sandbox.md)
+Stop with Ctrl-C. For real mail: ./scripts/start --config FILE (README.md, "In production")
+`
+}

@@ -1,0 +1,136 @@
+/**
+ * The object graph, built by hand in reading order. The only file that knows which adapters are real.
+ */
+import { join } from 'node:path'
+import { createAccounts, type Accounts } from './accounts/accounts.ts'
+import { systemClock, type Clock } from './clock/clock.ts'
+import type { Config } from './config/config.ts'
+import { createDelivery } from './delivery/delivery.ts'
+import type { Resolver } from './dns/dns.ts'
+import { createResolver, type ResolverOptions } from './dns/resolver.ts'
+import { createHttp } from './http/http.ts'
+import { createIntake } from './intake/intake.ts'
+import { newId } from './mail/ids.ts'
+import { startSandbox, type Sandbox } from './sandbox/sandbox.ts'
+import { createSenders, type Senders } from './senders/senders.ts'
+import { lockDataDir, openSqlite } from './storage/sqlite/sqlite.ts'
+import type { Storage } from './storage/storage.ts'
+import { startHousekeeping } from './watch/housekeeping.ts'
+import type { Logger } from './watch/log.ts'
+import { isForbiddenTarget, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
+import { VERSION } from './version.ts'
+
+/** A running daemon. */
+export interface Appliance {
+  /** Origin of the first HTTP listener, with the port it really got. */
+  url: string
+  storage: Storage
+  senders: Senders
+  accounts: Accounts
+  sandbox: Sandbox | null
+  /** Takes nothing new, lets what is in flight finish, closes the storage. */
+  stop(): Promise<void>
+}
+
+export interface ComposeOptions {
+  log: Logger
+  clock?: Clock
+  /** Runs against the built-in internet instead of the real one. */
+  sandbox?: boolean
+  /** Overrides for the resolver. */
+  resolver?: Partial<ResolverOptions>
+  /** How often the spool is looked at for changes of other processes, in milliseconds. Default 1000. */
+  pollMs?: number
+}
+
+/** How long a stop waits for conversations in flight: past the usual ones, within systemd's 90 seconds. */
+const DRAIN_MS = 20_000
+
+/** Opens the storage that the configuration names. */
+export function openStorage(config: Config): Promise<Storage> {
+  return openSqlite({ dataDir: config.data_dir })
+}
+
+/** A resolver as the configuration asks for; `change` overrides, for the sandbox and tests. */
+export function openResolver(config: Config, clock: Clock, change: Partial<ResolverOptions> = {}): Resolver {
+  // A zone's owner chooses where its NS records point to.
+  const allowed = [...parseNetworks(config.delivery.allow_networks), ...PRIVATE_NETWORKS]
+  const isForbidden = (ip: string): boolean => isForbiddenTarget(ip, allowed)
+  return createResolver({ servers: config.dns.servers, clock, isForbidden, ...change })
+}
+
+/** Builds and starts the daemon. Rejects when anything is missing or taken; then nothing is left running. */
+export async function compose(config: Config, options: ComposeOptions): Promise<Appliance> {
+  const { log, clock = systemClock } = options
+  await using started = new AsyncDisposableStack()
+  const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
+
+  const lock = await lockDataDir(config.data_dir)
+  started.defer(() => lock.release())
+  const storage = await openStorage(config)
+  started.defer(() => storage.close())
+
+  const sandbox = options.sandbox ? await startSandbox({ config, storage, clock }) : null
+  if (sandbox) started.defer(() => sandbox.close())
+  const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
+  started.defer(() => resolver.close())
+
+  const accounts = createAccounts({ storage, clock })
+  const senders = createSenders({ storage, resolver, clock, config: host })
+  started.defer(() => senders.close())
+  if (sandbox) await sandbox.open({ accounts, senders, resolver })
+
+  const delivery = createDelivery({
+    storage,
+    resolver,
+    clock,
+    log,
+    options: {
+      ...host,
+      port: sandbox?.deliveryPort ?? config.delivery.port,
+      allowNetworks: parseNetworks(config.delivery.allow_networks),
+      maxConnections: config.delivery.max_connections,
+      maxConnectionsPerDomain: config.delivery.max_connections_per_domain,
+      owner: newId(clock.now()),
+      pollMs: options.pollMs,
+    },
+  })
+  const intake = createIntake({
+    storage,
+    senders,
+    clock,
+    limits: config.limits,
+    wake: () => delivery.wake(),
+  })
+  started.defer(() => intake.close())
+  await delivery.start()
+  started.defer(async () => {
+    const left = await delivery.stop(DRAIN_MS)
+    if (left > 0) log.warn({ attempts: left }, 'stopped with attempts in flight; they will be tried again')
+  })
+
+  const http = await createHttp({
+    storage,
+    accounts,
+    senders,
+    intake,
+    clock,
+    log,
+    config: {
+      hostname: config.hostname,
+      version: VERSION,
+      messageBytes: config.limits.message_bytes,
+      trustProxy: config.http.trust_proxy,
+    },
+    dashboard: join(import.meta.dirname, '..', 'ui', 'dist'),
+    sandboxInbox: sandbox?.inbox,
+  })
+  started.defer(() => http.close())
+  const [url] = await http.listen(config.http.listen)
+  const housekeeping = startHousekeeping({ storage, clock, log })
+  started.defer(() => housekeeping.stop())
+
+  // Everything runs: from here on stopping is the caller's.
+  const running = started.move()
+  return { url: url!, storage, senders, accounts, sandbox, stop: () => running.disposeAsync() }
+}

@@ -1,0 +1,75 @@
+import type { Complaint } from './complaint.ts'
+import { KEYS, VARIABLE_PREFIX, type KeySchema } from './keys.ts'
+import { nearMiss } from './near-miss.ts'
+
+/** A value that somebody set, and the place to name in a complaint about a part of it. */
+export interface Given {
+  value: unknown
+  at(inner: string): Omit<Complaint, 'message'>
+}
+
+export interface Environment {
+  given: Map<string, Given>
+  notes: string[]
+}
+
+/**
+ * Reads the settings in environment variables. Empty variables count as unset.
+ *
+ * A strange `POSTHASTE_…` name is a complaint when it has the `__` of a setting or is nearly one; others are noted only, because
+ * container platforms make up such names for a service called posthaste (`POSTHASTE_SERVICE_HOST`).
+ */
+export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[]): Environment {
+  const given = new Map<string, Given>()
+  const notes: string[] = []
+  for (const [variable, text] of Object.entries(env)) {
+    if (!variable.startsWith(VARIABLE_PREFIX) || text === undefined || text === '') continue
+    const key = KEYS.find((one) => one.variable === variable)
+    if (key) {
+      const value = readText(key.schema, text)
+      given.set(key.name, { value, at: () => ({ file: null, line: null, variable, key: key.name }) })
+      continue
+    }
+    const meant = nearMiss(
+      variable.slice(VARIABLE_PREFIX.length),
+      KEYS.map((one) => one.variable.slice(VARIABLE_PREFIX.length)),
+    )
+    if (variable.includes('__') || meant !== undefined) {
+      const hint = meant === undefined ? '' : ` Did you mean ${VARIABLE_PREFIX}${meant}?`
+      const message = `there is no setting of this name.${hint}`
+      complaints.push({ file: null, line: null, variable, key: null, message })
+    } else notes.push(`The environment variable ${variable} is no setting of Posthaste and was ignored.`)
+  }
+  return { given, notes }
+}
+
+/** A variable's text as the value that its setting takes; what cannot be read stays text, for the check to complain about. */
+function readText(schema: KeySchema, text: string): unknown {
+  switch (schema.type) {
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text
+    case 'integer':
+    case 'number':
+      return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text
+    case 'array':
+      return readList(text)
+    case 'object':
+    case 'string':
+    case undefined:
+      return text
+  }
+}
+
+function readList(text: string): unknown {
+  if (!text.trim().startsWith('['))
+    return text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
+  try {
+    return JSON.parse(text)
+  } catch {
+    // "[::]:8025,[::1]:8026" begins with a bracket too: not JSON, then a plain list.
+    return text.split(',').map((item) => item.trim())
+  }
+}

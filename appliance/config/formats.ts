@@ -1,0 +1,77 @@
+import { isAbsolute } from 'node:path'
+import { isIP } from 'node:net'
+
+/** The formats that the schema names for texts: what a complaint says is expected, and the test. */
+interface Format {
+  expected: string
+  test(text: string): boolean
+}
+
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i
+
+function isHostname(text: string): boolean {
+  const labels = text.split('.')
+  return text.length <= 253 && labels.every((part) => label.test(part)) && !/^\d+$/.test(labels.at(-1)!)
+}
+
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
+}
+
+/** Takes `1.2.3.4:25`, `[::1]:25` and `localhost:25` apart; undefined for anything else. */
+function splitHostPort(text: string): { host: string; port: string } | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text)
+  if (!match) return undefined
+  const [, ipv6, other, port] = match
+  if (ipv6 !== undefined && isIP(ipv6) !== 6) return undefined
+  return { host: ipv6 ?? other!, port: port! }
+}
+
+function isNetwork(text: string): boolean {
+  const [address, length, ...rest] = text.split('/')
+  const family = isIP(address!)
+  if (family === 0 || rest.length > 0 || text.includes('%')) return false
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= (family === 4 ? 32 : 128))
+}
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  return /^https?:$/.test(url.protocol) && text.replace(/\/$/, '').toLowerCase() === url.origin
+}
+
+export const FORMATS: Record<string, Format> = {
+  hostname: {
+    expected: 'a fully qualified host name such as mail.example.com',
+    test: (text) => isHostname(text) && text.includes('.'),
+  },
+  'absolute-path': {
+    expected: 'an absolute path such as /var/lib/posthaste',
+    test: (text) => isAbsolute(text) && !text.includes('\0'),
+  },
+  'host-port': {
+    expected: 'an address with port, such as 0.0.0.0:8025 or [::]:8025',
+    test(text) {
+      const parts = splitHostPort(text)
+      return parts !== undefined && isPort(parts.port) && (isIP(parts.host) > 0 || isHostname(parts.host))
+    },
+  },
+  'ip-optional-port': {
+    expected: 'an IP address, with or without port, such as 127.0.0.1:53 or [::1]:53',
+    test(text) {
+      if (isIP(text) > 0) return true
+      const parts = splitHostPort(text)
+      return parts !== undefined && isPort(parts.port) && parts.port !== '0' && isIP(parts.host) > 0
+    },
+  },
+  ip: {
+    expected: 'an IP address such as 192.0.2.1 or 2001:db8::1',
+    test: (text) => isIP(text) > 0 && !text.includes('%'),
+  },
+  network: { expected: 'a network such as 10.0.0.0/8 or fd00::/8', test: isNetwork },
+  origin: {
+    expected: 'an origin such as https://mail.example.com, without a path',
+    test: isOrigin,
+  },
+  id: { expected: 'an id as the key list shows it', test: (text) => /^[0-9a-f-]{36}$/i.test(text) },
+}

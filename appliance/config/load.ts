@@ -1,0 +1,158 @@
+/** Reads the configuration from a TOML file and the environment and checks it whole, with every complaint at once. */
+import { readFileSync } from 'node:fs'
+import { parse, TomlError } from 'smol-toml'
+import { checkValue, isTable } from './check-value.ts'
+import { sortComplaints, type Complaint } from './complaint.ts'
+import { readEnvironment, type Given } from './environment.ts'
+import { KEYS, SECTIONS, type Key } from './keys.ts'
+import { keyLines, locate } from './locate.ts'
+import { nearMiss } from './near-miss.ts'
+import { crossCheck } from './cross-check.ts'
+import type { Config } from './schema.ts'
+
+export interface LoadArgs {
+  /** The file that was asked for; it must exist. */
+  file?: string | undefined
+  env: NodeJS.ProcessEnv
+  /** Read when no file was asked for and it exists. */
+  defaultFile?: string
+  /** Values to use in place of the schema's defaults, by dotted name. */
+  defaults?: Record<string, unknown>
+}
+
+export type Loaded =
+  | { config: Config; source: string | null; notes: string[] }
+  /** Never empty; in the order of the file, then the environment. */
+  | { complaints: Complaint[] }
+
+/**
+ * Reads the configuration. Environment variables beat the file, which beats the defaults.
+ * `notes` are sentences for the log: settings that have no effect in this version.
+ */
+export function loadConfig({
+  file,
+  env,
+  defaultFile = '/etc/posthaste/posthaste.toml',
+  defaults = {},
+}: LoadArgs): Loaded {
+  const complaints: Complaint[] = []
+  const path = file ?? defaultFile
+  const text = readText(path, file !== undefined, complaints)
+  const fromFile = text === null ? new Map<string, Given>() : readToml(text, path, complaints)
+  const unread = complaints.some(({ key }) => key === null)
+  const fromEnvironment = readEnvironment(env, complaints)
+  const given = new Map([...fromFile, ...fromEnvironment.given])
+  const values = new Map<string, unknown>()
+  for (const key of KEYS) {
+    const value = given.get(key.name)
+    const standard = defaults[key.name] ?? key.schema.default
+    if (value) complaints.push(...checkGiven(key, value))
+    else if (standard === undefined && key.required && !unread) complaints.push(missing(key, path))
+    values.set(key.name, value ? value.value : structuredClone(standard))
+  }
+  if (complaints.length === 0) complaints.push(...crossCheck(values, given))
+  if (complaints.length > 0) return { complaints: sortComplaints(complaints) }
+  return {
+    config: assemble(values),
+    source: text === null ? null : path,
+    notes: [...fromEnvironment.notes, ...laterNotes(given)],
+  }
+}
+
+function readText(file: string, demanded: boolean, complaints: Complaint[]): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' && !demanded) return null
+    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})`
+    complaints.push({ file, line: null, variable: null, key: null, message: `${why}.` })
+    return null
+  }
+}
+
+/** The settings of a file; what it has beyond them goes to the complaints. */
+function readToml(text: string, file: string, complaints: Complaint[]): Map<string, Given> {
+  const given = new Map<string, Given>()
+  let document: Record<string, unknown>
+  try {
+    document = parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const reason = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
+    const message = `not TOML at column ${error.column}: ${reason}.`
+    complaints.push({ file, line: error.line, variable: null, key: null, message })
+    return given
+  }
+  const lines = keyLines(text)
+  const place = (key: string) => ({ file, line: locate(lines, key) ?? null, variable: null, key })
+  const take = (path: string, value: unknown) => {
+    const known = KEYS.some(({ name }) => name === path)
+    if (known) given.set(path, { value, at: (inner) => place(path + inner) })
+    else complaints.push({ ...place(path), message: unknownKey(path) })
+  }
+  for (const [name, value] of Object.entries(document)) {
+    const section = SECTIONS.some((one) => one.name === name)
+    if (section && isTable(value))
+      for (const [key, inner] of Object.entries(value)) take(`${name}.${key}`, inner)
+    else if (section)
+      complaints.push({ ...place(name), message: `${name} is a section: write [${name}] before its keys.` })
+    else take(name, value)
+  }
+  return given
+}
+
+function unknownKey(path: string): string {
+  const own = path.split('.').at(-1)!
+  const names = [...KEYS.map(({ name }) => name), ...SECTIONS.flatMap(({ name }) => name ?? [])]
+  const meant = names.find((name) => name.endsWith(`.${own}`)) ?? nearMiss(path, names)
+  return `there is no key ${path}.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+}
+
+function checkGiven({ name, schema }: Key, given: Given): Complaint[] {
+  return checkValue(schema, given.value).map(({ path, found, expected }) => ({
+    ...given.at(path),
+    message: `${name}${path} is ${found}; expected ${expected}.`,
+  }))
+}
+
+function missing({ name, variable, schema }: Key, file: string): Complaint {
+  const what = `${name} is missing: ${schema.description ?? ''}`
+  return {
+    file: null,
+    line: null,
+    variable: null,
+    key: name,
+    message: `${what} Set it in ${file} or as ${variable}.`,
+  }
+}
+
+/** Builds the nested object; keys without value and default stay absent. */
+function assemble(values: ReadonlyMap<string, unknown>): Config {
+  const config: Record<string, unknown> = {}
+  for (const { name, keys } of SECTIONS) {
+    const present = keys.filter((key) => values.get(key.name) !== undefined)
+    const table = Object.fromEntries(
+      present.map((key) => [key.name.split('.').at(-1)!, values.get(key.name)]),
+    )
+    if (name === null) Object.assign(config, table)
+    else config[name] = table
+  }
+  // Every value was checked against the schema that Config is the type of.
+  return normalise(config as Config)
+}
+
+function normalise(config: Config): Config {
+  const { public_url: url } = config.http
+  return {
+    ...config,
+    hostname: config.hostname.toLowerCase(),
+    http: { ...config.http, ...(url === undefined ? {} : { public_url: new URL(url).origin }) },
+  }
+}
+
+function laterNotes(given: ReadonlyMap<string, Given>): string[] {
+  return KEYS.filter(({ name, schema }) => given.has(name) && schema.later !== undefined).map(
+    ({ name, schema }) => `${name} is set, but has no effect in this version (${schema.later!}).`,
+  )
+}

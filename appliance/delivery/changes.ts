@@ -1,0 +1,76 @@
+import type { EmailEventType, EventData } from '../mail/event.ts'
+import { newId } from '../mail/ids.ts'
+import { formatReply } from '../mail/reply.ts'
+import type { Cause, Verdict } from '../mail/verdict.ts'
+import type { Change, LeasedDelivery } from '../storage/storage.ts'
+import { ruleFor, type SubType } from './reply-rules.ts'
+
+const day = 24 * 3_600_000
+
+/** What storage is to write for one delivery: its state, and the event that others hear of. Pure but for the new id. */
+export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: number): Change {
+  const { cause } = verdict
+  const told = tell(delivery, verdict, now)
+  return {
+    deliveryId: delivery.id,
+    state: verdict.kind === 'deferred' ? 'waiting' : verdict.kind,
+    dueAt: verdict.kind === 'deferred' ? verdict.until : null,
+    cause,
+    event: told && {
+      id: newId(now),
+      type: told.type,
+      data: { recipient: delivery.recipient, cause, ...told.data },
+    },
+  }
+}
+
+/** The event of a verdict; null when the deferral is not news. */
+function tell(
+  delivery: LeasedDelivery,
+  verdict: Verdict,
+  now: number,
+): { type: EmailEventType; data: EventData } | null {
+  switch (verdict.kind) {
+    case 'delivered':
+      return { type: 'email.delivered', data: {} }
+    case 'deferred':
+      return isNews(delivery, verdict.until, now)
+        ? {
+            type: 'email.delivery_delayed',
+            data: { delay: { attempt: delivery.attempts, nextAttemptAt: verdict.until } },
+          }
+        : null
+    case 'bounced':
+      return { type: 'email.bounced', data: { bounce: bounce('Permanent', verdict.cause) } }
+    case 'expired':
+      return { type: 'email.bounced', data: { bounce: bounce('Transient', verdict.cause) } }
+    case 'failed':
+      return { type: 'email.failed', data: { failed: { reason: verdict.cause.note } } }
+    case 'suppressed':
+      return { type: 'email.suppressed', data: {} }
+  }
+}
+
+/** The first deferral, and then the last one of every day that the delivery waits: twenty attempts are not twenty events. */
+function isNews({ attempts, createdAt }: LeasedDelivery, until: number, now: number): boolean {
+  return attempts === 1 || Math.floor((until - createdAt) / day) > Math.floor((now - createdAt) / day)
+}
+
+/** Classes of what we found ourselves, by its enhanced code; replies are classed by their rules. */
+const OWN_STATUS: Record<string, SubType> = {
+  '5.1.2': 'NoEmail',
+  '5.1.3': 'NoEmail',
+  '5.1.10': 'NoEmail',
+  '5.3.4': 'MessageTooLarge',
+}
+
+function bounce(type: 'Permanent' | 'Transient', cause: Cause): NonNullable<EventData['bounce']> {
+  const { reply, status, note } = cause
+  const subType = reply ? (ruleFor(reply)?.subType ?? 'General') : (OWN_STATUS[status ?? ''] ?? 'General')
+  const message = type === 'Transient' ? `Given up, the time to deliver is over. Last attempt: ${note}` : note
+  // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
+  const diagnostic = reply
+    ? `smtp; ${formatReply(reply)}`
+    : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`
+  return { type, subType, message, diagnosticCode: [diagnostic] }
+}

@@ -1,0 +1,47 @@
+import type { Reply } from '../mail/reply.ts'
+import type { Prepared } from './message.ts'
+
+/** What a server offers, read from its EHLO reply (RFC 5321 §4.1.1.1): keyword in upper case to its parameters. */
+export type Extensions = ReadonlyMap<string, string>
+
+export function readExtensions(ehlo: Reply): Extensions {
+  const lines = ehlo.text.split('\n').slice(1) // the first line greets
+  return new Map(
+    lines.map((line) => {
+      const [keyword = '', ...parameters] = line.trim().split(/[ \t]+/)
+      return [keyword.toUpperCase(), parameters.join(' ')]
+    }),
+  )
+}
+
+/** Largest message that the server takes (RFC 1870); undefined when it names no limit. */
+export function sizeLimit(extensions: Extensions): number | undefined {
+  const limit = Number(extensions.get('SIZE') ?? 0)
+  return Number.isSafeInteger(limit) && limit > 0 ? limit : undefined
+}
+
+/** Whether an address can only be said with SMTPUTF8 (RFC 6531 §3.3). */
+export function needsUtf8(address: string): boolean {
+  return /[^\0-\x7f]/.test(address)
+}
+
+/** MAIL with the parameters that the server understands and the message calls for. */
+export function mailCommand(from: string, message: Prepared, utf8: boolean, extensions: Extensions): string {
+  const parameters = [
+    extensions.has('SIZE') ? ` SIZE=${message.bytes.length}` : '', // RFC 1870 §5: without stuffed dots
+    message.eightBit && extensions.has('8BITMIME') ? ' BODY=8BITMIME' : '',
+    utf8 && extensions.has('SMTPUTF8') ? ' SMTPUTF8' : '',
+  ]
+  return `MAIL FROM:<${from}>${parameters.join('')}`
+}
+
+/** What the message would need and the server lacks, for the transcript; sent all the same, as every server passes it on. */
+export function lacking(message: Prepared, extensions: Extensions): string | null {
+  if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
+    return 'The header section has UTF-8 and the server does not offer SMTPUTF8; sent as it is.'
+  }
+  if (message.eightBit && !extensions.has('8BITMIME')) {
+    return 'The message has 8-bit text and the server does not offer 8BITMIME; sent as it is.'
+  }
+  return null
+}

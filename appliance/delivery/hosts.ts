@@ -1,0 +1,79 @@
+import { isIP, isIPv6 } from 'node:net'
+import type { Answer, Resolver } from '../dns/dns.ts'
+import { type Cidr, isForbiddenTarget, whyForbidden } from '../wire/networks.ts'
+import type { Recorder } from './recorder.ts'
+import type { Sources } from './sources.ts'
+
+/** A mail exchanger with the addresses at which it is tried, in this order. */
+export interface Host {
+  name: string
+  addresses: string[]
+}
+
+/** What a lookup of one host's addresses led to. */
+export interface Found extends Host {
+  /** Nobody could tell, for at least one family. */
+  failed: boolean
+  /** Addresses left out because they are off limits, each with the reason in words. */
+  forbidden: string[]
+  /** Addresses left out because we have no address of their family. */
+  unreachable: string[]
+}
+
+export interface HostDeps {
+  resolver: Pick<Resolver, 'resolve'>
+  /** Dice: a number in [0, 1). */
+  random: () => number
+  /** Networks that may be delivered to although they are private. */
+  allowNetworks: readonly Cidr[]
+  sources: Sources
+}
+
+/** `items` in random order (Fisher and Yates). */
+export function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const result = [...items]
+  for (let i = result.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1))
+    ;[result[i], result[j]] = [result[j]!, result[i]!]
+  }
+  return result
+}
+
+/**
+ * Sorts out addresses: those off limits or out of reach are left out, the rest shuffled so that load spreads
+ * (RFC 5321 §5.1). IPv4 comes first: a sender's IPv6 address often has no PTR record, and providers answer that with 5xx.
+ */
+export function sortOut(name: string, addresses: string[], deps: HostDeps): Found {
+  const forbidden = addresses.filter((ip) => isForbiddenTarget(ip, deps.allowNetworks))
+  const allowed = addresses.filter((ip) => !forbidden.includes(ip))
+  const unreachable = allowed.filter((ip) => !deps.sources.reaches(ip))
+  const usable = shuffled(
+    allowed.filter((ip) => !unreachable.includes(ip)),
+    deps.random,
+  )
+  const byFamily = [...usable.filter((ip) => !isIPv6(ip)), ...usable.filter(isIPv6)]
+  const why = forbidden.map((ip) => `${ip} is ${whyForbidden(ip, deps.allowNetworks) ?? 'off limits'}`)
+  return { name, addresses: byFamily, failed: false, forbidden: why, unreachable }
+}
+
+function describe(found: Found, failures: string[]): string {
+  const left = [
+    ...found.addresses,
+    ...found.forbidden.map((why) => `not tried: ${why}`),
+    ...found.unreachable.map((ip) => `${ip} (no way to IPv${isIP(ip)} from here)`),
+    ...failures,
+  ]
+  return left.length > 0 ? left.join(', ') : 'no address'
+}
+
+/** Looks both address families of a host up. A family that is found serves, whatever became of the other. */
+export async function lookUpHost(name: string, recorder: Recorder, deps: HostDeps): Promise<Found> {
+  const step = recorder.begin('resolve', { host: null, ip: null }, `A, AAAA ${name}`)
+  const [a, aaaa] = await Promise.all([deps.resolver.resolve(name, 'A'), deps.resolver.resolve(name, 'AAAA')])
+  const answers: Answer<'A' | 'AAAA'>[] = [a, aaaa]
+  const addresses = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+  const failures = answers.flatMap((answer) => (answer.kind === 'failed' ? [answer.note] : []))
+  const found = { ...sortOut(name, [...new Set(addresses)], deps), failed: failures.length > 0 }
+  step.end({ note: describe(found, failures) })
+  return found
+}

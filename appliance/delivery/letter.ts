@@ -1,0 +1,53 @@
+import type { Clock } from '../clock/clock.ts'
+import type { Signer } from '../signing/signing.ts'
+import type { LeasedDelivery, Storage } from '../storage/storage.ts'
+import { type Prepared, prepare, withCrlf } from './message.ts'
+import type { Failure } from './outcome.ts'
+
+/** The message with its signatures in front, and its return path. */
+export interface Letter {
+  kind: 'signed'
+  from: string
+  message: Prepared
+}
+
+export interface LetterDeps {
+  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'dkimKeys'>
+  signer: Signer
+  clock: Clock
+}
+
+function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure: Failure } {
+  return { kind: 'failed', failure: { kind, phase: 'sign', host: null, ip: null, reply: null, note } }
+}
+
+/** Loads the message and signs it with every key of its domain; mail never goes out unsigned. */
+export async function signed(
+  delivery: LeasedDelivery,
+  { storage, signer, clock }: LetterDeps,
+): Promise<Letter | { kind: 'failed'; failure: Failure }> {
+  const { emailId, domainId, teamId, returnPath } = delivery
+  const now = clock.now()
+  const [message, domain, keys] = await Promise.all([
+    storage.getMessage({ emailId }, now),
+    storage.getDomain({ teamId, id: domainId }, now),
+    storage.dkimKeys({ domainId }, now),
+  ])
+  if (!message) return failed('gone', 'The message is no longer stored, so there is nothing to deliver.')
+  if (!domain) return failed('gone', 'The sending domain was removed before delivery.')
+  if (keys.length === 0) return failed('gone', `The domain ${domain.name} has no DKIM key to sign with.`)
+
+  const bytes = withCrlf(message)
+  try {
+    const signatures = await signer.sign(
+      bytes,
+      keys.map((key) => ({ ...key, domain: domain.name })),
+      now,
+    )
+    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes) }
+  } catch (error) {
+    // A key that cannot be read is our fault; the mail waits for somebody to repair it.
+    const why = error instanceof Error ? error.message : String(error)
+    return failed('internal', `The message could not be signed with the DKIM keys of ${domain.name}: ${why}`)
+  }
+}

@@ -1,0 +1,81 @@
+/** A message ready for the wire. */
+export interface Prepared {
+  /** Every line ends with CRLF, the last one too; no bare CR or LF. */
+  bytes: Buffer
+  /** Bytes above 127 anywhere: BODY=8BITMIME (RFC 6152). */
+  eightBit: boolean
+  /** Bytes above 127 in the header section: SMTPUTF8 (RFC 6531). */
+  eightBitHeader: boolean
+}
+
+const CR = 0x0d
+const LF = 0x0a
+const DOT = 0x2e
+
+/** The message with what goes in front of it, such as its signature. */
+export function prepare(prefix: Uint8Array, message: Uint8Array): Prepared {
+  const bytes = Buffer.concat([prefix, message])
+  const gap = bytes.indexOf('\r\n\r\n')
+  return {
+    bytes,
+    eightBit: hasEightBit(bytes),
+    eightBitHeader: hasEightBit(gap < 0 ? bytes : bytes.subarray(0, gap)),
+  }
+}
+
+/**
+ * Makes every line end a CRLF. What was composed here passes through unchanged, and uncopied. To be done before signing: servers take
+ * a bare CR or LF for a line end, for nothing, or for an attack (SMTP smuggling), and the signature would break on the way.
+ */
+export function withCrlf(message: Uint8Array): Buffer {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  if (!hasBareLineEnd(bytes)) return endsWithCrlf(bytes) ? bytes : Buffer.concat([bytes, Buffer.of(CR, LF)])
+  const text = bytes.toString('latin1').replaceAll(/\r\n|\r|\n/g, '\r\n')
+  return Buffer.from(text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1')
+}
+
+const endsWithCrlf = (bytes: Buffer): boolean => bytes.at(-2) === CR && bytes.at(-1) === LF
+
+function hasBareLineEnd(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) {
+    if (bytes[at - 1] !== CR) return true
+  }
+  for (let at = bytes.indexOf(CR); at >= 0; at = bytes.indexOf(CR, at + 1)) {
+    if (bytes[at + 1] !== LF) return true
+  }
+  return false
+}
+
+function hasEightBit(bytes: Buffer): boolean {
+  for (const byte of bytes) if (byte > 127) return true
+  return false
+}
+
+/** Bytes in one block: each has its own deadline (RFC 5321 §4.5.3.2.5). */
+const BLOCK = 64 * 1024
+
+/**
+ * The message as it goes over the wire, block by block: lines that begin with a dot get another one (RFC 5321 §4.5.2), the last block
+ * ends with the final dot. Not a byte is changed otherwise.
+ */
+export function* dotStuffed(message: Buffer): Generator<Buffer> {
+  const dotAfter = (from: number): number => {
+    const found = message.indexOf('\r\n.', from)
+    return found < 0 ? Infinity : found + 2
+  }
+  let dot = message[0] === DOT ? 0 : dotAfter(0)
+  let at = 0
+  do {
+    const end = Math.min(at + BLOCK, message.length)
+    const parts: Buffer[] = []
+    while (dot < end) {
+      parts.push(message.subarray(at, dot), Buffer.of(DOT))
+      at = dot
+      dot = dotAfter(dot)
+    }
+    parts.push(message.subarray(at, end))
+    if (end === message.length) parts.push(Buffer.from(endsWithCrlf(message) ? '.\r\n' : '\r\n.\r\n'))
+    at = end
+    yield Buffer.concat(parts)
+  } while (at < message.length)
+}

@@ -1,0 +1,59 @@
+import type { Clock } from '../clock/clock.ts'
+import type { Reply } from '../mail/reply.ts'
+import type { Step } from '../mail/transcript.ts'
+
+/** The other side of a step; both null for lookups. */
+export interface Peer {
+  host: string | null
+  ip: string | null
+}
+
+/** What a step ended with. */
+export interface StepEnd {
+  reply?: Reply | null
+  note?: string | null
+}
+
+/** A step that has begun. Ending it again adds nothing. */
+export interface OpenStep {
+  end(how?: StepEnd): void
+}
+
+/** Writes the steps of one attempt down, in the order in which they began. */
+export interface Recorder {
+  readonly steps: Step[]
+  begin(name: Step['name'], peer: Peer, sent: string | null): OpenStep
+}
+
+/** Characters of a reply that are kept; a server decides how much it says, not how much we store. */
+const REPLY_CHARS = 8192
+
+/** @param startedAt when the attempt began, Unix milliseconds */
+export function createRecorder(clock: Clock, startedAt: number): Recorder {
+  const steps: Step[] = []
+  return {
+    steps,
+    begin(name, peer, sent) {
+      const begun = clock.now()
+      const step: Step = { name, ...peer, sent, reply: null, note: null, at: begun - startedAt, ms: 0 }
+      steps.push(step)
+      let open = true
+      return {
+        end({ reply = null, note = null } = {}) {
+          if (!open) return
+          open = false
+          step.reply = reply
+          step.note = note
+          step.ms = clock.now() - begun
+        },
+      }
+    },
+  }
+}
+
+/** A reply as it is kept: the text cut to a bound. */
+export function kept(reply: Reply): Reply {
+  if (reply.text.length <= REPLY_CHARS) return reply
+  const more = reply.text.length - REPLY_CHARS
+  return { ...reply, text: `${reply.text.slice(0, REPLY_CHARS)} … (${more} more characters)` }
+}

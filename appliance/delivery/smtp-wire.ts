@@ -1,0 +1,154 @@
+import { isIP, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { Clock } from '../clock/clock.ts'
+import type { Reply } from '../mail/reply.ts'
+import { explainSocketError } from './dial.ts'
+import type { Failure } from './outcome.ts'
+import { ReplyReader } from './reply-reader.ts'
+
+/** The connection is of no use any more. Thrown within a conversation, and turned into a value where that ends. */
+export class Broken extends Error {
+  readonly kind: Failure['kind']
+
+  /** @param note what happened, in words that complete "the server …" */
+  constructor(kind: Failure['kind'], note: string) {
+    super(note)
+    this.name = 'Broken'
+    this.kind = kind
+  }
+}
+
+/**
+ * A connected socket as SMTP sees it: lines go out, replies come in, each wait has its deadline. What has arrived before the
+ * connection broke can still be read. nodemailer's client was tried for this and is not used: docs/decisions/0005.
+ */
+export class SmtpWire {
+  readonly #clock: Clock
+  /** When all must be over (Unix milliseconds), whatever a single step is granted. */
+  readonly #until: number
+  readonly #reader = new ReplyReader()
+  #socket: Socket
+  #broken: Broken | undefined
+  #wake = (): void => undefined
+  #unlisten = (): void => undefined
+
+  constructor(socket: Socket, clock: Clock, until: number) {
+    this.#clock = clock
+    this.#until = until
+    this.#socket = socket
+    this.#listen(socket)
+  }
+
+  /** Sends whole lines, given with their CRLFs, in one segment where they fit. */
+  write(lines: string): void {
+    if (!this.#broken) this.#socket.write(lines)
+  }
+
+  /** The next reply. Throws Broken when none comes in `ms` milliseconds, or ever. */
+  async read(ms: number): Promise<Reply> {
+    await this.#when(() => this.#reader.waiting > 0, ms)
+    return this.#reader.take()!
+  }
+
+  /** Whether a reply is there already. */
+  get answered(): boolean {
+    return this.#reader.waiting > 0
+  }
+
+  /**
+   * Sends one block of the body, and waits until the system has taken it or the server speaks: it has no business to before the
+   * final dot, and the caller looks.
+   */
+  async writeBlock(block: Uint8Array, ms: number): Promise<void> {
+    let taken = false
+    this.#socket.write(block, () => {
+      taken = true
+      this.#wake()
+    })
+    await this.#when(() => taken || this.answered, ms)
+  }
+
+  /** The TLS handshake after STARTTLS (RFC 3207). The certificate is looked at by the caller. */
+  async upgrade(host: string, ms: number): Promise<TLSSocket> {
+    // Bytes in plain text behind the reply would be read as if they had come through TLS: an injection.
+    if (this.#reader.waiting > 0 || this.#reader.partial) {
+      throw new Broken('tls', 'sent more than a reply before the TLS handshake')
+    }
+    this.#unlisten()
+    const socket = connectTls({
+      socket: this.#socket,
+      host,
+      ...(isIP(host) ? {} : { servername: host }),
+      rejectUnauthorized: false, // RFC 7435: better encrypted with a stranger than in the clear
+    })
+    this.#socket = socket
+    let agreed = false
+    socket.once('secureConnect', () => {
+      agreed = true
+      this.#wake()
+    })
+    this.#listen(socket)
+    await this.#when(() => agreed, ms)
+    return socket
+  }
+
+  /** Closes without a word. */
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /** Says QUIT and closes when the server answers, hangs up, or has had `ms` milliseconds. Returns at once. */
+  quit(ms: number): void {
+    if (this.#broken) return this.destroy()
+    this.write('QUIT\r\n')
+    this.read(ms).then(
+      () => this.destroy(),
+      () => this.destroy(), // nothing is left to learn from this server
+    )
+  }
+
+  #listen(socket: Socket): void {
+    const data = (chunk: Buffer): void => {
+      if (this.#broken) return
+      const complaint = this.#reader.feed(chunk)
+      if (complaint) this.#break(new Broken('protocol', complaint))
+      this.#wake()
+    }
+    const closed = (): void => this.#break(new Broken('network', 'closed the connection'))
+    socket.setNoDelay(true)
+    socket.on('data', data).on('end', closed).on('close', closed)
+    socket.on('error', (error) => {
+      const { why, note } = explainSocketError(error)
+      this.#break(new Broken(why, note))
+    })
+    // The error listener stays: a socket below TLS may still fail, and must not bring the process down.
+    this.#unlisten = () => void socket.off('data', data).off('end', closed).off('close', closed)
+  }
+
+  #break(broken: Broken): void {
+    this.#broken ??= broken
+    if (broken.kind === 'protocol') this.#socket.destroy()
+    this.#wake()
+  }
+
+  /** Waits for a condition; a broken connection or a passed deadline throws. */
+  async #when(condition: () => boolean, ms: number): Promise<void> {
+    const { promise: late, resolve: timeout } = Promise.withResolvers<void>()
+    const granted = Math.min(ms, Math.max(0, this.#until - this.#clock.now()))
+    const cancel = this.#clock.after(granted, () => {
+      const seconds = Math.round(granted / 1000)
+      this.#break(new Broken('timeout', `did not answer within ${seconds} seconds`))
+      timeout()
+    })
+    try {
+      while (!condition()) {
+        if (this.#broken) throw this.#broken
+        const { promise: woken, resolve } = Promise.withResolvers<void>()
+        this.#wake = resolve
+        await Promise.race([woken, late])
+      }
+    } finally {
+      cancel()
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import type { TLSSocket } from 'node:tls'
+import type { TlsInfo } from '../mail/transcript.ts'
+
+/** The name in a certificate that people know it by. */
+function nameOf(part: { CN?: string | string[]; O?: string | string[] } | undefined): string {
+  const name = part?.CN ?? part?.O ?? ''
+  return Array.isArray(name) ? name.join(', ') : name
+}
+
+/** What was agreed on, with the judgement of the certificate; opportunistic TLS goes on without (RFC 7435). */
+export function describeTls(socket: TLSSocket): TlsInfo {
+  const certificate = socket.getPeerCertificate()
+  const validTo = Date.parse(certificate.valid_to)
+  return {
+    version: socket.getProtocol() ?? 'unknown',
+    cipher: socket.getCipher().standardName,
+    verified: socket.authorized,
+    error: socket.authorized ? null : String(socket.authorizationError),
+    subject: nameOf(certificate.subject),
+    issuer: nameOf(certificate.issuer),
+    validTo: Number.isNaN(validTo) ? '' : new Date(validTo).toISOString(),
+  }
+}

@@ -1,0 +1,101 @@
+import type { Client } from './client.ts'
+import type { Answer, RecordType } from './dns.ts'
+import { MAX_LINKS } from './interpret.ts'
+import { canonical } from './names.ts'
+import { server, type Server } from './servers.ts'
+
+/**
+ * What the authoritative servers of a name publish at this moment: for an operator who has just changed a record and
+ * must not be told what some cache remembers.
+ */
+
+/** Name servers of one zone that are asked, and addresses of each; zones with more have others that answer. */
+const MAX_HOSTS = 6
+const MAX_ADDRESSES = 2
+
+/** How the authoritative servers are found and reached. */
+export interface AuthorityOptions {
+  client: Client
+  /** The recursive servers, which know where the authoritative ones are. */
+  servers: Server[]
+  port: number
+  /** A zone's owner writes its NS addresses, so without this anyone could point us into the internal network. */
+  isForbidden: (ip: string) => boolean
+}
+
+interface Zone {
+  apex: string
+  hosts: string[]
+}
+
+/** Finds the name's zone and asks its servers directly, in turn. Follows aliases into other zones. Never rejects. */
+export async function askAuthorities<T extends RecordType>(
+  options: AuthorityOptions,
+  name: string,
+  type: T,
+): Promise<Answer<T>> {
+  const seen = new Set<string>()
+  let target = canonical(name)
+  let ttl = Number.MAX_SAFE_INTEGER
+  while (!seen.has(target) && seen.size <= MAX_LINKS) {
+    seen.add(target)
+    const zone = await findZone(options, target)
+    if ('note' in zone) return { kind: 'failed', note: zone.note }
+    const reading = await askZone(options, zone, target, type)
+    if (reading.kind === 'failed') return reading
+    ttl = Math.min(ttl, reading.ttl)
+    // AD from a server that does not validate says nothing (RFC 4035 §3.1.6).
+    if (reading.kind !== 'alias') return { ...reading, ttl, authentic: false }
+    target = reading.target
+  }
+  return { kind: 'failed', note: `The CNAME records of ${name} form a loop or a chain that is too long` }
+}
+
+/** Walks up from the name to the first ancestor that has NS records. */
+async function findZone(options: AuthorityOptions, name: string): Promise<Zone | { note: string }> {
+  let note = `No name servers are published for ${name} or a domain above it`
+  for (let apex = name; apex !== ''; apex = apex.replace(/^[^.]*\.?/, '')) {
+    // Aliases are not followed: the zone of an alias is that of its owner.
+    const question = { name: apex, type: 'NS' } as const
+    const reading = await options.client.ask(options.servers, question, { recursion: true })
+    if (reading.kind === 'found') return { apex, hosts: reading.records }
+    if (reading.kind === 'failed') note = reading.note
+  }
+  return { note }
+}
+
+async function askZone<T extends RecordType>(
+  options: AuthorityOptions,
+  zone: Zone,
+  name: string,
+  type: T,
+): Promise<Awaited<ReturnType<typeof Client.prototype.ask<T>>>> {
+  const notes: string[] = []
+  for (const host of zone.hosts.slice(0, MAX_HOSTS)) {
+    const found = await findAddresses(options, host)
+    notes.push(...found.notes)
+    if (found.servers.length === 0) continue
+    const reading = await options.client.ask(found.servers, { name, type }, { recursion: false, rounds: 1 })
+    if (reading.kind !== 'failed') return reading
+    notes.push(`${host}: ${reading.note}`)
+  }
+  const why = notes.join('; ')
+  return { kind: 'failed', note: `None of the name servers of ${zone.apex} could be asked: ${why}` }
+}
+
+async function findAddresses(
+  options: AuthorityOptions,
+  host: string,
+): Promise<{ servers: Server[]; notes: string[] }> {
+  const { client, servers } = options
+  const answers = await Promise.all([client.lookup(servers, host, 'A'), client.lookup(servers, host, 'AAAA')])
+  const notes = answers.flatMap((answer) => (answer.kind === 'failed' ? [answer.note] : []))
+  const addresses = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+  if (addresses.length === 0 && notes.length === 0) notes.push(`${host} has no address`)
+  const allowed = addresses.filter((ip) => {
+    if (!options.isForbidden(ip)) return true
+    notes.push(`${host} has the address ${ip}, which is off limits`)
+    return false
+  })
+  return { servers: allowed.slice(0, MAX_ADDRESSES).map((ip) => server(ip, options.port)), notes }
+}

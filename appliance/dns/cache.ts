@@ -1,0 +1,92 @@
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock/clock.ts'
+import type { Answer, RecordType } from './dns.ts'
+
+/** What was answered, for as long as it holds. */
+
+/**
+ * Seconds that an answer is kept, whatever its TTL says.
+ * found: a TTL of 0 would make a burst to one domain ask for every message; a day is what resolvers allow a mistaken TTL.
+ * absent: RFC 2308 §5 calls one to three hours sound; the shorter, because people fix what is missing and wait.
+ * failed: RFC 9520 §3.2 wants failures remembered for at least a second; retries of mail are minutes apart.
+ */
+const LIMITS = {
+  found: { least: 5, most: 86_400 },
+  absent: { least: 5, most: 3600 },
+  failed: { least: 5, most: 5 },
+}
+
+/** Bounds the memory: the size counts characters, and a hostile zone can send 64 KiB of TXT for every name. */
+const MAX_SIZE = 32 * 1024 * 1024
+const MAX_ENTRIES = 50_000
+
+interface Entry {
+  answer: Answer<RecordType>
+  /** Unix milliseconds. */
+  stored: number
+  expires: number
+}
+
+/** A bounded cache of answers; also makes identical questions in flight one. */
+export class AnswerCache {
+  readonly #clock: Clock
+  readonly #flights = new Map<string, Promise<Answer<RecordType>>>()
+  readonly #entries = new LRUCache<string, Entry>({
+    max: MAX_ENTRIES,
+    maxSize: MAX_SIZE,
+    sizeCalculation: (entry, key) => 200 + key.length + JSON.stringify(entry.answer).length,
+  })
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The remembered answer, with the seconds that it still holds; else what `ask` brings, asked once for all callers. */
+  async get<T extends RecordType>(name: string, type: T, ask: () => Promise<Answer<T>>): Promise<Answer<T>> {
+    const key = `${type} ${name}`
+    // The key holds the type, so what is under it is an Answer<T>.
+    const known = this.#fresh(key) as Answer<T> | undefined
+    if (known) return known
+    const flying = this.#flights.get(key) as Promise<Answer<T>> | undefined
+    if (flying) return copy(await flying)
+    const flight = ask()
+    this.#flights.set(key, flight)
+    try {
+      const answer = await flight
+      return copy(this.#store(key, answer) as Answer<T>)
+    } finally {
+      this.#flights.delete(key)
+    }
+  }
+
+  #fresh(key: string): Answer<RecordType> | undefined {
+    const entry = this.#entries.get(key)
+    if (!entry) return undefined
+    const now = this.#clock.now()
+    // A clock that was set back would keep an entry beyond its time.
+    if (now >= entry.expires || now < entry.stored) {
+      this.#entries.delete(key)
+      return undefined
+    }
+    const left = Math.ceil((entry.expires - now) / 1000)
+    return copy(withTtl(entry.answer, left))
+  }
+
+  #store(key: string, answer: Answer<RecordType>): Answer<RecordType> {
+    const { least, most } = LIMITS[answer.kind]
+    const seconds = 'ttl' in answer ? Math.min(Math.max(answer.ttl, least), most) : least
+    const stored = this.#clock.now()
+    const kept = withTtl(answer, seconds)
+    this.#entries.set(key, { answer: kept, stored, expires: stored + seconds * 1000 })
+    return kept
+  }
+}
+
+function withTtl<T extends RecordType>(answer: Answer<T>, ttl: number): Answer<T> {
+  return answer.kind === 'failed' ? answer : { ...answer, ttl }
+}
+
+/** Callers sort and filter what they get; the cache's own list must not change under the next caller. */
+function copy<T extends RecordType>(answer: Answer<T>): Answer<T> {
+  return answer.kind === 'found' ? { ...answer, records: [...answer.records] } : answer
+}

@@ -1,0 +1,131 @@
+import { createSocket } from 'node:dgram'
+import { connect, isIPv6 } from 'node:net'
+import { decodeMessage, encodeQuery, isAnswerTo, type Message, type Question } from './message.ts'
+import type { Server } from './servers.ts'
+
+/**
+ * One question to one server, over UDP and, where that is too small, over TCP.
+ *
+ * A forger who does not see the traffic must guess a random id and a random source port: each query has its own
+ * socket, and the kernel drops what does not come from the server's address. What does not match is ignored, and
+ * the wait goes on. Deadlines here are real time, not the Clock's: moving a test's clock must not cut off the network.
+ */
+
+/** The response, or what happened instead, completing the sentence "the server …". */
+export type Exchange = { message: Message } | { note: string; silent: boolean }
+
+/** How to ask. `signal` ends the wait at once when the resolver is closed. */
+export interface Asking {
+  recursion: boolean
+  edns: boolean
+  timeoutMs: number
+  signal: AbortSignal
+}
+
+/** Asks; TCP after a truncated response (RFC 7766 §5), with a deadline of its own. Never rejects. */
+export async function exchange(server: Server, question: Question, asking: Asking): Promise<Exchange> {
+  const result = await overUdp(server, question, asking)
+  return 'message' in result && result.message.truncated ? overTcp(server, question, asking) : result
+}
+
+type Settle = (result: Exchange) => void
+
+/** Runs `start` until it settles, the deadline passes or the signal fires; `stop` then frees what was opened. */
+function withDeadline(
+  asking: Asking,
+  late: () => string,
+  start: (settle: Settle) => () => void,
+): Promise<Exchange> {
+  const closed = { note: 'was not waited for: the resolver was closed', silent: false }
+  if (asking.signal.aborted) return Promise.resolve(closed)
+  return new Promise((resolve) => {
+    let settled = false
+    const settle: Settle = (result) => {
+      // Sockets go on to tell of errors and of their closing; a second close of a UDP socket throws.
+      if (settled) return
+      settled = true
+      clearTimeout(timer)
+      asking.signal.removeEventListener('abort', onAbort)
+      stop()
+      resolve(result)
+    }
+    const onAbort = () => settle(closed)
+    asking.signal.addEventListener('abort', onAbort)
+    const timer = setTimeout(() => settle({ note: late(), silent: true }), asking.timeoutMs)
+    const stop = start(settle)
+  })
+}
+
+/** Decodes what came; undefined when it does not belong to the query, a note when it does but is garbage. */
+function read(bytes: Buffer, id: number, question: Question): Exchange | undefined {
+  if (bytes.length < 12 || bytes.readUInt16BE(0) !== id) return undefined
+  try {
+    const message = decodeMessage(bytes)
+    return isAnswerTo(message, id, question) ? { message } : undefined
+  } catch {
+    // Whatever the codec stumbled on: the id is right, so it is the server that talks nonsense.
+    return { note: 'sent an answer that cannot be read', silent: true }
+  }
+}
+
+function overUdp(server: Server, question: Question, asking: Asking): Promise<Exchange> {
+  const { id, bytes } = encodeQuery(question, asking)
+  let ignored = 0
+  const late = () =>
+    `did not answer within ${asking.timeoutMs} ms` +
+    (ignored > 0 ? ` (${ignored} packets that do not match the question were ignored)` : '')
+  return withDeadline(asking, late, (settle) => {
+    const socket = createSocket(isIPv6(server.ip) ? 'udp6' : 'udp4')
+    const fail = (error: Error) => settle({ note: unreachable(error), silent: true })
+    socket.on('error', fail)
+    socket.on('message', (datagram) => {
+      const result = read(datagram, id, question)
+      if (result) settle(result)
+      else ignored++
+    })
+    socket.connect(server.port, server.ip, (error?: Error) => {
+      if (error) fail(error)
+      else socket.send(bytes, (failure) => failure && fail(failure))
+    })
+    return () => socket.close()
+  })
+}
+
+function overTcp(server: Server, question: Question, asking: Asking): Promise<Exchange> {
+  const { id, bytes } = encodeQuery(question, asking)
+  const late = () => `did not answer over TCP within ${asking.timeoutMs} ms`
+  return withDeadline(asking, late, (settle) => {
+    const socket = connect({ host: server.ip, port: server.port, noDelay: true })
+    let received = Buffer.alloc(0)
+    socket.on('error', (error) => settle({ note: `over TCP ${unreachable(error)}`, silent: true }))
+    socket.on('close', () => settle({ note: 'closed the TCP connection without an answer', silent: true }))
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk])
+      // Two bytes of length, then the message (RFC 1035 §4.2.2).
+      if (received.length < 2) return
+      const end = 2 + received.readUInt16BE(0)
+      if (received.length < end) return
+      const result = read(received.subarray(2, end), id, question)
+      settle(readWhole(result))
+    })
+    const length = Buffer.alloc(2)
+    length.writeUInt16BE(bytes.length)
+    socket.write(Buffer.concat([length, bytes]))
+    return () => socket.destroy()
+  })
+}
+
+/** On a connection of our own there is nothing to wait for after a wrong answer, and no excuse for a truncated one. */
+function readWhole(result: Exchange | undefined): Exchange {
+  if (!result) return { note: 'answered another question over TCP', silent: true }
+  if ('message' in result && result.message.truncated) {
+    return { note: 'sent a truncated answer over TCP', silent: true }
+  }
+  return result
+}
+
+function unreachable(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ECONNREFUSED') return 'refused the connection: nothing listens there'
+  return `cannot be reached: ${error.message}`
+}

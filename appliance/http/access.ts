@@ -1,0 +1,87 @@
+/** Who is calling: an app by its key, or a person by the cookie of the dashboard. One `Caller` for both. */
+import type { FastifyRequest } from 'fastify'
+import { refuse } from '../mail/refusals.ts'
+import type { Caller } from '../senders/caller.ts'
+import type { App, HttpDeps } from './deps.ts'
+
+/**
+ * Who may use a route. public: anybody · sending: every key, and people · full: keys with full access, and people ·
+ * people: the dashboard only
+ */
+export type Access = 'public' | 'sending' | 'full' | 'people'
+
+export const SESSION_COOKIE = 'posthaste_session'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Full access unless said otherwise. */
+    access?: Access
+  }
+  interface FastifyRequest {
+    /** Null on public routes. */
+    caller: Caller | null
+    /** What the log line of this request tells beside the usual. */
+    about: Record<string, string>
+  }
+}
+
+/** Asks for a key or a session before the body is read: strangers cannot make us take 40 MB. */
+export function guard(app: App, deps: Pick<HttpDeps, 'senders' | 'accounts'>): void {
+  app.decorateRequest('caller', null)
+  app.addHook('onRequest', async (request) => {
+    const access = request.routeOptions.config.access ?? 'full'
+    if (request.is404 || access === 'public') return
+    const { authorization } = request.headers
+    request.caller =
+      authorization === undefined || access === 'people'
+        ? await callerByCookie(deps, request, access)
+        : await callerByKey(deps, authorization, access)
+  })
+}
+
+/** The caller of a route that is not public. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw refuse('missing_api_key')
+  return request.caller
+}
+
+async function callerByKey(
+  { senders }: Pick<HttpDeps, 'senders'>,
+  authorization: string,
+  access: Access,
+): Promise<Caller> {
+  const token = /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
+  if (token === undefined) throw refuse('missing_api_key')
+  const caller = await senders.authenticate(token)
+  if (!caller) throw refuse('invalid_api_key')
+  if (access !== 'sending' && caller.apiKey?.permission !== 'full_access') throw refuse('restricted_api_key')
+  return caller
+}
+
+async function callerByCookie(
+  { accounts }: Pick<HttpDeps, 'accounts'>,
+  request: FastifyRequest,
+  access: Access,
+): Promise<Caller> {
+  const token = request.cookies[SESSION_COOKIE]
+  if (token === undefined) throw refuse(access === 'people' ? 'not_signed_in' : 'missing_api_key')
+  if (changes(request) && !(fromDashboard(request) && sameOrigin(request) === true))
+    throw refuse('foreign_origin')
+  const found = await accounts.resume(token)
+  if (!found) throw refuse('not_signed_in')
+  return { teamId: found.team.id, apiKey: null }
+}
+
+const changes = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
+
+/** Forms and links of other sites cannot set this header; scripts of other sites would have to ask first (CORS), and we never agree. */
+const fromDashboard = ({ headers }: FastifyRequest) => headers['x-requested-with'] === 'dashboard'
+
+/** Whether the browser says that our own page asks; undefined when it says nothing, as programs other than browsers do. */
+export function sameOrigin({ headers }: FastifyRequest): boolean | undefined {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const { origin, host } = headers
+  if (origin === undefined) return undefined
+  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
+}

@@ -1,0 +1,64 @@
+/** Turns whatever went wrong into the wire's error shape (reference: wire format §3), in one place. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import type { App } from './deps.ts'
+import { routeTable } from './route-table.ts'
+
+/** Seconds after which a caller may come back when nothing better is known. */
+const RETRY_AFTER = 5
+
+export interface ErrorBody {
+  statusCode: number
+  message: string
+  name: string
+}
+
+/** The body of an error; clients read these three keys, in this order. */
+export function errorBody({ status, message, wireName }: Refusal): ErrorBody {
+  return { statusCode: status, message, name: wireName }
+}
+
+/** Answers every error and every path that is not served. To be called before the first route is added. */
+export function answerErrors(app: App): void {
+  const table = routeTable()
+  app.addHook('onRoute', ({ method, url }) => table.add([method].flat(), url))
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error)
+    if (refusal.status >= 500 && !(error instanceof Refusal))
+      request.log.error(
+        { err: error, path: request.routeOptions.url },
+        'request failed: this is a bug or a full disk',
+      )
+    return answer(reply, refusal)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = table.methods(request.url)
+    if (allowed.length === 0) return answer(reply, refuse('unknown_endpoint'))
+    return answer(reply.header('allow', allowed.join(', ')), refuse('method_not_allowed'))
+  })
+}
+
+/** Answers a URL that cannot be decoded: it names nothing. */
+export function answerBadUrl(_error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+  void answer(reply, refuse('unknown_endpoint'))
+}
+
+function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const busy = refusal.status === 429 || refusal.status === 503
+  if (busy && !reply.hasHeader('retry-after')) void reply.header('retry-after', RETRY_AFTER)
+  // Fastify ends the connection after a refused body; most clients then see a broken pipe instead of the answer.
+  if (refusal.key !== 'shutting_down') void reply.removeHeader('connection')
+  return reply
+    .code(refusal.status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('cache-control', 'no-store')
+    .send(JSON.stringify(errorBody(refusal)))
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  // Fastify's own complaints about a request: an aborted body, a content length that lies.
+  const status = (error as { statusCode?: unknown }).statusCode
+  const asked = typeof status === 'number' && status >= 400 && status < 500
+  return refuse(asked ? 'malformed_request' : 'internal')
+}

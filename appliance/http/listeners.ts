@@ -1,0 +1,102 @@
+/** The sockets under the server: several addresses, time limits, answers to what is not HTTP, and a clean end. */
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { refuse, type RefusalKey } from '../mail/refusals.ts'
+import { errorBody } from './errors.ts'
+
+/** Slow senders of headers hold a socket for this long at most (milliseconds). */
+const HEADERS_TIMEOUT = 20_000
+/** A request of 40 MB over 1 Mbit/s takes 320 s. */
+const REQUEST_TIMEOUT = 360_000
+/** Longer than the idle time of common load balancers (60 s), so that they close first and no request is lost. */
+const KEEP_ALIVE = 65_000
+/** What a stop waits for requests that are being answered. */
+const GRACE = 10_000
+
+export interface Listeners {
+  /** Binds all addresses, `host:port`, or none of them. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system choose. */
+  listen(addresses: readonly string[]): Promise<string[]>
+  /** Takes no new connections, waits for running requests, then cuts what is left. */
+  close(): Promise<void>
+}
+
+export function createListeners(handle: RequestListener): Listeners {
+  const servers: Server[] = []
+  return {
+    async listen(addresses) {
+      try {
+        for (const address of addresses) servers.push(await bind(handle, address))
+      } catch (error) {
+        for (const server of servers.splice(0)) server.close()
+        throw error
+      }
+      return servers.map((server) => originOf(server.address() as AddressInfo))
+    },
+    close: async () => void (await Promise.all(servers.splice(0).map(drain))),
+  }
+}
+
+async function bind(handle: RequestListener, address: string): Promise<Server> {
+  const { host, port } = parseListen(address)
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT,
+      requestTimeout: REQUEST_TIMEOUT,
+      keepAliveTimeout: KEEP_ALIVE,
+      connectionsCheckingInterval: 5000,
+    },
+    handle,
+  )
+  server.on('clientError', answerBadRequest)
+  server.listen({ host, port })
+  await once(server, 'listening')
+  return server
+}
+
+async function drain(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  // A kept-alive connection becomes idle when its last answer is out; nothing tells when.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const cut = setTimeout(() => server.closeAllConnections(), GRACE)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(cut)
+}
+
+const complaints: Record<string, RefusalKey> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** Answers what Node could not read as a request. */
+function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const refusal = refuse(complaints[error.code ?? ''] ?? 'malformed_request')
+  const body = JSON.stringify(errorBody(refusal))
+  const head = [
+    `HTTP/1.1 ${refusal.status} Refused`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** `host:port`, an IPv6 host in brackets. */
+export function parseListen(address: string): { host: string; port: number } {
+  const match = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(address)
+  const port = Number(match?.[3])
+  if (!match || port > 65_535)
+    throw new Error(`Cannot listen on "${address}": write host:port, such as 0.0.0.0:8025 or [::]:8025.`)
+  return { host: match[1] ?? match[2]!, port }
+}
+
+function originOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}

@@ -1,0 +1,68 @@
+import { readRequest, refuseNotOffered } from '../../intake/intake.ts'
+import { refuse } from '../../mail/refusals.ts'
+import type { Email } from '../../storage/storage.ts'
+import {
+  presentEmail,
+  presentEmailSummary,
+  presentList,
+  presentTimeline,
+} from '../../wireformat/wireformat.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { readId, readPage } from '../query.ts'
+import * as schema from '../schemas/emails.ts'
+import { Timeline } from '../schemas/timeline.ts'
+
+/** The paths of sending; the last three are what older clients of the hosted service call. */
+const sendingPaths = ['/emails', '/email', '/emails/sending', '/email/sending']
+
+/** Sending, and all that is known of what was sent. */
+export function emailRoutes(app: App, { storage, intake, clock }: HttpDeps): void {
+  for (const path of sendingPaths) {
+    app.post(
+      path,
+      {
+        config: { access: 'sending' },
+        schema: { body: schema.SendEmail, response: { 200: schema.EmailCreated } },
+        preValidation: async (request) => refuseNotOffered(request.body),
+      },
+      async (request) => {
+        const { id } = await intake.accept(readRequest(request.body), callerOf(request))
+        request.about.email_id = id
+        return { id }
+      },
+    )
+  }
+
+  const find = async (teamId: string, id: string): Promise<Email> => {
+    const email = await storage.getEmail({ teamId, id }, clock.now())
+    if (!email) throw refuse('not_found', { resource: 'Email' })
+    return email
+  }
+
+  app.get('/emails', { schema: { response: { 200: schema.EmailList } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const page = await storage.listEmails({ teamId, ...readPage(request.query) }, clock.now())
+    return presentList(page.items.map(presentEmailSummary), page.hasMore)
+  })
+
+  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) =>
+    presentEmail(await find(callerOf(request).teamId, readId(request.params))),
+  )
+
+  app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id } = await find(teamId, readId(request.params))
+    return presentTimeline(id, await storage.getHistory({ teamId, id }, clock.now()))
+  })
+
+  app.get('/emails/:id/source', async (request, reply) => {
+    const { id } = await find(callerOf(request).teamId, readId(request.params))
+    const message = await storage.getMessage({ emailId: id }, clock.now())
+    if (!message) throw refuse('not_found', { resource: 'Email source' })
+    return reply
+      .type('message/rfc822')
+      .header('content-disposition', `attachment; filename="${id}.eml"`)
+      .send(Buffer.from(message.buffer, message.byteOffset, message.byteLength))
+  })
+}

@@ -1,0 +1,46 @@
+import { refuse } from '../../mail/refusals.ts'
+import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import type { App, SandboxInbox, SandboxMail } from '../deps.ts'
+import { readId, readLimit } from '../query.ts'
+import * as schema from '../schemas/sandbox.ts'
+
+/** The mail that the sandbox caught instead of sending it. These paths do not exist outside of the sandbox. */
+export function sandboxRoutes(app: App, inbox: SandboxInbox): void {
+  app.get(
+    '/sandbox/messages',
+    { schema: { response: { 200: schema.SandboxMessageList } } },
+    async (request) => {
+      const limit = readLimit((request.query as Record<string, unknown>).limit)
+      const entries = inbox.list(limit + 1)
+      return presentList(entries.slice(0, limit).map(presentEntry), entries.length > limit)
+    },
+  )
+
+  app.get(
+    '/sandbox/messages/:id',
+    { schema: { response: { 200: schema.SandboxMessage } } },
+    async (request) => {
+      const message = await inbox.get(readId(request.params))
+      if (!message) throw refuse('not_found', { resource: 'Message' })
+      const { html, text, source } = message
+      return { object: 'sandbox_message' as const, ...presentEntry(message), html, text, source }
+    },
+  )
+}
+
+function presentEntry(entry: SandboxMail): schema.SandboxMessageSummary {
+  return {
+    id: entry.id,
+    received_at: timestamp(entry.receivedAt),
+    mail_from: entry.mailFrom,
+    rcpt_to: entry.rcptTo,
+    from: entry.from,
+    to: entry.to,
+    subject: entry.subject,
+    size: entry.size,
+    tls: entry.tls,
+    dkim: entry.dkim,
+    spf: entry.spf,
+    dmarc: entry.dmarc,
+  }
+}

@@ -1,0 +1,113 @@
+/** Composes a message (RFC 5322, MIME) from what was understood. The only file that knows nodemailer's composer and html-to-text. */
+import { compile } from 'html-to-text'
+import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
+import { isAscii } from 'node:buffer'
+import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
+import type { Submission, SubmittedAttachment } from './submission.ts'
+
+/** All that a message is made from. Plain data, so that it can go to another thread. */
+export interface Draft extends Pick<
+  Submission,
+  'from' | 'to' | 'cc' | 'replyTo' | 'subject' | 'html' | 'text' | 'headers' | 'attachments'
+> {
+  /** With its angle brackets. */
+  messageId: string
+  /** Unix milliseconds. */
+  date: number
+}
+
+export interface Composed {
+  /** CRLF line ends, no line over 998 octets; ASCII unless a local part is not (RFC 6532). */
+  message: Uint8Array
+  /** The text part, as given or as made from the html; null when there is none. */
+  text: string | null
+}
+
+/** Makes the message. Does not know about Bcc: it never comes here. */
+export async function compose(draft: Draft): Promise<Composed> {
+  const text = draft.text ?? (draft.html === null ? null : textOf(draft.html))
+  const spelling = new Map(draft.headers.map(({ name }) => [name.toLowerCase(), name]))
+  const composer = new MailComposer({
+    from: person(draft.from),
+    to: draft.to.map(person),
+    cc: draft.cc.map(person),
+    replyTo: draft.replyTo.map(person),
+    subject: foldable(draft.subject),
+    messageId: draft.messageId,
+    date: new Date(draft.date),
+    headers: draft.headers.map(({ name, value }) => ({ key: name, value: foldable(value) })),
+    text: crlf(text ?? ''),
+    html: crlf(draft.html ?? ''),
+    attachments: draft.attachments.map((attachment) => part(attachment, draft.html !== null)),
+    normalizeHeaderKey: (key) => spelling.get(key.toLowerCase()) ?? key,
+    newline: 'win',
+    // Without these a `path` or `href` that slips through reads our files and our network.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  const message = await composer.compile().build()
+  const everyone = [draft.from, ...draft.to, ...draft.cc, ...draft.replyTo]
+  assertSendable(message, everyone.some(needsSmtpUtf8))
+  return { message, text }
+}
+
+/** Where an attachment goes: beside the html when the html can show it by its content id. */
+export function dispositionOf(attachment: { contentId: string | null }): 'inline' | 'attachment' {
+  return attachment.contentId === null ? 'attachment' : 'inline'
+}
+
+const person = ({ name, address }: Mailbox) => ({ name, address })
+
+/** A bare CR or LF is no line end (RFC 5321 §2.3.8), and a signature must not depend on who repairs it. */
+const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
+
+/** Lines are folded at white space; a long run of it would become a line that looks empty, which ends the header. */
+const foldable = (value: string) => value.replaceAll(/[ \t]{20,}/g, ' ')
+
+/**
+ * The text version of an html. The depth limit keeps the converter's recursion far from the end of the stack; what lies
+ * deeper than any real layout is left out.
+ */
+const textOf = compile({
+  wordwrap: false,
+  limits: { maxDepth: 100, maxInputLength: 2 ** 28 },
+  selectors: [
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
+    { selector: 'img', format: 'skip' },
+  ],
+})
+
+function part(attachment: SubmittedAttachment, html: boolean): MailComposerAttachment {
+  const { content, contentId, contentType, filename } = attachment
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  const common = {
+    ...(filename === null ? {} : { filename }),
+    ...(contentId === null ? {} : { cid: contentId }),
+    contentDisposition: html ? dispositionOf(attachment) : 'attachment',
+  }
+  if (!/^message\//i.test(contentType)) return { ...common, contentType, content: bytes }
+  // A message within a message must not be encoded (RFC 2046 §5.2.1): what is not clean goes as a plain file.
+  const clean = isAscii(bytes) ? crlf(bytes.toString('latin1')) : undefined
+  if (clean !== undefined && !/\0|[^\r\n]{999}/.test(clean))
+    return { ...common, contentType, contentTransferEncoding: '7bit', content: Buffer.from(clean, 'latin1') }
+  return { ...common, contentType: 'application/octet-stream', content: bytes }
+}
+
+/** The promise to everyone after us (RFC 5322 §2.1.1, §2.3). Breaking it is our fault, not the caller's. */
+function assertSendable(message: Uint8Array, utf8Header: boolean): void {
+  const text = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  const broken = (what: string) =>
+    new Error(`The composer made a message with ${what}: this is a bug, nothing was accepted.`)
+  let start = 0
+  for (let lf = text.indexOf(10); lf >= 0; lf = text.indexOf(10, start)) {
+    if (lf === 0 || text[lf - 1] !== 13) throw broken('a bare LF')
+    if (lf - 1 - start > 998) throw broken('a line over 998 octets')
+    const cr = text.subarray(start, lf - 1).indexOf(13)
+    if (cr >= 0) throw broken('a bare CR')
+    start = lf + 1
+  }
+  if (start !== text.length) throw broken('an unfinished last line')
+  const header = text.indexOf('\r\n\r\n')
+  if (!isAscii(utf8Header ? text.subarray(header) : text)) throw broken('raw 8-bit text')
+  if (text.includes(0)) throw broken('a NUL')
+}

@@ -1,0 +1,144 @@
+/** Reads the body of POST /emails: JSON of the right types goes in, a submission or a refusal that names the field comes out. Pure. */
+import type { SendEmail } from '../http/schemas/emails.ts'
+import { parseMailbox, type Mailbox } from '../mail/address.ts'
+import {
+  fieldValueProblem,
+  isFieldName,
+  isMessageId,
+  MAX_CUSTOM_FIELDS,
+  MAX_FIELD_NAME,
+  reservedBecause,
+} from '../mail/headers.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Tag } from '../storage/storage.ts'
+import { readAttachment } from './attachment.ts'
+import type { Submission } from './submission.ts'
+
+/** Recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in all is a broadcast. */
+export const MAX_RECIPIENTS = 50
+const MAX_REPLY_TO = 10
+const MAX_ATTACHMENTS = 100
+const MAX_TAGS = 50
+/** One line of RFC 5322 §2.1.1, before encoding. */
+const MAX_SUBJECT = 998
+
+/** Fields of the hosted service that this version does not have. A silent "no" would send mail at the wrong time or without its content. */
+const notOffered = ['scheduled_at', 'topic_id', 'template'] as const
+
+/** Refuses what this version cannot do. To be asked before the types are checked: a request with a template has no subject. */
+export function refuseNotOffered(body: unknown): void {
+  if (typeof body !== 'object' || body === null) return
+  for (const field of notOffered) {
+    const value = (body as Record<string, unknown>)[field]
+    // Typed clients write their unset fields as null or "".
+    if (value !== undefined && value !== null && value !== '') throw refuse('not_offered', { field })
+  }
+}
+
+/** Understands a request. Throws a `Refusal`. */
+export function readRequest(body: SendEmail): Submission {
+  const [from] = readMailboxes('from', body.from, 1)
+  if (!from) throw refuse('missing_field', { field: 'from' })
+  const to = readMailboxes('to', body.to, MAX_RECIPIENTS)
+  if (to.length === 0) throw refuse('missing_field', { field: 'to' })
+  const { headers, messageId, replyTo } = readHeaders(body)
+  return {
+    from,
+    to,
+    cc: readMailboxes('cc', body.cc, MAX_RECIPIENTS),
+    bcc: readMailboxes('bcc', body.bcc, MAX_RECIPIENTS),
+    replyTo,
+    subject: readSubject(body.subject),
+    ...readContent(body),
+    headers,
+    messageId,
+    attachments: readAttachments(body.attachments ?? []),
+    tags: readTags(body.tags ?? []),
+  }
+}
+
+/** Typed clients write unset addresses as null, "" or []: all of them mean none. */
+function readMailboxes(field: string, value: string | string[] | null | undefined, limit: number): Mailbox[] {
+  const texts = value === undefined || value === null || value === '' ? [] : [value].flat()
+  if (texts.length > limit) throw refuse('too_many_recipients', { field, limit })
+  return texts.map((text) => {
+    const mailbox = parseMailbox(text)
+    if (!mailbox) throw refuse('invalid_address', { field })
+    return mailbox
+  })
+}
+
+function readSubject(subject: string): string {
+  if (subject.trim() === '') throw refuse('missing_field', { field: 'subject' })
+  const problem =
+    subject.length > MAX_SUBJECT ? `at most ${MAX_SUBJECT} characters` : fieldValueProblem(subject)
+  if (problem !== undefined) throw refuse('invalid_field', { field: 'subject', expected: problem })
+  return subject
+}
+
+function readContent(body: SendEmail): Pick<Submission, 'html' | 'text'> {
+  const html = body.html === '' ? null : (body.html ?? null)
+  const text = body.text ?? null
+  if (html === null && (text === null || text === '')) throw refuse('missing_content')
+  return { html: readBody('html', html), text: readBody('text', text) }
+}
+
+/** NUL is no text (RFC 5322 §2.3), and databases refuse it. Lone surrogates become U+FFFD, as in every UTF-8 encoder. */
+function readBody(field: string, text: string | null): string | null {
+  if (text?.includes('\0')) throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
+  return text?.toWellFormed() ?? null
+}
+
+function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' | 'replyTo'> {
+  const given = Object.entries(body.headers ?? {})
+  if (given.length > MAX_CUSTOM_FIELDS)
+    throw refuse('invalid_field', { field: 'headers', expected: `at most ${MAX_CUSTOM_FIELDS} of them` })
+  let replyTo = readMailboxes('reply_to', body.reply_to, MAX_REPLY_TO)
+  let messageId: string | null = null
+  const headers: Submission['headers'] = []
+  for (const [name, value] of given) {
+    const field = checkHeader(name, value)
+    if (value.trim() === '') continue
+    const lower = name.toLowerCase()
+    if (lower === 'message-id') {
+      if (!isMessageId(value.trim())) throw refuse('invalid_field', { field, expected: '<left@right>' })
+      messageId = value.trim()
+    } else if (lower === 'reply-to') {
+      // The field of the request wins; many apps set both to the same.
+      if (replyTo.length === 0) replyTo = readMailboxes(field, value, 1)
+    } else headers.push({ name, value: value.trim() })
+  }
+  return { headers, messageId, replyTo }
+}
+
+/** Checks one header and returns how refusals call it. */
+function checkHeader(name: string, value: string): string {
+  if (!isFieldName(name))
+    throw refuse('invalid_field', {
+      field: 'headers',
+      expected: `names of 1 to ${MAX_FIELD_NAME} printable ASCII characters without colon or spaces`,
+    })
+  const field = `headers.${name}`
+  const problem = reservedBecause(name) ?? fieldValueProblem(value)
+  if (problem !== undefined) throw refuse('invalid_field', { field, expected: problem })
+  return field
+}
+
+function readAttachments(given: NonNullable<SendEmail['attachments']>): Submission['attachments'] {
+  if (given.length > MAX_ATTACHMENTS)
+    throw refuse('invalid_field', { field: 'attachments', expected: `at most ${MAX_ATTACHMENTS} of them` })
+  const attachments = given.map(readAttachment)
+  const ids = attachments.flatMap(({ contentId }) => contentId ?? [])
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index)
+  if (twice !== undefined)
+    throw refuse('invalid_attachment', { index: ids.length, expected: 'each `content_id` may occur once' })
+  return attachments
+}
+
+function readTags(tags: Tag[]): Tag[] {
+  if (tags.length > MAX_TAGS)
+    throw refuse('invalid_field', { field: 'tags', expected: `at most ${MAX_TAGS} of them` })
+  for (const { name, value } of tags)
+    if (!/^[\w-]{1,256}$/.test(name) || !/^[\w-]{0,256}$/.test(value)) throw refuse('invalid_tag')
+  return tags.map(({ name, value }) => ({ name, value }))
+}

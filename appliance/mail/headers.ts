@@ -1,0 +1,130 @@
+/** Header fields (RFC 5322 §2.2): which a caller may set, what their names and values may be, and how to find them in a message. */
+
+/** Longest field name that is taken; the longest registered one has 35 characters. */
+export const MAX_FIELD_NAME = 76
+/** Longest value that is taken, in UTF-16 units. Postfix cuts header fields at 100 KB, others much sooner. */
+export const MAX_FIELD_VALUE = 8192
+/** Most fields that a caller may add. */
+export const MAX_CUSTOM_FIELDS = 100
+/** A word longer than this cannot be folded into lines of 998 octets with the name before it (RFC 5322 §2.1.1). */
+const MAX_WORD = 900
+
+/**
+ * Fields that a caller may not set through `headers`, and what to do instead. Patterns end with `*`.
+ * Everything that is not here is passed on: X-*, List-*, Feedback-ID, Auto-Submitted, Precedence, Importance, ...
+ * Message-ID replaces ours when it is well formed; Reply-To is read as the `reply_to` field (intake/request.ts).
+ */
+export const RESERVED_FIELDS: readonly (readonly [field: string, instead: string])[] = [
+  // Written from the fields of the request.
+  ['From', 'use the `from` field'],
+  ['To', 'use the `to` field'],
+  ['Cc', 'use the `cc` field'],
+  ['Bcc', 'use the `bcc` field'],
+  ['Subject', 'use the `subject` field'],
+  // Would speak for someone whose right to send was not checked.
+  ['Sender', 'the server sets it'],
+  // Describe the body, which the server composes.
+  ['MIME-Version', 'the server sets it'],
+  ['Content-*', 'the server sets it'],
+  // Tell when and how the message travelled, who signed it and where reports go: facts of the servers on its way.
+  ['Date', 'the server sets it'],
+  ['Received', 'the server sets it'],
+  ['Received-SPF', 'receiving servers set it'],
+  ['Return-Path', 'receiving servers set it'],
+  ['Delivered-To', 'receiving servers set it'],
+  ['DKIM-Signature', 'the server signs'],
+  ['DomainKey-Signature', 'the server signs'],
+  ['ARC-*', 'the server signs'],
+  ['Authentication-Results', 'receiving servers set it'],
+  ['Resent-*', 'it belongs to messages that are sent again (RFC 5322 §3.6.6)'],
+]
+
+const reserved = RESERVED_FIELDS.map(([field, instead]) => ({ field: field.toLowerCase(), instead }))
+
+/** Why a caller may not set this field, as a clause for the refusal; undefined when it may. */
+export function reservedBecause(name: string): string | undefined {
+  const lower = name.toLowerCase()
+  return reserved.find(({ field }) =>
+    field.endsWith('*') ? lower.startsWith(field.slice(0, -1)) : lower === field,
+  )?.instead
+}
+
+/** `ftext` of RFC 5322 §3.6.8: printable ASCII but the colon. */
+export function isFieldName(name: string): boolean {
+  return name.length <= MAX_FIELD_NAME && /^[!-9;-~]+$/.test(name)
+}
+
+/** What is wrong with the value of a field, as a clause for the refusal; undefined when nothing is. */
+export function fieldValueProblem(value: string): string | undefined {
+  if (/[\r\n\0]/.test(value)) return 'it must not contain line breaks or NUL'
+  // Tab is white space in a field; other controls are not text.
+  if (/[^\P{Cc}\t]|\p{Cs}/u.test(value)) return 'it must not contain control characters'
+  if (value.length > MAX_FIELD_VALUE) return `it must have at most ${MAX_FIELD_VALUE} characters`
+  if (longWord.test(value)) return `it must not contain a word of more than ${MAX_WORD} characters`
+  return undefined
+}
+const longWord = new RegExp(`[^ \\t]{${MAX_WORD + 1}}`)
+
+/** `msg-id` of RFC 5322 §3.6.4, without its obsolete forms. */
+export function isMessageId(text: string): boolean {
+  return text.length <= 320 && /^<[\w!#$%&'*+\-/=?^`{|}~.]+@[\w\-.[\]:]+>$/.test(text)
+}
+
+/** A field as it stands in a message. */
+export interface HeaderField {
+  name: string
+  /** All of the field with its name, its folds and the final CRLF: what a signer hashes. */
+  raw: Uint8Array
+}
+
+/** A message taken apart: its fields in order and where the body begins. */
+export interface MessageParts {
+  fields: HeaderField[]
+  /** Offset of the first octet of the body; the length of the message when there is none. */
+  bodyOffset: number
+}
+
+const CR = 13
+const LF = 10
+
+/**
+ * Finds the header fields of a message with CRLF line ends and where its body begins (RFC 5322 §2.1).
+ * A line that is no field ends the header there, as receivers do it; nothing is ever copied.
+ */
+export function splitMessage(message: Uint8Array): MessageParts {
+  const fields: HeaderField[] = []
+  let at = 0
+  while (at < message.length) {
+    if (message[at] === CR && message[at + 1] === LF) return { fields, bodyOffset: at + 2 }
+    const end = endOfField(message, at)
+    const colon = message.subarray(at, end).indexOf(58)
+    const name =
+      colon < 1 ? '' : Buffer.from(message.buffer, message.byteOffset + at, colon).toString('latin1')
+    // Obsolete syntax allows white space before the colon (RFC 5322 §4.5.3).
+    if (!isFieldName(name.trimEnd())) return { fields, bodyOffset: at }
+    fields.push({ name: name.trimEnd(), raw: message.subarray(at, end) })
+    at = end
+  }
+  return { fields, bodyOffset: message.length }
+}
+
+/** The end of the field that begins at `start`: past the first CRLF that white space does not continue (RFC 5322 §2.2.3). */
+function endOfField(message: Uint8Array, start: number): number {
+  let at = start
+  for (;;) {
+    const lf = message.indexOf(LF, at)
+    if (lf < 0) return message.length
+    at = lf + 1
+    const next = message[at]
+    if (message[lf - 1] === CR && next !== 32 && next !== 9) return at
+  }
+}
+
+/** The value of a field as one line: without name, folds and the white space around it. */
+export function fieldValue(field: HeaderField): string {
+  const text = Buffer.from(field.raw).toString('utf8')
+  return text
+    .slice(text.indexOf(':') + 1)
+    .replaceAll(/\r\n(?=[ \t])/g, '')
+    .trim()
+}

@@ -1,0 +1,59 @@
+import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
+import type { Storage } from '../storage/storage.ts'
+import { dnsBehaviourFor } from './behaviours.ts'
+import type { ZoneEntry, ZoneRecords } from './zone.ts'
+
+/**
+ * What the DNS of the sandbox says: every name exists and takes mail at the two exchangers, unless its first label asks for
+ * something else; the records that the team's domains need are published as soon as a domain is added.
+ */
+
+/** Addresses of the exchangers `mx1` and `mx2` of every domain, and one where nobody listens. */
+export const EXCHANGERS = { mx1: '127.0.0.1', mx2: '127.0.0.2', dead: '127.0.0.3' }
+
+/** Short, so that what changes is seen at once. */
+const TTL = 5
+
+const mxOf = (domain: string): ZoneRecords['MX'] => [
+  { preference: 10, exchange: `mx1.${domain}` },
+  { preference: 20, exchange: `mx2.${domain}` },
+]
+
+/** What is published under `name`, from the records that the team's domains expect. */
+export function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneRecords | undefined {
+  const here = records.filter((record) => record.fqdn === name)
+  if (here.length === 0) return undefined
+  const MX = here
+    .filter(({ type }) => type === 'MX')
+    .map(({ value, priority }) => ({ preference: priority ?? 10, exchange: value }))
+  const TXT = here.filter(({ type }) => type === 'TXT').map(({ value }) => value)
+  return { MX, TXT, ttl: TTL }
+}
+
+/** What any other name answers. */
+export function inventedEntry(name: string, hostname: string): ZoneEntry {
+  if (name === hostname) return { A: '127.0.0.1', ttl: TTL }
+  if (name.endsWith('.in-addr.arpa')) return { PTR: hostname, ttl: TTL }
+  const [first = '', ...rest] = name.split('.')
+  if (first.startsWith('_')) return 'NXDOMAIN'
+  if (first === 'mx1' || first === 'mx2') {
+    const dead = first === 'mx1' && dnsBehaviourFor(rest.join('.'))?.answer === 'dead-mx'
+    return { A: dead ? EXCHANGERS.dead : EXCHANGERS[first], ttl: TTL }
+  }
+  const behaviour = dnsBehaviourFor(name)?.answer
+  if (behaviour === 'NXDOMAIN' || behaviour === 'SERVFAIL') return behaviour
+  if (behaviour === 'null-mx') return { MX: { preference: 0, exchange: '' }, ttl: TTL }
+  return { MX: mxOf(name), ttl: TTL }
+}
+
+/** The DNS of the sandbox as a function of name; reads the team's domains at each question, as other processes add them. */
+export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => number) {
+  return async (name: string): Promise<ZoneEntry> => {
+    const team = await storage.firstTeam({}, now())
+    const domains = team ? await storage.listDomains({ teamId: team.id }, now()) : []
+    const domain = domains.find((candidate) => name === candidate.name || name.endsWith(`.${candidate.name}`))
+    if (!domain) return inventedEntry(name, host.hostname)
+    const keys = await storage.dkimKeys({ domainId: domain.id }, now())
+    return publishedEntry(name, expectedRecords(domain, keys, host)) ?? inventedEntry(name, host.hostname)
+  }
+}

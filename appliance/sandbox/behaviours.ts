@@ -1,0 +1,103 @@
+/**
+ * What the sandbox's mail exchangers and its DNS do, chosen by the recipient: the local part (before any `+` or `-`)
+ * names the behaviour of the exchanger, the first label of the domain that of the DNS. Anything else is delivered.
+ * docs/sandbox.md is made from these tables.
+ */
+
+/** How an exchanger treats one recipient. */
+export interface Behaviour {
+  /** What the exchanger does, in words. */
+  does: string
+  /** What becomes of the delivery. */
+  outcome: string
+  /** Answer to RCPT. */
+  rcpt?: { code: number; text: string }
+  /** Answer after the final dot. */
+  body?: { code: number; text: string }
+  /** Refuses like `rcpt` only until the same recipient comes back after so many milliseconds. */
+  untilAfterMs?: number
+  /** Milliseconds before the answer to RCPT. */
+  delayMs?: number
+  /** Closes the connection without a word at this point. */
+  drop?: 'rcpt' | 'body'
+  /** Lets the TLS handshake of the domain's second exchanger fail. */
+  breakTls?: true
+}
+
+export const BEHAVIOURS: Record<string, Behaviour> = {
+  bounce: {
+    does: 'refuses the recipient: 550 5.1.1',
+    outcome: 'bounced',
+    rcpt: { code: 550, text: '5.1.1 The mailbox does not exist here' },
+  },
+  blocked: {
+    does: 'refuses the message after its body: 554 5.7.1',
+    outcome: 'bounced',
+    body: { code: 554, text: '5.7.1 Message refused by local policy' },
+  },
+  full: {
+    does: 'answers that the mailbox is full: 452 4.2.2',
+    outcome: 'delayed, tried again, given up after four days',
+    rcpt: { code: 452, text: '4.2.2 The mailbox is full, try again later' },
+  },
+  defer: {
+    does: 'answers 451 4.3.0 to every attempt',
+    outcome: 'delayed, tried again, given up after four days',
+    rcpt: { code: 451, text: '4.3.0 Temporary trouble, try again later' },
+  },
+  greylist: {
+    does: 'answers 450 4.2.0 until 30 seconds after the first attempt',
+    outcome: 'delayed, delivered with the second attempt after about a minute',
+    rcpt: { code: 450, text: '4.2.0 Greylisted, come back in a minute' },
+    untilAfterMs: 30_000,
+  },
+  slow: {
+    does: 'takes 8 seconds to answer',
+    outcome: 'delivered, slowly',
+    delayMs: 8000,
+  },
+  drop: {
+    does: 'closes the connection in the middle of the message',
+    outcome: 'delayed, tried again, given up after four days',
+    drop: 'body',
+  },
+  'tls-broken': {
+    does: 'drops the connection at the first exchanger and fails the TLS handshake at the second',
+    outcome: 'delivered to the second exchanger in plain text',
+    drop: 'rcpt',
+    breakTls: true,
+  },
+}
+
+/** What the DNS says of a recipient domain that begins with the label. */
+export interface DnsBehaviour {
+  does: string
+  outcome: string
+  answer: 'NXDOMAIN' | 'SERVFAIL' | 'null-mx' | 'dead-mx'
+}
+
+export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
+  nxdomain: { does: 'the domain does not exist', outcome: 'bounced', answer: 'NXDOMAIN' },
+  servfail: { does: 'the name servers answer SERVFAIL', outcome: 'delayed', answer: 'SERVFAIL' },
+  nullmx: { does: 'the domain takes no mail: `MX 0 .` (RFC 7505)', outcome: 'bounced', answer: 'null-mx' },
+  deadmx: {
+    does: 'the first mail exchanger refuses connections',
+    outcome: 'delivered to the second',
+    answer: 'dead-mx',
+  },
+}
+
+/** The behaviour that an address asks for; undefined for plain delivery. */
+export function behaviourFor(address: string): Behaviour | undefined {
+  const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
+  const word = Object.keys(BEHAVIOURS).find(
+    (name) => local === name || local.startsWith(`${name}+`) || local.startsWith(`${name}-`),
+  )
+  return word === undefined ? undefined : BEHAVIOURS[word]
+}
+
+/** The DNS behaviour that a domain asks for. */
+export function dnsBehaviourFor(domain: string): DnsBehaviour | undefined {
+  const label = domain.toLowerCase().split('.')[0] ?? ''
+  return Object.hasOwn(DNS_BEHAVIOURS, label) ? DNS_BEHAVIOURS[label] : undefined
+}

@@ -1,0 +1,156 @@
+import { createSecureContext } from 'node:tls'
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
+import type { Clock } from '../clock/clock.ts'
+import type { CertificatePair } from '../wire/self-signed.ts'
+import { behaviourFor } from './behaviours.ts'
+
+/** A message as an exchanger of the sandbox took it. */
+export interface Captured {
+  mailFrom: string
+  rcptTo: string[]
+  helo: string
+  /** Address of the client. */
+  ip: string
+  /** TLS protocol version, null for plain text. */
+  tls: string | null
+  /** The message, CRLF line ends. */
+  raw: Buffer
+}
+
+export interface ExchangerDeps {
+  clock: Clock
+  certificate: CertificatePair
+  maxBytes: number
+  /** Takes the message; the exchanger answers 250 when it resolves. */
+  deliver(message: Captured): Promise<void>
+}
+
+/** How long a broken handshake is kept ready for the second exchanger of a domain. */
+const BROKEN_TLS_MS = 60_000
+
+/** What the exchangers remember between connections. */
+interface Memory {
+  /** When a recipient was first refused, for greylisting. */
+  refusedAt: Map<string, number>
+  /** Second exchangers whose next handshake fails, with the time until when. */
+  brokenTls: Map<string, number>
+}
+
+class SmtpError extends Error {
+  readonly responseCode: number
+  constructor(code: number, text: string) {
+    super(text)
+    this.responseCode = code
+  }
+}
+
+const addressOf = (value: { address: string } | false): string => (value ? value.address : '')
+
+/** smtp-server gives handlers a session without its socket; the connection is found by the session's id. */
+function closeAbruptly(server: SMTPServer, session: SMTPServerSession): void {
+  for (const connection of server.connections) {
+    const { id, _socket } = connection as unknown as { id: string; _socket?: { destroy(): void } }
+    if (id === session.id) _socket?.destroy()
+  }
+}
+
+/** The answer to RCPT: undefined accepts. */
+function refusalFor(address: string, deps: ExchangerDeps, memory: Memory): SmtpError | undefined {
+  const behaviour = behaviourFor(address)
+  if (!behaviour?.rcpt) return undefined
+  if (behaviour.untilAfterMs !== undefined) {
+    const now = deps.clock.now()
+    const first = memory.refusedAt.get(address)
+    if (first !== undefined && now >= first + behaviour.untilAfterMs) return undefined
+    if (first === undefined) memory.refusedAt.set(address, now)
+  }
+  return new SmtpError(behaviour.rcpt.code, behaviour.rcpt.text)
+}
+
+function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): SMTPServerOptions {
+  return {
+    onRcptTo({ address }, session, done) {
+      const behaviour = behaviourFor(address)
+      if (behaviour?.drop === 'rcpt' && session.secure) {
+        const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+        if (behaviour.breakTls) memory.brokenTls.set(`mx2.${domain}`, deps.clock.now() + BROKEN_TLS_MS)
+        closeAbruptly(self(), session)
+        return
+      }
+      const answer = (): void => done(refusalFor(address, deps, memory))
+      if (behaviour?.delayMs) setTimeout(answer, behaviour.delayMs)
+      else answer()
+    },
+    onData(stream, session, done) {
+      const recipients = session.envelope.rcptTo.map(({ address }) => address)
+      const special = recipients
+        .map(behaviourFor)
+        .find((behaviour) => behaviour?.body ?? behaviour?.drop === 'body')
+      const parts: Buffer[] = []
+      stream.on('data', (part: Buffer) => {
+        if (special?.drop === 'body') closeAbruptly(self(), session)
+        parts.push(part)
+      })
+      stream.on('end', () => {
+        if (special?.body) return done(new SmtpError(special.body.code, special.body.text))
+        if (stream.sizeExceeded) return done(new SmtpError(552, '5.3.4 Message too large'))
+        const message = {
+          mailFrom: addressOf(session.envelope.mailFrom),
+          rcptTo: recipients,
+          helo: session.hostNameAppearsAs || '',
+          ip: session.remoteAddress,
+          tls: session.tlsOptions ? session.tlsOptions.version : null,
+          raw: Buffer.concat(parts),
+        }
+        deps.deliver(message).then(
+          () => done(null, 'Taken by the sandbox'),
+          (error: unknown) => done(new SmtpError(451, `4.3.0 ${String(error)}`)),
+        )
+      })
+    },
+  }
+}
+
+/** Starts one mail exchanger per address, all on the same port (0: a free one). */
+export async function startExchangers(
+  addresses: string[],
+  port: number,
+  deps: ExchangerDeps,
+): Promise<{ port: number; close(): Promise<void> }> {
+  const memory: Memory = { refusedAt: new Map(), brokenTls: new Map() }
+  const servers: SMTPServer[] = []
+  for (const address of addresses) {
+    const server: SMTPServer = new SMTPServer({
+      ...handlers(deps, memory, () => server),
+      ...deps.certificate,
+      name: 'sandbox',
+      banner: 'Posthaste sandbox',
+      authOptional: true,
+      disabledCommands: ['AUTH'],
+      size: deps.maxBytes,
+      maxAllowedUnauthenticatedCommands: false,
+      SNICallback: (name, done) => {
+        const until = memory.brokenTls.get(name.toLowerCase())
+        memory.brokenTls.delete(name.toLowerCase())
+        // A context without a certificate has no cipher to agree on.
+        if (until !== undefined && deps.clock.now() < until) done(null, createSecureContext({}))
+        else done(null)
+      },
+    })
+    server.on('error', () => undefined) // a client that hangs up is what the sandbox is for
+    await new Promise<void>((resolve, reject) => {
+      server.server.once('error', reject)
+      server.listen(port, address, () => resolve())
+    })
+    port ||= (server.server.address() as { port: number }).port
+    servers.push(server)
+  }
+  return {
+    port,
+    close: async () => {
+      await Promise.all(
+        servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
+      )
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { authenticate } from 'mailauth'
+import PostalMime from 'postal-mime'
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver } from '../dns/dns.ts'
+import { newId } from '../mail/ids.ts'
+import { mailauthResolver } from './lookup.ts'
+import type { Captured } from './exchanger.ts'
+
+/** What is kept of a captured message beside its bytes. */
+export interface InboxEntry {
+  id: string
+  receivedAt: number
+  mailFrom: string
+  rcptTo: string[]
+  from: string
+  to: string
+  subject: string
+  size: number
+  tls: string | null
+  /** Results of verifying it as a receiver would: `pass`, `fail`, `none`, … */
+  dkim: string
+  spf: string
+  dmarc: string
+}
+
+/** An entry with its content. */
+export interface InboxMessage extends InboxEntry {
+  html: string | null
+  text: string | null
+  /** At most the first megabyte. */
+  source: string
+}
+
+/** The mail that the sandbox captured: a folder of messages, newest first. */
+export interface Inbox {
+  add(message: Captured): Promise<void>
+  list(limit: number): InboxEntry[]
+  get(id: string): Promise<InboxMessage | undefined>
+}
+
+const KEPT = 1000
+const SOURCE_BYTES = 1024 * 1024
+
+/** Verifies a message as its receiver would, with mailauth as an independent judge. */
+async function verify(
+  message: Captured,
+  resolver: Resolver,
+): Promise<Pick<InboxEntry, 'dkim' | 'spf' | 'dmarc'>> {
+  const result = await authenticate(message.raw, {
+    ip: message.ip,
+    helo: message.helo,
+    sender: message.mailFrom,
+    mta: 'sandbox',
+    resolver: mailauthResolver(resolver),
+    disableArc: true,
+    disableBimi: true,
+  })
+  const signatures = result.dkim.results.map(({ status }) => status.result)
+  return {
+    dkim: signatures.find((verdict) => verdict === 'pass') ?? signatures[0] ?? 'none',
+    spf: result.spf ? result.spf.status.result : 'none',
+    dmarc: result.dmarc ? result.dmarc.status.result : 'none',
+  }
+}
+
+async function load(folder: string): Promise<InboxEntry[]> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
+  return Promise.all(
+    names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8')) as InboxEntry),
+  )
+}
+
+/** Opens the inbox kept in `folder`, which is made when missing. */
+export async function openInbox(folder: string, deps: { clock: Clock; resolver: Resolver }): Promise<Inbox> {
+  const entries = await load(folder)
+  const file = (id: string, kind: 'json' | 'eml'): string => join(folder, `${id}.${kind}`)
+
+  async function forgetOldest(): Promise<void> {
+    while (entries.length > KEPT) {
+      const { id } = entries.shift()!
+      await Promise.all([rm(file(id, 'json'), { force: true }), rm(file(id, 'eml'), { force: true })])
+    }
+  }
+
+  return {
+    async add(message) {
+      const now = deps.clock.now()
+      const parsed = await PostalMime.parse(message.raw)
+      const header = (name: string): string => parsed.headers.find(({ key }) => key === name)?.value ?? ''
+      const entry: InboxEntry = {
+        id: newId(now),
+        receivedAt: now,
+        mailFrom: message.mailFrom,
+        rcptTo: message.rcptTo,
+        from: header('from'),
+        to: header('to'),
+        subject: parsed.subject ?? '',
+        size: message.raw.length,
+        tls: message.tls,
+        ...(await verify(message, deps.resolver)),
+      }
+      await writeFile(file(entry.id, 'eml'), message.raw, { mode: 0o600 })
+      await writeFile(file(entry.id, 'json'), JSON.stringify(entry), { mode: 0o600 })
+      entries.push(entry)
+      await forgetOldest()
+    },
+    list: (limit) => entries.slice(-limit).reverse(),
+    async get(id) {
+      const entry = entries.find((candidate) => candidate.id === id)
+      if (!entry) return undefined
+      const raw = await readFile(file(id, 'eml'))
+      const { html, text } = await PostalMime.parse(raw)
+      const source = raw.subarray(0, SOURCE_BYTES).toString('utf8')
+      return { ...entry, html: html ?? null, text: text ?? null, source }
+    },
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * A small internet on loopback, for trying and for developing: a DNS server that knows every domain, and mail exchangers
+ * that take the mail and show it. The appliance does not know the difference: the whole real path runs.
+ */
+import { join } from 'node:path'
+import type { Accounts } from '../accounts/accounts.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import type { Resolver } from '../dns/dns.ts'
+import type { Senders } from '../senders/senders.ts'
+import type { Storage } from '../storage/storage.ts'
+import { selfSignedPair } from '../wire/self-signed.ts'
+import { EXCHANGERS, sandboxAnswers } from './answers.ts'
+import type { Captured } from './exchanger.ts'
+import { startExchangers } from './exchanger.ts'
+import { openInbox, type Inbox } from './inbox.ts'
+import { seedSandbox, type Seed } from './seed.ts'
+import { startZoneServer } from './zone.ts'
+
+export type { Inbox, InboxEntry, InboxMessage } from './inbox.ts'
+export type { Seed } from './seed.ts'
+
+export interface Sandbox {
+  /** The DNS server, `ip:port`. */
+  readonly dns: string
+  /** What the resolver needs to ask it, also as the authoritative server of every zone. */
+  readonly resolver: { servers: string[]; authoritativePort: number }
+  /** Port of the mail exchangers. */
+  readonly deliveryPort: number
+  /** Captured mail. Throws before `open`. */
+  readonly inbox: Inbox
+  /** Team, domain, key and sign-in. Throws before `open`. */
+  readonly seed: Seed
+  /** Second half of the start: what needs the parts that need the sandbox's DNS. */
+  open(parts: { accounts: Accounts; senders: Senders; resolver: Resolver }): Promise<void>
+  close(): Promise<void>
+}
+
+export interface SandboxDeps {
+  config: Config
+  storage: Storage
+  clock: Clock
+}
+
+/** Starts DNS and exchangers on free ports of loopback. */
+export async function startSandbox({ config, storage, clock }: SandboxDeps): Promise<Sandbox> {
+  const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
+  const zone = await startZoneServer({
+    zone: sandboxAnswers(storage, host, () => clock.now()),
+    negativeTtl: 1,
+    nameServer: { host: 'ns.posthaste.localhost', address: '127.0.0.1' },
+  })
+  const dns = `${zone.address}:${zone.port}`
+  let opened: { inbox: Inbox; seed: Seed } | undefined
+  const parts = (): { inbox: Inbox; seed: Seed } => {
+    if (!opened) throw new Error('the sandbox is not open yet')
+    return opened
+  }
+  const exchangers = await startExchangers([EXCHANGERS.mx1, EXCHANGERS.mx2], 0, {
+    clock,
+    certificate: await selfSignedPair(['mx.posthaste.localhost'], clock.now()),
+    maxBytes: config.limits.message_bytes * 2,
+    deliver: (message: Captured) => parts().inbox.add(message),
+  })
+  return {
+    dns,
+    resolver: { servers: [dns], authoritativePort: zone.port },
+    deliveryPort: exchangers.port,
+    get inbox() {
+      return parts().inbox
+    },
+    get seed() {
+      return parts().seed
+    },
+    async open({ accounts, senders, resolver }) {
+      const inbox = await openInbox(join(config.data_dir, 'inbox'), { clock, resolver })
+      opened = { inbox, seed: await seedSandbox(config.data_dir, { accounts, senders }) }
+    },
+    async close() {
+      await exchangers.close()
+      await zone.close()
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Accounts } from '../accounts/accounts.ts'
+import type { Senders } from '../senders/senders.ts'
+
+/** What a newcomer needs to send and to sign in; kept in the sandbox's folder, so that every start prints the same. */
+export interface Seed {
+  teamId: string
+  domain: string
+  email: string
+  password: string
+  apiKey: string
+}
+
+const DOMAIN = 'example.test'
+
+/** Makes the sandbox's team, owner, verified domain and key at the first start; afterwards reads what was made. */
+export async function seedSandbox(
+  folder: string,
+  { accounts, senders }: { accounts: Accounts; senders: Senders },
+): Promise<Seed> {
+  const file = join(folder, 'seed.json')
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Seed
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // first start
+  }
+  const email = `you@${DOMAIN}`
+  const password = randomBytes(12).toString('base64url')
+  const { team } = await accounts.createOwner({ email, password, teamName: 'Sandbox' })
+  const teamId = team.id
+  const domain = await senders.addDomain({ teamId, name: DOMAIN })
+  await senders.verifyDomain({ teamId, id: domain.id })
+  const { token } = await senders.createKey({ teamId, name: 'First key', permission: 'full_access' })
+  const seed: Seed = { teamId, domain: DOMAIN, email, password, apiKey: token }
+  await writeFile(file, JSON.stringify(seed, null, 2), { mode: 0o600 })
+  return seed
+}

@@ -1,0 +1,73 @@
+import * as codec from 'dns-packet'
+import type { Packet } from 'dns2'
+import type { ZoneAnswer } from './zone-answer.ts'
+
+/** A zone's answer as bytes (RFC 1035 §4.1). */
+
+const OPT = 41
+const edns: codec.OptAnswer = {
+  type: 'OPT',
+  name: '.',
+  udpPayloadSize: 1232,
+  extendedRcode: 0,
+  ednsVersion: 0,
+  flags: 0,
+  flag_do: false,
+  options: [],
+}
+
+const typeNames = new Map([
+  [1, 'A'],
+  [2, 'NS'],
+  [5, 'CNAME'],
+  [12, 'PTR'],
+  [15, 'MX'],
+  [16, 'TXT'],
+  [28, 'AAAA'],
+  [52, 'TLSA'],
+])
+
+/** `A`, `MX`, …; `TYPE` and the number for a type that zones do not hold. */
+export function typeName(code: number): string {
+  return typeNames.get(code) ?? `TYPE${code}`
+}
+
+/** The response to a query as bytes; undefined for silence. */
+export function writeResponse(
+  request: Packet,
+  answer: ZoneAnswer,
+  transport: 'udp' | 'tcp',
+): Buffer | undefined {
+  const { failure } = answer
+  if (failure === 'TIMEOUT') return undefined
+  const header = writeHeader(request, answer)
+  // A pointer to itself stands where the question's name should be.
+  if (failure === 'GARBAGE')
+    return Buffer.concat([codec.encode(header).subarray(0, 12), Buffer.from('c00c', 'hex')])
+  const truncated = () => codec.encode({ ...header, flags: header.flags | codec.TRUNCATED_RESPONSE })
+  if (failure === 'TRUNCATE' || (answer.truncate && transport === 'udp')) return truncated()
+  const { answers, authorities } = answer
+  const opt = request.additionals.find((record) => record.type === OPT)
+  const bytes = codec.encode({ ...header, answers, authorities, additionals: opt ? [edns] : [] })
+  // Without EDNS a UDP response has 512 bytes at most (RFC 1035 §4.2.1).
+  const limit = Math.max(512, opt?.class ?? 0)
+  return transport === 'udp' && bytes.length > limit ? truncated() : bytes
+}
+
+function writeHeader({ header, questions }: Packet, { failure, authentic, rcode }: ZoneAnswer) {
+  const { name, type } = questions[0]!
+  const vouched = failure !== 'LAME' && failure !== 'REFERRAL'
+  const flags =
+    (vouched ? codec.AUTHORITATIVE_ANSWER | codec.RECURSION_AVAILABLE : 0) |
+    (header.rd ? codec.RECURSION_DESIRED : 0) |
+    (authentic ? codec.AUTHENTIC_DATA : 0)
+  // A type that the codec does not know is written as the number that it reads back.
+  const asked = typeName(type).replace(/^TYPE/, 'UNKNOWN_') as codec.RecordType
+  return {
+    type: 'response' as const,
+    id: failure === 'WRONG-ID' ? header.id ^ 1 : header.id,
+    // The codec takes the response code as the low bits of the flags.
+    flags: flags | rcode,
+    questions: [{ name: failure === 'WRONG-QUESTION' ? `not-${name}` : name, type: asked }],
+  }
+}

@@ -1,0 +1,88 @@
+/** Looks up what is published for a domain. All the judging is in verification.ts. */
+import type { Answer, RecordType, Resolver } from '../dns/dns.ts'
+import type { Domain, RecordCheck } from '../storage/storage.ts'
+import { zoneOf, type ExpectedRecord } from './records.ts'
+import { judgeRecord, type Elsewhere, type Evidence } from './verification.ts'
+
+/** Checks every expected record, all at once. Never throws for what DNS does. */
+export function checkRecords(
+  resolver: Resolver,
+  domain: Pick<Domain, 'name'>,
+  records: readonly ExpectedRecord[],
+): Promise<RecordCheck[]> {
+  return Promise.all(
+    records.map(async (record) => {
+      const check = await checkAt(resolver, domain, record)
+      return check.status === 'pending' && record.record === 'DMARC'
+        ? checkOrganisation(resolver, domain, record, check)
+        : check
+    }),
+  )
+}
+
+const nowhere: Elsewhere = { misplaced: null, cname: null }
+
+async function checkAt(
+  resolver: Resolver,
+  domain: Pick<Domain, 'name'>,
+  record: ExpectedRecord,
+): Promise<RecordCheck> {
+  const evidence = await lookUp(resolver, record, record.fqdn)
+  const check = judgeRecord(record, evidence)
+  if (check.status !== 'pending') return check
+  return judgeRecord(record, { ...evidence, elsewhere: await searchElsewhere(resolver, domain, record) })
+}
+
+/** A policy at the organisational domain covers its subdomains (RFC 9989, the tree walk; two steps of it do in practice). */
+async function checkOrganisation(
+  resolver: Resolver,
+  domain: Pick<Domain, 'name'>,
+  record: ExpectedRecord,
+  check: RecordCheck,
+): Promise<RecordCheck> {
+  const zone = zoneOf(domain.name)
+  if (zone === domain.name) return check
+  const fqdn = `_dmarc.${zone}`
+  const above = judgeRecord({ ...record, fqdn }, await lookUp(resolver, record, fqdn))
+  return above.status === 'verified' ? above : check
+}
+
+async function lookUp(resolver: Resolver, { type }: ExpectedRecord, fqdn: string): Promise<Evidence> {
+  return type === 'MX'
+    ? { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
+    : { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
+}
+
+/** The zone's own servers know first; where they cannot be reached, the resolver's word counts. */
+async function freshest<T extends RecordType>(resolver: Resolver, fqdn: string, type: T): Promise<Answer<T>> {
+  const answer = await resolver.resolveAuthoritative(fqdn, type)
+  return answer.kind === 'failed' ? resolver.resolve(fqdn, type) : answer
+}
+
+/** The names at which DNS panels put a record when the name was entered too long or too short. */
+function misplacements({ name }: Pick<Domain, 'name'>, { fqdn, record }: ExpectedRecord): string[] {
+  const zone = zoneOf(name)
+  const names = [`${fqdn}.${zone}`, `${fqdn}.${name}`]
+  // For a subdomain the part between label and zone is easily forgotten; a policy at the zone is another matter.
+  if (record !== 'DMARC' && zone !== name) names.push(`${fqdn.slice(0, -name.length - 1)}.${zone}`)
+  return [...new Set(names)]
+}
+
+async function searchElsewhere(
+  resolver: Resolver,
+  domain: Pick<Domain, 'name'>,
+  record: ExpectedRecord,
+): Promise<Elsewhere> {
+  const [cname, ...places] = await Promise.all([
+    resolver.resolve(record.fqdn, 'CNAME'),
+    ...misplacements(domain, record).map(async (name) => {
+      const answer = await resolver.resolve(name, record.type)
+      const evidence = { type: record.type, answer, elsewhere: nowhere } as Evidence
+      return judgeRecord({ ...record, fqdn: name }, evidence).status === 'verified' ? name : null
+    }),
+  ])
+  return {
+    misplaced: places.find((place) => place !== null) ?? null,
+    cname: cname.kind === 'found' ? (cname.records[0] ?? null) : null,
+  }
+}

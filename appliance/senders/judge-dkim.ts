@@ -1,0 +1,58 @@
+import type { ExpectedRecord } from './records.ts'
+import { parseTags } from './tags.ts'
+import { right, wrong, type Opinion } from './opinion.ts'
+
+const withoutSpace = (text: string) => text.replaceAll(/\s+/g, '')
+const ends = (key: string) => (key.length > 24 ? `${key.slice(0, 8)}…${key.slice(-8)}` : key)
+
+/** Whether receivers will find our key (RFC 6376 §3.6.1, §3.6.2.2): the key itself decides, the tags around it may differ. */
+export function judgeDkim(expected: ExpectedRecord, records: string[]): Opinion {
+  if (records.length > 1)
+    return wrong(
+      `There are ${records.length} TXT records at ${expected.fqdn}, and receivers may take any of them. Leave only the one shown here.`,
+    )
+  const tags = parseTags(records[0]!)
+  if (!tags) return wrong('The value is not a DKIM key record. Replace it by the one shown here.')
+  const version = tags.get('v')
+  if (version !== undefined && (version !== 'DKIM1' || [...tags.keys()][0] !== 'v'))
+    return wrong('The record has to begin with v=DKIM1. Replace it by the one shown here.')
+  const wanted = parseTags(expected.value)!
+  const type = tags.get('k') ?? 'rsa'
+  if (type !== wanted.get('k'))
+    return wrong(`The key type is k=${type}, but ours is k=${wanted.get('k') ?? 'rsa'}. Replace the record.`)
+  const limits = judgeLimits(tags)
+  return limits.right ? judgeKey(tags.get('p'), wanted.get('p')!) : limits
+}
+
+/** Tags that keep a right key from being used. */
+function judgeLimits(tags: Map<string, string>): Opinion {
+  const list = (name: string) =>
+    tags
+      .get(name)
+      ?.split(':')
+      .map((item) => item.trim())
+  if (list('h')?.includes('sha256') === false)
+    return wrong(`The tag h=${tags.get('h')!} forbids SHA-256 signatures. Remove it.`)
+  const services = list('s')
+  if (services && !services.includes('*') && !services.includes('email'))
+    return wrong(`The tag s=${tags.get('s')!} forbids the key for email. Remove it.`)
+  return right
+}
+
+function judgeKey(published: string | undefined, ours: string): Opinion {
+  if (published === undefined)
+    return wrong('The record has no p= tag with the key. Replace it by the one shown here.')
+  const theirs = withoutSpace(published)
+  if (theirs === ours) return right
+  if (theirs === '')
+    return wrong('An empty p= says that the key is revoked. Replace the record by the one shown here.')
+  if (ours.startsWith(theirs))
+    return wrong(
+      `The key is cut off after ${theirs.length} of its ${ours.length} characters. Enter the whole value, in several strings if the DNS panel asks for it.`,
+    )
+  if (theirs.includes('"'))
+    return wrong('There are quotation marks inside the key. Enter the value as one piece without them.')
+  return wrong(
+    `p= is another key: ${ends(theirs)} instead of ${ends(ours)}. Replace the record by the one shown here.`,
+  )
+}

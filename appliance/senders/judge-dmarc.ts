@@ -1,0 +1,18 @@
+import { parseTags } from './tags.ts'
+import { right, wrong, type Opinion } from './opinion.ts'
+
+const policies = ['none', 'quarantine', 'reject']
+
+/** Whether there is a DMARC policy that receivers will follow (RFC 9989): one record, valid, of whatever strictness. */
+export function judgeDmarc(records: string[]): Opinion {
+  if (records.length > 1)
+    return wrong(`There are ${records.length} DMARC records; receivers then follow none. Leave one.`)
+  const tags = parseTags(records[0]!)
+  if (!tags || [...tags.keys()][0] !== 'v' || tags.get('v') !== 'DMARC1')
+    return wrong('The record has to begin with v=DMARC1; and go on in the form name=value;.')
+  const policy = tags.get('p')?.toLowerCase()
+  if (policy === undefined) return wrong('The record has no p= tag. Add p=none, p=quarantine or p=reject.')
+  if (!policies.includes(policy))
+    return wrong(`p=${policy} is no policy. Use p=none, p=quarantine or p=reject.`)
+  return right
+}

@@ -1,0 +1,149 @@
+/**
+ * Judges what is published for a sending domain against what should be. Pure: an answer goes in, a sentence comes out.
+ * Lenient where receivers are lenient (tag order, spaces, more SPF mechanisms), strict where they would fail the mail.
+ */
+import type { Answer } from '../dns/dns.ts'
+import type { DomainStatus, RecordCheck } from '../storage/storage.ts'
+import { judgeDkim } from './judge-dkim.ts'
+import { judgeDmarc } from './judge-dmarc.ts'
+import { judgeSpf } from './judge-spf.ts'
+import { right, wrong, type Opinion } from './opinion.ts'
+import type { ExpectedRecord } from './records.ts'
+
+/** What DNS said of one record, and what was seen where people put it by mistake. */
+export type Evidence =
+  | { type: 'TXT'; answer: Answer<'TXT'>; elsewhere: Elsewhere }
+  | { type: 'MX'; answer: Answer<'MX'>; elsewhere: Elsewhere }
+
+export interface Elsewhere {
+  /** Another name at which the right record was found. */
+  misplaced: string | null
+  /** The target of a CNAME at the record's own name, when it led nowhere. */
+  cname: string | null
+}
+
+/** Judges one record. */
+export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): RecordCheck {
+  const { answer } = evidence
+  const { key, fqdn } = expected
+  if (answer.kind === 'failed')
+    return {
+      key,
+      status: 'temporary_failure',
+      found: [],
+      note: `DNS gave no answer for ${fqdn}: ${answer.note}. This says nothing about the record; check again later.`,
+    }
+  const [found, opinion] =
+    evidence.type === 'MX' ? judgeMxRecords(expected, evidence.answer) : judgeTexts(expected, evidence.answer)
+  if (opinion === undefined) return { key, ...absent(expected, evidence, found.length > 0), found }
+  return opinion.right
+    ? { key, status: 'verified', found, note: null }
+    : { key, status: 'failed', found, note: opinion.note }
+}
+
+/**
+ * The status of a domain: verified when every required record is. Where DNS could not tell, it stays what it was;
+ * a domain on its first steps is `pending` until something wrong is seen.
+ */
+export function judgeDomain(
+  before: DomainStatus,
+  records: readonly ExpectedRecord[],
+  checks: readonly RecordCheck[],
+): DomainStatus {
+  const required = new Set(records.filter((record) => record.required).map(({ key }) => key))
+  const statuses = checks.filter(({ key }) => required.has(key)).map(({ status }) => status)
+  const complete = required.has('DKIM') && statuses.length === required.size
+  if (complete && statuses.every((status) => status === 'verified')) return 'verified'
+  if (statuses.includes('failed')) return 'failed'
+  if (statuses.includes('pending')) return before === 'verified' || before === 'failed' ? 'failed' : 'pending'
+  return before === 'not_started' ? 'pending' : before
+}
+
+/** What is published, as text, and the opinion of it; no opinion where nothing is published for the purpose. */
+type Judged = [found: string[], opinion: Opinion | undefined]
+
+function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
+  const found = answer.kind === 'found' ? answer.records : []
+  // A key record needs no version tag (RFC 6376 §3.6.1): whatever is at its name is meant.
+  const purpose = { DKIM: /^/, SPF: /^["'\s]*v\s*=\s*spf1(?![^\s"'])/i, DMARC: /^["'\s]*v\s*=\s*DMARC1/i }[
+    expected.record
+  ]
+  const records = found.filter((text) => purpose.test(text))
+  return [found, records.length === 0 ? undefined : judgeTxt(expected, records)]
+}
+
+function judgeMxRecords(expected: ExpectedRecord, answer: Answer<'MX'>): Judged {
+  const records = answer.kind === 'found' ? answer.records : []
+  const found = records.map(({ preference, exchange }) => `${preference} ${exchange === '' ? '.' : exchange}`)
+  return [found, records.length === 0 ? undefined : judgeMx(expected, records)]
+}
+
+function judgeTxt(expected: ExpectedRecord, records: string[]): Opinion {
+  const quoted = records.find((text) => /^\s*["']/.test(text))
+  if (quoted !== undefined)
+    return wrong(
+      'The value itself contains quotation marks. Enter it without them; the DNS panel adds its own.',
+    )
+  if (records.some((text) => text.includes('\\;')))
+    return wrong('The value contains backslashes before the semicolons. Enter it without them.')
+  if (expected.record === 'DKIM') return judgeDkim(expected, records)
+  return expected.record === 'SPF' ? judgeSpf(expected, records) : judgeDmarc(records)
+}
+
+/** Bounces must come here first: our host alone at the lowest preference (RFC 5321 §5.1). */
+function judgeMx(expected: ExpectedRecord, records: { preference: number; exchange: string }[]): Opinion {
+  const target = expected.value.toLowerCase()
+  const ours = records.filter(({ exchange }) => exchange === target)
+  const others = records.filter(({ exchange }) => exchange !== target)
+  if (ours.length === 0) {
+    if (others.some(({ exchange }) => exchange === '' || exchange === '.'))
+      return wrong(`A null MX record says that no mail is taken here. Replace it by ${target}.`)
+    const doubled = others.find(({ exchange }) => exchange.startsWith(`${target}.`))
+    if (doubled)
+      return wrong(`The target became ${doubled.exchange}. Enter ${target}. with a dot at its end.`)
+    return wrong(
+      `The MX record leads to ${others[0]!.exchange}, so bounces would not come back. Set ${target}.`,
+    )
+  }
+  const best = Math.min(...ours.map(({ preference }) => preference))
+  const rival = others.find(({ preference }) => preference <= best)
+  if (rival)
+    return wrong(
+      `${rival.exchange} has preference ${rival.preference} and takes the bounces before ${target} (${best}). Remove it or give it a higher number.`,
+    )
+  return right
+}
+
+type AbsentCheck = Pick<RecordCheck, 'status' | 'note'>
+
+function absent(
+  expected: ExpectedRecord,
+  { answer, elsewhere: { misplaced, cname } }: Evidence,
+  others: boolean,
+): AbsentCheck {
+  const { fqdn, type, name } = expected
+  if (misplaced !== null)
+    return {
+      status: 'failed',
+      note: `The record is at ${misplaced} instead of ${fqdn}: ${
+        misplaced.length > fqdn.length
+          ? 'the DNS panel added the zone to the name'
+          : 'part of the name is missing'
+      }. Enter the name as ${name}.`,
+    }
+  if (cname !== null)
+    return {
+      status: 'failed',
+      note: `${fqdn} is a CNAME to ${cname}, where there is no ${type} record. Replace it by the ${type} record.`,
+    }
+  const what =
+    expected.record === 'DKIM'
+      ? ''
+      : ` with ${expected.record === 'DMARC' ? 'a DMARC policy' : 'an SPF policy'}`
+  const note = others
+    ? `There are TXT records at ${fqdn}, but none${what}. Add the record.`
+    : answer.kind === 'absent' && answer.why === 'nxdomain'
+      ? `Nothing is published at ${fqdn}. Add the ${type} record; new records can take some minutes to be seen.`
+      : `${fqdn} exists, but has no ${type} record. Add it; new records can take some minutes to be seen.`
+  return { status: 'pending', note }
+}

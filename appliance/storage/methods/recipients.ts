@@ -1,0 +1,54 @@
+import type { Kysely } from 'kysely'
+import type { Cause, DeliveryState } from '../../mail/verdict.ts'
+import type { Tables } from '../schema.ts'
+import type { Delivery, NewDelivery } from '../storage.ts'
+
+/**
+ * Recipients with what the queue knows of them: the start of every query that shows deliveries.
+ * Aliases: `r` is `recipients`, `d` is `deliveries` (all null for a delivery in a final state).
+ */
+export function selectDeliveries(db: Kysely<Tables>) {
+  return db
+    .selectFrom('recipients as r')
+    .leftJoin('deliveries as d', 'd.id', 'r.id')
+    .select(['r.id', 'r.email_id', 'r.team_id', 'r.recipient', 'r.field', 'r.lane', 'r.state'])
+    .select(['r.attempts', 'r.cause', 'r.created_at', 'r.updated_at'])
+    .select(['d.due_at', 'd.expires_at', 'd.held', 'd.attempts as queue_attempts'])
+}
+
+interface DeliveryRow {
+  id: string
+  email_id: string
+  team_id: string
+  recipient: string
+  field: NewDelivery['field']
+  lane: string
+  state: DeliveryState
+  attempts: number
+  cause: string | null
+  created_at: number
+  updated_at: number
+  due_at: number | null
+  expires_at: number | null
+  held: number | null
+  queue_attempts: number | null
+}
+
+/** A row of `selectDeliveries` as the port shows it. */
+export function toDelivery(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    emailId: row.email_id,
+    teamId: row.team_id,
+    recipient: row.recipient,
+    field: row.field,
+    lane: row.lane,
+    state: row.held === 1 ? 'held' : row.state,
+    attempts: row.queue_attempts ?? row.attempts,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    dueAt: row.due_at,
+    expiresAt: row.expires_at,
+    cause: row.cause === null ? null : (JSON.parse(row.cause) as Cause),
+  }
+}

@@ -1,0 +1,72 @@
+import { chmod, chown, mkdir, open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StorageRefused } from './failures.ts'
+
+/** Names inside the data directory. */
+export const DATABASE = 'posthaste.db'
+export const MESSAGES = 'messages'
+export const LOCK = 'daemon.lock'
+export const LOCK_HOLDER = 'daemon.pid'
+
+/**
+ * Makes the data directory when it is missing, readable by its owner only. One that exists keeps its mode: it may be
+ * shared on purpose, or be a wrong setting such as /var, and the files in it are closed anyway.
+ */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new StorageRefused(
+      `Cannot make the data directory ${path}: ${(error as Error).message}. Make it, owned by the user of the service.`,
+    )
+  }
+}
+
+/**
+ * Makes an empty file of mode 0600 when there is none. It is never opened when it exists: closing any descriptor of a
+ * file drops the locks that SQLite holds on it in this process (POSIX advisory locks).
+ */
+export async function makePrivateFile(directory: string, name: string): Promise<string> {
+  const path = join(directory, name)
+  try {
+    if (await makeNew(path)) await giveToOwnerOf(directory, path)
+    else await closeToOthers(path)
+  } catch (error) {
+    throw new StorageRefused(`Cannot make ${path}: ${(error as Error).message}. Check who owns ${directory}.`)
+  }
+  return path
+}
+
+async function makeNew(path: string): Promise<boolean> {
+  try {
+    const file = await open(path, 'wx', 0o600)
+    await file.close()
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function closeToOthers(path: string): Promise<void> {
+  const { mode, uid } = await stat(path)
+  const user = process.geteuid?.()
+  if ((mode & 0o077) !== 0 && (user === uid || user === 0)) await chmod(path, 0o600)
+}
+
+/** What root makes (`sudo posthaste setup`) must be usable by the service, whose directory it is. */
+export async function giveToOwnerOf(directory: string, path: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = await stat(directory)
+  await chown(path, uid, gid)
+}
+
+/** Makes the names in a directory durable. */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}

@@ -1,0 +1,77 @@
+/** What goes wrong inside the engine, in sentences for the person on call, and how it crosses from thread to thread. */
+
+/** A call that failed; nothing of it happened unless `ambiguous`. */
+export class StorageFailure extends Error {
+  /** SQLite's own code, such as `SQLITE_FULL`; null for other errors. */
+  readonly code: string | null
+  /** The commit itself failed: after a crash the change may turn out to have happened. */
+  readonly ambiguous: boolean
+
+  constructor(failure: Failure) {
+    super(failure.message)
+    this.name = 'StorageFailure'
+    this.code = failure.code
+    this.ambiguous = failure.ambiguous
+    if (failure.stack !== undefined) this.stack = failure.stack
+  }
+}
+
+/** A storage thread is gone. No call will be answered any more; the daemon must be started again. */
+export class StorageLost extends Error {
+  constructor(reason: string) {
+    super(
+      `The storage stopped working: ${reason}. Nothing is lost that was accepted before. Restart the daemon.`,
+    )
+    this.name = 'StorageLost'
+  }
+}
+
+/** The database cannot be used as it is; the message tells what to do. Nothing was changed. */
+export class StorageRefused extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'StorageRefused'
+  }
+}
+
+/** An error as plain data: structured clone would drop the code. */
+export interface Failure {
+  message: string
+  code: string | null
+  ambiguous: boolean
+  stack: string | undefined
+}
+
+const advice: readonly (readonly [prefix: string, sentence: string])[] = [
+  ['SQLITE_FULL', 'The disk is full: free some space under the data directory'],
+  [
+    'SQLITE_BUSY',
+    'Another process is holding the database for too long: look for a running posthaste command or backup',
+  ],
+  [
+    'SQLITE_CORRUPT',
+    'The database is damaged: stop the daemon, keep the files, and restore the newest backup',
+  ],
+  [
+    'SQLITE_NOTADB',
+    'The file is not a database, or its beginning is damaged: keep it, and restore the newest backup',
+  ],
+  [
+    'SQLITE_READONLY',
+    'The database cannot be written: check the owner and permissions of the data directory and of all files in it',
+  ],
+  [
+    'SQLITE_CANTOPEN',
+    'The database cannot be opened: check the owner and permissions of the data directory and of all files in it',
+  ],
+  ['SQLITE_IOERR', 'The disk reported an error: check the kernel log and the disk'],
+]
+
+/** An error as data, with a sentence of advice where SQLite's code has one. */
+export function pack(error: unknown, ambiguous = false): Failure {
+  if (!(error instanceof Error)) return { message: String(error), code: null, ambiguous, stack: undefined }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null
+  const sentence = advice.find(([prefix]) => code?.startsWith(prefix))?.[1]
+  const message = sentence === undefined ? error.message : `${sentence} (${code}: ${error.message}).`
+  return { message, code, ambiguous, stack: error.stack }
+}

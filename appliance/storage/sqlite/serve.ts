@@ -1,0 +1,67 @@
+import { parentPort, receiveMessageOnPort, type Transferable } from 'node:worker_threads'
+import { StorageRefused } from './failures.ts'
+import type { Batch } from './group-commit.ts'
+import type { Call, Outcome, Report, Request } from './protocol.ts'
+
+/** What a storage thread does with calls, most `most` at once, and when it is told to end. */
+export interface Service {
+  most: number
+  execute(calls: Call[]): Promise<Batch>
+  close(): void
+}
+
+/**
+ * The life of a storage thread: opens, then answers calls in the order in which they came, taking together what
+ * arrived while the last batch ran. An error that escapes ends the thread, and the main thread hears of it.
+ */
+export function serve(open: () => Service): void {
+  const port = parentPort
+  if (!port) throw new Error('This file runs as a thread of the storage, not by itself.')
+  const report = (message: Report, transfer: Transferable[] = []): void => port.postMessage(message, transfer)
+  let service: Service
+  try {
+    service = open()
+  } catch (error) {
+    if (!(error instanceof StorageRefused)) throw error
+    report({ kind: 'refused', message: error.message })
+    port.close()
+    return
+  }
+
+  const waiting: Call[] = []
+  let running = false
+  let closing = false
+  const take = (request: Request): void => {
+    if (request.kind === 'call') waiting.push(request.call)
+    else closing = true
+  }
+  const drain = async (): Promise<void> => {
+    running = true
+    for (;;) {
+      while (waiting.length < service.most) {
+        const next = receiveMessageOnPort(port)
+        if (!next) break
+        take(next.message as Request)
+      }
+      if (waiting.length === 0) break
+      const { outcomes, committed } = await service.execute(waiting.splice(0, service.most))
+      report({ kind: 'outcomes', outcomes, committed }, outcomes.flatMap(transferable))
+    }
+    running = false
+    if (!closing) return
+    service.close()
+    port.close()
+  }
+  port.on('message', (request: Request) => {
+    take(request)
+    if (!running) void drain()
+  })
+  report({ kind: 'ready' })
+}
+
+/** Bytes that own their whole buffer move to the other thread; a view of a larger one is copied by the clone. */
+function transferable(outcome: Outcome): Transferable[] {
+  if (!('value' in outcome) || !(outcome.value instanceof Uint8Array)) return []
+  const { buffer, byteLength } = outcome.value
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []
+}

@@ -1,0 +1,66 @@
+import { lastEventOf } from '../../mail/event.ts'
+import type { Change, SettleArgs } from '../storage.ts'
+import type { Connection } from './connection.ts'
+
+interface Owned {
+  team_id: string
+  email_id: string
+  attempts: number
+}
+
+/** `Storage.settle`, hot: plain statements, prepared once. */
+export function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
+  const finish = db.prepare<[string, string], Owned>(
+    'delete from deliveries where id = ? and lease_owner = ? returning team_id, email_id, attempts',
+  )
+  // Without a time the one that the lease wrote stays; a hold that came meanwhile stays too.
+  const wait = db.prepare<[number | null, number, string, string], Owned>(
+    `update deliveries set due_at = coalesce(?, due_at), held = max(held, ?), lease_owner = null, lease_until = null
+     where id = ? and lease_owner = ? returning team_id, email_id, attempts`,
+  )
+  const updateRecipient = db.prepare(
+    'update recipients set state = ?, attempts = ?, cause = ?, updated_at = ? where id = ?',
+  )
+  const insertAttempt = db.prepare(
+    `insert into attempts (id, team_id, email_id, delivery_ids, started_at, ended_at, transcript)
+     values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`,
+  )
+  const insertEvent = db.prepare(
+    'insert into events (id, team_id, email_id, delivery_id, type, created_at, data) values (?, ?, ?, ?, ?, ?, ?)',
+  )
+  const updateEmail = db.prepare('update emails set last_event = ? where id = ?')
+
+  const end = (change: Change, owner: string): Owned | undefined => {
+    const { deliveryId, state, dueAt } = change
+    if (state === 'waiting' || state === 'held') {
+      return wait.get(dueAt, state === 'held' ? 1 : 0, deliveryId, owner)
+    }
+    return finish.get(deliveryId, owner)
+  }
+
+  /** False when the owner no longer leases the delivery. */
+  const apply = (change: Change, owner: string, now: number): boolean => {
+    const { deliveryId, state, cause, event } = change
+    const owned = end(change, owner)
+    if (!owned) return false
+    // Whether a waiting delivery is held, `deliveries` alone tells.
+    const stored = state === 'held' ? 'waiting' : state
+    updateRecipient.run(stored, owned.attempts, JSON.stringify(cause), now, deliveryId)
+    if (event) {
+      const { id, type, data } = event
+      insertEvent.run(id, owned.team_id, owned.email_id, deliveryId, type, now, JSON.stringify(data))
+      updateEmail.run(lastEventOf(type), owned.email_id)
+    }
+    return true
+  }
+
+  return ({ owner, attempt, changes }, now) => {
+    if (attempt) {
+      const { id, teamId, emailId, deliveryIds, startedAt, endedAt, transcript } = attempt
+      const said = JSON.stringify(transcript)
+      insertAttempt.run(id, teamId, emailId, JSON.stringify(deliveryIds), startedAt, endedAt, said)
+    }
+    const lost = changes.filter((change) => !apply(change, owner, now))
+    return { lost: lost.map((change) => change.deliveryId) }
+  }
+}

@@ -1,0 +1,110 @@
+import { Worker, type Transferable } from 'node:worker_threads'
+import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
+import type { Outcome, Report, Request } from './protocol.ts'
+
+interface Pending {
+  resolve: (value: unknown) => void
+  reject: (error: Error) => void
+}
+
+/** Which program a thread runs, and on what. */
+export interface ThreadOptions {
+  name: string
+  script: URL
+  data: object
+  /** Told once when the thread ends without having been asked to. */
+  onLost: (error: StorageLost) => void
+}
+
+/** The main thread's end of a storage thread: posts calls, and settles their promises when the answers come. */
+export class Thread {
+  /** Commits that the thread has made. */
+  commits = 0
+  /** Calls that it has answered. */
+  calls = 0
+  readonly #worker: Worker
+  readonly #onLost: (error: StorageLost) => void
+  readonly #pending = new Map<number, Pending>()
+  readonly #opened = Promise.withResolvers<undefined>()
+  readonly #ended = Promise.withResolvers<undefined>()
+  #lastId = 0
+  #state: 'opening' | 'open' | 'closing' = 'opening'
+  #lost: StorageLost | undefined
+
+  private constructor({ name, script, data, onLost }: ThreadOptions) {
+    this.#onLost = onLost
+    this.#worker = new Worker(script, { workerData: data, name })
+    this.#worker.on('message', (report: Report) => this.#hear(report))
+    this.#worker.on('messageerror', (error) => this.#lose(error.message))
+    this.#worker.on('error', (error: unknown) =>
+      this.#lose(error instanceof Error ? error.message : String(error)),
+    )
+    this.#worker.on('exit', (code) => {
+      if (this.#state !== 'closing' || this.#pending.size > 0)
+        this.#lose(`its thread ended with code ${code}`)
+      this.#ended.resolve(undefined)
+    })
+  }
+
+  /**
+   * Starts the thread and waits until it is open.
+   * @throws StorageRefused with the thread's own sentence when it cannot use the database
+   */
+  static async start(options: ThreadOptions): Promise<Thread> {
+    const thread = new Thread(options)
+    await thread.#opened.promise
+    return thread
+  }
+
+  /** Resolves with what the method returns there; rejects with `StorageFailure`, or `StorageLost`. */
+  call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
+    if (this.#lost) return Promise.reject(this.#lost)
+    const id = ++this.#lastId
+    const request: Request = { kind: 'call', call: { id, method, args, now } }
+    return new Promise<T>((resolve, reject) => {
+      // Posting throws when the arguments are no plain data; nothing is pending then.
+      this.#worker.postMessage(request, transfer)
+      this.#pending.set(id, { resolve: (value) => resolve(value as T), reject })
+    })
+  }
+
+  /** Ends the thread after everything that was asked before. */
+  async close(): Promise<void> {
+    this.#state = 'closing'
+    const request: Request = { kind: 'close' }
+    if (!this.#lost) this.#worker.postMessage(request)
+    await this.#ended.promise
+  }
+
+  #hear(report: Report): void {
+    switch (report.kind) {
+      case 'ready':
+        this.#state = 'open'
+        return this.#opened.resolve(undefined)
+      case 'refused':
+        this.#state = 'closing'
+        return this.#opened.reject(new StorageRefused(report.message))
+      case 'outcomes':
+        if (report.committed) this.commits += 1
+        this.calls += report.outcomes.length
+        return report.outcomes.forEach((outcome) => this.#settle(outcome))
+    }
+  }
+
+  #settle(outcome: Outcome): void {
+    const pending = this.#pending.get(outcome.id)
+    this.#pending.delete(outcome.id)
+    if ('failure' in outcome) pending?.reject(new StorageFailure(outcome.failure))
+    else pending?.resolve(outcome.value)
+  }
+
+  #lose(reason: string): void {
+    if (this.#lost) return
+    this.#lost = new StorageLost(reason)
+    for (const { reject } of this.#pending.values()) reject(this.#lost)
+    this.#pending.clear()
+    if (this.#state === 'opening') this.#opened.reject(this.#lost)
+    else this.#onLost(this.#lost)
+    void this.#worker.terminate()
+  }
+}

@@ -1,0 +1,153 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+/** Which IP addresses may be dialled: pure functions on addresses and networks. */
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** A network in CIDR form; made by `parseNetworks`. */
+export interface Cidr {
+  readonly text: string
+  readonly address: Address
+  readonly bits: number
+}
+
+/**
+ * Reads networks such as `10.0.0.0/8` or `fd00::/8`; an address alone is a network of one.
+ * Throws an Error that lists every entry that is none, and why.
+ */
+export function parseNetworks(list: readonly string[]): Cidr[] {
+  const complaints: string[] = []
+  const networks = list.flatMap((entry) => {
+    const network = parseNetwork(entry.trim())
+    if (typeof network !== 'string') return [network]
+    complaints.push(`"${entry}" ${network}`)
+    return []
+  })
+  if (complaints.length > 0) throw new Error(complaints.join('; '))
+  return networks
+}
+
+/** Whether one of the networks contains the address. What is not an address is in none. */
+export function inNetworks(ip: string, networks: readonly Cidr[]): boolean {
+  const address = parseAddress(ip)
+  return address !== undefined && contains(networks, address)
+}
+
+/** Whether mail and other requests must not be sent to this address; see `whyForbidden`. */
+export function isForbiddenTarget(ip: string, allowNetworks: readonly Cidr[]): boolean {
+  return whyForbidden(ip, allowNetworks) !== undefined
+}
+
+/**
+ * Why an address is off limits, in words that complete "the address … is"; undefined when it may be dialled.
+ *
+ * The owner of any domain chooses what its MX and A records point to. Only globally reachable unicast addresses are
+ * fair targets, unless a network in `allowNetworks` contains the address.
+ */
+export function whyForbidden(ip: string, allowNetworks: readonly Cidr[]): string | undefined {
+  const address = parseAddress(ip)
+  if (!address) return 'not an IP address'
+  if (contains(allowNetworks, address)) return undefined
+  if (address instanceof ipaddr.IPv4) return judge4(address)
+  return judge6(address, allowNetworks)
+}
+
+/**
+ * Networks of one's own: private and shared address space (RFC 1918, RFC 6598, RFC 4193). A company's mail exchanger or
+ * name server may well live there, so mail is delivered to it; what outsiders can make us fetch is not.
+ */
+export const PRIVATE_NETWORKS: readonly Cidr[] = parseNetworks([
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  'fc00::/7',
+])
+
+const words: Record<string, string> = {
+  unspecified: 'unspecified',
+  broadcast: 'the broadcast address',
+  multicast: 'multicast',
+  linkLocal: 'link-local',
+  loopback: 'loopback',
+  carrierGradeNat: 'behind carrier-grade NAT (RFC 6598)',
+  private: 'private (RFC 1918)',
+  uniqueLocal: 'unique local (RFC 4193)',
+}
+
+function judge4(address: ipaddr.IPv4): string | undefined {
+  const range = address.range()
+  return range === 'unicast' ? undefined : (words[range] ?? 'reserved for a special purpose')
+}
+
+/** Addresses that carry an IPv4 address lead to that one, and are judged by it. */
+function judge6(address: ipaddr.IPv6, allowNetworks: readonly Cidr[]): string | undefined {
+  const embedded = embedded4(address)
+  if (embedded) {
+    if (contains(allowNetworks, embedded)) return undefined
+    const why = judge4(embedded)
+    return why && `a wrapping of ${embedded.toString()}, which is ${why}`
+  }
+  const range = address.range()
+  if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
+  // IANA has given out global unicast addresses from 2000::/3 only; the rest is reserved or long deprecated,
+  // such as the IPv4-compatible ::127.0.0.1.
+  return address.parts[0]! >> 13 === 1 ? undefined : 'outside the global unicast space 2000::/3'
+}
+
+/** The IPv4 address inside NAT64's well-known prefix (RFC 6052 §2.1) and 6to4 (RFC 3056 §2). */
+function embedded4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
+  const bytes = address.toByteArray()
+  if (address.match(nat64, 96)) return new ipaddr.IPv4(bytes.slice(12))
+  if (address.match(sixToFour, 16)) return new ipaddr.IPv4(bytes.slice(2, 6))
+  return undefined
+}
+const nat64 = ipaddr.IPv6.parse('64:ff9b::')
+const sixToFour = ipaddr.IPv6.parse('2002::')
+
+function contains(networks: readonly Cidr[], address: Address): boolean {
+  return networks.some(
+    (network) => network.address.kind() === address.kind() && address.match(network.address, network.bits),
+  )
+}
+
+/**
+ * node:net decides what an address is: the package also takes 0x7f.1 and 2130706433. ::ffff:1.2.3.4 counts as 1.2.3.4;
+ * ::1.2.3.4 does not, although the package thinks so: the kernel dials an IPv6 address.
+ */
+function parseAddress(ip: string): Address | undefined {
+  return isIP(ip) === 0 ? undefined : ipaddr.process(ip.replace(/^::(?=\d+\.)/, '0:0:0:0:0:0:'))
+}
+
+function parseNetwork(entry: string): Cidr | string {
+  const [ip = '', prefix, ...rest] = entry.split('/')
+  const address = isIP(ip) === 0 ? undefined : ipaddr.parse(ip)
+  if (!address || rest.length > 0 || (prefix !== undefined && !/^\d{1,3}$/.test(prefix))) {
+    return 'is not a network: write it as 10.0.0.0/8 or fd00::/8'
+  }
+  const width = address.kind() === 'ipv4' ? 32 : 128
+  const bits = prefix === undefined ? width : Number(prefix)
+  if (bits > width) return `has a prefix longer than ${width} bits`
+  const first = firstAddress(address, bits)
+  if (first.toString() !== withoutZone(address)) {
+    return `has bits set after the prefix: did you mean ${first.toString()}/${bits}?`
+  }
+  // Mapped addresses are looked up as IPv4 addresses, so a network of them is one of those.
+  const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
+  return mapped
+    ? { text: entry, address: address.toIPv4Address(), bits: bits - 96 }
+    : { text: entry, address, bits }
+}
+
+function withoutZone(address: Address): string {
+  return ipaddr.fromByteArray(address.toByteArray()).toString()
+}
+
+function firstAddress(address: Address, bits: number): Address {
+  const bytes = address.toByteArray().map((byte, index) => {
+    const kept = Math.min(Math.max(bits - index * 8, 0), 8)
+    return byte & (0xff00 >> kept)
+  })
+  return ipaddr.fromByteArray(bytes)
+}

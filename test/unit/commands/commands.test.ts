@@ -1,0 +1,418 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { createWorld, type World } from '../../world/world.ts'
+import { installation, posthaste, type Run } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let world: World
+let config: string
+let storage: Storage
+
+beforeAll(async () => {
+  world = await createWorld({ domains: {} })
+  const made = installation(`[dns]\nservers = ["${world.dnsServers[0]!}"]\n`)
+  config = made.config
+  // Open all the while, as a running daemon has it.
+  storage = await openSqlite({ dataDir: made.dataDir })
+})
+afterAll(async () => {
+  await storage.close()
+  await world.close()
+})
+
+const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
+
+/** What a command prints with --json, which must be all that it prints. */
+async function json(args: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run([...args, '--json'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) as string })
+  return JSON.parse(stdout)
+}
+
+const anyId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
+const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?\+00$/) as string
+
+// Each block builds on the ones before: this is the life of one installation.
+describe('setup', () => {
+  test('comes before everything else', async () => {
+    expect(await run(['domain', 'add', 'sender.test'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'There is no owner yet. First run: posthaste setup --email you@example.com\n',
+    })
+  })
+
+  test('refuses a weak password and takes a good one from standard input, once', async () => {
+    expect(await run(['setup', '--email', 'Owner@sender.test'], 'short\n')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'Invalid `password` field: at least 10 characters.\n',
+    })
+    const done = await run(
+      ['setup', '--email', 'Owner@sender.test', '--team', 'Acme'],
+      'a long password\r\nnot this',
+    )
+    expect(done).toMatchObject({ code: 0, stderr: '' })
+    expect(done.stdout).toContain('Team "Acme" and its owner owner@sender.test are ready.')
+    expect(done.stdout).toContain('posthaste domain add example.com')
+    expect(await run(['setup', '--email', 'other@sender.test'], 'a long password\n')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'This server has an owner already. Sign in with that address.\n',
+    })
+  })
+})
+
+describe('domain', () => {
+  test('add prints the records to publish', async () => {
+    const { code, stdout, stderr } = await run(['domain', 'add', 'Sender.test'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.replace(/p=[\w+/=]+/, 'p=KEY'))
+      .toBe(`sender.test was added. Publish these records where its DNS is kept, then run:
+posthaste domain verify sender.test
+
+DKIM   TXT  posthaste._domainkey.sender.test
+  v=DKIM1; k=rsa; p=KEY
+
+SPF    MX   send.sender.test
+  10 mail.sender.test
+
+SPF    TXT  send.sender.test
+  v=spf1 a:mail.sender.test ~all
+
+DMARC  TXT  _dmarc.sender.test  (recommended)
+  v=DMARC1; p=none;
+
+Many DNS panels want the name without the domain at its end:
+posthaste._domainkey, send, send, _dmarc.
+`)
+  })
+
+  test('add refuses what is taken and what cannot be', async () => {
+    const [taken, suffix] = await Promise.all([
+      run(['domain', 'add', 'sender.test']),
+      run(['domain', 'add', 'co.uk']),
+    ])
+    expect(taken).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'The sender.test domain has been registered already.\n',
+    })
+    expect(suffix.stderr).toBe('Invalid `name` field: a domain below the public suffix co.uk.\n')
+  })
+
+  test('verify tells what is wrong, with exit code 1, until all is right', async () => {
+    world.dns.set('send.sender.test', {
+      MX: [{ preference: 10, exchange: 'mx.elsewhere.test' }],
+      TXT: ['v=spf1 a:mail.sender.test ~all'],
+    })
+    const before = await run(['domain', 'verify', 'sender.test'])
+    expect(before.code).toBe(1)
+    expect(before.stderr).toBe('sender.test is not verified: 2 of its records are missing or wrong.\n')
+    expect(before.stdout.replace(/p=[\w+/=]{99,}/, 'p=KEY').replace(/[\d-]{10} [\d:]{8}/, 'NOW'))
+      .toBe(`sender.test: failed (checked NOW UTC)
+
+missing      DKIM   TXT  posthaste._domainkey.sender.test
+  expected  v=DKIM1; k=rsa; p=KEY
+  found     nothing
+  Nothing is published at posthaste._domainkey.sender.test. Add the TXT record;
+  new records can take some minutes to be seen.
+
+wrong        SPF    MX   send.sender.test
+  expected  10 mail.sender.test
+  found     10 mx.elsewhere.test
+  The MX record leads to mx.elsewhere.test, so bounces would not come back. Set
+  mail.sender.test.
+
+ok           SPF    TXT  send.sender.test
+
+missing      DMARC  TXT  _dmarc.sender.test  (recommended)
+  expected  v=DMARC1; p=none;
+  found     nothing
+  Nothing is published at _dmarc.sender.test. Add the TXT record; new records
+  can take some minutes to be seen.
+`)
+    const shown = await json(['domain', 'show', 'sender.test'])
+    const dkim = shown.records.find(({ record }: { record: string }) => record === 'DKIM').value
+    world.dns.set('posthaste._domainkey.sender.test', { TXT: [dkim] })
+    world.dns.set('send.sender.test', {
+      MX: [{ preference: 10, exchange: 'mail.sender.test' }],
+      TXT: ['v=spf1 a:mail.sender.test ~all'],
+    })
+    const after = await run(['domain', 'verify', 'SENDER.test'])
+    expect({ ...after, stdout: after.stdout.split(' (')[0] }).toEqual({
+      code: 0,
+      stdout: 'sender.test: verified',
+      stderr: '',
+    })
+  })
+
+  test('list and show print the objects of the API', async () => {
+    const summary = {
+      id: anyId,
+      name: 'sender.test',
+      status: 'verified',
+      created_at: anyTime,
+      region: 'us-east-1',
+      open_tracking: false,
+      click_tracking: false,
+      capabilities: { sending: 'enabled', receiving: 'disabled' },
+    }
+    expect(await json(['domain', 'list'])).toEqual({ object: 'list', has_more: false, data: [summary] })
+    const shown = await json(['domain', 'show', 'sender.test'])
+    expect(shown).toEqual({
+      object: 'domain',
+      ...summary,
+      records: expect.any(Array) as unknown[],
+      checked_at: anyTime,
+    })
+    expect(shown.records[1]).toEqual({
+      record: 'SPF',
+      name: 'send',
+      type: 'MX',
+      ttl: 'Auto',
+      status: 'verified',
+      value: 'mail.sender.test',
+      priority: 10,
+      fqdn: 'send.sender.test',
+      found: ['10 mail.sender.test'],
+      note: null,
+    })
+  })
+
+  test('remove forgets a domain; unknown ones are named', async () => {
+    await run(['domain', 'add', 'other.test'])
+    expect(await run(['domain', 'remove', 'other.test'])).toEqual({
+      code: 0,
+      stdout: 'other.test is removed. Its DNS records are of no use any more.\n',
+      stderr: '',
+    })
+    expect(await run(['domain', 'show', 'other.test'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'Domain other.test not found\n',
+    })
+  })
+})
+
+describe('key', () => {
+  test('create prints the token and nothing else on standard output', async () => {
+    const { code, stdout, stderr } = await run(['key', 'create', '--name', 'app', '--domain', 'sender.test'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^re_\w{8}_\w{32}\n$/)
+    expect(stderr).toBe('Keep the token now: it is stored nowhere and never shown again.\n')
+  })
+
+  test('list never shows tokens, revoke ends a key', async () => {
+    const { id, token } = await json(['key', 'create', '--name', 'second'])
+    expect(token).toMatch(/^re_/)
+    const { stdout } = await run(['key', 'list'])
+    expect(stdout).toMatch(/^ID {36}PERMISSION/)
+    expect(stdout).toMatch(/ {2}sends as sender\.test {2}- {10}app\n/)
+    expect(stdout).toMatch(/ {2}full_access {11}- {10}second\n/)
+    expect(stdout).not.toContain('re_')
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Key ${id} is revoked.\n` })
+    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 1, stderr: 'API key not found\n' })
+    expect((await json(['key', 'list'])).data).toEqual([
+      {
+        id: anyId,
+        name: 'app',
+        created_at: anyTime,
+        last_used_at: null,
+        permission: 'sending_access',
+        domain_id: anyId,
+      },
+    ])
+  })
+
+  test('create refuses a domain that is not there and one with full access', async () => {
+    const [unknown, full] = await Promise.all([
+      run(['key', 'create', '--name', 'x', '--domain', 'nowhere.test']),
+      run(['key', 'create', '--name', 'x', '--domain', 'sender.test', '--permission', 'full_access']),
+    ])
+    expect(unknown).toMatchObject({ code: 1, stderr: 'Domain not found\n' })
+    expect(full).toMatchObject({ code: 1, stderr: 'Invalid `domain_id` field: only with sending_access.\n' })
+  })
+})
+
+describe('queue', () => {
+  const emailId = newId(Date.now())
+  const deliveryId = newId(Date.now())
+
+  test('list tells what waits and why, without obeying what a remote server said', async () => {
+    const now = Date.now()
+    const team = (await storage.firstTeam({}, now))!
+    const domain = (await storage.findDomain({ teamId: team.id, name: 'sender.test' }, now))!
+    const delivery = (id: string, recipient: string) => ({
+      id,
+      recipient,
+      field: 'to' as const,
+      lane: recipient.split('@')[1]!,
+      dueAt: now,
+      expiresAt: now + 1e8,
+    })
+    await storage.put(
+      {
+        id: emailId,
+        teamId: team.id,
+        domainId: domain.id,
+        apiKeyId: null,
+        via: 'rest',
+        from: 'Acme <hi@sender.test>',
+        to: ['a@one.test', 'b@two.test'],
+        cc: [],
+        bcc: [],
+        replyTo: [],
+        subject: 'Hello',
+        html: null,
+        text: 'Hello',
+        headers: [],
+        tags: [],
+        attachments: [],
+        messageId: `<${emailId}@sender.test>`,
+        returnPath: `b+${emailId}@send.sender.test`,
+        scheduledAt: null,
+        message: Buffer.from('Subject: Hello\r\n\r\nHello\r\n'),
+        deliveries: [delivery(deliveryId, 'a@one.test'), delivery(newId(now), 'b@two.test')],
+      },
+      now,
+    )
+    const lease = {
+      owner: 'test',
+      limit: 1,
+      perLane: 1,
+      fullLanes: ['two.test'],
+      leaseUntil: now + 60_000,
+      retryDelays: [60_000],
+    }
+    const [leased] = await storage.lease(lease, now)
+    const reply = { code: 451, enhanced: '4.7.1', text: 'later\u001b]0;owned\u0007' }
+    const cause = {
+      phase: 'rcpt' as const,
+      host: 'mx.one.test',
+      ip: '192.0.2.9',
+      reply,
+      note: 'The server asks to wait.',
+    }
+    await storage.settle(
+      {
+        owner: 'test',
+        attempt: {
+          id: randomUUID(),
+          teamId: team.id,
+          emailId,
+          deliveryIds: [leased!.id],
+          startedAt: now,
+          endedAt: now + 120,
+          transcript: {
+            steps: [
+              {
+                name: 'rcpt',
+                host: 'mx.one.test',
+                ip: '192.0.2.9',
+                sent: 'RCPT TO:<a@one.test>',
+                reply,
+                note: null,
+                at: 80,
+                ms: 5,
+              },
+            ],
+            host: 'mx.one.test',
+            ip: '192.0.2.9',
+            tls: null,
+          },
+        },
+        changes: [{ deliveryId: leased!.id, state: 'waiting', dueAt: now + 60_000, cause, event: null }],
+      },
+      now,
+    )
+    const { code, stdout } = await run(['queue', 'list', '--domain', 'One.test'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^2 waiting, 0 held, 0 in flight; the oldest since [\d-]{10} [\d:]{8} UTC\n/)
+    expect(stdout).toContain(`${deliveryId}  a@one.test\n  waiting, 1 attempt, next `)
+    expect(stdout).toContain('  The server asks to wait. (451 later\u{fffd}]0;owned\u{fffd})\n')
+    expect(stdout).not.toContain('b@two.test')
+    expect(stdout).not.toContain('\u001b')
+  })
+
+  test('list prints deliveries as the API does', async () => {
+    const listed = await json(['queue', 'list', '--limit', '1'])
+    expect(listed).toMatchObject({
+      object: 'list',
+      has_more: true,
+      summary: { waiting: 2, held: 0, in_flight: 0, oldest_at: anyTime },
+    })
+    expect(listed.data).toHaveLength(1)
+    const [one] = (await json(['queue', 'list', '--id', deliveryId])).data
+    expect(one).toMatchObject({
+      id: deliveryId,
+      email_id: emailId,
+      recipient: 'a@one.test',
+      state: 'waiting',
+      attempts: 1,
+      next_attempt_at: anyTime,
+      cause: { phase: 'rcpt', host: 'mx.one.test', note: 'The server asks to wait.' },
+    })
+  })
+
+  test('show tells the whole history, by the id of the email or of the delivery', async () => {
+    const [byEmail, byDelivery] = await Promise.all([
+      run(['queue', 'show', emailId]),
+      run(['queue', 'show', deliveryId]),
+    ])
+    expect(byEmail.stdout).toBe(byDelivery.stdout)
+    expect(byEmail.stdout).toContain('             > RCPT TO:<a@one.test>\n             < 451 4.7.1 later')
+    expect(byEmail.stdout).toContain('attempt of ')
+    expect(await json(['queue', 'show', deliveryId])).toMatchObject({ object: 'timeline', email_id: emailId })
+    const unknown = await run(['queue', 'show', '0197c3e2-5a71-7000-8000-1c2d3e4f5061'])
+    expect(unknown).toMatchObject({ code: 1, stdout: '' })
+    expect(unknown.stderr).toMatch(/^There is no email and no waiting delivery with the id 0197c3e2/)
+  })
+
+  test('hold, release, retry and drop act on what the filter names', async () => {
+    expect(await run(['queue', 'hold', '--domain', 'one.test'])).toEqual({
+      code: 0,
+      stdout: '1 delivery is held.\n',
+      stderr: '',
+    })
+    expect((await json(['queue', 'list', '--state', 'held'])).summary).toMatchObject({ waiting: 1, held: 1 })
+    expect(await json(['queue', 'release', '--email', emailId])).toEqual({
+      object: 'queue_change',
+      change: 'release',
+      count: 1,
+    })
+    expect(await run(['queue', 'retry'])).toMatchObject({ stdout: '2 deliveries are due now.\n' })
+    expect(await run(['queue', 'drop'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr:
+        'This would give up everything that waits. Name --domain, --email, --id or --state, or say --all.\n',
+    })
+    expect(await run(['queue', 'drop', '--id', deliveryId])).toMatchObject({
+      code: 0,
+      stdout: '1 delivery is given up.\n',
+    })
+    expect(await run(['queue', 'drop', '--all'])).toMatchObject({
+      code: 0,
+      stdout: '1 delivery is given up.\n',
+    })
+    expect(await run(['queue', 'list'])).toMatchObject({
+      code: 0,
+      stdout: '0 waiting, 0 held, 0 in flight\n',
+    })
+  })
+})
+
+test('migrate tells the number of the schema', async () => {
+  expect(await json(['migrate'])).toEqual({
+    object: 'migration',
+    schema: expect.any(Number) as number,
+    data_dir: expect.stringContaining('posthaste-commands-') as string,
+  })
+})

@@ -1,0 +1,87 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { installation, posthaste } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+describe('usage', () => {
+  test.concurrent.each([
+    [[], /^Usage: posthaste/],
+    [['explode'], /^error: unknown command 'explode'/],
+    [['queue', 'list', '--colour'], /^error: unknown option '--colour'/],
+    [['setup'], /^error: required option '--email <address>' not specified/],
+    [['domain', 'add'], /^error: missing required argument 'name'/],
+    [
+      ['key', 'create', '--name', 'x', '--permission', 'root'],
+      /Allowed choices are full_access, sending_access/,
+    ],
+    [['queue', 'drop', '--id', '5'], /An id looks like 0197c3e2/],
+    [['queue', 'list', '--limit', '0'], /A whole number from 1 to 999999/],
+    [['queue', 'list', '--state', 'sent'], /Allowed choices are waiting, held/],
+  ])('%j is wrong: exit code 2, the reason on standard error', async (args, reason) => {
+    const { code, stdout, stderr } = await posthaste(args)
+    expect(stderr).toMatch(reason)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
+  test('asking for help is not', async () => {
+    const { code, stdout, stderr } = await posthaste(['queue', 'hold', '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('--json')
+    expect(stdout).toContain('--config')
+  })
+})
+
+describe('version', () => {
+  test('is printed for people and for programs', async () => {
+    const [plain, json] = await Promise.all([posthaste(['version']), posthaste(['version', '--json'])])
+    expect(plain.stdout).toMatch(/^posthaste \d+\.\d+\.\d+ \(Node v\d+\.\d+\.\d+\)\n$/)
+    expect(JSON.parse(json.stdout)).toEqual({
+      object: 'version',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string,
+      node: process.version,
+    })
+  })
+})
+
+describe.concurrent('a configuration with mistakes', () => {
+  test('is told whole: exit code 1, nothing on standard output', async () => {
+    const { config } = installation('[http]\nlisten = ["nowhere"]\n[delivery]\nprot = 25\n')
+    expect(await posthaste(['domain', 'list', '--config', config])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `The configuration has 2 mistakes:
+  ${config}:4: http.listen[0] is "nowhere"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.
+  ${config}:6: there is no key delivery.prot. Did you mean delivery.port?
+`,
+    })
+  })
+
+  test('stops serve too', async () => {
+    const { config } = installation('[log]\nlevel = 5\n')
+    const { code, stderr } = await posthaste(['serve', '--config', config])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^The configuration has a mistake:\n {2}.*:4: log\.level is 5; expected /)
+  })
+
+  test('is told of a file that is not there', async () => {
+    const { code, stderr } = await posthaste(['key', 'list', '--config', '/nonexistent/posthaste.toml'])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'The configuration has a mistake:\n  /nonexistent/posthaste.toml: there is no such file.\n',
+    })
+  })
+})
+
+test('a data directory that cannot be is named with the reason', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthaste-commands-'))
+  writeFileSync(join(folder, 'data'), 'a file')
+  const config = join(folder, 'posthaste.toml')
+  writeFileSync(config, `hostname = "mail.sender.test"\ndata_dir = "${folder}/data"\n`)
+  const { code, stderr } = await posthaste(['domain', 'list', '--config', config])
+  expect(code).toBe(1)
+  expect(stderr).toMatch(new RegExp(`^The storage in ${folder}/data could not be opened: .+\n$`))
+})

@@ -1,0 +1,409 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  findConfig,
+  formatComplaint,
+  loadConfig,
+  readRunning,
+  sandboxConfig,
+} from '../../../appliance/config/config.ts'
+import type { LoadArgs } from '../../../appliance/config/config.ts'
+import { renderExample, renderReference } from '../../../appliance/config/reference.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
+let count = 0
+
+/** Writes a configuration file; returns its path. */
+function file(text: string): string {
+  const path = join(folder, `${(count += 1)}.toml`)
+  writeFileSync(path, text)
+  return path
+}
+
+function load(text: string, env: NodeJS.ProcessEnv = {}) {
+  const loaded = loadConfig({ file: file(text), env })
+  if ('complaints' in loaded) throw new Error(loaded.complaints.map(formatComplaint).join('\n'))
+  return loaded
+}
+
+/** The complaints as lines, with the file's path taken out: `:3: …`. */
+function complaintsOf(text: string, env: NodeJS.ProcessEnv = {}, more: Partial<LoadArgs> = {}): string[] {
+  const path = file(text)
+  const loaded = loadConfig({ file: path, env, ...more })
+  return 'complaints' in loaded
+    ? loaded.complaints.map((one) => formatComplaint(one).replaceAll(path, ''))
+    : []
+}
+
+const minimal = 'hostname = "mail.example.com"\n'
+
+describe('a sound configuration', () => {
+  test('needs a hostname only and fills in every default', () => {
+    expect(load(minimal).config).toEqual({
+      hostname: 'mail.example.com',
+      data_dir: '/var/lib/posthaste',
+      storage: { engine: 'sqlite' },
+      http: { listen: ['0.0.0.0:8025'], trust_proxy: [] },
+      smtp: { starttls: [], implicit_tls: [], trusted: [] },
+      tls: {},
+      dns: { servers: [], trust_ad: false },
+      delivery: {
+        port: 25,
+        source_ips: [],
+        allow_networks: [],
+        max_connections: 100,
+        max_connections_per_domain: 10,
+      },
+      webhooks: { allow_networks: [] },
+      limits: { rate_per_second: 10, message_bytes: 41_943_040 },
+      log: { level: 'info' },
+    })
+  })
+
+  test('takes values from the file', () => {
+    const { config, source } = load(
+      `hostname = "MAIL.Example.com"
+[http]
+listen = ["127.0.0.1:9000", "[::1]:9000", "localhost:9001"]
+public_url = "https://mail.example.com/"
+[dns]
+servers = ["127.0.0.1", "::1", "[::1]:5353"]
+[delivery]
+source_ips = ["192.0.2.1", "2001:db8::1"]
+allow_networks = ["127.0.0.0/8", "fd00::/8", "192.0.2.7"]
+`,
+    )
+    expect(source).toMatch(/\.toml$/)
+    expect(config.hostname).toBe('mail.example.com')
+    expect(config.http.public_url).toBe('https://mail.example.com')
+    expect(config.http.listen).toEqual(['127.0.0.1:9000', '[::1]:9000', 'localhost:9001'])
+    expect(config.delivery.allow_networks).toEqual(['127.0.0.0/8', 'fd00::/8', '192.0.2.7'])
+  })
+
+  test('does not share default lists between two loads', () => {
+    load(minimal).config.dns.servers.push('changed')
+    expect(load(minimal).config.dns.servers).toEqual([])
+  })
+
+  test('notes settings that have no effect in this version', () => {
+    expect(load(`${minimal}[smtp]\nstarttls = ["0.0.0.0:587"]\n[dns]\ntrust_ad = true\n`).notes).toEqual([
+      'smtp.starttls is set, but has no effect in this version (SMTP submission).',
+      'dns.trust_ad is set, but has no effect in this version (DANE).',
+    ])
+  })
+
+  test('comes from the environment alone when there is no default file', () => {
+    const loaded = loadConfig({
+      env: { POSTHASTE_HOSTNAME: 'mx.example.net' },
+      defaultFile: join(folder, 'none'),
+    })
+    expect(loaded).toMatchObject({ config: { hostname: 'mx.example.net' }, source: null, notes: [] })
+  })
+})
+
+describe('the environment', () => {
+  const env = {
+    POSTHASTE_HOSTNAME: 'env.example.com',
+    POSTHASTE_HTTP__LISTEN: '127.0.0.1:1, [::1]:2',
+    POSTHASTE_DNS__SERVERS: '["127.0.0.1:53","::1"]',
+    POSTHASTE_DELIVERY__PORT: '2525',
+    POSTHASTE_DNS__TRUST_AD: 'true',
+    POSTHASTE_LIMITS__RATE_PER_SECOND: '0.5',
+    POSTHASTE_LOG__LEVEL: '',
+    OTHER: 'x',
+  }
+
+  test('beats the file, with lists, numbers and booleans', () => {
+    const { config } = load(`${minimal}[delivery]\nport = 26\n[log]\nlevel = "warn"\n`, env)
+    expect(config.hostname).toBe('env.example.com')
+    expect(config.http.listen).toEqual(['127.0.0.1:1', '[::1]:2'])
+    expect(config.dns).toEqual({ servers: ['127.0.0.1:53', '::1'], trust_ad: true })
+    expect(config.delivery.port).toBe(2525)
+    expect(config.limits.rate_per_second).toBe(0.5)
+    expect(config.log.level).toBe('warn')
+  })
+
+  test('takes a list that begins with a bracketed address', () => {
+    expect(load(minimal, { POSTHASTE_HTTP__LISTEN: '[::1]:1' }).config.http.listen).toEqual(['[::1]:1'])
+  })
+
+  test('takes tables as JSON', () => {
+    const trusted = [
+      {
+        listen: '10.0.0.5:2525',
+        networks: ['10.0.0.0/24'],
+        api_key_id: '0197c3e2-5a71-7000-8000-1c2d3e4f5061',
+      },
+    ]
+    expect(load(minimal, { POSTHASTE_SMTP__TRUSTED: JSON.stringify(trusted) }).config.smtp.trusted).toEqual(
+      trusted,
+    )
+  })
+
+  test('mends a bad value of the file', () => {
+    expect(load('hostname = 5', { POSTHASTE_HOSTNAME: 'a.example.com' }).config.hostname).toBe(
+      'a.example.com',
+    )
+  })
+
+  test('complains under the name of the variable', () => {
+    expect(
+      complaintsOf(minimal, {
+        POSTHASTE_DELIVERY__PORT: 'abc',
+        POSTHASTE_DNS__TRUST_AD: 'yes',
+        POSTHASTE_HTTP__LISTNE: 'x',
+        POSTHASTE_HOSTNAM: 'x',
+        POSTHASTE_A__B: 'x',
+      }),
+    ).toEqual([
+      'POSTHASTE_HTTP__LISTNE: there is no setting of this name. Did you mean POSTHASTE_HTTP__LISTEN?',
+      'POSTHASTE_HOSTNAM: there is no setting of this name. Did you mean POSTHASTE_HOSTNAME?',
+      'POSTHASTE_A__B: there is no setting of this name.',
+      'POSTHASTE_DNS__TRUST_AD: dns.trust_ad is "yes"; expected true or false.',
+      'POSTHASTE_DELIVERY__PORT: delivery.port is "abc"; expected a whole number from 1 to 65535.',
+    ])
+  })
+
+  test('ignores, with a note, what container platforms make up', () => {
+    expect(load(minimal, { POSTHASTE_SERVICE_HOST: '10.0.0.1', POSTHASTE_PORT_8025_TCP: 'x' }).notes).toEqual(
+      [
+        'The environment variable POSTHASTE_SERVICE_HOST is no setting of Posthaste and was ignored.',
+        'The environment variable POSTHASTE_PORT_8025_TCP is no setting of Posthaste and was ignored.',
+      ],
+    )
+  })
+
+  test('never repeats a secret', () => {
+    const [complaint] = complaintsOf(`${minimal}[storage]\nurl = ["postgres://u:hunter2@h/n"]\n`)
+    expect(complaint).toBe(':3: storage.url is a value that is not shown; expected a text.')
+  })
+})
+
+describe('complaints', () => {
+  test('come all at once, from top to bottom, with key and line', () => {
+    const text = `hostnme = "mail.example.com"
+data_dir = "relative"
+
+[http]
+listen = [
+  "0.0.0.0:8025",
+  "0.0.0.0:99999",
+]
+public_url = "https://mail.example.com/mail"
+[htpt]
+listen = []
+[delivery]
+port = "25"
+source_ips = ["192.0.2.300"]
+allow_networks = ["10.0.0.0/33"]
+retries = 5
+[log]
+level = "verbose"
+`
+    expect(complaintsOf(text)).toEqual([
+      ':1: there is no key hostnme. Did you mean hostname?',
+      ':2: data_dir is "relative"; expected an absolute path such as /var/lib/posthaste.',
+      ':5: http.listen[1] is "0.0.0.0:99999"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
+      ':9: http.public_url is "https://mail.example.com/mail"; expected an origin such as https://mail.example.com, without a path.',
+      ':10: there is no key htpt. Did you mean http?',
+      ':13: delivery.port is "25"; expected a whole number from 1 to 65535.',
+      ':14: delivery.source_ips[0] is "192.0.2.300"; expected an IP address such as 192.0.2.1 or 2001:db8::1.',
+      ':15: delivery.allow_networks[0] is "10.0.0.0/33"; expected a network such as 10.0.0.0/8 or fd00::/8.',
+      ':16: there is no key delivery.retries.',
+      ':18: log.level is "verbose"; expected "debug" or "info" or "warn" or "error".',
+      expect.stringMatching(/^hostname is missing: .* Set it in .* or as POSTHASTE_HOSTNAME\.$/),
+    ])
+  })
+
+  test.each([
+    ['mail', '"mail"'],
+    ['192.0.2.1', '"192.0.2.1"'],
+    ['mail.example.com.', '"mail.example.com."'],
+    ['mail_1.example.com', '"mail_1.example.com"'],
+    ['-a.example.com', '"-a.example.com"'],
+    ['', '""'],
+  ])('name the hostname %j', (hostname, found) => {
+    expect(complaintsOf(`hostname = "${hostname}"`)).toEqual([
+      `:1: hostname is ${found}; expected a fully qualified host name such as mail.example.com.`,
+    ])
+  })
+
+  test.each([
+    'mail.example.com',
+    'ftp://mail.example.com',
+    'https://u:p@mail.example.com',
+    'https://a.example/?x',
+    'https://',
+  ])('name the public_url %s', (url) => {
+    expect(complaintsOf(`${minimal}[http]\npublic_url = "${url}"`)).toHaveLength(1)
+  })
+
+  test.each([
+    '8025',
+    ':8025',
+    '0.0.0.0',
+    '::1:8025',
+    '[::1]',
+    '[1.2.3.4]:5',
+    '0.0.0.0:x',
+    'a b:1',
+    '300.1.1.1:1',
+  ])('name the listening address %s', (address) => {
+    expect(complaintsOf(`${minimal}[http]\nlisten = ["${address}"]`)).toHaveLength(1)
+  })
+
+  test('name a TOML mistake with line and column, and nothing that follows from it', () => {
+    expect(complaintsOf('hostname = "mail.example.com"\n[http\nlisten = 5\n')).toEqual([
+      expect.stringMatching(/^:2: not TOML at column \d+: .+\.$/),
+    ])
+  })
+
+  test('name a key that is set twice', () => {
+    expect(complaintsOf(`${minimal}${minimal}`)).toEqual([
+      expect.stringMatching(/^:2: not TOML at column 1: /),
+    ])
+  })
+
+  test('say where a key of another section belongs', () => {
+    expect(complaintsOf(`${minimal}listen = ["0.0.0.0:1"]\n[http]\nport = 80`)).toEqual([
+      ':2: there is no key listen. Did you mean http.listen?',
+      ':4: there is no key http.port. Did you mean delivery.port?',
+    ])
+  })
+
+  test('name the tables of a list, at their own lines', () => {
+    const text = `${minimal}
+[[smtp.trusted]]
+listen = "10.0.0.5:2525"
+networks = ["10.0.0.0/24"]
+api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
+
+[[smtp.trusted]]
+listen = "10.0.0.6"
+network = []
+api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
+`
+    expect(complaintsOf(text)).toEqual([
+      ':8: smtp.trusted[1].networks is nothing; expected a list, each a network such as 10.0.0.0/8 or fd00::/8.',
+      ':9: smtp.trusted[1].listen is "10.0.0.6"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
+      ':10: smtp.trusted[1].network is an unknown key; expected listen, networks, api_key_id.',
+    ])
+  })
+
+  test('find the line of dotted, quoted and inline keys, past multi-line strings', () => {
+    expect(
+      complaintsOf(`note = """
+hostname = "in a string"
+"""
+log.level = 1
+"hostname" = 2
+http = { listen = [] }
+`),
+    ).toEqual([
+      ':1: there is no key note.',
+      ':4: log.level is 1; expected "debug" or "info" or "warn" or "error".',
+      ':5: hostname is 2; expected a fully qualified host name such as mail.example.com.',
+      ':6: http.listen is an empty list; expected a list of at least one, each an address with port, such as 0.0.0.0:8025 or [::]:8025.',
+    ])
+  })
+
+  test('name a strange key whatever characters it has', () => {
+    expect(complaintsOf(`${minimal}"a[b" = 1\n"__proto__" = 2\nconstructor = 3\n`)).toEqual([
+      expect.stringContaining('there is no key a[b.'),
+      expect.stringContaining('there is no key __proto__.'),
+      expect.stringContaining('there is no key constructor.'),
+    ])
+  })
+
+  test('name a section that is written as a value', () => {
+    expect(complaintsOf(`${minimal}http = 80`)).toEqual([
+      ':2: http is a section: write [http] before its keys.',
+    ])
+  })
+
+  test('name settings that do not go together', () => {
+    expect(
+      complaintsOf(`${minimal}[storage]
+engine = "postgres"
+[tls]
+cert = "/a.pem"
+[delivery]
+max_connections = 5
+`),
+    ).toEqual([
+      ':3: storage.engine "postgres" is not available in this version; use "sqlite".',
+      ':5: tls.cert and tls.key go together: set both or neither.',
+      ':7: delivery.max_connections_per_domain is 10, more than delivery.max_connections (5).',
+    ])
+  })
+
+  test('name a file that was asked for and is not there', () => {
+    const loaded = loadConfig({ file: join(folder, 'none.toml'), env: {} })
+    expect('complaints' in loaded && loaded.complaints.map(formatComplaint)).toEqual([
+      `${folder}/none.toml: there is no such file.`,
+    ])
+  })
+
+  test('name a file that cannot be read', () => {
+    const loaded = loadConfig({ file: folder, env: {} })
+    expect('complaints' in loaded && loaded.complaints.map(formatComplaint)).toEqual([
+      `${folder}: it cannot be read (EISDIR).`,
+    ])
+  })
+})
+
+describe('the sandbox', () => {
+  const found = (args: Parameters<typeof findConfig>[0]) => findConfig(args).sandbox
+
+  test('is on loopback, and environment variables count', () => {
+    const loaded = sandboxConfig({ env: { POSTHASTE_HTTP__LISTEN: '127.0.0.1:0' }, directory: folder })
+    expect(loaded).toMatchObject({
+      config: {
+        hostname: 'mail.posthaste.localhost',
+        data_dir: folder,
+        http: { listen: ['127.0.0.1:0'] },
+        delivery: { allow_networks: ['127.0.0.0/8'] },
+      },
+      source: null,
+    })
+  })
+
+  test('is meant when nothing is configured, and only then', () => {
+    const none = join(folder, 'none')
+    expect(found({ env: {}, defaultFile: none })).toBe(true)
+    expect(found({ env: {}, defaultFile: file(minimal) })).toBe(false)
+    expect(found({ env: {}, defaultFile: none, file: file(minimal) })).toBe(false)
+    expect(found({ env: { POSTHASTE_HOSTNAME: 'a.example.com' }, defaultFile: none })).toBe(false)
+  })
+
+  test('that runs is found by its file, one that is gone is not', () => {
+    const running = { dns: '127.0.0.1:5300', deliveryPort: 2525, pid: process.pid }
+    const directory = mkdtempSync(join(folder, 'running-'))
+    expect(readRunning(directory)).toBeUndefined()
+    writeFileSync(join(directory, 'running.json'), JSON.stringify(running))
+    expect(readRunning(directory)).toEqual(running)
+    // Above the largest process id that Linux gives out.
+    writeFileSync(join(directory, 'running.json'), JSON.stringify({ ...running, pid: 4_194_305 }))
+    expect(readRunning(directory)).toBeUndefined()
+  })
+})
+
+describe('the generated files', () => {
+  const committed = (path: string) => readFileSync(join(import.meta.dirname, '../../..', path), 'utf8')
+
+  test('are what scripts/generate writes', () => {
+    expect(committed('config/posthaste.example.toml')).toBe(renderExample())
+    expect(committed('docs/configuration.md')).toBe(renderReference())
+  })
+
+  test('hold an example that can be used as it is, and with every line switched on', () => {
+    const example = renderExample()
+    const bare = load(example)
+    expect(bare.notes).toEqual([])
+    expect(bare.config).toEqual(load(minimal).config)
+    const all = load(example.replaceAll(/^#(\w+ = )/gm, '$1'))
+    expect(all.config).toMatchObject({ storage: { engine: 'sqlite' }, http: { listen: ['0.0.0.0:8025'] } })
+  })
+})

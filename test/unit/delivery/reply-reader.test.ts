@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ReplyReader } from '../../../appliance/delivery/reply-reader.ts'
+
+/** Feeds text in pieces of `size`; returns the replies, or the complaint. */
+function read(text: string | Buffer, size = 1_000_000): unknown {
+  const reader = new ReplyReader()
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) {
+    const complaint = reader.feed(bytes.subarray(at, at + size))
+    if (complaint) return complaint
+  }
+  return Array.from({ length: reader.waiting }, () => reader.take())
+}
+
+describe('replies are read', () => {
+  const text =
+    '220 mx\r\n250-first\r\n250-8BITMIME\r\n250 PIPELINING\r\n550-5.1.1 no\r\n550 5.1.1 such user\r\n354\r\n'
+  const replies = [
+    { code: 220, enhanced: null, text: 'mx' },
+    { code: 250, enhanced: null, text: 'first\n8BITMIME\nPIPELINING' },
+    { code: 550, enhanced: '5.1.1', text: 'no\nsuch user' },
+    { code: 354, enhanced: null, text: '' },
+  ]
+  test('however the network cuts them', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 50 }), (size) => expect(read(text, size)).toEqual(replies)),
+    )
+  })
+
+  test('with bare line feeds', () => {
+    expect(read(text.replaceAll('\r', ''))).toEqual(replies)
+  })
+
+  test('as UTF-8, and byte for byte where it is none', () => {
+    expect(read('550 grüße\r\n')).toEqual([{ code: 550, enhanced: null, text: 'grüße' }])
+    expect(read(Buffer.from('550 gr\xfc\xdfe\r\n', 'latin1'))).toEqual([
+      { code: 550, enhanced: null, text: 'grüße' },
+    ])
+  })
+
+  test('only when they are complete', () => {
+    expect(read('250-go\r\n250')).toEqual([])
+    expect(read('250 ok')).toEqual([])
+  })
+})
+
+describe('what is no reply is refused', () => {
+  test.each([
+    ['HTTP/1.1 400 Bad Request\r\n', /no SMTP reply: "HTTP/],
+    ['\r\n', /no SMTP reply/],
+    ['199 x\r\n', /no SMTP reply/],
+    ['2500 x\r\n', /no SMTP reply/],
+    ['25\r\n', /no SMTP reply/],
+    ['250-a\r\n550 b\r\n', /two codes, 250 and 550/],
+  ])('%j', (text, complaint) => {
+    expect(read(text)).toMatch(complaint)
+  })
+
+  test.each([
+    ['a line without end', 'x'.repeat(10_000_000), 65_536, /line of more than 4096 bytes/],
+    ['a long line', `250 ${'x'.repeat(5000)}\r\n`, 1000, /line of more than 4096 bytes/],
+    ['a reply without end', '250-x\r\n'.repeat(1_000_000), 65_536, /does not end/],
+    ['blank lines without end', '\r\n'.repeat(5_000_000), 65_536, /no SMTP reply/],
+    ['replies without end', '250 ok\r\n'.repeat(1_000_000), 65_536, /nobody asked for/],
+  ])('%s, soon', (_, text, size, complaint) => {
+    const started = performance.now()
+    expect(read(text, size)).toMatch(complaint)
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
+})

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { startZoneServer, type ZoneServer } from '../../../appliance/sandbox/zone.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { freeAddress } from '../../world/addresses.ts'
+
+/** Three servers: one that recurses and knows where the others are, and two that publish example.test. */
+let recursive: ZoneServer
+let first: ZoneServer
+let second: ZoneServer
+let resolver: ReturnType<typeof createResolver>
+let forbidden = ''
+
+beforeEach(async () => {
+  forbidden = ''
+  // Authoritative servers do not follow aliases out of their zones.
+  const published = { zone: { 'example.test': { TXT: 'new' } }, chase: false }
+  first = await startZoneServer({ ...published, address: freeAddress() })
+  second = await startZoneServer({ ...published, address: freeAddress(), port: first.port })
+  recursive = await startZoneServer({
+    zone: {
+      'example.test': { TXT: 'old', NS: ['ns1.host.test', 'ns2.host.test'] },
+      'ns1.host.test': { A: first.address },
+      'ns2.host.test': { A: second.address },
+    },
+  })
+  resolver = createResolver({
+    servers: [`${recursive.address}:${recursive.port}`],
+    clock: createTestClock(),
+    timeoutMs: 300,
+    authoritativePort: first.port,
+    isForbidden: (ip) => ip === forbidden,
+  })
+})
+
+afterEach(async () => {
+  resolver.close()
+  await Promise.all([recursive.close(), first.close(), second.close()])
+})
+
+const noteOf = (answer: { kind: string; note?: string }) => {
+  expect(answer.kind).toBe('failed')
+  return answer.note
+}
+
+describe('resolveAuthoritative', () => {
+  test('tells what is published now, not what the cache or the recursive server remembers', async () => {
+    expect(await resolver.resolve('example.test', 'TXT')).toMatchObject({ records: ['old'] })
+    expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
+    first.set('example.test', { TXT: 'newer' })
+    expect(await resolver.resolveAuthoritative('Example.test.', 'TXT')).toEqual({
+      kind: 'found',
+      records: ['newer'],
+      ttl: 300,
+      authentic: false,
+    })
+  })
+
+  test('walks up to the zone of a name that the recursive server does not know', async () => {
+    first.set('posthaste._domainkey.example.test', { TXT: 'v=DKIM1' })
+    const name = 'posthaste._domainkey.example.test'
+    expect(await resolver.resolveAuthoritative(name, 'TXT')).toMatchObject({ records: ['v=DKIM1'] })
+    expect(await resolver.resolveAuthoritative('no.example.test', 'TXT')).toMatchObject({
+      kind: 'absent',
+      why: 'nxdomain',
+    })
+  })
+
+  test('asks the next name server when one is silent, lame or refuses', async () => {
+    for (const failure of ['TIMEOUT', 'LAME', 'REFUSED', 'SERVFAIL', 'REFERRAL'] as const) {
+      first.set('example.test', failure)
+      expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
+    }
+  })
+
+  test('follows an alias into the zone of its target, and takes the zone of the owner for the owner', async () => {
+    recursive.set('www.example.test', { CNAME: 'cdn.other.test' })
+    recursive.set('other.test', { NS: 'ns2.host.test' })
+    recursive.set('cdn.other.test', { A: '192.0.2.1' })
+    first.set('www.example.test', { CNAME: 'cdn.other.test' })
+    second.set('cdn.other.test', { A: '192.0.2.9' })
+    expect(await resolver.resolveAuthoritative('www.example.test', 'A')).toMatchObject({
+      records: ['192.0.2.9'],
+    })
+    expect(await resolver.resolveAuthoritative('www.example.test', 'CNAME')).toMatchObject({
+      records: ['cdn.other.test'],
+    })
+    expect(second.queries).toEqual([{ name: 'cdn.other.test', type: 'A', transport: 'udp' }])
+  })
+
+  test('gives up on aliases that form a loop through several zones', async () => {
+    first.set('loop.example.test', { CNAME: 'loop.other.test' })
+    second.set('loop.other.test', { CNAME: 'loop.example.test' })
+    recursive.set('other.test', { NS: 'ns2.host.test' })
+    expect(noteOf(await resolver.resolveAuthoritative('loop.example.test', 'A'))).toBe(
+      'The CNAME records of loop.example.test form a loop or a chain that is too long',
+    )
+  })
+
+  test('says which servers could not be asked, and why', async () => {
+    first.set('example.test', 'REFUSED')
+    second.set('example.test', 'TIMEOUT')
+    expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toBe(
+      'None of the name servers of example.test could be asked: ' +
+        `ns1.host.test: Cannot look up TXT of example.test: DNS server ${first.address}:${first.port} answered REFUSED; ` +
+        `ns2.host.test: Cannot look up TXT of example.test: DNS server ${second.address}:${second.port} did not answer within 300 ms`,
+    )
+  })
+
+  test('does not let a zone lead it to an address that is off limits', async () => {
+    forbidden = first.address
+    expect(await resolver.resolveAuthoritative('example.test', 'TXT')).toMatchObject({ records: ['new'] })
+    expect(first.queries).toEqual([])
+    recursive.set('ns2.host.test', undefined)
+    expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toBe(
+      'None of the name servers of example.test could be asked: ' +
+        `ns1.host.test has the address ${first.address}, which is off limits; ns2.host.test has no address`,
+    )
+  })
+
+  test('fails when no zone is found, and when nobody can tell', async () => {
+    expect(noteOf(await resolver.resolveAuthoritative('stray.invalid', 'TXT'))).toBe(
+      'No name servers are published for stray.invalid or a domain above it',
+    )
+    recursive.replace(() => 'SERVFAIL')
+    expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toMatch(/answered SERVFAIL$/)
+  })
+})

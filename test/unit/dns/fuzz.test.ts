@@ -1,0 +1,42 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+/** A server that answers every query with bytes that the test chooses, after the right id. */
+let server: Socket
+let payload = Buffer.alloc(0)
+let resolver: ReturnType<typeof createResolver>
+
+beforeAll(async () => {
+  server = createSocket('udp4')
+  server.on('message', (query, from) => {
+    server.send(Buffer.concat([query.subarray(0, 2), payload]), from.port, from.address)
+  })
+  server.bind(0, '127.0.0.1')
+  await once(server, 'listening')
+  resolver = createResolver({
+    servers: [`127.0.0.1:${server.address().port}`],
+    clock: createTestClock(),
+    timeoutMs: 2,
+  })
+})
+
+afterAll(() => {
+  resolver.close()
+  server.close()
+})
+
+test('random bytes after the right id are a failure, never a crash and never an answer', async () => {
+  let n = 0
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (random) => {
+      payload = Buffer.from(random)
+      const answer = await resolver.resolve(`n${n++}.test`, 'MX')
+      expect(answer.kind).toBe('failed')
+    }),
+    { numRuns: 150 },
+  )
+})

@@ -1,0 +1,187 @@
+import * as codec from 'dns-packet'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { interpret } from '../../../appliance/dns/interpret.ts'
+import { decodeMessage, encodeQuery, isAnswerTo, type Question } from '../../../appliance/dns/message.ts'
+
+const question: Question & { type: 'A' } = { name: 'mx.example.test', type: 'A' }
+
+function response(more: Partial<codec.Packet> = {}): Buffer {
+  return codec.encode({
+    type: 'response',
+    id: 7,
+    flags: codec.RECURSION_AVAILABLE,
+    questions: [{ name: 'MX.example.test', type: 'A' }],
+    answers: [{ name: 'mx.example.test', type: 'A', ttl: 60, data: '192.0.2.1' }],
+    ...more,
+  })
+}
+
+const read = (bytes: Buffer) => interpret(decodeMessage(bytes), question)
+
+/** Where the only record's RDLENGTH is: after the header, the question and the uncompressed owner name. */
+const rdlengthAt = 12 + 17 + 4 + 17 + 8
+
+describe('a query', () => {
+  test('asks for recursion and AD, and offers 1232 bytes', () => {
+    const { id, bytes } = encodeQuery(question, { recursion: true, edns: true })
+    const decoded = codec.decode(bytes)
+    expect(decoded).toMatchObject({ id, type: 'query', flag_rd: true, flag_ad: true })
+    expect(decoded.questions).toEqual([{ name: 'mx.example.test', type: 'A', class: 'IN' }])
+    expect(decoded.additionals).toMatchObject([{ type: 'OPT', udpPayloadSize: 1232, flag_do: false }])
+  })
+
+  test('to an authoritative server asks for no recursion', () => {
+    const { bytes } = encodeQuery(question, { recursion: false, edns: false })
+    expect(codec.decode(bytes)).toMatchObject({ flag_rd: false, additionals: [] })
+  })
+})
+
+describe('whether a message answers the question', () => {
+  const fits = (bytes: Buffer) => isAnswerTo(decodeMessage(bytes), 7, question)
+  test('same id, name in any case, type and class', () => {
+    expect(fits(response())).toBe(true)
+    expect(fits(response({ id: 8 }))).toBe(false)
+    expect(fits(response({ type: 'query' }))).toBe(false)
+    expect(fits(response({ questions: [{ name: 'other.example.test', type: 'A' }] }))).toBe(false)
+    expect(fits(response({ questions: [{ name: 'mx.example.test', type: 'MX' }] }))).toBe(false)
+    expect(fits(response({ questions: [{ name: 'mx.example.test', type: 'A', class: 'CH' }] }))).toBe(false)
+  })
+
+  test('a question may be missing from an error, not from an answer', () => {
+    expect(fits(response({ questions: [], answers: [], flags: 1 }))).toBe(true)
+    expect(fits(response({ questions: [] }))).toBe(false)
+    expect(fits(response({ questions: [], answers: [], flags: codec.RECURSION_AVAILABLE | 3 }))).toBe(false)
+  })
+})
+
+describe('a response', () => {
+  test('gives its records', () => {
+    expect(read(response())).toEqual({ kind: 'found', records: ['192.0.2.1'], ttl: 60, authentic: false })
+  })
+
+  test('whose record has a wrong RDLENGTH gives no record made of what follows', () => {
+    const bytes = response()
+    bytes.writeUInt16BE(3, rdlengthAt)
+    expect(read(bytes.subarray(0, -1))).toEqual({
+      kind: 'failed',
+      note: 'sent A records that cannot be read',
+    })
+    bytes.writeUInt16BE(400, rdlengthAt)
+    expect(() => decodeMessage(bytes)).toThrow('a record runs past the end')
+  })
+
+  test('with records of other names, classes and types has no answer from them', () => {
+    const answers: codec.Answer[] = [
+      { name: 'other.test', type: 'A', data: '192.0.2.66' },
+      { name: 'mx.example.test', type: 'A', class: 'CH', data: '192.0.2.66' },
+      { name: 'mx.example.test', type: 'NULL', data: Buffer.from('x') },
+    ]
+    expect(read(response({ answers }))).toMatchObject({ kind: 'absent', why: 'nodata', ttl: 0 })
+  })
+
+  test('with a top bit in the TTL has a TTL of zero', () => {
+    const answers: codec.Answer[] = [
+      { name: 'mx.example.test', type: 'A', ttl: 0x8000_0001, data: '192.0.2.1' },
+    ]
+    expect(read(response({ answers }))).toMatchObject({ kind: 'found', ttl: 0 })
+  })
+
+  test('with BADVERS in the OPT record is not NOERROR', () => {
+    const opt: codec.OptAnswer = {
+      type: 'OPT',
+      name: '.',
+      udpPayloadSize: 1232,
+      extendedRcode: 1,
+      ednsVersion: 0,
+      flags: 0,
+      flag_do: false,
+      options: [],
+    }
+    expect(read(response({ answers: [], additionals: [opt] }))).toEqual({
+      kind: 'failed',
+      note: 'answered BADVERS',
+    })
+  })
+
+  test('that says NXDOMAIN and has records is believed in neither', () => {
+    expect(read(response({ flags: codec.RECURSION_AVAILABLE | 3 }))).toEqual({
+      kind: 'failed',
+      note: 'answered NXDOMAIN together with records',
+    })
+  })
+
+  test('NXDOMAIN from a server that is neither recursive nor authoritative is not believed', () => {
+    expect(read(response({ flags: 3, answers: [] }))).toMatchObject({ kind: 'failed' })
+    expect(read(response({ flags: codec.AUTHORITATIVE_ANSWER | 3, answers: [] }))).toMatchObject({
+      kind: 'absent',
+      why: 'nxdomain',
+    })
+  })
+
+  test('absence lasts for the smaller of the SOA record and its MINIMUM', () => {
+    const soa = (ttl: number, minimum: number): codec.Answer => ({
+      name: 'example.test',
+      type: 'SOA',
+      ttl,
+      data: { mname: 'ns.example.test', rname: 'root.example.test', minimum },
+    })
+    expect(read(response({ answers: [], authorities: [soa(300, 60)] }))).toMatchObject({ ttl: 60 })
+    expect(read(response({ answers: [], authorities: [soa(30, 60)] }))).toMatchObject({ ttl: 30 })
+  })
+})
+
+describe('hostile bytes', () => {
+  test('never make the reader do anything but throw or read', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 600 }), (random) => {
+        const bytes = Buffer.from(random)
+        try {
+          const message = decodeMessage(bytes)
+          interpret(message, question)
+          // No random bytes are taken for the answer to a question that they do not carry.
+          if (isAnswerTo(message, 7, question)) {
+            expect(bytes.readUInt16BE(0)).toBe(7)
+            expect(message.question === undefined).toBe(message.rcode !== 0 && message.rcode !== 3)
+          }
+        } catch (error) {
+          expect(error).toBeInstanceOf(Error)
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test('a good message with any bytes changed is read, refused or thrown out', () => {
+    const good = response({
+      answers: [
+        { name: 'mx.example.test', type: 'CNAME', ttl: 60, data: 'a.test' },
+        { name: 'a.test', type: 'A', ttl: 60, data: '192.0.2.1' },
+        { name: 'a.test', type: 'TXT', ttl: 60, data: ['some', 'text'] },
+      ],
+    })
+    const change = fc.tuple(fc.nat(good.length - 1), fc.nat(255))
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 6 }), fc.nat(good.length), (changes, cut) => {
+        const bytes = Buffer.from(good)
+        for (const [at, value] of changes) bytes[at] = value
+        for (const each of [bytes, bytes.subarray(0, cut)]) {
+          try {
+            const reading = interpret(decodeMessage(each), question)
+            expect(['found', 'absent', 'alias', 'failed']).toContain(reading.kind)
+            if (reading.kind === 'found') expect(reading.records.length).toBeGreaterThan(0)
+          } catch (error) {
+            expect(error).toBeInstanceOf(Error)
+          }
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('a message that claims thousands of records is refused before they are read', () => {
+    const bytes = response()
+    bytes.writeUInt16BE(60_000, 8)
+    expect(() => decodeMessage(bytes)).toThrow('too many records')
+  })
+})

@@ -1,0 +1,329 @@
+import PostalMime from 'postal-mime'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { LIFETIME } from '../../../appliance/spool/schedule.ts'
+import { ask, errorText, hello, startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+const idOf = ({ json }: { json: unknown }) => (json as { id: string }).id
+const sourceOf = async (id: string) => (await api.call('GET', `/emails/${id}/source`)).text
+
+describe('an accepted email', () => {
+  test('is answered with its id, stored, and dispatch is woken', async () => {
+    const before = api.woken
+    const answer = await api.call('POST', '/emails', hello)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(answer.json).toEqual({ id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/) })
+    expect(api.woken).toBe(before + 1)
+    const email = await api.storage.getEmail({ teamId: api.teamId, id: idOf(answer) }, api.clock.now())
+    expect(email).toMatchObject({
+      domainId: api.domain.id,
+      via: 'rest',
+      from: 'Acme <hi@acme.example>',
+      to: ['bob@example.com'],
+      subject: 'Hello',
+      html: null,
+      text: 'Hi Bob',
+      messageId: `<${idOf(answer)}@acme.example>`,
+      returnPath: `bounce+${idOf(answer).replaceAll('-', '')}@send.acme.example`,
+      lastEvent: 'queued',
+    })
+  })
+
+  test('has one delivery for each address, in the first field that names it, due now', async () => {
+    const id = idOf(
+      await api.call('POST', '/emails', {
+        ...hello,
+        to: ['Bob <bob@example.com>', 'bob@EXAMPLE.com', 'eve@example.net'],
+        cc: ['bob@example.com', 'carl@example.com'],
+        bcc: 'dora@example.org',
+      }),
+    )
+    const { deliveries } = await api.storage.getHistory({ teamId: api.teamId, id }, api.clock.now())
+    expect(deliveries.map(({ recipient, field, lane, state }) => [recipient, field, lane, state])).toEqual([
+      ['bob@example.com', 'to', 'example.com', 'waiting'],
+      ['eve@example.net', 'to', 'example.net', 'waiting'],
+      ['carl@example.com', 'cc', 'example.com', 'waiting'],
+      ['dora@example.org', 'bcc', 'example.org', 'waiting'],
+    ])
+    for (const { createdAt, dueAt, expiresAt } of deliveries) {
+      expect(dueAt).toBe(createdAt)
+      expect(expiresAt).toBe(createdAt + LIFETIME)
+    }
+  })
+
+  test('never shows Bcc in its message', async () => {
+    const id = idOf(await api.call('POST', '/emails', { ...hello, bcc: ['secret@example.org'] }))
+    const source = await sourceOf(id)
+    expect(source.toLowerCase()).not.toContain('bcc')
+    expect(source).not.toContain('secret')
+    const { json } = await api.call('GET', `/emails/${id}`)
+    expect(json).toMatchObject({ bcc: ['secret@example.org'] })
+  })
+
+  test.each(['/email', '/emails/sending', '/email/sending', '//emails/', '/emails/'])(
+    'comes by the path %s too',
+    async (path) => {
+      expect((await api.call('POST', path, hello)).status).toBe(200)
+    },
+  )
+
+  test('comes with a sending key, and with one for this domain', async () => {
+    const bound = await api.makeKey('sending_access', api.domain.id)
+    for (const key of [api.sending, bound])
+      expect((await api.call('POST', '/emails', hello, { authorization: `bearer ${key}` })).status).toBe(200)
+  })
+
+  test('has what was sent: text made from html, attachments, headers, tags', async () => {
+    const id = idOf(
+      await api.call('POST', '/emails', {
+        ...hello,
+        text: undefined,
+        html: '<h1>Hi</h1><img src="cid:logo">',
+        reply_to: 'help@acme.example',
+        headers: { 'X-Entity-Ref-ID': '7' },
+        tags: [{ name: 'kind', value: 'test' }],
+        attachments: [
+          { filename: 'a.txt', content: Buffer.from('text').toString('base64') },
+          { filename: 'logo.png', content: { type: 'Buffer', data: [1, 2, 3] }, content_id: 'logo' },
+        ],
+        region: 'eu-west-1',
+      }),
+    )
+    const parsed = await PostalMime.parse(await sourceOf(id))
+    expect(parsed.text).toBe('HI\n')
+    expect(parsed.replyTo?.[0]?.address).toBe('help@acme.example')
+    expect(parsed.headers.find(({ key }) => key === 'x-entity-ref-id')?.value).toBe('7')
+    expect(parsed.attachments.map(({ filename }) => filename).sort()).toEqual(['a.txt', 'logo.png'])
+    const { json } = await api.call('GET', `/emails/${id}`)
+    expect(json).toMatchObject({
+      object: 'email',
+      text: 'HI',
+      reply_to: ['help@acme.example'],
+      cc: null,
+      bcc: null,
+      tags: [{ name: 'kind', value: 'test' }],
+      last_event: 'queued',
+      scheduled_at: null,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/),
+    })
+  })
+
+  test('of 28 MB is composed in the other thread and comes back byte for byte', async () => {
+    const content = Buffer.alloc(28_000_000, 'All work and no play. ').toString('base64')
+    const id = idOf(
+      await api.call('POST', '/emails', { ...hello, attachments: [{ filename: 'big.txt', content }] }),
+    )
+    const { attachments } = await PostalMime.parse(await sourceOf(id))
+    expect(Buffer.from(attachments[0]!.content as ArrayBuffer).toString('base64') === content).toBe(true)
+  })
+})
+
+describe('bad input', () => {
+  let before = 0
+  beforeEach(async () => {
+    before = await api.count()
+  })
+  const nothingStored = async () => expect(await api.count()).toBe(before)
+  const refused = async (body: unknown, status: number, name: string, message: string) => {
+    const answer = await api.call('POST', '/emails', body)
+    expect(answer.text).toBe(errorText(status, name, message))
+    expect(answer.status).toBe(status)
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    await nothingStored()
+  }
+
+  test.each([
+    '{',
+    '{"from":',
+    'null,',
+    '\u0000',
+    '{"a":1}{',
+    Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+  ])('malformed JSON %j is refused with 400', (body) =>
+    refused(body, 400, 'validation_error', 'The request body is not valid JSON.'),
+  )
+
+  test.each(['[]', '"x"', '5', 'null', ''])('a body %j that is no object', (body) =>
+    refused(body, 422, 'validation_error', 'Invalid `request.body` field: it must be an object.'),
+  )
+
+  test.each([
+    [{ from: 5 }, '`from` field: it must be a string.'],
+    [{ to: 5 }, '`to` field: it must be a string or an array of strings.'],
+    [{ to: ['a@example.com', { email: 'x' }] }, '`to[1]` field: it must be a string.'],
+    [{ subject: ['x'] }, '`subject` field: it must be a string.'],
+    [{ html: { a: 1 } }, '`html` field: it must be a string.'],
+    [{ headers: { 'X-A': 5 } }, '`headers.X-A` field: it must be a string.'],
+    [{ headers: 'X-A: 5' }, '`headers` field: it must be an object.'],
+    [{ tags: { name: 'a' } }, '`tags` field: it must be an array of objects.'],
+    [
+      { attachments: [{ content: 5 }] },
+      '`attachments[0].content` field: it must be a string or an array of integers or an object.',
+    ],
+    [
+      { attachments: [{ content: 'QQ==', filename: 5 }] },
+      '`attachments[0].filename` field: it must be a string.',
+    ],
+  ])('wrong types %j', (fields, sentence) =>
+    refused({ ...hello, ...fields }, 422, 'validation_error', `Invalid ${sentence}`),
+  )
+
+  test.each(['from', 'to', 'subject'])('a missing %s', (field) =>
+    refused({ ...hello, [field]: undefined }, 422, 'missing_required_field', `Missing \`${field}\` field.`),
+  )
+
+  test('a template, before anything else is missed', () =>
+    refused(
+      { to: 'bob@example.com', template: { id: 'x' } },
+      422,
+      'validation_error',
+      'The `template` field is not supported by this server version.',
+    ))
+
+  test('neither html nor text', () =>
+    refused({ ...hello, text: undefined }, 422, 'missing_required_field', 'Missing `html` or `text` field.'))
+
+  const format =
+    'The email address needs to follow the `email@example.com` or `Name <email@example.com>` format.'
+  test.each([
+    ['from', 'Acme\r\nBcc: eve@example.com <hi@acme.example>'],
+    ['to', 'bob@example.com\r\nRCPT TO:<eve@example.com>'],
+    ['cc', ['a@example.com\nb@example.com']],
+    ['bcc', '"a\r\nb"@example.com'],
+    ['reply_to', 'x@acme.example\u0000'],
+  ])('line breaks or NUL in %s', (field, value) =>
+    refused({ ...hello, [field]: value }, 422, 'validation_error', `Invalid \`${field}\` field. ${format}`),
+  )
+
+  test.each([
+    [{ subject: 'a\r\nBcc: eve@example.com' }, '`subject`'],
+    [{ headers: { 'X-A': 'a\r\nBcc: eve@example.com' } }, '`headers.X-A`'],
+  ])('line breaks in a header value: %j', (fields, field) =>
+    refused(
+      { ...hello, ...fields },
+      422,
+      'validation_error',
+      `Invalid ${field} field: it must not contain line breaks or NUL.`,
+    ),
+  )
+
+  test.each(['to', 'cc', 'bcc'])('51 recipients in %s', (field) =>
+    refused(
+      { ...hello, [field]: Array.from({ length: 51 }, (_, i) => `r${i}@example.com`) },
+      422,
+      'validation_error',
+      `The \`${field}\` field takes at most 50 recipients.`,
+    ),
+  )
+
+  test('a domain that is not verified', () =>
+    refused(
+      { ...hello, from: 'hi@new.example' },
+      403,
+      'validation_error',
+      'The new.example domain is not verified. Publish its DNS records and verify it before sending.',
+    ))
+
+  test.each(['hi@foreign.example', 'hi@sub.acme.example'])('a domain of nobody or of others: %s', (from) =>
+    refused(
+      { ...hello, from },
+      403,
+      'validation_error',
+      `The ${from.slice(3)} domain is not verified. Please add it to this server and verify it, or send from a domain of your team.`,
+    ),
+  )
+
+  test('a domain that the key is not for', async () => {
+    const bound = await api.makeKey('sending_access', api.unverified.id)
+    const answer = await api.call('POST', '/emails', hello, { authorization: `Bearer ${bound}` })
+    expect(answer.text).toBe(
+      errorText(403, 'validation_error', 'This API key may not send from acme.example.'),
+    )
+    await nothingStored()
+  })
+
+  test('a body of 41 MB, announced or not', async () => {
+    const body = Buffer.alloc(41 * 1024 * 1024, 'a')
+    const sentence = 'The request is larger than 41943040 bytes.'
+    await refused(body, 413, 'validation_error', sentence)
+    const stream = new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < body.length; at += 65_536) controller.enqueue(body.subarray(at, at + 65_536))
+        controller.close()
+      },
+    })
+    const response = await fetch(`${api.url}/emails`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${api.full}`, 'content-type': 'application/json' },
+      body: stream,
+      duplex: 'half',
+    } as RequestInit)
+    expect(await response.text()).toBe(errorText(413, 'validation_error', sentence))
+    await nothingStored()
+  })
+
+  test('a message that grows over the limit when it is encoded', async () => {
+    const content = Array.from({ length: 200_000 }, () => 7)
+    const small = await startApi({ messageBytes: 450_000 })
+    const send = (bytes: number[]) =>
+      small.call('POST', '/emails', { ...hello, attachments: [{ content: bytes }] })
+    expect((await send(content)).status).toBe(200)
+    // 220 000 bytes fit as they come, two characters each, but not with the headers of a message in base64.
+    const grown = await small.call('POST', '/emails', { ...hello, text: 'é'.repeat(80_000) })
+    expect(grown.text).toBe(
+      errorText(422, 'validation_error', 'The message with its attachments is larger than 450000 bytes.'),
+    )
+    expect(await small.count()).toBe(1)
+    await small.close()
+  })
+
+  test('a body that is not JSON by its type, or compressed', async () => {
+    const sentence = 'The request body must be JSON: send `Content-Type: application/json`.'
+    for (const headers of [
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      { 'content-type': 'nonsense' },
+      { 'content-encoding': 'gzip' },
+    ]) {
+      const answer = await api.call(
+        'POST',
+        '/emails',
+        JSON.stringify(hello),
+        headers as Record<string, string>,
+      )
+      expect(answer.text).toBe(errorText(415, 'validation_error', sentence))
+    }
+    await nothingStored()
+  })
+
+  test('keys: missing, wrong, revoked', async () => {
+    const revoked = await api.makeKey('full_access')
+    const keys = await api.senders.listKeys({ teamId: api.teamId })
+    const newest = keys.toSorted((a, b) => (a.id < b.id ? 1 : -1))[0]!
+    await api.senders.revokeKey({ teamId: api.teamId, id: newest.id })
+    const missing = errorText(401, 'missing_api_key', 'Missing API key in the authorization header.')
+    const invalid = errorText(403, 'invalid_api_key', 'API key is invalid.')
+    expect((await ask(`${api.url}/emails`, 'POST', hello)).text).toBe(missing)
+    for (const [authorization, expected] of [
+      ['', missing],
+      ['Bearer', missing],
+      ['Basic cmVfeDpy', missing],
+      [api.full, missing],
+      ['Bearer re_wrong', invalid],
+      [`Bearer ${revoked}`, invalid],
+      [`Bearer ${'re_' + 'x'.repeat(5000)}`, invalid],
+    ] as const) {
+      const { text } = await ask(`${api.url}/emails`, 'POST', hello, { authorization })
+      expect(text).toBe(expected)
+    }
+    for (const query of [`?api_key=${api.full}`, `?authorization=Bearer%20${api.full}`])
+      expect((await ask(`${api.url}/emails${query}`, 'POST', hello)).text).toBe(missing)
+    await nothingStored()
+  })
+})

@@ -1,0 +1,294 @@
+import * as fc from 'fast-check'
+import PostalMime from 'postal-mime'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { compose, type Draft } from '../../../appliance/intake/compose.ts'
+import { createComposer } from '../../../appliance/intake/composer.ts'
+import { parseMailbox } from '../../../appliance/mail/address.ts'
+import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
+import { Refusal } from '../../../appliance/mail/refusals.ts'
+
+const runs = Number(process.env.FUZZ_RUNS ?? 200)
+const mailbox = (text: string) => parseMailbox(text)!
+
+const plain: Draft = {
+  from: mailbox('Acme <hi@acme.example>'),
+  to: [mailbox('bob@example.com')],
+  cc: [],
+  replyTo: [],
+  subject: 'Hello',
+  html: null,
+  text: 'Hi Bob',
+  headers: [],
+  attachments: [],
+  messageId: '<1@acme.example>',
+  date: Date.UTC(2026, 10, 20, 20, 39, 59),
+}
+const composed = async (fields: Partial<Draft> = {}) => {
+  const { message, text } = await compose({ ...plain, ...fields })
+  const source = Buffer.from(message).toString('latin1')
+  return { message, source, text, parsed: await PostalMime.parse(message) }
+}
+const attachment = (fields: Partial<Draft['attachments'][number]> = {}) => ({
+  filename: 'a.bin',
+  contentType: 'application/octet-stream',
+  contentId: null,
+  content: Buffer.from([0, 1, 2, 255]),
+  ...fields,
+})
+/** Where the contract of every message is checked: CRLF only, lines of at most 998 octets, ASCII, no NUL. */
+const assertClean = (source: string) => {
+  expect(source).toMatch(/\r\n$/)
+  expect(source.replaceAll('\r\n', '')).not.toMatch(/[\r\n\0]/)
+  expect(Math.max(...source.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(998)
+}
+
+describe('a message', () => {
+  test('of plain text has exactly these bytes', async () => {
+    const { source } = await composed({ cc: [mailbox('"Builder, Bob" <b@example.com>')] })
+    expect(source).toBe(
+      [
+        'From: Acme <hi@acme.example>',
+        'To: bob@example.com',
+        'Cc: "Builder, Bob" <b@example.com>',
+        'Subject: Hello',
+        'Message-ID: <1@acme.example>',
+        'Date: Fri, 20 Nov 2026 20:39:59 +0000',
+        'Content-Transfer-Encoding: 7bit',
+        'MIME-Version: 1.0',
+        'Content-Type: text/plain; charset=utf-8',
+        '',
+        'Hi Bob',
+        '',
+      ].join('\r\n'),
+    )
+  })
+
+  test('has text made from its html', async () => {
+    const { parsed, text } = await composed({
+      text: null,
+      html: '<h1>Hi</h1><p>See <a href="https://acme.example/x">this</a>.</p><img src="https://acme.example/p.png">',
+    })
+    expect(text).toBe('HI\n\nSee this [https://acme.example/x].')
+    expect(parsed.text?.trim()).toBe(text)
+    expect(parsed.html).toContain('<h1>Hi</h1>')
+  })
+
+  test('has no text part when text is ""', async () => {
+    const { source, text } = await composed({ text: '', html: '<p>Hi</p>' })
+    expect(text).toBe('')
+    expect(source).toContain('Content-Type: text/html; charset=utf-8')
+    expect(source).not.toContain('text/plain')
+  })
+
+  test('keeps the spelling of custom headers and encodes what is not ASCII', async () => {
+    const { source } = await composed({
+      headers: [
+        { name: 'X-SES-CONFIGURATION-SET', value: 'a' },
+        { name: 'x-motto', value: 'Grüße 🚀' },
+      ],
+    })
+    expect(source).toContain('X-SES-CONFIGURATION-SET: a\r\n')
+    expect(source).toContain('\r\nx-motto: =?UTF-8?B?R3LDvMOfZSDwn5qA?=\r\n')
+  })
+
+  test('writes international domains as A-labels', async () => {
+    const { source } = await composed({
+      from: mailbox('Jörg <hi@müller.example>'),
+      to: [mailbox('b@日本.jp')],
+    })
+    expect(source).toContain('<hi@xn--mller-kva.example>')
+    expect(source).toContain('To: b@xn--wgv71a.jp')
+    assertClean(source)
+    expect(source).toMatch(/^[\x00-\x7f]*$/)
+  })
+
+  test('has an UTF-8 header only for a local part beyond ASCII', async () => {
+    const { message, parsed } = await composed({ to: [mailbox('jörg@example.com')], subject: 'Grüße' })
+    expect(Buffer.from(message).toString('utf8')).toContain('To: jörg@example.com\r\n')
+    expect(Buffer.from(message).toString('utf8')).toContain('Subject: =?UTF-8?')
+    expect(parsed.to?.[0]?.address).toBe('jörg@example.com')
+  })
+
+  test('survives any line ends in its bodies', async () => {
+    const { source } = await composed({ text: 'a\nb\rc\r\nd\r\r\n', html: '<p>\n\r</p>' })
+    assertClean(source)
+    expect(source).toContain('a\r\nb\r\nc\r\nd\r\n\r\n')
+  })
+
+  test('puts attachments beside the text, and inline ones beside the html that shows them', async () => {
+    const { source, parsed } = await composed({
+      html: '<img src="cid:logo">',
+      attachments: [
+        attachment(),
+        attachment({ filename: 'logo.png', contentType: 'image/png', contentId: 'logo' }),
+      ],
+    })
+    expect(
+      parsed.attachments.map(({ filename, disposition, mimeType, related }) => [
+        filename,
+        disposition,
+        mimeType,
+        related,
+      ]),
+    ).toEqual([
+      ['logo.png', 'inline', 'image/png', true],
+      ['a.bin', 'attachment', 'application/octet-stream', undefined],
+    ])
+    expect(parsed.attachments[0]?.contentId).toBe('<logo>')
+    expect(new Uint8Array(parsed.attachments[1]!.content as ArrayBuffer)).toEqual(
+      new Uint8Array([0, 1, 2, 255]),
+    )
+    expect(source).toContain('multipart/related')
+    assertClean(source)
+  })
+
+  test('never reads files or addresses that an attachment names', async () => {
+    const evil = { ...attachment(), path: '/etc/hostname', href: 'http://127.0.0.1:1/' }
+    const { parsed } = await composed({ attachments: [evil] })
+    expect(new Uint8Array(parsed.attachments[0]!.content as ArrayBuffer)).toEqual(
+      new Uint8Array([0, 1, 2, 255]),
+    )
+  })
+
+  test('carries a message as a message when that is clean, and as a file when not', async () => {
+    const inner = (text: string) =>
+      attachment({ filename: 'in.eml', contentType: 'message/rfc822', content: Buffer.from(text) })
+    const clean = await composed({ attachments: [inner('From: a@b.example\nSubject: x\n\nbody\n')] })
+    expect(clean.source).toContain('Content-Type: message/rfc822')
+    expect(clean.source).toContain('From: a@b.example\r\nSubject: x\r\n\r\nbody\r\n')
+    for (const dirty of [
+      'Subject: ü\r\n\r\n',
+      `Subject: ${'x'.repeat(1000)}\r\n\r\n`,
+      'Subject: \0\r\n\r\n',
+    ]) {
+      const { source } = await composed({ attachments: [inner(dirty)] })
+      expect(source).toContain('Content-Type: application/octet-stream; name=in.eml')
+      assertClean(source)
+    }
+  })
+
+  test('does not let html hurt the converter', async () => {
+    const deep = await composed({ text: null, html: '<div>'.repeat(5000) + 'x' })
+    assertClean(deep.source)
+  })
+})
+
+describe('for any text', () => {
+  const word = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 80 }),
+    fc.string({ unit: 'grapheme', maxLength: 80 }),
+    fc
+      .array(
+        fc.constantFrom(
+          '=?utf-8?q?x?=',
+          ' ',
+          '\t',
+          'ö',
+          '"',
+          '\\',
+          ',',
+          'a'.repeat(70),
+          '🚀',
+          '\u0000',
+          '\r\n.',
+        ),
+        { maxLength: 20 },
+      )
+      .map((parts) => parts.join('')),
+  )
+  const header = word
+    .map((text) => text.trim())
+    .filter((text) => text !== '' && fieldValueProblem(text) === undefined)
+
+  const spaced = (text: string) => text.replaceAll(/[ \t]+/g, ' ')
+
+  test('the message is clean, and says what was asked for', async () => {
+    await fc.assert(
+      fc.asyncProperty(header, header, word, word, word, async (subject, custom, name, text, html) => {
+        const from = parseMailbox(`"${name.replaceAll(/["\\]/g, '\\$&')}" <hi@acme.example>`) ?? plain.from
+        const { source, message, parsed } = await composed({
+          from,
+          to: [mailbox('bob@example.com'), mailbox('Eve <eve@example.com>')],
+          subject,
+          headers: [{ name: 'X-Custom', value: custom }],
+          text: text.replaceAll('\0', '') || 'x',
+          html: html.replaceAll('\0', ''),
+          attachments: [attachment({ filename: 'ü "1";.txt', contentType: 'text/plain' })],
+        })
+        assertClean(source)
+        expect(source).toMatch(/^[\x00-\x7f]*$/)
+        expect(splitMessage(message).fields.map((field) => field.name.toLowerCase())).toEqual([
+          'x-custom',
+          'from',
+          'to',
+          'subject',
+          'message-id',
+          'date',
+          'mime-version',
+          'content-type',
+        ])
+        expect(parsed.from?.address).toBe('hi@acme.example')
+        expect(parsed.to?.map(({ address }) => address)).toEqual(['bob@example.com', 'eve@example.com'])
+        // A subject that is an encoded word already is shown decoded.
+        if (!subject.includes('=?')) expect(spaced(parsed.subject!)).toBe(spaced(subject))
+      }),
+      { numRuns: runs },
+    )
+  })
+})
+
+describe('heavy drafts', () => {
+  const html = '<table><tr><td>Cell <b>bold</b></td></tr></table>\n'.repeat(4000)
+
+  test('are composed beside the event loop, with the same result', async () => {
+    const composer = createComposer({ clock: systemClock })
+    const draft = {
+      ...plain,
+      text: null,
+      html,
+      attachments: [attachment({ content: Buffer.alloc(100_000, 7) })],
+    }
+    let longest = 0
+    let last = performance.now()
+    const watch = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 1)
+    const results = await Promise.all([composer.compose(draft), composer.compose(draft)])
+    clearInterval(watch)
+    await composer.close()
+    const expected = await compose(draft)
+    for (const { message, text } of results) {
+      expect(text).toBe(expected.text)
+      expect(message.length).toBe(expected.message.length)
+      expect((await PostalMime.parse(message)).attachments).toHaveLength(1)
+    }
+    // Generous, for a busy machine: on the event loop the two would take hundreds.
+    expect(longest).toBeLessThan(200)
+  })
+
+  test('that wait when the server stops are told so', async () => {
+    const composer = createComposer({ clock: systemClock })
+    const first = composer.compose({ ...plain, html, text: null }).catch((error: unknown) => error)
+    const second = composer.compose({ ...plain, html, text: null }).catch((error: unknown) => error)
+    await composer.close()
+    expect(await second).toBeInstanceOf(Refusal)
+    expect(await second).toMatchObject({ key: 'shutting_down' })
+    expect(await first).toBeInstanceOf(Error)
+  })
+
+  test('are refused when too many wait', async () => {
+    const composer = createComposer({ clock: systemClock })
+    const outcomes = Array.from({ length: 70 }, () =>
+      composer.compose({ ...plain, html, text: null }).then(
+        () => 'composed',
+        (error: unknown) => (error instanceof Refusal ? error.key : 'ended'),
+      ),
+    )
+    const last = await outcomes.at(-1)
+    await composer.close()
+    await Promise.all(outcomes)
+    expect(last).toBe('overloaded')
+  })
+})

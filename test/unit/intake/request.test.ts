@@ -1,0 +1,279 @@
+import { describe, expect, test } from 'vitest'
+import type { SendEmail } from '../../../appliance/http/schemas/emails.ts'
+import { cleanFilename, decodeBase64 } from '../../../appliance/intake/attachment.ts'
+import { readRequest, refuseNotOffered } from '../../../appliance/intake/request.ts'
+import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
+
+const minimal: SendEmail = {
+  from: 'Acme <hi@acme.example>',
+  to: ['bob@example.com'],
+  subject: 'Hello',
+  text: 'Hi Bob',
+}
+const readWith = (fields: Record<string, unknown>) => readRequest({ ...minimal, ...fields })
+const addresses = (boxes: { address: string }[]) => boxes.map(({ address }) => address)
+
+/** The key and sentence of the refusal that `read` ends with. */
+function refusal(read: () => unknown): { key: RefusalKey; message: string } {
+  try {
+    read()
+  } catch (error) {
+    if (error instanceof Refusal) return { key: error.key, message: error.message }
+    throw error
+  }
+  throw new Error('It was not refused.')
+}
+const refused = (fields: Record<string, unknown>) => refusal(() => readWith(fields))
+
+describe('a request is understood', () => {
+  test('with the least that it can have', () => {
+    const from = { name: 'Acme', local: 'hi', domain: 'acme.example', address: 'hi@acme.example' }
+    const to = { name: '', local: 'bob', domain: 'example.com', address: 'bob@example.com' }
+    expect(readRequest(minimal)).toEqual({
+      from,
+      to: [to],
+      cc: [],
+      bcc: [],
+      replyTo: [],
+      subject: 'Hello',
+      html: null,
+      text: 'Hi Bob',
+      headers: [],
+      messageId: null,
+      attachments: [],
+      tags: [],
+    })
+  })
+
+  test('with one recipient as a string', () => {
+    expect(addresses(readWith({ to: 'Bob <bob@example.com>' }).to)).toEqual(['bob@example.com'])
+  })
+
+  test.each([null, '', []])('with %j for what is not set', (unset) => {
+    const submission = readWith({ cc: unset, bcc: unset, reply_to: unset })
+    expect([submission.cc, submission.bcc, submission.replyTo]).toEqual([[], [], []])
+  })
+
+  test('with null for every optional field', () => {
+    const submission = readWith({ html: null, headers: null, attachments: null, tags: null })
+    expect([submission.html, submission.headers, submission.attachments, submission.tags]).toEqual([
+      null,
+      [],
+      [],
+      [],
+    ])
+  })
+
+  test('with html alone, whose text is then to be made, or not when text is ""', () => {
+    expect(readWith({ text: undefined, html: '<p>Hi</p>' })).toMatchObject({ html: '<p>Hi</p>', text: null })
+    expect(readWith({ text: '', html: '<p>Hi</p>' })).toMatchObject({ html: '<p>Hi</p>', text: '' })
+  })
+
+  test('with 50 recipients in each field', () => {
+    const many = Array.from({ length: 50 }, (_, i) => `r${i}@example.com`)
+    const submission = readWith({ to: many, cc: many, bcc: many })
+    expect([submission.to.length, submission.cc.length, submission.bcc.length]).toEqual([50, 50, 50])
+  })
+
+  test('with headers of its own', () => {
+    const headers = { 'X-Ref': ' 7 ', 'List-Unsubscribe': '<https://acme.example/u>', 'X-Empty': '' }
+    expect(readWith({ headers }).headers).toEqual([
+      { name: 'X-Ref', value: '7' },
+      { name: 'List-Unsubscribe', value: '<https://acme.example/u>' },
+    ])
+  })
+
+  test('with a Message-ID and a Reply-To among the headers', () => {
+    const submission = readWith({
+      headers: { 'message-id': '<1@acme.example>', 'Reply-To': 'Help <help@acme.example>' },
+    })
+    expect(submission.messageId).toBe('<1@acme.example>')
+    expect(addresses(submission.replyTo)).toEqual(['help@acme.example'])
+    expect(submission.headers).toEqual([])
+  })
+
+  test('with reply_to, which wins over a header', () => {
+    const submission = readWith({ reply_to: 'a@acme.example', headers: { 'reply-to': 'b@acme.example' } })
+    expect(addresses(submission.replyTo)).toEqual(['a@acme.example'])
+  })
+
+  test('with tags', () => {
+    expect(readWith({ tags: [{ name: 'kind', value: 'welcome_1-2' }] }).tags).toEqual([
+      { name: 'kind', value: 'welcome_1-2' },
+    ])
+  })
+
+  test('with fields that are not known, which do not matter', () => {
+    expect(readWith({ region: 'eu-west-1', id: 'x', __proto__: { from: 1 } }).subject).toBe('Hello')
+  })
+})
+
+describe('a request is refused', () => {
+  test.each([
+    ['from', { from: '' }, 'missing_field'],
+    ['to', { to: '' }, 'missing_field'],
+    ['to', { to: [] }, 'missing_field'],
+    ['subject', { subject: '' }, 'missing_field'],
+    ['subject', { subject: ' \t' }, 'missing_field'],
+    ['html', { text: undefined }, 'missing_content'],
+    ['html', { text: '', html: '' }, 'missing_content'],
+    ['from', { from: 'nobody' }, 'invalid_address'],
+    ['to', { to: ['bob@example.com', 'eve'] }, 'invalid_address'],
+    ['to', { to: [''] }, 'invalid_address'],
+    ['cc', { cc: 'bob@localhost' }, 'invalid_address'],
+    ['bcc', { bcc: ['bob@[192.0.2.1]'] }, 'invalid_address'],
+    ['reply_to', { reply_to: 'a@b.example\r\nBcc: eve@example.com' }, 'invalid_address'],
+    ['subject', { subject: 'Hi\r\nBcc: eve@example.com' }, 'invalid_field'],
+    ['subject', { subject: 'Hi\nthere' }, 'invalid_field'],
+    ['subject', { subject: 'x'.repeat(999) }, 'invalid_field'],
+    ['html', { html: 'a\0b' }, 'invalid_field'],
+    ['text', { text: 'a\0b' }, 'invalid_field'],
+    ['headers', { headers: { 'X Y': 'z' } }, 'invalid_field'],
+    ['headers', { headers: { 'X\r\nBcc': 'z' } }, 'invalid_field'],
+    ['headers.X-A', { headers: { 'X-A': 'b\r\nBcc: eve@example.com' } }, 'invalid_field'],
+    ['headers.bcc', { headers: { bcc: 'eve@example.com' } }, 'invalid_field'],
+    ['headers.Content-Type', { headers: { 'Content-Type': 'text/html' } }, 'invalid_field'],
+    ['headers.Message-ID', { headers: { 'Message-ID': 'no angle brackets' } }, 'invalid_field'],
+    ['headers.Reply-To', { headers: { 'Reply-To': 'nobody' } }, 'invalid_address'],
+    [
+      'headers',
+      { headers: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`X-${i}`, '1'])) },
+      'invalid_field',
+    ],
+    ['tags', { tags: Array.from({ length: 51 }, () => ({ name: 'a', value: 'b' })) }, 'invalid_field'],
+  ] as const)('for its `%s`: %j', (field, fields, key) => {
+    const { key: found, message } = refused(fields)
+    expect(found).toBe(key)
+    expect(message).toContain(`\`${field}\``)
+  })
+
+  test.each(['to', 'cc', 'bcc'])('for 51 recipients in %s', (field) => {
+    const many = Array.from({ length: 51 }, (_, i) => `r${i}@example.com`)
+    expect(refused({ [field]: many })).toEqual({
+      key: 'too_many_recipients',
+      message: `The \`${field}\` field takes at most 50 recipients.`,
+    })
+  })
+
+  test.each([
+    { name: '', value: 'x' },
+    { name: 'ü', value: 'x' },
+    { name: 'a b', value: 'x' },
+    { name: 'a', value: 'x\r\n' },
+    { name: 'a'.repeat(257), value: 'x' },
+  ])('for the tag %j', (tag) => {
+    expect(refused({ tags: [tag] }).key).toBe('invalid_tag')
+  })
+
+  test.each([
+    ['scheduled_at', 'in 1 min'],
+    ['topic_id', 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'],
+    ['template', { id: 'welcome' }],
+  ])('for what this version cannot do: %s', (field, value) => {
+    expect(refusal(() => refuseNotOffered({ [field]: value }))).toEqual({
+      key: 'not_offered',
+      message: `The \`${field}\` field is not supported by this server version.`,
+    })
+    for (const unset of [null, undefined, '']) expect(refuseNotOffered({ [field]: unset })).toBeUndefined()
+  })
+})
+
+describe('attachments', () => {
+  const pdf = { filename: 'a.pdf', content: 'JVBERg==' }
+  const read = (attachment: object) => readWith({ attachments: [attachment] }).attachments[0]!
+  const refusedFor = (...attachments: object[]) => refused({ attachments })
+
+  test('come as base64, with their type from the name', () => {
+    expect(read(pdf)).toEqual({
+      filename: 'a.pdf',
+      contentType: 'application/pdf',
+      contentId: null,
+      content: Buffer.from('%PDF'),
+    })
+    expect(read({ content: '' })).toMatchObject({
+      filename: null,
+      contentType: 'application/octet-stream',
+      content: Buffer.alloc(0),
+    })
+  })
+
+  test.each([[[37, 80, 68, 70]], [{ type: 'Buffer', data: [37, 80, 68, 70] }]])(
+    'come as bytes: %j',
+    (content) => {
+      expect(Buffer.from(read({ ...pdf, content }).content).toString()).toBe('%PDF')
+    },
+  )
+
+  test('say their type, in snake case or in the camel case of one client', () => {
+    expect(read({ ...pdf, content_type: 'Text/Calendar; method=REQUEST; charset="utf-8"' }).contentType).toBe(
+      'text/calendar; method=REQUEST; charset="utf-8"',
+    )
+    expect(read({ ...pdf, contentType: 'image/png' }).contentType).toBe('image/png')
+    expect(read({ ...pdf, content_type: '' }).contentType).toBe('application/pdf')
+  })
+
+  test('have a content id with or without angle brackets', () => {
+    expect(read({ ...pdf, content_id: 'logo' }).contentId).toBe('logo')
+    expect(read({ ...pdf, content_id: '<logo@acme>' }).contentId).toBe('logo@acme')
+  })
+
+  test.each([
+    [{ filename: 'a' }, 'must have a `content`'],
+    [{ content: null }, 'must have a `content`'],
+    [{ path: 'https://169.254.169.254/' }, '`path` is not supported'],
+    [{ path: '/etc/passwd' }, '`path` is not supported'],
+    [{ content: 'not base64!' }, 'base64'],
+    [{ content: 'QUJ' + 'D'.repeat(2) }, 'base64'],
+    [{ content: 'data:text/plain;base64,QQ==' }, 'base64'],
+    [{ content: [1, 256] }, 'base64'],
+    [{ content: [-1] }, 'base64'],
+    [{ ...pdf, content_type: 'pdf' }, '`content_type`'],
+    [{ ...pdf, content_type: 'a/b\r\nX: y' }, '`content_type`'],
+    [{ ...pdf, content_type: 'multipart/mixed; boundary=x' }, '`content_type`'],
+    [{ ...pdf, content_id: 'a b' }, '`content_id`'],
+    [{ ...pdf, content_id: 'a\r\nX: y' }, '`content_id`'],
+    [{ ...pdf, content_id: 'a>b' }, '`content_id`'],
+  ])('are refused: %j', (attachment, sentence) => {
+    const { key, message } = refusedFor(pdf, attachment)
+    expect(key).toBe('invalid_attachment')
+    expect(message).toContain('attachment 2')
+    expect(message).toContain(sentence)
+  })
+
+  test('are refused when two have one content id', () => {
+    expect(refusedFor({ ...pdf, content_id: 'x' }, { ...pdf, content_id: 'x' }).key).toBe(
+      'invalid_attachment',
+    )
+  })
+
+  test.each([
+    ['../../etc/passwd', 'passwd'],
+    ['C:\\temp\\a.txt', 'a.txt'],
+    ['a\r\nBcc: x', 'aBcc: x'],
+    ['invoice\u202efdp.exe', 'invoicefdp.exe'],
+    ['..', null],
+    ['a/', null],
+    ['Übersicht 🚀.pdf', 'Übersicht 🚀.pdf'],
+    [`${'x'.repeat(300)}.pdf`, `${'x'.repeat(251)}.pdf`],
+  ])('have harmless names: %j', (given, clean) => {
+    expect(cleanFilename(given)).toBe(clean)
+  })
+
+  test.each([
+    ['', ''],
+    ['QQ==', 'A'],
+    ['QQ', 'A'],
+    ['QUI=', 'AB'],
+    ['QUJD', 'ABC'],
+    ['QU\r\nJD\r\n', 'ABC'],
+    ['__-_', '\xff\xff\xbf'],
+    ['QQ=', 'A'],
+    ['Q', undefined],
+    ['QQ==QQ==', undefined],
+    ['Q*JD', undefined],
+    ['QUJ\u00e9', undefined],
+  ])('decode from %j', (text, decoded) => {
+    const bytes = decodeBase64(text)
+    expect(bytes && Buffer.from(bytes).toString('latin1')).toBe(decoded)
+  })
+})

@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest'
+import {
+  fieldValue,
+  fieldValueProblem,
+  isFieldName,
+  isMessageId,
+  reservedBecause,
+  splitMessage,
+} from '../../../appliance/mail/headers.ts'
+
+describe('fields that a caller may set', () => {
+  test.each([
+    'X-Entity-Ref-ID',
+    'List-Unsubscribe',
+    'List-Unsubscribe-Post',
+    'Feedback-ID',
+    'In-Reply-To',
+    'References',
+    'Auto-Submitted',
+    'Precedence',
+    'Importance',
+    'Contentment',
+  ])('%s', (name) => {
+    expect(reservedBecause(name)).toBeUndefined()
+  })
+
+  test.each([
+    'From',
+    'TO',
+    'cc',
+    'Bcc',
+    'Subject',
+    'Sender',
+    'Date',
+    'MIME-Version',
+    'Content-Type',
+    'content-transfer-encoding',
+    'Received',
+    'Return-Path',
+    'DKIM-Signature',
+    'ARC-Seal',
+    'Authentication-Results',
+    'Resent-From',
+  ])('not %s', (name) => {
+    expect(reservedBecause(name)).toEqual(expect.any(String))
+  })
+})
+
+test.each(['', 'X Y', 'X:Y', 'X\r\nBcc', 'Ünïcode', 'X\0', `X${'a'.repeat(76)}`])(
+  '%j is no field name',
+  (name) => {
+    expect(isFieldName(name)).toBe(false)
+  },
+)
+
+test('values without line breaks, controls or endless words pass', () => {
+  expect(fieldValueProblem('<https://example.com/u>, <mailto:u@example.com>\tö 🚀')).toBeUndefined()
+  expect(fieldValueProblem('a\r\nBcc: eve@example.com')).toContain('line breaks')
+  expect(fieldValueProblem('a\nb')).toContain('line breaks')
+  expect(fieldValueProblem('a\rb')).toContain('line breaks')
+  expect(fieldValueProblem('a\0b')).toContain('NUL')
+  expect(fieldValueProblem('a\u001bb')).toContain('control')
+  expect(fieldValueProblem('a\ud800b')).toContain('control')
+  expect(fieldValueProblem('x '.repeat(5000))).toContain('characters')
+  expect(fieldValueProblem('x'.repeat(901))).toContain('word')
+})
+
+test.each([
+  ['<a.b@example.com>', true],
+  ['<a@[192.0.2.1]>', true],
+  ['a@example.com', false],
+  ['<a@b> <c@d>', false],
+  ['<a b@example.com>', false],
+  ['<a@example.com>\r\nX: y', false],
+])('%j as Message-ID: %s', (text, good) => {
+  expect(isMessageId(text)).toBe(good)
+})
+
+describe('splitMessage', () => {
+  const split = (text: string) => {
+    const { fields, bodyOffset } = splitMessage(Buffer.from(text))
+    return {
+      fields: fields.map((field) => [field.name, fieldValue(field)]),
+      body: Buffer.from(text).subarray(bodyOffset).toString(),
+    }
+  }
+
+  test('finds the fields, folded ones whole, and the body', () => {
+    expect(split('From: a@b.c\r\nSubject: one\r\n two\r\n\tthree\r\nX: \r\n\r\nbody\r\n\r\nmore')).toEqual({
+      fields: [
+        ['From', 'a@b.c'],
+        ['Subject', 'one two\tthree'],
+        ['X', ''],
+      ],
+      body: 'body\r\n\r\nmore',
+    })
+  })
+
+  test('keeps the bytes of a field with its CRLF', () => {
+    const [field] = splitMessage(Buffer.from('A : b\r\n c\r\nD: e\r\n\r\n')).fields
+    expect(field?.name).toBe('A')
+    expect(Buffer.from(field!.raw).toString()).toBe('A : b\r\n c\r\n')
+  })
+
+  test('knows messages without body, without header, and empty ones', () => {
+    expect(split('A: b')).toEqual({ fields: [['A', 'b']], body: '' })
+    expect(split('A: b\r\n\r\n')).toEqual({ fields: [['A', 'b']], body: '' })
+    expect(split('\r\nbody')).toEqual({ fields: [], body: 'body' })
+    expect(split('')).toEqual({ fields: [], body: '' })
+    expect(split('A: b\r\nno field here\r\n')).toEqual({ fields: [['A', 'b']], body: 'no field here\r\n' })
+  })
+})

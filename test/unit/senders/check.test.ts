@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import type { Resolver } from '../../../appliance/dns/dns.ts'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { checkRecords } from '../../../appliance/senders/check.ts'
+import { expectedRecords } from '../../../appliance/senders/records.ts'
+import { createWorld, type World } from '../../world/world.ts'
+
+let world: World
+let resolver: Resolver
+
+beforeAll(async () => {
+  world = await createWorld({ domains: {} })
+})
+afterAll(() => world.close())
+
+// A fresh resolver for each test: nothing is remembered of the one before.
+beforeEach(() => {
+  resolver?.close()
+  resolver = createResolver({
+    servers: world.dnsServers,
+    clock: systemClock,
+    authoritativePort: world.authoritativePort,
+    timeoutMs: 300,
+  })
+})
+
+const keys = [{ selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicKey: 'MIIBIjANBgkq' }]
+const dkim = 'v=DKIM1; k=rsa; p=MIIBIjANBgkq'
+const MX = [{ preference: 10, exchange: 'mail.sender.test' }]
+const TXT = ['v=spf1 a:mail.sender.test ~all']
+
+/** `key: status` of each record of a domain, with the notes of those that are not in order. */
+async function check(name: string): Promise<{ statuses: string[]; notes: string[] }> {
+  const records = expectedRecords({ name, returnPath: 'send' }, keys, {
+    hostname: 'mail.sender.test',
+    sourceIps: [],
+  })
+  const checks = await checkRecords(resolver, { name }, records)
+  return {
+    statuses: checks.map(({ key, status }) => `${key}: ${status}`),
+    notes: checks.flatMap(({ note }) => note ?? []),
+  }
+}
+
+describe('what is looked up', () => {
+  test('is every record of the domain', async () => {
+    world.dns.set('posthaste._domainkey.good.test', { TXT: [dkim] })
+    world.dns.set('send.good.test', { MX, TXT })
+    world.dns.set('_dmarc.good.test', { TXT: ['v=DMARC1; p=reject'] })
+    expect(await check('good.test')).toEqual({
+      statuses: ['DKIM: verified', 'SPF MX: verified', 'SPF: verified', 'DMARC: verified'],
+      notes: [],
+    })
+  })
+
+  test('is nothing to complain of for long when nothing is published', async () => {
+    const { statuses, notes } = await check('empty.test')
+    expect(statuses).toEqual(['DKIM: pending', 'SPF MX: pending', 'SPF: pending', 'DMARC: pending'])
+    expect(notes).toHaveLength(4)
+  })
+
+  test('is found at the organisational domain where that has the DMARC policy', async () => {
+    world.dns.set('_dmarc.org.test', { TXT: ['v=DMARC1; p=quarantine'] })
+    expect((await check('news.org.test')).statuses.at(-1)).toBe('DMARC: verified')
+  })
+
+  test('is found under the doubled zone, in a zone whose subdomain sends', async () => {
+    world.dns.set('posthaste._domainkey.news.twice.test.twice.test', { TXT: [dkim] })
+    const { statuses, notes } = await check('news.twice.test')
+    expect(statuses[0]).toBe('DKIM: failed')
+    expect(notes[0]).toBe(
+      'The record is at posthaste._domainkey.news.twice.test.twice.test instead of posthaste._domainkey.news.twice.test: the DNS panel added the zone to the name. Enter the name as posthaste._domainkey.news.',
+    )
+  })
+
+  test('is found above when the subdomain was left out of the name', async () => {
+    world.dns.set('send.short.test', { MX, TXT })
+    const { notes } = await check('news.short.test')
+    expect(notes[1]).toMatch(
+      /^The record is at send\.short\.test instead of send\.news\.short\.test: part of the name is missing/,
+    )
+  })
+
+  test('is seen to be a CNAME that leads nowhere', async () => {
+    world.dns.set('posthaste._domainkey.alias.test', { CNAME: 'gone.alias.test' })
+    const { statuses, notes } = await check('alias.test')
+    expect(statuses[0]).toBe('DKIM: failed')
+    expect(notes[0]).toMatch(/^posthaste\._domainkey\.alias\.test is a CNAME to gone\.alias\.test/)
+  })
+
+  test('is followed through a CNAME that leads to the right record', async () => {
+    world.dns.set('posthaste._domainkey.delegated.test', { CNAME: 'key.hosted.test' })
+    world.dns.set('key.hosted.test', { TXT: [dkim] })
+    expect((await check('delegated.test')).statuses[0]).toBe('DKIM: verified')
+  })
+
+  test('is not judged when the name servers fail', async () => {
+    world.dns.set('posthaste._domainkey.broken.test', 'SERVFAIL')
+    const { statuses, notes } = await check('broken.test')
+    expect(statuses[0]).toBe('DKIM: temporary_failure')
+    expect(notes[0]).toMatch(
+      /^DNS gave no answer for posthaste\._domainkey\.broken\.test: .* check again later\.$/,
+    )
+  })
+})

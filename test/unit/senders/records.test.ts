@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import { hashToken, newToken } from '../../../appliance/senders/keys.ts'
+import { judgeName, isReturnPathLabel } from '../../../appliance/senders/names.ts'
+import { expectedRecords } from '../../../appliance/senders/records.ts'
+
+const keys = [{ selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicKey: 'AAAA' }]
+const host = { hostname: 'mail.example.net', sourceIps: [] }
+
+describe('the expected records', () => {
+  test('are DKIM, return path and DMARC', () => {
+    expect(expectedRecords({ name: 'example.com', returnPath: 'send' }, keys, host)).toEqual([
+      {
+        key: 'DKIM',
+        record: 'DKIM',
+        type: 'TXT',
+        name: 'posthaste._domainkey',
+        fqdn: 'posthaste._domainkey.example.com',
+        value: 'v=DKIM1; k=rsa; p=AAAA',
+        priority: null,
+        required: true,
+      },
+      {
+        key: 'SPF MX',
+        record: 'SPF',
+        type: 'MX',
+        name: 'send',
+        fqdn: 'send.example.com',
+        value: 'mail.example.net',
+        priority: 10,
+        required: true,
+      },
+      {
+        key: 'SPF',
+        record: 'SPF',
+        type: 'TXT',
+        name: 'send',
+        fqdn: 'send.example.com',
+        value: 'v=spf1 a:mail.example.net ~all',
+        priority: null,
+        required: true,
+      },
+      {
+        key: 'DMARC',
+        record: 'DMARC',
+        type: 'TXT',
+        name: '_dmarc',
+        fqdn: '_dmarc.example.com',
+        value: 'v=DMARC1; p=none;',
+        priority: null,
+        required: false,
+      },
+    ])
+  })
+
+  test('have names relative to the registrable zone', () => {
+    const names = (name: string) =>
+      expectedRecords({ name, returnPath: 'out' }, keys, host).map((record) => record.name)
+    expect(names('news.example.co.uk')).toEqual([
+      'posthaste._domainkey.news',
+      'out.news',
+      'out.news',
+      '_dmarc.news',
+    ])
+    expect(names('example.test')).toEqual(['posthaste._domainkey', 'out', 'out', '_dmarc'])
+  })
+
+  test('name the source addresses where there are some', () => {
+    const sourceIps = ['192.0.2.1', '2001:db8::1']
+    const [, , spf] = expectedRecords({ name: 'example.com', returnPath: 'send' }, keys, {
+      ...host,
+      sourceIps,
+    })
+    expect(spf!.value).toBe('v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all')
+  })
+
+  test('tell a second key from the first', () => {
+    const second = { selector: 'next', algorithm: 'ed25519-sha256' as const, publicKey: 'BBBB' }
+    const records = expectedRecords({ name: 'example.com', returnPath: 'send' }, [...keys, second], host)
+    expect(records[1]).toMatchObject({
+      key: 'DKIM next',
+      fqdn: 'next._domainkey.example.com',
+      value: 'v=DKIM1; k=ed25519; p=BBBB',
+    })
+  })
+})
+
+describe('the name of a domain', () => {
+  test.each([
+    ['example.com', 'example.com'],
+    [' Example.COM. ', 'example.com'],
+    ['news.example.co.uk', 'news.example.co.uk'],
+    ['münchen.de', 'xn--mnchen-3ya.de'],
+    ['xn--mnchen-3ya.de', 'xn--mnchen-3ya.de'],
+    ['faß.de', 'xn--fa-hia.de'],
+    ['acme.test', 'acme.test'],
+    ['acme.example', 'acme.example'],
+    ['acme.localhost', 'acme.localhost'],
+    ['1.example.com', '1.example.com'],
+  ])('%s is %s', (text, name) => {
+    expect(judgeName(text)).toEqual({ ok: true, name })
+  })
+
+  test.each([
+    '',
+    '.',
+    'localhost',
+    'com',
+    'co.uk',
+    'test',
+    '192.0.2.1',
+    '0x7f.1',
+    '[::1]',
+    '2001:db8::1',
+    'a@example.com',
+    'https://example.com',
+    'example.com/path',
+    'ex%61mple.com',
+    'exa mple.com',
+    'a..example.com',
+    '-a.example.com',
+    'a-.example.com',
+    'a_b.example.com',
+    `${'a'.repeat(64)}.example.com`,
+    `${'a.'.repeat(90)}example.com`,
+  ])('%j is refused', (text) => {
+    expect(judgeName(text)).toMatchObject({ ok: false })
+  })
+
+  test('says which public suffix it is', () => {
+    expect(judgeName('co.uk')).toEqual({ ok: false, expected: 'a domain below the public suffix co.uk' })
+  })
+
+  test('has a label for its return path', () => {
+    expect(['send', 'out.mail', 'a-1'].map(isReturnPathLabel)).toEqual([true, true, true])
+    expect(['', '.', '_send', 'a b', '-a', 'a.', 'send\n'].map(isReturnPathLabel)).toEqual(
+      Array(7).fill(false),
+    )
+  })
+})
+
+describe('tokens', () => {
+  test('have their shape and are all different', () => {
+    const tokens = Array.from({ length: 200 }, newToken)
+    for (const token of tokens) expect(token).toMatch(/^re_[0-9A-Za-z]{8}_[0-9A-Za-z]{32}$/)
+    expect(new Set(tokens).size).toBe(200)
+  })
+
+  test('are stored as SHA-256', () => {
+    expect(hashToken('re_abc')).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashToken('re_abc')).not.toBe(hashToken('re_abd'))
+  })
+})

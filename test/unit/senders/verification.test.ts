@@ -1,0 +1,360 @@
+import { describe, expect, test } from 'vitest'
+import type { Answer } from '../../../appliance/dns/dns.ts'
+import { expectedRecords, type ExpectedRecord } from '../../../appliance/senders/records.ts'
+import { judgeDomain, judgeRecord, type Elsewhere } from '../../../appliance/senders/verification.ts'
+import type { DomainStatus, RecordStatus } from '../../../appliance/storage/storage.ts'
+
+/** 392 characters, as long as the key of a real 2048-bit record. */
+const publicKey = 'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA'.padEnd(
+  392,
+  'abcdefghijklmnopqrstuvwxyz0123456789+/',
+)
+const otherKey = `${publicKey.slice(0, 60)}X${publicKey.slice(61, -1)}Y`
+
+const recordsOf = (sourceIps: string[]) =>
+  expectedRecords(
+    { name: 'example.com', returnPath: 'send' },
+    [{ selector: 'posthaste', algorithm: 'rsa-sha256', publicKey }],
+    { hostname: 'mail.example.net', sourceIps },
+  )
+const byKey = (key: string, sourceIps: string[] = []): ExpectedRecord =>
+  recordsOf(sourceIps).find((record) => record.key === key)!
+
+const nowhere: Elsewhere = { misplaced: null, cname: null }
+const base = { ttl: 300, authentic: false }
+const found = (...records: string[]): Answer<'TXT'> => ({ kind: 'found', records, ...base })
+const nothing = (why: 'nxdomain' | 'nodata'): Answer<'TXT'> => ({ kind: 'absent', why, ...base })
+const failed: Answer<'TXT'> = { kind: 'failed', note: 'timeout' }
+
+type Row = [what: string, answer: Answer<'TXT'>, status: RecordStatus, note: RegExp | null]
+
+function judges(record: ExpectedRecord, rows: Row[]) {
+  test.each(rows)('%s', (_, answer, status, note) => {
+    const check = judgeRecord(record, { type: 'TXT', answer, elsewhere: nowhere })
+    expect(check.status).toBe(status)
+    expect(check.key).toBe(record.key)
+    expect(check.found).toEqual(answer.kind === 'found' ? answer.records : [])
+    if (note === null) expect(check.note).toBeNull()
+    else expect(check.note).toMatch(note)
+  })
+}
+
+const half = publicKey.length / 2
+describe('DKIM', () => {
+  judges(byKey('DKIM'), [
+    ['as shown', found(`v=DKIM1; k=rsa; p=${publicKey}`), 'verified', null],
+    ['without spaces', found(`v=DKIM1;k=rsa;p=${publicKey}`), 'verified', null],
+    ['with a semicolon at the end', found(`v=DKIM1; k=rsa; p=${publicKey};`), 'verified', null],
+    ['without version and type', found(`p=${publicKey}`), 'verified', null],
+    ['in another order', found(`v=DKIM1; p=${publicKey}; k=rsa`), 'verified', null],
+    [
+      'with spaces inside the key',
+      found(`v=DKIM1; p=${publicKey.slice(0, half)} ${publicKey.slice(half)}`),
+      'verified',
+      null,
+    ],
+    [
+      'with spaces around the equals signs',
+      found(`v = DKIM1 ; k = rsa ; p = ${publicKey}`),
+      'verified',
+      null,
+    ],
+    [
+      'with harmless tags',
+      found(`v=DKIM1; t=y:s; s=email; h=sha1:sha256; n=note; p=${publicKey}`),
+      'verified',
+      null,
+    ],
+    [
+      'another key',
+      found(`v=DKIM1; k=rsa; p=${otherKey}`),
+      'failed',
+      /^p= is another key: MIIBIjAN….{8} instead of MIIBIjAN….{8}\. Replace/,
+    ],
+    [
+      'cut off',
+      found(`v=DKIM1; k=rsa; p=${publicKey.slice(0, 237)}`),
+      'failed',
+      /cut off after 237 of its 392 characters/,
+    ],
+    ['revoked', found('v=DKIM1; k=rsa; p='), 'failed', /empty p= says that the key is revoked/],
+    ['without key', found('v=DKIM1; k=rsa'), 'failed', /no p= tag/],
+    ['quoted', found(`"v=DKIM1; k=rsa; p=${publicKey}"`), 'failed', /contains quotation marks/],
+    [
+      'quotes inside the key',
+      found(`v=DKIM1; p=${publicKey.slice(0, half)}" "${publicKey.slice(half)}`),
+      'failed',
+      /quotation marks inside the key/,
+    ],
+    [
+      'escaped semicolons',
+      found(`v=DKIM1\\; k=rsa\\; p=${publicKey}`),
+      'failed',
+      /backslashes before the semicolons/,
+    ],
+    [
+      'twice',
+      found(`v=DKIM1; p=${publicKey}`, `v=DKIM1; p=${otherKey}`),
+      'failed',
+      /There are 2 TXT records at posthaste\._domainkey\.example\.com/,
+    ],
+    ['wrong version', found(`v=DKIM2; p=${publicKey}`), 'failed', /begin with v=DKIM1/],
+    ['version not first', found(`k=rsa; v=DKIM1; p=${publicKey}`), 'failed', /begin with v=DKIM1/],
+    ['other type', found(`v=DKIM1; k=ed25519; p=${publicKey}`), 'failed', /k=ed25519, but ours is k=rsa/],
+    ['SHA-1 only', found(`v=DKIM1; h=sha1; p=${publicKey}`), 'failed', /h=sha1 forbids SHA-256/],
+    [
+      'not for email',
+      found(`v=DKIM1; s=tlsrpt; p=${publicKey}`),
+      'failed',
+      /s=tlsrpt forbids the key for email/,
+    ],
+    ['no tags', found('google-site-verification'), 'failed', /not a DKIM key record/],
+    ['a tag twice', found(`v=DKIM1; p=${publicKey}; p=${publicKey}`), 'failed', /not a DKIM key record/],
+    [
+      'no such name',
+      nothing('nxdomain'),
+      'pending',
+      /^Nothing is published at posthaste\._domainkey\.example\.com\. Add the TXT record/,
+    ],
+    [
+      'no such type',
+      nothing('nodata'),
+      'pending',
+      /^posthaste\._domainkey\.example\.com exists, but has no TXT record/,
+    ],
+    [
+      'DNS silent',
+      failed,
+      'temporary_failure',
+      /^DNS gave no answer for posthaste\._domainkey\.example\.com: timeout\./,
+    ],
+  ])
+})
+
+describe('SPF by name', () => {
+  judges(byKey('SPF'), [
+    ['as shown', found('v=spf1 a:mail.example.net ~all'), 'verified', null],
+    ['in capitals', found('V=SPF1 A:Mail.Example.NET -ALL'), 'verified', null],
+    [
+      'more mechanisms',
+      found('v=spf1 include:_spf.example.org +a:mail.example.net mx ip4:192.0.2.0/24 -all'),
+      'verified',
+      null,
+    ],
+    ['without all', found('v=spf1 a:mail.example.net'), 'verified', null],
+    [
+      'beside other TXT records',
+      found('verification=abc', 'v=spf1 a:mail.example.net ~all'),
+      'verified',
+      null,
+    ],
+    ['modifiers', found('v=spf1 a:mail.example.net exp=why.example.com x-tool=1 ~all'), 'verified', null],
+    [
+      'not us',
+      found('v=spf1 include:_spf.example.org ~all'),
+      'failed',
+      /does not name this server\. Add a:mail\.example\.net before/,
+    ],
+    ['another host', found('v=spf1 a:mail.example.org ~all'), 'failed', /does not name this server/],
+    ['after all', found('v=spf1 -all a:mail.example.net'), 'failed', /comes after "all"/],
+    [
+      'negated',
+      found('v=spf1 -a:mail.example.net ~all'),
+      'failed',
+      /^-a:mail\.example\.net does not authorise this server\. Write a:mail/,
+    ],
+    [
+      'two policies',
+      found('v=spf1 a:mail.example.net ~all', 'v=spf1 mx ~all'),
+      'failed',
+      /There are 2 SPF records at send\.example\.com; .*Merge them/,
+    ],
+    ['quoted', found('"v=spf1 a:mail.example.net ~all"'), 'failed', /quotation marks/],
+    [
+      'bad term',
+      found('v=spf1 a:mail.example.net ipv4:192.0.2.1 ~all'),
+      'failed',
+      /"ipv4:192\.0\.2\.1" is no SPF term/,
+    ],
+    ['a stray space before', found(' v=spf1 a:mail.example.net ~all'), 'failed', /begin with "v=spf1 "/],
+    [
+      'other version',
+      found('v=spf10 a:mail.example.net'),
+      'pending',
+      /There are TXT records at send\.example\.com, but none with an SPF policy/,
+    ],
+    ['other texts only', found('hello'), 'pending', /but none with an SPF policy/],
+    ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at send\.example\.com/],
+    ['DNS silent', failed, 'temporary_failure', /This says nothing about the record/],
+  ])
+})
+
+describe('SPF by address', () => {
+  judges(byKey('SPF', ['192.0.2.1', '2001:db8::1']), [
+    ['as shown', found('v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all'), 'verified', null],
+    ['in networks', found('v=spf1 ip4:192.0.2.0/24 ip6:2001:db8::/32 -all'), 'verified', null],
+    ['spelled differently', found('v=spf1 ip6:2001:0DB8:0:0::1 ip4:192.0.2.1/32 ~all'), 'verified', null],
+    ['one address missing', found('v=spf1 ip4:192.0.2.1 ~all'), 'failed', /Add ip6:2001:db8::1/],
+    [
+      'a network beside',
+      found('v=spf1 ip4:192.0.3.0/24 ip6:2001:db8::1 ~all'),
+      'failed',
+      /Add ip4:192\.0\.2\.1/,
+    ],
+    [
+      'nonsense for a network',
+      found('v=spf1 ip4:192.0.2.0/99 ip6:2001:db8::1 ~all'),
+      'failed',
+      /Add ip4:192\.0\.2\.1/,
+    ],
+  ])
+})
+
+describe('DMARC', () => {
+  judges(byKey('DMARC'), [
+    ['as shown', found('v=DMARC1; p=none;'), 'verified', null],
+    ['stricter', found('v=DMARC1; p=reject; rua=mailto:dmarc@example.com; adkim=s'), 'verified', null],
+    ['beside other texts', found('v=spf1 -all', 'v=DMARC1;p=quarantine'), 'verified', null],
+    ['no policy', found('v=DMARC1; rua=mailto:dmarc@example.com'), 'failed', /no p= tag/],
+    ['unknown policy', found('v=DMARC1; p=block'), 'failed', /p=block is no policy/],
+    ['twice', found('v=DMARC1; p=none', 'v=DMARC1; p=reject'), 'failed', /There are 2 DMARC records/],
+    ['commas', found('v=DMARC1, p=none'), 'failed', /begin with v=DMARC1;/],
+    ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at _dmarc\.example\.com/],
+  ])
+})
+
+describe('the MX record of the return path', () => {
+  const record = byKey('SPF MX')
+  const judge = (...records: [number, string][]) =>
+    judgeRecord(record, {
+      type: 'MX',
+      answer: {
+        kind: 'found',
+        records: records.map(([preference, exchange]) => ({ preference, exchange })),
+        ...base,
+      },
+      elsewhere: nowhere,
+    })
+
+  test.each<[string, [number, string][], RegExp | null]>([
+    ['as shown', [[10, 'mail.example.net']], null],
+    ['other preference', [[5, 'mail.example.net']], null],
+    [
+      'with a later backup',
+      [
+        [10, 'mail.example.net'],
+        [20, 'backup.example.org'],
+      ],
+      null,
+    ],
+    [
+      'elsewhere',
+      [[10, 'mx.example.org']],
+      /leads to mx\.example\.org, so bounces would not come back\. Set mail\.example\.net\./,
+    ],
+    [
+      'behind another',
+      [
+        [20, 'mail.example.net'],
+        [10, 'mx.example.org'],
+      ],
+      /^mx\.example\.org has preference 10 and takes the bounces before mail\.example\.net \(20\)/,
+    ],
+    [
+      'beside another',
+      [
+        [10, 'mail.example.net'],
+        [10, 'mx.example.org'],
+      ],
+      /takes the bounces/,
+    ],
+    ['null', [[0, '']], /A null MX record/],
+    [
+      'zone added to the target',
+      [[10, 'mail.example.net.example.com']],
+      /became mail\.example\.net\.example\.com\. Enter mail\.example\.net\. with a dot/,
+    ],
+  ])('%s', (_, records, note) => {
+    const check = judge(...records)
+    expect(check.status).toBe(note === null ? 'verified' : 'failed')
+    expect(check.found).toEqual(records.map(([preference, exchange]) => `${preference} ${exchange || '.'}`))
+    if (note === null) expect(check.note).toBeNull()
+    else expect(check.note).toMatch(note)
+  })
+})
+
+describe('a record in the wrong place', () => {
+  const judge = (elsewhere: Partial<Elsewhere>) =>
+    judgeRecord(byKey('DKIM'), {
+      type: 'TXT',
+      answer: nothing('nxdomain'),
+      elsewhere: { ...nowhere, ...elsewhere },
+    })
+
+  test('with the zone doubled is named with its place and the cure', () => {
+    expect(judge({ misplaced: 'posthaste._domainkey.example.com.example.com' })).toEqual({
+      key: 'DKIM',
+      status: 'failed',
+      found: [],
+      note: 'The record is at posthaste._domainkey.example.com.example.com instead of posthaste._domainkey.example.com: the DNS panel added the zone to the name. Enter the name as posthaste._domainkey.',
+    })
+  })
+
+  test('with a part of the name forgotten too', () => {
+    expect(judge({ misplaced: 'posthaste._domainkey.com' }).note).toMatch(/part of the name is missing/)
+  })
+
+  test('behind a CNAME that leads nowhere', () => {
+    expect(judge({ cname: 'old.example.org' })).toMatchObject({
+      status: 'failed',
+      note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, where there is no TXT record. Replace it by the TXT record.',
+    })
+  })
+})
+
+describe('the status of a domain', () => {
+  const records = recordsOf([])
+  const judge = (
+    before: DomainStatus,
+    dkim: RecordStatus,
+    mx: RecordStatus,
+    spf: RecordStatus,
+    dmarc: RecordStatus = 'pending',
+  ) =>
+    judgeDomain(before, records, [
+      { key: 'DKIM', status: dkim, found: [], note: null },
+      { key: 'SPF MX', status: mx, found: [], note: null },
+      { key: 'SPF', status: spf, found: [], note: null },
+      { key: 'DMARC', status: dmarc, found: [], note: null },
+    ])
+
+  test('is verified when all required records are, whatever DMARC is', () => {
+    expect(judge('not_started', 'verified', 'verified', 'verified', 'failed')).toBe('verified')
+    expect(judge('failed', 'verified', 'verified', 'verified')).toBe('verified')
+  })
+
+  test('is pending while records are missing and failed when one is wrong', () => {
+    expect(judge('not_started', 'pending', 'verified', 'verified')).toBe('pending')
+    expect(judge('pending', 'pending', 'pending', 'pending')).toBe('pending')
+    expect(judge('not_started', 'failed', 'verified', 'verified')).toBe('failed')
+  })
+
+  test('falls from verified when a record goes away', () => {
+    expect(judge('verified', 'pending', 'verified', 'verified')).toBe('failed')
+  })
+
+  test('stays what it was when DNS cannot tell', () => {
+    expect(judge('verified', 'temporary_failure', 'verified', 'temporary_failure')).toBe('verified')
+    expect(judge('failed', 'temporary_failure', 'verified', 'verified')).toBe('failed')
+    expect(judge('not_started', 'temporary_failure', 'verified', 'verified')).toBe('pending')
+  })
+
+  test('is never verified without a check of every required record, nor without a DKIM key', () => {
+    expect(
+      judgeDomain('pending', records, [{ key: 'DKIM', status: 'verified', found: [], note: null }]),
+    ).toBe('pending')
+    const keyless = records.filter(({ record }) => record !== 'DKIM')
+    const checks = keyless.map(({ key }) => ({ key, status: 'verified' as const, found: [], note: null }))
+    expect(judgeDomain('pending', keyless, checks)).toBe('pending')
+  })
+})

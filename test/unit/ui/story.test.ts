@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest'
+import type {
+  Attempt,
+  Delivery,
+  EmailEvent,
+  Step,
+  Timeline,
+} from '../../../appliance/http/schemas/timeline.ts'
+import { outlook, storyOf, summary } from '../../../ui/src/state/story.ts'
+
+const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
+const ms = (seconds: number) => Date.UTC(2026, 0, 1) + seconds * 1000
+
+const step = (name: string, change: Partial<Step> = {}): Step => ({
+  name,
+  host: 'mx.example',
+  ip: '192.0.2.1',
+  sent: null,
+  reply: null,
+  note: null,
+  at: 0,
+  ms: 1,
+  ...change,
+})
+const reply = (code: number, text = '') => ({ code, enhanced: null, text })
+const delivery = (change: Partial<Delivery> = {}): Delivery => ({
+  id: 'd1',
+  email_id: 'e1',
+  recipient: 'ada@example.com',
+  field: 'to',
+  lane: 'example.com',
+  state: 'delivered',
+  attempts: 1,
+  created_at: at(0),
+  updated_at: at(2),
+  next_attempt_at: null,
+  expires_at: null,
+  cause: null,
+  ...change,
+})
+const attempt = (id: string, from: number, steps: Step[], deliveries = ['d1']): Attempt => ({
+  id,
+  delivery_ids: deliveries,
+  started_at: at(from),
+  ended_at: at(from + 1),
+  host: 'mx.example',
+  ip: '192.0.2.1',
+  tls: null,
+  steps,
+})
+const event = (
+  type: EmailEvent['type'],
+  when: number,
+  deliveryId: string | null,
+  note?: string,
+): EmailEvent => ({
+  id: `${type}@${when}`,
+  type,
+  created_at: at(when),
+  delivery_id: deliveryId,
+  recipient: null,
+  cause: note ? { phase: 'rcpt', host: null, ip: null, reply: null, note } : null,
+})
+const timeline = (parts: Partial<Timeline>): Timeline => ({
+  object: 'timeline',
+  email_id: 'e1',
+  deliveries: [],
+  attempts: [],
+  events: [],
+  ...parts,
+})
+const told = (story: ReturnType<typeof storyOf>) =>
+  story.map((entry) => [entry.kind, entry.title, entry.attempt?.number ?? null])
+
+describe('the story of a delivery', () => {
+  test('an attempt and the event that it caused are one entry', () => {
+    const seen = timeline({
+      attempts: [
+        attempt('a2', 60, [step('body', { reply: reply(250) })]),
+        attempt('a1', 1, [step('rcpt', { reply: reply(450) })]),
+      ],
+      events: [
+        event('email.sent', 0, null),
+        event('email.delivered', 61, 'd1'),
+        event('email.delivery_delayed', 2, 'd1', 'mx.example asked us to wait.'),
+      ],
+    })
+    expect(told(storyOf(seen, delivery()))).toEqual([
+      ['email.sent', 'Accepted and stored: delivery begins', null],
+      ['email.delivery_delayed', 'mx.example asked us to wait', 1],
+      ['email.delivered', 'mx.example took the message', 2],
+    ])
+  })
+
+  test('what happened to other recipients is not in it', () => {
+    const seen = timeline({
+      attempts: [attempt('a1', 1, [], ['d2'])],
+      events: [event('email.sent', 0, null), event('email.bounced', 2, 'd2', 'No such mailbox.')],
+    })
+    expect(told(storyOf(seen, delivery()))).toEqual([
+      ['email.sent', 'Accepted and stored: delivery begins', null],
+    ])
+  })
+
+  test('an attempt without an event is told by the reply to this recipient', () => {
+    const steps = [
+      step('rcpt', { sent: 'RCPT TO:<Ada@example.com>', reply: reply(452, 'full') }),
+      step('rcpt', { sent: 'RCPT TO:<bob@example.com>', reply: reply(550, 'unknown') }),
+      step('quit', { reply: reply(500) }),
+    ]
+    const waiting = delivery({ state: 'waiting', attempts: 2 })
+    const seen = timeline({ attempts: [attempt('a1', 1, steps), attempt('a2', 60, [])] })
+    const [first] = storyOf(seen, waiting)
+    expect([first!.kind, first!.title, first!.reply]).toEqual([
+      'email.delivery_delayed',
+      'mx.example asked to be tried again later',
+      reply(452, 'full'),
+    ])
+  })
+})
+
+describe('what happens next', () => {
+  test('a waiting delivery names its next try and its end', () => {
+    const waiting = delivery({ state: 'waiting', next_attempt_at: at(400), expires_at: at(9000) })
+    expect(outlook(waiting, ms(10))).toEqual({
+      final: false,
+      title: 'Next try in 6 min',
+      detail: '',
+      next: ms(400),
+      givenUp: ms(9000),
+    })
+    expect(outlook(waiting, ms(401)).title).toBe('Next try is due now')
+    expect(summary(waiting, ms(10))).toBe('Next try in 6 min, 1 try so far')
+  })
+
+  test.each(['delivered', 'bounced', 'expired', 'failed', 'suppressed'] as const)('%s is final', (state) => {
+    expect(outlook(delivery({ state }), 0).final).toBe(true)
+  })
+
+  test('how long a delivery took is in its summary', () => {
+    expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 try')
+  })
+})

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { duration, exact, instant, relative, span } from '../../../ui/src/state/time.ts'
+
+describe('timestamps', () => {
+  test('the text form of the REST interface is read to the millisecond', () => {
+    expect(instant('2026-11-20 20:39:59.540771+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
+    expect(instant('2026-11-20 20:39:59.5+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 500))
+    expect(instant('2026-11-20 20:39:59+00')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59))
+    expect(instant('2026-11-20T20:39:59.540Z')).toBe(Date.UTC(2026, 10, 20, 20, 39, 59, 540))
+    expect(instant('yesterday')).toBeNaN()
+  })
+
+  test('UTC is written without a shift', () => {
+    expect(exact(Date.UTC(2026, 0, 2, 3, 4, 5), true)).toBe('2026-01-02 03:04:05')
+  })
+})
+
+describe('distances', () => {
+  test('are given in the largest whole unit, into both directions', () => {
+    expect(span(59_999)).toBe('59 s')
+    expect(span(60_000)).toBe('1 min')
+    expect(relative(0, 7_200_000)).toBe('2 h ago')
+    expect(relative(3 * 86_400_000, 0)).toBe('in 3 d')
+    expect(relative(500, 0)).toBe('now')
+  })
+
+  test('durations keep the precision that matters', () => {
+    expect([0.44, 12.6, 1240, 185_900, 7_500_000].map(duration)).toEqual([
+      '0.4 ms',
+      '13 ms',
+      '1.24 s',
+      '3 min 5 s',
+      '2 h 5 min',
+    ])
+  })
+})

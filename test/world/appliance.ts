@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { compose, type Appliance } from '../../appliance/compose.ts'
+import { loadConfig, type Config } from '../../appliance/config/config.ts'
+import { createLogger, silentLogger } from '../../appliance/watch/log.ts'
+import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import type { World } from './world.ts'
+
+/** The whole appliance in a test, with a team, a verified domain and a key: against a world, or as a sandbox. */
+export interface TestAppliance {
+  readonly appliance: Appliance
+  readonly config: Config
+  readonly url: string
+  readonly teamId: string
+  readonly domain: string
+  readonly ownerEmail: string
+  readonly ownerPassword: string
+  readonly apiKey: string
+  /** A request with the key; `body` is sent as JSON. */
+  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }>
+  /** Sends an email from the domain with small defaults; returns its id. */
+  send(email: Record<string, unknown>): Promise<string>
+  timeline(id: string): Promise<Timeline>
+  /** Polls the timeline until it satisfies `enough`; fails after ten seconds with the last one. */
+  until(id: string, enough: (timeline: Timeline) => boolean): Promise<Timeline>
+  /** Stops and starts again on the same data directory. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface TestApplianceOptions {
+  world?: World
+  /** Further configuration keys, by section. */
+  config?: Partial<Config>
+}
+
+const OWNER = { email: 'owner@sender.test', password: 'a long password for tests' }
+
+/** Every state but the two that wait. */
+export const isFinal = (timeline: Timeline): boolean =>
+  timeline.deliveries.every(({ state }) => state !== 'waiting' && state !== 'held')
+
+function configFor(dataDir: string, { world, config }: TestApplianceOptions): Config {
+  const loaded = loadConfig({ env: { POSTHASTE_HOSTNAME: 'mail.sender.test' }, defaultFile: '/nonexistent' })
+  if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+  const base = loaded.config
+  return {
+    ...base,
+    ...config,
+    data_dir: dataDir,
+    http: { ...base.http, listen: ['127.0.0.1:0'], ...config?.http },
+    dns: { ...base.dns, servers: world?.dnsServers ?? [], ...config?.dns },
+    delivery: {
+      ...base.delivery,
+      allow_networks: ['127.0.0.0/8'],
+      ...(world ? { port: world.deliveryPort } : {}),
+      ...config?.delivery,
+    },
+    limits: { ...base.limits, ...config?.limits },
+  }
+}
+
+/** Publishes what the domain expects in the world's DNS, and verifies it. */
+export async function publishAndVerify(
+  appliance: Appliance,
+  world: World,
+  teamId: string,
+  name: string,
+): Promise<void> {
+  const domain = (await appliance.senders.findDomain({ teamId, name }))!
+  const records = await appliance.senders.expectedRecords(domain)
+  for (const fqdn of new Set(records.map((record) => record.fqdn))) {
+    const here = records.filter((record) => record.fqdn === fqdn)
+    world.dns.set(fqdn, {
+      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+      MX: here
+        .filter(({ type }) => type === 'MX')
+        .map(({ value, priority }) => ({ preference: priority!, exchange: value })),
+    })
+  }
+  await appliance.senders.verifyDomain({ teamId, id: domain.id })
+}
+
+/** Makes team, owner, domain and key through the same doors as the command line. */
+async function setUp(appliance: Appliance, world: World): Promise<{ teamId: string; apiKey: string }> {
+  const { team } = await appliance.accounts.createOwner({ ...OWNER, teamName: 'Test' })
+  await appliance.senders.addDomain({ teamId: team.id, name: 'sender.test' })
+  world.dns.set('mail.sender.test', { A: '127.0.0.1' })
+  await publishAndVerify(appliance, world, team.id, 'sender.test')
+  const { token } = await appliance.senders.createKey({
+    teamId: team.id,
+    name: 'test',
+    permission: 'full_access',
+  })
+  return { teamId: team.id, apiKey: token }
+}
+
+export async function startAppliance(options: TestApplianceOptions = {}): Promise<TestAppliance> {
+  const { world } = options
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-test-'))
+  const config = configFor(dataDir, options)
+  const log = process.env.TEST_LOG ? createLogger('debug') : silentLogger()
+  const start = (): Promise<Appliance> =>
+    compose(config, {
+      log,
+      sandbox: !world,
+      // A moved clock would otherwise stop at every second on its way over days.
+      pollMs: world ? 3_600_000 : 1000,
+      ...(world ? { clock: world.clock, resolver: { authoritativePort: world.authoritativePort } } : {}),
+    })
+  let appliance = await start()
+  const seed = appliance.sandbox?.seed
+  const made = seed ?? { ...(await setUp(appliance, world!)), domain: 'sender.test', ...OWNER }
+
+  const call: TestAppliance['call'] = async (method, path, body) => {
+    const response = await fetch(`${appliance.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${made.apiKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  const timeline = async (id: string): Promise<Timeline> =>
+    (await call('GET', `/emails/${id}/timeline`)).body as Timeline
+
+  return {
+    get appliance() {
+      return appliance
+    },
+    config,
+    get url() {
+      return appliance.url
+    },
+    teamId: made.teamId,
+    domain: made.domain,
+    ownerEmail: made.email,
+    ownerPassword: made.password,
+    apiKey: made.apiKey,
+    call,
+    async send(email) {
+      const { status, body } = await call('POST', '/emails', {
+        from: `Sender <hello@${made.domain}>`,
+        subject: 'Subject',
+        text: 'Text',
+        ...email,
+      })
+      if (status !== 200) throw new Error(`POST /emails answered ${status}: ${JSON.stringify(body)}`)
+      return body.id as string
+    },
+    timeline,
+    async until(id, enough) {
+      const end = Date.now() + 10_000
+      for (;;) {
+        const seen = await timeline(id)
+        if (enough(seen)) return seen
+        if (Date.now() > end) throw new Error(`not in ten seconds: ${JSON.stringify(seen, null, 1)}`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    },
+    async restart() {
+      await appliance.stop()
+      appliance = await start()
+    },
+    async close() {
+      await appliance.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,81 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** The daemon as a process of its own, to be killed. */
+export interface Daemon {
+  readonly url: string
+  readonly pid: number
+  /** Everything it printed so far. */
+  output(): string
+  /** Sends a signal and waits for the end; returns the exit code, null after a kill. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+const program = join(import.meta.dirname, '..', '..', 'appliance', 'main.ts')
+const START_MS = 20_000
+
+/** Writes a configuration file; the values must be plain TOML values of one table level. */
+export async function writeConfig(file: string, config: Record<string, unknown>): Promise<void> {
+  const value = (item: unknown): string => JSON.stringify(item)
+  const top = Object.entries(config).filter(([, item]) => typeof item !== 'object')
+  const tables = Object.entries(config).filter(([, item]) => typeof item === 'object') as [string, object][]
+  const lines = [
+    ...top.map(([key, item]) => `${key} = ${value(item)}`),
+    ...tables.flatMap(([name, table]) => [
+      `[${name}]`,
+      ...Object.entries(table).map(([key, item]) => `${key} = ${value(item)}`),
+    ]),
+  ]
+  await writeFile(file, lines.join('\n') + '\n')
+}
+
+/** Starts `posthaste serve` and waits until it says where it listens. */
+export async function startDaemon(configFile: string): Promise<Daemon> {
+  const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--config', configFile], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const url = await new Promise<string>((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`the daemon did not start: ${output}`)), START_MS)
+    const read = (chunk: Buffer): void => {
+      output += chunk.toString()
+      const started = /"url":"(http:[^"]+)"/.exec(output)
+      if (started) {
+        clearTimeout(late)
+        resolve(started[1]!)
+      }
+    }
+    child.stdout!.on('data', read)
+    child.stderr!.on('data', read)
+    child.once('exit', (code) => reject(new Error(`the daemon ended with ${code}: ${output}`)))
+  })
+  return {
+    url,
+    pid: child.pid!,
+    output: () => output,
+    async end(signal) {
+      if (child.exitCode === null && child.signalCode === null) {
+        const ended = once(child, 'exit')
+        child.kill(signal)
+        await ended
+      }
+      return child.exitCode
+    },
+  }
+}
+
+/** Runs one command of the command line; `input` is its standard input. */
+export async function run(
+  args: string[],
+  input = '',
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [program, ...args])
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  child.stdin.end(input)
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, stdout, stderr }
+}

@@ -1,0 +1,174 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { TLSSocket } from 'node:tls'
+import { tlsOptions, type TlsMode } from './tls.ts'
+
+/** A server that follows a script byte for byte, for what a real mail server would never say. */
+
+/**
+ * send: exactly these bytes · expect: the next line, without CRLF, equals the string or matches · expectBody: everything up
+ * to CRLF.CRLF · startTls: goes on inside TLS · wait: milliseconds · close: an orderly end or a reset.
+ * After the last step the connection stays open and swallows what comes, until the client ends it.
+ */
+export type ScriptStep =
+  | { send: string | Buffer }
+  | { expect: string | RegExp }
+  | { expectBody: true }
+  | { startTls: Exclude<TlsMode, 'none'> }
+  | { wait: number }
+  | { close: 'end' | 'reset' }
+
+/** What one connection came to. */
+export interface ScriptedConnection {
+  /** All that the client sent, inside TLS too. */
+  received: Buffer
+  /** What did not go as the script says; null when all did. */
+  mismatch: string | null
+  /** Whether the script came to its end. */
+  complete: boolean
+}
+
+export interface ScriptedServer {
+  readonly address: string
+  readonly port: number
+  /** In the order in which they came. */
+  readonly connections: readonly ScriptedConnection[]
+  close(): Promise<void>
+}
+
+export interface ScriptedOptions {
+  address: string
+  /** 0 takes a free one. */
+  port: number
+  /** The script of each connection; a function is given the number of the connection, from 1. */
+  script: ScriptStep[] | ((connection: number) => ScriptStep[])
+}
+
+/** Starts a scripted server. Rejects with the system's error when the address or port is taken. */
+export async function startScripted(options: ScriptedOptions): Promise<ScriptedServer> {
+  const connections: ScriptedConnection[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    const connection = { received: Buffer.alloc(0), mismatch: null, complete: false }
+    connections.push(connection)
+    const { script } = options
+    const steps = typeof script === 'function' ? script(connections.length) : script
+    void new Performance(socket, connection).play(steps)
+  })
+  server.listen(options.port, options.address)
+  await once(server, 'listening')
+  return {
+    address: options.address,
+    port: (server.address() as AddressInfo).port,
+    connections,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/**
+ * A script from a dialog: lines `S: ` are sent, lines `C: ` are expected, where `*` stands for anything; `C: <body>` is a
+ * message with its final dot; `S: <close>` and `S: <reset>` end the connection.
+ */
+export function dialog(text: string): ScriptStep[] {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.filter((line) => line !== '').map(readLine)
+}
+
+function readLine(line: string): ScriptStep {
+  const [, side, said = ''] = /^([SC]): ?(.*)$/.exec(line) ?? []
+  if (side === 'S') {
+    if (said === '<close>') return { close: 'end' }
+    if (said === '<reset>') return { close: 'reset' }
+    return { send: `${said}\r\n` }
+  }
+  if (side !== 'C') throw new Error(`a line of a dialog begins with "S: " or "C: ": ${line}`)
+  if (said === '<body>') return { expectBody: true }
+  const pattern = said.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')
+  return { expect: new RegExp(`^${pattern}$`) }
+}
+
+/** One connection going through a script. */
+class Performance {
+  #socket: Socket
+  readonly #connection: ScriptedConnection
+  #unread = Buffer.alloc(0)
+  #ended = false
+  #wake: () => void = () => undefined
+
+  constructor(socket: Socket, connection: ScriptedConnection) {
+    this.#socket = socket
+    this.#connection = connection
+    this.#listen(socket)
+  }
+
+  async play(steps: ScriptStep[]): Promise<void> {
+    for (const step of steps) {
+      const mismatch = await this.#perform(step)
+      if (mismatch === null) continue
+      this.#connection.mismatch = mismatch
+      this.#socket.destroy()
+      return
+    }
+    this.#connection.complete = true
+  }
+
+  async #perform(step: ScriptStep): Promise<string | null> {
+    if ('send' in step) this.#socket.write(step.send)
+    else if ('wait' in step) await sleep(step.wait, undefined, { ref: false })
+    else if ('startTls' in step) this.#startTls(step.startTls)
+    else if ('close' in step) this.#close(step.close)
+    else if ('expectBody' in step)
+      return (await this.#take('\r\n.\r\n')) === null ? 'no end of the body came' : null
+    else {
+      const line = await this.#take('\r\n')
+      const { expect } = step
+      const fits = line !== null && (typeof expect === 'string' ? line === expect : expect.test(line))
+      if (!fits) return `expected ${String(expect)}, got ${line === null ? 'the end' : JSON.stringify(line)}`
+    }
+    return null
+  }
+
+  /** What comes before `mark`; null when the client ends first. */
+  async #take(mark: string): Promise<string | null> {
+    for (;;) {
+      const at = this.#unread.indexOf(mark)
+      if (at !== -1) {
+        const taken = this.#unread.subarray(0, at).toString('latin1')
+        this.#unread = this.#unread.subarray(at + mark.length)
+        return taken
+      }
+      if (this.#ended) return null
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+
+  #startTls(mode: Exclude<TlsMode, 'none'>): void {
+    this.#socket.removeAllListeners('data')
+    this.#socket = new TLSSocket(this.#socket, { isServer: true, ...tlsOptions(mode) })
+    this.#listen(this.#socket)
+  }
+
+  #close(how: 'end' | 'reset'): void {
+    if (how === 'end') this.#socket.end()
+    else this.#socket.resetAndDestroy()
+  }
+
+  #listen(socket: Socket): void {
+    const end = () => {
+      this.#ended = true
+      this.#wake()
+    }
+    socket.on('data', (chunk: Buffer) => {
+      this.#connection.received = Buffer.concat([this.#connection.received, chunk])
+      this.#unread = Buffer.concat([this.#unread, chunk])
+      this.#wake()
+    })
+    // A client may reset the connection; the script notices that nothing more comes.
+    socket.on('error', end).on('end', end).on('close', end)
+  }
+}

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import type { TlsOptions } from 'node:tls'
+
+/**
+ * How a test server offers TLS. trusted: a certificate of the test authority for *.trusted.test and *.gmail.test ·
+ * expired: the same, long over · self-signed: for mx.self-signed.test · broken: the handshake fails, whatever the client can do.
+ */
+export type TlsMode = 'none' | 'trusted' | 'self-signed' | 'expired' | 'broken'
+
+/** A PEM file of test/world/tls, such as `ca.pem` to make a client trust the test authority. */
+export function tlsFile(name: string): string {
+  return readFileSync(new URL(`./tls/${name}`, import.meta.url), 'utf8')
+}
+
+/** The server's side of a handshake in this mode. */
+export function tlsOptions(mode: Exclude<TlsMode, 'none'>): TlsOptions {
+  if (mode === 'broken') {
+    // An elliptic-curve key with RSA ciphers only: there is no cipher that both sides can use.
+    const cannot: TlsOptions = { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }
+    return { ...tlsOptions('trusted'), ...cannot }
+  }
+  return { key: tlsFile(`${mode}.key`), cert: tlsFile(`${mode}.pem`) }
+}

@@ -1,0 +1,75 @@
+import type { Static } from 'typebox'
+import type { ErrorBody } from '../../../appliance/http/schemas/shared.ts'
+import { heardDate } from '../state/clock.svelte.ts'
+
+/** A request that did not do what it should: the appliance's own sentence, or ours when it could not be asked. */
+export class ApiError extends Error {
+  /** HTTP status; 0 when no answer came. */
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+  }
+}
+
+/** Called on every 401 but that of signing in: the session is over. */
+let sessionEnded: () => void = () => undefined
+export function whenSessionEnds(act: () => void): void {
+  sessionEnded = act
+}
+
+interface Options {
+  method?: 'GET' | 'POST' | 'DELETE'
+  body?: unknown
+  signal?: AbortSignal
+}
+
+/** Sends a request to the appliance that served this page. Throws `ApiError`, or an AbortError when `signal` fires. */
+export async function request(path: string, options: Options = {}): Promise<Response> {
+  const method = options.method ?? 'GET'
+  const headers: Record<string, string> = { Accept: 'application/json' }
+  // Another site's page cannot set this header without a preflight: the appliance demands it of all that changes something.
+  if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
+  if (options.body !== undefined) headers['Content-Type'] = 'application/json'
+  const answer = await reach(path, {
+    method,
+    headers,
+    credentials: 'same-origin',
+    cache: 'no-store',
+    ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+    ...(options.signal && { signal: options.signal }),
+  })
+  heardDate(answer.headers.get('Date'))
+  if (answer.ok) return answer
+  if (answer.status === 401) sessionEnded()
+  throw new ApiError(answer.status, await sentence(answer))
+}
+
+async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, init)
+  } catch (error) {
+    if (init.signal?.aborted) throw error
+    throw new ApiError(
+      0,
+      'The appliance does not answer. Check that it runs and that this browser reaches it.',
+    )
+  }
+}
+
+async function sentence(answer: Response): Promise<string> {
+  try {
+    return ((await answer.json()) as Static<typeof ErrorBody>).message
+  } catch {
+    // Not our error shape: a proxy in between answered.
+    return `Unexpected answer ${answer.status} ${answer.statusText}`.trim()
+  }
+}
+
+/** The JSON answer to a GET. */
+export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const answer = await request(path, signal ? { signal } : {})
+  return (await answer.json()) as T
+}

@@ -1,0 +1,19 @@
+import type { Attempt } from '../../../appliance/http/schemas/timeline.ts'
+
+/** What is wrong with a certificate, by the names that OpenSSL and Node give it. */
+const FAULTS: Record<string, string> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'of an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'of an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'of an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'with an incomplete chain',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'for another name',
+  CERT_HAS_EXPIRED: 'expired',
+  CERT_NOT_YET_VALID: 'not valid yet',
+  CERT_REVOKED: 'revoked',
+}
+
+/** The verdict on a certificate in a word or two, to follow "certificate". */
+export function certificate(tls: NonNullable<Attempt['tls']>): string {
+  return tls.verified ? 'valid' : (FAULTS[tls.error ?? ''] ?? 'not valid')
+}

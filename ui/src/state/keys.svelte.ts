@@ -1,0 +1,40 @@
+/** Keyboard commands. The list that `?` shows is this file's, so that it cannot promise what does not work. */
+export const KEY_HELP: readonly [keys: string, does: string][] = [
+  ['j', 'next row'],
+  ['k', 'previous row'],
+  ['Enter', 'open the row'],
+  ['Esc', 'close, or back to the list'],
+  ['?', 'this list'],
+]
+
+type Commands = Record<string, () => void>
+const layers: Commands[] = []
+
+/** Adds commands for as long as the calling component lives; the newest layer wins. */
+export function commands(layer: Commands): void {
+  $effect(() => {
+    layers.push(layer)
+    return () => void layers.splice(layers.indexOf(layer), 1)
+  })
+}
+
+/** Moves the focus by `step` among the rows of the page; Enter on a focused row is the browser's own. */
+export function moveRow(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
+  const at = rows.indexOf(document.activeElement as HTMLElement)
+  const next = at === -1 ? (step === 1 ? 0 : rows.length - 1) : at + step
+  const row = rows[Math.min(Math.max(next, 0), rows.length - 1)]
+  row?.focus({ preventScroll: true })
+  row?.closest('tr')?.scrollIntoView({ block: 'nearest' })
+}
+
+const typing = 'input, textarea, select, [contenteditable]'
+
+document.addEventListener('keydown', (event) => {
+  if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
+  if (event.target instanceof Element && event.target.closest(`${typing}, dialog`)) return
+  const command = layers.findLast((layer) => event.key in layer)?.[event.key]
+  if (!command) return
+  event.preventDefault()
+  command()
+})

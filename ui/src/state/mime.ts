@@ -1,0 +1,29 @@
+import type { Attachment } from 'postal-mime'
+
+/** Reading of message sources; the only file that knows the MIME parser, which is loaded when first needed. */
+
+export interface Opened {
+  /** In the order of the message, values unfolded and decoded (RFC 2047). */
+  headers: { name: string; value: string }[]
+  /** Inline parts by Content-ID, as `data:` URLs. */
+  inline: Map<string, string>
+}
+
+/** Parses a message. Rejects when it is not one. */
+export async function openMessage(source: Uint8Array | string): Promise<Opened> {
+  const { default: PostalMime, decodeWords } = await import('postal-mime')
+  const parsed = await PostalMime.parse(source, { attachmentEncoding: 'base64' })
+  return {
+    headers: parsed.headers.map(({ originalKey, value }) => ({
+      name: originalKey,
+      value: decodeWords(value),
+    })),
+    inline: new Map(parsed.attachments.flatMap(inlinePart)),
+  }
+}
+
+function inlinePart(part: Attachment): [string, string][] {
+  if (part.contentId === undefined || typeof part.content !== 'string') return []
+  if (!/^image\/(png|jpeg|gif|webp|avif)$/.test(part.mimeType)) return []
+  return [[part.contentId.replace(/^<|>$/g, ''), `data:${part.mimeType};base64,${part.content}`]]
+}

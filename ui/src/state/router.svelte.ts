@@ -1,0 +1,133 @@
+import { tick } from 'svelte'
+
+/**
+ * The address bar as state. Paths here are below `/dashboard`; plain `<a href={href('/emails')}>` links are followed
+ * without a page load. Back returns to where the page was scrolled and to the row that had the focus.
+ */
+
+const base = import.meta.env.BASE_URL.replace(/\/$/, '')
+
+/** What a history entry remembers of its page. */
+interface Left {
+  scroll: number
+  row: string | null
+}
+
+function here(): { path: string; search: string } {
+  const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : '/'
+  return { path: path === '' ? '/' : path, search: location.search }
+}
+
+let current = $state(here())
+let pending: Left | null = history.state as Left | null
+
+/** The current place. Reading it in a template or a derived value follows the address bar. */
+export const router = {
+  get path(): string {
+    return current.path
+  },
+  get query(): URLSearchParams {
+    return new URLSearchParams(current.search)
+  },
+  /** Path and query as one, for coming back to. */
+  get here(): string {
+    return current.path + current.search
+  },
+}
+
+/** The address of a dashboard path, for `href`. */
+export const href = (path: string): string => base + path
+
+/** The current path with some query parameters changed; null removes one. */
+export function withQuery(changes: Record<string, string | null>): string {
+  const query = router.query
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) query.delete(name)
+    else query.set(name, value)
+  }
+  const search = query.toString()
+  return current.path + (search === '' ? '' : `?${search}`)
+}
+
+/** Goes to a dashboard path. `replace` leaves no history entry behind: for redirects and small view state. */
+export function go(to: string, options: { replace?: boolean } = {}): void {
+  const before = current.path
+  if (options.replace) history.replaceState(history.state, '', href(to))
+  else {
+    remember()
+    history.pushState(null, '', href(to))
+  }
+  current = here()
+  if (current.path === before) return
+  pending = null
+  void tick().then(() => {
+    if (pending !== null) return
+    scrollTo(0, 0)
+    document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true })
+  })
+}
+
+/** How each page was last seen, by its path: the list that an email was opened from keeps its cursor and scroll. */
+const seen = new Map<string, Left & { address: string }>()
+
+/** Up one level, to the page as it was left: for Esc and for the link above a title. */
+export function up(path: string): void {
+  const last = seen.get(path)
+  go(last?.address ?? path)
+  pending = last ?? null
+  void tick().then(restore)
+}
+
+/** Writes down how the page is being left, in the history and for `up`. */
+function remember(): void {
+  const focused = document.activeElement
+  const row = focused instanceof HTMLElement ? (focused.dataset.row ?? null) : null
+  const left: Left = { scroll: scrollY, row }
+  history.replaceState(left, '')
+  seen.set(current.path, { ...left, address: router.here })
+}
+
+/** Returns to where the page was left. Called after each first load of data, since only then is there a place to return to. */
+export function restore(): void {
+  if (pending === null) return
+  const row = pending.row && document.querySelector<HTMLElement>(`[data-row="${CSS.escape(pending.row)}"]`)
+  if (row) row.focus({ preventScroll: true })
+  if (document.documentElement.scrollHeight >= pending.scroll + innerHeight) {
+    scrollTo(0, pending.scroll)
+    pending = null
+  }
+}
+
+/** The parameters of `path` when it has the shape of `pattern` (`/emails/:id`), else null. */
+export function match(pattern: string, path: string): Record<string, string> | null {
+  const wanted = pattern.split('/')
+  const given = path.replace(/(.)\/$/, '$1').split('/')
+  if (wanted.length !== given.length) return null
+  const found: Record<string, string> = {}
+  for (const [i, part] of wanted.entries()) {
+    const text = given[i] ?? ''
+    if (part.startsWith(':') && text !== '') found[part.slice(1)] = text
+    else if (part !== text) return null
+  }
+  return found
+}
+
+function followed(event: MouseEvent): void {
+  if (event.defaultPrevented || event.button !== 0) return
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+  const link = event.target instanceof Element ? event.target.closest('a') : null
+  if (link?.target !== '' || link.hasAttribute('download')) return
+  if (link.origin !== location.origin || !link.pathname.startsWith(`${base}/`)) return
+  event.preventDefault()
+  const to = link.pathname.slice(base.length) + link.search
+  go(to, { replace: to === router.here })
+}
+
+history.scrollRestoration = 'manual'
+document.addEventListener('click', followed)
+addEventListener('popstate', (event) => {
+  pending = event.state as Left | null
+  current = here()
+  void tick().then(restore)
+})
+addEventListener('pagehide', remember)

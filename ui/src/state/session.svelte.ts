@@ -1,0 +1,65 @@
+import type { Session } from '../../../appliance/http/schemas/session.ts'
+import { getSession, signOut } from '../api/calls.ts'
+import { ApiError, whenSessionEnds } from '../api/client.ts'
+import { forget } from './resource.svelte.ts'
+import { go, router } from './router.svelte.ts'
+
+/** Who is signed in. `unknown` until the appliance has been asked. */
+export type Standing =
+  | { kind: 'unknown' }
+  | { kind: 'unreachable'; message: string }
+  | { kind: 'out' }
+  | { kind: 'in'; session: Session }
+
+let standing = $state.raw<Standing>({ kind: 'unknown' })
+
+/** The standing of this browser with the appliance. */
+export const auth = {
+  get standing(): Standing {
+    return standing
+  },
+}
+
+/** Asks who is signed in. */
+export async function recognise(): Promise<void> {
+  standing = { kind: 'unknown' }
+  try {
+    standing = { kind: 'in', session: await getSession() }
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) leave()
+    else standing = { kind: 'unreachable', message: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** Takes the session that signing in returned and goes on to where the person was. */
+export function enter(session: Session): void {
+  standing = { kind: 'in', session }
+  const next = router.query.get('next')
+  go(next?.startsWith('/') ? next : '/emails', { replace: true })
+}
+
+/** Signs out here and at the appliance. */
+export async function depart(): Promise<void> {
+  try {
+    await signOut()
+  } catch (error) {
+    // A session that had ended already is what was asked for.
+    if (!(error instanceof ApiError && error.status === 401)) throw error
+  }
+  forget()
+  standing = { kind: 'out' }
+  go('/sign-in')
+}
+
+/** To the sign-in page, with the way back. What was loaded belongs to the one who was signed in: it is dropped. */
+function leave(): void {
+  forget()
+  standing = { kind: 'out' }
+  if (router.path === '/sign-in') return
+  const back = router.here === '/' ? '' : `?${new URLSearchParams({ next: router.here })}`
+  go(`/sign-in${back}`, { replace: true })
+}
+
+whenSessionEnds(() => {
+  if (standing.kind === 'in') leave()
+})

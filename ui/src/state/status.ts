@@ -1,0 +1,93 @@
+import type { Component } from 'svelte'
+import Ban from '@lucide/svelte/icons/ban'
+import CalendarClock from '@lucide/svelte/icons/calendar-clock'
+import Check from '@lucide/svelte/icons/check'
+import CircleDashed from '@lucide/svelte/icons/circle-dashed'
+import Clock from '@lucide/svelte/icons/clock'
+import CornerUpLeft from '@lucide/svelte/icons/corner-up-left'
+import Eye from '@lucide/svelte/icons/eye'
+import Flag from '@lucide/svelte/icons/flag'
+import HourglassIcon from '@lucide/svelte/icons/hourglass'
+import Layers from '@lucide/svelte/icons/layers'
+import MousePointerClick from '@lucide/svelte/icons/mouse-pointer-click'
+import Pause from '@lucide/svelte/icons/pause'
+import Send from '@lucide/svelte/icons/send'
+import ShieldOff from '@lucide/svelte/icons/shield-off'
+import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
+import X from '@lucide/svelte/icons/x'
+import type { Domain, DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+import type { Email } from '../../../appliance/http/schemas/emails.ts'
+import type { Delivery, EmailEvent } from '../../../appliance/http/schemas/timeline.ts'
+
+/** The language of status: one word, one colour and one icon each, the same everywhere. Never colour alone. */
+
+export type Tone = 'slate' | 'blue' | 'green' | 'amber' | 'red' | 'magenta' | 'violet'
+
+export interface Look {
+  word: string
+  tone: Tone
+  icon: Component<{ size?: number }>
+}
+
+const look = (word: string, tone: Tone, icon: Look['icon']): Look => ({ word, tone, icon })
+
+export const STATUS = {
+  queued: look('queued', 'slate', Layers),
+  scheduled: look('scheduled', 'slate', CalendarClock),
+  sent: look('sent', 'blue', Send),
+  delivered: look('delivered', 'green', Check),
+  delayed: look('delayed', 'amber', Clock),
+  held: look('held', 'amber', Pause),
+  bounced: look('bounced', 'red', CornerUpLeft),
+  failed: look('failed', 'red', TriangleAlert),
+  expired: look('expired', 'red', HourglassIcon),
+  complained: look('complained', 'magenta', Flag),
+  suppressed: look('suppressed', 'slate', ShieldOff),
+  opened: look('opened', 'violet', Eye),
+  clicked: look('clicked', 'violet', MousePointerClick),
+  canceled: look('canceled', 'slate', Ban),
+} as const satisfies Record<string, Look>
+export type Status = keyof typeof STATUS
+
+/** How an email is shown in one glance; opens and clicks are an addition to delivered, not instead of it. */
+export function ofEmail(last: Email['last_event']): Status[] {
+  if (last === 'delivery_delayed') return ['delayed']
+  if (last === 'opened' || last === 'clicked') return ['delivered', last]
+  return [last]
+}
+
+/** How one recipient's delivery is shown: waiting before its first attempt is queued, after it delayed. */
+export function ofDelivery(delivery: Delivery): Status {
+  if (delivery.state !== 'waiting') return delivery.state
+  return delivery.attempts === 0 ? 'queued' : 'delayed'
+}
+
+export function ofEvent(type: EmailEvent['type']): Status {
+  const word = type.slice('email.'.length)
+  return word === 'delivery_delayed' ? 'delayed' : (word as Status)
+}
+
+export const DOMAIN_STATUS: Record<Domain['status'], Look> = {
+  not_started: look('not checked', 'slate', CircleDashed),
+  pending: look('pending', 'blue', Clock),
+  verified: look('verified', 'green', Check),
+  failed: look('failed', 'red', X),
+  partially_verified: look('partly verified', 'amber', TriangleAlert),
+  partially_failed: look('partly failed', 'red', TriangleAlert),
+}
+
+export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
+  not_started: look('not checked', 'slate', CircleDashed),
+  pending: look('not found yet', 'blue', Clock),
+  verified: look('verified', 'green', Check),
+  failed: look('failed', 'red', X),
+  temporary_failure: look('no answer', 'amber', TriangleAlert),
+}
+
+/** A verdict of an independent verifier, `dkim=pass` and the like (RFC 8601 §2.7). */
+export function ofVerdict(verdict: string): Look {
+  if (verdict === 'pass') return look('pass', 'green', Check)
+  if (['fail', 'permerror', 'policy'].includes(verdict)) return look(verdict, 'red', X)
+  if (['softfail', 'temperror'].includes(verdict)) return look(verdict, 'amber', TriangleAlert)
+  return look(verdict || 'none', 'slate', CircleDashed)
+}

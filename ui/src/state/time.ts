@@ -1,0 +1,56 @@
+/** Reading and writing instants. Milliseconds since the epoch inside, words outside. */
+
+/**
+ * Reads a timestamp of the REST interface, `2026-11-20 20:39:59.540771+00`, or ISO 8601.
+ * Returns NaN when it is neither.
+ */
+export function instant(text: string): number {
+  const iso = text.replace(' ', 'T').replace(/(\.\d{3})\d+/, '$1')
+  return Date.parse(/[+-]\d\d$/.test(iso) ? `${iso}:00` : iso)
+}
+
+const units: [label: string, ms: number][] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+]
+
+/** A span in its largest whole unit: `3 d`, `5 h`, `12 min`, `40 s`; below a second `0 s`. */
+export function span(ms: number): string {
+  for (const [label, size] of units) if (ms >= size) return `${Math.floor(ms / size)} ${label}`
+  return '0 s'
+}
+
+/** A measured duration, with the precision that matters: `0.4 ms`, `12 ms`, `1.24 s`, `3 min 5 s`, `2 h 4 min`. */
+export function duration(ms: number): string {
+  if (ms < 10) return `${Number(ms.toFixed(1))} ms`
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(2)} s`
+  if (ms >= 3_600_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor((ms % 3_600_000) / 60_000)} min`
+  return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`
+}
+
+/** How far away an instant is: `now`, `12 min ago`, `in 3 h`. */
+export function relative(at: number, now: number): string {
+  const distance = at - now
+  if (Math.abs(distance) < 1000) return 'now'
+  return distance < 0 ? `${span(-distance)} ago` : `in ${span(distance)}`
+}
+
+const two = (value: number) => String(value).padStart(2, '0')
+
+/** Date and time of day in the browser's zone or in UTC, `2026-11-20 21:39:59`. */
+export function exact(at: number, inUtc: boolean): string {
+  const date = new Date(at)
+  if (inUtc) return date.toISOString().slice(0, 19).replace('T', ' ')
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
+}
+
+/** The zone that `exact` used, as short as the browser knows it: `UTC`, `GMT+1`. */
+export function zone(at: number, inUtc: boolean): string {
+  if (inUtc) return 'UTC'
+  const parts = new Intl.DateTimeFormat('en', { timeZoneName: 'short' }).formatToParts(at)
+  return parts.find((part) => part.type === 'timeZoneName')?.value ?? ''
+}

@@ -1,0 +1,19 @@
+import type { DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+
+/** Seconds; the records' own "Auto" is not a number that a zone file knows. */
+const TTL = 3600
+
+/** Length limit of one character-string in a TXT record (RFC 1035 §3.3). */
+const CHARACTER_STRING = 255
+
+/** The records as lines of a zone file (RFC 1035 §5.1), names absolute. */
+export function zoneText(records: readonly DomainRecord[]): string {
+  return records.map((record) => `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}\n`).join('')
+}
+
+function rdata(record: DomainRecord): string {
+  if (record.type === 'MX') return `${record.priority ?? 10} ${record.value.replace(/\.?$/, '.')}`
+  const pieces = record.value.match(new RegExp(`.{1,${CHARACTER_STRING}}`, 'gs')) ?? ['']
+  const quoted = pieces.map((piece) => `"${piece.replace(/["\\]/g, '\\$&')}"`)
+  return quoted.length === 1 ? quoted.join('') : `( ${quoted.join(' ')} )`
+}
