@@ -62,7 +62,6 @@ const ADAPTERS = ['dns/resolver.ts', 'storage/sqlite/sqlite.ts', 'http/http.ts']
 const PACKAGES: Record<string, string[]> = {
   '@fastify/cookie': ['http/'],
   '@fastify/helmet': ['http/'],
-  '@fastify/rate-limit': ['http/'],
   '@fastify/static': ['http/'],
   '@fastify/type-provider-typebox': ['http/'],
   '@node-rs/argon2': ['accounts/'],

@@ -16,7 +16,6 @@ export async function readFirstLine(input: AsyncIterable<string | Buffer>): Prom
 
 /** Asks on the terminal, without showing what is typed. Question and line end go to standard error. */
 export function askHidden(question: string, input: ReadStream): Promise<string> {
-  process.stderr.write(question)
   return new Promise((resolve, reject) => {
     let typed = ''
     const done = (error?: Failure) => {
@@ -36,9 +35,11 @@ export function askHidden(question: string, input: ReadStream): Promise<string> 
       }
     }
     input.setEncoding('utf8')
+    // Before the question: who types at once must not see it either.
     input.setRawMode(true)
     input.on('data', take)
     input.resume()
+    process.stderr.write(question)
   })
 }
 

@@ -59,23 +59,18 @@ const BLOCK = 64 * 1024
  * ends with the final dot. Not a byte is changed otherwise.
  */
 export function* dotStuffed(message: Buffer): Generator<Buffer> {
-  const dotAfter = (from: number): number => {
-    const found = message.indexOf('\r\n.', from)
-    return found < 0 ? Infinity : found + 2
-  }
-  let dot = message[0] === DOT ? 0 : dotAfter(0)
-  let at = 0
-  do {
+  let atLineStart = true
+  for (let at = 0; at < message.length || at === 0; at += BLOCK) {
     const end = Math.min(at + BLOCK, message.length)
-    const parts: Buffer[] = []
-    while (dot < end) {
-      parts.push(message.subarray(at, dot), Buffer.of(DOT))
-      at = dot
-      dot = dotAfter(dot)
+    const out = Buffer.allocUnsafe(2 * (end - at) + 5)
+    let used = 0
+    for (let i = at; i < end; i++) {
+      const byte = message[i]!
+      if (byte === DOT && atLineStart) out[used++] = DOT
+      out[used++] = byte
+      atLineStart = byte === LF // line ends are CRLF here, so LF alone tells
     }
-    parts.push(message.subarray(at, end))
-    if (end === message.length) parts.push(Buffer.from(endsWithCrlf(message) ? '.\r\n' : '\r\n.\r\n'))
-    at = end
-    yield Buffer.concat(parts)
-  } while (at < message.length)
+    if (end === message.length) used += out.write(atLineStart ? '.\r\n' : '\r\n.\r\n', used)
+    yield out.subarray(0, used)
+  }
 }

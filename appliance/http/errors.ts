@@ -57,8 +57,9 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
 
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  // Fastify's own complaints about a request: an aborted body, a content length that lies.
+  // Fastify's own complaints about a request: a content type that is none, an aborted body.
   const status = (error as { statusCode?: unknown }).statusCode
+  if (status === 415) return refuse('unsupported_body')
   const asked = typeof status === 'number' && status >= 400 && status < 500
   return refuse(asked ? 'malformed_request' : 'internal')
 }

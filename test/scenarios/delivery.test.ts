@@ -1,3 +1,4 @@
+import type { Email } from '../../appliance/http/schemas/emails.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
@@ -77,7 +78,7 @@ describe('an email to a domain that takes it', () => {
     expect(text).toContain('Subject: Hello\r\n')
     expect(text).toContain(`Message-ID: <${id}@sender.test>\r\n`)
 
-    const { body } = await appliance.call('GET', `/emails/${id}`)
+    const { body } = await appliance.call<Email>('GET', `/emails/${id}`)
     expect(body.last_event).toBe('delivered')
   })
 
@@ -120,7 +121,7 @@ describe('an email that is refused', () => {
       },
     })
     expect(timeline.events.map(({ type }) => type)).toEqual(['email.sent', 'email.bounced'])
-    expect((await appliance.call('GET', `/emails/${id}`)).body.last_event).toBe('bounced')
+    expect((await appliance.call<Email>('GET', `/emails/${id}`)).body.last_event).toBe('bounced')
   })
 
   test('by a null MX bounces without a connection', async () => {
@@ -140,7 +141,7 @@ describe('an email that is refused', () => {
       attempts: 1,
       cause: { reply: { code: 450 } },
     })
-    expect((await appliance.call('GET', `/emails/${id}`)).body.last_event).toBe('delivery_delayed')
+    expect((await appliance.call<Email>('GET', `/emails/${id}`)).body.last_event).toBe('delivery_delayed')
     await world.clock.advance(75_000)
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 })

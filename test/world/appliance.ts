@@ -18,7 +18,7 @@ export interface TestAppliance {
   readonly ownerPassword: string
   readonly apiKey: string
   /** A request with the key; `body` is sent as JSON. */
-  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }>
+  call<T = unknown>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }>
   /** Sends an email from the domain with small defaults; returns its id. */
   send(email: Record<string, unknown>): Promise<string>
   timeline(id: string): Promise<Timeline>
@@ -113,7 +113,11 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
   const seed = appliance.sandbox?.seed
   const made = seed ?? { ...(await setUp(appliance, world!)), domain: 'sender.test', ...OWNER }
 
-  const call: TestAppliance['call'] = async (method, path, body) => {
+  const call = async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: T }> => {
     const response = await fetch(`${appliance.url}${path}`, {
       method,
       headers: {
@@ -122,10 +126,10 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    return { status: response.status, body: await response.json() }
+    return { status: response.status, body: (await response.json()) as T }
   }
   const timeline = async (id: string): Promise<Timeline> =>
-    (await call('GET', `/emails/${id}/timeline`)).body as Timeline
+    (await call<Timeline>('GET', `/emails/${id}/timeline`)).body
 
   return {
     get appliance() {
@@ -142,14 +146,14 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
     apiKey: made.apiKey,
     call,
     async send(email) {
-      const { status, body } = await call('POST', '/emails', {
+      const { status, body } = await call<{ id: string }>('POST', '/emails', {
         from: `Sender <hello@${made.domain}>`,
         subject: 'Subject',
         text: 'Text',
         ...email,
       })
       if (status !== 200) throw new Error(`POST /emails answered ${status}: ${JSON.stringify(body)}`)
-      return body.id as string
+      return body.id
     },
     timeline,
     async until(id, enough) {

@@ -27,11 +27,20 @@ afterAll(async () => {
 
 const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
 
+/** The keys that tests look into; which of them are there depends on the command. */
+interface Printed {
+  id: string
+  token: string
+  data: unknown[]
+  records: { record: string; value: string }[]
+  summary: object
+}
+
 /** What a command prints with --json, which must be all that it prints. */
-async function json(args: string[]): Promise<any> {
+async function json(args: string[]): Promise<Printed> {
   const { code, stdout, stderr } = await run([...args, '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) as string })
-  return JSON.parse(stdout)
+  return JSON.parse(stdout) as Printed
 }
 
 const anyId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
@@ -138,7 +147,7 @@ missing      DMARC  TXT  _dmarc.sender.test  (recommended)
   can take some minutes to be seen.
 `)
     const shown = await json(['domain', 'show', 'sender.test'])
-    const dkim = shown.records.find(({ record }: { record: string }) => record === 'DKIM').value
+    const dkim = shown.records.find(({ record }) => record === 'DKIM')!.value
     world.dns.set('posthaste._domainkey.sender.test', { TXT: [dkim] })
     world.dns.set('send.sender.test', {
       MX: [{ preference: 10, exchange: 'mail.sender.test' }],

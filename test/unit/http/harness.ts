@@ -131,7 +131,9 @@ export async function ask(
     method,
     redirect: 'manual',
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: json ? (body as BodyInit) : JSON.stringify(body) }),
+    ...(body === undefined
+      ? {}
+      : { body: json ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, json: parse(text) }

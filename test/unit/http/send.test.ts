@@ -18,7 +18,7 @@ describe('an accepted email', () => {
     const answer = await api.call('POST', '/emails', hello)
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    expect(answer.json).toEqual({ id: expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/) })
+    expect(answer.text).toMatch(/^\{"id":"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"\}$/)
     expect(api.woken).toBe(before + 1)
     const email = await api.storage.getEmail({ teamId: api.teamId, id: idOf(answer) }, api.clock.now())
     expect(email).toMatchObject({
@@ -110,8 +110,10 @@ describe('an accepted email', () => {
       tags: [{ name: 'kind', value: 'test' }],
       last_event: 'queued',
       scheduled_at: null,
-      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/),
     })
+    expect((json as { created_at: string }).created_at).toMatch(
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/,
+    )
   })
 
   test('of 28 MB is composed in the other thread and comes back byte for byte', async () => {
@@ -263,7 +265,7 @@ describe('bad input', () => {
       headers: { authorization: `Bearer ${api.full}`, 'content-type': 'application/json' },
       body: stream,
       duplex: 'half',
-    } as RequestInit)
+    })
     expect(await response.text()).toBe(errorText(413, 'validation_error', sentence))
     await nothingStored()
   })
@@ -274,8 +276,8 @@ describe('bad input', () => {
     const send = (bytes: number[]) =>
       small.call('POST', '/emails', { ...hello, attachments: [{ content: bytes }] })
     expect((await send(content)).status).toBe(200)
-    // 220 000 bytes fit as they come, two characters each, but not with the headers of a message in base64.
-    const grown = await small.call('POST', '/emails', { ...hello, text: 'é'.repeat(80_000) })
+    // 340 000 octets of UTF-8 fit as they come, but not in base64.
+    const grown = await small.call('POST', '/emails', { ...hello, text: 'é'.repeat(170_000) })
     expect(grown.text).toBe(
       errorText(422, 'validation_error', 'The message with its attachments is larger than 450000 bytes.'),
     )
@@ -285,18 +287,14 @@ describe('bad input', () => {
 
   test('a body that is not JSON by its type, or compressed', async () => {
     const sentence = 'The request body must be JSON: send `Content-Type: application/json`.'
-    for (const headers of [
+    const types: Record<string, string>[] = [
       { 'content-type': 'text/plain' },
       { 'content-type': 'application/x-www-form-urlencoded' },
       { 'content-type': 'nonsense' },
       { 'content-encoding': 'gzip' },
-    ]) {
-      const answer = await api.call(
-        'POST',
-        '/emails',
-        JSON.stringify(hello),
-        headers as Record<string, string>,
-      )
+    ]
+    for (const headers of types) {
+      const answer = await api.call('POST', '/emails', JSON.stringify(hello), headers)
       expect(answer.text).toBe(errorText(415, 'validation_error', sentence))
     }
     await nothingStored()

@@ -197,7 +197,7 @@ describe('authorize', () => {
       'domain_not_verified: The unverified.test domain is not verified. Publish its DNS records and verify it before sending.',
     )
     const { id } = await verified('fallen.test')
-    world.dns.set('send.fallen.test', 'nxdomain')
+    world.dns.set('send.fallen.test', 'NXDOMAIN')
     await world.clock.advance(3_600_000)
     expect((await senders.verifyDomain({ teamId, id })).status).toBe('failed')
     expect(await refusal(senders.authorize(person(), { domain: 'fallen.test' }))).toMatch(

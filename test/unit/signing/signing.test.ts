@@ -44,7 +44,7 @@ async function verify(message: Uint8Array): Promise<string[]> {
     resolver,
     curTime: new Date(now),
     strict: true,
-  } as unknown as Parameters<typeof dkimVerify>[1])) as { results: Result[] }
+  })) as { results: Result[] }
   return report.results.map((result) => result.status.result)
 }
 

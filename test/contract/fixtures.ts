@@ -1,0 +1,190 @@
+import { newId } from '../../appliance/mail/ids.ts'
+import type { EmailEventType } from '../../appliance/mail/event.ts'
+import type { Cause, DeliveryState } from '../../appliance/mail/verdict.ts'
+import type {
+  Attempt,
+  Change,
+  DkimKey,
+  Domain,
+  LeaseArgs,
+  NewEmail,
+  Storage,
+  Team,
+  User,
+} from '../../appliance/storage/storage.ts'
+
+/** The moment at which every test of the contract begins. */
+export const T0 = Date.UTC(2026, 0, 1)
+export const MINUTE = 60_000
+export const DAY = 24 * 60 * MINUTE
+
+/** Opens an empty storage. */
+export type OpenStorage = () => Promise<Storage>
+
+let serial = 0
+
+/** A word that no other test uses: the tests of a part share a storage. */
+export function unique(word: string): string {
+  serial += 1
+  return `${word}-${serial}`
+}
+
+/** A team with its owner, stored. */
+export async function makeTeam(storage: Storage, now = T0): Promise<{ team: Team; user: User }> {
+  const team: Team = { id: newId(now), name: unique('Team'), createdAt: now }
+  const user: User = {
+    id: newId(now),
+    email: `${unique('owner')}@example.com`,
+    passwordHash: '$argon2id$…',
+    createdAt: now,
+  }
+  await storage.createOwner({ team, user }, now)
+  return { team, user }
+}
+
+/** A domain with its key, not stored. */
+export function newDomain(teamId: string, name: string): { domain: Domain; key: DkimKey } {
+  const domain: Domain = {
+    id: newId(T0),
+    teamId,
+    name,
+    status: 'not_started',
+    region: 'local',
+    returnPath: 'send',
+    checks: [{ key: 'SPF', status: 'failed', found: ['v=spf1 -all'], note: 'Publish it.' }],
+    createdAt: T0,
+    checkedAt: null,
+  }
+  const key: DkimKey = {
+    id: newId(T0),
+    teamId,
+    domainId: domain.id,
+    selector: 'posthaste',
+    algorithm: 'rsa-sha256',
+    privateKey: Uint8Array.from([0, 1, 254, 255]),
+    publicKey: 'MIIB',
+    createdAt: T0,
+  }
+  return { domain, key }
+}
+
+/** An email to these recipients, due at `now`; each waits in the lane of its domain. Not stored. */
+export function newEmail(
+  teamId: string,
+  recipients: string[],
+  now = T0,
+  more: Partial<NewEmail> = {},
+): NewEmail {
+  const id = newId(now)
+  return {
+    id,
+    teamId,
+    domainId: newId(now),
+    apiKeyId: null,
+    via: 'rest',
+    from: 'Shop <shop@example.com>',
+    to: recipients,
+    cc: [],
+    bcc: [],
+    replyTo: [],
+    subject: 'Grüße ✓',
+    html: '<p>hello</p>',
+    text: null,
+    headers: [{ name: 'X-Order', value: '7' }],
+    tags: [{ name: 'kind', value: 'receipt' }],
+    attachments: [],
+    messageId: `<${id}@example.com>`,
+    returnPath: `b-${id}@send.example.com`,
+    scheduledAt: null,
+    message: Buffer.from(`Subject: hello\r\n\r\n${id}\r\n`),
+    deliveries: recipients.map((recipient) => ({
+      id: newId(now),
+      recipient,
+      field: 'to',
+      lane: recipient.slice(recipient.lastIndexOf('@') + 1),
+      dueAt: now,
+      expiresAt: now + 4 * DAY,
+    })),
+    ...more,
+  }
+}
+
+/** Stores an email and returns it. */
+export async function putEmail(
+  storage: Storage,
+  teamId: string,
+  recipients: string[],
+  now = T0,
+  more: Partial<NewEmail> = {},
+): Promise<NewEmail> {
+  const email = newEmail(teamId, recipients, now, more)
+  await storage.put(email, now)
+  return email
+}
+
+/** Arguments of a lease that takes what there is, for owner `one` and half an hour from T0. */
+export function leaseArgs(more: Partial<LeaseArgs> = {}): LeaseArgs {
+  return {
+    owner: 'one',
+    limit: 100,
+    perLane: 100,
+    fullLanes: [],
+    leaseUntil: T0 + 30 * MINUTE,
+    retryDelays: [MINUTE, 5 * MINUTE, 10 * MINUTE],
+    ...more,
+  }
+}
+
+/** A cause as the remote server would give it. */
+export const cause = (note: string): Cause => ({
+  phase: 'rcpt',
+  host: 'mx.example.net',
+  ip: '192.0.2.1',
+  reply: { code: 451, enhanced: '4.7.1', text: 'later' },
+  note,
+})
+
+/** What becomes of a delivery, with an event of this type where one is given. */
+export function change(
+  deliveryId: string,
+  state: DeliveryState,
+  event: EmailEventType | null = null,
+  dueAt: number | null = null,
+): Change {
+  return {
+    deliveryId,
+    state,
+    dueAt,
+    cause: cause(state),
+    event: event && { id: newId(T0), type: event, data: { recipient: 'someone' } },
+  }
+}
+
+/** An attempt for these deliveries of an email. */
+export function newAttempt(email: NewEmail, deliveryIds: string[]): Attempt {
+  return {
+    id: newId(T0),
+    teamId: email.teamId,
+    emailId: email.id,
+    deliveryIds,
+    startedAt: T0,
+    endedAt: T0 + 1500,
+    transcript: {
+      steps: [
+        {
+          name: 'rcpt',
+          host: 'mx.example.net',
+          ip: '192.0.2.1',
+          sent: 'RCPT TO:<a@example.net>',
+          reply: { code: 250, enhanced: null, text: 'ok' },
+          note: null,
+          at: 20,
+          ms: 3,
+        },
+      ],
+      host: 'mx.example.net',
+      ip: '192.0.2.1',
+      tls: null,
+    },
+  }
+}

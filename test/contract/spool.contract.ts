@@ -1,0 +1,268 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { LeasedDelivery, NewEmail, Storage } from '../../appliance/storage/storage.ts'
+import { cause, change, DAY, leaseArgs, makeTeam, MINUTE, newAttempt, putEmail, T0 } from './fixtures.ts'
+
+const recipients = (leased: LeasedDelivery[]): string[] => leased.map((delivery) => delivery.recipient)
+
+async function oneLeased(storage: Storage): Promise<{ email: NewEmail; leased: LeasedDelivery }> {
+  const { team } = await makeTeam(storage)
+  const email = await putEmail(storage, team.id, ['a@example.net'])
+  const [leased] = await storage.lease(leaseArgs(), T0)
+  return { email, leased: leased! }
+}
+
+const history = (storage: Storage, { teamId, id }: NewEmail) => storage.getHistory({ teamId, id }, T0)
+
+export function spoolContract(storage: () => Storage): void {
+  test('a due delivery is leased with all that an attempt needs', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['A.b@example.net'])
+    expect(await storage().lease(leaseArgs(), T0 + 5)).toEqual([
+      {
+        id: email.deliveries[0]!.id,
+        teamId: team.id,
+        emailId: email.id,
+        domainId: email.domainId,
+        recipient: 'A.b@example.net',
+        lane: 'example.net',
+        attempts: 1,
+        createdAt: T0,
+        expiresAt: T0 + 4 * DAY,
+        leaseUntil: T0 + 30 * MINUTE,
+        returnPath: email.returnPath,
+      },
+    ])
+  })
+
+  test('what is not due, or leased already, is not leased', async () => {
+    const { team } = await makeTeam(storage())
+    await putEmail(storage(), team.id, ['a@example.net'], T0)
+    expect(await storage().lease(leaseArgs(), T0 - 1)).toEqual([])
+    expect(await storage().lease(leaseArgs(), T0)).toHaveLength(1)
+    expect(await storage().lease(leaseArgs({ owner: 'two' }), T0)).toEqual([])
+  })
+
+  test('oldest due first, whatever the order of acceptance', async () => {
+    const { team } = await makeTeam(storage())
+    const dues = [30, 10, 40, 20]
+    for (const due of dues) {
+      await putEmail(storage(), team.id, [`at${due}@lane${due}.example`], T0 + due)
+    }
+    const leased = await storage().lease(leaseArgs({ limit: 3 }), T0 + 100)
+    expect(recipients(leased)).toEqual(['at10@lane10.example', 'at20@lane20.example', 'at30@lane30.example'])
+  })
+
+  test('at most perLane from one lane, and none from a full one', async () => {
+    const { team } = await makeTeam(storage())
+    let due = T0
+    for (const user of ['a', 'b', 'c']) {
+      for (const lane of ['x.example', 'y.example', 'z.example']) {
+        await putEmail(storage(), team.id, [`${user}@${lane}`], due++)
+      }
+    }
+    const leased = await storage().lease(leaseArgs({ perLane: 2, fullLanes: ['y.example'] }), due)
+    expect(recipients(leased)).toEqual(['a@x.example', 'a@z.example', 'b@x.example', 'b@z.example'])
+  })
+
+  test('recipients of one email in one lane come together, before younger mail', async () => {
+    const { team } = await makeTeam(storage())
+    const first = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example', 'c@x.example'])
+    await putEmail(storage(), team.id, ['d@x.example'], T0)
+    // Deferred alone, so its next time differs from its sibling's.
+    await storage().lease(leaseArgs({ limit: 1 }), T0)
+    const changes = [change(first.deliveries[0]!.id, 'waiting', null, T0 + 2)]
+    await storage().settle({ owner: 'one', attempt: null, changes }, T0)
+    const leased = await storage().lease(leaseArgs({ fullLanes: ['y.example'] }), T0 + 3)
+    expect(recipients(leased)).toEqual(['c@x.example', 'a@x.example', 'd@x.example'])
+  })
+
+  test('a lane that fills the head of the queue does not hide the others', async () => {
+    const { team } = await makeTeam(storage())
+    const many = Array.from({ length: 700 }, (_, i) => `u${i}@big.example`)
+    await putEmail(storage(), team.id, many, T0)
+    await putEmail(storage(), team.id, ['late@small.example'], T0 + 2)
+    await putEmail(storage(), team.id, ['early@tiny.example'], T0 + 1)
+    const args = leaseArgs({ limit: 10, perLane: 4 })
+    const lanes = (await storage().lease(args, T0 + 3)).map((delivery) => delivery.lane)
+    expect(lanes).toEqual([...Array<string>(4).fill('big.example'), 'tiny.example', 'small.example'])
+    expect(await storage().nextDue({ fullLanes: ['big.example'] }, T0 + 3)).toBeUndefined()
+    await putEmail(storage(), team.id, ['next@small.example'], T0 + 9)
+    expect(await storage().nextDue({ fullLanes: ['big.example'] }, T0 + 3)).toBe(T0 + 9)
+  })
+
+  test('the attempt is counted and the next time set before anyone dials', async () => {
+    const { email } = await oneLeased(storage())
+    const dueAfter = async () => (await history(storage(), email)).deliveries[0]
+    expect(await dueAfter()).toMatchObject({ attempts: 1, dueAt: T0 + MINUTE, state: 'waiting', cause: null })
+    let now = T0
+    for (const [attempts, delay] of [
+      [2, 5 * MINUTE],
+      [3, 10 * MINUTE],
+      [4, 10 * MINUTE],
+    ] as const) {
+      now += DAY / 4
+      const leased = await storage().lease(leaseArgs({ leaseUntil: now + MINUTE }), now)
+      expect(leased).toMatchObject([{ attempts }])
+      expect(await dueAfter()).toMatchObject({ attempts, dueAt: now + delay })
+    }
+  })
+
+  test('a lease without a retry schedule is refused', async () => {
+    await expect(storage().lease(leaseArgs({ retryDelays: [] }), T0)).rejects.toThrow('retry delay')
+  })
+
+  test('the first attempt of an email is told once, whichever recipient it is for', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example'])
+    await storage().lease(leaseArgs({ limit: 1 }), T0 + 1)
+    await storage().lease(leaseArgs({ limit: 1 }), T0 + 2)
+    const { events } = await history(storage(), email)
+    expect(events).toMatchObject([{ type: 'email.sent', createdAt: T0 + 1, deliveryId: null, data: {} }])
+    const stored = await storage().getEmail({ teamId: team.id, id: email.id }, T0)
+    expect(stored?.lastEvent).toBe('sent')
+  })
+
+  test('a later word about the email is not overwritten by its first attempt', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example'])
+    await storage().dropQueue({ deliveryId: email.deliveries[0]!.id }, T0)
+    await storage().lease(leaseArgs(), T0)
+    const stored = await storage().getEmail({ teamId: team.id, id: email.id }, T0)
+    expect(stored?.lastEvent).toBe('failed')
+  })
+
+  test('a final change ends the delivery and is told', async () => {
+    const { email, leased } = await oneLeased(storage())
+    const attempt = newAttempt(email, [leased.id])
+    const changes = [change(leased.id, 'delivered', 'email.delivered')]
+    expect(await storage().settle({ owner: 'one', attempt, changes }, T0 + 9)).toEqual({ lost: [] })
+    const { deliveries, attempts, events } = await history(storage(), email)
+    expect(deliveries).toMatchObject([
+      {
+        state: 'delivered',
+        attempts: 1,
+        cause: cause('delivered'),
+        createdAt: T0,
+        updatedAt: T0 + 9,
+        dueAt: null,
+        expiresAt: null,
+      },
+    ])
+    expect(attempts).toEqual([attempt])
+    expect(events).toMatchObject([
+      { type: 'email.sent' },
+      {
+        id: changes[0]!.event!.id,
+        type: 'email.delivered',
+        deliveryId: leased.id,
+        createdAt: T0 + 9,
+        data: { recipient: 'someone' },
+      },
+    ])
+    const stored = await storage().getEmail({ teamId: email.teamId, id: email.id }, T0)
+    expect(stored?.lastEvent).toBe('delivered')
+    expect(await storage().lease(leaseArgs(), T0 + DAY)).toEqual([])
+  })
+
+  test('a deferred delivery waits for the time that was decided', async () => {
+    const { email, leased } = await oneLeased(storage())
+    const changes = [change(leased.id, 'waiting', 'email.delivery_delayed', T0 + 3 * MINUTE)]
+    await storage().settle({ owner: 'one', attempt: null, changes }, T0 + 9)
+    expect((await history(storage(), email)).deliveries).toMatchObject([
+      { state: 'waiting', dueAt: T0 + 3 * MINUTE, attempts: 1, cause: cause('waiting'), updatedAt: T0 + 9 },
+    ])
+    expect(await storage().lease(leaseArgs(), T0 + 3 * MINUTE - 1)).toEqual([])
+    expect(await storage().lease(leaseArgs(), T0 + 3 * MINUTE)).toMatchObject([{ attempts: 2 }])
+  })
+
+  test('who does not own the lease changes nothing', async () => {
+    const { email, leased } = await oneLeased(storage())
+    const changes = [change(leased.id, 'bounced', 'email.bounced')]
+    const attempt = newAttempt(email, [leased.id])
+    expect(await storage().settle({ owner: 'two', attempt, changes }, T0)).toEqual({ lost: [leased.id] })
+    const { deliveries, events, attempts } = await history(storage(), email)
+    expect(deliveries).toMatchObject([{ state: 'waiting', cause: null }])
+    expect(events).toHaveLength(1)
+    expect(attempts, 'the conversation took place all the same').toEqual([attempt])
+  })
+
+  test('a lease that ran out can be taken by another, and is lost to the first', async () => {
+    const { leased } = await oneLeased(storage())
+    const later = T0 + 30 * MINUTE
+    const [again] = await storage().lease(leaseArgs({ owner: 'two', leaseUntil: later + MINUTE }), later)
+    expect(again).toMatchObject({ id: leased.id, attempts: 2 })
+    const delivered = [change(leased.id, 'delivered', 'email.delivered')]
+    expect(await storage().settle({ owner: 'one', attempt: null, changes: delivered }, later)).toEqual({
+      lost: [leased.id],
+    })
+    expect(await storage().settle({ owner: 'two', attempt: null, changes: delivered }, later)).toEqual({
+      lost: [],
+    })
+  })
+
+  test('settling twice loses the second time and records the attempt once', async () => {
+    const { email, leased } = await oneLeased(storage())
+    const args = {
+      owner: 'one',
+      attempt: newAttempt(email, [leased.id]),
+      changes: [change(leased.id, 'delivered', 'email.delivered')],
+    }
+    await storage().settle(args, T0)
+    expect(await storage().settle(args, T0)).toEqual({ lost: [leased.id] })
+    const { attempts, events } = await history(storage(), email)
+    expect(attempts).toHaveLength(1)
+    expect(events.map((event) => event.type)).toEqual(['email.sent', 'email.delivered'])
+  })
+
+  test('of several changes only the lost ones are not made', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['a@x.example', 'b@x.example'])
+    const [first, second] = email.deliveries.map((delivery) => delivery.id) as [string, string]
+    await storage().lease(leaseArgs(), T0)
+    await storage().unlease({ owner: 'one', deliveryIds: [first] }, T0)
+    const changes = [change(first, 'delivered'), change(second, 'delivered'), change(newId(T0), 'failed')]
+    const { lost } = await storage().settle({ owner: 'one', attempt: null, changes }, T0)
+    expect(lost).toEqual([first, changes[2]!.deliveryId])
+    const states = (await history(storage(), email)).deliveries.map((delivery) => delivery.state)
+    expect(states).toEqual(['waiting', 'delivered'])
+  })
+
+  test('an unleased delivery is due at once and its attempt not counted; the first attempt is told once', async () => {
+    const { email, leased } = await oneLeased(storage())
+    await storage().unlease({ owner: 'two', deliveryIds: [leased.id] }, T0 + 1)
+    expect(await storage().lease(leaseArgs(), T0 + 1), 'another owner cannot give it back').toEqual([])
+    await storage().unlease({ owner: 'one', deliveryIds: [leased.id] }, T0 + 2)
+    expect((await history(storage(), email)).deliveries).toMatchObject([{ attempts: 0, dueAt: T0 + 2 }])
+    expect(await storage().lease(leaseArgs(), T0 + 2)).toMatchObject([{ id: leased.id, attempts: 1 }])
+    expect((await history(storage(), email)).events).toHaveLength(1)
+  })
+
+  test('voided leases wait for the time that the lease wrote', async () => {
+    const { email, leased } = await oneLeased(storage())
+    expect(await storage().voidLeases({ owner: 'one' }, T0)).toBe(0)
+    expect(await storage().voidLeases({ owner: 'two' }, T0)).toBe(1)
+    expect(await storage().voidLeases({ owner: 'two' }, T0)).toBe(0)
+    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + MINUTE)
+    const changes = [change(leased.id, 'delivered')]
+    expect(await storage().settle({ owner: 'one', attempt: null, changes }, T0)).toEqual({
+      lost: [leased.id],
+    })
+    expect((await history(storage(), email)).deliveries).toMatchObject([{ attempts: 1, state: 'waiting' }])
+  })
+
+  test('the next due time is that of the first delivery which is neither leased, held, nor in a full lane', async () => {
+    const { team } = await makeTeam(storage())
+    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBeUndefined()
+    const emails: NewEmail[] = []
+    for (const due of [10, 20, 30, 40]) {
+      emails.push(await putEmail(storage(), team.id, [`a@lane${due}.example`], T0 + due))
+    }
+    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + 10)
+    await storage().lease(leaseArgs({ limit: 1, leaseUntil: T0 + DAY }), T0 + 10)
+    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + 20)
+    await storage().holdQueue({ emailId: emails[1]!.id }, T0)
+    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + 30)
+    expect(await storage().nextDue({ fullLanes: ['lane30.example', 'elsewhere'] }, T0)).toBe(T0 + 40)
+  })
+}

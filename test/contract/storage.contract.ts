@@ -1,0 +1,33 @@
+import { afterAll, afterEach, beforeAll, describe } from 'vitest'
+import type { Storage } from '../../appliance/storage/storage.ts'
+import { accountsContract } from './accounts.contract.ts'
+import { emailsContract } from './emails.contract.ts'
+import { DAY, T0, type OpenStorage } from './fixtures.ts'
+import { queueContract } from './queue.contract.ts'
+import { sendersContract } from './senders.contract.ts'
+import { spoolContract } from './spool.contract.ts'
+
+const parts: Record<string, (storage: () => Storage) => void> = {
+  accounts: accountsContract,
+  senders: sendersContract,
+  emails: emailsContract,
+  spool: spoolContract,
+  queue: queueContract,
+}
+
+/**
+ * What every engine must do. Each part has a storage of its own, empty at first; its tests have teams of their own,
+ * and the queue is emptied after each.
+ */
+export function storageContract(engine: string, open: OpenStorage): void {
+  describe.each(Object.entries(parts))(`the storage contract on ${engine}: %s`, (_name, part) => {
+    let storage: Storage
+    beforeAll(async () => {
+      storage = await open()
+    })
+    // Long after every lease of a test has run out.
+    afterEach(() => storage.dropQueue({}, T0 + 1000 * DAY))
+    afterAll(() => storage.close())
+    part(() => storage)
+  })
+}

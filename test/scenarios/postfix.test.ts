@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { spf } from 'mailauth/lib/spf/index.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { startPostfix, type Postfix } from '../world/postfix.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** Others' yardsticks: a real Postfix receives, OpenDKIM verifies the signature, mailauth the envelope. */
+
+const execute = promisify(execFile)
+
+describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)', () => {
+  let world: World
+  let postfix: Postfix
+  let appliance: TestAppliance
+
+  beforeAll(async () => {
+    postfix = await startPostfix({ domain: 'postfix.test', host: 'mx.postfix.test' })
+    world = await createWorld({
+      domains: {},
+      names: {
+        'postfix.test': { MX: { preference: 10, exchange: 'mx.postfix.test' } },
+        'mx.postfix.test': { A: postfix.address },
+      },
+    })
+    appliance = await startAppliance({ world, config: { delivery: { port: 25 } as never } })
+  })
+
+  afterAll(async () => {
+    await appliance?.close()
+    await world?.close()
+    await postfix?.close()
+  })
+
+  test('takes an email over STARTTLS; OpenDKIM and SPF say pass', async () => {
+    const id = await appliance.send({
+      from: 'Größe & Co <hello@sender.test>',
+      to: ['ada@postfix.test', 'bob@postfix.test'],
+      subject: 'Ünïcode, dots and long lines',
+      html: `<p>Straße</p>\n.\n..\n<p>${'long '.repeat(500)}</p>`,
+      attachments: [{ filename: 'a.bin', content: Buffer.alloc(100_000, 7).toString('base64') }],
+      headers: { 'List-Unsubscribe': '<https://sender.test/u>', 'X-Entity-Ref-ID': '42' },
+    })
+    const timeline = await appliance.until(id, isFinal)
+    expect(timeline.deliveries.map(({ state, attempts }) => [state, attempts])).toEqual([
+      ['delivered', 1],
+      ['delivered', 1],
+    ])
+    expect(timeline.attempts).toHaveLength(1)
+    expect(timeline.attempts[0]!.tls).toMatchObject({ version: 'TLSv1.3' })
+    expect(timeline.deliveries[0]!.cause!.reply).toMatchObject({ code: 250, enhanced: '2.0.0' })
+
+    const [message] = await postfix.waitFor(2)
+    expect(message).toMatch(/^Return-Path: <bounce\+/)
+    expect(message).toContain('using TLSv1.3')
+    expect(await openDkim(message!)).toMatch(
+      /verification \(s=posthaste, d=sender\.test, 2048-bit key\) succeeded/,
+    )
+
+    const envelope = /^Return-Path: <(.*)>/.exec(message!)![1]!
+    const judged = await spf({
+      sender: envelope,
+      ip: /from mail\.sender\.test \(\S+ \[([\d.]+)\]\)/.exec(message!)![1]!,
+      helo: 'mail.sender.test',
+      resolver: lookUp,
+    })
+    expect(judged.status.result).toBe('pass')
+  })
+
+  test('whose reply refuses the recipient bounces with its words', async () => {
+    const id = await appliance.send({ to: 'ada@mx.postfix.test' })
+    const timeline = await appliance.until(id, isFinal)
+    expect(timeline.deliveries[0]).toMatchObject({
+      state: 'bounced',
+      cause: { reply: { code: 554, enhanced: '5.7.1' } },
+    })
+    expect(timeline.deliveries[0]!.cause!.reply!.text).toContain('Relay access denied')
+  })
+
+  /** Verifies with OpenDKIM's own program; the key comes from a file in the place of DNS. */
+  async function openDkim(delivered: string): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'posthaste-opendkim-'))
+    try {
+      const domain = (await appliance.appliance.senders.findDomain({
+        teamId: appliance.teamId,
+        name: 'sender.test',
+      }))!
+      const records = await appliance.appliance.senders.expectedRecords(domain)
+      const key = records.find((record) => record.key === 'DKIM')!
+      await writeFile(join(folder, 'keys'), `${key.fqdn} ${key.value}\n`)
+      await writeFile(
+        join(folder, 'opendkim.conf'),
+        `Mode v\nSyslog no\nTestPublicKeys ${join(folder, 'keys')}\n`,
+      )
+      await writeFile(join(folder, 'message.eml'), delivered.replaceAll(/\r?\n/g, '\r\n'), 'latin1')
+      const { stdout, stderr } = await execute('opendkim', [
+        '-x',
+        join(folder, 'opendkim.conf'),
+        '-t',
+        join(folder, 'message.eml'),
+      ])
+      return stdout + stderr
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+
+  async function lookUp(name: string, type: string): Promise<string[] | string[][]> {
+    const { Resolver } = await import('node:dns/promises')
+    const resolver = new Resolver()
+    resolver.setServers(world.dnsServers)
+    return (await resolver.resolve(name, type)) as string[]
+  }
+})

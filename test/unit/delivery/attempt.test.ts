@@ -1,0 +1,332 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { afterEach, describe, expect, test } from 'vitest'
+import { attempt, type AttemptDeps } from '../../../appliance/delivery/attempt.ts'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { createSigner } from '../../../appliance/signing/signing.ts'
+import type { Domain, LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
+import { parseNetworks } from '../../../appliance/wire/networks.ts'
+import { firstOf, on } from '../../world/behaviour.ts'
+import { dialog } from '../../world/scripted.ts'
+import { createWorld, type World, type WorldDomain } from '../../world/world.ts'
+
+const hour = 3_600_000
+const message = Buffer.from(
+  'From: alice@sender.test\r\nTo: bob@example.test\r\nSubject: Hello\r\n\r\nHello,\r\n..\r\n.\r\ntext \r\n\r\n\r\n',
+)
+const pair = generateKeyPairSync('ed25519')
+const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' })
+const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64')
+const domain = { id: 'domain', teamId: 'team', name: 'sender.test' } as Domain
+const key = {
+  ...{ id: 'key', teamId: 'team', domainId: 'domain', selector: 'posthaste', createdAt: 0 },
+  ...{ algorithm: 'ed25519-sha256' as const, privateKey, publicKey },
+}
+
+/** What storage holds for an attempt; a missing part is missing there too. */
+interface Stored {
+  message?: Uint8Array | undefined
+  domain?: Domain | undefined
+  keys?: (typeof key)[]
+}
+
+let world: World | undefined
+afterEach(async () => {
+  await world?.close()
+  world = undefined
+})
+
+interface Options extends Stored {
+  hostname?: string
+  allowNetworks?: string[]
+  /** Attempts before this one, and age in hours. */
+  attempts?: number
+  age?: number
+}
+
+interface Tried {
+  settled: SettleArgs
+  /** `state` or `state event` of each delivery. */
+  states: Record<string, string>
+  /** Step names, with the host where it changes. */
+  path: string[]
+}
+
+async function tryTo(
+  recipients: string[],
+  domains: Record<string, WorldDomain>,
+  options: Options = {},
+): Promise<Tried> {
+  world = await createWorld({ domains })
+  const { clock } = world
+  const now = clock.now()
+  const stored: Stored = { message, domain, keys: [key], ...options }
+  const deps: AttemptDeps = {
+    storage: {
+      getMessage: async () => stored.message,
+      getDomain: async () => stored.domain,
+      dkimKeys: async () => stored.keys ?? [],
+    },
+    resolver: createResolver({ servers: world.dnsServers, clock }),
+    signer: createSigner(),
+    clock,
+    random: () => 0,
+    options: {
+      hostname: options.hostname ?? 'mail.sender.test',
+      port: world.deliveryPort,
+      sourceIps: [],
+      allowNetworks: parseNetworks(options.allowNetworks ?? world.allowNetworks),
+      owner: 'owner',
+    },
+  }
+  const batch = recipients.map((recipient, at): LeasedDelivery => ({
+    ...{ id: `d${at}`, teamId: 'team', emailId: 'email', domainId: 'domain', recipient },
+    ...{ lane: 'example.test', attempts: options.attempts ?? 1, createdAt: now - (options.age ?? 0) * hour },
+    ...{
+      expiresAt: now + (96 - (options.age ?? 0)) * hour,
+      leaseUntil: now + hour,
+      returnPath: 'bounce@send.sender.test',
+    },
+  }))
+  const settled = await attempt(batch, deps)
+  const states = settled.changes.map(({ state, event }, at) => [
+    recipients[at],
+    event ? `${state} ${event.type}` : state,
+  ])
+  let last: string | null = null
+  const path = settled.attempt!.transcript.steps.map(({ name, host }) => {
+    const said = host !== null && host !== last ? `${name}@${host}` : name
+    last = host
+    return said
+  })
+  return { settled, states: Object.fromEntries(states) as Record<string, string>, path }
+}
+
+const bob = 'bob@example.test'
+const mx = (...hosts: NonNullable<WorldDomain['mx']>): Record<string, WorldDomain> => ({
+  'example.test': { mx: hosts },
+})
+
+describe('an attempt that goes well', () => {
+  test('delivers a signed message over TLS and tells what happened', async () => {
+    const { settled, states, path } = await tryTo(
+      [bob],
+      mx({ preference: 10, host: 'mx1.example.test', exchanger: { tls: 'self-signed' } }),
+    )
+    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
+    expect(path).toEqual([
+      ...['resolve', 'resolve', 'connect@mx1.example.test', 'greeting', 'ehlo', 'starttls', 'tls', 'ehlo'],
+      ...['mail', 'rcpt', 'data', 'body', 'quit'],
+    ])
+    const { transcript, deliveryIds, emailId, teamId, startedAt, endedAt } = settled.attempt!
+    expect(transcript).toMatchObject({
+      host: 'mx1.example.test',
+      tls: { verified: false, version: 'TLSv1.3' },
+    })
+    expect(transcript.ip).toMatch(/^127\./)
+    expect({ deliveryIds, emailId, teamId, owner: settled.owner }).toEqual({
+      deliveryIds: ['d0'],
+      emailId: 'email',
+      teamId: 'team',
+      owner: 'owner',
+    })
+    expect(endedAt).toBeGreaterThanOrEqual(startedAt)
+    const [arrival] = world!.mailboxOf('mx1.example.test')
+    expect(arrival).toMatchObject({ rcptTo: [bob] })
+  })
+
+  test('brings the bytes over so that the signature verifies', async () => {
+    await tryTo([bob], mx({ preference: 10, host: 'mx1.example.test' }))
+    const [arrival] = world!.mailboxOf('mx1.example.test')
+    const { raw } = arrival as unknown as { raw: Buffer }
+    expect(raw.subarray(-message.length).equals(message)).toBe(true)
+    const report = (await dkimVerify(raw, {
+      resolver: async () => [[`v=DKIM1; k=ed25519; p=${publicKey}`]],
+    })) as unknown as {
+      results: { status: { result: string } }[]
+    }
+    expect(report.results.map(({ status }) => status.result)).toEqual(['pass'])
+  })
+
+  test('takes several recipients along, and gives each its own fate', async () => {
+    const behave = firstOf(
+      on('rcpt', '550 5.1.1 no such user', { address: 'no@example.test' }),
+      on('rcpt', '450 4.2.0 greylisted', { address: 'later@example.test' }),
+    )
+    const recipients = [bob, 'no@example.test', 'later@example.test', 'zoë@example.test']
+    const { states, settled } = await tryTo(
+      recipients,
+      mx({ preference: 10, host: 'mx1.example.test', exchanger: { behave, smtp: { hideSMTPUTF8: true } } }),
+    )
+    expect(states).toEqual({
+      [bob]: 'delivered email.delivered',
+      'no@example.test': 'bounced email.bounced',
+      'later@example.test': 'waiting email.delivery_delayed',
+      'zoë@example.test': 'bounced email.bounced',
+    })
+    expect(settled.changes[1]!.event!.data.bounce).toMatchObject({
+      subType: 'NoEmail',
+      diagnosticCode: ['smtp; 550 5.1.1 no such user'],
+    })
+    expect(settled.changes[2]!.dueAt).toBe(settled.attempt!.endedAt + 60_000)
+    expect(settled.changes[3]!.cause.status).toBe('5.6.7')
+    expect(world!.mailboxOf('mx1.example.test')).toHaveLength(1)
+  })
+
+  test('goes to the domain itself where there is no MX record', async () => {
+    const { states } = await tryTo([bob], { 'example.test': { implicit: {} } })
+    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
+  })
+})
+
+describe('hosts and addresses after each other', () => {
+  const two = (
+    first: NonNullable<NonNullable<WorldDomain['mx']>[0]['exchanger']>,
+  ): Record<string, WorldDomain> =>
+    mx(
+      { preference: 10, host: 'mx1.example.test', exchanger: first },
+      { preference: 20, host: 'mx2.example.test' },
+    )
+
+  test.each([
+    ['refuses connections', { down: true as const }],
+    ['refuses at its greeting', { behave: on('connect', '554 5.7.1 no') }],
+    ['closes at its greeting', { behave: on('connect', 'drop') }],
+    ['defers the sender', { behave: on('mail', '451 4.3.0 later') }],
+    ['closes at RCPT', { behave: on('rcpt', 'drop') }],
+    ['says 421 at RCPT', { behave: on('rcpt', '421 4.3.2 closing') }],
+    ['does not speak SMTP', { script: dialog('S: SSH-2.0-OpenSSH') }],
+  ])('the second host is used when the first %s', async (_, first) => {
+    const { states, settled } = await tryTo([bob], two(first))
+    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
+    expect(settled.attempt!.transcript.host).toBe('mx2.example.test')
+    expect(world!.mailboxOf('mx2.example.test')).toHaveLength(1)
+  })
+
+  test.each([
+    ['refuses the recipient', { behave: on('rcpt', '550 5.1.1 no') }, 'bounced email.bounced'],
+    ['defers the recipient', { behave: on('rcpt', '450 4.2.0 later') }, 'waiting email.delivery_delayed'],
+    ['refuses the sender', { behave: on('mail', '550 5.7.1 no') }, 'bounced email.bounced'],
+    ['refuses the message', { behave: on('message', '554 5.7.1 no') }, 'bounced email.bounced'],
+    ['defers the message', { behave: on('message', '451 4.3.0 later') }, 'waiting email.delivery_delayed'],
+    ['closes in the body', { behave: on('data', 'drop') }, 'waiting email.delivery_delayed'],
+    ['closes after the final dot', { behave: on('message', 'drop') }, 'waiting email.delivery_delayed'],
+  ])('the first host has the last word when it %s', async (_, first, state) => {
+    const { states, settled } = await tryTo([bob], two(first))
+    expect(states).toEqual({ [bob]: state })
+    expect(settled.attempt!.transcript.host).toBe('mx1.example.test')
+    expect(world!.mailboxOf('mx2.example.test')).toHaveLength(0)
+  })
+
+  test('all addresses of a host are tried', async () => {
+    const { states, path } = await tryTo(
+      [bob],
+      mx({ preference: 10, host: 'mx1.example.test', exchanger: { deadAddresses: 2 } }),
+    )
+    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
+    expect(path.filter((step) => step.startsWith('connect')).length).toBeGreaterThanOrEqual(1)
+  })
+
+  test('only recipients without an answer go on to the second host', async () => {
+    const behave = firstOf(
+      on('rcpt', '550 5.1.1 no', { address: 'no@example.test' }),
+      on('rcpt', '421 4.3.2 closing', { address: bob }),
+    )
+    const { states } = await tryTo(['no@example.test', bob], two({ behave }))
+    expect(states).toEqual({ 'no@example.test': 'bounced email.bounced', [bob]: 'delivered email.delivered' })
+    expect(world!.mailboxOf('mx2.example.test')[0]).toMatchObject({ rcptTo: [bob] })
+  })
+
+  test('with all hosts down, the cause names the best one', async () => {
+    const down = { down: true as const }
+    const { states, settled } = await tryTo(
+      [bob],
+      mx(
+        { preference: 10, host: 'mx1.example.test', exchanger: down },
+        { preference: 20, host: 'mx2.example.test', exchanger: down },
+      ),
+    )
+    expect(states).toEqual({ [bob]: 'waiting email.delivery_delayed' })
+    expect(settled.changes[0]!.cause).toMatchObject({
+      phase: 'connect',
+      host: 'mx1.example.test',
+      note: 'mx1.example.test refuses connections.',
+    })
+  })
+
+  test('broken TLS is followed by plain text, on the way to the same host', async () => {
+    const { states, path, settled } = await tryTo(
+      [bob],
+      mx({ preference: 10, host: 'mx1.example.test', exchanger: { tls: 'broken' } }),
+    )
+    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
+    expect(path.filter((step) => step.startsWith('connect'))).toHaveLength(2)
+    expect(settled.attempt!.transcript.tls).toBeNull()
+  })
+})
+
+describe('where there is no way', () => {
+  test.each([
+    ['the domain does not exist', {}, 'bounced email.bounced', 'route'],
+    [
+      'the domain takes no mail',
+      { 'example.test': { nullMx: true as const } },
+      'bounced email.bounced',
+      'route',
+    ],
+    [
+      'the name servers fail',
+      { 'example.test': { dns: 'SERVFAIL' as const } },
+      'waiting email.delivery_delayed',
+      'route',
+    ],
+  ])('because %s', async (_, domains, state, phase) => {
+    const { states, settled } = await tryTo([bob], { 'other.test': { implicit: {} }, ...domains })
+    expect(states).toEqual({ [bob]: state })
+    expect(settled.changes[0]!.cause.phase).toBe(phase)
+    expect(settled.attempt!.transcript).toMatchObject({ host: null, ip: null, tls: null })
+  })
+
+  test('because the address is off limits, the delivery fails', async () => {
+    const { states, settled } = await tryTo([bob], mx({ preference: 10, host: 'mx1.example.test' }), {
+      allowNetworks: [],
+    })
+    expect(states).toEqual({ [bob]: 'failed email.failed' })
+    expect(settled.changes[0]!.event!.data.failed!.reason).toContain('delivery.allow_networks')
+  })
+
+  test('and the time is up, the delivery expires', async () => {
+    const { states } = await tryTo(
+      [bob],
+      mx({ preference: 10, host: 'mx1.example.test', exchanger: { down: true } }),
+      { attempts: 30, age: 95 },
+    )
+    expect(states).toEqual({ [bob]: 'expired email.bounced' })
+  })
+})
+
+describe('when something of ours is missing', () => {
+  const domains = mx({ preference: 10, host: 'mx1.example.test' })
+  test.each([
+    ['the message', { message: undefined }, 'failed email.failed', /no longer stored/],
+    [
+      'the domain',
+      { domain: undefined },
+      'failed email.failed',
+      /^The sending domain was removed before delivery\.$/,
+    ],
+    ['every key', { keys: [] }, 'failed email.failed', /sender\.test has no DKIM key/],
+    [
+      'a readable key',
+      { keys: [{ ...key, privateKey: Buffer.from('x') }] },
+      'waiting email.delivery_delayed',
+      /could not be signed with the DKIM keys of sender\.test/,
+    ],
+  ])('%s', async (_, stored, state, note) => {
+    const { states, settled, path } = await tryTo([bob], domains, stored)
+    expect(states).toEqual({ [bob]: state })
+    expect(settled.changes[0]!.cause).toMatchObject({ phase: 'sign', host: null })
+    expect(settled.changes[0]!.cause.note).toMatch(note)
+    expect(path).toEqual([])
+  })
+})

@@ -1,0 +1,298 @@
+import { describe, expect, test } from 'vitest'
+import { dialog, type ScriptStep } from '../../world/scripted.ts'
+import { serve, simple, talk, upTo } from './talk.ts'
+
+describe('an ordinary conversation', () => {
+  test('is written down step by step', async () => {
+    const server = await serve(simple)
+    const said = await talk(server)
+    expect(said.fates).toEqual({ 'bob@example.org': 'accepted 250 2.0.0 queued as 1' })
+    expect(said.tls).toBeNull()
+    expect(said.lines).toEqual([
+      expect.stringMatching(/^connect \(Connected from 127\.\S+ to port \d+\.\)$/),
+      'greeting > 220 mx',
+      'ehlo EHLO mail.sender.test > 250 mx',
+      'mail MAIL FROM:<bounce@sender.test> > 250 2.1.0 sender ok',
+      'rcpt RCPT TO:<bob@example.org> > 250 2.1.5 recipient ok',
+      'data DATA > 354 go on',
+      'body > 250 2.0.0 queued as 1 (21 bytes)',
+      expect.stringMatching(/^quit QUIT \(The answer is not waited for/),
+    ])
+    for (const step of said.steps)
+      expect(step).toMatchObject({ host: 'mx.self-signed.test', ip: server.address })
+    await expect.poll(() => server.connections[0]!.complete).toBe(true)
+    expect(server.connections[0]!.mismatch).toBeNull()
+  })
+
+  test('pipelines the envelope where the server allows, and gives each recipient its own fate', async () => {
+    const server = await serve(`
+      S: 220 mx
+      C: EHLO *
+      S: 250-mx
+      S: 250-SIZE 1000000
+      S: 250-8BITMIME
+      S: 250 PIPELINING
+      C: MAIL FROM:<bounce@sender.test> SIZE=21
+      C: RCPT TO:<a@x.test>
+      C: RCPT TO:<b@x.test>
+      C: RCPT TO:<c@x.test>
+      C: DATA
+      S: 250 ok
+      S: 250 ok
+      S: 550 5.1.1 no such user
+      S: 450 4.2.0 greylisted
+      S: 354 go on
+      C: <body>
+      S: 250 queued
+      C: QUIT`)
+    const said = await talk(server, { to: ['a@x.test', 'b@x.test', 'c@x.test'] })
+    expect(said.fates).toEqual({
+      'a@x.test': 'accepted 250 queued',
+      'b@x.test': 'reply rcpt 550 5.1.1 no such user',
+      'c@x.test': 'reply rcpt 450 4.2.0 greylisted',
+    })
+    await expect.poll(() => server.connections[0]!.complete).toBe(true)
+  })
+
+  test('falls back to HELO where EHLO is not known', async () => {
+    const server = await serve(
+      simple.replace('S: 250 mx', 'S: 502 5.5.1 what\n  C: HELO mail.sender.test\n  S: 250 mx'),
+    )
+    expect((await talk(server)).fates['bob@example.org']).toBe('accepted 250 2.0.0 queued as 1')
+  })
+
+  test('does not fall back to HELO when the server has temporary trouble', async () => {
+    const server = await serve(upTo('S: 250 mx').concat('S: 451 4.3.0 later\n C: QUIT'))
+    expect((await talk(server)).fates['bob@example.org']).toBe('reply ehlo 451 4.3.0 later')
+    await expect.poll(() => server.connections[0]!.complete).toBe(true)
+  })
+
+  test('sends the null sender as it is', async () => {
+    const server = await serve(simple.replace('<bounce@sender.test>', '<>'))
+    expect((await talk(server, { from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
+  })
+
+  test('reaches the receiver byte for byte but for stuffed dots', async () => {
+    const message =
+      `Subject: x\r\n\r\n.\r\n..\r\n.text\r\n\ttab \r\nnul \0 and 8-bit \xff\xfe\r\n${'long '.repeat(500)}\r\n`.repeat(
+        40,
+      )
+    const server = await serve(
+      simple
+        .replace('S: 250 mx', 'S: 250-mx\n  S: 250 8BITMIME')
+        .replace('sender.test>', 'sender.test> BODY=8BITMIME'),
+    )
+    const sent = Buffer.from(message, 'latin1')
+    expect((await talk(server, { message: sent })).fates['bob@example.org']).toMatch(/^accepted/)
+    const received = server.connections[0]!.received.toString('latin1')
+    const body = received.slice(received.indexOf('DATA\r\n') + 6, received.lastIndexOf('.\r\n'))
+    expect(body.replaceAll(/^\./gm, '')).toBe(message)
+  })
+
+  test('sends 8-bit text to a server without 8BITMIME, and says so', async () => {
+    const said = await talk(await serve(simple), { message: 'Subject: x\r\n\r\nGrüße\r\n' })
+    expect(said.fates['bob@example.org']).toMatch(/^accepted/)
+    expect(said.lines.find((line) => line.startsWith('mail'))).toContain('does not offer 8BITMIME')
+  })
+})
+
+describe('what the server cannot take', () => {
+  const offering = (extension: string): string =>
+    `S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 ${extension}\n C: QUIT`
+
+  test('a message over its SIZE is not sent', async () => {
+    const said = await talk(await serve(offering('SIZE 20')))
+    expect(said.fates['bob@example.org']).toBe('unsupported mail')
+    expect([...said.outcome.values()][0]).toMatchObject({
+      failure: {
+        status: '5.3.4',
+        note: 'mx.self-signed.test takes messages of up to 20 bytes; this one has 21.',
+      },
+    })
+    expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
+  })
+
+  test('SIZE without a limit, or of zero, is no limit', async () => {
+    for (const size of ['SIZE', 'SIZE 0']) {
+      const script = simple
+        .replace('S: 250 mx', `S: 250-mx\n  S: 250 ${size}`)
+        .replace('sender.test>', 'sender.test> SIZE=21')
+      expect((await talk(await serve(script))).fates['bob@example.org']).toMatch(/^accepted/)
+    }
+  })
+
+  test('a UTF-8 recipient without SMTPUTF8 is refused here, the others get the message', async () => {
+    const said = await talk(await serve(simple), { to: ['zoë@example.org', 'bob@example.org'] })
+    expect(said.fates).toEqual({
+      'zoë@example.org': 'unsupported rcpt',
+      'bob@example.org': 'accepted 250 2.0.0 queued as 1',
+    })
+    expect(said.outcome.get('zoë@example.org')).toMatchObject({ failure: { status: '5.6.7' } })
+  })
+
+  test('a UTF-8 recipient is said in UTF-8 where SMTPUTF8 is offered', async () => {
+    const utf8 = Buffer.from('RCPT TO:<zoë@example.org>').toString('latin1')
+    const server = await serve([
+      ...dialog(
+        'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 SMTPUTF8\n C: MAIL FROM:<bounce@sender.test> SMTPUTF8\n S: 250 ok',
+      ),
+      { expect: utf8 },
+      ...dialog('S: 250 ok\n C: DATA\n S: 354 go\n C: <body>\n S: 250 ok\n C: QUIT'),
+    ])
+    expect((await talk(server, { to: ['zoë@example.org'] })).fates['zoë@example.org']).toBe('accepted 250 ok')
+  })
+
+  test('an address with a line end never reaches the wire', async () => {
+    const server = await serve(offering('HELP'))
+    const evil = 'bob@example.org>\r\nRCPT TO:<eve@example.org'
+    expect((await talk(server, { to: [evil] })).fates[evil]).toBe('unsupported rcpt')
+    expect(server.connections[0]!.received.toString()).not.toContain('eve')
+  })
+})
+
+describe('refusals', () => {
+  test.each([
+    ['at the greeting', 'S: 554 5.7.1 go away\n C: QUIT', 'reply greeting 554 5.7.1 go away'],
+    ['at the greeting with 421', 'S: 421 busy\n S: <close>', 'reply greeting 421 busy'],
+    [
+      'at EHLO and HELO',
+      'S: 220 mx\n C: EHLO *\n S: 550 no\n C: HELO *\n S: 550 still no\n C: QUIT',
+      'reply ehlo 550 still no',
+    ],
+    [
+      'at MAIL',
+      `${upTo('S: 250 2.1.0')} S: 553 5.1.8 bad sender\n C: QUIT`,
+      'reply mail 553 5.1.8 bad sender',
+    ],
+    ['at RCPT', `${upTo('S: 250 2.1.5')} S: 550 5.1.1 unknown\n C: QUIT`, 'reply rcpt 550 5.1.1 unknown'],
+    ['at DATA', `${upTo('S: 354')} S: 451 4.3.0 later\n C: QUIT`, 'reply data 451 4.3.0 later'],
+    ['after the body', `${upTo('S: 250 2.0.0')} S: 554 5.7.1 spam\n C: QUIT`, 'reply body 554 5.7.1 spam'],
+    [
+      'with 421 after RCPT',
+      `${upTo('C: DATA')} C: DATA\n S: 421 4.3.2 closing\n S: <close>`,
+      'reply data 421 4.3.2 closing',
+    ],
+    [
+      'with 421 at RCPT',
+      `${upTo('S: 250 2.1.5')} S: 421 4.7.0 slow down\n S: <close>`,
+      'reply rcpt 421 4.7.0 slow down',
+    ],
+  ])('%s', async (_, script, fate) => {
+    const server = await serve(script)
+    expect((await talk(server)).fates).toEqual({ 'bob@example.org': fate })
+    await expect.poll(() => server.connections[0]!.complete).toBe(true)
+  })
+
+  const pipelined =
+    'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 PIPELINING\n C: MAIL *\n C: RCPT *\n C: RCPT *\n C: DATA\n'
+  const to = ['a@x.test', 'b@x.test']
+
+  test('a refused sender in a pipelined envelope is what counts, not the 503 after it', async () => {
+    const server = await serve(
+      `${pipelined} S: 550 5.7.1 no\n S: 503 MAIL first\n S: 503 MAIL first\n S: 503 RCPT first\n C: QUIT`,
+    )
+    expect((await talk(server, { to })).fates).toEqual({
+      'a@x.test': 'reply mail 550 5.7.1 no',
+      'b@x.test': 'reply mail 550 5.7.1 no',
+    })
+  })
+
+  test('DATA let in although every recipient was refused is ended with a dot and reaches nobody', async () => {
+    const server = await serve(
+      `${pipelined} S: 250 ok\n S: 550 no\n S: 450 later\n S: 354 go\n C: .\n S: 250 nothing sent\n C: QUIT`,
+    )
+    expect((await talk(server, { to })).fates).toEqual({
+      'a@x.test': 'reply rcpt 550 no',
+      'b@x.test': 'reply rcpt 450 later',
+    })
+    await expect.poll(() => server.connections[0]!.complete).toBe(true)
+  })
+
+  test('replies that come together with the end of the connection are not lost', async () => {
+    const server = await serve(
+      `${pipelined} S: 250 ok\n S: 550 5.1.1 no\n S: 450 later\n S: 503 no\n S: <close>`,
+    )
+    expect((await talk(server, { to })).fates).toEqual({
+      'a@x.test': 'reply rcpt 550 5.1.1 no',
+      'b@x.test': 'reply rcpt 450 later',
+    })
+  })
+
+  test('421 to one recipient ends it for those behind, and leaves the answers before', async () => {
+    const server = await serve(`${pipelined} S: 250 ok\n S: 550 5.1.1 no\n S: 421 too many\n S: <close>`)
+    expect((await talk(server, { to })).fates).toEqual({
+      'a@x.test': 'reply rcpt 550 5.1.1 no',
+      'b@x.test': 'reply rcpt 421 too many',
+    })
+  })
+})
+
+describe('TLS', () => {
+  const start = 'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 STARTTLS\n C: STARTTLS\n'
+  const within = simple.slice(simple.indexOf('C: EHLO'))
+  const tls = (mode: 'self-signed' | 'trusted' | 'expired' | 'broken', then = within): ScriptStep[] => [
+    ...dialog(`${start} S: 220 go`),
+    { startTls: mode },
+    ...dialog(then),
+  ]
+
+  test('is used when it is offered, with any certificate, and described', async () => {
+    const server = await serve(tls('self-signed'))
+    const said = await talk(server)
+    expect(said.fates['bob@example.org']).toMatch(/^accepted/)
+    expect(said.tls).toMatchObject({ version: 'TLSv1.3', verified: false, subject: 'mx.self-signed.test' })
+    expect(said.tls!.error).toMatch(/SELF_SIGNED/)
+    expect(Date.parse(said.tls!.validTo)).toBeGreaterThan(Date.now())
+    expect(said.lines.find((line) => line.startsWith('tls '))).toMatch(
+      /^tls \(TLSv1\.3, TLS_\w+, certificate not valid \(\w+\)\)$/,
+    )
+    expect(server.connections).toHaveLength(1)
+  })
+
+  test('that is broken is followed by a second connection in plain text', async () => {
+    const server = await serve(tls('broken'), simple)
+    const said = await talk(server)
+    expect(said.fates['bob@example.org']).toMatch(/^accepted/)
+    expect(said.tls).toBeNull()
+    expect(said.lines.map((line) => line.split(' ')[0])).toEqual([
+      ...['connect', 'greeting', 'ehlo', 'starttls', 'tls'],
+      ...['connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'body', 'quit'],
+    ])
+    expect(said.lines[4]).toMatch(/^tls \(.+handshake/i)
+    expect(said.lines[5]).toContain('again, without TLS')
+  })
+
+  test('that breaks right after the handshake is given up too', async () => {
+    const server = await serve(tls('self-signed', 'C: EHLO *\n S: <close>'), simple)
+    expect((await talk(server)).fates['bob@example.org']).toMatch(/^accepted/)
+  })
+
+  test('that is refused is done without on the same connection', async () => {
+    const server = await serve(`${start} S: 454 4.7.0 not now\n ${simple.slice(simple.indexOf('C: MAIL'))}`)
+    const said = await talk(server)
+    expect(said.fates['bob@example.org']).toMatch(/^accepted/)
+    expect(said.lines).toContain(
+      'starttls STARTTLS > 454 4.7.0 not now (TLS is refused; going on in plain text.)',
+    )
+  })
+
+  test.each([
+    ['broken', tls('broken'), 'tls starttls'],
+    ['refused', `${start} S: 454 4.7.0 not now\n C: QUIT`, 'reply starttls 454 4.7.0 not now'],
+    ['not offered', simple, 'tls starttls'],
+  ])('that is required and %s is a failure without a second connection', async (_, script, fate) => {
+    const server = await serve(script)
+    expect((await talk(server, { tls: 'required' })).fates['bob@example.org']).toBe(fate)
+    expect(server.connections).toHaveLength(1)
+    expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
+  })
+
+  test('with replies injected before the handshake is not trusted', async () => {
+    const server = await serve([...dialog(start), { send: '220 go\r\n250 injected\r\n' }], simple)
+    const said = await talk(server)
+    expect(said.lines.find((line) => line.startsWith('tls'))).toContain(
+      'more than a reply before the TLS handshake',
+    )
+    expect(said.tls).toBeNull()
+  })
+})

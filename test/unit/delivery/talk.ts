@@ -1,0 +1,109 @@
+import { afterEach } from 'vitest'
+import { converse } from '../../../appliance/delivery/converse.ts'
+import type { Said } from '../../../appliance/delivery/conversation.ts'
+import { prepare } from '../../../appliance/delivery/message.ts'
+import type { Fate } from '../../../appliance/delivery/outcome.ts'
+import { createRecorder } from '../../../appliance/delivery/recorder.ts'
+import { formatReply } from '../../../appliance/mail/reply.ts'
+import type { Step } from '../../../appliance/mail/transcript.ts'
+import { freeAddress } from '../../world/addresses.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { dialog, type ScriptedServer, type ScriptStep, startScripted } from '../../world/scripted.ts'
+
+/** Conversations with scripted servers, for the tests of converse. */
+
+export const minute = 60_000
+const servers: ScriptedServer[] = []
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+export type Script = string | ScriptStep[]
+const steps = (script: Script): ScriptStep[] => (typeof script === 'string' ? dialog(script) : script)
+
+/** A server with a script for each connection; closed after the test. */
+export async function serve(...scripts: Script[]): Promise<ScriptedServer> {
+  const script = (connection: number): ScriptStep[] => steps(scripts[connection - 1] ?? 'S: <reset>')
+  const server = await startScripted({ address: freeAddress(), port: 0, script })
+  servers.push(server)
+  return server
+}
+
+export interface Options {
+  to?: string[]
+  from?: string
+  message?: string | Buffer
+  tls?: 'opportunistic' | 'required'
+  clock?: ReturnType<typeof createTestClock>
+  /** Milliseconds for the whole attempt. */
+  within?: number
+}
+
+export interface Talked extends Said {
+  steps: Step[]
+  /** One line for each step that came to something: `rcpt RCPT TO:<a@b> > 250 ok (note)`. */
+  lines: string[]
+  /** One line for each recipient. */
+  fates: Record<string, string>
+}
+
+const fateLine = (fate: Fate): string =>
+  fate.kind === 'accepted'
+    ? `accepted ${formatReply(fate.reply)}`
+    : [fate.failure.kind, fate.failure.phase, fate.failure.reply && formatReply(fate.failure.reply)]
+        .filter(Boolean)
+        .join(' ')
+
+/** One call to the server. */
+export async function talk(
+  server: { address: string; port: number },
+  options: Options = {},
+): Promise<Talked> {
+  const clock = options.clock ?? createTestClock()
+  const recorder = createRecorder(clock, clock.now())
+  const said = await converse(
+    {
+      host: 'mx.self-signed.test',
+      ip: server.address,
+      port: server.port,
+      localAddress: undefined,
+      hostname: 'mail.sender.test',
+      from: options.from ?? 'bounce@sender.test',
+      recipients: options.to ?? ['bob@example.org'],
+      message: prepare(Buffer.alloc(0), Buffer.from(options.message ?? 'Subject: x\r\n\r\nHello\r\n')),
+      tls: options.tls ?? 'opportunistic',
+      until: clock.now() + (options.within ?? 25 * minute),
+    },
+    recorder,
+    clock,
+  )
+  const lines = recorder.steps.map(({ name, sent, reply, note }) =>
+    [name, sent, reply && `> ${formatReply(reply)}`, note && `(${note})`].filter(Boolean).join(' '),
+  )
+  const fates = Object.fromEntries([...said.outcome].map(([recipient, fate]) => [recipient, fateLine(fate)]))
+  return { ...said, steps: recorder.steps, lines, fates }
+}
+
+/** The note of the only recipient's failure. */
+export function noteOf(said: Said): string {
+  const fate = [...said.outcome.values()][0]!
+  return fate.kind === 'failed' ? fate.failure.note : ''
+}
+
+/** A whole conversation in which all goes well. */
+export const simple = `
+  S: 220 mx
+  C: EHLO mail.sender.test
+  S: 250 mx
+  C: MAIL FROM:<bounce@sender.test>
+  S: 250 2.1.0 sender ok
+  C: RCPT TO:<bob@example.org>
+  S: 250 2.1.5 recipient ok
+  C: DATA
+  S: 354 go on
+  C: <body>
+  S: 250 2.0.0 queued as 1
+  C: QUIT
+  S: 221 bye`
+/** The same up to a line of it. */
+export const upTo = (line: string): string => simple.slice(0, simple.indexOf(line))

@@ -1,0 +1,143 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { freeAddress, likelyFreePort } from '../../world/addresses.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { dialog, type ScriptStep } from '../../world/scripted.ts'
+import { minute, noteOf, serve, talk, upTo } from './talk.ts'
+
+describe('connections that break', () => {
+  test('a refused connection is a network failure at connect', async () => {
+    const said = await talk({ address: freeAddress(), port: likelyFreePort() })
+    expect(said.fates['bob@example.org']).toBe('network connect')
+    expect(noteOf(said)).toBe('mx.self-signed.test refuses connections.')
+  })
+
+  test.each([
+    [
+      'before the greeting',
+      'S: <close>',
+      'network greeting',
+      /closed the connection \(waiting for its greeting\)/,
+    ],
+    [
+      'after EHLO',
+      'S: 220 mx\n C: EHLO *\n S: <reset>',
+      'network ehlo',
+      /reset the connection \(waiting for the answer to EHLO\)/,
+    ],
+    [
+      'in an unfinished reply',
+      'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: <close>',
+      'network ehlo',
+      /closed the connection/,
+    ],
+    ['at DATA', `${upTo('S: 354')} S: <close>`, 'network data', /waiting for the answer to DATA/],
+    [
+      'after the final dot',
+      `${upTo('S: 250 2.0.0')} S: <close>`,
+      'network body',
+      /after the whole message was sent: it may have been delivered/,
+    ],
+  ])('%s', async (_, script, fate, note) => {
+    const said = await talk(await serve(script))
+    expect(said.fates['bob@example.org']).toBe(fate)
+    expect(noteOf(said)).toMatch(note)
+  })
+
+  test('in the middle of the body', async () => {
+    const server = await serve([...dialog(upTo('C: <body>')), { wait: 20 }, { close: 'reset' }])
+    const said = await talk(server, { message: Buffer.alloc(30_000_000, 'x'.repeat(70) + '\r\n') })
+    expect(said.fates['bob@example.org']).toBe('network body')
+    expect(noteOf(said)).toContain('while the message was sent')
+  })
+})
+
+describe('servers that do not speak SMTP', () => {
+  test.each([
+    ['another protocol', [{ send: 'HTTP/1.1 400 Bad Request\r\n\r\n' }], 'protocol greeting'],
+    ['ten megabytes without a line end', [{ send: Buffer.alloc(10_000_000, 'x') }], 'protocol greeting'],
+    ['a reply of ten megabytes', [{ send: Buffer.from('220-x\r\n'.repeat(1_400_000)) }], 'protocol greeting'],
+    [
+      'blank lines without end',
+      [...dialog('S: 220 mx\n C: EHLO *'), { send: Buffer.alloc(5_000_000, '\r\n') }],
+      'protocol ehlo',
+    ],
+    ['a greeting that is no greeting', dialog('S: 250 hello\n C: QUIT'), 'protocol greeting 250 hello'],
+  ] as [string, ScriptStep[], string][])('%s', async (_, script, fate) => {
+    const said = await talk(await serve(script))
+    expect(said.fates['bob@example.org']).toBe(fate)
+    expect(JSON.stringify(said.steps).length).toBeLessThan(20_000)
+  })
+
+  test('an acceptance before the whole message was sent counts for nothing', async () => {
+    const server = await serve([...dialog(upTo('S: 354')), { send: '354 go\r\n250 queued\r\n' }])
+    const said = await talk(server, { message: Buffer.alloc(20_000_000, 'x'.repeat(70) + '\r\n') })
+    expect(said.fates['bob@example.org']).toBe('protocol body')
+  })
+
+  test('a refusal before the whole message was sent counts', async () => {
+    const server = await serve([...dialog(upTo('S: 354')), { send: '354 go\r\n552 5.3.4 too much\r\n' }])
+    const said = await talk(server, { message: Buffer.alloc(20_000_000, 'x'.repeat(70) + '\r\n') })
+    expect(said.fates['bob@example.org']).toBe('reply body 552 5.3.4 too much')
+  })
+})
+
+describe('servers that are slow', () => {
+  test.each([
+    ['the greeting', '', 5, 'timeout greeting'],
+    ['EHLO', upTo('S: 250 mx'), 5, 'timeout ehlo'],
+    ['MAIL', upTo('S: 250 2.1.0'), 5, 'timeout mail'],
+    ['RCPT', upTo('S: 250 2.1.5'), 5, 'timeout rcpt'],
+    ['DATA', upTo('S: 354'), 2, 'timeout data'],
+    ['the final dot', upTo('S: 250 2.0.0'), 10, 'timeout body'],
+  ])('at %s time out after the minutes that RFC 5321 grants', async (_, script, minutes, fate) => {
+    const clock = createTestClock()
+    const server = await serve(script)
+    const talking = talk(server, { clock })
+    await expect.poll(() => server.connections[0]?.complete).toBe(true)
+    let done = false
+    void talking.then(() => (done = true))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await clock.advance(minutes * minute - 2000)
+    expect(done).toBe(false)
+    await clock.advance(2000)
+    const said = await talking
+    expect(said.fates['bob@example.org']).toBe(fate)
+    expect(noteOf(said)).toContain(`did not answer within ${minutes * 60} seconds`)
+    expect(said.steps.at(-1)!.ms).toBeGreaterThanOrEqual(minutes * minute - 5)
+  })
+
+  test('a body that nobody reads times out after the three minutes of a block', async () => {
+    const clock = createTestClock()
+    let deaf = false
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.write('220 mx\r\n250 mx\r\n250 ok\r\n250 ok\r\n354 go\r\n')
+      setTimeout(() => (deaf = true), 100)
+      // Without a listener for data nothing is read, and the windows of TCP fill up.
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const talking = talk(
+      { address: '127.0.0.1', port },
+      { clock, message: Buffer.alloc(60_000_000, 'x'.repeat(70) + '\r\n') },
+    )
+    await expect.poll(() => deaf).toBe(true)
+    await clock.advance(3 * minute)
+    const said = await talking
+    server.close()
+    expect(said.fates['bob@example.org']).toBe('timeout body')
+    expect(noteOf(said)).toContain('did not answer within 180 seconds (while the message was sent)')
+  })
+
+  test('nothing outlasts the attempt', async () => {
+    const clock = createTestClock()
+    const server = await serve('')
+    const talking = talk(server, { clock, within: minute })
+    await expect.poll(() => server.connections[0]?.complete).toBe(true)
+    await clock.advance(minute)
+    expect((await talking).fates['bob@example.org']).toBe('timeout greeting')
+  })
+})

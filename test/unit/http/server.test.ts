@@ -1,0 +1,285 @@
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createListeners, parseListen } from '../../../appliance/http/listeners.ts'
+import { networkOf } from '../../../appliance/http/throttle.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { likelyFreePort } from '../../world/addresses.ts'
+import { ask, errorText, hello, owner, startApi, type Api, type ApiOptions } from './harness.ts'
+
+const running: Api[] = []
+const start = async (options?: ApiOptions) => {
+  const api = await startApi(options)
+  running.push(api)
+  return api
+}
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((api) => api.close()))
+})
+
+/** What a server says to these bytes until it hangs up. */
+const talk = (url: string, bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
+    socket.on('data', (chunk) => (text += chunk.toString()))
+    socket.on('close', () => resolve(text))
+    socket.on('error', reject)
+  })
+
+describe('the dashboard', () => {
+  const build = async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'posthaste-dist-'))
+    await mkdir(join(folder, 'assets'))
+    await writeFile(join(folder, 'index.html'), '<!doctype html><title>Dashboard</title>')
+    await writeFile(join(folder, 'assets', 'index-B4kS1xyz.js'), 'export {}')
+    await writeFile(join(folder, 'icon.svg'), '<svg/>')
+    return folder
+  }
+
+  test('is served with its pages, its files, and nothing else', async () => {
+    const folder = await build()
+    const { url } = await start({ dashboard: folder })
+    for (const path of [
+      '/dashboard',
+      '/dashboard/',
+      '/dashboard/emails/x?tab=source',
+      '/dashboard/no.html',
+    ]) {
+      const { status, headers, text } = await ask(url + path, 'GET')
+      expect([path, status, text]).toEqual([path, 200, '<!doctype html><title>Dashboard</title>'])
+      expect(headers.get('cache-control')).toBe('no-cache')
+      expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+    }
+    const asset = await ask(`${url}/dashboard/assets/index-B4kS1xyz.js`, 'GET')
+    expect(asset.text).toBe('export {}')
+    expect(asset.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect((await ask(`${url}/dashboard/icon.svg`, 'GET')).headers.get('cache-control')).toBe('no-cache')
+    expect((await ask(`${url}/dashboard/assets/gone-12345678.js`, 'GET')).status).toBe(404)
+    for (const path of ['/dashboard/..%2f..%2fpackage.json', '/dashboard/%2e%2e/%2e%2e/package.json'])
+      expect((await ask(url + path, 'GET')).text).not.toContain('posthaste')
+    await rm(folder, { recursive: true })
+  })
+
+  test('has a content security policy that runs no script but its own, and no HSTS', async () => {
+    const { url } = await start()
+    const { headers } = await ask(`${url}/dashboard/`, 'GET')
+    const policy = headers.get('content-security-policy')!.split(';')
+    expect(policy).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self' 'unsafe-inline'",
+      "img-src 'self' data:",
+      "font-src 'self'",
+      "connect-src 'self'",
+      "manifest-src 'self'",
+      "frame-src 'self'",
+      "frame-ancestors 'none'",
+      "form-action 'self'",
+      "base-uri 'none'",
+    ])
+    expect(headers.get('x-frame-options')).toBe('DENY')
+    expect(headers.get('strict-transport-security')).toBeNull()
+    expect(headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('that is not built says so', async () => {
+    const { url } = await start()
+    const { status, text } = await ask(`${url}/dashboard/emails`, 'GET')
+    expect(status).toBe(503)
+    expect(text).toContain('npm run build')
+  })
+
+  test('is where browsers are led, and nobody else', async () => {
+    const { url } = await start()
+    const page = await ask(url, 'GET', undefined, { accept: 'text/html,*/*' })
+    expect([page.status, page.headers.get('location')]).toEqual([302, '/dashboard/'])
+    expect((await ask(url, 'GET', undefined, { accept: 'application/json' })).text).toBe(
+      errorText(404, 'not_found', 'The requested endpoint does not exist.'),
+    )
+  })
+})
+
+describe('the sandbox inbox', () => {
+  const mail = {
+    id: newId(1_790_000_000_000),
+    receivedAt: 1_790_000_000_120,
+    mailFrom: 'bounce+1@send.acme.example',
+    rcptTo: ['bob@example.com'],
+    from: 'hi@acme.example',
+    to: 'bob@example.com',
+    subject: 'Hello',
+    size: 5,
+    tls: 'TLSv1.3',
+    dkim: 'pass',
+    spf: 'pass',
+    dmarc: 'pass',
+  }
+  const inbox = {
+    list: (limit: number) => Array.from({ length: Math.min(limit, 30) }, () => mail),
+    get: async (id: string) => (id === mail.id ? { ...mail, html: null, text: 'x', source: 'y' } : undefined),
+  }
+
+  test('shows what arrived', async () => {
+    const api = await start({ sandboxInbox: inbox })
+    const { json } = await api.call('GET', '/sandbox/messages?limit=2')
+    const entry = {
+      id: mail.id,
+      received_at: '2026-09-21 14:13:20.12+00',
+      rcpt_to: mail.rcptTo,
+      dkim: 'pass',
+    }
+    expect(json).toMatchObject({ object: 'list', has_more: true, data: [entry, entry] })
+    expect((json as { data: unknown[] }).data).toHaveLength(2)
+    expect((await api.call('GET', `/sandbox/messages/${mail.id}`)).json).toMatchObject({
+      object: 'sandbox_message',
+      ...entry,
+      text: 'x',
+      source: 'y',
+    })
+    expect((await api.call('GET', `/sandbox/messages/${newId(0)}`)).text).toBe(
+      errorText(404, 'not_found', 'Message not found'),
+    )
+    expect((await ask(`${api.url}/sandbox/messages`, 'GET')).status).toBe(401)
+    expect((await ask(`${api.url}/session`, 'POST', owner)).json).toMatchObject({ node: { sandbox: true } })
+  })
+})
+
+describe('the server', () => {
+  test.each([
+    ['GARBAGE\r\n\r\n', 400, 'The request is not valid HTTP.'],
+    ['BREW /emails HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'The request is not valid HTTP.'],
+    [
+      `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+      431,
+      'The request has too many or too long headers.',
+    ],
+    [
+      'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+      400,
+      'The request is not valid HTTP.',
+    ],
+    [
+      'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+      400,
+      'The request is not valid HTTP.',
+    ],
+  ])('answers %j, which is no HTTP', async (bytes, status, sentence) => {
+    const { url } = await start()
+    const [head, body] = (await talk(url, bytes)).split('\r\n\r\n')
+    expect(head).toContain(`HTTP/1.1 ${status} `)
+    expect(body).toBe(errorText(status, 'validation_error', sentence))
+  })
+
+  test('answers a failure of its own with 500 and not a word more, and tells the log', async () => {
+    const lines: string[] = []
+    const log = pino({}, { write: (line) => void lines.push(line) })
+    const api = await start({
+      log,
+      accounts: (accounts) => ({ ...accounts, resume: () => Promise.reject(new Error('the disk is full')) }),
+    })
+    const { text } = await ask(`${api.url}/emails`, 'GET', undefined, { cookie: 'posthaste_session=x' })
+    expect(text).toBe(errorText(500, 'internal_server_error', 'An unexpected error occurred.'))
+    expect(lines.some((line) => line.includes('the disk is full'))).toBe(true)
+  })
+
+  test('logs each request with its id, and never keys, passwords, cookies, queries or bodies', async () => {
+    const lines: string[] = []
+    const api = await start({ log: pino({}, { write: (line) => void lines.push(line) }) })
+    const cookie = (await ask(`${api.url}/session`, 'POST', owner)).headers
+      .getSetCookie()[0]!
+      .split(';', 1)[0]!
+    await ask(`${api.url}/session`, 'POST', { ...owner, password: 'guessed-wrong' })
+    await ask(`${api.url}/session`, 'GET', undefined, { cookie })
+    await ask(`${api.url}/emails?api_key=${api.full}`, 'GET')
+    await ask(`${api.url}/emails`, 'GET', undefined, { authorization: 'Bearer re_mistyped' })
+    const { headers, json } = await api.call('POST', '/emails', hello)
+    await expect.poll(() => lines.length).toBeGreaterThanOrEqual(6)
+    const text = lines.join('')
+    for (const secret of [
+      api.full,
+      owner.password,
+      'guessed-wrong',
+      cookie.split('=')[1]!,
+      're_mistyped',
+      'bob@',
+    ])
+      expect(text).not.toContain(secret)
+    const line = lines.map((one) => JSON.parse(one) as Record<string, unknown>).at(-1)
+    expect(line).toMatchObject({
+      request_id: headers.get('x-request-id'),
+      method: 'POST',
+      path: '/emails',
+      status: 200,
+      team_id: api.teamId,
+      email_id: (json as { id: string }).id,
+    })
+  })
+
+  test('finishes the request that is being read when it is closed, and takes no new one', async () => {
+    const api = await startApi()
+    const body = JSON.stringify(hello)
+    const head = [
+      'POST /emails HTTP/1.1',
+      'host: x',
+      `authorization: Bearer ${api.full}`,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+    ]
+    let answer = ''
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    const ended = once(socket, 'close')
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 10)}`)
+    // Another request on another connection: its answer shows that the first one has been begun.
+    await ask(`${api.url}/healthz`, 'GET')
+    const closing = api.close()
+    await expect(ask(`${api.url}/healthz`, 'GET')).rejects.toThrow()
+    socket.write(body.slice(10))
+    await ended
+    expect(answer).toContain('HTTP/1.1 200 OK')
+    await closing
+  })
+
+  test('listens on several addresses, or on none of them', async () => {
+    const none = createListeners((_request, response) => response.end('x'))
+    const servers = createListeners((_request, response) => response.end('x'))
+    const urls = await servers.listen(['127.0.0.1:0', '127.0.0.1:0'])
+    for (const url of urls) expect((await ask(url, 'GET')).text).toBe('x')
+    const free = likelyFreePort()
+    await expect(none.listen([`127.0.0.1:${free}`, new URL(urls[1]!).host])).rejects.toThrow('EADDRINUSE')
+    await expect(ask(`http://127.0.0.1:${free}`, 'GET')).rejects.toThrow()
+    await servers.close()
+    await expect(ask(urls[0]!, 'GET')).rejects.toThrow()
+  })
+})
+
+test.each([
+  ['0.0.0.0:8025', { host: '0.0.0.0', port: 8025 }],
+  ['[::]:8025', { host: '::', port: 8025 }],
+  ['localhost:0', { host: 'localhost', port: 0 }],
+])('the address %s to listen on is read', (text, parsed) => {
+  expect(parseListen(text)).toEqual(parsed)
+})
+
+test.each(['', '8025', 'localhost', 'localhost:99999', ':::8025', '[x]:1'])(
+  'the address %j is refused, with an example',
+  (text) => {
+    expect(() => parseListen(text)).toThrow('write host:port, such as 0.0.0.0:8025')
+  },
+)
+
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['::1', '0:0:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+])('%s belongs to the network %s', (ip, network) => {
+  expect(networkOf(ip)).toBe(network)
+})

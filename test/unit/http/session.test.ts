@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { ask, errorText, hello, owner, startApi, type Answer, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+// The counters of sign-ins start anew.
+afterEach(() => api.clock.advance(61_000))
+
+const signIn = (body: unknown = owner, headers: Record<string, string> = {}) =>
+  ask(`${api.url}/session`, 'POST', body, headers)
+const cookieOf = (answer: Answer) => answer.headers.getSetCookie()[0] ?? ''
+/** The headers of a signed-in browser. */
+const browser = async (more: Record<string, string> = {}) => ({
+  cookie: cookieOf(await signIn()).split(';', 1)[0]!,
+  ...more,
+})
+const own = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
+const foreign = errorText(403, 'validation_error', 'This request comes from another site and was refused.')
+
+describe('signing in', () => {
+  test('gives a cookie that scripts and other sites do not get', async () => {
+    const answer = await signIn()
+    expect(answer.status).toBe(200)
+    expect(answer.json).toMatchObject({
+      object: 'session',
+      user: { email: owner.email },
+      team: { id: api.teamId, name: 'Acme' },
+      node: { hostname: 'mail.acme.example', version: '0.0.0', sandbox: false },
+    })
+    expect(cookieOf(answer)).toMatch(
+      /^posthaste_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Strict$/,
+    )
+    expect(answer.text).not.toContain('argon2')
+  })
+
+  test('with a wrong password or address says no more than that', async () => {
+    const wrong = errorText(403, 'validation_error', 'Wrong email address or password.')
+    expect((await signIn({ ...owner, password: 'wrong' })).text).toBe(wrong)
+    expect((await signIn({ ...owner, email: 'nobody@acme.example' })).text).toBe(wrong)
+  })
+
+  test.each([
+    [{ email: 5, password: 'x' }, 422],
+    [{ email: 'x' }, 422],
+    ['{', 400],
+    [{ ...owner, password: 'x'.repeat(20_000) }, 413],
+  ])('refuses %j', async (body, status) => {
+    expect((await signIn(body)).status).toBe(status)
+  })
+
+  test('from another site is refused', async () => {
+    expect((await signIn(owner, { 'sec-fetch-site': 'cross-site' })).text).toBe(foreign)
+    expect((await signIn(owner, { origin: 'https://evil.example' })).text).toBe(foreign)
+    expect((await signIn(owner, { origin: 'null' })).text).toBe(foreign)
+    expect((await signIn(owner, { origin: api.url })).status).toBe(200)
+  })
+
+  test('can be tried ten times a minute for one address, then waits', async () => {
+    const guess = () => signIn({ email: 'Victim@acme.example ', password: 'guess' })
+    for (let i = 0; i < 10; i++) expect((await guess()).status).toBe(403)
+    const answer = await guess()
+    expect(answer.status).toBe(429)
+    const seconds = Number(answer.headers.get('retry-after'))
+    expect(seconds).toBeGreaterThan(50)
+    expect(answer.text).toBe(
+      errorText(429, 'rate_limit_exceeded', `Too many attempts. Try again in ${seconds} seconds.`),
+    )
+    await api.clock.advance(61_000)
+    expect((await guess()).status).toBe(403)
+  })
+
+  test('can be tried ten times a minute from one network', async () => {
+    for (let i = 0; i < 10; i++) await signIn({ email: `a${i}@acme.example`, password: 'guess' })
+    expect((await signIn()).status).toBe(429)
+  })
+})
+
+describe('a session', () => {
+  test('tells who is signed in, and ends', async () => {
+    const headers = await browser(own)
+    expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).json).toMatchObject({
+      user: { email: owner.email },
+    })
+    const out = await ask(`${api.url}/session`, 'DELETE', undefined, headers)
+    expect(out.json).toEqual({ object: 'session', deleted: true })
+    expect(cookieOf(out)).toMatch(/^posthaste_session=; .*Expires=Thu, 01 Jan 1970/)
+    const sentence = errorText(
+      401,
+      'missing_api_key',
+      'Sign in, or send an API key in the authorization header.',
+    )
+    expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).text).toBe(sentence)
+    expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).text).toBe(sentence)
+  })
+
+  test('reads and sends as a key with full access does', async () => {
+    const headers = await browser(own)
+    expect((await ask(`${api.url}/domains`, 'GET', undefined, headers)).status).toBe(200)
+    const { json } = await ask(`${api.url}/emails`, 'POST', hello, headers)
+    const email = await api.storage.getEmail({ teamId: api.teamId, id: (json as { id: string }).id }, 0)
+    expect(email).toMatchObject({ via: 'dashboard', apiKeyId: null })
+  })
+
+  test.each<[Record<string, string>, string]>([
+    [{}, 'no header'],
+    [{ 'x-requested-with': 'dashboard' }, 'no word of the browser about the origin'],
+    [{ 'sec-fetch-site': 'same-origin' }, 'no word of the dashboard'],
+    [{ ...own, 'sec-fetch-site': 'cross-site' }, 'another site'],
+    [{ ...own, 'sec-fetch-site': 'same-site' }, 'a neighbour under the same domain'],
+    [{ 'x-requested-with': 'dashboard', origin: 'https://evil.example' }, 'another origin'],
+  ])('does not change anything with %j: %s', async (more, _reason) => {
+    const headers = await browser(more)
+    const before = await api.count()
+    expect((await ask(`${api.url}/emails`, 'POST', hello, headers)).text).toBe(foreign)
+    expect((await ask(`${api.url}/domains/${api.domain.id}/verify`, 'POST', {}, headers)).text).toBe(foreign)
+    expect((await ask(`${api.url}/session`, 'DELETE', undefined, headers)).text).toBe(foreign)
+    expect(await api.count()).toBe(before)
+    expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).status).toBe(200)
+  })
+
+  test('is believed with the own origin from browsers that tell nothing else', async () => {
+    const headers = await browser({ 'x-requested-with': 'dashboard', origin: api.url })
+    expect((await ask(`${api.url}/emails`, 'POST', hello, headers)).status).toBe(200)
+  })
+
+  test('does not help a wrong key', async () => {
+    const headers = await browser({ ...own, authorization: 'Bearer re_wrong' })
+    expect((await ask(`${api.url}/emails`, 'GET', undefined, headers)).status).toBe(403)
+  })
+
+  test('of somebody who made it up is none', async () => {
+    for (const cookie of [
+      'posthaste_session=x',
+      `posthaste_session=${'x'.repeat(4000)}`,
+      'posthaste_session=%zz',
+    ])
+      expect((await ask(`${api.url}/session`, 'GET', undefined, { cookie })).status).toBe(401)
+  })
+
+  test('is nothing that an API key has', async () => {
+    expect((await api.call('GET', '/session')).status).toBe(401)
+  })
+})
+
+test('behind a proxy that is believed, the cookie is for https only and the throttle sees the client', async () => {
+  const proxied = await startApi({ trustProxy: ['127.0.0.0/8'] })
+  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '198.51.100.7' }
+  const answer = await ask(`${proxied.url}/session`, 'POST', owner, headers)
+  expect(cookieOf(answer)).toMatch(/; Secure/)
+  for (let i = 0; i < 11; i++)
+    await ask(`${proxied.url}/session`, 'POST', { email: `a${i}@x.example`, password: 'x' }, headers)
+  expect((await ask(`${proxied.url}/session`, 'POST', owner, headers)).status).toBe(429)
+  const other = { ...headers, 'x-forwarded-for': '198.51.100.8' }
+  expect((await ask(`${proxied.url}/session`, 'POST', owner, other)).status).toBe(200)
+  await proxied.close()
+
+  const spoofed = await ask(`${api.url}/session`, 'POST', owner, headers)
+  expect(cookieOf(spoofed)).not.toMatch(/Secure/)
+})

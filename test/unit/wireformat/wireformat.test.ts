@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import type { Delivery, Domain, Email } from '../../../appliance/storage/storage.ts'
+import {
+  presentDelivery,
+  presentDomain,
+  presentEmail,
+  presentList,
+  presentTimeline,
+  timestamp,
+  timestampOrNull,
+} from '../../../appliance/wireformat/wireformat.ts'
+
+describe('timestamps', () => {
+  test.each([
+    [0, '1970-01-01 00:00:00+00'],
+    [1_764_535_199_540, '2025-11-30 20:39:59.54+00'],
+    [1_764_535_199_001, '2025-11-30 20:39:59.001+00'],
+    [1_764_535_199_500, '2025-11-30 20:39:59.5+00'],
+    [1_764_534_000_000, '2025-11-30 20:20:00+00'],
+  ])('%i is %s', (ms, text) => {
+    expect(timestamp(ms)).toBe(text)
+  })
+
+  test('may be absent', () => {
+    expect([timestampOrNull(null), timestampOrNull(0)]).toEqual([null, '1970-01-01 00:00:00+00'])
+  })
+})
+
+test('lists come in their envelope', () => {
+  expect(presentList([1, 2])).toEqual({ object: 'list', has_more: false, data: [1, 2] })
+  expect(presentList([1], true).has_more).toBe(true)
+})
+
+test('a domain carries its records with what was found at each', () => {
+  const domain: Domain = {
+    id: 'd',
+    teamId: 't',
+    name: 'example.com',
+    status: 'pending',
+    region: 'eu-west-1',
+    returnPath: 'send',
+    checks: [{ key: 'SPF MX', status: 'failed', found: ['10 other.example'], note: 'Wrong.' }],
+    createdAt: 0,
+    checkedAt: null,
+  }
+  const record = { record: 'SPF' as const, name: 'send', fqdn: 'send.example.com', required: true }
+  const presented = presentDomain(domain, [
+    { ...record, key: 'SPF MX', type: 'MX', value: 'mail.example.net', priority: 10 },
+    { ...record, key: 'SPF', type: 'TXT', value: 'v=spf1 ~all', priority: null },
+  ])
+  expect(presented).toMatchObject({ object: 'domain', region: 'eu-west-1', checked_at: null })
+  const shared = { record: 'SPF', name: 'send', fqdn: 'send.example.com', ttl: 'Auto' }
+  expect(presented.records).toEqual([
+    {
+      ...shared,
+      type: 'MX',
+      status: 'failed',
+      value: 'mail.example.net',
+      priority: 10,
+      found: ['10 other.example'],
+      note: 'Wrong.',
+    },
+    { ...shared, type: 'TXT', status: 'not_started', value: 'v=spf1 ~all', found: [], note: null },
+  ])
+})
+
+const email: Email = {
+  id: 'e',
+  teamId: 't',
+  domainId: 'd',
+  apiKeyId: null,
+  via: 'rest',
+  from: 'a@example.com',
+  to: ['b@example.net'],
+  cc: [],
+  bcc: ['c@example.net'],
+  replyTo: [],
+  subject: 'Hello',
+  messageId: '<e@example.com>',
+  lastEvent: 'delivered',
+  scheduledAt: null,
+  createdAt: 0,
+  html: null,
+  text: 'Hello',
+  headers: [{ name: 'X-Secret', value: 'x' }],
+  tags: [{ name: 'a', value: 'b' }],
+  attachments: [],
+  returnPath: 'b@send.example.com',
+  size: 5,
+}
+
+test('an email has every key of the wire format, null where a list is empty, and nothing else', () => {
+  expect(presentEmail(email)).toEqual({
+    object: 'email',
+    id: 'e',
+    message_id: '<e@example.com>',
+    to: ['b@example.net'],
+    from: 'a@example.com',
+    created_at: '1970-01-01 00:00:00+00',
+    subject: 'Hello',
+    bcc: ['c@example.net'],
+    cc: null,
+    reply_to: null,
+    last_event: 'delivered',
+    scheduled_at: null,
+    html: null,
+    text: 'Hello',
+    tags: [{ name: 'a', value: 'b' }],
+  })
+})
+
+test('a timeline has deliveries, attempts and events', () => {
+  const delivery: Delivery = {
+    id: 'x',
+    emailId: 'e',
+    teamId: 't',
+    recipient: 'b@example.net',
+    field: 'to',
+    lane: 'example.net',
+    state: 'delivered',
+    attempts: 1,
+    createdAt: 0,
+    updatedAt: 1000,
+    dueAt: null,
+    expiresAt: null,
+    cause: null,
+  }
+  const attempt = { id: 'a', teamId: 't', emailId: 'e', deliveryIds: ['x'], startedAt: 0, endedAt: 500 }
+  const transcript = { steps: [], host: 'mx.example.net', ip: '192.0.2.1', tls: null }
+  const data = { recipient: 'b@example.net' }
+  const event = {
+    id: 'v',
+    emailId: 'e',
+    deliveryId: 'x',
+    type: 'email.delivered' as const,
+    createdAt: 500,
+    data,
+  }
+  expect(
+    presentTimeline('e', { deliveries: [delivery], attempts: [{ ...attempt, transcript }], events: [event] }),
+  ).toEqual({
+    object: 'timeline',
+    email_id: 'e',
+    deliveries: [presentDelivery(delivery)],
+    attempts: [
+      {
+        id: 'a',
+        delivery_ids: ['x'],
+        started_at: '1970-01-01 00:00:00+00',
+        ended_at: '1970-01-01 00:00:00.5+00',
+        host: 'mx.example.net',
+        ip: '192.0.2.1',
+        tls: null,
+        steps: [],
+      },
+    ],
+    events: [
+      {
+        id: 'v',
+        type: 'email.delivered',
+        created_at: '1970-01-01 00:00:00.5+00',
+        delivery_id: 'x',
+        recipient: 'b@example.net',
+        cause: null,
+      },
+    ],
+  })
+  expect(presentDelivery(delivery)).toMatchObject({
+    next_attempt_at: null,
+    updated_at: '1970-01-01 00:00:01+00',
+  })
+})
