@@ -2,22 +2,22 @@
  * The object graph, built by hand in reading order. The only file that knows which adapters are real.
  */
 import { join } from 'node:path'
+import { openResolver, openStorage } from './adapters.ts'
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
 import { createDelivery } from './delivery/delivery.ts'
-import type { Resolver } from './dns/dns.ts'
-import { createResolver, type ResolverOptions } from './dns/resolver.ts'
+import type { ResolverOptions } from './dns/resolver.ts'
 import { createHttp } from './http/http.ts'
 import { createIntake } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
 import { startSandbox, type Sandbox } from './sandbox/sandbox.ts'
 import { createSenders, type Senders } from './senders/senders.ts'
-import { lockDataDir, openSqlite } from './storage/sqlite/sqlite.ts'
+import { lockDataDir } from './storage/sqlite/sqlite.ts'
 import type { Storage } from './storage/storage.ts'
 import { startHousekeeping } from './watch/housekeeping.ts'
 import type { Logger } from './watch/log.ts'
-import { isForbiddenTarget, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
+import { parseNetworks } from './wire/networks.ts'
 import { VERSION } from './version.ts'
 
 /** A running daemon. */
@@ -46,17 +46,21 @@ export interface ComposeOptions {
 /** How long a stop waits for conversations in flight: past the usual ones, within systemd's 90 seconds. */
 const DRAIN_MS = 20_000
 
-/** Opens the storage that the configuration names. */
-export function openStorage(config: Config): Promise<Storage> {
-  return openSqlite({ dataDir: config.data_dir })
+/** The built dashboard. */
+const DASHBOARD = join(import.meta.dirname, '..', 'ui', 'dist')
+
+function deliveryOptions({ hostname, delivery }: Config) {
+  return {
+    hostname,
+    sourceIps: delivery.source_ips,
+    allowNetworks: parseNetworks(delivery.allow_networks),
+    maxConnections: delivery.max_connections,
+    maxConnectionsPerDomain: delivery.max_connections_per_domain,
+  }
 }
 
-/** A resolver as the configuration asks for; `change` overrides, for the sandbox and tests. */
-export function openResolver(config: Config, clock: Clock, change: Partial<ResolverOptions> = {}): Resolver {
-  // A zone's owner chooses where its NS records point to.
-  const allowed = [...parseNetworks(config.delivery.allow_networks), ...PRIVATE_NETWORKS]
-  const isForbidden = (ip: string): boolean => isForbiddenTarget(ip, allowed)
-  return createResolver({ servers: config.dns.servers, clock, isForbidden, ...change })
+function httpOptions({ hostname, limits, http }: Config) {
+  return { hostname, version: VERSION, messageBytes: limits.message_bytes, trustProxy: http.trust_proxy }
 }
 
 /** Builds and starts the daemon. Rejects when anything is missing or taken; then nothing is left running. */
@@ -80,28 +84,11 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   started.defer(() => senders.close())
   if (sandbox) await sandbox.open({ accounts, senders, resolver })
 
-  const delivery = createDelivery({
-    storage,
-    resolver,
-    clock,
-    log,
-    options: {
-      ...host,
-      port: sandbox?.deliveryPort ?? config.delivery.port,
-      allowNetworks: parseNetworks(config.delivery.allow_networks),
-      maxConnections: config.delivery.max_connections,
-      maxConnectionsPerDomain: config.delivery.max_connections_per_domain,
-      owner: newId(clock.now()),
-      pollMs: options.pollMs,
-    },
-  })
-  const intake = createIntake({
-    storage,
-    senders,
-    clock,
-    limits: config.limits,
-    wake: () => delivery.wake(),
-  })
+  const port = sandbox?.deliveryPort ?? config.delivery.port
+  const way = { ...deliveryOptions(config), port, owner: newId(clock.now()), pollMs: options.pollMs }
+  const delivery = createDelivery({ storage, resolver, clock, log, options: way })
+  const wake = (): void => delivery.wake()
+  const intake = createIntake({ storage, senders, clock, limits: config.limits, wake })
   started.defer(() => intake.close())
   await delivery.start()
   started.defer(async () => {
@@ -109,22 +96,8 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     if (left > 0) log.warn({ attempts: left }, 'stopped with attempts in flight; they will be tried again')
   })
 
-  const http = await createHttp({
-    storage,
-    accounts,
-    senders,
-    intake,
-    clock,
-    log,
-    config: {
-      hostname: config.hostname,
-      version: VERSION,
-      messageBytes: config.limits.message_bytes,
-      trustProxy: config.http.trust_proxy,
-    },
-    dashboard: join(import.meta.dirname, '..', 'ui', 'dist'),
-    sandboxInbox: sandbox?.inbox,
-  })
+  const doors = { storage, accounts, senders, intake, clock, log, sandboxInbox: sandbox?.inbox }
+  const http = await createHttp({ ...doors, config: httpOptions(config), dashboard: DASHBOARD })
   started.defer(() => http.close())
   const [url] = await http.listen(config.http.listen)
   const housekeeping = startHousekeeping({ storage, clock, log })

@@ -53,7 +53,7 @@ const DOORS: Record<string, string[]> = {
 }
 
 /** The object graph: the only files that know which adapters are real. */
-const GRAPH = ['compose.ts', 'main.ts', 'version.ts']
+const GRAPH = ['adapters.ts', 'compose.ts', 'main.ts', 'version.ts']
 
 /** Files behind a folder's door that the object graph alone may reach: the real adapters. */
 const ADAPTERS = ['dns/resolver.ts', 'storage/sqlite/sqlite.ts', 'http/http.ts']

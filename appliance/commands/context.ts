@@ -14,12 +14,16 @@ export interface CommonOptions {
   json?: boolean
 }
 
-/** The real storage and resolver, which only the object graph may know. */
-export interface Adapters {
-  openStorage(config: Config): Promise<Storage>
-  openResolver(config: Config, clock: Clock, authoritativePort: number | undefined): Promise<Resolver>
-  schemaVersion(config: Config): Promise<number>
-}
+/** The real storage and resolver, which only the object graph may know; loaded when a command needs them. */
+export type Adapters = () => Promise<{
+  openStorage: (config: Config) => Promise<Storage>
+  openResolver: (
+    config: Config,
+    clock: Clock,
+    change?: { servers: string[]; authoritativePort: number },
+  ) => Resolver
+  schemaVersion: () => Promise<number>
+}>
 
 export interface Context {
   config: Config
@@ -59,7 +63,7 @@ export async function withContext(
     const clock = systemClock
     const storage = await openStorage(adapters, config)
     opened.defer(() => storage.close())
-    const resolver = lazyResolver(() => openResolver(adapters, config, clock, sandbox))
+    const resolver = lazyResolver(() => resolverFor(adapters, config, clock, sandbox))
     opened.defer(() => resolver.close())
     const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
     const senders = createSenders({ storage, resolver, clock, config: host })
@@ -70,7 +74,7 @@ export async function withContext(
         throw new Failure('There is no owner yet. First run: posthaste setup --email you@example.com')
       return found
     }
-    const schemaVersion = () => adapters.schemaVersion(config)
+    const schemaVersion = async () => (await adapters()).schemaVersion()
     await command({ config, clock, storage, accounts, senders, output, team, schemaVersion })
     return 0
   })
@@ -89,7 +93,8 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
 
 async function openStorage(adapters: Adapters, config: Config): Promise<Storage> {
   try {
-    return await adapters.openStorage(config)
+    const { openStorage } = await adapters()
+    return await openStorage(config)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Failure(`The storage in ${config.data_dir} could not be opened: ${reason}`, { cause: error })
@@ -97,11 +102,17 @@ async function openStorage(adapters: Adapters, config: Config): Promise<Storage>
 }
 
 /** A running sandbox answers for the names in it, so commands beside it ask its name server. */
-function openResolver(adapters: Adapters, config: Config, clock: Clock, sandbox: boolean): Promise<Resolver> {
+async function resolverFor(
+  adapters: Adapters,
+  config: Config,
+  clock: Clock,
+  sandbox: boolean,
+): Promise<Resolver> {
+  const { openResolver } = await adapters()
   const running = sandbox ? readRunning(config.data_dir) : undefined
-  if (!running) return adapters.openResolver(config, clock, undefined)
-  const inside = { ...config, dns: { ...config.dns, servers: [running.dns] } }
-  return adapters.openResolver(inside, clock, Number(running.dns.split(':').at(-1)))
+  if (!running) return openResolver(config, clock)
+  const authoritativePort = Number(running.dns.split(':').at(-1))
+  return openResolver(config, clock, { servers: [running.dns], authoritativePort })
 }
 
 /** Most commands ask nothing of DNS: the resolver is made at the first question. */

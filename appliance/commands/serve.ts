@@ -1,7 +1,6 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync, writeFileSync } from 'node:fs'
 import { compose, type Appliance } from '../compose.ts'
-import type { Config } from '../config/config.ts'
+import { runningFile, type Config, type Running } from '../config/config.ts'
 import { createLogger } from '../watch/log.ts'
 import { VERSION } from '../version.ts'
 
@@ -27,7 +26,7 @@ export async function serve({ config, notes, sandbox }: ServeArgs): Promise<numb
   const signal = await stopSignal()
   log.info({ signal }, 'stopping')
   await appliance.stop()
-  if (appliance.sandbox) rmSync(join(config.data_dir, 'running.json'), { force: true })
+  if (appliance.sandbox) rmSync(runningFile(config.data_dir), { force: true })
   log.info('stopped')
   return 0
 }
@@ -48,9 +47,8 @@ function stopSignal(): Promise<string> {
 
 /** Tells the command line where the sandbox's DNS and exchangers are, which take free ports. */
 function writeRunning(config: Config, sandbox: { dns: string; deliveryPort: number }): void {
-  mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
-  const running = { pid: process.pid, dns: sandbox.dns, deliveryPort: sandbox.deliveryPort }
-  writeFileSync(join(config.data_dir, 'running.json'), JSON.stringify(running), { mode: 0o600 })
+  const running: Running = { pid: process.pid, dns: sandbox.dns, deliveryPort: sandbox.deliveryPort }
+  writeFileSync(runningFile(config.data_dir), JSON.stringify(running), { mode: 0o600 })
 }
 
 /** What the sandbox prints when it is ready: where to look, and a first email to paste. */

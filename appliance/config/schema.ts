@@ -120,7 +120,7 @@ export const ConfigSchema = Type.Object(
       }),
       source_ips: strings('Local addresses to send from, IPv4 and IPv6. Default: the system chooses.', 'ip'),
       allow_networks: strings(
-        'Networks that may be delivered to although they are loopback, link-local, private or unspecified, in CIDR form.',
+        'Networks that may be delivered to although they are loopback, link-local, unspecified or otherwise special, in CIDR form. Private networks always may.',
         'network',
       ),
       max_connections: Type.Integer({

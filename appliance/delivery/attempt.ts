@@ -124,7 +124,7 @@ async function walk(letter: Letter, recipients: string[], hosts: Host[], run: Ru
   for (const { host, ip } of hosts.flatMap(({ name, addresses }) =>
     addresses.map((ip) => ({ host: name, ip })),
   )) {
-    if (left.length === 0 || clock.now() >= run.until) break
+    if (left.length === 0 || (outcome.size > 0 && clock.now() >= run.until)) break
     const { hostname, port } = options
     const localAddress = run.sources.pick(ip, random)
     const call = { host, ip, port, localAddress, hostname, until: run.until, tls: 'opportunistic' as const }

@@ -1,3 +1,5 @@
+import { isAscii } from 'node:buffer'
+
 /** A message ready for the wire. */
 export interface Prepared {
   /** Every line ends with CRLF, the last one too; no bare CR or LF. */
@@ -18,8 +20,8 @@ export function prepare(prefix: Uint8Array, message: Uint8Array): Prepared {
   const gap = bytes.indexOf('\r\n\r\n')
   return {
     bytes,
-    eightBit: hasEightBit(bytes),
-    eightBitHeader: hasEightBit(gap < 0 ? bytes : bytes.subarray(0, gap)),
+    eightBit: !isAscii(bytes),
+    eightBitHeader: !isAscii(gap < 0 ? bytes : bytes.subarray(0, gap)),
   }
 }
 
@@ -43,11 +45,6 @@ function hasBareLineEnd(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(CR); at >= 0; at = bytes.indexOf(CR, at + 1)) {
     if (bytes[at + 1] !== LF) return true
   }
-  return false
-}
-
-function hasEightBit(bytes: Buffer): boolean {
-  for (const byte of bytes) if (byte > 127) return true
   return false
 }
 

@@ -1,4 +1,4 @@
-import type { TLSSocket } from 'node:tls'
+import type { CipherNameAndProtocol, PeerCertificate, TLSSocket } from 'node:tls'
 import type { TlsInfo } from '../mail/transcript.ts'
 
 /** The name in a certificate that people know it by. */
@@ -9,15 +9,17 @@ function nameOf(part: { CN?: string | string[]; O?: string | string[] } | undefi
 
 /** What was agreed on, with the judgement of the certificate; opportunistic TLS goes on without (RFC 7435). */
 export function describeTls(socket: TLSSocket): TlsInfo {
-  const certificate = socket.getPeerCertificate()
-  const validTo = Date.parse(certificate.valid_to)
+  // Both are empty when the server hung up in the same moment, whatever their types say.
+  const certificate = (socket.getPeerCertificate() as PeerCertificate | null) ?? undefined
+  const cipher = socket.getCipher() as CipherNameAndProtocol | undefined
+  const validTo = Date.parse(certificate?.valid_to ?? '')
   return {
     version: socket.getProtocol() ?? 'unknown',
-    cipher: socket.getCipher().standardName,
+    cipher: cipher?.standardName ?? 'unknown',
     verified: socket.authorized,
     error: socket.authorized ? null : String(socket.authorizationError),
-    subject: nameOf(certificate.subject),
-    issuer: nameOf(certificate.issuer),
+    subject: nameOf(certificate?.subject),
+    issuer: nameOf(certificate?.issuer),
     validTo: Number.isNaN(validTo) ? '' : new Date(validTo).toISOString(),
   }
 }

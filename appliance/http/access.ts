@@ -78,10 +78,10 @@ const changes = ({ method }: FastifyRequest) => method !== 'GET' && method !== '
 const fromDashboard = ({ headers }: FastifyRequest) => headers['x-requested-with'] === 'dashboard'
 
 /** Whether the browser says that our own page asks; undefined when it says nothing, as programs other than browsers do. */
-export function sameOrigin({ headers }: FastifyRequest): boolean | undefined {
+export function sameOrigin({ headers, host }: FastifyRequest): boolean | undefined {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'
-  const { origin, host } = headers
+  const { origin } = headers
   if (origin === undefined) return undefined
-  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
+  return URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
 }

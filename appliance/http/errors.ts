@@ -51,7 +51,6 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   return reply
     .code(refusal.status)
     .header('content-type', 'application/json; charset=utf-8')
-    .header('cache-control', 'no-store')
     .send(JSON.stringify(errorBody(refusal)))
 }
 

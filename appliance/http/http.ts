@@ -63,7 +63,8 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   await secureHeaders(app)
   app.addHook('onRequest', async (request, reply) => {
     request.about = {}
-    void reply.header('x-request-id', request.id)
+    // Other people's mail is in most answers; the files of the dashboard say otherwise for themselves.
+    void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' })
     if (!closing) return
     void reply.header('connection', 'close')
     throw refuse('shutting_down')

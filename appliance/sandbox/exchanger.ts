@@ -1,5 +1,4 @@
-import { createSecureContext } from 'node:tls'
-import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import type { Clock } from '../clock/clock.ts'
 import type { CertificatePair } from '../wire/self-signed.ts'
 import { behaviourFor } from './behaviours.ts'
@@ -46,12 +45,18 @@ class SmtpError extends Error {
 
 const addressOf = (value: { address: string } | false): string => (value ? value.address : '')
 
-/** smtp-server gives handlers a session without its socket; the connection is found by the session's id. */
-function closeAbruptly(server: SMTPServer, session: SMTPServerSession): void {
-  for (const connection of server.connections) {
-    const { id, _socket } = connection as unknown as { id: string; _socket?: { destroy(): void } }
-    if (id === session.id) _socket?.destroy()
-  }
+/** What smtp-server does not show of a connection: handlers get a session without its socket. */
+interface Connection {
+  id: string
+  _socket?: { destroy(): void }
+  /** In the TLS handshake of STARTTLS. */
+  _upgrading?: boolean
+}
+
+/** Closes connections without a word. */
+function closeAbruptly(server: SMTPServer, which: (connection: Connection) => boolean): void {
+  const connections = [...server.connections] as unknown as Connection[]
+  for (const connection of connections.filter(which)) connection._socket?.destroy()
 }
 
 /** The answer to RCPT: undefined accepts. */
@@ -74,7 +79,7 @@ function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): 
       if (behaviour?.drop === 'rcpt' && session.secure) {
         const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
         if (behaviour.breakTls) memory.brokenTls.set(`mx2.${domain}`, deps.clock.now() + BROKEN_TLS_MS)
-        closeAbruptly(self(), session)
+        closeAbruptly(self(), ({ id }) => id === session.id)
         return
       }
       const answer = (): void => done(refusalFor(address, deps, memory))
@@ -88,7 +93,7 @@ function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): 
         .find((behaviour) => behaviour?.body ?? behaviour?.drop === 'body')
       const parts: Buffer[] = []
       stream.on('data', (part: Buffer) => {
-        if (special?.drop === 'body') closeAbruptly(self(), session)
+        if (special?.drop === 'body') closeAbruptly(self(), ({ id }) => id === session.id)
         parts.push(part)
       })
       stream.on('end', () => {
@@ -132,9 +137,8 @@ export async function startExchangers(
       SNICallback: (name, done) => {
         const until = memory.brokenTls.get(name.toLowerCase())
         memory.brokenTls.delete(name.toLowerCase())
-        // A context without a certificate has no cipher to agree on.
-        if (until !== undefined && deps.clock.now() < until) done(null, createSecureContext({}))
-        else done(null)
+        if (until === undefined || deps.clock.now() >= until) done(null)
+        else closeAbruptly(server, ({ _upgrading }) => _upgrading === true)
       },
     })
     server.on('error', () => undefined) // a client that hangs up is what the sandbox is for

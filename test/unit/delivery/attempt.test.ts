@@ -132,7 +132,7 @@ describe('an attempt that goes well', () => {
     })
     expect(endedAt).toBeGreaterThanOrEqual(startedAt)
     const [arrival] = world!.mailboxOf('mx1.example.test')
-    expect(arrival).toMatchObject({ rcptTo: [bob] })
+    expect(arrival).toMatchObject({ envelope: { from: 'bounce@send.sender.test', to: [bob] } })
   })
 
   test('brings the bytes over so that the signature verifies', async () => {
@@ -180,6 +180,7 @@ describe('an attempt that goes well', () => {
 })
 
 describe('hosts and addresses after each other', () => {
+  const toData = 'S: 220 x\n C: EHLO *\n S: 250 x\n C: MAIL *\n S: 250 x\n C: RCPT *\n S: 250 x\n C: DATA\n'
   const two = (
     first: NonNullable<NonNullable<WorldDomain['mx']>[0]['exchanger']>,
   ): Record<string, WorldDomain> =>
@@ -195,6 +196,7 @@ describe('hosts and addresses after each other', () => {
     ['defers the sender', { behave: on('mail', '451 4.3.0 later') }],
     ['closes at RCPT', { behave: on('rcpt', 'drop') }],
     ['says 421 at RCPT', { behave: on('rcpt', '421 4.3.2 closing') }],
+    ['closes at DATA', { script: dialog(`${toData} S: <close>`) }],
     ['does not speak SMTP', { script: dialog('S: SSH-2.0-OpenSSH') }],
   ])('the second host is used when the first %s', async (_, first) => {
     const { states, settled } = await tryTo([bob], two(first))
@@ -209,7 +211,11 @@ describe('hosts and addresses after each other', () => {
     ['refuses the sender', { behave: on('mail', '550 5.7.1 no') }, 'bounced email.bounced'],
     ['refuses the message', { behave: on('message', '554 5.7.1 no') }, 'bounced email.bounced'],
     ['defers the message', { behave: on('message', '451 4.3.0 later') }, 'waiting email.delivery_delayed'],
-    ['closes in the body', { behave: on('data', 'drop') }, 'waiting email.delivery_delayed'],
+    [
+      'closes in the body',
+      { script: dialog(`${toData} S: 354 go\n C: DKIM-Signature: *\n S: <close>`) },
+      'waiting email.delivery_delayed',
+    ],
     ['closes after the final dot', { behave: on('message', 'drop') }, 'waiting email.delivery_delayed'],
   ])('the first host has the last word when it %s', async (_, first, state) => {
     const { states, settled } = await tryTo([bob], two(first))
@@ -234,7 +240,9 @@ describe('hosts and addresses after each other', () => {
     )
     const { states } = await tryTo(['no@example.test', bob], two({ behave }))
     expect(states).toEqual({ 'no@example.test': 'bounced email.bounced', [bob]: 'delivered email.delivered' })
-    expect(world!.mailboxOf('mx2.example.test')[0]).toMatchObject({ rcptTo: [bob] })
+    expect(world!.mailboxOf('mx2.example.test')[0]).toMatchObject({
+      envelope: { from: 'bounce@send.sender.test', to: [bob] },
+    })
   })
 
   test('with all hosts down, the cause names the best one', async () => {

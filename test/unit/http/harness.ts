@@ -58,6 +58,9 @@ export const owner = { email: 'owner@acme.example', password: 'a quiet harbour a
 /** A resolver whose only server is a closed port: every lookup fails, at once. */
 const noDns = (clock: TestClock) => createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
 
+/** Nothing is signed here: real keys would take half a second for each server. */
+const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
+
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { messageBytes = 41_943_040, log = silentLogger() } = options
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-http-'))
@@ -65,7 +68,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const storage = await openSqlite({ dataDir })
   const resolver = noDns(clock)
   const config = { hostname: 'mail.acme.example', sourceIps: [] }
-  const senders = createSenders({ storage, resolver, clock, config })
+  const senders = createSenders({ storage, resolver, clock, config, keygen: noKeys })
   const accounts = createAccounts({ storage, clock })
   const { team } = await accounts.createOwner({ ...owner, teamName: 'Acme' })
   const teamId = team.id

@@ -18,6 +18,7 @@ describe('an accepted email', () => {
     const answer = await api.call('POST', '/emails', hello)
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
     expect(answer.text).toMatch(/^\{"id":"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"\}$/)
     expect(api.woken).toBe(before + 1)
     const email = await api.storage.getEmail({ teamId: api.teamId, id: idOf(answer) }, api.clock.now())

@@ -150,27 +150,31 @@ describe('the sandbox inbox', () => {
 })
 
 describe('the server', () => {
+  const invalid = 'The request is not valid HTTP.'
   test.each([
-    ['GARBAGE\r\n\r\n', 400, 'The request is not valid HTTP.'],
-    ['BREW /emails HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'The request is not valid HTTP.'],
+    ['nonsense', 'GARBAGE', 400, invalid],
+    ['a method of its own', 'BREW /emails HTTP/1.1\r\nhost: x', 400, invalid],
     [
-      `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+      'two lengths',
+      'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2',
+      400,
+      invalid,
+    ],
+    [
+      'a length and chunks',
+      'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked',
+      400,
+      invalid,
+    ],
+    [
+      'an endless path',
+      `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nhost: x`,
       431,
       'The request has too many or too long headers.',
     ],
-    [
-      'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
-      400,
-      'The request is not valid HTTP.',
-    ],
-    [
-      'POST /emails HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
-      400,
-      'The request is not valid HTTP.',
-    ],
-  ])('answers %j, which is no HTTP', async (bytes, status, sentence) => {
+  ])('answers %s, which is no HTTP', async (_what, bytes, status, sentence) => {
     const { url } = await start()
-    const [head, body] = (await talk(url, bytes)).split('\r\n\r\n')
+    const [head, body] = (await talk(url, `${bytes}\r\n\r\n`)).split('\r\n\r\n')
     expect(head).toContain(`HTTP/1.1 ${status} `)
     expect(body).toBe(errorText(status, 'validation_error', sentence))
   })

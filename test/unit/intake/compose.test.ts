@@ -7,6 +7,7 @@ import { createComposer } from '../../../appliance/intake/composer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
+import { createTestClock } from '../../world/clock.ts'
 
 const runs = Number(process.env.FUZZ_RUNS ?? 200)
 const mailbox = (text: string) => parseMailbox(text)!
@@ -276,6 +277,19 @@ describe('heavy drafts', () => {
     expect(await second).toBeInstanceOf(Refusal)
     expect(await second).toMatchObject({ key: 'shutting_down' })
     expect(await first).toBeInstanceOf(Error)
+  })
+
+  test('that take too long are refused, and the next one is composed', async () => {
+    const clock = createTestClock()
+    const composer = createComposer({ clock })
+    // Tables within tables take the converter 25 s here.
+    const endless = composer.compose({ ...plain, html: '<table><tr><td>'.repeat(100_000), text: null })
+    const refused = expect(endless).rejects.toMatchObject({ key: 'invalid_field' })
+    const next = composer.compose({ ...plain, html, text: null })
+    await clock.advance(10_000)
+    await refused
+    expect((await next).text).toContain('Cell bold')
+    await composer.close()
   })
 
   test('are refused when too many wait', async () => {

@@ -1,0 +1,10 @@
+/** A thread that opens and then dies of the first call. */
+import { serve } from '../../../appliance/storage/sqlite/serve.ts'
+
+serve(() => ({
+  most: 1,
+  execute() {
+    throw new Error('out of memory')
+  },
+  close: () => undefined,
+}))

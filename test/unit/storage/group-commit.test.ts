@@ -1,0 +1,114 @@
+import Database from 'better-sqlite3'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createGroupCommit } from '../../../appliance/storage/sqlite/group-commit.ts'
+import type { Call } from '../../../appliance/storage/sqlite/protocol.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { makeTeam, newEmail, T0 } from '../../contract/fixtures.ts'
+import { makePlace } from './places.ts'
+
+const call = (id: number, method: string): Call => ({ id, method, args: null, now: T0 })
+
+async function makeDatabase(): Promise<Database.Database> {
+  const db = new Database(join(await makePlace(), 'a.db'), { timeout: 50 })
+  db.pragma('journal_mode = wal')
+  db.pragma('foreign_keys = on')
+  db.exec(
+    'create table rows (n integer primary key, parent integer references rows (n) deferrable initially deferred)',
+  )
+  return db
+}
+
+const numbers = (db: Database.Database): unknown[] =>
+  db.prepare('select n from rows order by n').pluck().all()
+
+/** Runs each call's method as SQL. */
+const sqlOn = (db: Database.Database) =>
+  createGroupCommit(db, ({ method }) => db.prepare(method).run().changes)
+
+describe('group commit', () => {
+  test('five hundred puts at once take far fewer commits', async () => {
+    const storage = await openSqlite({ dataDir: await makePlace() })
+    const { team } = await makeTeam(storage)
+    const before = storage.stats()
+    await Promise.all(Array.from({ length: 500 }, () => storage.put(newEmail(team.id, ['a@x.example']), T0)))
+    const after = storage.stats()
+    expect(after.calls - before.calls).toBe(500)
+    expect(after.commits - before.commits).toBeLessThan(100)
+    await storage.close()
+  })
+
+  test('a call that fails takes back its own changes only', async () => {
+    const db = await makeDatabase()
+    const commit = createGroupCommit(db, async ({ id, method }) => {
+      db.prepare(`insert into rows values (${id}, null)`).run()
+      await Promise.resolve()
+      if (method === 'bad') throw new Error('no')
+      return id * 10
+    })
+    const batch = await commit([call(1, 'good'), call(2, 'bad'), call(3, 'good')])
+    expect(batch).toMatchObject({
+      committed: true,
+      outcomes: [
+        { id: 1, value: 10 },
+        { id: 2, failure: { message: 'no', code: null, ambiguous: false } },
+        { id: 3, value: 30 },
+      ],
+    })
+    expect(numbers(db)).toEqual([1, 3])
+  })
+
+  test('when the commit fails, all of the batch fail, and the next batch is not hurt', async () => {
+    const db = await makeDatabase()
+    const commit = sqlOn(db)
+    const batch = await commit([
+      call(1, 'insert into rows values (1, null)'),
+      call(2, 'insert into rows values (2, 77)'),
+    ])
+    const failure = { code: 'SQLITE_CONSTRAINT_FOREIGNKEY', ambiguous: true }
+    expect(batch).toMatchObject({
+      committed: false,
+      outcomes: [
+        { id: 1, failure },
+        { id: 2, failure },
+      ],
+    })
+    expect(numbers(db)).toEqual([])
+    await commit([call(3, 'insert into rows values (3, null)')])
+    expect(numbers(db)).toEqual([3])
+  })
+
+  test('when SQLite ends the transaction by itself, what ran before fails too', async () => {
+    const db = await makeDatabase()
+    const batch = await sqlOn(db)([
+      call(1, 'insert into rows values (1, null)'),
+      call(2, 'insert or rollback into rows values (1, null)'),
+      call(3, 'insert into rows values (3, null)'),
+    ])
+    expect(batch.outcomes.map((outcome) => 'failure' in outcome && outcome.failure.ambiguous)).toEqual([
+      false,
+      false,
+      false,
+    ])
+    expect(batch.outcomes).toHaveLength(3)
+    expect(batch.outcomes.every((outcome) => 'failure' in outcome)).toBe(true)
+    expect(numbers(db)).toEqual([])
+  })
+
+  test('a database that another process holds for too long is named', async () => {
+    const db = await makeDatabase()
+    const other = new Database(db.name)
+    other.exec('begin immediate')
+    const { outcomes } = await sqlOn(db)([call(1, 'insert into rows values (1, null)')])
+    expect(outcomes).toMatchObject([
+      {
+        failure: {
+          code: 'SQLITE_BUSY',
+          ambiguous: false,
+          message: expect.stringContaining('Another process is holding the database') as string,
+        },
+      },
+    ])
+    other.close()
+  })
+})

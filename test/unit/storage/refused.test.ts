@@ -1,0 +1,89 @@
+import Database from 'better-sqlite3'
+import { randomBytes } from 'node:crypto'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openSqlite, StorageRefused } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { makeTeam, putEmail } from '../../contract/fixtures.ts'
+import { makePlace } from './places.ts'
+
+/** A data directory with some emails in it, closed. */
+async function makeUsed(): Promise<{ dataDir: string; file: string }> {
+  const dataDir = await makePlace()
+  const storage = await openSqlite({ dataDir })
+  const { team } = await makeTeam(storage)
+  for (let i = 0; i < 20; i++) await putEmail(storage, team.id, ['a@x.example'])
+  await storage.close()
+  return { dataDir, file: join(dataDir, 'posthaste.db') }
+}
+
+async function expectRefused(dataDir: string, sentence: RegExp): Promise<void> {
+  const file = join(dataDir, 'posthaste.db')
+  const before = await readFile(file)
+  const error: unknown = await openSqlite({ dataDir }).catch((refusal: unknown) => refusal)
+  expect(error).toBeInstanceOf(StorageRefused)
+  expect((error as Error).message).toMatch(sentence)
+  expect((await readFile(file)).equals(before), 'the file is left as it was').toBe(true)
+}
+
+function change(file: string, sql: string): void {
+  const db = new Database(file)
+  db.exec(sql)
+  db.pragma('journal_mode = delete')
+  db.close()
+}
+
+describe('a database that is not as it should be is refused and left alone', () => {
+  test('a migration was edited', async () => {
+    const { dataDir, file } = await makeUsed()
+    change(file, "update migrations set checksum = 'ab' where number = 1")
+    await expectRefusedKeepingRows(dataDir, /Migration 1 \(start\) .* its checksum differs/)
+  })
+
+  test('it is newer than the program', async () => {
+    const { dataDir, file } = await makeUsed()
+    change(file, "insert into migrations values (9000, 'tomorrow', 'ab', 0)")
+    await expectRefusedKeepingRows(dataDir, /made by a newer version: it has migration 9000 \(tomorrow\)/)
+  })
+
+  test('it is no database at all', async () => {
+    const dataDir = await makePlace()
+    await writeFile(join(dataDir, 'posthaste.db'), randomBytes(50_000))
+    await expectRefused(dataDir, /not a database, or its beginning is damaged.*restore/)
+  })
+
+  test('its first page is damaged', async () => {
+    const { dataDir, file } = await makeUsed()
+    const bytes = await readFile(file)
+    await writeFile(file, bytes.fill(0xa5, 100, 4096))
+    await expectRefused(dataDir, /The database is damaged.*restore/)
+  })
+
+  test('it was cut off', async () => {
+    const { dataDir, file } = await makeUsed()
+    await truncate(file, 4096)
+    await expectRefused(dataDir, /The database is damaged.*restore/)
+  })
+
+  test('it belongs to another program', async () => {
+    const dataDir = await makePlace()
+    change(join(dataDir, 'posthaste.db'), 'create table invoices (id integer)')
+    await expectRefused(dataDir, /is a database of another program/)
+  })
+
+  test('it is a directory', async () => {
+    const dataDir = join(await makePlace(), 'd')
+    await openSqlite({ dataDir: join(dataDir, 'posthaste.db') }).then((storage) => storage.close())
+    await expect(openSqlite({ dataDir })).rejects.toThrow(/cannot be opened: check the owner/)
+  })
+})
+
+/** Looking at the list of migrations turns the log on again, so the rows are compared, not the bytes. */
+async function expectRefusedKeepingRows(dataDir: string, sentence: RegExp): Promise<void> {
+  const error: unknown = await openSqlite({ dataDir }).catch((refusal: unknown) => refusal)
+  expect(error).toBeInstanceOf(StorageRefused)
+  expect((error as Error).message).toMatch(sentence)
+  const db = new Database(join(dataDir, 'posthaste.db'), { readonly: true })
+  expect(db.prepare('select count(*) from emails').pluck().get()).toBe(20)
+  db.close()
+}
