@@ -9,9 +9,12 @@ import { openSqlite } from './storage/sqlite/sqlite.ts'
 import type { Storage } from './storage/storage.ts'
 import { isForbiddenTarget, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
 
-/** Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people. */
-export function openStorage(config: Config): Promise<Storage> {
-  return openSqlite({ dataDir: config.data_dir })
+/**
+ * Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people.
+ * @param onLost called when the engine died: nothing can be stored or read any more
+ */
+export function openStorage(config: Config, onLost?: (error: Error) => void): Promise<Storage> {
+  return openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) })
 }
 
 /** Number of the newest schema that this program knows. */

@@ -37,6 +37,8 @@ export interface ComposeOptions {
   clock?: Clock
   /** Runs against the built-in internet instead of the real one. */
   sandbox?: boolean
+  /** Called when the storage died under the daemon, which can then only end. */
+  onLost?: (error: Error) => void
   /** Overrides for the resolver. */
   resolver?: Partial<ResolverOptions>
   /** How often the spool is looked at for changes of other processes, in milliseconds. Default 1000. */
@@ -71,7 +73,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
 
   const lock = await lockDataDir(config.data_dir)
   started.defer(() => lock.release())
-  const storage = await openStorage(config)
+  const storage = await openStorage(config, options.onLost)
   started.defer(() => storage.close())
 
   const sandbox = options.sandbox ? await startSandbox({ config, storage, clock }) : null

@@ -1,16 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { renderExample, renderReference } from '../appliance/config/reference.ts'
+import { GENERATED } from './generated.ts'
 
-/** Every generated file and what writes it. */
-const files: Record<string, () => string> = {
-  'config/posthaste.example.toml': renderExample,
-  'docs/configuration.md': renderReference,
-}
-
-for (const [path, render] of Object.entries(files)) {
+for (const [path, render] of Object.entries(GENERATED)) {
   const whole = join(import.meta.dirname, '..', path)
   mkdirSync(dirname(whole), { recursive: true })
-  writeFileSync(whole, render())
+  writeFileSync(whole, await render())
   console.log(path)
 }

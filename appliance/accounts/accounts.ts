@@ -38,6 +38,8 @@ export interface Accounts {
   signOut(token: string): Promise<void>
   /** Refuses: `invalid_field` (password). Sessions that exist go on until they end. */
   setPassword(args: { userId: string; password: string }): Promise<void>
+  /** The owner with that address and the team; undefined before set-up. */
+  findOwner(args: { email: string }): Promise<{ user: User; team: Team } | undefined>
   /** The team, undefined before set-up. */
   firstTeam(): Promise<Team | undefined>
   /** Forgets sessions that have ended; returns how many. For housekeeping. */
@@ -108,6 +110,15 @@ export function createAccounts({ storage, clock }: { storage: Storage; clock: Cl
     async setPassword({ userId, password }) {
       acceptable(password, '')
       await storage.setPassword({ userId, passwordHash: await hasher.hash(password) }, clock.now())
+    },
+
+    async findOwner({ email }) {
+      const now = clock.now()
+      const [user, team] = await Promise.all([
+        storage.findUser({ email: canonical(email) }, now),
+        storage.firstTeam({}, now),
+      ])
+      return user && team && { user, team }
     },
 
     firstTeam: () => storage.firstTeam({}, clock.now()),

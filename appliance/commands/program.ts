@@ -13,19 +13,14 @@ import { createRegistrar, type Registrar } from './registrar.ts'
 import { setup } from './setup.ts'
 import { printVersion } from './version.ts'
 
-/**
- * Runs the command line.
- * @param argv without the program's own name
- * @returns the exit code: 0 done, 1 refused or failed, 2 wrong usage
- */
-export async function runProgram(argv: string[], adapters: Adapters, version: string): Promise<number> {
-  let code = 0
+/** Builds the command line; `finish` is told the exit code of the command that ran. */
+export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {
   const program = new Command('posthaste')
     .description('Self-hosted email delivery: REST in, signed mail straight to the recipients out.')
     .version(version)
     .exitOverride()
     .showHelpAfterError('Add --help to see what is taken.')
-  const registrar = createRegistrar(program, adapters, (result) => (code = result))
+  const registrar = createRegistrar(program, adapters, finish)
   addServe(registrar)
   addSetup(registrar)
   addDomains(registrar)
@@ -35,6 +30,17 @@ export async function runProgram(argv: string[], adapters: Adapters, version: st
   registrar
     .add('version', 'print the version')
     .action((options: CommonOptions) => printVersion(createOutput(options.json === true), version))
+  return program
+}
+
+/**
+ * Runs the command line.
+ * @param argv without the program's own name
+ * @returns the exit code: 0 done, 1 refused or failed, 2 wrong usage
+ */
+export async function runProgram(argv: string[], adapters: Adapters, version: string): Promise<number> {
+  let code = 0
+  const program = createProgram(adapters, version, (result) => (code = result))
   try {
     await program.parseAsync(argv, { from: 'user' })
     return code

@@ -16,7 +16,12 @@ export interface ServeArgs {
 export async function serve({ config, notes, sandbox }: ServeArgs): Promise<number> {
   // The sandbox is for reading by people: warnings only, the welcome says the rest.
   const log = createLogger(sandbox && config.log.level === 'info' ? 'warn' : config.log.level)
-  const appliance = await compose(config, { log, sandbox })
+  const onLost = (error: Error): void => {
+    // Whoever supervises starts us again; what was accepted is on disk.
+    log.fatal({ err: error }, 'the storage is lost: ending')
+    process.exit(1)
+  }
+  const appliance = await compose(config, { log, sandbox, onLost })
   for (const note of notes) log.warn(note)
   log.info({ version: VERSION, url: appliance.url, hostname: config.hostname }, 'started')
   if (appliance.sandbox) {

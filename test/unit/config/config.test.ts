@@ -391,13 +391,6 @@ describe('the sandbox', () => {
 })
 
 describe('the generated files', () => {
-  const committed = (path: string) => readFileSync(join(import.meta.dirname, '../../..', path), 'utf8')
-
-  test('are what scripts/generate writes', () => {
-    expect(committed('config/posthaste.example.toml')).toBe(renderExample())
-    expect(committed('docs/configuration.md')).toBe(renderReference())
-  })
-
   test('hold an example that can be used as it is, and with every line switched on', () => {
     const example = renderExample()
     const bare = load(example)

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { createProgram } from './program.ts'
+
+/** Every command that does something, with its whole name: `domain add`. */
+function leaves(command: Command, path: string[] = []): { name: string; command: Command }[] {
+  if (command.commands.length === 0) return [{ name: path.join(' '), command }]
+  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]))
+}
+
+/** The options that every command has are told once. */
+const COMMON = new Set(['--config', '--json'])
+
+function describe({ name, command }: { name: string; command: Command }): string {
+  const words = command.registeredArguments.map((one) =>
+    one.required ? `<${one.name()}>` : `[${one.name()}]`,
+  )
+  const options = command.options.filter((option) => !COMMON.has(option.long ?? ''))
+  const rows = options.map((option) => {
+    const choices = option.argChoices ? `: ${option.argChoices.join(', ')}` : ''
+    const preset = option.defaultValue === undefined ? '' : ` (default: ${String(option.defaultValue)})`
+    const need = option.mandatory ? ' (required)' : ''
+    return `- \`${option.flags}\`: ${option.description}${choices}${preset}${need}`
+  })
+  return [
+    `## \`${[name, ...words].join(' ')}\``,
+    '',
+    `${sentence(command.description())}`,
+    ...(rows.length > 0 ? ['', ...rows] : []),
+  ].join('\n')
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+
+/** docs/commands.md, from the program itself. */
+export function renderCommands(): string {
+  const program = createProgram(
+    () => Promise.reject(new Error('not for running')),
+    '',
+    () => undefined,
+  )
+  return `# The command line
+
+\`./scripts/posthaste <command>\` in a checkout. Commands work on the configured storage, whether the daemon runs or not.
+
+Every command takes \`--config <file>\` (default: /etc/posthaste/posthaste.toml; without any configuration, the sandbox) and \`--json\`, which prints the
+same objects as the API. Exit codes: 0 done; 1 refused or failed, with one line on standard error that says why; 2 wrong usage.
+
+${leaves(program).map(describe).join('\n\n')}
+`
+}

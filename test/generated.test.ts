@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { GENERATED } from '../scripts/generated.ts'
+
+test.each(Object.entries(GENERATED))('%s is as ./scripts/generate writes it', async (path, render) => {
+  expect(readFileSync(join(import.meta.dirname, '..', path), 'utf8')).toBe(await render())
+})
