@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage, Team, User } from '../storage/storage.ts'
-import { createHasher } from './hasher.ts'
+import { createHasher, type Hasher } from './hasher.ts'
 import { judgePassword } from './password.ts'
 
 /**
@@ -76,6 +76,32 @@ export function createAccounts({ storage, clock }: { storage: Storage; clock: Cl
       return { user, team }
     },
 
+    ...sessions(storage, clock, hasher),
+
+    async setPassword({ userId, password }) {
+      acceptable(password, '')
+      await storage.setPassword({ userId, passwordHash: await hasher.hash(password) }, clock.now())
+    },
+
+    async findOwner({ email }) {
+      const now = clock.now()
+      const [user, team] = await Promise.all([
+        storage.findUser({ email: canonical(email) }, now),
+        storage.firstTeam({}, now),
+      ])
+      return user && team && { user, team }
+    },
+
+    firstTeam: () => storage.firstTeam({}, clock.now()),
+
+    purgeSessions: () => storage.purgeSessions({}, clock.now()),
+  }
+}
+
+type SessionMethods = Pick<Accounts, 'signIn' | 'resume' | 'signOut'>
+
+function sessions(storage: Storage, clock: Clock, hasher: Hasher): SessionMethods {
+  return {
     async signIn({ email, password, ip, userAgent }) {
       const user = await storage.findUser({ email: canonical(email) }, clock.now())
       const right = await hasher.verify(user?.passwordHash ?? null, password)
@@ -106,23 +132,5 @@ export function createAccounts({ storage, clock }: { storage: Storage; clock: Cl
     },
 
     signOut: (token) => storage.deleteSession({ tokenHash: hashToken(token) }, clock.now()),
-
-    async setPassword({ userId, password }) {
-      acceptable(password, '')
-      await storage.setPassword({ userId, passwordHash: await hasher.hash(password) }, clock.now())
-    },
-
-    async findOwner({ email }) {
-      const now = clock.now()
-      const [user, team] = await Promise.all([
-        storage.findUser({ email: canonical(email) }, now),
-        storage.firstTeam({}, now),
-      ])
-      return user && team && { user, team }
-    },
-
-    firstTeam: () => storage.firstTeam({}, clock.now()),
-
-    purgeSessions: () => storage.purgeSessions({}, clock.now()),
   }
 }
