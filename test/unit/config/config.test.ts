@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import {
   sandboxConfig,
 } from '../../../appliance/config/config.ts'
 import type { LoadArgs } from '../../../appliance/config/config.ts'
-import { renderExample, renderReference } from '../../../appliance/config/reference.ts'
+import { renderExample } from '../../../appliance/config/reference.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
 let count = 0
