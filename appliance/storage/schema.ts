@@ -2,13 +2,15 @@
  * The tables, as both engines have them: instants are integer milliseconds (`bigint` in PostgreSQL), JSON is text,
  * flags are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
  *
- * Every table carries `team_id`, except `teams` (its own id), `users` (a person may be a member of several teams) and
+ * Every table carries `team_id`, except `teams` (its own id), `users` (a person may be a member of several teams), `secrets` and
  * `migrations`.
  */
 import type { Generated } from 'kysely'
+import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
 import type { EmailEventType, LastEvent } from '../mail/event.ts'
 import type { DeliveryState } from '../mail/verdict.ts'
-import type { DkimKey, DomainStatus, NewDelivery, NewEmail, Permission } from './storage.ts'
+import type { SuppressionOrigin } from '../mail/suppression.ts'
+import type { DkimKey, Domain, DomainStatus, NewDelivery, NewEmail, Permission } from './storage.ts'
 
 /** One applied migration; `checksum` is the SHA-256 of its text in hex. */
 export interface MigrationsTable {
@@ -21,6 +23,8 @@ export interface MigrationsTable {
 export interface TeamsTable {
   id: string
   name: string
+  /** A name of config/plans.toml; new teams get the column's default. */
+  plan: Generated<string>
   created_at: number
 }
 
@@ -72,6 +76,17 @@ export interface DomainsTable {
   checks: string
   created_at: number
   checked_at: number | null
+  tls: Domain['tls']
+  sending: number
+  receiving: number
+  open_tracking: number
+  click_tracking: number
+  tracking_subdomain: string | null
+  status_since: number | null
+  verify_until: number | null
+  suspect: DomainStatus | null
+  suspect_since: number | null
+  next_check_at: number | null
 }
 
 export interface DkimKeysTable {
@@ -82,6 +97,20 @@ export interface DkimKeysTable {
   algorithm: DkimKey['algorithm']
   private_key: Uint8Array
   public_key: string
+  created_at: number
+  state: DkimKey['state']
+  state_since: number | null
+  retire_at: number | null
+}
+
+export interface SuppressionsTable {
+  id: string
+  team_id: string
+  /** What makes two addresses one: `suppressionKey`. */
+  address: string
+  email: string
+  origin: SuppressionOrigin
+  source_id: string | null
   created_at: number
 }
 
@@ -114,6 +143,9 @@ export interface EmailsTable {
   /** When it was tried for the first time: tells whether `email.sent` has been recorded. */
   sent_at: number | null
   created_at: number
+  report_to: string | null
+  ret: EnvelopeDsn['ret']
+  envid: string | null
 }
 
 /** The bodies as the caller gave them. */
@@ -163,6 +195,9 @@ export interface RecipientsTable {
   cause: string | null
   created_at: number
   updated_at: number
+  /** `NEVER`, or keywords with commas between. */
+  notify: string | null
+  orcpt: string | null
 }
 
 export interface AttemptsTable {
@@ -190,6 +225,70 @@ export interface EventsTable {
   data: string
 }
 
+/** Reports to senders: due ones, and those that were made, so that none is made twice. */
+export interface ReportsTable {
+  delivery_id: string
+  kind: ReportKind
+  team_id: string
+  email_id: string
+  created_at: number
+  done_at: number | null
+  /** The email that is the report; null while it is due, and when there was nothing to tell any more. */
+  report_id: string | null
+}
+
+/** What an idempotent request was answered, until it expires. */
+export interface ReceiptsTable {
+  team_id: string
+  scope: string
+  key: string
+  fingerprint: string
+  /** JSON: the body of the answer. */
+  body: string
+  /** JSON: string[]. */
+  email_ids: string
+  created_at: number
+  expires_at: number
+}
+
+/** Recipients that a team sent to in one UTC day (`2026-11-20`) or month (`2026-11`). */
+export interface QuotasTable {
+  team_id: string
+  period: string
+  used: number
+}
+
+/** Keys of the appliance itself, for all teams. */
+export interface SecretsTable {
+  name: string
+  value: Uint8Array
+  created_at: number
+}
+
+/** A request of an app and its answer. */
+export interface RequestLogsTable {
+  id: string
+  team_id: string
+  api_key_id: string
+  method: string
+  endpoint: string
+  status: number
+  duration_ms: number
+  ip: string
+  user_agent: string | null
+  /** JSON: an object, like the one after it. */
+  request_body: string | null
+  response_body: string | null
+  created_at: number
+}
+
+/** Which emails a request made. */
+export interface RequestLogEmailsTable {
+  log_id: string
+  email_id: string
+  team_id: string
+}
+
 /** All tables by name, for Kysely. */
 export interface Tables {
   migrations: MigrationsTable
@@ -200,6 +299,7 @@ export interface Tables {
   api_keys: ApiKeysTable
   domains: DomainsTable
   dkim_keys: DkimKeysTable
+  suppressions: SuppressionsTable
   emails: EmailsTable
   contents: ContentsTable
   messages: MessagesTable
@@ -207,4 +307,10 @@ export interface Tables {
   recipients: RecipientsTable
   attempts: AttemptsTable
   events: EventsTable
+  reports: ReportsTable
+  receipts: ReceiptsTable
+  secrets: SecretsTable
+  quotas: QuotasTable
+  request_logs: RequestLogsTable
+  request_log_emails: RequestLogEmailsTable
 }

@@ -8,6 +8,7 @@ import type {
   Domain,
   LeaseArgs,
   NewEmail,
+  PutArgs,
   Storage,
   Team,
   User,
@@ -42,8 +43,8 @@ export async function makeTeam(storage: Storage, now = T0): Promise<{ team: Team
   return { team, user }
 }
 
-/** A domain with its key, not stored. */
-export function newDomain(teamId: string, name: string): { domain: Domain; key: DkimKey } {
+/** A domain with its one key, not stored. */
+export function newDomain(teamId: string, name: string): { domain: Domain; keys: [DkimKey] } {
   const domain: Domain = {
     id: newId(T0),
     teamId,
@@ -51,9 +52,21 @@ export function newDomain(teamId: string, name: string): { domain: Domain; key: 
     status: 'not_started',
     region: 'local',
     returnPath: 'send',
-    checks: [{ key: 'SPF', status: 'failed', found: ['v=spf1 -all'], note: 'Publish it.' }],
+    checks: [
+      { key: 'SPF', status: 'failed', found: ['v=spf1 -all'], note: 'Publish it.', checkedAt: T0, since: T0 },
+    ],
     createdAt: T0,
     checkedAt: null,
+    statusSince: T0,
+    tls: 'opportunistic',
+    sending: true,
+    receiving: false,
+    openTracking: false,
+    clickTracking: false,
+    trackingSubdomain: null,
+    verifyUntil: null,
+    suspect: null,
+    nextCheckAt: null,
   }
   const key: DkimKey = {
     id: newId(T0),
@@ -64,8 +77,11 @@ export function newDomain(teamId: string, name: string): { domain: Domain; key: 
     privateKey: Uint8Array.from([0, 1, 254, 255]),
     publicKey: 'MIIB',
     createdAt: T0,
+    state: 'active',
+    stateSince: T0,
+    retireAt: null,
   }
-  return { domain, key }
+  return { domain, keys: [key] }
 }
 
 /** An email to these recipients, due at `now`; each waits in the lane of its domain. Not stored. */
@@ -95,6 +111,8 @@ export function newEmail(
     attachments: [],
     messageId: `<${id}@example.com>`,
     returnPath: `b-${id}@send.example.com`,
+    reportTo: null,
+    dsn: null,
     scheduledAt: null,
     message: Buffer.from(`Subject: hello\r\n\r\n${id}\r\n`),
     deliveries: recipients.map((recipient) => ({
@@ -104,9 +122,16 @@ export function newEmail(
       lane: recipient.slice(recipient.lastIndexOf('@') + 1),
       dueAt: now,
       expiresAt: now + 4 * DAY,
+      suppressed: null,
+      dsn: null,
     })),
     ...more,
   }
+}
+
+/** Arguments that store one email, without a receipt and uncounted. */
+export function putArgs(email: NewEmail, more: Partial<PutArgs> = {}): PutArgs {
+  return { emails: [email], receipt: null, quota: null, ...more }
 }
 
 /** Stores an email and returns it. */
@@ -118,7 +143,7 @@ export async function putEmail(
   more: Partial<NewEmail> = {},
 ): Promise<NewEmail> {
   const email = newEmail(teamId, recipients, now, more)
-  await storage.put(email, now)
+  await storage.put(putArgs(email), now)
   return email
 }
 
@@ -157,6 +182,7 @@ export function change(
     dueAt,
     cause: cause(state),
     event: event && { id: newId(T0), type: event, data: { recipient: 'someone' } },
+    report: null,
   }
 }
 

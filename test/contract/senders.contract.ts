@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ApiKey, Storage } from '../../appliance/storage/storage.ts'
+import type { ApiKey, DkimKey, DkimKeyChange, Storage } from '../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, T0, unique } from './fixtures.ts'
 
 const apiKey = (teamId: string, name: string, domainId: string | null = null): ApiKey => ({
@@ -73,8 +73,8 @@ export function sendersContract(storage: () => Storage): void {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
-    const { domain, key } = newDomain(team.id, name)
-    expect(await storage().createDomain({ domain, key }, T0)).toBe('created')
+    const { domain, keys } = newDomain(team.id, name)
+    expect(await storage().createDomain({ domain, keys }, T0)).toBe('created')
     expect(await storage().getDomain({ teamId: team.id, id: domain.id }, T0)).toEqual(domain)
     expect(await storage().findDomain({ teamId: team.id, name }, T0)).toEqual(domain)
     expect(await storage().getDomain({ teamId: other.team.id, id: domain.id }, T0)).toBeUndefined()
@@ -103,22 +103,28 @@ export function sendersContract(storage: () => Storage): void {
   test('the private key comes back byte for byte', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
-    const { domain, key } = newDomain(team.id, name)
-    await storage().createDomain({ domain, key }, T0)
+    const { domain, keys } = newDomain(team.id, name)
+    await storage().createDomain({ domain, keys }, T0)
     const [found] = await storage().dkimKeys({ domainId: domain.id }, T0)
-    expect({ ...found, privateKey: [...found!.privateKey] }).toEqual({ ...key, privateKey: [0, 1, 254, 255] })
+    expect({ ...found, privateKey: [...found!.privateKey] }).toEqual({
+      ...keys[0],
+      privateKey: [0, 1, 254, 255],
+    })
   })
 
   test('a check is saved with its time', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
-    const { domain, key } = newDomain(team.id, name)
-    await storage().createDomain({ domain, key }, T0)
-    const checks = [{ key: 'DKIM', status: 'verified' as const, found: [], note: null }]
+    const { domain, keys } = newDomain(team.id, name)
+    await storage().createDomain({ domain, keys }, T0)
+    const checks = [
+      { key: 'DKIM', status: 'verified' as const, found: [], note: null, checkedAt: T0, since: T0 },
+    ]
     await storage().saveDomainCheck({ teamId: team.id, id: domain.id, status: 'verified', checks }, T0 + 7)
     expect(await storage().getDomain({ teamId: team.id, id: domain.id }, T0)).toEqual({
       ...domain,
       status: 'verified',
+      statusSince: T0 + 7,
       checks,
       checkedAt: T0 + 7,
     })
@@ -128,8 +134,8 @@ export function sendersContract(storage: () => Storage): void {
     const name = unique('shop') + '.example'
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
-    const { domain, key } = newDomain(team.id, name)
-    await storage().createDomain({ domain, key }, T0)
+    const { domain, keys } = newDomain(team.id, name)
+    await storage().createDomain({ domain, keys }, T0)
     const free = apiKey(team.id, 'free')
     await storage().createApiKey({ ...free, tokenHash: hash + '-free' }, T0)
     await storage().createApiKey({ ...apiKey(team.id, 'bound', domain.id), tokenHash: hash + '-bound' }, T0)
@@ -138,5 +144,116 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().dkimKeys({ domainId: domain.id }, T0)).toEqual([])
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toEqual([free])
     expect(await storage().createDomain(newDomain(team.id, name), T0)).toBe('created')
+  })
+
+  test('a key is renamed by its own team only', async () => {
+    const { team } = await makeTeam(storage())
+    const key = apiKey(team.id, 'before')
+    await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
+    const rename = (teamId: string) => storage().renameApiKey({ teamId, id: key.id, name: 'after' }, T0)
+    expect(await rename(newId(T0))).toBe(false)
+    expect(await rename(team.id)).toBe(true)
+    expect(await storage().listApiKeys({ teamId: team.id }, T0)).toEqual([{ ...key, name: 'after' }])
+  })
+
+  test('settings change where they are given, for the own team only', async () => {
+    const { team } = await makeTeam(storage())
+    const { domain, keys } = newDomain(team.id, unique('set') + '.example')
+    await storage().createDomain({ domain, keys }, T0)
+    const { id } = domain
+    const settings = { tls: 'enforced', openTracking: true, trackingSubdomain: 'links' } as const
+    expect(await storage().updateDomain({ teamId: newId(T0), id, settings }, T0)).toBe(false)
+    expect(await storage().updateDomain({ teamId: newId(T0), id, settings: {} }, T0)).toBe(false)
+    expect(await storage().updateDomain({ teamId: team.id, id, settings: {} }, T0)).toBe(true)
+    expect(await storage().updateDomain({ teamId: team.id, id, settings }, T0)).toBe(true)
+    expect(await storage().getDomain({ teamId: team.id, id }, T0)).toEqual({ ...domain, ...settings })
+  })
+
+  test('domains whose look is due are found, the longest due first, and a look that came too late is not kept', async () => {
+    const { team } = await makeTeam(storage())
+    const teamId = team.id
+    const made = ['later', 'soon', 'never'].map((word) => newDomain(teamId, unique(word) + '.example'))
+    for (const one of made) await storage().createDomain(one, T0)
+    const [later, soon] = made.map(({ domain }) => domain.id) as [string, string]
+    const watch = (nextCheckAt: number) => ({
+      ...{ verifyUntil: T0 + 9, suspect: { status: 'failed' as const, since: T0 + 1 }, nextCheckAt },
+    })
+    const schedule = (id: string, time: number) =>
+      storage().scheduleDomainCheck({ teamId, id, status: 'pending', watch: watch(time) }, T0 + 2)
+    await schedule(later, T0 + 20)
+    await schedule(soon, T0 + 10)
+    expect(await storage().nextDomainCheck({}, T0)).toBe(T0 + 10)
+    expect(await storage().dueDomains({ limit: 5 }, T0 + 9)).toEqual([])
+    const due = await storage().dueDomains({ limit: 5 }, T0 + 20)
+    expect(due.map(({ id }) => id)).toEqual([soon, later])
+    expect(due[0]).toMatchObject({ status: 'pending', statusSince: T0 + 2, ...watch(T0 + 10) })
+    const save = (nextCheckAt: number | null) =>
+      storage().saveDomainCheck(
+        {
+          ...{ teamId, id: soon, status: 'verified', checks: [] },
+          watch: { verifyUntil: null, suspect: null, nextCheckAt: null },
+          seen: { status: 'pending', nextCheckAt },
+        },
+        T0 + 30,
+      )
+    expect([await save(T0 + 11), await save(null), await save(T0 + 10)]).toEqual([false, false, true])
+    expect(await storage().dueDomains({ limit: 5 }, T0 + 99)).toHaveLength(1)
+    await storage().scheduleDomainCheck(
+      { teamId, id: later, status: 'failed', watch: { verifyUntil: null, suspect: null, nextCheckAt: null } },
+      T0,
+    )
+    expect(await storage().nextDomainCheck({}, T0)).toBeUndefined()
+  })
+
+  test('keys take over together with the look that saw their records', async () => {
+    const { team } = await makeTeam(storage())
+    const teamId = team.id
+    const { domain, keys } = newDomain(teamId, unique('keys') + '.example')
+    await storage().createDomain({ domain, keys }, T0)
+    const domainId = domain.id
+    const [old] = keys
+    const make = (selector: string, algorithm: DkimKey['algorithm']): DkimKey => ({
+      ...old,
+      ...{ id: newId(T0), selector, algorithm, state: 'pending' },
+    })
+    const lost = make('unpublished', 'ed25519-sha256')
+    expect(await storage().addDkimKeys({ teamId, domainId, keys: [lost] }, T0)).toBe('added')
+    const next = [make('next', 'rsa-sha256'), make('short', 'ed25519-sha256')]
+    expect(await storage().addDkimKeys({ teamId: newId(T0), domainId, keys: next }, T0)).toBe('gone')
+    expect(await storage().addDkimKeys({ teamId, domainId, keys: next }, T0)).toBe('added')
+    expect(await storage().addDkimKeys({ teamId, domainId, keys: [make('x', 'rsa-sha256')] }, T0)).toBe(
+      'rotating',
+    )
+    const selectors = async () =>
+      (await storage().signingKeys({ domainId }, T0)).map(({ selector }) => selector)
+    expect(await selectors()).toEqual(['posthaste'])
+    const change = (changes: DkimKeyChange[]) =>
+      storage().saveDomainCheck(
+        { teamId, id: domainId, status: 'verified', checks: [], keys: changes },
+        T0 + 5,
+      )
+    await change([
+      { id: old.id, state: 'retiring', retireAt: T0 + 9 },
+      { id: next[1]!.id, state: 'active', retireAt: null },
+    ])
+    expect(await selectors()).toEqual([]) // An Ed25519 key never signs alone.
+    await change([
+      { id: next[0]!.id, state: 'active', retireAt: null },
+      { id: old.id, state: 'retired', retireAt: null },
+    ])
+    expect(await selectors()).toEqual(['next', 'short'])
+    const all = await storage().dkimKeys({ domainId }, T0)
+    expect(
+      all.map(({ selector, state, stateSince, privateKey }) => [
+        selector,
+        state,
+        stateSince,
+        privateKey.length,
+      ]),
+    ).toEqual([
+      ['posthaste', 'retired', T0 + 5, 0],
+      ['next', 'active', T0 + 5, 4],
+      ['short', 'active', T0 + 5, 4],
+    ])
   })
 }

@@ -31,6 +31,9 @@ export function spoolContract(storage: () => Storage): void {
         expiresAt: T0 + 4 * DAY,
         leaseUntil: T0 + 30 * MINUTE,
         returnPath: email.returnPath,
+        scheduledAt: null,
+        reportTo: null,
+        dsn: { ret: null, envid: null, notify: null, orcpt: null },
       },
     ])
   })

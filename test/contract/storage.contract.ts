@@ -3,16 +3,26 @@ import type { Storage } from '../../appliance/storage/storage.ts'
 import { accountsContract } from './accounts.contract.ts'
 import { emailsContract } from './emails.contract.ts'
 import { DAY, T0, type OpenStorage } from './fixtures.ts'
+import { putContract } from './put.contract.ts'
+import { logsContract } from './logs.contract.ts'
 import { queueContract } from './queue.contract.ts'
+import { scheduledContract } from './scheduled.contract.ts'
+import { reportsContract } from './reports.contract.ts'
 import { sendersContract } from './senders.contract.ts'
 import { spoolContract } from './spool.contract.ts'
+import { suppressionsContract } from './suppressions.contract.ts'
 
 const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
   senders: sendersContract,
+  suppressions: suppressionsContract,
   emails: emailsContract,
+  put: putContract,
+  scheduled: scheduledContract,
   spool: spoolContract,
   queue: queueContract,
+  reports: reportsContract,
+  logs: logsContract,
 }
 
 /**

@@ -56,7 +56,11 @@ const toSummary = (row: Pick<Selectable<EmailsTable>, (typeof summaryColumns)[nu
 export async function listEmails(db: Db, args: PageArgs): Promise<Page<EmailSummary>> {
   const { after, before } = args
   const upwards = before !== undefined && after === undefined
-  let query = db.selectFrom('emails').select(summaryColumns).where('team_id', '=', args.teamId)
+  let query = db
+    .selectFrom('emails')
+    .select(summaryColumns)
+    .where('team_id', '=', args.teamId)
+    .where('via', '!=', 'report')
   if (after !== undefined) query = query.where('id', '<', after)
   if (before !== undefined) query = query.where('id', '>', before)
   const rows = await query

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { Notify } from '../../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { Tables } from '../schema.ts'
 import type { Delivery, NewDelivery } from '../storage.ts'
@@ -51,4 +52,15 @@ export function toDelivery(row: DeliveryRow): Delivery {
     expiresAt: row.expires_at,
     cause: row.cause === null ? null : (JSON.parse(row.cause) as Cause),
   }
+}
+
+/** NOTIFY as a column: null, `NEVER`, or keywords with commas between. */
+export function toNotify(notify: Notify | null): string | null {
+  return Array.isArray(notify) ? notify.join(',') : notify
+}
+
+/** What `toNotify` wrote. */
+export function fromNotify(column: string | null): Notify | null {
+  if (column === null || column === 'NEVER') return column
+  return column.split(',') as Exclude<Notify, 'NEVER'>
 }

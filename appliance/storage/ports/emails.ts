@@ -1,8 +1,11 @@
 /** Emails from the moment at which they are ours. */
+import type { EnvelopeDsn, RecipientDsn } from '../../mail/dsn.ts'
 import type { EmailEventType, EventData, LastEvent } from '../../mail/event.ts'
 import type { Transcript } from '../../mail/transcript.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { Page, PageArgs } from './page.ts'
+import type { QuotaLimit, Usage } from './quotas.ts'
+import type { NewReceipt, Receipt } from './receipts.ts'
 
 export interface Tag {
   name: string
@@ -19,6 +22,10 @@ export interface NewDelivery {
   lane: string
   dueAt: number
   expiresAt: number
+  /** Why it will not be sent at all: then it is stored as suppressed, which is final. Null: it is queued. */
+  suppressed: Cause | null
+  /** What RCPT said of reports; null for an email that did not come by SMTP. */
+  dsn: RecipientDsn | null
 }
 
 /** An accepted request, about to become durable. */
@@ -27,7 +34,8 @@ export interface NewEmail {
   teamId: string
   domainId: string
   apiKeyId: string | null
-  via: 'rest' | 'smtp' | 'dashboard'
+  /** `report`: made by the appliance itself, about an email that somebody sent. */
+  via: 'rest' | 'smtp' | 'dashboard' | 'report'
   /** The header fields as the caller gave them, decoded. */
   from: string
   to: string[]
@@ -41,8 +49,12 @@ export interface NewEmail {
   tags: Tag[]
   attachments: AttachmentInfo[]
   messageId: string
-  /** Envelope sender, unique to the email (VERP). */
+  /** Envelope sender, unique to the email (VERP); empty for a report, about which there are no reports (RFC 5321 §4.5.5). */
   returnPath: string
+  /** Who is sent reports about it: MAIL FROM of an email that came by SMTP, when it is the app's own. Null: nobody is. */
+  reportTo: string | null
+  /** What MAIL said of reports; null for an email that did not come by SMTP. */
+  dsn: EnvelopeDsn | null
   scheduledAt: number | null
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
   message: Uint8Array
@@ -134,12 +146,42 @@ export interface EmailHistory {
   events: EmailEvent[]
 }
 
+/** What becomes durable together: all emails of one request, its receipt, and what they count. */
+export interface PutArgs {
+  emails: NewEmail[]
+  /** Of a request that may be asked again; null for one without a key. */
+  receipt: NewReceipt | null
+  /** Null when nothing is to be counted. */
+  quota: QuotaLimit | null
+}
+
+/** In every case but `stored` nothing was changed. */
+export type PutResult =
+  /** `usage` counts these emails too; null when nothing was to be counted. */
+  | { kind: 'stored'; usage: Usage | null }
+  /** The emails are more than is left of the period. */
+  | { kind: 'over_quota'; period: 'daily' | 'monthly' }
+  /** The request was answered before, perhaps by another process. */
+  | { kind: 'replay'; receipt: Receipt }
+
+/** What became of a wish to change a scheduled email; nothing was changed unless it says so. */
+export type ScheduleChange =
+  { kind: 'changed' } | { kind: 'unknown' } | { kind: 'not_scheduled'; lastEvent: LastEvent }
+
 export interface EmailStorage {
-  /** The acceptance boundary: email, message and deliveries become durable together. */
-  put(args: NewEmail, now: number): Promise<void>
+  /** The acceptance boundary: emails, messages, deliveries, receipt and counts become durable together, or nothing does. */
+  put(args: PutArgs, now: number): Promise<PutResult>
+  /** Newest first; without reports, which nobody sent. */
   listEmails(args: PageArgs, now: number): Promise<Page<EmailSummary>>
   getEmail(args: { teamId: string; id: string }, now: number): Promise<Email | undefined>
   getHistory(args: { teamId: string; id: string }, now: number): Promise<EmailHistory>
   /** The message as accepted. */
   getMessage(args: { emailId: string }, now: number): Promise<Uint8Array | undefined>
+  /** Moves a scheduled email to another time. Either this or the first lease of one of its deliveries happens. */
+  reschedule(
+    args: { teamId: string; id: string; scheduledAt: number; expiresAt: number },
+    now: number,
+  ): Promise<ScheduleChange>
+  /** Gives a scheduled email up: `last_event` and its waiting deliveries become canceled. Either this or a lease happens. */
+  cancel(args: { teamId: string; id: string }, now: number): Promise<ScheduleChange>
 }

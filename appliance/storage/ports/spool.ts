@@ -1,4 +1,5 @@
 /** What waits: leases, their end, and the operator's hand on the queue. */
+import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../../mail/dsn.ts'
 import type { EmailEventType, EventData } from '../../mail/event.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { Attempt, Delivery } from './emails.ts'
@@ -16,7 +17,14 @@ export interface LeasedDelivery {
   createdAt: number
   expiresAt: number
   leaseUntil: number
+  /** Empty for a report. */
   returnPath: string
+  /** The time that its sender chose, or null: what its Date field must say. */
+  scheduledAt: number | null
+  /** Who is sent reports; null: nobody. */
+  reportTo: string | null
+  /** What the sender said of reports, of the message and of this recipient. */
+  dsn: EnvelopeDsn & RecipientDsn
 }
 
 export interface LeaseArgs {
@@ -45,6 +53,8 @@ export interface Change {
   dueAt: number | null
   cause: Cause
   event: { id: string; type: EmailEventType; data: EventData } | null
+  /** A report that is due from now on; one that was due before is not due again. */
+  report: ReportKind | null
 }
 
 export interface SettleArgs {

@@ -1,6 +1,8 @@
+import type { EnvelopeDsn } from '../../mail/dsn.ts'
 import type { EventData } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
-import type { LeaseArgs, LeasedDelivery } from '../storage.ts'
+import { fromNotify } from '../methods/recipients.ts'
+import type { LeaseArgs, LeasedDelivery, NewEmail } from '../storage.ts'
 import { createChooser } from './choose.ts'
 import type { Connection } from './connection.ts'
 
@@ -15,7 +17,14 @@ interface Row {
   recipient: string
   domain_id: string
   return_path: string
+  scheduled_at: number | null
   sent_at: number | null
+  via: NewEmail['via']
+  report_to: string | null
+  ret: EnvelopeDsn['ret']
+  envid: string | null
+  notify: string | null
+  orcpt: string | null
 }
 
 /** `Storage.lease`, hot: plain statements, prepared once. */
@@ -23,7 +32,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   const choose = createChooser(db)
   const read = db.prepare<[string], Row>(
     `select d.id, d.team_id, d.email_id, d.lane, d.attempts, d.created_at, d.expires_at, r.recipient, e.domain_id,
-       e.return_path, e.sent_at
+       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, r.notify, r.orcpt
      from deliveries d join recipients r on r.id = d.id join emails e on e.id = d.email_id
      where d.id = ?`,
   )
@@ -42,6 +51,8 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   const announce = (row: Row, now: number): void => {
     const data: EventData = {}
     markSent.run(now, row.email_id)
+    // Nobody sent a report, so nobody hears of its way.
+    if (row.via === 'report') return
     insertEvent.run(newId(now), row.team_id, row.email_id, now, JSON.stringify(data))
   }
 
@@ -75,5 +86,8 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
     expiresAt: row.expires_at,
     leaseUntil,
     returnPath: row.return_path,
+    scheduledAt: row.scheduled_at,
+    reportTo: row.report_to,
+    dsn: { ret: row.ret, envid: row.envid, notify: fromNotify(row.notify), orcpt: row.orcpt },
   }
 }

@@ -9,7 +9,7 @@ export interface Call {
 }
 
 /** What the main thread says to a storage thread; `close` comes last. */
-export type Request = { kind: 'call'; call: Call } | { kind: 'close' }
+export type Request = { kind: 'calls'; calls: Call[] } | { kind: 'close' }
 
 /** What became of a call. */
 export type Outcome = { id: number; value: unknown } | { id: number; failure: Failure }

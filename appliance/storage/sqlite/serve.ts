@@ -32,7 +32,7 @@ export function serve(open: () => Service): void {
   let running = false
   let closing = false
   const take = (request: Request): void => {
-    if (request.kind === 'call') waiting.push(request.call)
+    if (request.kind === 'calls') waiting.push(...request.calls)
     else closing = true
   }
   const drain = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { lastEventOf } from '../../mail/event.ts'
 import type { Change, SettleArgs } from '../storage.ts'
 import type { Connection } from './connection.ts'
+import { createOwe } from './owe.ts'
 
 interface Owned {
   team_id: string
@@ -28,6 +29,7 @@ export function createSettle(db: Connection): (args: SettleArgs, now: number) =>
   const insertEvent = db.prepare(
     'insert into events (id, team_id, email_id, delivery_id, type, created_at, data) values (?, ?, ?, ?, ?, ?, ?)',
   )
+  const owe = createOwe(db)
   const updateEmail = db.prepare('update emails set last_event = ? where id = ?')
 
   const end = (change: Change, owner: string): Owned | undefined => {
@@ -40,7 +42,7 @@ export function createSettle(db: Connection): (args: SettleArgs, now: number) =>
 
   /** False when the owner no longer leases the delivery. */
   const apply = (change: Change, owner: string, now: number): boolean => {
-    const { deliveryId, state, cause, event } = change
+    const { deliveryId, state, cause, event, report } = change
     const owned = end(change, owner)
     if (!owned) return false
     // Whether a waiting delivery is held, `deliveries` alone tells.
@@ -51,6 +53,7 @@ export function createSettle(db: Connection): (args: SettleArgs, now: number) =>
       insertEvent.run(id, owned.team_id, owned.email_id, deliveryId, type, now, JSON.stringify(data))
       updateEmail.run(lastEventOf(type), owned.email_id)
     }
+    if (report) owe({ deliveryId, kind: report, teamId: owned.team_id, emailId: owned.email_id }, now)
     return true
   }
 

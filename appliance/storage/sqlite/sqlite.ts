@@ -1,10 +1,11 @@
-import type { reads, writes } from '../methods/methods.ts'
-import type { NewEmail, Storage } from '../storage.ts'
+import type { NewEmail, PutArgs, PutResult, ReportRef, Storage } from '../storage.ts'
 import { DATABASE, makeDirectory, makePrivateFile } from './directory.ts'
-import { StorageFailure, type StorageLost } from './failures.ts'
+import { StorageFailure, StorageLost } from './failures.ts'
 import { LARGEST_ROW, MessageFiles } from './message-files.ts'
-import type { PutArgs } from './put.ts'
+import type { StoreReportArgs } from './put-report.ts'
+import type { StoreArgs, StoredEmail } from './put.ts'
 import { Thread } from './thread.ts'
+import { WHICH_THREAD, type OneCall } from './which-thread.ts'
 
 export { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
 export { lockDataDir, type DataDirLock } from './lock.ts'
@@ -79,50 +80,24 @@ class Assembly {
   }
 
   #port(): SqliteStorage {
-    const read = <M extends keyof typeof reads>(method: M) =>
-      ((args: unknown, now: number) => this.#call(this.#reader, method, args, now)) as Storage[M]
-    const write = <M extends keyof typeof writes | 'lease' | 'settle'>(method: M) =>
-      ((args: unknown, now: number) => this.#call(this.#writer, method, args, now)) as Storage[M]
     return {
-      createOwner: write('createOwner'),
-      setPassword: write('setPassword'),
-      findUser: read('findUser'),
-      firstTeam: read('firstTeam'),
-      createSession: write('createSession'),
-      findSession: read('findSession'),
-      deleteSession: write('deleteSession'),
-      purgeSessions: write('purgeSessions'),
-      createApiKey: write('createApiKey'),
-      findApiKey: read('findApiKey'),
-      listApiKeys: read('listApiKeys'),
-      deleteApiKey: write('deleteApiKey'),
-      touchApiKeys: write('touchApiKeys'),
-      createDomain: write('createDomain'),
-      listDomains: read('listDomains'),
-      getDomain: read('getDomain'),
-      findDomain: read('findDomain'),
-      deleteDomain: write('deleteDomain'),
-      saveDomainCheck: write('saveDomainCheck'),
-      dkimKeys: read('dkimKeys'),
-      put: (email, now) => this.#open(() => this.#put(email, now)),
-      listEmails: read('listEmails'),
-      getEmail: read('getEmail'),
-      getHistory: read('getHistory'),
+      ...this.#oneCalls(),
+      put: (args, now) => this.#open(() => this.#put(args, now)),
+      putReport: (args, now) => this.#open(() => this.#putReport(args, now)),
       getMessage: (args, now) => this.#open(() => this.#message(args, now)),
-      lease: write('lease'),
-      settle: write('settle'),
-      unlease: write('unlease'),
-      voidLeases: write('voidLeases'),
-      nextDue: read('nextDue'),
-      queueSummary: read('queueSummary'),
-      listQueue: read('listQueue'),
-      holdQueue: write('holdQueue'),
-      releaseQueue: write('releaseQueue'),
-      retryQueue: write('retryQueue'),
-      dropQueue: write('dropQueue'),
       stats: () => ({ commits: this.#writer.commits, calls: this.#writer.calls }),
       close: () => (this.#closed ??= this.#close()),
     }
+  }
+
+  /** The types hold because the table has a row for each of these methods and each thread knows its own. */
+  #oneCalls(): Pick<Storage, OneCall> {
+    const threads = { reader: this.#reader, writer: this.#writer }
+    const calls = Object.entries(WHICH_THREAD).map(([method, which]) => [
+      method,
+      (args: unknown, now: number) => this.#call(threads[which], method, args, now),
+    ])
+    return Object.fromEntries(calls) as Pick<Storage, OneCall>
   }
 
   #call(thread: Thread, method: string, args: unknown, now: number): Promise<unknown> {
@@ -142,21 +117,50 @@ class Assembly {
     return work
   }
 
-  async #put({ message, ...email }: NewEmail, now: number): Promise<void> {
-    const size = message.byteLength
-    if (size <= LARGEST_ROW) {
-      // One copy that the thread can have for itself; the clone would take the whole buffer behind a view.
-      const body = new Uint8Array(message)
-      const args: PutArgs = { ...email, body, size }
-      return this.#writer.call('put', args, now, [body.buffer])
-    }
-    await this.#files.write(email.id, message)
-    const args: PutArgs = { ...email, body: null, size }
+  #put({ emails, receipt, quota }: PutArgs, now: number): Promise<PutResult> {
+    return this.#store(
+      emails,
+      (stored, bodies) => {
+        const args: StoreArgs = { emails: stored, receipt, quota }
+        return this.#writer.call<PutResult>('put', args, now, bodies)
+      },
+      ({ kind }) => kind === 'stored',
+    )
+  }
+
+  #putReport({ report, ...about }: ReportRef & { report: NewEmail }, now: number): Promise<boolean> {
+    return this.#store(
+      [report],
+      ([email], bodies) => {
+        const args: StoreReportArgs = { ...about, email: email! }
+        return this.#writer.call<boolean>('putReport', args, now, bodies)
+      },
+      (made) => made,
+    )
+  }
+
+  /** Writes large messages to files first; takes them back when the rows did not become durable. */
+  async #store<T>(
+    emails: NewEmail[],
+    store: (stored: StoredEmail[], bodies: ArrayBuffer[]) => Promise<T>,
+    isStored: (result: T) => boolean,
+  ): Promise<T> {
+    const written: string[] = []
+    const takeBack = () => Promise.all(written.map((id) => this.#files.remove(id)))
     try {
-      await this.#writer.call('put', args, now)
+      for (const { id, message } of emails.filter(isLarge)) {
+        await this.#files.write(id, message)
+        written.push(id)
+      }
+      const stored = emails.map(toStored)
+      const bodies = stored.flatMap(({ body }) => body?.buffer ?? [])
+      const result = await store(stored, bodies)
+      if (!isStored(result)) await takeBack()
+      return result
     } catch (error) {
-      // Where the row may have become durable the file stays; the sweep will know.
-      if (error instanceof StorageFailure && !error.ambiguous) await this.#files.remove(email.id)
+      // Where the rows may have become durable the files stay; the sweep will know.
+      const ambiguous = error instanceof StorageFailure ? error.ambiguous : error instanceof StorageLost
+      if (!ambiguous) await takeBack()
       throw error
     }
   }
@@ -184,4 +188,12 @@ class Assembly {
     await this.#reader.close()
     await this.#writer.close()
   }
+}
+
+const isLarge = ({ message }: NewEmail): boolean => message.byteLength > LARGEST_ROW
+
+/** The email as the writer takes it, with one copy of the message that can move there; the clone would take the whole buffer behind a view. */
+function toStored({ message, ...email }: NewEmail): StoredEmail & { body: Uint8Array<ArrayBuffer> | null } {
+  const body = message.byteLength > LARGEST_ROW ? null : new Uint8Array(message)
+  return { ...email, body, size: message.byteLength }
 }

@@ -1,10 +1,16 @@
 import { Worker, type Transferable } from 'node:worker_threads'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
-import type { Outcome, Report, Request } from './protocol.ts'
+import type { Call, Outcome, Report, Request } from './protocol.ts'
 
 interface Pending {
   resolve: (value: unknown) => void
   reject: (error: Error) => void
+}
+
+/** A call that the thread has not been told of yet. */
+interface Unsent {
+  call: Call
+  transfer: Transferable[]
 }
 
 /** Which program a thread runs, and on what. */
@@ -25,6 +31,7 @@ export class Thread {
   readonly #worker: Worker
   readonly #onLost: (error: StorageLost) => void
   readonly #pending = new Map<number, Pending>()
+  readonly #unsent: Unsent[] = []
   readonly #opened = Promise.withResolvers<undefined>()
   readonly #ended = Promise.withResolvers<undefined>()
   #lastId = 0
@@ -60,20 +67,50 @@ export class Thread {
   call<T>(method: string, args: unknown, now: number, transfer: Transferable[] = []): Promise<T> {
     if (this.#lost) return Promise.reject(this.#lost)
     const id = ++this.#lastId
-    const request: Request = { kind: 'call', call: { id, method, args, now } }
     return new Promise<T>((resolve, reject) => {
-      // Posting throws when the arguments are no plain data; nothing is pending then.
-      this.#worker.postMessage(request, transfer)
       this.#pending.set(id, { resolve: (value) => resolve(value as T), reject })
+      if (this.#unsent.length === 0) setImmediate(() => this.#send())
+      this.#unsent.push({ call: { id, method, args, now }, transfer })
     })
   }
 
   /** Ends the thread after everything that was asked before. */
   async close(): Promise<void> {
+    this.#send()
     this.#state = 'closing'
     const request: Request = { kind: 'close' }
     if (!this.#lost) this.#worker.postMessage(request)
     await this.#ended.promise
+  }
+
+  /** Posts what was asked for since the last time as one message: waking a thread costs more than most calls do. */
+  #send(): void {
+    const unsent = this.#unsent.splice(0)
+    if (unsent.length === 0 || this.#lost) return
+    try {
+      this.#post(unsent)
+    } catch {
+      // The arguments of some call are no plain data. Nothing was sent: one by one, it is known whose.
+      for (const one of unsent) this.#sendAlone(one)
+    }
+  }
+
+  #sendAlone(one: Unsent): void {
+    try {
+      this.#post([one])
+    } catch (error) {
+      const { id } = one.call
+      this.#pending.get(id)?.reject(error as Error)
+      this.#pending.delete(id)
+    }
+  }
+
+  #post(unsent: Unsent[]): void {
+    const request: Request = { kind: 'calls', calls: unsent.map(({ call }) => call) }
+    this.#worker.postMessage(
+      request,
+      unsent.flatMap(({ transfer }) => transfer),
+    )
   }
 
   #hear(report: Report): void {

@@ -7,6 +7,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { createLease } from './lease.ts'
 import { applyMigrations, shippedMigrations } from './migrate.ts'
 import { createPut } from './put.ts'
+import { createPutReport } from './put-report.ts'
 import { serve } from './serve.ts'
 import { createSettle } from './settle.ts'
 
@@ -22,6 +23,7 @@ serve(() => {
   const kysely = kyselyOn(db)
   const methods = new Map<string, Method>([
     ['put', createPut(db)],
+    ['putReport', createPutReport(db)],
     ['lease', createLease(db)],
     ['settle', createSettle(db)],
   ])

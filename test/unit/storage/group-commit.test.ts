@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createGroupCommit } from '../../../appliance/storage/sqlite/group-commit.ts'
 import type { Call } from '../../../appliance/storage/sqlite/protocol.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { makeTeam, newEmail, T0 } from '../../contract/fixtures.ts'
+import { makeTeam, newEmail, T0, putArgs } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
 
 const call = (id: number, method: string): Call => ({ id, method, args: null, now: T0 })
@@ -31,7 +31,9 @@ describe('group commit', () => {
     const storage = await openSqlite({ dataDir: await makePlace() })
     const { team } = await makeTeam(storage)
     const before = storage.stats()
-    await Promise.all(Array.from({ length: 500 }, () => storage.put(newEmail(team.id, ['a@x.example']), T0)))
+    await Promise.all(
+      Array.from({ length: 500 }, () => storage.put(putArgs(newEmail(team.id, ['a@x.example'])), T0)),
+    )
     const after = storage.stats()
     expect(after.calls - before.calls).toBe(500)
     expect(after.commits - before.commits).toBeLessThan(100)

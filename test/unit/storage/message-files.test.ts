@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { MessageFiles } from '../../../appliance/storage/sqlite/message-files.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { makeTeam, newEmail, putEmail, T0 } from '../../contract/fixtures.ts'
+import { makeTeam, newEmail, putEmail, T0, putArgs } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'
 
 const LARGEST_ROW = 256 * 1024
@@ -39,7 +39,7 @@ describe('large messages', () => {
   test('whose email is refused leave no file', async () => {
     const storage = await openSqlite({ dataDir })
     const email = newEmail(newId(T0), ['a@x.example'], T0, { message: Buffer.alloc(LARGEST_ROW + 1) })
-    await expect(storage.put(email, T0)).rejects.toThrow('FOREIGN KEY')
+    await expect(storage.put(putArgs(email), T0)).rejects.toThrow('FOREIGN KEY')
     expect(await allFiles()).toEqual([])
     await storage.close()
   })

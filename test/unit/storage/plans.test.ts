@@ -23,9 +23,12 @@ function fill(): void {
   db.exec(`
     create temp table numbers as
       with recursive n (i) as (select 0 union all select i + 1 from n where i < ${WAITING - 1}) select i from n;
-    insert into emails select printf('e%06d', i), 't', 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]',
+    insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
+      reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at,
+      created_at) select printf('e%06d', i), 't', 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]',
       '[]', '[]', '', 'back@example', 0, 'queued', null, null, 0 from numbers where i < ${WAITING / 40};
-    insert into recipients select printf('r%06d', i), 't', printf('e%06d', i / 40), 'a@x', 'to',
+    insert into recipients (id, team_id, email_id, recipient, field, lane, state, attempts, cause, created_at,
+      updated_at) select printf('r%06d', i), 't', printf('e%06d', i / 40), 'a@x', 'to',
       'lane' || (i % 5), 'waiting', 0, null, 0, 0 from numbers;
     insert into deliveries select printf('r%06d', i), 't', printf('e%06d', i / 40), 'lane' || (i % 5), 'x',
       ${T0} - ${WAITING} + i, null, null, 0, 0, 0, ${T0} * 2 from numbers;

@@ -1,6 +1,6 @@
 /** Puts emails without end, some with large messages, and prints each id once it is acknowledged. */
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { makeTeam, newEmail } from '../../contract/fixtures.ts'
+import { makeTeam, newEmail, putArgs } from '../../contract/fixtures.ts'
 
 const storage = await openSqlite({ dataDir: process.argv[2]! })
 const { team } = await makeTeam(storage, Date.now())
@@ -11,7 +11,7 @@ async function putForever(worker: number): Promise<never> {
     const now = Date.now()
     const message = Buffer.alloc(i % 25 === 0 ? 300_000 : 4_000, i % 251)
     const email = newEmail(team.id, ['a@example.net'], now, { message })
-    await storage.put(email, now)
+    await storage.put(putArgs(email), now)
     process.stdout.write(`${email.id} ${i % 251} ${message.byteLength}\n`)
   }
 }

@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { leaseArgs, makeTeam, newDomain, newEmail, putEmail, T0 } from '../../contract/fixtures.ts'
+import { leaseArgs, makeTeam, newDomain, newEmail, putEmail, T0, putArgs } from '../../contract/fixtures.ts'
 import { makePlace, runChild } from './places.ts'
 
 const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
@@ -36,8 +36,8 @@ describe('closing and opening again', () => {
     const dataDir = await makePlace()
     const before = await openSqlite({ dataDir })
     const { team, user } = await makeTeam(before)
-    const { domain, key } = newDomain(team.id, 'example.com')
-    await before.createDomain({ domain, key }, T0)
+    const { domain, keys } = newDomain(team.id, 'example.com')
+    await before.createDomain({ domain, keys }, T0)
     const email = await putEmail(before, team.id, ['a@x.example', 'b@y.example'], T0, {
       message: Buffer.alloc(300_000, 7),
     })
@@ -62,7 +62,7 @@ describe('closing and opening again', () => {
     const { team } = await makeTeam(storage)
     const sizes = [10, 300_000, 10]
     const puts = sizes.map((size) =>
-      storage.put(newEmail(team.id, ['a@x.example'], T0, { message: Buffer.alloc(size) }), T0),
+      storage.put(putArgs(newEmail(team.id, ['a@x.example'], T0, { message: Buffer.alloc(size) })), T0),
     )
     const closing = storage.close()
     expect(storage.close()).toBe(closing)

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { RequestLog, Storage } from '../../appliance/storage/storage.ts'
+import { DAY, makeTeam, T0 } from './fixtures.ts'
+
+function newLog(teamId: string, now = T0, more: Partial<RequestLog> = {}): RequestLog {
+  return {
+    id: newId(now),
+    teamId,
+    apiKeyId: newId(now),
+    method: 'POST',
+    endpoint: '/emails',
+    status: 200,
+    durationMs: 3,
+    ip: '192.0.2.7',
+    userAgent: 'resend-node:6.38.0',
+    requestBody: '{"to":"a@example.com"}',
+    responseBody: '{"id":"x"}',
+    emailIds: [],
+    createdAt: now,
+    ...more,
+  }
+}
+
+const summaryOf = ({ requestBody: _1, responseBody: _2, emailIds: _3, ...summary }: RequestLog) => summary
+
+export function logsContract(storage: () => Storage): void {
+  const team = async () => (await makeTeam(storage())).team.id
+
+  test('a request is read as it was kept, by its own team alone', async () => {
+    const teamId = await team()
+    const log = newLog(teamId, T0, { emailIds: [newId(T0), newId(T0)] })
+    const bare = newLog(teamId, T0, { userAgent: null, requestBody: null, responseBody: null })
+    await storage().saveLogs({ logs: [log, bare] }, T0)
+    expect(await storage().getLog({ teamId, id: log.id }, T0)).toEqual(log)
+    expect(await storage().getLog({ teamId, id: bare.id }, T0)).toEqual(bare)
+    expect(await storage().getLog({ teamId: await team(), id: log.id }, T0)).toBeUndefined()
+    expect(await storage().getLog({ teamId, id: newId(T0) }, T0)).toBeUndefined()
+  })
+
+  test('nothing is kept of nothing', async () => {
+    await storage().saveLogs({ logs: [] }, T0)
+  })
+
+  test('lists run newest first, in pages, without bodies', async () => {
+    const teamId = await team()
+    const logs = [1, 2, 3, 4].map(() => newLog(teamId))
+    await storage().saveLogs({ logs: [...logs, newLog(await team())] }, T0)
+    const [one, two, three, four] = logs.map(summaryOf)
+    const list = (args: object) => storage().listLogs({ teamId, limit: 2, ...args }, T0)
+    expect(await list({})).toEqual({ items: [four, three], hasMore: true })
+    expect(await list({ after: three!.id })).toEqual({ items: [two, one], hasMore: false })
+    expect(await list({ before: two!.id })).toEqual({ items: [four, three], hasMore: false })
+    expect(await list({ before: one!.id })).toEqual({ items: [three, two], hasMore: true })
+  })
+
+  test('the requests that made an email are found by it, and a batch by each of its emails', async () => {
+    const teamId = await team()
+    const emailIds = Array.from({ length: 100 }, () => newId(T0))
+    const [batch, again, other] = [
+      newLog(teamId, T0, { emailIds }),
+      newLog(teamId, T0, { emailIds: [emailIds[7]!] }),
+      newLog(teamId),
+    ]
+    await storage().saveLogs({ logs: [batch, again, other] }, T0)
+    const found = async (emailId: string) =>
+      (await storage().listLogs({ teamId, limit: 10, emailId }, T0)).items.map(({ id }) => id)
+    expect(await found(emailIds[7]!)).toEqual([again.id, batch.id])
+    expect(await found(emailIds[99]!)).toEqual([batch.id])
+    expect(await found(newId(T0))).toEqual([])
+  })
+
+  test('a batch as large as the buffer makes them fits into one call', async () => {
+    const teamId = await team()
+    const logs = Array.from({ length: 100 }, () =>
+      newLog(teamId, T0, { emailIds: Array.from({ length: 100 }, () => newId(T0)) }),
+    )
+    await storage().saveLogs({ logs }, T0)
+    expect((await storage().getLog({ teamId, id: logs[99]!.id }, T0))?.emailIds).toEqual(logs[99]!.emailIds)
+  })
+
+  test('old requests are removed oldest first, as many as asked', async () => {
+    await storage().purgeLogs({ before: T0 + 1000 * DAY, most: 100_000 }, T0)
+    const teamId = await team()
+    const logs = [1, 2, 3].map((day) => newLog(teamId, T0 + day * DAY, { emailIds: [newId(T0)] }))
+    await storage().saveLogs({ logs }, T0)
+    const left = async () => (await storage().listLogs({ teamId, limit: 10 }, T0)).items.map(({ id }) => id)
+    expect(await storage().purgeLogs({ before: T0 + 3 * DAY, most: 1 }, T0)).toBe(1)
+    expect(await left()).toEqual([logs[2]!.id, logs[1]!.id])
+    expect(await storage().purgeLogs({ before: T0 + 3 * DAY, most: 5 }, T0)).toBe(1)
+    expect(await storage().purgeLogs({ before: T0 + 3 * DAY, most: 5 }, T0)).toBe(0)
+    expect(await left()).toEqual([logs[2]!.id])
+    const gone = { teamId, limit: 10, emailId: logs[0]!.emailIds[0] }
+    expect((await storage().listLogs(gone, T0)).items).toEqual([])
+  })
+}

@@ -1,0 +1,264 @@
+import { describe, expect, test } from 'vitest'
+import type { Cause } from '../../appliance/mail/verdict.ts'
+import type { NewEmail, NewReceipt, QuotaLimit, Storage } from '../../appliance/storage/storage.ts'
+import { DAY, leaseArgs, makeTeam, MINUTE, newEmail, putArgs, T0, unique } from './fixtures.ts'
+
+/** What becomes durable together: several emails, the receipt of their request, and what they count. */
+export function putContract(storage: () => Storage): void {
+  const receiptFor = (teamId: string, emails: NewEmail[], more: Partial<NewReceipt> = {}): NewReceipt => ({
+    teamId,
+    scope: 'POST /emails',
+    key: unique('key'),
+    fingerprint: 'f1',
+    body: '{"id":"1"}',
+    emailIds: emails.map(({ id }) => id),
+    expiresAt: T0 + DAY,
+    ...more,
+  })
+  const exists = async (teamId: string, { id }: NewEmail) =>
+    (await storage().getEmail({ teamId, id }, T0)) !== undefined
+  const withTeam = async () => (await makeTeam(storage())).team.id
+
+  describe('several emails', () => {
+    test('become durable together', async () => {
+      const teamId = await withTeam()
+      const emails = ['a@x.example', 'b@y.example', 'c@z.example'].map((to) => newEmail(teamId, [to]))
+      expect(await storage().put({ emails, receipt: null, quota: null }, T0)).toEqual({
+        kind: 'stored',
+        usage: null,
+      })
+      const page = await storage().listEmails({ teamId, limit: 10 }, T0)
+      expect(page.items.map(({ id }) => id)).toEqual(emails.map(({ id }) => id).reverse())
+    })
+
+    test('fail together', async () => {
+      const teamId = await withTeam()
+      const [first, second] = [newEmail(teamId, ['a@x.example']), newEmail(teamId, ['b@x.example'])]
+      second.deliveries[0]!.id = first.deliveries[0]!.id
+      const receipt = receiptFor(teamId, [first, second])
+      const quota: QuotaLimit = { teamId, daily: 10, monthly: 10 }
+      await expect(storage().put({ emails: [first, second], receipt, quota }, T0)).rejects.toThrow()
+      expect(await exists(teamId, first)).toBe(false)
+      expect(await storage().findReceipt(receipt, T0)).toBeUndefined()
+      expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
+    })
+
+    test('may be none', async () => {
+      const teamId = await withTeam()
+      const receipt = receiptFor(teamId, [], { body: '{"data":[]}' })
+      const quota: QuotaLimit = { teamId, daily: 0, monthly: 0 }
+      expect(await storage().put({ emails: [], receipt, quota }, T0)).toEqual({
+        kind: 'stored',
+        usage: { daily: 0, monthly: 0 },
+      })
+      expect(await storage().findReceipt(receipt, T0)).toMatchObject({ body: '{"data":[]}', emailIds: [] })
+    })
+  })
+
+  describe('receipts', () => {
+    test('answer the same request again and store nothing', async () => {
+      const teamId = await withTeam()
+      const first = newEmail(teamId, ['a@x.example'])
+      const receipt = receiptFor(teamId, [first])
+      await storage().put(putArgs(first, { receipt }), T0)
+      const second = newEmail(teamId, ['a@x.example'])
+      const again = { ...receiptFor(teamId, [second]), key: receipt.key, fingerprint: 'f2' }
+      const quota: QuotaLimit = { teamId, daily: 0, monthly: 0 }
+      expect(await storage().put(putArgs(second, { receipt: again, quota }), T0 + 1)).toEqual({
+        kind: 'replay',
+        receipt: { fingerprint: 'f1', body: '{"id":"1"}', emailIds: [first.id] },
+      })
+      expect(await exists(teamId, second)).toBe(false)
+      expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 0, monthly: 0 })
+    })
+
+    test('leave no file of a large message that was not stored', async () => {
+      const teamId = await withTeam()
+      const first = newEmail(teamId, ['a@x.example'])
+      const receipt = receiptFor(teamId, [first])
+      await storage().put(putArgs(first, { receipt }), T0)
+      const large = newEmail(teamId, ['a@x.example'], T0, { message: Buffer.alloc(400_000, 7) })
+      expect(await storage().put(putArgs(large, { receipt }), T0)).toMatchObject({ kind: 'replay' })
+      // Its id is free: the same email can be stored after all.
+      expect(await storage().put(putArgs(large), T0)).toMatchObject({ kind: 'stored' })
+      expect((await storage().getMessage({ emailId: large.id }, T0))?.byteLength).toBe(400_000)
+    })
+
+    test('of a hundred requests at once let one through', async () => {
+      const teamId = await withTeam()
+      const key = unique('key')
+      const results = await Promise.all(
+        Array.from({ length: 100 }, () => {
+          const email = newEmail(teamId, ['a@x.example'])
+          return storage().put(putArgs(email, { receipt: { ...receiptFor(teamId, [email]), key } }), T0)
+        }),
+      )
+      expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(1)
+      expect(results.filter(({ kind }) => kind === 'replay')).toHaveLength(99)
+      expect((await storage().listEmails({ teamId, limit: 100 }, T0)).items).toHaveLength(1)
+    })
+
+    test('belong to one team, scope and key', async () => {
+      const [teamId, otherTeam] = [await withTeam(), await withTeam()]
+      const email = newEmail(teamId, ['a@x.example'])
+      const receipt = receiptFor(teamId, [email])
+      await storage().put(putArgs(email, { receipt }), T0)
+      expect(await storage().findReceipt(receipt, T0)).toBeDefined()
+      for (const other of [{ teamId: otherTeam }, { scope: 'POST /emails/batch' }, { key: 'other' }]) {
+        const name = { ...receipt, ...other }
+        expect(await storage().findReceipt(name, T0)).toBeUndefined()
+        const more = newEmail(name.teamId, ['a@x.example'])
+        expect(await storage().put(putArgs(more, { receipt: name }), T0)).toMatchObject({ kind: 'stored' })
+      }
+    })
+
+    test('end at their time: then the key is as good as new', async () => {
+      const teamId = await withTeam()
+      const first = newEmail(teamId, ['a@x.example'])
+      const receipt = receiptFor(teamId, [first])
+      await storage().put(putArgs(first, { receipt }), T0)
+      expect(await storage().findReceipt(receipt, T0 + DAY - 1)).toBeDefined()
+      expect(await storage().findReceipt(receipt, T0 + DAY)).toBeUndefined()
+      const second = newEmail(teamId, ['a@x.example'], T0 + DAY)
+      const anew = { ...receipt, emailIds: [second.id], expiresAt: T0 + 2 * DAY }
+      expect(await storage().put(putArgs(second, { receipt: anew }), T0 + DAY)).toMatchObject({
+        kind: 'stored',
+      })
+      expect(await storage().findReceipt(receipt, T0 + DAY)).toMatchObject({ emailIds: [second.id] })
+    })
+
+    test('are purged when they have expired, a bounded number at a time', async () => {
+      const teamId = await withTeam()
+      const put = async (expiresAt: number) => {
+        const receipt = receiptFor(teamId, [], { expiresAt })
+        await storage().put({ emails: [], receipt, quota: null }, T0)
+        return receipt
+      }
+      // Before anything else in this storage expires.
+      const old = [await put(T0 + 1), await put(T0 + 2), await put(T0 + 3)]
+      const young = await put(T0 + MINUTE)
+      expect(await storage().purgeReceipts({ limit: 2 }, T0 + 10)).toBe(2)
+      expect(await storage().findReceipt(old[0]!, T0)).toBeUndefined()
+      expect(await storage().findReceipt(old[2]!, T0)).toBeDefined()
+      expect(await storage().purgeReceipts({ limit: 2 }, T0 + 10)).toBe(1)
+      expect(await storage().purgeReceipts({ limit: 2 }, T0 + 10)).toBe(0)
+      expect(await storage().findReceipt(young, T0)).toBeDefined()
+    })
+  })
+
+  describe('quotas', () => {
+    const limit = (teamId: string, daily: number | null, monthly: number | null): QuotaLimit => ({
+      teamId,
+      daily,
+      monthly,
+    })
+    const put = (teamId: string, recipients: number, quota: QuotaLimit, now = T0) => {
+      const to = Array.from({ length: recipients }, (_, n) => `user${n}@x.example`)
+      return storage().put(putArgs(newEmail(teamId, to, now), { quota }), now)
+    }
+
+    test('count every recipient', async () => {
+      const teamId = await withTeam()
+      expect(await put(teamId, 3, limit(teamId, 10, null))).toEqual({
+        kind: 'stored',
+        usage: { daily: 3, monthly: 3 },
+      })
+      expect(await put(teamId, 4, limit(teamId, null, null))).toMatchObject({
+        usage: { daily: 7, monthly: 7 },
+      })
+      expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 7, monthly: 7 })
+    })
+
+    test('refuse what is more than is left, and count nothing of it', async () => {
+      const teamId = await withTeam()
+      await put(teamId, 3, limit(teamId, 5, 100))
+      expect(await put(teamId, 3, limit(teamId, 5, 100))).toEqual({ kind: 'over_quota', period: 'daily' })
+      expect(await put(teamId, 2, limit(teamId, 5, 100))).toMatchObject({ kind: 'stored' })
+      expect(await put(teamId, 1, limit(teamId, 5, 5))).toEqual({ kind: 'over_quota', period: 'monthly' })
+      expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 5, monthly: 5 })
+      expect((await storage().listEmails({ teamId, limit: 10 }, T0)).items).toHaveLength(2)
+    })
+
+    test('begin anew with the UTC day and the UTC month', async () => {
+      const teamId = await withTeam()
+      const lastDay = Date.UTC(2026, 0, 31, 23, 59, 59, 999)
+      const quota = limit(teamId, 2, 3)
+      expect(await put(teamId, 2, quota, lastDay - DAY)).toMatchObject({ kind: 'stored' })
+      expect(await put(teamId, 1, quota, lastDay - DAY)).toMatchObject({ period: 'daily' })
+      expect(await put(teamId, 1, quota, lastDay)).toMatchObject({ usage: { daily: 1, monthly: 3 } })
+      expect(await put(teamId, 1, quota, lastDay)).toMatchObject({ period: 'monthly' })
+      expect(await put(teamId, 1, quota, lastDay + 1)).toMatchObject({ usage: { daily: 1, monthly: 1 } })
+    })
+
+    test('belong to one team', async () => {
+      const [teamId, other] = [await withTeam(), await withTeam()]
+      await put(teamId, 1, limit(teamId, 1, 1))
+      expect(await put(other, 1, limit(other, 1, 1))).toMatchObject({ kind: 'stored' })
+    })
+
+    test('hold against a hundred at once', async () => {
+      const teamId = await withTeam()
+      const results = await Promise.all(
+        Array.from({ length: 100 }, () => put(teamId, 2, limit(teamId, 31, null))),
+      )
+      expect(results.filter(({ kind }) => kind === 'stored')).toHaveLength(15)
+      expect(await storage().usage({ teamId }, T0)).toEqual({ daily: 30, monthly: 30 })
+    })
+
+    test('follow from the plan, whose name a team has', async () => {
+      const teamId = await withTeam()
+      expect(await storage().planOf({ teamId }, T0)).toBe('unlimited')
+      expect(await storage().setPlan({ teamId, plan: 'free' }, T0)).toBe(true)
+      expect(await storage().planOf({ teamId }, T0)).toBe('free')
+      expect(await storage().setPlan({ teamId: unique('nobody'), plan: 'free' }, T0)).toBe(false)
+      expect(await storage().planOf({ teamId: unique('nobody') }, T0)).toBeUndefined()
+    })
+  })
+
+  describe('suppressed recipients', () => {
+    const cause: Cause = { phase: 'queue', host: null, ip: null, reply: null, note: 'It bounced before.' }
+
+    test('are final from the beginning, the others are queued', async () => {
+      const teamId = await withTeam()
+      const email = newEmail(teamId, ['bad@x.example', 'good@x.example'])
+      email.deliveries[0]!.suppressed = cause
+      await storage().put(putArgs(email), T0)
+      const { deliveries, events } = await storage().getHistory({ teamId, id: email.id }, T0)
+      expect(deliveries).toMatchObject([
+        { recipient: 'bad@x.example', state: 'suppressed', cause, dueAt: null, expiresAt: null, attempts: 0 },
+        { recipient: 'good@x.example', state: 'waiting', cause: null, dueAt: T0 },
+      ])
+      expect(events).toMatchObject([
+        {
+          type: 'email.suppressed',
+          deliveryId: email.deliveries[0]!.id,
+          createdAt: T0,
+          data: { recipient: 'bad@x.example', cause },
+        },
+      ])
+      expect((await storage().getEmail({ teamId, id: email.id }, T0))?.lastEvent).toBe('queued')
+      const leased = await storage().lease(leaseArgs(), T0)
+      expect(leased.map(({ recipient }) => recipient)).toEqual(['good@x.example'])
+    })
+
+    test('that are all leave nothing to be sent', async () => {
+      const teamId = await withTeam()
+      const email = newEmail(teamId, ['bad@x.example'], T0, { scheduledAt: T0 + DAY })
+      email.deliveries[0]!.suppressed = cause
+      await storage().put(putArgs(email), T0)
+      const stored = await storage().getEmail({ teamId, id: email.id }, T0)
+      expect(stored).toMatchObject({ lastEvent: 'suppressed' })
+      const { events } = await storage().getHistory({ teamId, id: email.id }, T0)
+      expect(events.map(({ type }) => type)).toEqual(['email.suppressed'])
+      expect(await storage().nextDue({ fullLanes: [] }, T0)).toBeUndefined()
+    })
+
+    test('do not hide that an email is scheduled for others', async () => {
+      const teamId = await withTeam()
+      const email = newEmail(teamId, ['bad@x.example', 'good@x.example'], T0, { scheduledAt: T0 + DAY })
+      email.deliveries[0]!.suppressed = cause
+      await storage().put(putArgs(email), T0)
+      expect((await storage().getEmail({ teamId, id: email.id }, T0))?.lastEvent).toBe('scheduled')
+    })
+  })
+}

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { Storage } from '../../appliance/storage/storage.ts'
+import { DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
+
+/** What a sender can still do about an email that waits for its time, and the secrets of the appliance. */
+export function scheduledContract(storage: () => Storage): void {
+  const schedule = async (recipients = ['a@example.net', 'b@example.org'], at = T0 + DAY) => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, recipients, at, { scheduledAt: at })
+    return { teamId: team.id, id: email.id }
+  }
+  const move = (email: { teamId: string; id: string }, scheduledAt: number) =>
+    storage().reschedule({ ...email, scheduledAt, expiresAt: scheduledAt + 4 * DAY }, T0)
+  const leasedAt = async (id: string, now: number) =>
+    (await storage().lease(leaseArgs({ leaseUntil: now + MINUTE }), now)).filter(
+      ({ emailId }) => emailId === id,
+    )
+
+  test('a scheduled email is moved with all its deliveries, and leased at its new time', async () => {
+    const email = await schedule()
+    expect(await move(email, T0 + 2 * DAY)).toEqual({ kind: 'changed' })
+    const { deliveries, events } = await storage().getHistory(email, T0)
+    expect(deliveries.map(({ dueAt, expiresAt }) => [dueAt, expiresAt])).toEqual([
+      [T0 + 2 * DAY, T0 + 6 * DAY],
+      [T0 + 2 * DAY, T0 + 6 * DAY],
+    ])
+    expect(events.map(({ type }) => type)).toEqual(['email.scheduled'])
+    expect(await storage().getEmail(email, T0)).toMatchObject({
+      lastEvent: 'scheduled',
+      scheduledAt: T0 + 2 * DAY,
+    })
+    expect(await leasedAt(email.id, T0 + 2 * DAY - 1)).toEqual([])
+    const leased = await leasedAt(email.id, T0 + 2 * DAY)
+    expect(leased.map(({ scheduledAt }) => scheduledAt)).toEqual([T0 + 2 * DAY, T0 + 2 * DAY])
+  })
+
+  test('a canceled email is final: no delivery waits, and it is not changed again', async () => {
+    const email = await schedule()
+    expect(await storage().cancel(email, T0 + MINUTE)).toEqual({ kind: 'changed' })
+    const { deliveries, events } = await storage().getHistory(email, T0)
+    for (const delivery of deliveries)
+      expect(delivery).toMatchObject({
+        state: 'canceled',
+        attempts: 0,
+        dueAt: null,
+        expiresAt: null,
+        updatedAt: T0 + MINUTE,
+        cause: { phase: 'queue', note: 'canceled by its sender' },
+      })
+    expect(events.map(({ type }) => type)).toEqual(['email.scheduled'])
+    expect(await leasedAt(email.id, T0 + 9 * DAY)).toEqual([])
+    const refused = { kind: 'not_scheduled', lastEvent: 'canceled' }
+    expect(await storage().cancel(email, T0)).toEqual(refused)
+    expect(await move(email, T0 + 3 * DAY)).toEqual(refused)
+  })
+
+  test('a held delivery is canceled and moved like others', async () => {
+    const [one, two] = [await schedule(['a@example.net']), await schedule(['a@example.net'])]
+    await storage().holdQueue({ emailId: one.id }, T0)
+    await storage().holdQueue({ emailId: two.id }, T0)
+    expect(await move(one, T0 + 2 * DAY)).toEqual({ kind: 'changed' })
+    expect((await storage().getHistory(one, T0)).deliveries[0]).toMatchObject({ state: 'held' })
+    expect(await storage().cancel(two, T0)).toEqual({ kind: 'changed' })
+    expect((await storage().getHistory(two, T0)).deliveries[0]).toMatchObject({ state: 'canceled' })
+  })
+
+  test('an email that was leased once, even if given back, can no longer be changed', async () => {
+    const email = await schedule()
+    const leased = await leasedAt(email.id, T0 + DAY)
+    await storage().unlease({ owner: 'one', deliveryIds: leased.map(({ id }) => id) }, T0 + DAY)
+    const refused = { kind: 'not_scheduled', lastEvent: 'sent' }
+    expect(await storage().cancel(email, T0 + DAY)).toEqual(refused)
+    expect(await move(email, T0 + 3 * DAY)).toEqual(refused)
+    expect((await storage().getHistory(email, T0)).deliveries.map(({ state }) => state)).toEqual([
+      'waiting',
+      'waiting',
+    ])
+  })
+
+  test('an email of another team is unknown and stays as it is', async () => {
+    const email = await schedule()
+    const { team } = await makeTeam(storage())
+    const foreign = { teamId: team.id, id: email.id }
+    expect(await storage().cancel(foreign, T0)).toEqual({ kind: 'unknown' })
+    expect(await move(foreign, T0 + 3 * DAY)).toEqual({ kind: 'unknown' })
+    expect(await storage().cancel({ ...email, id: newId(T0) }, T0)).toEqual({ kind: 'unknown' })
+    expect(await storage().getEmail(email, T0)).toMatchObject({ scheduledAt: T0 + DAY })
+  })
+
+  test('a secret is made once and kept, each name for itself', async () => {
+    const name = newId(T0)
+    const [one, two] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
+    const answers = await Promise.all([
+      storage().secret({ name, fresh: one }, T0),
+      storage().secret({ name, fresh: two }, T0),
+    ])
+    expect(answers).toEqual([one, one])
+    expect(await storage().secret({ name: newId(T0), fresh: two }, T0)).toEqual(two)
+  })
+}
