@@ -5,6 +5,7 @@ import { sandboxConfig } from './sandbox.ts'
 
 export { formatComplaint, type Complaint } from './complaint.ts'
 export { loadConfig, type LoadArgs, type Loaded } from './load.ts'
+export { loadPlans, PlansRefused, SHIPPED_PLANS } from './plans.ts'
 export { sandboxConfig } from './sandbox.ts'
 export { readRunning, runningFile, type Running } from './running.ts'
 export type { Config } from './schema.ts'

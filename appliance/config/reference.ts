@@ -8,6 +8,7 @@ const examples: Record<string, unknown> = {
   hostname: 'mail.example.com',
   'storage.url': 'postgres://posthaste:secret@127.0.0.1/posthaste',
   'http.public_url': 'https://mail.example.com',
+  'limits.plans': '/etc/posthaste/plans.toml',
   'tls.cert': '/etc/posthaste/cert.pem',
   'tls.key': '/etc/posthaste/key.pem',
 }

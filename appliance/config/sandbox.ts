@@ -22,6 +22,8 @@ export function sandboxConfig({
       hostname: 'mail.posthaste.localhost',
       data_dir: directory,
       'http.listen': ['127.0.0.1:8025'],
+      'smtp.starttls': ['127.0.0.1:0'],
+      'smtp.implicit_tls': ['127.0.0.1:0'],
       'delivery.allow_networks': ['127.0.0.0/8'],
     },
   })

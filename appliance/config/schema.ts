@@ -64,23 +64,21 @@ export const ConfigSchema = Type.Object(
       ),
     }),
     smtp: section('SMTP submission.', {
-      starttls: strings(
-        'Addresses that offer STARTTLS, host:port.',
-        'host-port',
-        [],
-        later('SMTP submission'),
-      ),
+      starttls: strings('Addresses that offer STARTTLS, host:port. An empty list: none.', 'host-port', [
+        '0.0.0.0:25',
+        '0.0.0.0:587',
+        '0.0.0.0:2587',
+      ]),
       implicit_tls: strings(
-        'Addresses that speak TLS from the first byte, host:port.',
+        'Addresses that speak TLS from the first byte, host:port. An empty list: none.',
         'host-port',
-        [],
-        later('SMTP submission'),
+        ['0.0.0.0:465', '0.0.0.0:2465'],
       ),
       trusted: Type.Array(
         Type.Object(
           {
             listen: Type.String({ format: 'host-port' }),
-            networks: Type.Array(Type.String({ format: 'network' })),
+            networks: Type.Array(Type.String({ format: 'network' }), { minItems: 1 }),
             api_key_id: Type.String({ format: 'id' }),
           },
           { additionalProperties: false },
@@ -88,16 +86,39 @@ export const ConfigSchema = Type.Object(
         {
           default: [],
           description: 'Listeners without AUTH for old devices in named networks, each bound to one API key.',
-          ...later('SMTP submission'),
         },
       ),
-    }),
-    tls: section('Certificate of this host.', {
-      cert: Type.Optional(
-        Type.String({ description: 'PEM file with the certificate chain.', ...later('SMTP submission') }),
+      proxy_protocol_from: strings(
+        'Networks of load balancers in front of the SMTP ports, in CIDR form. Their connections must begin with a PROXY header (version 1 or 2), which is believed.',
+        'network',
       ),
-      key: Type.Optional(
-        Type.String({ description: 'PEM file with the private key.', ...later('SMTP submission') }),
+      max_connections: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        default: 4000,
+        description: 'SMTP connections from clients open at once.',
+      }),
+      max_connections_per_address: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        default: 1000,
+        description: 'SMTP connections open at once from one IPv4 address, or one /64 of IPv6.',
+      }),
+    }),
+    tls: section('Certificate of this host. The files are read again when they change.', {
+      cert: Type.Optional(
+        Type.String({
+          description: 'PEM file with the certificate chain. Default: a self-signed certificate, made once.',
+        }),
+      ),
+      key: Type.Optional(Type.String({ description: 'PEM file with the private key.' })),
+      additional: Type.Array(
+        Type.Object({ cert: Type.String(), key: Type.String() }, { additionalProperties: false }),
+        {
+          default: [],
+          description:
+            'Further certificates for clients that ask for other names (SNI); the names are those in the certificate.',
+        },
       ),
     }),
     dns: section('Name resolution.', {
@@ -145,17 +166,34 @@ export const ConfigSchema = Type.Object(
       ),
     }),
     limits: section('Limits.', {
-      rate_per_second: Type.Number({
-        exclusiveMinimum: 0,
+      rate_per_second: Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
         default: 10,
-        description: 'API requests a second for one team.',
-        ...later('Rate limits'),
+        description:
+          'API requests a second for one team, all its keys together. As many may come at once. The dashboard is not limited.',
       }),
+      plans: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with the plans that teams can have (daily and monthly quotas). Default: those that come with the program, config/plans.toml.',
+        }),
+      ),
       message_bytes: Type.Integer({
         minimum: 1024,
         maximum: 268_435_456,
         default: 41_943_040,
         description: 'Largest request and largest message, attachments encoded, in bytes.',
+      }),
+    }),
+    logs: section('Requests of apps with their answers, as the dashboard and GET /logs show them.', {
+      retention_days: Type.Integer({
+        minimum: 0,
+        maximum: 3650,
+        default: 30,
+        description:
+          'Days that a request is kept. Bodies are kept up to 16 KiB each, without secrets and attachments; a busy app makes some hundred megabytes a day. 0 keeps none from now on.',
       }),
     }),
     log: section('Logging to standard output.', {

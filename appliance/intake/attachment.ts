@@ -1,32 +1,90 @@
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { AttachmentInput } from '../http/schemas/emails.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { SubmittedAttachment } from './submission.ts'
+import { urlProblem } from '../wire/fetch.ts'
+import type { LinkedAttachment, SubmittedAttachment } from './submission.ts'
 
 /** Most file systems take names of 255 octets. In UTF-16 units, so that the limit is simple to tell. */
 const MAX_FILENAME = 255
 const MAX_CONTENT_ID = 128
+/** Of a Content-Disposition field that somebody else's server wrote. */
+const MAX_DISPOSITION = 2000
+
+/** An attachment of a request: with its bytes, or as a link to them. */
+export type ReadAttachment = SubmittedAttachment | LinkedAttachment
 
 /** Reads one attachment of a request. Throws a `Refusal` that tells its place, counted from 1. */
-export function readAttachment(input: AttachmentInput, position: number): SubmittedAttachment {
+export function readAttachment(input: AttachmentInput, position: number): ReadAttachment {
   const no = (expected: string) => refuse('invalid_attachment', { index: position + 1, expected })
-  const given = input as AttachmentInput & { path?: unknown; contentType?: unknown }
-  if (given.content === undefined || given.content === null) {
-    if (given.path === undefined || given.path === null || given.path === '')
-      throw no('it must have a `content`')
-    throw no('`path` is not supported by this server version, send the `content`')
-  }
-  const content = readBytes(given.content)
-  if (!content) throw no('`content` must be base64 or an array of bytes')
-  const filename = cleanFilename(given.filename ?? '')
-  const contentId = readContentId(given.content_id ?? '')
+  const filename = cleanFilename(input.filename ?? '')
+  const contentId = readContentId(firstOf(input.content_id, input.inline_content_id))
   if (contentId === undefined)
     throw no(`\`content_id\` must be 1 to ${MAX_CONTENT_ID} printable ASCII characters without spaces`)
-  // The hosted service's Rust client writes this one field in camel case.
-  const type = given.content_type ?? (typeof given.contentType === 'string' ? given.contentType : '')
-  const contentType = type === '' ? detectMimeType(filename ?? '') : readMediaType(type)
-  if (contentType === undefined) throw no('`content_type` must be a media type such as application/pdf')
-  return { filename, contentType, contentId, content }
+  const type = firstOf(input.content_type, input.contentType)
+  const given = type === '' ? null : readMediaType(type)
+  if (given === undefined) throw no('`content_type` must be a media type such as application/pdf')
+  const path = input.path ?? ''
+  // Typed clients write an unset `content` as null or "" beside a path.
+  if (path !== '' && !hasContent(input)) {
+    const problem = URL.canParse(path) ? urlProblem(new URL(path)) : 'must be an http:// or https:// URL'
+    if (problem !== undefined) throw no(`its \`path\` ${problem}`)
+    return { position, url: new URL(path), filename, contentType: given, contentId }
+  }
+  if (input.content === undefined || input.content === null)
+    throw no('it must have either a `content` or a `path`')
+  const content = readBytes(input.content)
+  if (!content) throw no('`content` must be base64 or an array of bytes')
+  return { filename, contentType: given ?? detectMimeType(filename ?? ''), contentId, content }
+}
+
+/** The first that is set: typed clients write unset fields as null or "". */
+function firstOf(...texts: (string | null | undefined)[]): string {
+  return texts.find((text) => text !== undefined && text !== null && text !== '') ?? ''
+}
+
+function hasContent({ content }: AttachmentInput): boolean {
+  return (
+    content !== undefined &&
+    content !== null &&
+    content !== '' &&
+    !(Array.isArray(content) && content.length === 0)
+  )
+}
+
+/** Name and type of an attachment that was fetched: the caller's word first, then the answer's, then the URL's. */
+export function describeFetched(
+  { url, filename, contentType, contentId }: LinkedAttachment,
+  answer: { contentType: string | null; disposition: string | null },
+): Omit<SubmittedAttachment, 'content'> {
+  const name = filename ?? cleanFilename(nameInDisposition(answer.disposition ?? '') ?? lastSegment(url))
+  const byName = name === null ? 'application/octet-stream' : detectMimeType(name)
+  const told = answer.contentType === null ? undefined : readMediaType(answer.contentType)
+  // Storage services call everything octet-stream that they were not told about.
+  const useful = told === undefined || /^application\/octet-stream/i.test(told) ? byName : told
+  return { filename: name, contentType: contentType ?? useful, contentId }
+}
+
+/** The file name of a Content-Disposition field (RFC 6266 §4.3); the extended form wins (RFC 8187 §3.2). */
+function nameInDisposition(field: string): string | undefined {
+  // Node hands header octets on as latin1; servers that write raw names write UTF-8.
+  const text = Buffer.from(field, 'latin1').toString('utf8').slice(0, MAX_DISPOSITION)
+  const extended = /;\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(text)?.[1]
+  const quoted = /;\s*filename\s*=\s*"((?:[^"\\]|\\.)*)"/i.exec(text)?.[1]?.replaceAll(/\\(.)/g, '$1')
+  const plain = /;\s*filename\s*=\s*([^;\s"]+)/i.exec(text)?.[1]
+  return (extended === undefined ? undefined : decoded(extended)) ?? quoted ?? plain
+}
+
+const lastSegment = ({ pathname }: URL): string => {
+  const last = pathname.slice(pathname.lastIndexOf('/') + 1)
+  return decoded(last) ?? last
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined // A stray percent sign: the name is taken from elsewhere, or as it stands.
+  }
 }
 
 /** Bytes as clients write them: base64, an array of numbers, or what Node makes of a Buffer. Undefined for anything else. */

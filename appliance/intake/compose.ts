@@ -3,6 +3,7 @@ import { compile } from 'html-to-text'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { isAscii } from 'node:buffer'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
+import { composePlain } from './compose-plain.ts'
 import type { Submission, SubmittedAttachment } from './submission.ts'
 
 /** All that a message is made from. Plain data, so that it can go to another thread. */
@@ -26,6 +27,15 @@ export interface Composed {
 /** Makes the message. Does not know about Bcc: it never comes here. */
 export async function compose(draft: Draft): Promise<Composed> {
   const text = draft.text ?? (draft.html === null ? null : textOf(draft.html))
+  const [plain, html] = [crlf(text ?? ''), crlf(draft.html ?? '')]
+  const message = composePlain(draft, plain, html) ?? (await composeMime(draft, plain, html))
+  const everyone = [draft.from, ...draft.to, ...draft.cc, ...draft.replyTo]
+  assertSendable(message, everyone.some(needsSmtpUtf8))
+  return { message, text }
+}
+
+/** The general way, for any draft. */
+async function composeMime(draft: Draft, text: string, html: string): Promise<Uint8Array> {
   const spelling = new Map(draft.headers.map(({ name }) => [name.toLowerCase(), name]))
   const composer = new MailComposer({
     from: person(draft.from),
@@ -36,8 +46,8 @@ export async function compose(draft: Draft): Promise<Composed> {
     messageId: draft.messageId,
     date: new Date(draft.date),
     headers: draft.headers.map(({ name, value }) => ({ key: name, value: foldable(value) })),
-    text: crlf(text ?? ''),
-    html: crlf(draft.html ?? ''),
+    text,
+    html,
     attachments: draft.attachments.map((attachment) => part(attachment, draft.html !== null)),
     normalizeHeaderKey: (key) => spelling.get(key.toLowerCase()) ?? key,
     newline: 'win',
@@ -45,15 +55,18 @@ export async function compose(draft: Draft): Promise<Composed> {
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  const message = await composer.compile().build()
-  const everyone = [draft.from, ...draft.to, ...draft.cc, ...draft.replyTo]
-  assertSendable(message, everyone.some(needsSmtpUtf8))
-  return { message, text }
+  return composer.compile().build()
 }
 
-/** Where an attachment goes: beside the html when the html can show it by its content id. */
-export function dispositionOf(attachment: { contentId: string | null }): 'inline' | 'attachment' {
-  return attachment.contentId === null ? 'attachment' : 'inline'
+/**
+ * Where an attachment goes: beside the html when the html can show it by its content id. Inline text is never shown by
+ * its id, and many readers would take it for a part of the body.
+ */
+export function dispositionOf(
+  attachment: Pick<SubmittedAttachment, 'contentId' | 'contentType'>,
+): 'inline' | 'attachment' {
+  const shown = attachment.contentId !== null && !/^text\/(plain|html)\b/i.test(attachment.contentType)
+  return shown ? 'inline' : 'attachment'
 }
 
 const person = ({ name, address }: Mailbox) => ({ name, address })

@@ -1,23 +1,38 @@
 /** The door in: the only way by which an email comes to exist. */
 import type { Clock } from '../clock/clock.ts'
-import { formatMailbox, type Mailbox } from '../mail/address.ts'
-import { makeReturnPath, returnPathHost } from '../mail/envelope.ts'
 import { newId } from '../mail/ids.ts'
-import { refuse } from '../mail/refusals.ts'
+import { refuse, type Refusal } from '../mail/refusals.ts'
 import type { Caller } from '../senders/caller.ts'
-import type { Senders } from '../senders/senders.ts'
-import { LIFETIME } from '../spool/schedule.ts'
-import type { Domain, NewDelivery, NewEmail, Storage } from '../storage/storage.ts'
-import { dispositionOf, type Composed } from './compose.ts'
-import { createComposer } from './composer.ts'
+import type { GuardedFetch } from '../wire/fetch.ts'
+import { periodEnds, type Quotas, type Senders } from '../senders/senders.ts'
+import type {
+  Domain,
+  NewReceipt,
+  PutResult,
+  QuotaLimit,
+  ReceiptName,
+  Storage,
+  Usage,
+} from '../storage/storage.ts'
+import { createComposer, type Composer } from './composer.ts'
+import { emailOf, recipientsOf, type Prepared, type Suppressed } from './email.ts'
+import { createAttachmentFetcher, type AttachmentFetcher } from './fetch.ts'
+import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
 import type { Submission } from './submission.ts'
 
+export { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 export { readRequest, refuseNotOffered } from './request.ts'
+export { createMessageReader, readArrival, type Arrival, type MessageReader } from './message.ts'
+export { checkSchedule } from './schedule.ts'
+export { createSchedules, type Schedules } from './scheduled.ts'
 export type { Submission } from './submission.ts'
 
 export interface IntakeDeps {
-  storage: Pick<Storage, 'put'>
+  storage: Pick<Storage, 'put' | 'findReceipt' | 'findSuppressed' | 'usage'>
   senders: Pick<Senders, 'authorize'>
+  quotas: Pick<Quotas, 'limitOf'>
+  /** For attachments that are given by URL. */
+  fetch: GuardedFetch
   clock: Clock
   limits: {
     /** Largest message, attachments encoded, in bytes. */
@@ -27,35 +42,132 @@ export interface IntakeDeps {
   wake: () => void
 }
 
+/** A request to send one or more emails. */
+export interface SendRequest {
+  /** What to send; a function where understanding it costs something that a replayed answer must not cost again. */
+  submissions: Submission[] | (() => Promise<Submission[]>)
+  /** `readIdempotencyKey` of the caller's header field. */
+  idempotencyKey: string | null
+  /** What the key is scoped to beside the team: method and path, aliases as the first of them (`POST /emails`). */
+  scope: string
+  /** `fingerprintOf` of the request body; only looked at with a key. */
+  fingerprint: string
+  /** The body of the answer, which is JSON; the receipt keeps it. */
+  answer: (ids: string[]) => unknown
+}
+
+export interface Accepted {
+  body: unknown
+  /** The answer is that of an earlier request with this key. */
+  replayed: boolean
+  ids: string[]
+  /** What the team has used, this request included; `daily` is null where the plan has no daily limit. */
+  used: { daily: number | null; monthly: number }
+}
+
 export interface Intake {
   /**
-   * Takes an email: when the promise resolves, it is durable and ours to deliver.
-   * Refuses: what `senders.authorize` refuses, `message_too_large`, `overloaded`; then nothing is stored.
+   * Takes all emails of a request or none: when the promise resolves, they are durable and ours to deliver.
+   * Refuses: what `senders.authorize` and `submissions` refuse, `message_too_large`, `overloaded`,
+   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`;
+   * then nothing is stored and nothing counted.
    */
-  accept(submission: Submission, caller: Caller): Promise<{ id: string }>
+  accept(request: SendRequest, caller: Caller): Promise<Accepted>
   close(): Promise<void>
 }
 
-export function createIntake({ storage, senders, clock, limits, wake }: IntakeDeps): Intake {
-  const composer = createComposer({ clock })
-  const tooLarge = () => refuse('message_too_large', { limit: limits.message_bytes })
-
+export function createIntake(deps: IntakeDeps): Intake {
+  const composer = createComposer(deps)
+  const tools = { composer, fetcher: createAttachmentFetcher(deps.fetch, deps.limits) }
+  const running = createRunning()
   return {
-    async accept(submission, caller) {
-      const domain = await senders.authorize(caller, { domain: submission.from.domain })
-      if (leastSize(submission) > limits.message_bytes) throw tooLarge()
-      const now = clock.now()
-      const id = newId(now)
-      const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
-      const composed = await composer.compose({ ...draftOf(submission), messageId, date: now })
-      if (composed.message.length > limits.message_bytes) throw tooLarge()
-      await storage.put(emailOf({ id, messageId, submission, composed, domain, caller, now }), now)
-      // ── the acceptance boundary: from here on it is ours ──
-      wake()
-      return { id }
+    async accept(request, caller) {
+      if (request.idempotencyKey === null) return acceptAnew(deps, tools, request, caller, null)
+      const name = { teamId: caller.teamId, scope: request.scope, key: request.idempotencyKey }
+      return running.alone(JSON.stringify(name), async () => {
+        const receipt = await deps.storage.findReceipt(name, deps.clock.now())
+        if (!receipt) return acceptAnew(deps, tools, request, caller, name)
+        const answered = replay(receipt, request.fingerprint)
+        return { ...answered, replayed: true, used: await usedBy(deps, caller.teamId) }
+      })
     },
     close: () => composer.close(),
   }
+}
+
+/** What preparing works with beside its dependencies. */
+interface Tools {
+  composer: Composer
+  fetcher: AttachmentFetcher
+}
+
+async function acceptAnew(
+  deps: IntakeDeps,
+  tools: Tools,
+  request: SendRequest,
+  caller: Caller,
+  name: ReceiptName | null,
+): Promise<Accepted> {
+  const { storage, clock, quotas, wake } = deps
+  const submissions =
+    typeof request.submissions === 'function' ? await request.submissions() : request.submissions
+  const prepared: Prepared[] = []
+  // What was fetched is in memory, and counts, until it is stored.
+  using fetched = new DisposableStack()
+  // One after the other: a hundred at once would fill the composer's waiting room by themselves.
+  for (const submission of submissions) {
+    const whole = fetched.use(await collect(deps, tools, submission, caller))
+    prepared.push(await prepare(deps, tools, whole))
+  }
+  const suppressed = await suppressedAmong(deps, caller.teamId, submissions)
+  const quota = await quotas.limitOf(caller.teamId)
+  const now = clock.now()
+  const ids = prepared.map(({ id }) => id)
+  const body = request.answer(ids)
+  const emails = prepared.map((one) => emailOf(one, caller, suppressed, now))
+  const receipt = name && receiptOf(name, request.fingerprint, body, ids, now)
+  const result = await storage.put({ emails, receipt, quota }, now)
+  // ── the acceptance boundary: from here on it is ours ──
+  if (result.kind === 'over_quota') throw overQuota(result.period, now)
+  if (result.kind === 'replay') {
+    const answered = replay(result.receipt, request.fingerprint)
+    return { ...answered, replayed: true, used: await usedBy(deps, caller.teamId) }
+  }
+  wake()
+  return { body, replayed: false, ids, used: shown(quota, result) }
+}
+
+/** Allows one submission, and fetches what is missing of it: nobody else makes us ask other servers. */
+async function collect({ senders }: IntakeDeps, { fetcher }: Tools, submission: Submission, caller: Caller) {
+  const domain = await senders.authorize(caller, { domain: submission.from.domain })
+  for (const also of new Set(submission.arrived?.speaksFor))
+    if (also !== domain.name) await senders.authorize(caller, { domain: also })
+  const collected = await fetcher.collect(submission)
+  return { ...collected, domain }
+}
+
+/** Composes one submission. */
+async function prepare(
+  { clock, limits }: IntakeDeps,
+  { composer }: Tools,
+  { submission, domain }: { submission: Submission; domain: Domain },
+): Promise<Prepared> {
+  const tooLarge = () => refuse('message_too_large', { limit: limits.message_bytes })
+  if (!submission.arrived && leastSize(submission) > limits.message_bytes) throw tooLarge()
+  const now = clock.now()
+  const id = newId(now)
+  const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
+  if (submission.arrived) {
+    // Its size was held to the limit as it came in; what we add is ours.
+    const message = submission.arrived.finish({ id, messageId, now })
+    return { id, messageId, submission, composed: { message, text: submission.text }, domain }
+  }
+  // What composing may know; Bcc is not among it.
+  const { from, to, cc, replyTo, subject, html, text, headers, attachments } = submission
+  const draft = { from, to, cc, replyTo, subject, html, text, headers, attachments }
+  const composed = await composer.compose({ ...draft, messageId, date: submission.scheduledAt ?? now })
+  if (composed.message.length > limits.message_bytes) throw tooLarge()
+  return { id, messageId, submission, composed, domain }
 }
 
 /** No message made of it can be smaller: base64 takes 4 octets for 3 (RFC 2045 §6.8). Spares composing what will be refused. */
@@ -64,65 +176,39 @@ function leastSize({ html, text, attachments }: Submission): number {
   return (html?.length ?? 0) + (text?.length ?? 0) + encoded
 }
 
-/** What composing may know; Bcc is not among it. */
-function draftOf({ from, to, cc, replyTo, subject, html, text, headers, attachments }: Submission) {
-  return { from, to, cc, replyTo, subject, html, text, headers, attachments }
+async function suppressedAmong(
+  { storage, clock }: IntakeDeps,
+  teamId: string,
+  submissions: Submission[],
+): Promise<ReadonlyMap<string, Suppressed['origin']>> {
+  const addresses = [...new Set(submissions.flatMap(recipientsOf))]
+  const found = await storage.findSuppressed({ teamId, addresses }, clock.now())
+  return new Map(found.map(({ address, origin }) => [address, origin]))
 }
 
-interface Accepted {
-  id: string
-  messageId: string
-  submission: Submission
-  composed: Composed
-  domain: Domain
-  caller: Caller
-  now: number
+function receiptOf(
+  name: ReceiptName,
+  fingerprint: string,
+  body: unknown,
+  emailIds: string[],
+  now: number,
+): NewReceipt {
+  const expiresAt = now + RECEIPT_LIFETIME
+  return { ...name, fingerprint, body: JSON.stringify(body), emailIds, expiresAt }
 }
 
-function emailOf({ id, messageId, submission, composed, domain, caller, now }: Accepted): NewEmail {
-  const written = (mailboxes: Mailbox[]) => mailboxes.map(formatMailbox)
-  return {
-    id,
-    teamId: caller.teamId,
-    domainId: domain.id,
-    apiKeyId: caller.apiKey?.id ?? null,
-    via: caller.apiKey ? 'rest' : 'dashboard',
-    from: formatMailbox(submission.from),
-    to: written(submission.to),
-    cc: written(submission.cc),
-    bcc: written(submission.bcc),
-    replyTo: written(submission.replyTo),
-    subject: submission.subject,
-    html: submission.html,
-    text: composed.text,
-    headers: submission.headers,
-    tags: submission.tags,
-    attachments: submission.attachments.map((attachment) => ({
-      id: newId(now),
-      filename: attachment.filename,
-      contentType: attachment.contentType,
-      contentId: attachment.contentId,
-      disposition: dispositionOf(attachment),
-      size: attachment.content.byteLength,
-    })),
-    messageId,
-    returnPath: makeReturnPath(id, returnPathHost(domain)),
-    scheduledAt: null,
-    message: composed.message,
-    deliveries: deliveriesOf(submission, now),
-  }
+async function usedBy({ storage, quotas, clock }: IntakeDeps, teamId: string): Promise<Accepted['used']> {
+  const usage = await storage.usage({ teamId }, clock.now())
+  return shown(await quotas.limitOf(teamId), { usage })
 }
 
-/** One delivery for each address, however often it is named; the first field that names it wins. */
-function deliveriesOf({ to, cc, bcc }: Submission, now: number): NewDelivery[] {
-  const named = [
-    ...to.map((mailbox) => ({ mailbox, field: 'to' as const })),
-    ...cc.map((mailbox) => ({ mailbox, field: 'cc' as const })),
-    ...bcc.map((mailbox) => ({ mailbox, field: 'bcc' as const })),
-  ]
-  const first = new Map(named.toReversed().map((entry) => [entry.mailbox.address, entry]))
-  return [...new Set(named.map(({ mailbox }) => mailbox.address))].map((recipient) => {
-    const { mailbox, field } = first.get(recipient)!
-    return { id: newId(now), recipient, field, lane: mailbox.domain, dueAt: now, expiresAt: now + LIFETIME }
-  })
+function shown({ daily }: QuotaLimit, { usage }: { usage: Usage | null }): Accepted['used'] {
+  return { daily: daily === null ? null : (usage?.daily ?? 0), monthly: usage?.monthly ?? 0 }
+}
+
+function overQuota(period: Extract<PutResult, { kind: 'over_quota' }>['period'], now: number): Refusal {
+  const ends = periodEnds(now)
+  return period === 'daily'
+    ? refuse('daily_quota_exceeded', { seconds: Math.ceil((ends.day - now) / 1000) })
+    : refuse('monthly_quota_exceeded', { seconds: Math.ceil((ends.month - now) / 1000) })
 }

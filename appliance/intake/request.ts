@@ -11,8 +11,9 @@ import {
 } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Tag } from '../storage/storage.ts'
-import { readAttachment } from './attachment.ts'
-import type { Submission } from './submission.ts'
+import { readAttachment, type ReadAttachment } from './attachment.ts'
+import { readSchedule } from './schedule.ts'
+import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
 
 /** Recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in all is a broadcast. */
 export const MAX_RECIPIENTS = 50
@@ -22,8 +23,8 @@ const MAX_TAGS = 50
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
-/** Fields of the hosted service that this version does not have. A silent "no" would send mail at the wrong time or without its content. */
-const notOffered = ['scheduled_at', 'topic_id', 'template'] as const
+/** Fields of the hosted service that this version does not have. A silent "no" would send mail to people who opted out, or without its content. */
+const notOffered = ['topic_id', 'template'] as const
 
 /** Refuses what this version cannot do. To be asked before the types are checked: a request with a template has no subject. */
 export function refuseNotOffered(body: unknown): void {
@@ -35,8 +36,11 @@ export function refuseNotOffered(body: unknown): void {
   }
 }
 
-/** Understands a request. Throws a `Refusal`. */
-export function readRequest(body: SendEmail): Submission {
+/**
+ * Understands a request. Throws a `Refusal`.
+ * @param now what times in words are relative to (Unix milliseconds)
+ */
+export function readRequest(body: SendEmail, now: number): Submission {
   const [from] = readMailboxes('from', body.from, 1)
   if (!from) throw refuse('missing_field', { field: 'from' })
   const to = readMailboxes('to', body.to, MAX_RECIPIENTS)
@@ -52,8 +56,9 @@ export function readRequest(body: SendEmail): Submission {
     ...readContent(body),
     headers,
     messageId,
-    attachments: readAttachments(body.attachments ?? []),
+    ...readAttachments(body.attachments ?? []),
     tags: readTags(body.tags ?? []),
+    scheduledAt: readSchedule(body.scheduled_at, now),
   }
 }
 
@@ -124,15 +129,25 @@ function checkHeader(name: string, value: string): string {
   return field
 }
 
-function readAttachments(given: NonNullable<SendEmail['attachments']>): Submission['attachments'] {
+function readAttachments(
+  given: NonNullable<SendEmail['attachments']>,
+): Pick<Submission, 'attachments' | 'links'> {
   if (given.length > MAX_ATTACHMENTS)
     throw refuse('invalid_field', { field: 'attachments', expected: `at most ${MAX_ATTACHMENTS} of them` })
-  const attachments = given.map(readAttachment)
-  const ids = attachments.flatMap(({ contentId }) => contentId ?? [])
-  const twice = ids.find((id, index) => ids.indexOf(id) !== index)
-  if (twice !== undefined)
-    throw refuse('invalid_attachment', { index: ids.length, expected: 'each `content_id` may occur once' })
-  return attachments
+  const all = given.map(readAttachment)
+  const ids = new Set<string>()
+  for (const [position, { contentId }] of all.entries()) {
+    if (contentId === null) continue
+    if (ids.has(contentId))
+      throw refuse('invalid_attachment', {
+        index: position + 1,
+        expected: 'each `content_id` may occur once',
+      })
+    ids.add(contentId)
+  }
+  const isLink = (one: ReadAttachment): one is LinkedAttachment => 'url' in one
+  const isWhole = (one: ReadAttachment): one is SubmittedAttachment => !isLink(one)
+  return { attachments: all.filter(isWhole), links: all.filter(isLink) }
 }
 
 function readTags(tags: Tag[]): Tag[] {

@@ -1,5 +1,6 @@
 import type { Mailbox } from '../mail/address.ts'
-import type { Tag } from '../storage/storage.ts'
+import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
+import type { AttachmentInfo, Tag } from '../storage/storage.ts'
 
 /** A request to send, understood and checked, before anyone asked whether the caller may send it. */
 export interface Submission {
@@ -17,7 +18,26 @@ export interface Submission {
   /** The caller's own Message-ID with its angle brackets; null for ours. */
   messageId: string | null
   attachments: SubmittedAttachment[]
+  /** Attachments that are still elsewhere: fetched on acceptance, before the message is composed. */
+  links: LinkedAttachment[]
   tags: Tag[]
+  /** When to send it (Unix milliseconds), as asked: whether that is possible is checked on acceptance. Null: at once. */
+  scheduledAt: number | null
+  /** Of a message that arrived as bytes: it is not composed, and its envelope says who gets it. */
+  arrived?: ArrivedMessage
+}
+
+/** What an arrived message brings beside what was read from its header. */
+export interface ArrivedMessage {
+  recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
+  /** Who is sent reports: MAIL FROM; null for the empty one. */
+  reportTo: string | null
+  dsn: EnvelopeDsn
+  /** Domains beside that of From in whose name it speaks, which have to be authorised as well. */
+  speaksFor: string[]
+  attachments: Omit<AttachmentInfo, 'id'>[]
+  /** The message as it is to be kept. */
+  finish(args: { id: string; messageId: string; now: number }): Uint8Array
 }
 
 export interface SubmittedAttachment {
@@ -28,4 +48,14 @@ export interface SubmittedAttachment {
   /** Without angle brackets; makes the attachment inline. */
   contentId: string | null
   content: Uint8Array
+}
+
+/** An attachment that the caller gave as a URL. What is null comes with the answer. */
+export interface LinkedAttachment {
+  /** Its place among all attachments of the request, from 0. */
+  position: number
+  url: URL
+  filename: string | null
+  contentType: string | null
+  contentId: string | null
 }

@@ -42,6 +42,12 @@ export interface EventData {
   }
   /** Failures: the reason in a word or a sentence. */
   failed?: { reason: string }
+  /** Suppressions: why, in the words of the wire format; `reason` is null for an address put on the list by hand. */
+  suppressed?: {
+    message: string
+    type: 'Suppressed' | 'OnAccountSuppressionList'
+    reason: 'previous_bounce' | 'previous_complaint' | null
+  }
   /** Delays: the number of the attempt, and when the next one is due (Unix milliseconds). */
   delay?: { attempt: number; nextAttemptAt: number }
 }

@@ -5,13 +5,19 @@ import { randomFillSync } from 'node:crypto'
  * counter and randomness, so that ids sort in the order in which they were made. Lists and cursors rely on it.
  */
 
-const bytes = new Uint8Array(16)
+/** Randomness is fetched for many ids at once: each time is a call into the kernel's generator. */
+const pool = new Uint8Array(16 * 256)
+let poolAt = pool.length
 let lastMs = 0
 let counter = 0
 
 /** A new id made at `now` (Unix milliseconds). Ids of one process never go backwards (RFC 9562 §6.2, method 1). */
 export function newId(now: number): string {
-  randomFillSync(bytes)
+  if (poolAt === pool.length) {
+    randomFillSync(pool)
+    poolAt = 0
+  }
+  const bytes = pool.subarray(poolAt, (poolAt += 16))
   if (now > lastMs) {
     lastMs = now
     counter = ((bytes[6]! << 8) | bytes[7]!) & 0x7ff

@@ -1,4 +1,5 @@
 import type { Reply } from './reply.ts'
+import type { SuppressionOrigin } from './suppression.ts'
 
 /** Where on its way a delivery was when its fate was decided. */
 export type Phase =
@@ -26,6 +27,8 @@ export interface Cause {
   status?: string
   /** One sentence for people, without the codes. */
   note: string
+  /** Of a suppressed delivery: what had put the address on the list. */
+  origin?: SuppressionOrigin
 }
 
 /**
@@ -41,8 +44,11 @@ export type Verdict =
   | { kind: 'failed'; cause: Cause }
   | { kind: 'suppressed'; cause: Cause }
 
-/** Where a delivery is: waiting for its next attempt, held by an operator, or in a final state. */
-export type DeliveryState = 'waiting' | 'held' | Exclude<Verdict['kind'], 'deferred'>
+/**
+ * Where a delivery is: waiting for its next attempt, held by an operator, or in a final state. `canceled` is the
+ * sender's own word, before any attempt.
+ */
+export type DeliveryState = 'waiting' | 'held' | 'canceled' | Exclude<Verdict['kind'], 'deferred'>
 
 /** The same list at run time, waiting states first. */
 export const DELIVERY_STATES = [
@@ -53,4 +59,5 @@ export const DELIVERY_STATES = [
   'expired',
   'failed',
   'suppressed',
+  'canceled',
 ] as const satisfies readonly DeliveryState[]

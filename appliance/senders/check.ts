@@ -1,15 +1,15 @@
 /** Looks up what is published for a domain. All the judging is in verification.ts. */
 import type { Answer, RecordType, Resolver } from '../dns/dns.ts'
-import type { Domain, RecordCheck } from '../storage/storage.ts'
+import type { Domain } from '../storage/storage.ts'
 import { zoneOf, type ExpectedRecord } from './records.ts'
-import { judgeRecord, type Elsewhere, type Evidence } from './verification.ts'
+import { judgeRecord, type Elsewhere, type Evidence, type RecordOpinion } from './verification.ts'
 
 /** Checks every expected record, all at once. Never throws for what DNS does. */
 export function checkRecords(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
   records: readonly ExpectedRecord[],
-): Promise<RecordCheck[]> {
+): Promise<RecordOpinion[]> {
   return Promise.all(
     records.map(async (record) => {
       const check = await checkAt(resolver, domain, record)
@@ -26,7 +26,7 @@ async function checkAt(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
   record: ExpectedRecord,
-): Promise<RecordCheck> {
+): Promise<RecordOpinion> {
   const evidence = await lookUp(resolver, record, record.fqdn)
   const check = judgeRecord(record, evidence)
   if (check.status !== 'pending') return check
@@ -38,8 +38,8 @@ async function checkOrganisation(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
   record: ExpectedRecord,
-  check: RecordCheck,
-): Promise<RecordCheck> {
+  check: RecordOpinion,
+): Promise<RecordOpinion> {
   const zone = zoneOf(domain.name)
   if (zone === domain.name) return check
   const fqdn = `_dmarc.${zone}`

@@ -4,7 +4,7 @@ import type { DkimKey } from '../storage/storage.ts'
 
 /** One DNS record that the owner of a sending domain publishes, and how it is shown. */
 export interface ExpectedRecord {
-  /** Ties the record to its check: `DKIM`, `SPF MX`, `SPF`, `DMARC`; a second DKIM key is `DKIM <selector>`. */
+  /** Ties the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`. */
   key: string
   /** The heading under which the wire format lists it. */
   record: 'DKIM' | 'SPF' | 'DMARC'
@@ -18,6 +18,10 @@ export interface ExpectedRecord {
   priority: number | null
   /** False for advice: the domain may send without it. */
   required: boolean
+  /** One of a few words for a record that is not required; null for those that are. */
+  label: 'recommended' | 'optional' | 'next key' | 'old key' | null
+  /** What the record is good for, where that is not plain; null otherwise. */
+  advice: string | null
 }
 
 /** What this host is to receivers of its mail. */
@@ -44,30 +48,60 @@ export function dkimRecord(key: Pick<DkimKey, 'algorithm' | 'publicKey'>): strin
   return `v=DKIM1; k=${key.algorithm === 'rsa-sha256' ? 'rsa' : 'ed25519'}; p=${key.publicKey}`
 }
 
+/** What `expectedRecords` needs of a key. */
+export type RecordedKey = Pick<DkimKey, 'selector' | 'algorithm' | 'publicKey' | 'state' | 'retireAt'>
+
+/** The `key` of a DKIM key's record and check. */
+export function dkimKeyOf({ selector }: Pick<DkimKey, 'selector'>): string {
+  return `DKIM ${selector}`
+}
+
+/** Where the key is published (RFC 6376 §3.6.2.1). */
+export function dkimName({ selector }: Pick<DkimKey, 'selector'>, domain: { name: string }): string {
+  return `${selector}._domainkey.${domain.name}`
+}
+
+/** The recommended policy (RFC 9989 §4): any strictness will do. */
+const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
+  key: 'DMARC',
+  record: 'DMARC',
+  type: 'TXT',
+  value: 'v=DMARC1; p=none;',
+  priority: null,
+  required: false,
+  label: 'recommended',
+  advice: 'Recommended: large mailbox providers expect a DMARC policy of any strictness.',
+}
+
 /**
  * The records that make `domain` a sender here: DKIM (signature), MX and SPF of the return path (so that bounces come back
- * and the envelope sender is authorised), and the recommended DMARC policy (RFC 9989).
+ * and the envelope sender is authorised), and the recommended DMARC policy (RFC 9989). Records of retired keys are not
+ * among them.
  */
 export function expectedRecords(
   domain: { name: string; returnPath: string },
-  keys: readonly Pick<DkimKey, 'selector' | 'algorithm' | 'publicKey'>[],
+  keys: readonly RecordedKey[],
   host: SendingHost,
 ): ExpectedRecord[] {
   const zone = zoneOf(domain.name)
-  const place = (label: string) => {
-    const fqdn = `${label}.${domain.name}`
-    return { fqdn, name: fqdn.endsWith(`.${zone}`) ? fqdn.slice(0, -zone.length - 1) : fqdn }
-  }
-  const dkim = keys.map((key, index): ExpectedRecord => ({
-    key: index === 0 ? 'DKIM' : `DKIM ${key.selector}`,
-    record: 'DKIM',
-    type: 'TXT',
-    ...place(`${key.selector}._domainkey`),
-    value: dkimRecord(key),
-    priority: null,
-    required: true,
-  }))
-  const returnPath = place(domain.returnPath)
+  const place = (fqdn: string) => ({
+    fqdn,
+    name: fqdn.endsWith(`.${zone}`) ? fqdn.slice(0, -zone.length - 1) : fqdn,
+  })
+  const dkim = keys
+    .filter(({ state }) => state !== 'retired')
+    .map((key): ExpectedRecord => ({
+      key: dkimKeyOf(key),
+      record: 'DKIM',
+      type: 'TXT',
+      ...place(dkimName(key, domain)),
+      value: dkimRecord(key),
+      priority: null,
+      required: key.state === 'active' && key.algorithm === 'rsa-sha256',
+      ...adviceOf(key),
+    }))
+    .sort((a, b) => Number(b.required) - Number(a.required))
+  const returnPath = place(`${domain.returnPath}.${domain.name}`)
   return [
     ...dkim,
     {
@@ -78,6 +112,8 @@ export function expectedRecords(
       value: host.hostname,
       priority: 10,
       required: true,
+      label: null,
+      advice: null,
     },
     {
       key: 'SPF',
@@ -87,15 +123,28 @@ export function expectedRecords(
       value: spfPolicy(host),
       priority: null,
       required: true,
+      label: null,
+      advice: null,
     },
-    {
-      key: 'DMARC',
-      record: 'DMARC',
-      type: 'TXT',
-      ...place('_dmarc'),
-      value: 'v=DMARC1; p=none;',
-      priority: null,
-      required: false,
-    },
+    { ...DMARC, ...place(`_dmarc.${domain.name}`) },
   ]
+}
+
+function adviceOf({ state, algorithm, retireAt }: RecordedKey): Pick<ExpectedRecord, 'label' | 'advice'> {
+  if (state === 'retiring') {
+    const until = retireAt === null ? '' : ` until ${new Date(retireAt).toISOString().slice(0, 10)}`
+    const advice = `Keep this record${until}: mail that was signed with it may still be on its way.`
+    return { label: 'old key', advice }
+  }
+  if (algorithm === 'ed25519-sha256')
+    return {
+      label: 'optional',
+      advice:
+        state === 'pending'
+          ? 'Optional: once this record is seen, mail gets a second, shorter signature (RFC 8463).'
+          : 'Optional: mail carries a second signature (RFC 8463) as long as this record is there.',
+    }
+  return state === 'pending'
+    ? { label: 'next key', advice: 'The next key: signing changes to it once this record is seen.' }
+    : { label: null, advice: null }
 }

@@ -3,7 +3,7 @@
  * Lenient where receivers are lenient (tag order, spaces, more SPF mechanisms), strict where they would fail the mail.
  */
 import type { Answer } from '../dns/dns.ts'
-import type { DomainStatus, RecordCheck } from '../storage/storage.ts'
+import type { RecordCheck } from '../storage/storage.ts'
 import { judgeDkim } from './judge-dkim.ts'
 import { judgeDmarc } from './judge-dmarc.ts'
 import { judgeSpf } from './judge-spf.ts'
@@ -22,8 +22,11 @@ export interface Elsewhere {
   cname: string | null
 }
 
+/** The opinion of one record; when it was formed, its keeper adds. */
+export type RecordOpinion = Omit<RecordCheck, 'checkedAt' | 'since'>
+
 /** Judges one record. */
-export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): RecordCheck {
+export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): RecordOpinion {
   const { answer } = evidence
   const { key, fqdn } = expected
   if (answer.kind === 'failed')
@@ -39,24 +42,6 @@ export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): Recor
   return opinion.right
     ? { key, status: 'verified', found, note: null }
     : { key, status: 'failed', found, note: opinion.note }
-}
-
-/**
- * The status of a domain: verified when every required record is. Where DNS could not tell, it stays what it was;
- * a domain on its first steps is `pending` until something wrong is seen.
- */
-export function judgeDomain(
-  before: DomainStatus,
-  records: readonly ExpectedRecord[],
-  checks: readonly RecordCheck[],
-): DomainStatus {
-  const required = new Set(records.filter((record) => record.required).map(({ key }) => key))
-  const statuses = checks.filter(({ key }) => required.has(key)).map(({ status }) => status)
-  const complete = required.has('DKIM') && statuses.length === required.size
-  if (complete && statuses.every((status) => status === 'verified')) return 'verified'
-  if (statuses.includes('failed')) return 'failed'
-  if (statuses.includes('pending')) return before === 'verified' || before === 'failed' ? 'failed' : 'pending'
-  return before === 'not_started' ? 'pending' : before
 }
 
 /** What is published, as text, and the opinion of it; no opinion where nothing is published for the purpose. */

@@ -22,6 +22,12 @@ export const RETRY_DELAYS: readonly number[] = [
 /** How long a delivery may wait altogether, from acceptance (or its scheduled time). */
 export const LIFETIME = 96 * hour
 
+/**
+ * How long a delivery waits until its sender is told that it does: long enough for a greylist or a restart to be over,
+ * short enough for a person to act on the same day.
+ */
+export const DELAY_REPORT_AFTER = 4 * hour
+
 /** Up to this share of a delay is added at random, so that mail deferred together does not come back together. */
 export const JITTER = 0.2
 

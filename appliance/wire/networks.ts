@@ -151,3 +151,15 @@ function firstAddress(address: Address, bits: number): Address {
   })
   return ipaddr.fromByteArray(bytes)
 }
+
+/** What addresses of one household have in common: an IPv4 address, or the /64 of an IPv6 one. For counting by source. */
+export function sourceNetwork(ip: string): string {
+  const address = parseAddress(ip)
+  if (!address) return ip
+  return address instanceof ipaddr.IPv6
+    ? address.parts
+        .slice(0, 4)
+        .map((part) => part.toString(16))
+        .join(':')
+    : address.toString()
+}

@@ -46,8 +46,15 @@ describe('a sound configuration', () => {
       data_dir: '/var/lib/posthaste',
       storage: { engine: 'sqlite' },
       http: { listen: ['0.0.0.0:8025'], trust_proxy: [] },
-      smtp: { starttls: [], implicit_tls: [], trusted: [] },
-      tls: {},
+      smtp: {
+        starttls: ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
+        implicit_tls: ['0.0.0.0:465', '0.0.0.0:2465'],
+        trusted: [],
+        proxy_protocol_from: [],
+        max_connections: 4000,
+        max_connections_per_address: 1000,
+      },
+      tls: { additional: [] },
       dns: { servers: [], trust_ad: false },
       delivery: {
         port: 25,
@@ -88,8 +95,7 @@ allow_networks = ["127.0.0.0/8", "fd00::/8", "192.0.2.7"]
   })
 
   test('notes settings that have no effect in this version', () => {
-    expect(load(`${minimal}[smtp]\nstarttls = ["0.0.0.0:587"]\n[dns]\ntrust_ad = true\n`).notes).toEqual([
-      'smtp.starttls is set, but has no effect in this version (SMTP submission).',
+    expect(load(`${minimal}[dns]\ntrust_ad = true\n`).notes).toEqual([
       'dns.trust_ad is set, but has no effect in this version (DANE).',
     ])
   })
@@ -110,7 +116,7 @@ describe('the environment', () => {
     POSTHASTE_DNS__SERVERS: '["127.0.0.1:53","::1"]',
     POSTHASTE_DELIVERY__PORT: '2525',
     POSTHASTE_DNS__TRUST_AD: 'true',
-    POSTHASTE_LIMITS__RATE_PER_SECOND: '0.5',
+    POSTHASTE_LIMITS__RATE_PER_SECOND: '5',
     POSTHASTE_LOG__LEVEL: '',
     OTHER: 'x',
   }
@@ -121,7 +127,7 @@ describe('the environment', () => {
     expect(config.http.listen).toEqual(['127.0.0.1:1', '[::1]:2'])
     expect(config.dns).toEqual({ servers: ['127.0.0.1:53', '::1'], trust_ad: true })
     expect(config.delivery.port).toBe(2525)
-    expect(config.limits.rate_per_second).toBe(0.5)
+    expect(config.limits.rate_per_second).toBe(5)
     expect(config.log.level).toBe('warn')
   })
 
@@ -286,7 +292,7 @@ network = []
 api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
 `
     expect(complaintsOf(text)).toEqual([
-      ':8: smtp.trusted[1].networks is nothing; expected a list, each a network such as 10.0.0.0/8 or fd00::/8.',
+      ':8: smtp.trusted[1].networks is nothing; expected a list of at least one, each a network such as 10.0.0.0/8 or fd00::/8.',
       ':9: smtp.trusted[1].listen is "10.0.0.6"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
       ':10: smtp.trusted[1].network is an unknown key; expected listen, networks, api_key_id.',
     ])

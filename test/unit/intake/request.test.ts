@@ -4,13 +4,16 @@ import { cleanFilename, decodeBase64 } from '../../../appliance/intake/attachmen
 import { readRequest, refuseNotOffered } from '../../../appliance/intake/request.ts'
 import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
 
+/** A Wednesday. */
+const NOW = Date.UTC(2026, 10, 18, 12)
+
 const minimal: SendEmail = {
   from: 'Acme <hi@acme.example>',
   to: ['bob@example.com'],
   subject: 'Hello',
   text: 'Hi Bob',
 }
-const readWith = (fields: Record<string, unknown>) => readRequest({ ...minimal, ...fields })
+const readWith = (fields: Record<string, unknown>) => readRequest({ ...minimal, ...fields }, NOW)
 const addresses = (boxes: { address: string }[]) => boxes.map(({ address }) => address)
 
 /** The key and sentence of the refusal that `read` ends with. */
@@ -29,7 +32,7 @@ describe('a request is understood', () => {
   test('with the least that it can have', () => {
     const from = { name: 'Acme', local: 'hi', domain: 'acme.example', address: 'hi@acme.example' }
     const to = { name: '', local: 'bob', domain: 'example.com', address: 'bob@example.com' }
-    expect(readRequest(minimal)).toEqual({
+    expect(readRequest(minimal, NOW)).toEqual({
       from,
       to: [to],
       cc: [],
@@ -41,7 +44,9 @@ describe('a request is understood', () => {
       headers: [],
       messageId: null,
       attachments: [],
+      links: [],
       tags: [],
+      scheduledAt: null,
     })
   })
 
@@ -166,7 +171,6 @@ describe('a request is refused', () => {
   })
 
   test.each([
-    ['scheduled_at', 'in 1 min'],
     ['topic_id', 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'],
     ['template', { id: 'welcome' }],
   ])('for what this version cannot do: %s', (field, value) => {
@@ -218,10 +222,17 @@ describe('attachments', () => {
   })
 
   test.each([
-    [{ filename: 'a' }, 'must have a `content`'],
-    [{ content: null }, 'must have a `content`'],
-    [{ path: 'https://169.254.169.254/' }, '`path` is not supported'],
-    [{ path: '/etc/passwd' }, '`path` is not supported'],
+    [{ filename: 'a' }, 'must have either a `content` or a `path`'],
+    [{ content: null }, 'must have either a `content` or a `path`'],
+    [{ path: '' }, 'must have either a `content` or a `path`'],
+    [{ path: '/etc/passwd' }, '`path` must be an http:// or https:// URL'],
+    [{ path: 'file:///etc/passwd' }, '`path` must be an http:// or https:// URL'],
+    [{ path: 'data:text/plain,hi' }, '`path` must be an http:// or https:// URL'],
+    [{ path: 'https://' }, '`path` must be an http:// or https:// URL'],
+    [{ path: 'https://me:secret@files.example/a' }, 'must not contain a user name or a password'],
+    [{ path: 'http://files.example:25/a' }, 'must use port 80, 443 or one above 1023'],
+    [{ path: `https://files.example/${'x'.repeat(9000)}` }, 'at most 8192 characters'],
+    [{ path: 'https://files.example/a', content_type: 'pdf' }, '`content_type`'],
     [{ content: 'not base64!' }, 'base64'],
     [{ content: 'QUJ' + 'D'.repeat(2) }, 'base64'],
     [{ content: 'data:text/plain;base64,QQ==' }, 'base64'],

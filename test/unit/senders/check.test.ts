@@ -6,6 +6,8 @@ import { checkRecords } from '../../../appliance/senders/check.ts'
 import { expectedRecords } from '../../../appliance/senders/records.ts'
 import { createWorld, type World } from '../../world/world.ts'
 
+const active = { state: 'active' as const, retireAt: null }
+
 let world: World
 let resolver: Resolver
 
@@ -25,7 +27,9 @@ beforeEach(() => {
   })
 })
 
-const keys = [{ selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicKey: 'MIIBIjANBgkq' }]
+const keys = [
+  { selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicKey: 'MIIBIjANBgkq', ...active },
+]
 const dkim = 'v=DKIM1; k=rsa; p=MIIBIjANBgkq'
 const MX = [{ preference: 10, exchange: 'mail.sender.test' }]
 const TXT = ['v=spf1 a:mail.sender.test ~all']
@@ -49,14 +53,14 @@ describe('what is looked up', () => {
     world.dns.set('send.good.test', { MX, TXT })
     world.dns.set('_dmarc.good.test', { TXT: ['v=DMARC1; p=reject'] })
     expect(await check('good.test')).toEqual({
-      statuses: ['DKIM: verified', 'SPF MX: verified', 'SPF: verified', 'DMARC: verified'],
+      statuses: ['DKIM posthaste: verified', 'SPF MX: verified', 'SPF: verified', 'DMARC: verified'],
       notes: [],
     })
   })
 
   test('is nothing to complain of for long when nothing is published', async () => {
     const { statuses, notes } = await check('empty.test')
-    expect(statuses).toEqual(['DKIM: pending', 'SPF MX: pending', 'SPF: pending', 'DMARC: pending'])
+    expect(statuses).toEqual(['DKIM posthaste: pending', 'SPF MX: pending', 'SPF: pending', 'DMARC: pending'])
     expect(notes).toHaveLength(4)
   })
 
@@ -68,7 +72,7 @@ describe('what is looked up', () => {
   test('is found under the doubled zone, in a zone whose subdomain sends', async () => {
     world.dns.set('posthaste._domainkey.news.twice.test.twice.test', { TXT: [dkim] })
     const { statuses, notes } = await check('news.twice.test')
-    expect(statuses[0]).toBe('DKIM: failed')
+    expect(statuses[0]).toBe('DKIM posthaste: failed')
     expect(notes[0]).toBe(
       'The record is at posthaste._domainkey.news.twice.test.twice.test instead of posthaste._domainkey.news.twice.test: the DNS panel added the zone to the name. Enter the name as posthaste._domainkey.news.',
     )
@@ -85,20 +89,20 @@ describe('what is looked up', () => {
   test('is seen to be a CNAME that leads nowhere', async () => {
     world.dns.set('posthaste._domainkey.alias.test', { CNAME: 'gone.alias.test' })
     const { statuses, notes } = await check('alias.test')
-    expect(statuses[0]).toBe('DKIM: failed')
+    expect(statuses[0]).toBe('DKIM posthaste: failed')
     expect(notes[0]).toMatch(/^posthaste\._domainkey\.alias\.test is a CNAME to gone\.alias\.test/)
   })
 
   test('is followed through a CNAME that leads to the right record', async () => {
     world.dns.set('posthaste._domainkey.delegated.test', { CNAME: 'key.hosted.test' })
     world.dns.set('key.hosted.test', { TXT: [dkim] })
-    expect((await check('delegated.test')).statuses[0]).toBe('DKIM: verified')
+    expect((await check('delegated.test')).statuses[0]).toBe('DKIM posthaste: verified')
   })
 
   test('is not judged when the name servers fail', async () => {
     world.dns.set('posthaste._domainkey.broken.test', 'SERVFAIL')
     const { statuses, notes } = await check('broken.test')
-    expect(statuses[0]).toBe('DKIM: temporary_failure')
+    expect(statuses[0]).toBe('DKIM posthaste: temporary_failure')
     expect(notes[0]).toMatch(
       /^DNS gave no answer for posthaste\._domainkey\.broken\.test: .* check again later\.$/,
     )

@@ -2,15 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { hashToken, newToken } from '../../../appliance/senders/keys.ts'
 import { judgeName, isReturnPathLabel } from '../../../appliance/senders/names.ts'
 import { expectedRecords } from '../../../appliance/senders/records.ts'
+import type { DkimKeyState } from '../../../appliance/storage/storage.ts'
 
-const keys = [{ selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicKey: 'AAAA' }]
+const active = { state: 'active' as const, retireAt: null }
+
+const keys = [{ selector: 'posthaste', algorithm: 'rsa-sha256' as const, publicKey: 'AAAA', ...active }]
 const host = { hostname: 'mail.example.net', sourceIps: [] }
 
 describe('the expected records', () => {
   test('are DKIM, return path and DMARC', () => {
     expect(expectedRecords({ name: 'example.com', returnPath: 'send' }, keys, host)).toEqual([
       {
-        key: 'DKIM',
+        key: 'DKIM posthaste',
         record: 'DKIM',
         type: 'TXT',
         name: 'posthaste._domainkey',
@@ -18,6 +21,8 @@ describe('the expected records', () => {
         value: 'v=DKIM1; k=rsa; p=AAAA',
         priority: null,
         required: true,
+        label: null,
+        advice: null,
       },
       {
         key: 'SPF MX',
@@ -28,6 +33,8 @@ describe('the expected records', () => {
         value: 'mail.example.net',
         priority: 10,
         required: true,
+        label: null,
+        advice: null,
       },
       {
         key: 'SPF',
@@ -38,6 +45,8 @@ describe('the expected records', () => {
         value: 'v=spf1 a:mail.example.net ~all',
         priority: null,
         required: true,
+        label: null,
+        advice: null,
       },
       {
         key: 'DMARC',
@@ -48,6 +57,8 @@ describe('the expected records', () => {
         value: 'v=DMARC1; p=none;',
         priority: null,
         required: false,
+        label: 'recommended',
+        advice: 'Recommended: large mailbox providers expect a DMARC policy of any strictness.',
       },
     ])
   })
@@ -73,8 +84,39 @@ describe('the expected records', () => {
     expect(spf!.value).toBe('v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ~all')
   })
 
+  test('require the RSA key that signs, and only advise of the others', () => {
+    const key = (selector: string, state: DkimKeyState, algorithm: 'rsa-sha256' | 'ed25519-sha256') => ({
+      ...{ selector, state, algorithm, publicKey: 'AA==' },
+      retireAt: state === 'retiring' ? Date.UTC(2026, 0, 8) : null,
+    })
+    const all = [
+      key('old', 'retired', 'rsa-sha256'),
+      key('last', 'retiring', 'rsa-sha256'),
+      key('short', 'pending', 'ed25519-sha256'),
+      key('now', 'active', 'rsa-sha256'),
+      key('next', 'pending', 'rsa-sha256'),
+    ]
+    const dkim = expectedRecords({ name: 'example.com', returnPath: 'send' }, all, host).filter(
+      ({ record }) => record === 'DKIM',
+    )
+    expect(dkim.map((record) => [record.key, record.label, record.advice])).toEqual([
+      ['DKIM now', null, null],
+      [
+        'DKIM last',
+        'old key',
+        'Keep this record until 2026-01-08: mail that was signed with it may still be on its way.',
+      ],
+      [
+        'DKIM short',
+        'optional',
+        'Optional: once this record is seen, mail gets a second, shorter signature (RFC 8463).',
+      ],
+      ['DKIM next', 'next key', 'The next key: signing changes to it once this record is seen.'],
+    ])
+  })
+
   test('tell a second key from the first', () => {
-    const second = { selector: 'next', algorithm: 'ed25519-sha256' as const, publicKey: 'BBBB' }
+    const second = { selector: 'next', algorithm: 'ed25519-sha256' as const, publicKey: 'BBBB', ...active }
     const records = expectedRecords({ name: 'example.com', returnPath: 'send' }, [...keys, second], host)
     expect(records[1]).toMatchObject({
       key: 'DKIM next',

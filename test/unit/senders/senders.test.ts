@@ -136,8 +136,8 @@ describe('domains', () => {
     expect(await refusal(senders.addDomain({ teamId, name: 'co.uk' }))).toBe(
       'invalid_field: Invalid `name` field: a domain below the public suffix co.uk.',
     )
-    expect(await refusal(senders.addDomain({ teamId, name: 'a.test', region: 'mars' }))).toMatch(
-      /^invalid_field: Invalid `region`/,
+    expect(await refusal(senders.addDomain({ teamId, name: 'a.test', region: 'mars' }))).toBe(
+      'invalid_region: Region must be "us-east-1" | "eu-west-1" | "sa-east-1" | "ap-northeast-1".',
     )
     expect(await refusal(senders.addDomain({ teamId, name: 'a.test', returnPath: '_x' }))).toMatch(
       /^invalid_field: Invalid `custom_return_path`/,
@@ -159,7 +159,8 @@ describe('domains', () => {
     const domain = await verified('verified.test')
     expect(domain.status).toBe('verified')
     expect(domain.checks.map(({ key, status }) => [key, status])).toEqual([
-      ['DKIM', 'verified'],
+      ['DKIM posthaste', 'verified'],
+      ['DKIM posthaste-ed25519', 'pending'],
       ['SPF MX', 'verified'],
       ['SPF', 'verified'],
       ['DMARC', 'pending'],
@@ -197,11 +198,29 @@ describe('authorize', () => {
       'domain_not_verified: The unverified.test domain is not verified. Publish its DNS records and verify it before sending.',
     )
     const { id } = await verified('fallen.test')
-    world.dns.set('send.fallen.test', 'NXDOMAIN')
+    world.dns.set('posthaste._domainkey.fallen.test', 'NXDOMAIN')
+    await world.clock.advance(3_600_000)
+    expect((await senders.verifyDomain({ teamId, id })).status).toBe('verified')
     await world.clock.advance(3_600_000)
     expect((await senders.verifyDomain({ teamId, id })).status).toBe('failed')
     expect(await refusal(senders.authorize(person(), { domain: 'fallen.test' }))).toMatch(
       /^domain_not_verified: /,
+    )
+  })
+
+  test('lets a domain with a broken return path send on, and refuses one that is set not to send', async () => {
+    const { id } = await verified('partly.test')
+    world.dns.set('send.partly.test', 'NXDOMAIN')
+    for (const look of [1, 2]) {
+      await world.clock.advance(look * 3_600_000)
+      await senders.verifyDomain({ teamId, id })
+    }
+    expect(await senders.authorize(person(), { domain: 'partly.test' })).toMatchObject({
+      status: 'partially_failed',
+    })
+    await senders.updateDomain({ teamId, id, settings: { sending: false, receiving: true } })
+    expect(await refusal(senders.authorize(person(), { domain: 'partly.test' }))).toBe(
+      'domain_sending_disabled: Sending from the partly.test domain is disabled. Enable its `sending` capability first.',
     )
   })
 

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../../appliance/dns/dns.ts'
 import { expectedRecords, type ExpectedRecord } from '../../../appliance/senders/records.ts'
-import { judgeDomain, judgeRecord, type Elsewhere } from '../../../appliance/senders/verification.ts'
-import type { DomainStatus, RecordStatus } from '../../../appliance/storage/storage.ts'
+import { judgeRecord, type Elsewhere } from '../../../appliance/senders/verification.ts'
+import type { RecordStatus } from '../../../appliance/storage/storage.ts'
+
+const active = { state: 'active' as const, retireAt: null }
 
 /** 392 characters, as long as the key of a real 2048-bit record. */
 const publicKey = 'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA'.padEnd(
@@ -14,7 +16,7 @@ const otherKey = `${publicKey.slice(0, 60)}X${publicKey.slice(61, -1)}Y`
 const recordsOf = (sourceIps: string[]) =>
   expectedRecords(
     { name: 'example.com', returnPath: 'send' },
-    [{ selector: 'posthaste', algorithm: 'rsa-sha256', publicKey }],
+    [{ selector: 'posthaste', algorithm: 'rsa-sha256', publicKey, ...active }],
     { hostname: 'mail.example.net', sourceIps },
   )
 const byKey = (key: string, sourceIps: string[] = []): ExpectedRecord =>
@@ -41,7 +43,7 @@ function judges(record: ExpectedRecord, rows: Row[]) {
 
 const half = publicKey.length / 2
 describe('DKIM', () => {
-  judges(byKey('DKIM'), [
+  judges(byKey('DKIM posthaste'), [
     ['as shown', found(`v=DKIM1; k=rsa; p=${publicKey}`), 'verified', null],
     ['without spaces', found(`v=DKIM1;k=rsa;p=${publicKey}`), 'verified', null],
     ['with a semicolon at the end', found(`v=DKIM1; k=rsa; p=${publicKey};`), 'verified', null],
@@ -285,7 +287,7 @@ describe('the MX record of the return path', () => {
 
 describe('a record in the wrong place', () => {
   const judge = (elsewhere: Partial<Elsewhere>) =>
-    judgeRecord(byKey('DKIM'), {
+    judgeRecord(byKey('DKIM posthaste'), {
       type: 'TXT',
       answer: nothing('nxdomain'),
       elsewhere: { ...nowhere, ...elsewhere },
@@ -293,7 +295,7 @@ describe('a record in the wrong place', () => {
 
   test('with the zone doubled is named with its place and the cure', () => {
     expect(judge({ misplaced: 'posthaste._domainkey.example.com.example.com' })).toEqual({
-      key: 'DKIM',
+      key: 'DKIM posthaste',
       status: 'failed',
       found: [],
       note: 'The record is at posthaste._domainkey.example.com.example.com instead of posthaste._domainkey.example.com: the DNS panel added the zone to the name. Enter the name as posthaste._domainkey.',
@@ -309,52 +311,5 @@ describe('a record in the wrong place', () => {
       status: 'failed',
       note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, where there is no TXT record. Replace it by the TXT record.',
     })
-  })
-})
-
-describe('the status of a domain', () => {
-  const records = recordsOf([])
-  const judge = (
-    before: DomainStatus,
-    dkim: RecordStatus,
-    mx: RecordStatus,
-    spf: RecordStatus,
-    dmarc: RecordStatus = 'pending',
-  ) =>
-    judgeDomain(before, records, [
-      { key: 'DKIM', status: dkim, found: [], note: null },
-      { key: 'SPF MX', status: mx, found: [], note: null },
-      { key: 'SPF', status: spf, found: [], note: null },
-      { key: 'DMARC', status: dmarc, found: [], note: null },
-    ])
-
-  test('is verified when all required records are, whatever DMARC is', () => {
-    expect(judge('not_started', 'verified', 'verified', 'verified', 'failed')).toBe('verified')
-    expect(judge('failed', 'verified', 'verified', 'verified')).toBe('verified')
-  })
-
-  test('is pending while records are missing and failed when one is wrong', () => {
-    expect(judge('not_started', 'pending', 'verified', 'verified')).toBe('pending')
-    expect(judge('pending', 'pending', 'pending', 'pending')).toBe('pending')
-    expect(judge('not_started', 'failed', 'verified', 'verified')).toBe('failed')
-  })
-
-  test('falls from verified when a record goes away', () => {
-    expect(judge('verified', 'pending', 'verified', 'verified')).toBe('failed')
-  })
-
-  test('stays what it was when DNS cannot tell', () => {
-    expect(judge('verified', 'temporary_failure', 'verified', 'temporary_failure')).toBe('verified')
-    expect(judge('failed', 'temporary_failure', 'verified', 'verified')).toBe('failed')
-    expect(judge('not_started', 'temporary_failure', 'verified', 'verified')).toBe('pending')
-  })
-
-  test('is never verified without a check of every required record, nor without a DKIM key', () => {
-    expect(
-      judgeDomain('pending', records, [{ key: 'DKIM', status: 'verified', found: [], note: null }]),
-    ).toBe('pending')
-    const keyless = records.filter(({ record }) => record !== 'DKIM')
-    const checks = keyless.map(({ key }) => ({ key, status: 'verified' as const, found: [], note: null }))
-    expect(judgeDomain('pending', keyless, checks)).toBe('pending')
   })
 })

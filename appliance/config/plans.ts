@@ -1,0 +1,92 @@
+/** Reads the plans: a TOML file with a table for each, checked whole, with every complaint at once. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse, TomlError } from 'smol-toml'
+import { isTable } from './check-value.ts'
+import { formatComplaint, sortComplaints, type Complaint } from './complaint.ts'
+import { keyLines, locate } from './locate.ts'
+
+/** The plans that come with the program. */
+export const SHIPPED_PLANS = join(import.meta.dirname, '..', '..', 'config', 'plans.toml')
+
+/** The plan of every team that was given no other. */
+const DEFAULT_PLAN = 'unlimited'
+const LIMITS = ['daily', 'monthly'] as const
+
+/** Recipients in a UTC day and month; null for any number. */
+type Limits = Record<(typeof LIMITS)[number], number | null>
+
+/** The plans file cannot be used; the message has one line for each complaint, each with the file and the line. */
+export class PlansRefused extends Error {
+  constructor(complaints: readonly Complaint[]) {
+    super(['The plans cannot be used:', ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
+    this.name = 'PlansRefused'
+  }
+}
+
+/**
+ * The plans of a file, by name.
+ * @param file the shipped one by default
+ * @throws PlansRefused
+ */
+export function loadPlans(file: string = SHIPPED_PLANS): ReadonlyMap<string, Limits> {
+  const complaints: Complaint[] = []
+  const complain = (line: number | null, key: string | null, message: string): void =>
+    void complaints.push({ file, line, variable: null, key, message })
+  const text = readText(file, complain)
+  const document = text === undefined ? undefined : readToml(text, complain)
+  const plans = new Map<string, Limits>()
+  if (document) {
+    const lines = keyLines(text!)
+    for (const [name, table] of Object.entries(document)) {
+      const at = (key: string, message: string) => complain(locate(lines, key) ?? null, key, message)
+      plans.set(name, readPlan(name, table, at))
+    }
+    if (!plans.has(DEFAULT_PLAN))
+      complain(null, DEFAULT_PLAN, `the plan [${DEFAULT_PLAN}] is missing: every new team has it.`)
+  }
+  if (complaints.length > 0) throw new PlansRefused(complaints)
+  return plans
+}
+
+type Complain = (line: number | null, key: string | null, message: string) => void
+
+function readText(file: string, complain: Complain): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    // Whatever the reason, it is for the person who starts the daemon.
+    complain(null, null, `it cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)}).`)
+    return undefined
+  }
+}
+
+function readToml(text: string, complain: Complain): Record<string, unknown> | undefined {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const reason = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
+    complain(error.line, null, `not TOML at column ${error.column}: ${reason}.`)
+    return undefined
+  }
+}
+
+function readPlan(name: string, table: unknown, complain: (key: string, message: string) => void): Limits {
+  const limits: Limits = { daily: null, monthly: null }
+  if (!/^[a-z][a-z0-9_-]{0,49}$/.test(name))
+    complain(name, `${name} is no name for a plan: small letters, digits, - and _, at most 50.`)
+  if (!isTable(table)) {
+    complain(name, `${name} is no plan: write [${name}] with its limits below it.`)
+    return limits
+  }
+  for (const [key, value] of Object.entries(table)) {
+    const path = `${name}.${key}`
+    const limit = LIMITS.find((one) => one === key)
+    if (limit === undefined) complain(path, `there is no limit ${path}; there are ${LIMITS.join(' and ')}.`)
+    else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+      complain(path, `${path} is ${JSON.stringify(value)}; expected a whole number of recipients, 0 or more.`)
+    else limits[limit] = value
+  }
+  return limits
+}

@@ -1,0 +1,119 @@
+/**
+ * Composes the messages that nearly all are: text, html or both, without attachments. It does what the general composer does
+ * (compose.ts), in a twentieth of its time, because the accept path spends most of its own on it. Pure.
+ */
+import { randomUUID } from 'node:crypto'
+import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
+import type { Draft } from './compose.ts'
+import { encodeText } from './transfer.ts'
+
+/** Lines of a header are folded here where they can be (RFC 5322 §2.1.1). */
+const LINE = 76
+/** Octets of an encoded word before encoding: with its frame and the longest name of ours before it, it keeps to `LINE` (RFC 2047 §2). */
+const WORD = 39
+
+/**
+ * The message; undefined when it is not so plain: then the general composer makes it.
+ * @param text the text part, empty for none; with CRLF line ends, as `html`
+ */
+export function composePlain(draft: Draft, text: string, html: string): Uint8Array | undefined {
+  const { from, to, cc, replyTo, subject, headers, messageId, date } = draft
+  if (draft.attachments.length > 0) return undefined
+  const given = [subject, ...headers.map(({ value }) => value)]
+  const people = [from, ...to, ...cc, ...replyTo]
+  // What looks like an encoded word is a question of taste: the general composer has answered it.
+  if (given.some(isOdd) || people.some((one) => isOdd(one.name) || needsSmtpUtf8(one))) return undefined
+  const fields = [
+    ...headers.map(({ name, value }) => field(name, words(value))),
+    field('From', mailboxes([from])),
+    field('To', mailboxes(to)),
+    ...(cc.length > 0 ? [field('Cc', mailboxes(cc))] : []),
+    ...(replyTo.length > 0 ? [field('Reply-To', mailboxes(replyTo))] : []),
+    field('Subject', words(subject)),
+    field('Message-ID', messageId),
+    field('Date', new Date(date).toUTCString().replace('GMT', '+0000')),
+  ]
+  return Buffer.from(fields.join('') + bodyOf(text, html), 'latin1')
+}
+
+const isOdd = (text: string) => text.includes('=?')
+
+/** A field with its folds and its CRLF. A name that would stand alone in its line keeps the first word beside it. */
+function field(name: string, value: string): string {
+  const line = `${name}: ${value}`
+  return `${line.length <= LINE ? line : fold(line)}\r\n`
+}
+
+/** Breaks before white space that a word follows, so that no line is blank; a longer word stays whole. */
+function fold(line: string): string {
+  const pieces = line.split(/(?<=[^ \t])(?=[ \t]+[^ \t])/)
+  let [folded, length] = ['', 0]
+  pieces.forEach((piece, index) => {
+    // The second piece is the value's beginning: it stays beside the name.
+    const breaks = index > 1 && length + piece.length > LINE
+    folded += breaks ? `\r\n${piece}` : piece
+    length = breaks ? piece.length : length + piece.length
+  })
+  return folded
+}
+
+function mailboxes(list: readonly Mailbox[]): string {
+  return list.map(mailbox).join(', ')
+}
+
+/** RFC 5322 §3.4: the name as atoms, as a quoted string, or as encoded words. */
+function mailbox({ name, address }: Mailbox): string {
+  if (name === '') return address
+  if (!isAscii(name)) return `${encodedWords(name)} <${address}>`
+  const atoms = /^[\w!#$%&'*+\-/=?^`{|}~ ]+$/.test(name)
+  return `${atoms ? name : `"${name.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`
+}
+
+/** Long runs of white space become one: they could not be folded into lines of 998 octets. */
+const words = (text: string) => (isAscii(text) ? text.replaceAll(/[ \t]{20,}/g, ' ') : encodedWords(text))
+const isAscii = (text: string) => /^[\t -~]*$/.test(text)
+
+/** RFC 2047 §2, §5: as many encoded words as it takes, each of whole characters. White space between them is not shown. */
+function encodedWords(text: string): string {
+  const encoded: string[] = []
+  let [word, octets] = ['', 0]
+  const finish = () => encoded.push(`=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`)
+  for (const character of text) {
+    const length = Buffer.byteLength(character)
+    if (octets + length > WORD) {
+      finish()
+      ;[word, octets] = ['', 0]
+    }
+    word += character
+    octets += length
+  }
+  finish()
+  return encoded.join(' ')
+}
+
+/** The MIME fields, the empty line and the body (RFC 2046 §5.1.4: the plainest alternative first). */
+function bodyOf(text: string, html: string): string {
+  if (html === '') return single('plain', text)
+  if (text === '') return single('html', html)
+  // "=_" cannot stand in a quoted-printable body (RFC 2045 §6.7), nor can anyone guess the rest.
+  const boundary = `=_${randomUUID()}`
+  return [
+    `MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="${boundary}"\r\n`,
+    part('plain', text),
+    part('html', html),
+    '',
+  ]
+    .join(`\r\n--${boundary}`)
+    .concat('--\r\n')
+}
+
+function part(subtype: string, content: string): string {
+  const { encoding, body } = encodeText(content)
+  return `\r\nContent-Type: text/${subtype}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}`
+}
+
+function single(subtype: string, content: string): string {
+  const { encoding, body } = encodeText(content)
+  const end = body.endsWith('\r\n') ? '' : '\r\n'
+  return `Content-Transfer-Encoding: ${encoding}\r\nMIME-Version: 1.0\r\nContent-Type: text/${subtype}; charset=utf-8\r\n\r\n${body}${end}`
+}

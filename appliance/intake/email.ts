@@ -1,0 +1,111 @@
+/** From a submission to the email that storage keeps. Pure. */
+import { formatMailbox, type Mailbox } from '../mail/address.ts'
+import { makeReturnPath, returnPathHost } from '../mail/envelope.ts'
+import { newId } from '../mail/ids.ts'
+import { suppressedCause } from '../mail/suppression.ts'
+import type { Caller } from '../senders/caller.ts'
+import { LIFETIME } from '../spool/schedule.ts'
+import type { AttachmentInfo, Domain, NewDelivery, NewEmail } from '../storage/storage.ts'
+import { dispositionOf, type Composed } from './compose.ts'
+import type { Submission } from './submission.ts'
+
+/** Why an address is on the team's suppression list. */
+export interface Suppressed {
+  address: string
+  origin: 'bounce' | 'complaint' | 'manual'
+}
+
+/** A submission that was allowed and composed. */
+export interface Prepared {
+  id: string
+  /** With its angle brackets. */
+  messageId: string
+  submission: Submission
+  composed: Composed
+  domain: Domain
+}
+
+/** @param suppressed those of the recipients that get no mail, by address */
+export function emailOf(
+  { id, messageId, submission, composed, domain }: Prepared,
+  caller: Caller,
+  suppressed: ReadonlyMap<string, Suppressed['origin']>,
+  now: number,
+): NewEmail {
+  return {
+    id,
+    teamId: caller.teamId,
+    domainId: domain.id,
+    apiKeyId: caller.apiKey?.id ?? null,
+    via: submission.arrived ? 'smtp' : caller.apiKey ? 'rest' : 'dashboard',
+    from: formatMailbox(submission.from),
+    to: submission.to.map(formatMailbox),
+    cc: submission.cc.map(formatMailbox),
+    bcc: submission.bcc.map(formatMailbox),
+    replyTo: submission.replyTo.map(formatMailbox),
+    subject: submission.subject,
+    html: submission.html,
+    text: composed.text,
+    headers: submission.headers,
+    tags: submission.tags,
+    attachments: attachmentsOf(submission).map((attachment) => ({ id: newId(now), ...attachment })),
+    messageId,
+    returnPath: makeReturnPath(id, returnPathHost(domain)),
+    reportTo: submission.arrived?.reportTo ?? null,
+    dsn: submission.arrived?.dsn ?? null,
+    scheduledAt: submission.scheduledAt,
+    message: composed.message,
+    deliveries: deliveriesOf(submission, suppressed, now),
+  }
+}
+
+function attachmentsOf({ attachments, arrived }: Submission): Omit<AttachmentInfo, 'id'>[] {
+  if (arrived)
+    return arrived.attachments.map(({ filename, contentType, contentId, disposition, size }) => ({
+      ...{ filename, contentType, contentId, disposition, size },
+    }))
+  return attachments.map((attachment) => ({
+    filename: attachment.filename,
+    contentType: attachment.contentType,
+    contentId: attachment.contentId,
+    disposition: dispositionOf(attachment),
+    size: attachment.content.byteLength,
+  }))
+}
+
+/** The addresses of all recipients, each once. */
+export function recipientsOf({ to, cc, bcc, arrived }: Submission): string[] {
+  if (arrived) return [...new Set(arrived.recipients.map(({ mailbox }) => mailbox.address))]
+  return [...new Set([...to, ...cc, ...bcc].map(({ address }) => address))]
+}
+
+/** One delivery for each address, however often it is named; the first field that names it wins. */
+function deliveriesOf(
+  { to, cc, bcc, scheduledAt, arrived }: Submission,
+  suppressed: ReadonlyMap<string, Suppressed['origin']>,
+  now: number,
+): NewDelivery[] {
+  const dueAt = scheduledAt ?? now
+  const deliveries = new Map<string, NewDelivery>()
+  const wanted = arrived && new Map(arrived.recipients.map(({ mailbox, dsn }) => [mailbox.address, dsn]))
+  const add = (mailboxes: Mailbox[], field: NewDelivery['field']): void => {
+    for (const { address, domain } of mailboxes) {
+      if (deliveries.has(address) || wanted?.has(address) === false) continue
+      const origin = suppressed.get(address)
+      deliveries.set(address, {
+        id: newId(now),
+        recipient: address,
+        field,
+        lane: domain,
+        dueAt,
+        expiresAt: dueAt + LIFETIME,
+        suppressed: origin === undefined ? null : suppressedCause({ origin }),
+        dsn: wanted?.get(address) ?? null,
+      })
+    }
+  }
+  add(to, 'to')
+  add(cc, 'cc')
+  add(bcc, 'bcc')
+  return [...deliveries.values()]
+}

@@ -1,0 +1,103 @@
+/** Gets the attachments that a request names by URL, before anything of it is stored. */
+import { refuse } from '../mail/refusals.ts'
+import type { GuardedFetch } from '../wire/fetch.ts'
+import { describeFetched } from './attachment.ts'
+import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
+
+/** Fetched at the same time for one request. */
+const PARALLEL = 4
+/** Bytes held at one time for all requests, in units of the largest message: a URL is short, what it leads to is not. */
+const BUDGET = 4
+
+export interface AttachmentFetcher {
+  /**
+   * The submission with every link replaced by what it leads to, in the caller's order. Dispose of it when its message
+   * is composed: until then what was fetched counts.
+   * Refuses: `invalid_attachment` (with the place and the reason), `message_too_large`, `overloaded`.
+   */
+  collect(submission: Submission): Promise<{ submission: Submission } & Disposable>
+}
+
+export function createAttachmentFetcher(
+  fetch: GuardedFetch,
+  limits: { message_bytes: number },
+): AttachmentFetcher {
+  const budget = { held: 0, most: BUDGET * limits.message_bytes }
+  return {
+    async collect(submission) {
+      const meter = createMeter(roomFor(submission, limits.message_bytes), limits.message_bytes, budget)
+      try {
+        const fetched = await inParallel(submission.links, (link) => fetchOne(fetch, link, meter.count))
+        const attachments = inOrder(submission, fetched)
+        return { submission: { ...submission, attachments, links: [] }, [Symbol.dispose]: meter.release }
+      } catch (error) {
+        meter.release()
+        throw error
+      }
+    },
+  }
+}
+
+/** Octets that fetched files may have: what the message has left, less what base64 adds (RFC 2045 §6.8). */
+function roomFor({ html, text, attachments }: Submission, limit: number): number {
+  const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)
+  return Math.floor(((limit - encoded - (html?.length ?? 0) - (text?.length ?? 0)) * 3) / 4)
+}
+
+/** Counts what arrives for one request, on its own account and on that of all. */
+function createMeter(room: number, limit: number, budget: { held: number; most: number }) {
+  let held = 0
+  return {
+    count: (bytes: number): void => {
+      held += bytes
+      budget.held += bytes
+      if (held > room) throw refuse('message_too_large', { limit })
+      if (budget.held > budget.most) throw refuse('overloaded')
+    },
+    release: (): void => {
+      budget.held -= held
+      held = 0
+    },
+  }
+}
+
+async function fetchOne(
+  fetch: GuardedFetch,
+  link: LinkedAttachment,
+  count: (bytes: number) => void,
+): Promise<SubmittedAttachment> {
+  const fetched = await fetch(link.url, count)
+  if (fetched.kind === 'failed')
+    throw refuse('invalid_attachment', { index: link.position + 1, expected: `its \`path\` ${fetched.note}` })
+  return { ...describeFetched(link, fetched), content: fetched.content }
+}
+
+/** Runs `work` on all items, a few at a time; after the first failure no further one begins. */
+async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  const queue = items.entries()
+  let failed = false
+  const run = async (): Promise<void> => {
+    for (const [index, item] of queue) {
+      if (failed) return
+      results[index] = await work(item).catch((error: unknown) => {
+        failed = true
+        throw error
+      })
+    }
+  }
+  const runs = await Promise.allSettled(Array.from({ length: Math.min(PARALLEL, items.length) }, run))
+  const wrong = runs.find((one) => one.status === 'rejected')
+  if (wrong) throw wrong.reason
+  return results
+}
+
+/** Fetched and given attachments together, each in its place. */
+function inOrder({ attachments, links }: Submission, fetched: SubmittedAttachment[]): SubmittedAttachment[] {
+  const given = attachments.values()
+  const places = new Map(links.map(({ position }, index) => [position, fetched[index]!]))
+  return Array.from(
+    { length: attachments.length + links.length },
+    (_, position) => places.get(position) ?? given.next().value!,
+  )
+}

@@ -1,0 +1,73 @@
+/** Idempotent requests: what makes two of them the same, and that only one of them runs at a time. */
+import { createHash } from 'node:crypto'
+import { refuse } from '../mail/refusals.ts'
+import type { Receipt } from '../storage/storage.ts'
+
+/** How long a key means the request that it was first used with (reference: wire format §4). */
+export const RECEIPT_LIFETIME = 24 * 60 * 60 * 1000
+const MAX_KEY = 256
+
+/** Reads the `Idempotency-Key` field; null when there is none. Refuses: `invalid_idempotency_key`. */
+export function readIdempotencyKey(value: string | string[] | undefined): string | null {
+  if (value === undefined) return null
+  const key = [value].flat().join(', ')
+  if (key.length < 1 || key.length > MAX_KEY) throw refuse('invalid_idempotency_key')
+  return key
+}
+
+/**
+ * The fingerprint of a request body: equal for bodies that mean the same JSON value, however spaced and in whatever
+ * order of names. SHA-256 in hex. `extra` is what else decides about the answer, such as a header field.
+ * Refuses: `invalid_field` for a body that is nested thousands of levels deep.
+ */
+export function fingerprintOf(body: unknown, extra = ''): string {
+  const hash = createHash('sha256').update(extra).update('\0')
+  return hash.update(canonical(body)).digest('hex')
+}
+
+function canonical(body: unknown): string {
+  try {
+    return JSON.stringify(body, sorted) ?? ''
+  } catch (error) {
+    // Parsing takes any depth, writing needs the stack: thousands of brackets in a field that nobody reads.
+    if (error instanceof RangeError)
+      throw refuse('invalid_field', { field: 'request.body', expected: 'less nesting' })
+    throw error
+  }
+}
+
+/** Objects with their names in one order; arrays and plain values as they are. */
+function sorted(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  // Without a prototype, so that a name like __proto__ is a name.
+  return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
+}
+
+/** The stored answer, if this is the request that it was given to. Refuses: `invalid_idempotent_request`. */
+export function replay(receipt: Receipt, fingerprint: string): { body: unknown; ids: string[] } {
+  if (receipt.fingerprint !== fingerprint) throw refuse('invalid_idempotent_request')
+  return { body: JSON.parse(receipt.body), ids: receipt.emailIds }
+}
+
+/** Keys whose first request is still running in this process. */
+export interface Running {
+  /** Runs `work` unless it runs already for this name. Refuses: `concurrent_idempotent_requests`. */
+  alone<T>(name: string, work: () => Promise<T>): Promise<T>
+}
+
+/** Between processes the transaction of `put` decides; this spares composing a hundred times what is sent once. */
+export function createRunning(): Running {
+  const names = new Set<string>()
+  return {
+    async alone(name, work) {
+      if (names.has(name)) throw refuse('concurrent_idempotent_requests')
+      names.add(name)
+      try {
+        return await work()
+      } finally {
+        names.delete(name)
+      }
+    },
+  }
+}

@@ -1,0 +1,144 @@
+/** Takes a message that arrives as bytes: its header is read and checked, the message itself is kept as it is. */
+import type { Mailbox } from '../mail/address.ts'
+import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
+import {
+  fieldValue,
+  fieldValueProblem,
+  isMessageId,
+  reservedBecause,
+  type HeaderField,
+} from '../mail/headers.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Tag } from '../storage/storage.ts'
+import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
+import { readMailboxList, readOnlyMailbox } from './message-addresses.ts'
+import type { MessageContent } from './message-content.ts'
+import { CONTROL_FIELDS, finishMessage, readHeader, type Header, type Trace } from './message-fields.ts'
+import { createMessageReader, type MessageReader } from './message-reader.ts'
+import { readSchedule } from './schedule.ts'
+import type { Submission } from './submission.ts'
+
+export { createMessageReader, type MessageReader, type Trace }
+
+/** A message with its envelope, as a mail protocol brings it. */
+export interface Arrival {
+  /** CRLF line ends, no NUL, dots unstuffed. */
+  bytes: Uint8Array
+  /** MAIL FROM; null for the empty one. */
+  from: Mailbox | null
+  recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
+  dsn: EnvelopeDsn
+  trace: Trace
+}
+
+/** What was understood of it: a submission, and what its header says about the request itself. */
+export interface ReadArrival {
+  submission: Submission
+  idempotencyKey: string | null
+  /** Equal for the same mail sent again: clients make Date, Message-ID and boundaries anew. */
+  fingerprint: string
+}
+
+/** Mailboxes of a header field that are kept for showing. */
+const MAX_SHOWN = 100
+const MAX_TAGS = 50
+const MAX_SHOWN_FIELDS = 100
+
+/** Written anew by every attempt of a client. */
+const volatileFields = new Set(['date', 'message-id', 'received', 'mime-version', 'user-agent', 'x-mailer'])
+
+/**
+ * Understands a message. Refuses: `message_malformed`, `message_from`, `message_loop`, `invalid_tag`, `invalid_field`
+ * (schedule), `invalid_idempotency_key`, `overloaded`.
+ * @param now what times in words are relative to (Unix milliseconds)
+ */
+export async function readArrival(
+  arrival: Arrival,
+  reader: MessageReader,
+  now: number,
+): Promise<ReadArrival> {
+  const header = readHeader(arrival.bytes)
+  const from = onlyMailbox(header, 'from')
+  const sender = header.all('sender').length > 0 ? onlyMailbox(header, 'sender') : null
+  const messageId = header.all('message-id')[0] ?? null
+  const tags = readTags(header)
+  const scheduledAt = readSchedule(header.all(CONTROL_FIELDS.scheduledAt)[0], now)
+  const idempotencyKey = readIdempotencyKey(header.all(CONTROL_FIELDS.idempotencyKey)[0])
+  const content = await reader.read(arrival.bytes)
+  const { to, cc, bcc } = distribute(header, arrival)
+  const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
+  const submission: Submission = {
+    ...{ from, to, cc, bcc, tags, scheduledAt, headers },
+    replyTo: readMailboxList(header.all('reply-to'), MAX_SHOWN),
+    subject: content.subject,
+    html: content.html,
+    text: content.text,
+    messageId: messageId !== null && isMessageId(messageId) ? messageId : null,
+    attachments: [],
+    links: [],
+    arrived: {
+      recipients: arrival.recipients,
+      reportTo: arrival.from?.address ?? null,
+      dsn: arrival.dsn,
+      speaksFor: [arrival.from, sender].flatMap((mailbox) => mailbox?.domain ?? []),
+      attachments: content.attachments,
+      finish: (last) => finishMessage(arrival.bytes, header, { trace: arrival.trace, ...last }),
+    },
+  }
+  const schedule = header.all(CONTROL_FIELDS.scheduledAt)
+  return { submission, idempotencyKey, fingerprint: fingerprint(submission, schedule, content) }
+}
+
+function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
+  const values = header.all(name)
+  const mailbox = values.length === 1 ? readOnlyMailbox(values[0]!) : undefined
+  if (!mailbox)
+    throw refuse('message_from', { field: name === 'from' ? 'From' : 'Sender', count: values.length })
+  return mailbox
+}
+
+/** Header fields are for showing; recipients whom no field names are the blind copies. */
+function distribute(header: Header, { recipients }: Arrival): Pick<Submission, 'to' | 'cc' | 'bcc'> {
+  const to = readMailboxList(header.all('to'), MAX_SHOWN)
+  const cc = readMailboxList(header.all('cc'), MAX_SHOWN)
+  const named = new Set([...to, ...cc].map(({ address }) => address))
+  const bcc = recipients.map(({ mailbox }) => mailbox).filter(({ address }) => !named.has(address))
+  return { to, cc, bcc }
+}
+
+/** `X-Posthaste-Tag-kind: receipt` is the tag `kind` with the value `receipt`. */
+function readTags({ fields }: Header): Tag[] {
+  const tags = fields.flatMap((field) => {
+    const lower = field.name.toLowerCase()
+    const prefix = CONTROL_FIELDS.tagPrefixes.find((one) => lower.startsWith(one))
+    return prefix === undefined ? [] : [{ name: field.name.slice(prefix.length), value: fieldValue(field) }]
+  })
+  const sound = ({ name, value }: Tag) => /^[\w-]{1,256}$/.test(name) && /^[\w-]{0,256}$/.test(value)
+  if (tags.length > MAX_TAGS || !tags.every(sound)) throw refuse('invalid_tag')
+  return tags
+}
+
+/** The fields that a caller of the API would have given in `headers`. */
+function shownField(field: HeaderField): { name: string; value: string }[] {
+  const lower = field.name.toLowerCase()
+  const ours = lower === 'reply-to' || lower === 'message-id' || isControl(lower)
+  if (ours || reservedBecause(field.name) !== undefined) return []
+  const value = fieldValue(field)
+  return fieldValueProblem(value) === undefined ? [{ name: field.name, value }] : []
+}
+
+const isControl = (lower: string): boolean =>
+  lower === CONTROL_FIELDS.idempotencyKey ||
+  lower === CONTROL_FIELDS.scheduledAt ||
+  CONTROL_FIELDS.tagPrefixes.some((prefix) => lower.startsWith(prefix))
+
+/** The schedule as it was written: "in 1 hour" means another time each time it is sent. */
+function fingerprint(
+  { from, replyTo, headers, tags, arrived }: Submission,
+  schedule: string[],
+  content: MessageContent,
+): string {
+  const stable = headers.filter(({ name }) => !volatileFields.has(name.toLowerCase()))
+  const recipients = arrived!.recipients.map(({ mailbox }) => mailbox.address)
+  return fingerprintOf({ from, replyTo, recipients, headers: stable, tags, schedule, content })
+}

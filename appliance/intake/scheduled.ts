@@ -1,0 +1,49 @@
+/** What a sender can still do about an email that waits for its time. */
+import type { Clock } from '../clock/clock.ts'
+import { refuse } from '../mail/refusals.ts'
+import { LIFETIME } from '../spool/schedule.ts'
+import type { ScheduleChange, Storage } from '../storage/storage.ts'
+import { checkSchedule, readSchedule } from './schedule.ts'
+
+export interface Schedules {
+  /**
+   * Moves a scheduled email to another time, given as `scheduled_at` is.
+   * Refuses: `not_found`, `not_scheduled`, `missing_field`, `invalid_field`, `schedule_past`.
+   */
+  reschedule(args: { teamId: string; id: string; scheduledAt: string }): Promise<void>
+  /** Sees to it that a scheduled email is never sent. Refuses: `not_found`, `not_scheduled`. */
+  cancel(args: { teamId: string; id: string }): Promise<void>
+}
+
+export function createSchedules({
+  storage,
+  clock,
+  wake,
+}: {
+  storage: Pick<Storage, 'reschedule' | 'cancel'>
+  clock: Clock
+  /** Tells dispatch that something may be due earlier than it thinks. */
+  wake: () => void
+}): Schedules {
+  return {
+    async reschedule({ teamId, id, scheduledAt: text }) {
+      const now = clock.now()
+      const scheduledAt = readSchedule(text, now)
+      if (scheduledAt === null) throw refuse('missing_field', { field: 'scheduled_at' })
+      checkSchedule(scheduledAt, now)
+      const expiresAt = scheduledAt + LIFETIME
+      const result = await storage.reschedule({ teamId, id, scheduledAt, expiresAt }, now)
+      assertChanged(result, 'rescheduled')
+      wake()
+    },
+    async cancel({ teamId, id }) {
+      assertChanged(await storage.cancel({ teamId, id }, clock.now()), 'canceled')
+    },
+  }
+}
+
+function assertChanged(result: ScheduleChange, change: string): void {
+  if (result.kind === 'unknown') throw refuse('not_found', { resource: 'Email' })
+  if (result.kind === 'not_scheduled')
+    throw refuse('not_scheduled', { change, state: result.lastEvent.replaceAll('_', ' ') })
+}

@@ -1,0 +1,126 @@
+/** API keys: making, knowing, naming and ending them. */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { ApiKey, Permission, Storage } from '../storage/storage.ts'
+import type { Caller } from './caller.ts'
+import { hashToken, newToken } from './keys.ts'
+
+export interface NewKeyArgs {
+  teamId: string
+  /** At most 50 characters; may be empty. */
+  name: string
+  /** Default `full_access`. Whatever is no permission is refused. */
+  permission?: string | undefined
+  /** Restricts a `sending_access` key to this domain. */
+  domainId?: string | null | undefined
+}
+
+export interface KeyMethods {
+  /** The token is told here and never again. Refuses: `invalid_field`, `invalid_access`, `not_found` (domain). */
+  createKey(args: NewKeyArgs): Promise<{ key: ApiKey; token: string }>
+  /** Whose key that is; undefined when it is nobody's. Notes the use, a few seconds late. */
+  authenticate(token: string): Promise<Caller | undefined>
+  /** The caller of a listener that is bound to a key; undefined when the key is gone. Notes the use. */
+  callerOf(apiKeyId: string): Promise<Caller | undefined>
+  /** Newest first. */
+  listKeys(args: { teamId: string }): Promise<ApiKey[]>
+  /** Refuses: `invalid_field`, `not_found`. */
+  renameKey(args: { teamId: string; id: string; name: string }): Promise<void>
+  /** Ends a key at once, also when it is the one that asks. Refuses: `not_found`. */
+  revokeKey(args: { teamId: string; id: string }): Promise<void>
+  /** Writes the uses that are not yet written. */
+  close(): Promise<void>
+}
+
+const MAX_NAME = 50
+const permissions: readonly string[] = ['full_access', 'sending_access'] satisfies Permission[]
+const isPermission = (text: string): text is Permission => permissions.includes(text)
+
+/** How long uses of keys are gathered before they are written, in milliseconds: one write for thousands of requests. */
+const touchDelay = 3000
+
+export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock }): KeyMethods {
+  const notes = useNotes(storage, clock)
+  return {
+    async createKey({ teamId, name, permission = 'full_access', domainId = null }) {
+      checkName(name)
+      if (!isPermission(permission)) throw refuse('invalid_access')
+      if (domainId !== null) {
+        if (permission !== 'sending_access')
+          throw refuse('invalid_field', { field: 'domain_id', expected: 'only with sending_access' })
+        if (!(await storage.getDomain({ teamId, id: domainId }, clock.now())))
+          throw refuse('not_found', { resource: 'Domain' })
+      }
+      const now = clock.now()
+      const token = newToken()
+      const key = { id: newId(now), teamId, name, permission, domainId, createdAt: now, lastUsedAt: null }
+      await storage.createApiKey({ ...key, tokenHash: hashToken(token) }, now)
+      return { key, token }
+    },
+
+    // Reads the database each time: a key that was deleted works no more, whichever process deleted it.
+    async authenticate(token) {
+      if (!token.startsWith('re_') || token.length > 200) return undefined
+      const key = await storage.findApiKey({ tokenHash: hashToken(token) }, clock.now())
+      if (!key) return undefined
+      notes.note(key.id)
+      return { teamId: key.teamId, apiKey: key }
+    },
+
+    async callerOf(apiKeyId) {
+      const key = await storage.getApiKey({ id: apiKeyId }, clock.now())
+      if (!key) return undefined
+      notes.note(key.id)
+      return { teamId: key.teamId, apiKey: key }
+    },
+
+    listKeys: (args) => storage.listApiKeys(args, clock.now()),
+
+    async renameKey(args) {
+      checkName(args.name)
+      if (!(await storage.renameApiKey(args, clock.now()))) throw refuse('not_found', { resource: 'API key' })
+    },
+
+    async revokeKey(args) {
+      if (!(await storage.deleteApiKey(args, clock.now()))) throw refuse('not_found', { resource: 'API key' })
+    },
+
+    close: notes.flush,
+  }
+}
+
+function checkName(name: string): void {
+  if (name.length > MAX_NAME)
+    throw refuse('invalid_field', { field: 'name', expected: `at most ${MAX_NAME} characters` })
+}
+
+/** Gathers "key was used" and writes it now and then. */
+function useNotes(
+  storage: Storage,
+  clock: Clock,
+): { note: (id: string) => void; flush: () => Promise<void> } {
+  let uses = new Map<string, number>()
+  let scheduled: (() => void) | null = null
+  let writing = Promise.resolve()
+  const write = async () => {
+    if (uses.size === 0) return
+    const batch = [...uses].map(([id, at]) => ({ id, at }))
+    uses = new Map()
+    await storage.touchApiKeys({ uses: batch }, clock.now())
+  }
+  const flush = () => {
+    scheduled?.()
+    scheduled = null
+    // "Last used" is a hint for people: when writing it fails, mail goes on and the next use writes it.
+    writing = writing.then(write).catch(() => undefined)
+    return writing
+  }
+  return {
+    note(id) {
+      uses.set(id, clock.now())
+      scheduled ??= clock.after(touchDelay, () => void flush())
+    },
+    flush,
+  }
+}

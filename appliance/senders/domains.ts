@@ -1,0 +1,190 @@
+/** Sending domains: adding, setting, verifying and removing them, and rotating their DKIM keys. */
+import { domainToASCII } from 'node:url'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { DkimKey, Domain, DomainSettings } from '../storage/storage.ts'
+import { begin } from './course.ts'
+import { generateDkimKey, type KeyGenerator } from './keys.ts'
+import { look, type LookDeps } from './look.ts'
+import { isReturnPathLabel, judgeName } from './names.ts'
+import { expectedRecords, type ExpectedRecord } from './records.ts'
+import { newSelectors } from './rotation.ts'
+import type { Storage } from '../storage/storage.ts'
+
+export interface NewDomainArgs {
+  teamId: string
+  /** U-labels or A-labels. */
+  name: string
+  /** Default `us-east-1`, the hosted service's; it means nothing here but clients ask for it. */
+  region?: string | undefined
+  /** Label of the return path, default `send`. */
+  returnPath?: string | undefined
+  settings?: Partial<DomainSettings> | undefined
+}
+
+export interface DomainMethods {
+  /** Adds a domain with fresh DKIM keys. Refuses: `invalid_field`, `invalid_region`, `domain_taken`. */
+  addDomain(args: NewDomainArgs): Promise<Domain>
+  /** Newest first. */
+  listDomains(args: { teamId: string }): Promise<Domain[]>
+  /** Refuses: `not_found`. */
+  getDomain(args: { teamId: string; id: string }): Promise<Domain>
+  /** By name, in any case and script; undefined when the team has none. */
+  findDomain(args: { teamId: string; name: string }): Promise<Domain | undefined>
+  /** Changes the settings that are given. Refuses: `not_found`, `invalid_field`. */
+  updateDomain(args: { teamId: string; id: string; settings: Partial<DomainSettings> }): Promise<void>
+  /** Refuses: `not_found`. */
+  removeDomain(args: { teamId: string; id: string }): Promise<void>
+  /** The records that the domain's owner has to publish. */
+  expectedRecords(domain: Domain): Promise<ExpectedRecord[]>
+  /** All DKIM keys, oldest first; retired ones too. Without their private halves. */
+  dkimKeys(domain: Domain): Promise<PublicKey[]>
+  /** Looks up every record, keeps what was found and the domain's new status. Refuses: `not_found`. */
+  verifyDomain(args: { teamId: string; id: string }): Promise<Domain>
+  /** Begins a verification in the background and returns at once. Refuses: `not_found`. */
+  requestVerification(args: { teamId: string; id: string }): Promise<void>
+  /**
+   * Makes new DKIM keys. They wait for their records and then take over by themselves; asked again meanwhile, it changes
+   * nothing. Returns the keys that wait. Refuses: `not_found`.
+   */
+  rotateKeys(args: { teamId: string; id: string }): Promise<PublicKey[]>
+}
+
+/** A DKIM key as it may be shown. */
+export type PublicKey = Omit<DkimKey, 'privateKey'>
+
+export interface DomainDeps extends LookDeps {
+  storage: Storage
+  /** Tells the watcher that something is due. */
+  wake: () => void
+  /** Makes DKIM keys. */
+  keygen?: KeyGenerator | undefined
+}
+
+/** What clients of the hosted service choose from; all mail leaves from here. */
+export const REGIONS = ['us-east-1', 'eu-west-1', 'sa-east-1', 'ap-northeast-1'] as const
+
+const defaults: DomainSettings = {
+  tls: 'opportunistic',
+  sending: true,
+  receiving: false,
+  openTracking: false,
+  clickTracking: false,
+  trackingSubdomain: null,
+}
+
+export function domainMethods(deps: DomainDeps): DomainMethods {
+  const { storage, clock, config, wake } = deps
+  const notFound = () => refuse('not_found', { resource: 'Domain' })
+  const getDomain: DomainMethods['getDomain'] = async (args) => {
+    const domain = await storage.getDomain(args, clock.now())
+    if (!domain) throw notFound()
+    return domain
+  }
+  const keysOf = (domain: Domain) => storage.dkimKeys({ domainId: domain.id }, clock.now())
+
+  return {
+    addDomain: (args) => addDomain(deps, args),
+    listDomains: (args) => storage.listDomains(args, clock.now()),
+    getDomain,
+    findDomain: ({ teamId, name }) =>
+      storage.findDomain({ teamId, name: domainToASCII(name).replace(/\.$/, '') }, clock.now()),
+    async updateDomain(args) {
+      const domain = await getDomain(args)
+      checkSettings({ ...domain, ...defined(args.settings) })
+      if (!(await storage.updateDomain(args, clock.now()))) throw notFound()
+    },
+    async removeDomain(args) {
+      if (!(await storage.deleteDomain(args, clock.now()))) throw notFound()
+    },
+    expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
+    dkimKeys: async (domain) => (await keysOf(domain)).map(publicOf),
+    async verifyDomain(args) {
+      await look(await getDomain(args), true, deps)
+      return getDomain(args)
+    },
+    async requestVerification(args) {
+      const now = clock.now()
+      await storage.scheduleDomainCheck({ ...args, ...begin(await getDomain(args), now) }, now)
+      wake()
+    },
+    async rotateKeys(args) {
+      const domain = await getDomain(args)
+      const selectors = newSelectors(
+        (await keysOf(domain)).map(({ selector }) => selector),
+        clock.now(),
+      )
+      const keys = await makeKeys(deps, domain, selectors, 'pending')
+      const { teamId, id: domainId } = domain
+      if ((await storage.addDkimKeys({ teamId, domainId, keys }, clock.now())) === 'gone') throw notFound()
+      if (domain.status !== 'not_started') {
+        const watch = { ...domain, nextCheckAt: clock.now() }
+        await storage.scheduleDomainCheck({ teamId, id: domainId, status: domain.status, watch }, clock.now())
+        wake()
+      }
+      return (await keysOf(domain)).filter(({ state }) => state === 'pending').map(publicOf)
+    },
+  }
+}
+
+const publicOf = ({ privateKey: _, ...key }: DkimKey): PublicKey => key
+
+/** Without the fields that are undefined: spread, they would wipe out what is there. */
+const defined = (settings: Partial<DomainSettings>): Partial<DomainSettings> =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+
+function checkSettings({ sending, receiving, trackingSubdomain }: DomainSettings): void {
+  if (!sending && !receiving)
+    throw refuse('invalid_field', {
+      field: 'capabilities',
+      expected: 'at least one capability must be enabled',
+    })
+  if (trackingSubdomain !== null && !isReturnPathLabel(trackingSubdomain))
+    throw refuse('invalid_field', { field: 'tracking_subdomain', expected: 'a label such as links' })
+}
+
+async function addDomain(
+  deps: DomainDeps,
+  { teamId, name, region = REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
+): Promise<Domain> {
+  const { storage, clock } = deps
+  const judged = judgeName(name)
+  if (!judged.ok) throw refuse('invalid_field', { field: 'name', expected: judged.expected })
+  if (!REGIONS.some((one) => one === region)) throw refuse('invalid_region')
+  if (!isReturnPathLabel(returnPath))
+    throw refuse('invalid_field', { field: 'custom_return_path', expected: 'a label such as send' })
+  const now = clock.now()
+  const domain: Domain = {
+    ...{ id: newId(now), teamId, name: judged.name, region, returnPath },
+    ...defaults,
+    ...defined(settings),
+    ...{ status: 'not_started', statusSince: now, checks: [], createdAt: now, checkedAt: null },
+    ...{ verifyUntil: null, suspect: null, nextCheckAt: null },
+  }
+  checkSettings(domain)
+  const [rsa, ed25519] = await makeKeys(deps, domain, newSelectors([], now), 'active')
+  // Ed25519 signs once its record is seen; RSA from the start, as nothing is sent before the domain is verified.
+  const keys: DkimKey[] = [rsa!, { ...ed25519!, state: 'pending' }]
+  const done = await storage.createDomain({ domain, keys }, now)
+  if (done === 'taken') throw refuse('domain_taken', { domain: judged.name })
+  return domain
+}
+
+/** An RSA and an Ed25519 key, in this order. */
+async function makeKeys(
+  { clock, keygen = generateDkimKey }: DomainDeps,
+  { id: domainId, teamId }: Domain,
+  selectors: { rsa: string; ed25519: string },
+  state: DkimKey['state'],
+): Promise<DkimKey[]> {
+  const kinds = [
+    { algorithm: 'rsa-sha256', selector: selectors.rsa },
+    { algorithm: 'ed25519-sha256', selector: selectors.ed25519 },
+  ] as const
+  const pairs = await Promise.all(kinds.map(({ algorithm }) => keygen(algorithm)))
+  const now = clock.now()
+  return kinds.map((kind, at): DkimKey => ({
+    ...{ id: newId(now), teamId, domainId, ...kind, ...pairs[at]! },
+    ...{ createdAt: now, state, stateSince: now, retireAt: null },
+  }))
+}

@@ -1,0 +1,72 @@
+/** One look at the records of a domain: what is published, what it means for the domain and its keys, and keeping it. */
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver } from '../dns/dns.ts'
+import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
+import { checkRecords } from './check.ts'
+import { advance, begin, sightOf } from './course.ts'
+import { expectedRecords, type SendingHost } from './records.ts'
+import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
+import type { RecordOpinion } from './verification.ts'
+
+export interface LookDeps {
+  storage: Pick<Storage, 'dkimKeys' | 'saveDomainCheck'>
+  resolver: Resolver
+  clock: Clock
+  config: SendingHost
+  /** Dice: a number in [0, 1). */
+  random: () => number
+}
+
+/** What a look has changed. */
+export interface Looked {
+  status: Domain['status']
+  suspect: Domain['suspect']
+  checks: RecordCheck[]
+  keys: DkimKeyChange[]
+  /** False when the domain was changed or removed meanwhile, and nothing was kept. */
+  saved: boolean
+}
+
+/**
+ * Looks up all records of a domain and keeps what came of it.
+ * @param asked somebody wants to know now: a verification begins with it, and its result counts whatever else happens
+ */
+export async function look(domain: Domain, asked: boolean, deps: LookDeps): Promise<Looked> {
+  const { storage, resolver, clock, config, random } = deps
+  const keys = await storage.dkimKeys({ domainId: domain.id }, clock.now())
+  const opinions = await checkRecords(resolver, domain, expectedRecords(domain, keys, config))
+
+  const now = clock.now()
+  const checks = dated(opinions, domain.checks, now)
+  const changes = turnKeys(keys, checks, now)
+  const turned = afterwards(keys, changes)
+  // Judged with the keys as they are from now on: after a change the old key's record is no longer required.
+  const sight = sightOf(expectedRecords(domain, turned, config), checks)
+  const begun = asked ? begin(domain, now) : { status: domain.status, watch: domain }
+  const { status, watch } = advance({ ...domain, ...begun.watch, status: begun.status }, sight, now, random())
+
+  const times = [watch.nextCheckAt, nextRetirement(turned), nextProof(turned, now)]
+  const nextCheckAt = Math.min(...times.filter((time): time is number => typeof time === 'number'))
+  const { teamId, id } = domain
+  const saved = await storage.saveDomainCheck(
+    {
+      ...{ teamId, id, status, checks, keys: changes },
+      watch: { ...watch, nextCheckAt },
+      seen: asked ? undefined : { status: domain.status, nextCheckAt: domain.nextCheckAt },
+    },
+    now,
+  )
+  return { status, suspect: watch.suspect, checks, keys: changes, saved }
+}
+
+/** Adds when each opinion was formed, and since when it has been the same. */
+function dated(opinions: RecordOpinion[], before: readonly RecordCheck[], now: number): RecordCheck[] {
+  return opinions.map((opinion) => {
+    const last = before.find(({ key }) => key === opinion.key)
+    return { ...opinion, checkedAt: now, since: last?.status === opinion.status ? last.since : now }
+  })
+}
+
+function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[]): DkimKey[] {
+  return keys.map((key) => ({ ...key, ...changes.find(({ id }) => id === key.id) }))
+}

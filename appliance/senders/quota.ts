@@ -1,0 +1,50 @@
+/** How much a team may still send: its plan, and what was counted. The counting itself is part of `storage.put`. */
+import type { Clock } from '../clock/clock.ts'
+import type { QuotaLimit, Storage, Usage } from '../storage/storage.ts'
+import { UNLIMITED, type Plan, type Plans } from './plans.ts'
+
+export interface Quotas {
+  /** What `storage.put` has to hold a team to. */
+  limitOf(teamId: string): Promise<QuotaLimit>
+  /** A team's plan, what it has used of it today and this month, and when those end. */
+  usageOf(teamId: string): Promise<{ plan: Plan; usage: Usage; ends: PeriodEnds }>
+}
+
+export interface QuotasDeps {
+  storage: Pick<Storage, 'planOf' | 'usage'>
+  clock: Clock
+  plans: Plans
+}
+
+export function createQuotas({ storage, clock, plans }: QuotasDeps): Quotas {
+  const planOf = async (teamId: string): Promise<Plan> =>
+    plans.get((await storage.planOf({ teamId }, clock.now())) ?? '') ?? UNLIMITED
+
+  return {
+    async limitOf(teamId) {
+      const { daily, monthly } = await planOf(teamId)
+      return { teamId, daily, monthly }
+    },
+    async usageOf(teamId) {
+      const now = clock.now()
+      return {
+        plan: await planOf(teamId),
+        usage: await storage.usage({ teamId }, now),
+        ends: periodEnds(now),
+      }
+    },
+  }
+}
+
+/** In Unix milliseconds. */
+export interface PeriodEnds {
+  day: number
+  month: number
+}
+
+/** When the UTC day and month of a moment end: what was used counts no longer. */
+export function periodEnds(now: number): PeriodEnds {
+  const date = new Date(now)
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
+  return { day: Date.UTC(year, month, date.getUTCDate() + 1), month: Date.UTC(year, month + 1, 1) }
+}

@@ -1,0 +1,71 @@
+/**
+ * The life of a domain's DKIM keys: pending, active, retiring, retired. Pure.
+ *
+ * A key signs only once its record has been seen, so receivers never meet a signature whose key they cannot find; the key
+ * before it stays published until no mail that it signed can be on its way.
+ */
+import type { DkimKey, DkimKeyChange, RecordCheck, RecordStatus } from '../storage/storage.ts'
+import { dkimKeyOf } from './records.ts'
+
+/** Longer than a delivery waits (spool: 96 hours), with time for a receiver that verifies late. */
+export const RETIRE_AFTER = 7 * 24 * 3_600_000
+
+type Key = Pick<DkimKey, 'id' | 'selector' | 'algorithm' | 'state' | 'retireAt' | 'stateSince'>
+
+/** What the state of each key becomes after a look at the records; keys that stay as they are, are left out. */
+export function turnKeys(keys: readonly Key[], checks: readonly RecordCheck[], now: number): DkimKeyChange[] {
+  const published = (key: Key): RecordStatus | undefined =>
+    checks.find((check) => check.key === dkimKeyOf(key))?.status
+  return keys.flatMap((key): DkimKeyChange[] => {
+    // The newest published key of an algorithm takes over.
+    const successor = keys.findLast(
+      (other) =>
+        other.algorithm === key.algorithm && other.state === 'pending' && published(other) === 'verified',
+    )
+    if (key.state === 'pending')
+      return key === successor ? [{ id: key.id, state: 'active', retireAt: null }] : []
+    if (key.state === 'active' && successor)
+      return [{ id: key.id, state: 'retiring', retireAt: now + RETIRE_AFTER }]
+    // An optional signature that nobody can verify is only noise.
+    if (key.state === 'active' && key.algorithm === 'ed25519-sha256' && isGone(published(key)))
+      return [{ id: key.id, state: 'pending', retireAt: null }]
+    if (key.state === 'retiring' && key.retireAt !== null && key.retireAt <= now)
+      return [{ id: key.id, state: 'retired', retireAt: null }]
+    return []
+  })
+}
+
+const isGone = (status: RecordStatus | undefined): boolean => status === 'failed' || status === 'pending'
+
+/** When the next key is due to retire by itself; undefined when none is. */
+export function nextRetirement(keys: readonly Pick<DkimKey, 'retireAt'>[]): number | undefined {
+  const times = keys.flatMap(({ retireAt }) => (retireAt === null ? [] : [retireAt]))
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+/**
+ * When to look for the record of a key that is to take over: soon at first, then ever more rarely, at least daily.
+ * Undefined when none waits.
+ */
+export function nextProof(keys: readonly Key[], now: number): number | undefined {
+  const waiting = keys.find(({ state, algorithm }) => state === 'pending' && algorithm === 'rsa-sha256')
+  if (!waiting) return undefined
+  const wait = Math.min(Math.max((now - waiting.stateSince) / 2, 30_000), 24 * 3_600_000)
+  return Math.round(now + wait)
+}
+
+/**
+ * Selectors for a new pair of keys: the first are `posthaste` and `posthaste-ed25519`, those of a rotation carry its date
+ * (UTC), and a number when the day has seen one before.
+ */
+export function newSelectors(taken: readonly string[], now: number): { rsa: string; ed25519: string } {
+  const date = new Date(now).toISOString().slice(0, 10).replaceAll('-', '')
+  const names = (suffix: string) => ({ rsa: `posthaste${suffix}`, ed25519: `posthaste-ed25519${suffix}` })
+  const free = ({ rsa, ed25519 }: { rsa: string; ed25519: string }) =>
+    !taken.includes(rsa) && !taken.includes(ed25519)
+  if (taken.length === 0) return names('')
+  for (let number = 1; ; number++) {
+    const candidate = names(number === 1 ? `-${date}` : `-${date}-${number}`)
+    if (free(candidate)) return candidate
+  }
+}

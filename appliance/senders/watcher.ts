@@ -1,0 +1,111 @@
+/**
+ * Looks at the records of domains by itself: those that wait for verification, those that were verified (daily), those that
+ * broke, and keys that wait for their record or for their end. What is due, storage knows; the timers here only wake.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { postpone } from './course.ts'
+import { look, type Looked, type LookDeps } from './look.ts'
+
+export interface Watcher {
+  start: () => void
+  /** Something may be due now. */
+  wake: () => void
+  /** Finishes the looks that run. */
+  stop(): Promise<void>
+}
+
+export interface WatcherDeps extends LookDeps {
+  storage: Storage
+  clock: Clock
+  log: Logger
+  /** How often to see what other processes scheduled, in milliseconds. */
+  pollMs: number
+}
+
+/** Domains looked at together: a handful of DNS questions each. */
+const TOGETHER = 10
+
+export function createWatcher(deps: WatcherDeps): Watcher {
+  const { storage, clock, log, pollMs } = deps
+  let cancel: (() => void) | null = null
+  let running: Promise<void> | null = null
+  let again = false
+  let stopped = true
+
+  const wake = (): void => {
+    if (stopped) return
+    if (running) {
+      again = true
+      return
+    }
+    cancel?.()
+    cancel = null
+    running = round().finally(() => {
+      running = null
+      if (again) wake()
+    })
+  }
+
+  async function round(): Promise<void> {
+    let wait = pollMs
+    try {
+      let due: Domain[]
+      do {
+        again = false
+        due = await storage.dueDomains({ limit: TOGETHER }, clock.now())
+        await Promise.all(due.map((domain) => watchOne(domain, deps)))
+      } while (due.length === TOGETHER && !stopped)
+      const next = await storage.nextDomainCheck({}, clock.now())
+      if (next !== undefined) wait = Math.min(pollMs, Math.max(0, next - clock.now()))
+    } catch (error) {
+      // Only the storage rejects here; mail has its own way of noticing.
+      log.error({ err: error }, 'domains could not be looked after; it is tried again')
+      again = false
+    }
+    if (!stopped) cancel = clock.after(wait, wake)
+  }
+
+  return {
+    start() {
+      stopped = false
+      wake()
+    },
+    wake,
+    async stop() {
+      stopped = true
+      cancel?.()
+      await running
+    },
+  }
+}
+
+/** One domain; what goes wrong with it must not keep the others from being looked at, nor come back at once. */
+async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
+  const { storage, clock, log } = deps
+  try {
+    tell(domain, await look(domain, false, deps), log)
+  } catch (error) {
+    log.error({ err: error, domain_id: domain.id, domain: domain.name }, 'a domain could not be looked at')
+    const now = clock.now()
+    await storage.scheduleDomainCheck({ teamId: domain.teamId, id: domain.id, ...postpone(domain, now) }, now)
+  }
+}
+
+/** Says in the log what a person on call should know. */
+function tell(before: Domain, after: Looked, log: Logger): void {
+  if (!after.saved) return
+  const about = { domain_id: before.id, team_id: before.teamId, domain: before.name }
+  const wrong = after.checks.filter(({ status, note }) => status !== 'verified' && note !== null)
+  const notes = wrong.map(({ note }) => note)
+  if (after.status !== before.status) {
+    const line = { ...about, status: after.status, before: before.status }
+    if (after.status === 'verified') log.info(line, 'domain is verified')
+    else if (after.status === 'failed') log.warn({ ...line, notes }, 'domain failed: nothing is sent from it')
+    else log.warn({ ...line, notes }, 'domain is partly broken: mail is sent, but bounces may not come back')
+  } else if (after.suspect && after.suspect.since !== before.suspect?.since)
+    log.warn({ ...about, suspect: after.suspect.status, notes }, 'domain looks broken; it is looked at again')
+  for (const { id, state } of after.keys)
+    log.info({ ...about, dkim_key_id: id, state }, 'DKIM key changes state')
+}

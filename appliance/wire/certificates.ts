@@ -1,0 +1,186 @@
+/**
+ * The certificates that servers of ours show: PEM files that are read again when they change, one for each name where
+ * several are configured, or a self-signed pair that is made once.
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { watch, type FSWatcher } from 'node:fs'
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import type { Clock } from '../clock/clock.ts'
+import { CannotStart } from './listeners.ts'
+import { selfSignedPair, type CertificatePair } from './self-signed.ts'
+
+/** Where a certificate chain and its key are, both PEM. */
+export interface CertificateFiles {
+  cert: string
+  key: string
+}
+
+export interface CertificatesOptions {
+  /** The host's own; undefined: a self-signed pair in `dataDir`. */
+  files?: CertificateFiles | undefined
+  /** Further ones, chosen by the name that the client asks for (SNI, RFC 6066 §3). */
+  additional?: readonly CertificateFiles[] | undefined
+  dataDir: string
+  hostname: string
+  clock: Clock
+  /** Told after each reload: null, or why the old certificates stay in use. */
+  onReload?: (error: Error | null) => void
+}
+
+export interface Certificates {
+  /** For the name that a client asks for; the host's own when it asks for none or one that nobody has. */
+  contextFor(name?: string): SecureContext
+  /** Reads the files again. Rejects with a sentence when they do not fit; then the old ones stay in use. */
+  reload(): Promise<void>
+  close(): void
+}
+
+/** How often the files are looked at, in milliseconds: watching does not see changes on network file systems. */
+const POLL_MS = 30_000
+/** How long files are left to settle after a change: tools write the chain and the key one after the other. */
+const SETTLE_MS = 500
+/** A self-signed pair is made anew when it ends within this time. */
+const RENEW_MS = 30 * 24 * 3_600_000
+
+interface Loaded {
+  certificate: X509Certificate
+  context: SecureContext
+}
+
+/** Opens the certificates and watches their files. Rejects with a sentence when they cannot be used. */
+export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
+  const { files, additional = [], clock, onReload = () => undefined } = options
+  const load = async (): Promise<Loaded[]> => {
+    const own = files
+      ? await loadFiles(files)
+      : toLoaded(await ownPair(options), 'the self-signed certificate')
+    return [own, ...(await Promise.all(additional.map(loadFiles)))]
+  }
+  let loaded = await load()
+  const all = [...(files ? [files] : []), ...additional].flatMap(({ cert, key }) => [cert, key])
+  let seen = await stamp(all)
+
+  const reload = async (): Promise<void> => {
+    loaded = await load()
+  }
+  const check = async (): Promise<void> => {
+    const now = await stamp(all)
+    if (now === seen) return
+    seen = now
+    await reload().then(
+      () => onReload(null),
+      (error: Error) => onReload(error),
+    )
+  }
+  const watching = watchFiles(all, clock, check)
+  return {
+    contextFor(name) {
+      const [own] = loaded
+      const found =
+        name === undefined || name === '' ? undefined : loaded.find((one) => one.certificate.checkHost(name))
+      return (found ?? own)!.context
+    },
+    reload,
+    close: watching.close,
+  }
+}
+
+function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): { close: () => void } {
+  if (files.length === 0) return { close: () => undefined }
+  let settling: (() => void) | null = null
+  let polling: () => void = () => undefined
+  const poll = (): void => {
+    polling = clock.after(POLL_MS, () => void check().finally(poll))
+  }
+  // The folder, not the file: tools replace files, and the watch would stay with the old one.
+  const watchers = [...new Set(files.map(dirname))].flatMap((folder): FSWatcher[] => {
+    try {
+      const watcher = watch(folder, { persistent: false }, () => {
+        settling?.()
+        settling = clock.after(SETTLE_MS, () => void check())
+      })
+      watcher.on('error', () => watcher.close()) // The poll goes on.
+      return [watcher]
+    } catch {
+      return [] // No watches left in the system: the poll sees the change, only later.
+    }
+  })
+  poll()
+  return {
+    close() {
+      polling()
+      settling?.()
+      for (const watcher of watchers) watcher.close()
+    },
+  }
+}
+
+/** What tells that a file is another one; a file that is missing for a moment is a change, too. */
+async function stamp(files: string[]): Promise<string> {
+  const stamps = files.map(async (file) => {
+    try {
+      const { mtimeMs, size, ino } = await stat(file)
+      return `${mtimeMs}/${size}/${ino}`
+    } catch {
+      return 'unreadable' // Said when it is loaded.
+    }
+  })
+  return (await Promise.all(stamps)).join(' ')
+}
+
+async function loadFiles({ cert, key }: CertificateFiles): Promise<Loaded> {
+  const read = async (file: string, setting: string): Promise<string> => {
+    try {
+      return await readFile(file, 'utf8')
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      throw new Error(
+        `${setting}: ${file} cannot be read (${code}). Correct the path or the file's permissions.`,
+        {
+          cause: error,
+        },
+      )
+    }
+  }
+  return toLoaded(
+    { cert: await read(cert, 'tls.cert'), key: await read(key, 'tls.key') },
+    `${cert} with ${key}`,
+  )
+}
+
+function toLoaded(pair: CertificatePair, what: string): Loaded {
+  try {
+    const certificate = new X509Certificate(pair.cert)
+    // OpenSSL itself takes an RSA key beside an ECDSA certificate, and then no handshake succeeds.
+    if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) throw new Error('key values mismatch')
+    return { certificate, context: createSecureContext({ ...pair, minVersion: 'TLSv1.2' }) }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CannotStart(
+      `${what} cannot be used (${reason}). Both files must be PEM, the certificate first in its chain, and the key must belong to it.`,
+      { cause: error },
+    )
+  }
+}
+
+/** The self-signed pair of this host, made at the first start and kept for its service user alone. */
+async function ownPair({ dataDir, hostname, clock }: CertificatesOptions): Promise<CertificatePair> {
+  const folder = join(dataDir, 'tls')
+  const file = join(folder, 'self-signed.json')
+  try {
+    const pair = JSON.parse(await readFile(file, 'utf8')) as CertificatePair
+    const certificate = new X509Certificate(pair.cert)
+    const usable = certificate.checkHost(hostname) && Date.parse(certificate.validTo) - RENEW_MS > clock.now()
+    if (usable) return pair
+  } catch (error) {
+    // No file yet, or half of one after a crash: a fresh pair costs nothing, nobody has pinned it.
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
+  }
+  const pair = await selfSignedPair([hostname], clock.now())
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await writeFile(`${file}.new`, JSON.stringify(pair), { mode: 0o600 })
+  await rename(`${file}.new`, file)
+  return pair
+}

@@ -1,0 +1,237 @@
+/**
+ * Fetches a URL that an outsider chose, without being led into our own networks. The name is looked up here, every
+ * address is judged before it is dialled, and it is the judged address that is dialled: a name that changes between look
+ * and leap leads nowhere. No cookies, no credentials, no proxy, no decompression.
+ */
+import { request as requestHttp, type ClientRequest, type IncomingMessage } from 'node:http'
+import { request as requestHttps, type RequestOptions } from 'node:https'
+import { isIP } from 'node:net'
+import type { Clock } from '../clock/clock.ts'
+import { isForbiddenTarget, type Cidr } from './networks.ts'
+
+const MAX_REDIRECTS = 3
+/** Of a name with many addresses, these are tried. */
+const MAX_ADDRESSES = 3
+const MAX_URL = 8192
+
+/** What a guarded fetch works with. */
+export interface FetchDeps {
+  /** Every address of a name, IPv4 and IPv6; empty when there is none; rejects when nobody could tell. */
+  lookup: (name: string) => Promise<string[]>
+  clock: Clock
+  /** Networks that may be reached although they are not public. */
+  allowNetworks: readonly Cidr[]
+  /** For everything together: look-ups, redirects, the body (milliseconds). */
+  deadlineMs: number
+  /** `User-Agent`. */
+  agent: string
+  /** Certificate authorities (PEM) instead of Node's own. */
+  ca?: string | undefined
+}
+
+export type Fetched =
+  | {
+      kind: 'fetched'
+      content: Uint8Array
+      /** `Content-Type` and `Content-Disposition` as they came. */
+      contentType: string | null
+      disposition: string | null
+    }
+  /** Why not, as the rest of a sentence that begins with what was to be fetched. Tells nothing of our networks. */
+  | { kind: 'failed'; note: string }
+
+export type GuardedFetch = (url: URL, count: (bytes: number) => void) => Promise<Fetched>
+
+/** Ends a fetch with words for the caller. */
+class Failed extends Error {}
+
+/** One sentence for names that do not exist and for those that lead inside: the difference would map our networks. */
+const notPublic = () => new Failed('must be on a host with a public address')
+
+/** Why a URL cannot be fetched at all, as the rest of a sentence; undefined when it may be tried. */
+export function urlProblem(url: URL): string | undefined {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must be an http:// or https:// URL'
+  if (url.href.length > MAX_URL) return `must be at most ${MAX_URL} characters long`
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password'
+  // Mail and other old protocols listen there, and take a request for commands.
+  if (url.port !== '' && Number(url.port) < 1024) return 'must use port 80, 443 or one above 1023'
+  return undefined
+}
+
+/**
+ * Makes the fetcher. A fetch resolves with the body of a 200 answer or with the reason; it rejects only with what
+ * `count` throws, which hears of every piece before it is kept and so sets the limit.
+ */
+export function createGuardedFetch(deps: FetchDeps): GuardedFetch {
+  return async (url, count) => {
+    const stop = new AbortController()
+    const seconds = Math.round(deps.deadlineMs / 1000)
+    const late = new Failed(`did not arrive within ${seconds} seconds`)
+    const cancel = deps.clock.after(deps.deadlineMs, () => stop.abort(late))
+    try {
+      const { response, end } = await follow(url, { ...deps, signal: stop.signal })
+      try {
+        return await read(response, count, stop.signal)
+      } finally {
+        end()
+      }
+    } catch (error) {
+      if (error instanceof Failed) return { kind: 'failed', note: error.message }
+      throw error
+    } finally {
+      cancel()
+    }
+  }
+}
+
+type Deps = FetchDeps & { signal: AbortSignal }
+
+interface Answer {
+  response: IncomingMessage
+  /** Lets go of the connection, wherever it stands. */
+  end: () => void
+}
+
+/** Goes where redirects lead; every hop is judged like the first. */
+async function follow(first: URL, deps: Deps): Promise<Answer> {
+  let url = first
+  for (let hops = 0; ; hops++) {
+    const problem = urlProblem(url)
+    if (problem !== undefined) throw new Failed(problem)
+    const answer = await askAny(url, await addressesOf(url, deps), deps)
+    const { statusCode = 0, headers } = answer.response
+    if (statusCode === 200) return answer
+    answer.end()
+    const redirect = [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined
+    if (redirect === undefined) throw new Failed(`was answered with status ${statusCode} instead of 200`)
+    if (hops === MAX_REDIRECTS) throw new Failed(`redirects more than ${MAX_REDIRECTS} times`)
+    if (!URL.canParse(redirect, url.href)) throw new Failed('redirects to something that is no URL')
+    url = new URL(redirect, url)
+  }
+}
+
+/** The addresses that may be dialled. The URL parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1. */
+async function addressesOf({ hostname }: URL, deps: Deps): Promise<string[]> {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  const all = isIP(host) === 0 ? await lookUp(host, deps) : [host]
+  const allowed = all.filter((ip) => !isForbiddenTarget(ip, deps.allowNetworks))
+  if (allowed.length === 0) throw notPublic()
+  return allowed.slice(0, MAX_ADDRESSES)
+}
+
+async function lookUp(host: string, { lookup, signal }: Deps): Promise<string[]> {
+  const found = lookup(host).catch(() => {
+    // What the resolver says names servers of ours.
+    throw new Failed('is on a host whose address cannot be looked up at the moment')
+  })
+  return orAbort(found, signal)
+}
+
+/** Asks one address after the other until one answers. */
+async function askAny(url: URL, addresses: string[], deps: Deps): Promise<Answer> {
+  let problem = notPublic()
+  for (const ip of addresses) {
+    try {
+      return await ask(url, ip, deps)
+    } catch (error) {
+      if (!(error instanceof Failed) || deps.signal.aborted) throw error
+      problem = error
+    }
+  }
+  throw problem
+}
+
+/** One request on a connection of its own to exactly this address. Resolves with the head of the answer. */
+function ask(url: URL, ip: string, { agent, ca, signal }: Deps): Promise<Answer> {
+  const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const options: RequestOptions = {
+    host: ip,
+    port: url.port === '' ? undefined : Number(url.port),
+    path: url.pathname + url.search,
+    // An agent could hand out a connection made for another name.
+    agent: false,
+    headers: {
+      host: url.host,
+      accept: '*/*',
+      'accept-encoding': 'identity',
+      'user-agent': agent,
+      connection: 'close',
+    },
+    // The certificate must be for the name, though an address is dialled; SNI takes names only (RFC 6066 §3).
+    servername: isIP(name) === 0 ? name.replace(/\.$/, '') : '',
+    ca,
+  }
+  const request = url.protocol === 'https:' ? requestHttps(options) : requestHttp(options)
+  return orAbort(
+    new Promise((resolve, reject) => {
+      const end = () => void request.destroy()
+      request.on('response', (response) => resolve({ response, end }))
+      // Stays for the whole body: what comes after the answer's head is told by the response.
+      request.on('error', (error) => reject(explain(error)))
+      request.on('close', () => reject(new Failed('was answered with something that is not HTTP')))
+      request.end()
+    }),
+    signal,
+    request,
+  )
+}
+
+/** Waits for `work` no longer than the signal lets it; then the request is cut. */
+async function orAbort<T>(work: Promise<T>, signal: AbortSignal, request?: ClientRequest): Promise<T> {
+  signal.throwIfAborted()
+  return new Promise<T>((resolve, reject) => {
+    const abort = () => {
+      request?.destroy()
+      reject(signal.reason as Failed)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    const done = () => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject).finally(done)
+  })
+}
+
+/** What went wrong, without addresses: the error of a socket names the one that was dialled. */
+function explain(error: NodeJS.ErrnoException): Failed {
+  const code = error.code ?? ''
+  if (code === 'ECONNREFUSED') return new Failed('is on a host that refuses connections')
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|UNABLE_TO|SELF_SIGNED|EPROTO|HOSTNAME_MISMATCH)/.test(code))
+    return new Failed('is on a host whose TLS certificate cannot be verified')
+  if (code.startsWith('HPE_')) return new Failed('was answered with something that is not HTTP')
+  return new Failed('is on a host that cannot be reached')
+}
+
+/** Reads a body; `count` throws where it is too much. */
+async function read(
+  response: IncomingMessage,
+  count: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const { headers } = response
+  // Nobody asked for it, and what inflates a kilobyte to a gigabyte is not let in.
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (encoding !== '' && encoding !== 'identity')
+    throw new Failed('was answered in a compressed form, although none was asked for')
+  const chunks: Buffer[] = []
+  const abort = () => response.destroy()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      count(chunk.length)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    const broken = (error as NodeJS.ErrnoException).code
+    if (broken === undefined) throw error
+    throw new Failed('broke off before its end')
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+  if (signal.aborted) throw signal.reason
+  return {
+    kind: 'fetched',
+    content: Buffer.concat(chunks),
+    contentType: headers['content-type'] ?? null,
+    disposition: headers['content-disposition'] ?? null,
+  }
+}

@@ -1,0 +1,61 @@
+/** Binding TCP servers to configured addresses, with errors that tell what to do. */
+import { once } from 'node:events'
+import type { AddressInfo, Server } from 'node:net'
+
+/** Why the daemon cannot start, in a sentence for the person who starts it. */
+export class CannotStart extends Error {}
+
+/** A listening address. */
+export interface HostPort {
+  /** An IP address or a host name, without brackets. */
+  host: string
+  port: number
+}
+
+/** Reads `host:port`, an IPv6 host in brackets. Throws a sentence for people. */
+export function parseHostPort(address: string): HostPort {
+  const match = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(address)
+  const port = Number(match?.[3])
+  if (!match || port > 65_535)
+    throw new CannotStart(`Cannot listen on "${address}": write host:port, such as 0.0.0.0:587 or [::]:587.`)
+  return { host: match[1] ?? match[2]!, port }
+}
+
+/** Writes an address the way `parseHostPort` reads it. */
+export function formatHostPort({ host, port }: HostPort): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/**
+ * Binds a server and returns the address it really has (port 0 lets the system choose).
+ * Rejects with a `CannotStart` that names the address, the setting and the remedy.
+ * @param setting the configuration key that asks for it, such as `smtp.starttls`
+ */
+export async function bindServer(server: Server, address: string, setting: string): Promise<HostPort> {
+  const { host, port } = parseHostPort(address)
+  try {
+    server.listen({ host, port, backlog: 511 })
+    await once(server, 'listening')
+  } catch (error) {
+    throw new CannotStart(whyNotBound(error as NodeJS.ErrnoException, address, setting), { cause: error })
+  }
+  const bound = server.address() as AddressInfo
+  return { host: bound.address, port: bound.port }
+}
+
+/** Why a socket could not be bound, and what to do. Pure. */
+export function whyNotBound(error: NodeJS.ErrnoException, address: string, setting: string): string {
+  const { host, port } = parseHostPort(address)
+  const what = `Cannot listen on ${address} (${setting})`
+  switch (error.code) {
+    case 'EACCES':
+      return `${what}: ports below 1024 are for privileged processes. Give the service CAP_NET_BIND_SERVICE (the systemd unit does), run it as root, or set ${setting} to other ports.`
+    case 'EADDRINUSE':
+      return `${what}: another program has port ${port}; \`ss -ltnp 'sport = :${port}'\` names it. Stop it, or take the port out of ${setting}.`
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${what}: this machine has no address ${host}. Correct ${setting}, or write 0.0.0.0 for all addresses.`
+    default:
+      return `${what}: ${error.message}.`
+  }
+}

@@ -1,0 +1,212 @@
+import fc from 'fast-check'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import PostalMime, { decodeWords } from 'postal-mime'
+import { describe, expect, test } from 'vitest'
+import type { Draft } from '../../../appliance/intake/compose.ts'
+import { composePlain } from '../../../appliance/intake/compose-plain.ts'
+import { encodeText, quotedPrintable } from '../../../appliance/intake/transfer.ts'
+import { parseMailbox } from '../../../appliance/mail/address.ts'
+import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
+
+const runs = Number(process.env.FUZZ_RUNS ?? 300)
+const mailbox = (text: string) => parseMailbox(text)!
+const draft: Draft = {
+  from: mailbox('Acme <hi@acme.example>'),
+  to: [mailbox('bob@example.com')],
+  cc: [],
+  replyTo: [],
+  subject: 'Hello',
+  html: null,
+  text: null,
+  headers: [],
+  attachments: [],
+  messageId: '<1@acme.example>',
+  date: Date.UTC(2026, 10, 20, 20, 39, 59),
+}
+const source = (fields: Partial<Draft>, text: string, html = '') =>
+  Buffer.from(composePlain({ ...draft, ...fields }, text, html)!).toString('latin1')
+
+const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
+const longest = (text: string) => Math.max(...text.split('\r\n').map((line) => line.length))
+
+/** Texts that hurt encoders: long lines, line ends, escapes, trailing white space, many scripts. */
+const pieces = fc.constantFrom(
+  'a',
+  ' ',
+  '\t',
+  '=',
+  '=3D',
+  '.',
+  '\r\n',
+  '\r\n.',
+  '\r\nFrom ',
+  'From ',
+  '\r\n--',
+  'ö',
+  '漢字',
+  '🚀',
+  'x'.repeat(75),
+  'y'.repeat(400),
+)
+const texts = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 300 }),
+  fc.array(pieces, { maxLength: 40 }).map((all) => all.join('')),
+)
+
+describe('a plain message', () => {
+  test('of html and text has exactly these bytes', () => {
+    const written = source(
+      {
+        to: [mailbox('"Builder, Bob" <bob@example.com>'), mailbox('Jörg <j@example.com>')],
+        replyTo: [mailbox('help@acme.example')],
+        headers: [{ name: 'X-Order', value: '7' }],
+        subject: 'Grüße',
+      },
+      'Hi\r\nBob',
+      '<p>Größe = 5</p>',
+    )
+    const boundary = /boundary="(=_[0-9a-f-]{36})"/.exec(written)![1]!
+    expect(written.replaceAll(boundary, 'B')).toBe(
+      [
+        'X-Order: 7',
+        'From: Acme <hi@acme.example>',
+        'To: "Builder, Bob" <bob@example.com>, =?UTF-8?B?SsO2cmc=?= <j@example.com>',
+        'Reply-To: help@acme.example',
+        'Subject: =?UTF-8?B?R3LDvMOfZQ==?=',
+        'Message-ID: <1@acme.example>',
+        'Date: Fri, 20 Nov 2026 20:39:59 +0000',
+        'MIME-Version: 1.0',
+        'Content-Type: multipart/alternative; boundary="B"',
+        '',
+        '--B',
+        'Content-Type: text/plain; charset=utf-8',
+        'Content-Transfer-Encoding: 7bit',
+        '',
+        'Hi',
+        'Bob',
+        '--B',
+        'Content-Type: text/html; charset=utf-8',
+        'Content-Transfer-Encoding: quoted-printable',
+        '',
+        '<p>Gr=C3=B6=C3=9Fe =3D 5</p>',
+        '--B--',
+        '',
+      ].join('\r\n'),
+    )
+  })
+
+  test.each([
+    [
+      'an attachment',
+      { attachments: [{ filename: null, contentType: 'a/b', contentId: null, content: Buffer.from('x') }] },
+    ],
+    ['a local part beyond ASCII', { to: [mailbox('jörg@example.com')] }],
+    ['what looks like an encoded word', { subject: '=?utf-8?q?x?=' }],
+  ])('is not one with %s', (_name, fields) => {
+    expect(composePlain({ ...draft, ...fields }, 'x', '')).toBeUndefined()
+  })
+
+  test('breaks long headers at white space only, and no line is blank', () => {
+    const subject = `${'word '.repeat(30)}${' '.repeat(15)}${'x'.repeat(900)}`
+    const to = Array.from({ length: 50 }, (_, n) => mailbox(`Person number ${n} <person${n}@example.com>`))
+    const written = source({ subject, to, headers: [{ name: 'X-Long', value: 'y'.repeat(900) }] }, 'x')
+    const head = written.slice(0, written.indexOf('\r\n\r\n'))
+    expect(head.split('\r\n').filter((line) => line.trim() === '')).toEqual([])
+    expect(longest(head)).toBeLessThanOrEqual(998)
+    expect(head.replaceAll('\r\n ', ' ')).toContain(`Subject: ${subject.trim()}`)
+    const parsed = splitMessage(Buffer.from(written)).fields.map(({ name }) => name)
+    expect(parsed).toEqual([
+      'X-Long',
+      'From',
+      'To',
+      'Subject',
+      'Message-ID',
+      'Date',
+      'Content-Transfer-Encoding',
+      'MIME-Version',
+      'Content-Type',
+    ])
+  })
+
+  test('means the same to a reader as the one that the general composer makes', async () => {
+    const line = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
+      .map((text) => text.trim())
+      .filter((text) => text !== '' && !text.includes('=?') && fieldValueProblem(text) === undefined)
+    const names = line.map(
+      (text) => parseMailbox(`"${text.replaceAll(/["\\]/g, '\\$&')}" <hi@acme.example>`) ?? draft.from,
+    )
+    await fc.assert(
+      fc.asyncProperty(names, line, line, texts, texts, async (from, subject, custom, text, html) => {
+        const [plainText, plainHtml] = [crlf(text), crlf(html)]
+        fc.pre(plainText !== '' || plainHtml !== '')
+        const fields = { from, subject, headers: [{ name: 'X-Custom', value: custom }] }
+        const written = composePlain({ ...draft, ...fields }, plainText, plainHtml)!
+        const raw = Buffer.from(written).toString('latin1')
+        expect(raw.replaceAll('\r\n', '')).not.toMatch(/[\r\n\0\x80-\xff]/)
+        expect(longest(raw)).toBeLessThanOrEqual(998)
+        const other = await new MailComposer({
+          from: { name: from.name, address: from.address },
+          to: 'bob@example.com',
+          subject,
+          text: plainText,
+          html: plainHtml,
+          headers: [{ key: 'X-Custom', value: custom }],
+          newline: 'win',
+        })
+          .compile()
+          .build()
+        const [ours, theirs] = [await PostalMime.parse(written), await PostalMime.parse(other)]
+        const lines = (value: string | undefined) => value?.replaceAll('\r\n', '\n').trimEnd()
+        const spaced = (value: string | undefined) => value?.replaceAll(/[ \t]+/g, ' ')
+        expect(ours.from).toEqual(theirs.from)
+        expect(ours.to).toEqual(theirs.to)
+        expect(spaced(ours.subject)).toBe(spaced(theirs.subject))
+        expect(lines(ours.text)).toBe(lines(theirs.text))
+        expect(lines(ours.html)).toBe(lines(theirs.html))
+        const customOf = (mail: typeof ours) =>
+          spaced(decodeWords(mail.headers.find(({ key }) => key === 'x-custom')!.value))
+        expect(customOf(ours)).toBe(customOf(theirs))
+      }),
+      { numRuns: runs },
+    )
+  })
+})
+
+describe('quoted-printable', () => {
+  /** The decoder of RFC 2045 §6.7, as short as it can be. */
+  const decode = (text: string) =>
+    Buffer.from(
+      text
+        .replaceAll('=\r\n', '')
+        .replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))),
+      'latin1',
+    )
+
+  test('gives back every octet, in lines of at most 76', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        const bytes = Buffer.from(crlf(text), 'utf8')
+        const encoded = quotedPrintable(bytes)
+        expect(decode(encoded).equals(bytes)).toBe(true)
+        expect(longest(encoded)).toBeLessThanOrEqual(76)
+        expect(encoded).not.toMatch(/[ \t](\r\n|$)/)
+        expect(encoded).not.toMatch(/(^|\n)From /)
+      }),
+      { numRuns: runs },
+    )
+  })
+})
+
+describe('the encoding', () => {
+  test.each([
+    ['plain\r\n', '7bit'],
+    ['x'.repeat(998), '7bit'],
+    ['x'.repeat(999), 'quoted-printable'],
+    ['a\r\nFrom me', 'quoted-printable'],
+    ['Viele Grüße aus dem schönen Köln am Rhein', 'quoted-printable'],
+    ['漢字かな交じり文', 'base64'],
+  ])('of %j is %s', (text, encoding) => {
+    expect(encodeText(text).encoding).toBe(encoding)
+  })
+})

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createRunning, fingerprintOf, readIdempotencyKey } from '../../../appliance/intake/idempotency.ts'
+import { Refusal } from '../../../appliance/mail/refusals.ts'
+
+const refusedKey = (value: string): string => {
+  try {
+    readIdempotencyKey(value)
+  } catch (error) {
+    if (error instanceof Refusal) return error.key
+    throw error
+  }
+  throw new Error('It was not refused.')
+}
+
+describe('the key', () => {
+  test('is the value of the field as it is, one to 256 characters', () => {
+    expect(readIdempotencyKey(undefined)).toBeNull()
+    expect(readIdempotencyKey('k')).toBe('k')
+    expect(readIdempotencyKey('x'.repeat(256))).toBe('x'.repeat(256))
+    expect(refusedKey('')).toBe('invalid_idempotency_key')
+    expect(refusedKey('x'.repeat(257))).toBe('invalid_idempotency_key')
+  })
+})
+
+/** The same JSON value with the names of its objects in another order. */
+function shuffled(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shuffled)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([name, inner]) => [name, shuffled(inner)] as const)
+  return Object.fromEntries(entries.reverse())
+}
+
+describe('the fingerprint', () => {
+  test('does not depend on the order of names or on spaces', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(fingerprintOf(shuffled(value))).toBe(fingerprintOf(value))
+        expect(fingerprintOf(JSON.parse(JSON.stringify(value, null, 3)))).toBe(fingerprintOf(value))
+      }),
+    )
+  })
+
+  test('tells different bodies apart', () => {
+    const bodies = [{ a: 1 }, { a: '1' }, { a: [1] }, { a: { 0: 1 } }, [1, 2], [2, 1], null, '', {}, []]
+    expect(new Set(bodies.map((body) => fingerprintOf(body))).size).toBe(bodies.length)
+    expect(fingerprintOf(JSON.parse('{"__proto__":1}'))).not.toBe(fingerprintOf({}))
+    expect(fingerprintOf({ a: 1 }, 'strict')).not.toBe(fingerprintOf({ a: 1 }, 'permissive'))
+  })
+
+  test('of a body nested without end is a refusal, not a crash', () => {
+    const depth = 200_000
+    const deep: unknown = JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+    expect(() => fingerprintOf(deep)).toThrow('Invalid `request.body` field: less nesting.')
+  })
+})
+
+describe('running requests', () => {
+  test('keep others of the same name out until they end, however they end', async () => {
+    const running = createRunning()
+    const first = Promise.withResolvers<string>()
+    const one = running.alone('a', () => first.promise)
+    await expect(running.alone('a', async () => 'two')).rejects.toThrow('still in progress')
+    expect(await running.alone('b', async () => 'other')).toBe('other')
+    first.reject(new Error('failed'))
+    await expect(one).rejects.toThrow('failed')
+    expect(await running.alone('a', async () => 'three')).toBe('three')
+  })
+})

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { checkSchedule, MAX_AHEAD, readSchedule } from '../../../appliance/intake/schedule.ts'
+import { Refusal } from '../../../appliance/mail/refusals.ts'
+
+/** A Wednesday. */
+const NOW = Date.parse('2026-11-18T12:00:00Z')
+const read = (text: string) => {
+  const instant = readSchedule(text, NOW)
+  return instant === null ? null : new Date(instant).toISOString()
+}
+const refusal = (work: () => unknown): Refusal => {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+  throw new Error('It was not refused.')
+}
+
+describe('scheduled_at is understood', () => {
+  test.each([
+    ['2026-11-20T09:30:00Z', '2026-11-20T09:30:00.000Z'],
+    ['2026-11-20T09:30:00.123456+02:00', '2026-11-20T07:30:00.123Z'],
+    ['2026-11-20T09:30:00-0500', '2026-11-20T14:30:00.000Z'],
+    ['2026-11-20 09:30:00.5+00', '2026-11-20T09:30:00.500Z'],
+    ['2026-11-20T09:30:00', '2026-11-20T09:30:00.000Z'],
+    ['2026-11-20T09:30Z', '2026-11-20T09:30:00.000Z'],
+    ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+  ])('in ISO 8601: %s', (text, instant) => {
+    expect(read(text)).toBe(instant)
+  })
+
+  test.each([
+    ['in 1 min', '2026-11-18T12:01:00.000Z'],
+    ['in 1 hour', '2026-11-18T13:00:00.000Z'],
+    ['in an hour', '2026-11-18T13:00:00.000Z'],
+    [' In 2 Days ', '2026-11-20T12:00:00.000Z'],
+    ['tomorrow at 9am', '2026-11-19T09:00:00.000Z'],
+    ['9am', '2026-11-19T09:00:00.000Z'],
+    ['Friday at 3pm', '2026-11-20T15:00:00.000Z'],
+    ['Friday at 3pm ET', '2026-11-20T20:00:00.000Z'],
+    ['Monday at 10:30 CET', '2026-11-23T09:30:00.000Z'],
+    ['Dec 1 2026 at 10am', '2026-12-01T10:00:00.000Z'],
+  ])('in words: %s', (text, instant) => {
+    expect(read(text)).toBe(instant)
+  })
+
+  test.each(['', '  ', null, undefined])('as not set: %j', (text) => {
+    expect(readSchedule(text, NOW)).toBeNull()
+  })
+})
+
+describe('scheduled_at is refused', () => {
+  test.each([
+    'soon',
+    'yes',
+    'Friday at 3pm Pacific',
+    'please send it tomorrow at 9am',
+    'tomorrow at 9am or so',
+    'tomorrow 9am to 10am',
+    'in -5 minutes',
+    'in 99999999999 years',
+    '2026-02-30T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-11-20T25:00:00Z',
+    `in 1 hour${' '.repeat(200)}.`,
+  ])('when it is not understood to its end: %s', (text) => {
+    const { key, status, message } = refusal(() => readSchedule(text, NOW))
+    expect([key, status]).toEqual(['invalid_field', 422])
+    expect(message).toContain('Invalid `scheduled_at` field: a date in ISO 8601')
+  })
+
+  test.each([
+    '2026-11-18T11:59:59Z',
+    '2026-11-18T12:00:00Z',
+    'now',
+    'yesterday',
+    'last friday',
+    '1 hour ago',
+  ])('when it is not in the future: %s', (text) => {
+    const { message, status } = refusal(() => checkSchedule(readSchedule(text, NOW), NOW))
+    expect([status, message]).toEqual([422, 'The `scheduled_at` field must be a future date'])
+  })
+
+  test('when it is more than 30 days ahead', () => {
+    expect(checkSchedule(NOW + MAX_AHEAD, NOW)).toBeUndefined()
+    expect(refusal(() => checkSchedule(NOW + MAX_AHEAD + 1, NOW)).message).toBe(
+      'Invalid `scheduled_at` field: a date at most 30 days from now.',
+    )
+  })
+})

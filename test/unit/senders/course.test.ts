@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest'
+import { advance, begin, maySend, postpone, sightOf, type Sight } from '../../../appliance/senders/course.ts'
+import { expectedRecords } from '../../../appliance/senders/records.ts'
+import type { DomainStatus, DomainWatch, RecordStatus } from '../../../appliance/storage/storage.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+const T0 = Date.UTC(2026, 0, 1)
+
+type State = { status: DomainStatus; statusSince: number; createdAt: number } & DomainWatch
+
+const at = (status: DomainStatus, watch: Partial<DomainWatch> = {}): State => ({
+  ...{ status, statusSince: T0, createdAt: T0, verifyUntil: null, suspect: null, nextCheckAt: null },
+  ...watch,
+})
+
+/** The next state, as storage would keep it. */
+const next = (before: State, sight: Sight, now: number): State => {
+  const { status, watch } = advance(before, sight, now, 0)
+  return {
+    ...before,
+    ...watch,
+    status,
+    statusSince: status === before.status ? before.statusSince : now,
+  }
+}
+
+/** Sees the same until the status changes or nothing is due; the looks' times after `from`, and the last state. */
+function until(before: State, sight: Sight, most: number): { looks: number[]; state: State } {
+  const looks: number[] = []
+  let state = before
+  while (looks.length < most && state.status === before.status) {
+    const now = state.nextCheckAt!
+    looks.push(now - T0)
+    state = next(state, sight, now)
+  }
+  return { looks, state }
+}
+
+describe('a verification', () => {
+  test('is looked at soon, then ever more rarely, and has failed after 72 hours', () => {
+    const begun = begin(at('not_started'), T0)
+    expect(begun).toEqual({
+      status: 'pending',
+      watch: { verifyUntil: T0 + 72 * hour, suspect: null, nextCheckAt: T0 },
+    })
+    const { looks, state } = until(at('pending', begun.watch), 'broken', 1000)
+    expect(looks.slice(0, 5)).toEqual([0, 30_000, 60_000, 90_000, 135_000])
+    expect(looks.at(-1)).toBe(72 * hour)
+    expect(Math.max(...looks.slice(1).map((look, index) => look - looks[index]!))).toBe(2 * hour)
+    expect(looks.length).toBeLessThan(60)
+    expect(state.status).toBe('failed')
+    expect(state.verifyUntil).toBeNull()
+  })
+
+  test('succeeds whenever all is right, even long after it failed', () => {
+    for (const status of ['not_started', 'pending', 'failed', 'partially_failed'] as const)
+      expect(advance(at(status, { verifyUntil: T0 + 1 }), 'whole', T0 + day, 0.5)).toEqual({
+        status: 'verified',
+        watch: { verifyUntil: null, suspect: null, nextCheckAt: T0 + day + 1.05 * day },
+      })
+    const { looks } = until(at('failed', { nextCheckAt: T0 }), 'broken', 20)
+    expect(looks.at(-1)! - looks.at(-2)!).toBe(day)
+  })
+
+  test('of a domain that may send does not stop its mail', () => {
+    for (const status of ['verified', 'partially_failed'] as const) {
+      expect(maySend(status)).toBe(true)
+      expect(begin(at(status), T0)).toMatchObject({ status, watch: { nextCheckAt: T0 } })
+    }
+    expect(begin(at('failed'), T0)).toMatchObject({ status: 'pending' })
+  })
+})
+
+describe('a verified domain', () => {
+  test('is looked at once a day', () => {
+    expect(next(at('verified'), 'whole', T0).nextCheckAt).toBe(T0 + day)
+  })
+
+  test.each([
+    ['broken', 'failed'],
+    ['partial', 'partially_failed'],
+  ] as const)('that is seen %s twice, a while apart, is %s', (sight, status) => {
+    const first = next(at('verified'), sight, T0)
+    expect(first).toMatchObject({
+      status: 'verified',
+      suspect: { status, since: T0 },
+      nextCheckAt: T0 + 15 * minute,
+    })
+    const impatient = next(first, sight, T0 + minute)
+    expect(impatient).toMatchObject({ status: 'verified', nextCheckAt: T0 + 15 * minute })
+    expect(next(impatient, sight, T0 + 15 * minute)).toMatchObject({ status, suspect: null })
+  })
+
+  test('is no longer suspected once it is seen whole', () => {
+    const first = next(at('verified'), 'broken', T0)
+    expect(next(first, 'whole', T0 + minute)).toMatchObject({ status: 'verified', suspect: null })
+  })
+
+  test('is not judged by what DNS could not tell', () => {
+    let state = at('verified')
+    for (let look = 0; look < 50; look++) state = next(state, 'unknown', T0 + look * hour)
+    expect(state).toMatchObject({ status: 'verified', suspect: null })
+    const suspected = next(at('verified'), 'broken', T0)
+    expect(next(suspected, 'unknown', T0 + hour)).toMatchObject({
+      status: 'verified',
+      suspect: { since: T0 },
+    })
+  })
+
+  test('is not stopped by one bad answer on top of a smaller trouble', () => {
+    const partly = next(next(at('verified'), 'partial', T0), 'partial', T0 + hour)
+    expect(partly.status).toBe('partially_failed')
+    const once = next(partly, 'broken', T0 + 2 * hour)
+    expect(once.status).toBe('partially_failed')
+    expect(next(once, 'partial', T0 + 3 * hour)).toMatchObject({ status: 'partially_failed', suspect: null })
+    expect(next(once, 'broken', T0 + 3 * hour).status).toBe('failed')
+    const worse = next(next(at('verified'), 'partial', T0), 'broken', T0 + hour)
+    expect(worse).toMatchObject({ status: 'verified', suspect: { status: 'failed', since: T0 + hour } })
+  })
+
+  test('is left as it is when a look went wrong on our side', () => {
+    expect(postpone(at('verified', { suspect: null }), T0)).toEqual({
+      status: 'verified',
+      watch: { verifyUntil: null, suspect: null, nextCheckAt: T0 + 15 * minute },
+    })
+  })
+})
+
+describe('what is seen of a domain', () => {
+  const key = { algorithm: 'rsa-sha256' as const, publicKey: 'AAAA', retireAt: null }
+  const host = { hostname: 'mail.example.net', sourceIps: [] }
+  const records = expectedRecords(
+    { name: 'example.com', returnPath: 'send' },
+    [
+      { ...key, selector: 'one', state: 'active' },
+      { ...key, selector: 'two', state: 'pending' },
+    ],
+    host,
+  )
+  const see = (statuses: Record<string, RecordStatus>): Sight =>
+    sightOf(
+      records,
+      Object.entries(statuses).map(([name, status]) => ({
+        ...{ key: name, status, found: [], note: null, checkedAt: T0, since: T0 },
+      })),
+    )
+  const fine = { 'DKIM one': 'verified', 'SPF MX': 'verified', SPF: 'verified' } as const
+
+  test.each([
+    ['whole', { ...fine, 'DKIM two': 'failed', DMARC: 'failed' }],
+    ['broken', { ...fine, 'DKIM one': 'failed' }],
+    ['broken', { ...fine, 'DKIM one': 'pending', SPF: 'failed' }],
+    ['partial', { ...fine, SPF: 'failed' }],
+    ['partial', { ...fine, 'SPF MX': 'pending', 'DKIM one': 'temporary_failure' }],
+    ['unknown', { ...fine, SPF: 'temporary_failure' }],
+    ['broken', {}],
+  ] as const)('is %s for %j', (sight, statuses) => {
+    expect(see(statuses)).toBe(sight)
+  })
+
+  test('is never whole without a key that signs', () => {
+    const keyless = records.filter(({ record }) => record !== 'DKIM')
+    const checks = keyless.map((record) => ({
+      ...{ key: record.key, status: 'verified' as const, found: [], note: null, checkedAt: T0, since: T0 },
+    }))
+    expect(sightOf(keyless, checks)).toBe('broken')
+  })
+})
