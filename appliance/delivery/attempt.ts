@@ -13,6 +13,7 @@ import type { Cidr } from '../wire/networks.ts'
 import { changeFor } from './changes.ts'
 import { converse } from './converse.ts'
 import { ATTEMPT_DEADLINE } from './deadlines.ts'
+import type { Requests } from './extensions.ts'
 import type { Host } from './hosts.ts'
 import { judge } from './judge.ts'
 import { type Letter, signed } from './letter.ts'
@@ -23,7 +24,7 @@ import { route } from './route.ts'
 import { createSources, type Sources } from './sources.ts'
 
 export interface AttemptDeps {
-  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'dkimKeys'>
+  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys'>
   resolver: Pick<Resolver, 'resolve'>
   signer: Signer
   clock: Clock
@@ -52,6 +53,7 @@ interface Run {
   deps: AttemptDeps
   recorder: Recorder
   sources: Sources
+  requests: Requests
   /** When the attempt must be over, Unix milliseconds. */
   until: number
 }
@@ -64,6 +66,7 @@ export async function attempt(batch: LeasedDelivery[], deps: AttemptDeps): Promi
     deps,
     recorder: createRecorder(clock, startedAt),
     sources: createSources(options.sourceIps, options.ipv6),
+    requests: requestsOf(batch),
     until: startedAt + ATTEMPT_DEADLINE,
   }
   const first = batch[0]!
@@ -92,6 +95,12 @@ export async function attempt(batch: LeasedDelivery[], deps: AttemptDeps): Promi
     },
     changes,
   }
+}
+
+/** What the sender said of reports; the message's part is the same for the whole batch. */
+function requestsOf(batch: LeasedDelivery[]): Requests {
+  const { ret, envid } = batch[0]!.dsn
+  return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
 }
 
 interface Result {
@@ -127,7 +136,8 @@ async function walk(letter: Letter, recipients: string[], hosts: Host[], run: Ru
     if (left.length === 0 || (outcome.size > 0 && clock.now() >= run.until)) break
     const { hostname, port } = options
     const localAddress = run.sources.pick(ip, random)
-    const call = { host, ip, port, localAddress, hostname, until: run.until, tls: 'opportunistic' as const }
+    const { until, requests } = run
+    const call = { host, ip, port, localAddress, hostname, until, requests }
     const said = await converse({ ...call, ...letter, recipients: left }, run.recorder, clock)
     tls = said.tls
     for (const [recipient, fate] of said.outcome)

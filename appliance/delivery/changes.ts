@@ -1,16 +1,20 @@
+import { reportWanted, type ReportKind } from '../mail/dsn.ts'
 import type { EmailEventType, EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { formatReply } from '../mail/reply.ts'
+import { suppressedData } from '../mail/suppression.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
+import { DELAY_REPORT_AFTER, LIFETIME } from '../spool/schedule.ts'
 import type { Change, LeasedDelivery } from '../storage/storage.ts'
 import { ruleFor, type SubType } from './reply-rules.ts'
 
 const day = 24 * 3_600_000
 
-/** What storage is to write for one delivery: its state, and the event that others hear of. Pure but for the new id. */
+/** What storage is to write for one delivery: its state, the event that others hear of, the report that is due. Pure but for the new id. */
 export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: number): Change {
   const { cause } = verdict
-  const told = tell(delivery, verdict, now)
+  // Nobody sent a report, so nobody hears of its way.
+  const told = delivery.returnPath === '' ? null : tell(delivery, verdict, now)
   return {
     deliveryId: delivery.id,
     state: verdict.kind === 'deferred' ? 'waiting' : verdict.kind,
@@ -21,7 +25,21 @@ export function changeFor(delivery: LeasedDelivery, verdict: Verdict, now: numbe
       type: told.type,
       data: { recipient: delivery.recipient, cause, ...told.data },
     },
+    report: reportFor(delivery, verdict, now),
   }
+}
+
+/** The report that its sender is owed from now on. Storage owes each kind once, so a delay may be said again. */
+function reportFor(delivery: LeasedDelivery, verdict: Verdict, now: number): ReportKind | null {
+  const { reportTo, dsn } = delivery
+  const kind = kindOf(delivery, verdict, now)
+  return kind && reportTo !== null && reportWanted(dsn.notify, kind) ? kind : null
+}
+
+function kindOf({ expiresAt }: LeasedDelivery, { kind }: Verdict, now: number): ReportKind | null {
+  if (kind === 'delivered') return 'relayed'
+  if (kind !== 'deferred') return 'failed'
+  return now - (expiresAt - LIFETIME) >= DELAY_REPORT_AFTER ? 'delayed' : null
 }
 
 /** The event of a verdict; null when the deferral is not news. */
@@ -47,7 +65,7 @@ function tell(
     case 'failed':
       return { type: 'email.failed', data: { failed: { reason: verdict.cause.note } } }
     case 'suppressed':
-      return { type: 'email.suppressed', data: {} }
+      return { type: 'email.suppressed', data: { suppressed: suppressedData(verdict.cause) } }
   }
 }
 

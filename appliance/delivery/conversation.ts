@@ -2,7 +2,16 @@ import type { Reply } from '../mail/reply.ts'
 import type { Step, TlsInfo } from '../mail/transcript.ts'
 import type { Phase } from '../mail/verdict.ts'
 import { BLOCK_DEADLINE, DEADLINES } from './deadlines.ts'
-import { type Extensions, lacking, mailCommand, needsUtf8, readExtensions, sizeLimit } from './extensions.ts'
+import {
+  type Extensions,
+  lacking,
+  mailCommand,
+  needsUtf8,
+  rcptCommand,
+  readExtensions,
+  type Requests,
+  sizeLimit,
+} from './extensions.ts'
 import { dotStuffed, type Prepared } from './message.ts'
 import type { Fate, Failure, Outcome } from './outcome.ts'
 import { kept, type OpenStep, type Recorder } from './recorder.ts'
@@ -18,6 +27,8 @@ export interface Order {
   from: string
   recipients: string[]
   message: Prepared
+  /** To be passed on where the server understands it. */
+  requests?: Requests | undefined
   /** `opportunistic` goes on in plain text when STARTTLS is refused or missing; `none` does not try it. */
   tls: 'opportunistic' | 'required' | 'none'
 }
@@ -121,7 +132,13 @@ class Conversation {
     const { tls, host } = this.#order
     const offered = this.#extensions.has('STARTTLS')
     if (tls === 'required' && !offered)
-      throw new Ended(this.#fail('tls', 'starttls', `${host} does not offer TLS, which is required.`))
+      throw new Ended(
+        this.#fail(
+          'tls',
+          'starttls',
+          `${host} does not offer TLS, which the sending domain requires (tls: enforced).`,
+        ),
+      )
     if (tls === 'none' || !offered) return
     const note = (reply: Reply): string | null =>
       reply.code !== 220 && tls === 'opportunistic' ? 'TLS is refused; going on in plain text.' : null
@@ -153,7 +170,7 @@ class Conversation {
         this.#fail(
           'tls',
           'starttls',
-          `The TLS handshake with ${this.#order.host} failed: it ${error.message}.`,
+          `The TLS handshake with ${this.#order.host} failed: it ${error.message}.${this.#order.tls === 'required' ? ' The sending domain requires TLS (tls: enforced).' : ''}`,
         ),
       )
     }
@@ -163,10 +180,15 @@ class Conversation {
   async #deliver(): Promise<void> {
     const recipients = this.#sayable()
     if (recipients.length === 0) return
-    const utf8 = [this.#order.from, ...recipients].some(needsUtf8) || this.#order.message.eightBitHeader
+    const { from, message, requests } = this.#order
+    const utf8 = [from, ...recipients].some(needsUtf8) || message.eightBitHeader
+    const extensions = this.#extensions
     const envelope: [Named, string][] = [
-      ['mail', mailCommand(this.#order.from, this.#order.message, utf8, this.#extensions)],
-      ...recipients.map((recipient): [Named, string] => ['rcpt', `RCPT TO:<${recipient}>`]),
+      ['mail', mailCommand(from, message, utf8, extensions, requests)],
+      ...recipients.map((recipient): [Named, string] => [
+        'rcpt',
+        rcptCommand(recipient, extensions, requests),
+      ]),
       ['data', 'DATA'],
     ]
     const pipelining = this.#extensions.has('PIPELINING')

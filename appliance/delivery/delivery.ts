@@ -27,6 +27,8 @@ export interface DeliveryOptions {
   owner: string
   /** How often to look for changes that other processes made, in milliseconds. Default 1000. */
   pollMs?: number | undefined
+  /** Told when a report to a sender has fallen due. */
+  onReportDue?: (() => void) | undefined
 }
 
 export interface DeliveryDeps {
@@ -63,5 +65,6 @@ export function createDelivery({ storage, resolver, clock, log, options }: Deliv
     maxConnections: options.maxConnections,
     maxConnectionsPerLane: options.maxConnectionsPerDomain,
     pollMs: options.pollMs ?? 1000,
+    onReportDue: options.onReportDue,
   })
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/clock.ts'
 import { RETRY_DELAYS } from '../spool/schedule.ts'
-import type { LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
+import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 
@@ -30,6 +30,8 @@ export interface DispatchDeps {
   /** Names this process start in leases. */
   owner: string
   attempt: (batch: LeasedDelivery[]) => Promise<SettleArgs>
+  /** Told when a report to a sender has fallen due. */
+  onReportDue?: (() => void) | undefined
   maxConnections: number
   maxConnectionsPerLane: number
   /** How often to look for changes that other processes made (`posthaste queue retry`), in milliseconds. */
@@ -137,6 +139,18 @@ class Dispatching implements Dispatcher {
     return due === undefined ? pollMs : Math.min(pollMs, Math.max(LEAST_PAUSE_MS, due - clock.now()))
   }
 
+  /** What others must know at once: a report that is due, and the end of one that nobody took. */
+  #tell({ emailId, recipient, returnPath }: LeasedDelivery, { changes }: SettleArgs): void {
+    const { onReportDue, log } = this.#deps
+    if (changes.some(({ report }) => report !== null)) onReportDue?.()
+    const [{ state, cause }] = changes as [Change]
+    if (returnPath === '' && state !== 'waiting' && state !== 'delivered')
+      log.warn(
+        { email_id: emailId, recipient, state, why: cause.note },
+        'a report to a sender did not arrive; nobody is told',
+      )
+  }
+
   async #run(batch: LeasedDelivery[]): Promise<void> {
     const { storage, clock, log, owner, attempt } = this.#deps
     const { emailId, leaseUntil } = batch[0]!
@@ -146,7 +160,9 @@ class Dispatching implements Dispatcher {
         await storage.unlease({ owner, deliveryIds }, clock.now())
         return
       }
-      const { lost } = await storage.settle(await attempt(batch), clock.now())
+      const result = await attempt(batch)
+      const { lost } = await storage.settle(result, clock.now())
+      this.#tell(batch[0]!, result)
       if (lost.length > 0) log.warn({ email_id: emailId, deliveries: lost }, 'lease lost before settling')
     } catch (error) {
       // The storage could not settle: the lease ends by itself and the delivery is tried again at the time already written.

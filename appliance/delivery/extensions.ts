@@ -1,3 +1,4 @@
+import { encodeOriginalRecipient, encodeXtext, type EnvelopeDsn, type RecipientDsn } from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Prepared } from './message.ts'
 
@@ -25,15 +26,47 @@ export function needsUtf8(address: string): boolean {
   return /[^\0-\x7f]/.test(address)
 }
 
+/** What the sender said of reports (RFC 3461): of the message, and of each recipient by address. */
+export interface Requests extends EnvelopeDsn {
+  of: ReadonlyMap<string, RecipientDsn>
+}
+
 /** MAIL with the parameters that the server understands and the message calls for. */
-export function mailCommand(from: string, message: Prepared, utf8: boolean, extensions: Extensions): string {
+export function mailCommand(
+  from: string,
+  message: Prepared,
+  utf8: boolean,
+  extensions: Extensions,
+  requests?: Requests,
+): string {
+  const dsn = extensions.has('DSN') ? requests : undefined
   const parameters = [
     extensions.has('SIZE') ? ` SIZE=${message.bytes.length}` : '', // RFC 1870 §5: without stuffed dots
     message.eightBit && extensions.has('8BITMIME') ? ' BODY=8BITMIME' : '',
     utf8 && extensions.has('SMTPUTF8') ? ' SMTPUTF8' : '',
+    dsn?.ret ? ` RET=${dsn.ret}` : '',
+    parameter('ENVID', dsn?.envid ? encodeXtext(dsn.envid) : undefined),
   ]
   return `MAIL FROM:<${from}>${parameters.join('')}`
 }
+
+/**
+ * RCPT, with what the sender said of reports where the server understands it (RFC 3461 §5.2.1), but for one thing: the
+ * return path is ours, so NOTIFY asks for what we can use. Failures are ours to hear of even when the sender wants no word of
+ * them; success is what we report ourselves, when the server takes the message (docs/decisions/0008-delivery-reports.md).
+ */
+export function rcptCommand(recipient: string, extensions: Extensions, requests?: Requests): string {
+  const dsn = extensions.has('DSN') ? requests?.of.get(recipient) : undefined
+  const delay = dsn?.notify?.includes('DELAY') ? ',DELAY' : ''
+  const parameters = [
+    parameter('NOTIFY', dsn?.notify ? `FAILURE${delay}` : undefined),
+    parameter('ORCPT', dsn?.orcpt ? encodeOriginalRecipient(dsn.orcpt) : undefined),
+  ]
+  return `RCPT TO:<${recipient}>${parameters.join('')}`
+}
+
+const parameter = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : ` ${name}=${value}`
 
 /** What the message would need and the server lacks, for the transcript; sent all the same, as every server passes it on. */
 export function lacking(message: Prepared, extensions: Extensions): string | null {

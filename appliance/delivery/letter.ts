@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Signer } from '../signing/signing.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
-import { type Prepared, prepare, withCrlf } from './message.ts'
+import { type Prepared, prepare, redate, withCrlf } from './message.ts'
 import type { Failure } from './outcome.ts'
 
 /** The message with its signatures in front, and its return path. */
@@ -9,10 +9,12 @@ export interface Letter {
   kind: 'signed'
   from: string
   message: Prepared
+  /** What the sending domain asks for. */
+  tls: 'opportunistic' | 'required'
 }
 
 export interface LetterDeps {
-  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'dkimKeys'>
+  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys'>
   signer: Signer
   clock: Clock
 }
@@ -21,30 +23,33 @@ function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure:
   return { kind: 'failed', failure: { kind, phase: 'sign', host: null, ip: null, reply: null, note } }
 }
 
-/** Loads the message and signs it with every key of its domain; mail never goes out unsigned. */
+/** Loads the message and signs it with every active key of its domain; mail never goes out unsigned. */
 export async function signed(
   delivery: LeasedDelivery,
   { storage, signer, clock }: LetterDeps,
 ): Promise<Letter | { kind: 'failed'; failure: Failure }> {
-  const { emailId, domainId, teamId, returnPath } = delivery
+  const { emailId, domainId, teamId, returnPath, scheduledAt } = delivery
   const now = clock.now()
   const [message, domain, keys] = await Promise.all([
     storage.getMessage({ emailId }, now),
     storage.getDomain({ teamId, id: domainId }, now),
-    storage.dkimKeys({ domainId }, now),
+    storage.signingKeys({ domainId }, now),
   ])
   if (!message) return failed('gone', 'The message is no longer stored, so there is nothing to deliver.')
   if (!domain) return failed('gone', 'The sending domain was removed before delivery.')
-  if (keys.length === 0) return failed('gone', `The domain ${domain.name} has no DKIM key to sign with.`)
+  if (keys.length === 0)
+    return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)
 
-  const bytes = withCrlf(message)
+  const whole = withCrlf(message)
+  const bytes = scheduledAt === null ? whole : redate(whole, scheduledAt)
   try {
     const signatures = await signer.sign(
       bytes,
       keys.map((key) => ({ ...key, domain: domain.name })),
       now,
     )
-    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes) }
+    const tls = domain.tls === 'enforced' ? 'required' : 'opportunistic'
+    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), tls }
   } catch (error) {
     // A key that cannot be read is our fault; the mail waits for somebody to repair it.
     const why = error instanceof Error ? error.message : String(error)

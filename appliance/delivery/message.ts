@@ -48,6 +48,21 @@ function hasBareLineEnd(bytes: Buffer): boolean {
   return false
 }
 
+/**
+ * The message with this instant (Unix milliseconds) in its Date field, as RFC 5322 §3.3 writes it: a scheduled email may have been
+ * moved after it was composed, and a Date in the future is a mark of spam. A field written in another way stays as it is.
+ */
+export function redate(message: Buffer, instant: number): Buffer {
+  const date = new Date(instant).toUTCString().replace('GMT', '+0000')
+  const end = message.indexOf('\r\n\r\n')
+  const before = message.subarray(0, Math.max(0, end)).indexOf('\r\nDate: ')
+  const at = before + '\r\nDate: '.length
+  if (before < 0 || message.indexOf('\r\n', at) !== at + date.length) return message
+  const dated = Buffer.from(message)
+  dated.write(date, at, 'latin1')
+  return dated
+}
+
 /** Bytes in one block: each has its own deadline (RFC 5321 §4.5.3.2.5). */
 const BLOCK = 64 * 1024
 

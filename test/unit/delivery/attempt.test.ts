@@ -17,9 +17,10 @@ const message = Buffer.from(
 const pair = generateKeyPairSync('ed25519')
 const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' })
 const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64')
-const domain = { id: 'domain', teamId: 'team', name: 'sender.test' } as Domain
+const domain = { id: 'domain', teamId: 'team', name: 'sender.test', tls: 'opportunistic' } as Domain
 const key = {
   ...{ id: 'key', teamId: 'team', domainId: 'domain', selector: 'posthaste', createdAt: 0 },
+  ...{ state: 'active' as const, stateSince: 0, retireAt: null },
   ...{ algorithm: 'ed25519-sha256' as const, privateKey, publicKey },
 }
 
@@ -65,7 +66,7 @@ async function tryTo(
     storage: {
       getMessage: async () => stored.message,
       getDomain: async () => stored.domain,
-      dkimKeys: async () => stored.keys ?? [],
+      signingKeys: async () => stored.keys ?? [],
     },
     resolver: createResolver({ servers: world.dnsServers, clock }),
     signer: createSigner(),
@@ -86,6 +87,9 @@ async function tryTo(
       expiresAt: now + (96 - (options.age ?? 0)) * hour,
       leaseUntil: now + hour,
       returnPath: 'bounce@send.sender.test',
+      scheduledAt: null,
+      reportTo: null,
+      dsn: { ret: null, envid: null, notify: null, orcpt: null },
     },
   }))
   const settled = await attempt(batch, deps)
@@ -323,7 +327,7 @@ describe('when something of ours is missing', () => {
       'failed email.failed',
       /^The sending domain was removed before delivery\.$/,
     ],
-    ['every key', { keys: [] }, 'failed email.failed', /sender\.test has no DKIM key/],
+    ['every key', { keys: [] }, 'failed email.failed', /sender\.test has no active DKIM key/],
     [
       'a readable key',
       { keys: [{ ...key, privateKey: Buffer.from('x') }] },

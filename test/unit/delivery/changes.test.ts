@@ -19,6 +19,9 @@ const delivery: LeasedDelivery = {
   expiresAt: createdAt + 96 * hour,
   leaseUntil: createdAt + hour,
   returnPath: 'bounce@send.example.com',
+  scheduledAt: null,
+  reportTo: null,
+  dsn: { ret: null, envid: null, notify: null, orcpt: null },
 }
 const cause: Cause = {
   phase: 'rcpt',

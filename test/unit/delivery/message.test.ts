@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { dotStuffed, prepare, withCrlf } from '../../../appliance/delivery/message.ts'
+import { dotStuffed, prepare, redate, withCrlf } from '../../../appliance/delivery/message.ts'
 
 const wire = (text: string): string => Buffer.concat([...dotStuffed(Buffer.from(text))]).toString()
 
@@ -64,5 +64,27 @@ describe('line ends', () => {
     expect(seen('a: b\r\n\r\nc\r\n')).toEqual([false, false])
     expect(seen('a: b\r\n\r\nü\r\n')).toEqual([true, false])
     expect(seen('a: ü\r\n\r\nc\r\n')).toEqual([true, true])
+  })
+})
+
+describe('a new date', () => {
+  const instant = Date.UTC(2026, 10, 5, 6, 7, 8)
+  const redated = (text: string): string => redate(Buffer.from(text), instant).toString()
+
+  test('takes the place of the old one, and of no other text', () => {
+    const old = 'Date: Wed, 18 Nov 2026 12:00:00 +0000'
+    expect(redated(`From: a@b.example\r\n${old}\r\nSubject: x\r\n\r\n${old}\r\n`)).toBe(
+      `From: a@b.example\r\nDate: Thu, 05 Nov 2026 06:07:08 +0000\r\nSubject: x\r\n\r\n${old}\r\n`,
+    )
+  })
+
+  test.each([
+    'From: a\r\n\r\nbody\r\nDate: Wed, 18 Nov 2026 12:00:00 +0000\r\n',
+    'From: a\r\nDate: Wed, 18 Nov 2026 12:00:00 +0000 (UTC)\r\n\r\n',
+    'From: a\r\nDate: 18 Nov 2026 12:00:00 +0000\r\n\r\n',
+    'From: a\r\n',
+    '',
+  ])('leaves alone what is written in another way: %j', (text) => {
+    expect(redated(text)).toBe(text)
   })
 })

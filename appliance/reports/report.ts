@@ -1,0 +1,93 @@
+/** A report as an email: who it is from, what it is made of (RFC 3464 §2, RFC 6522). Pure. */
+import type { ReportKind } from '../mail/dsn.ts'
+import { LIFETIME } from '../spool/schedule.ts'
+import type { DueReport, NewEmail, ReportedDelivery } from '../storage/storage.ts'
+import { dateTime, multipart, textPart } from './mime.ts'
+import { returnedPart } from './returned.ts'
+import { statusPart } from './status.ts'
+import { explain } from './words.ts'
+
+/** What a report is made from. */
+export interface ReportFacts {
+  /** Ids of the report itself, and of its one delivery. */
+  id: string
+  deliveryId: string
+  due: DueReport
+  /** The message as accepted; undefined when it is no longer stored. */
+  original: Uint8Array | undefined
+  /** Reporting-MTA. */
+  hostname: string
+  now: number
+}
+
+const SUBJECT: Record<ReportKind, string> = {
+  failed: 'Your message could not be delivered',
+  delayed: 'Your message is delayed',
+  relayed: 'Your message was passed on',
+}
+
+/** Those deliveries of a due report of which it is still true: a delay that is over is no news. */
+export function deliveriesToTell({ kind, deliveries }: DueReport): ReportedDelivery[] {
+  return kind === 'delayed' ? deliveries.filter(({ state }) => state === 'waiting') : deliveries
+}
+
+/**
+ * The report, ready for the spool. It comes from the null reverse-path (RFC 3464 §2: no report about a report), so SPF
+ * speaks for the server's own name; the From domain is the email's, whose key signs it, so that DMARC passes.
+ */
+export function reportEmail(facts: ReportFacts): NewEmail {
+  const { id, deliveryId, now } = facts
+  const due = { ...facts.due, deliveries: deliveriesToTell(facts.due) }
+  const { teamId, domainId, domain, reportTo, kind } = due
+  const from = `Mail Delivery System <mailer-daemon@${domain}>`
+  const messageId = `<${id}@${domain}>`
+  const text = explain(due, facts.hostname)
+  const recipientDomain = reportTo.slice(reportTo.lastIndexOf('@') + 1)
+  return {
+    ...{ id, teamId, domainId, apiKeyId: null, via: 'report', messageId },
+    ...{ from, to: [reportTo], cc: [], bcc: [], replyTo: [], subject: SUBJECT[kind] },
+    ...{ html: null, text, headers: [], tags: [], attachments: [] },
+    ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null },
+    message: compose({ ...facts, due }, { from, messageId, text }),
+    deliveries: [
+      {
+        id: deliveryId,
+        recipient: reportTo,
+        field: 'to',
+        lane: recipientDomain,
+        dueAt: now,
+        expiresAt: now + LIFETIME,
+        suppressed: null,
+        dsn: null,
+      },
+    ],
+  }
+}
+
+function compose(
+  { id, due, original, hostname, now }: ReportFacts,
+  { from, messageId, text }: { from: string; messageId: string; text: string },
+): Uint8Array {
+  const { kind, messageId: about, reportTo, dsn } = due
+  // What the app wrote as its Message-ID may be anything.
+  const answers = /^<[!-;=?-~]{1,250}>$/.test(about) ? [`In-Reply-To: ${about}`, `References: ${about}`] : []
+  return multipart({
+    header: [
+      `From: ${from}`,
+      `To: <${reportTo}>`,
+      `Subject: ${SUBJECT[kind]}`,
+      `Date: ${dateTime(now)}`,
+      `Message-ID: ${messageId}`,
+      ...answers,
+      'Auto-Submitted: auto-replied', // RFC 3834 §5
+    ],
+    // Made after the returned message, so that it cannot occur in it.
+    boundary: `report-${id}`,
+    type: 'multipart/report; report-type=delivery-status',
+    parts: [
+      textPart('Explanation', text),
+      statusPart(due, hostname),
+      ...(original ? [returnedPart(original, kind, dsn.ret)] : []),
+    ],
+  })
+}

@@ -1,0 +1,119 @@
+/**
+ * Reports to senders (RFC 3461, RFC 3464): what became of emails that came by SMTP, sent to the return address of the app.
+ *
+ * `settle`, `put` and `dropQueue` write what is due in the transaction that decides a delivery; here it is turned into emails of
+ * the same spool, each stored in the one transaction that also ends its being due (docs/decisions/0008-delivery-reports.md).
+ */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import type { DueReport, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { deliveriesToTell, reportEmail } from './report.ts'
+
+export interface Reporter {
+  /** Makes the reports that are due, those of an earlier run too, and looks again from time to time. */
+  start(): void
+  /** A report may be due: look now. */
+  wake(): void
+  /** Finishes the report in hand. */
+  stop(): Promise<void>
+}
+
+export interface ReporterDeps {
+  storage: Pick<Storage, 'dueReports' | 'putReport' | 'dropReports' | 'getMessage' | 'findSuppressed'>
+  clock: Clock
+  log: Logger
+  /** Name of this server in reports: Reporting-MTA. */
+  hostname: string
+  /** Tells dispatch that something is due. */
+  onStored: () => void
+  /** How often to look for what other processes left due (`posthaste queue drop`), in milliseconds. Default 1000. */
+  pollMs?: number | undefined
+}
+
+/** Reports read at a time: each may bring a message of a megabyte. */
+const STEP = 10
+/** Pause after the storage refused to answer. */
+const TROUBLE_MS = 10_000
+
+/** Builds the reporter; it begins with `start()`. */
+export function createReporter(deps: ReporterDeps): Reporter {
+  const { storage, clock, log, pollMs = 1000 } = deps
+  let stopped = true
+  let lookAgain = false
+  let looking: Promise<void> | undefined
+  let cancelTimer = (): void => undefined
+
+  const makeAll = async (): Promise<void> => {
+    for (;;) {
+      const due = await storage.dueReports({ limit: STEP }, clock.now())
+      for (const one of due) {
+        if (stopped) return
+        await make(one, deps)
+      }
+      if (due.length < STEP) return
+    }
+  }
+
+  const look = async (): Promise<void> => {
+    let pause = pollMs
+    try {
+      do {
+        lookAgain = false
+        await makeAll()
+      } while (lookAgain && !stopped)
+    } catch (error) {
+      pause = Math.max(pollMs, TROUBLE_MS)
+      log.error({ err: error }, 'reports to senders are delayed: the storage did not answer; they stay due')
+    }
+    looking = undefined
+    cancelTimer()
+    if (!stopped) cancelTimer = clock.after(pause, wake)
+  }
+
+  const wake = (): void => {
+    if (stopped) return
+    lookAgain = true
+    looking ??= look()
+  }
+
+  return {
+    start() {
+      stopped = false
+      wake()
+    },
+    wake,
+    async stop() {
+      stopped = true
+      cancelTimer()
+      await looking
+    },
+  }
+}
+
+/** Turns one due report into an email, or finds that there is nobody to tell. Afterwards it is no longer due. */
+async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
+  const { storage, clock, log, hostname, onStored } = deps
+  const { kind, emailId, teamId, reportTo } = due
+  const about = { kind, deliveryIds: due.deliveries.map(({ id }) => id) }
+  const silent = await whySilent(due, deps)
+  if (silent !== undefined) {
+    await storage.dropReports(about, clock.now())
+    log.info({ email_id: emailId, kind, to: reportTo }, `no report is sent: ${silent}`)
+    return
+  }
+  const original = await storage.getMessage({ emailId }, clock.now())
+  const now = clock.now()
+  const report = reportEmail({ id: newId(now), deliveryId: newId(now), due, original, hostname, now })
+  if (!(await storage.putReport({ ...about, report }, now))) return
+  log.info({ email_id: emailId, kind, report_id: report.id, team_id: teamId }, 'a report goes to the sender')
+  onStored()
+}
+
+async function whySilent(due: DueReport, { storage, clock }: ReporterDeps): Promise<string | undefined> {
+  const { domain, teamId, reportTo } = due
+  if (deliveriesToTell(due).length === 0) return 'the delivery is not delayed any more'
+  if (domain === null) return 'the sending domain was removed, so nothing could sign it'
+  const [suppressed] = await storage.findSuppressed({ teamId, addresses: [reportTo] }, clock.now())
+  return suppressed ? 'the return address is on the suppression list' : undefined
+}

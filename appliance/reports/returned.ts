@@ -1,0 +1,47 @@
+/** The part of a report that brings the message back (RFC 3461 §4.3, RFC 6522 §3). Pure. */
+import { isAscii } from 'node:buffer'
+import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
+import { plainEncoding, type Part } from './mime.ts'
+
+/** Largest message that comes back whole when nobody asked (a letter, not its attachments), and when RET=FULL did. In bytes. */
+export const WHOLE_UNASKED = 64 * 1024
+export const WHOLE_ASKED = 1024 * 1024
+/** Largest header section that comes back. */
+const MOST_HEADER = 64 * 1024
+
+/**
+ * The whole message, or its header section. Only failures bring a body back (RFC 3461 §4.3); after a delay or a success the
+ * sender has lost nothing. A header section with UTF-8 has media types of its own (RFC 6533 §6, RFC 6532 §3.7).
+ */
+export function returnedPart(original: Uint8Array, kind: ReportKind, ret: EnvelopeDsn['ret']): Part {
+  const bytes = Buffer.from(original.buffer, original.byteOffset, original.byteLength)
+  const gap = bytes.indexOf('\r\n\r\n')
+  const header = gap < 0 ? bytes : bytes.subarray(0, gap + 2)
+  const utf8 = !isAscii(header)
+  const most = ret === 'FULL' ? WHOLE_ASKED : WHOLE_UNASKED
+  if (kind === 'failed' && ret !== 'HDRS' && bytes.length <= most)
+    return part(utf8 ? 'message/global' : 'message/rfc822', 'Undelivered message', bytes)
+  return part(utf8 ? 'message/global-headers' : 'text/rfc822-headers', 'Message header', shortened(header))
+}
+
+function part(type: string, description: string, body: Uint8Array): Part {
+  return {
+    header: [`Content-Type: ${type}`, `Content-Description: ${description}`],
+    encoding: plainEncoding(body),
+    body,
+  }
+}
+
+/** Whole fields: the cut is before a line that begins one. */
+function shortened(header: Buffer): Buffer {
+  if (header.length <= MOST_HEADER) return header
+  for (
+    let end = header.lastIndexOf('\r\n', MOST_HEADER);
+    end > 0;
+    end = header.lastIndexOf('\r\n', end - 1)
+  ) {
+    const next = header[end + 2]
+    if (next !== 0x20 && next !== 0x09) return header.subarray(0, end + 2)
+  }
+  return Buffer.from('')
+}

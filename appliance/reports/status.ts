@@ -1,0 +1,104 @@
+/** The part of a report that programs read: message/delivery-status (RFC 3464 §2). Pure. */
+import { encodeUtf8Address, type ReportKind } from '../mail/dsn.ts'
+import { formatReply } from '../mail/reply.ts'
+import type { Cause, Phase } from '../mail/verdict.ts'
+import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
+import { dateTime, fold, type Part } from './mime.ts'
+
+/** Characters of a diagnostic that are told; the whole reply is in the transcript. */
+const DIAGNOSTIC_CHARS = 1000
+
+/**
+ * The fields of the message, then those of each delivery, with an empty line between (RFC 3464 §2.1). Always seven bits, in
+ * which addresses beyond ASCII have a form too (RFC 6533 §3): the part then survives every server on its way.
+ */
+export function statusPart(due: DueReport, hostname: string): Part {
+  const groups = [aboutMessage(due, hostname), ...due.deliveries.map((one) => aboutDelivery(one, due.kind))]
+  const body = groups.map((fields) => fields.map((field) => `${field}\r\n`).join('')).join('\r\n')
+  return {
+    header: ['Content-Type: message/delivery-status', 'Content-Description: Delivery report'],
+    encoding: '7bit',
+    body: Buffer.from(body),
+  }
+}
+
+type Field = [name: string, value: string | null]
+
+const written = (fields: Field[]): string[] =>
+  fields.flatMap(([name, value]) => (value === null ? [] : [fold(name, value)]))
+
+function aboutMessage({ emailId, createdAt, dsn }: DueReport, hostname: string): string[] {
+  return written([
+    ['Original-Envelope-Id', dsn.envid === null ? null : printable(dsn.envid)],
+    ['Reporting-MTA', `dns; ${hostname}`],
+    ['X-Posthaste-Email-Id', emailId],
+    ['Arrival-Date', dateTime(createdAt)],
+  ])
+}
+
+/** The fields of one delivery (RFC 3464 §2.3), in the order of the RFC. */
+function aboutDelivery(delivery: ReportedDelivery, kind: ReportKind): string[] {
+  const { recipient, dsn, cause, attempts, updatedAt, expiresAt } = delivery
+  // Only a server that spoke has reported anything (RFC 3464 §2.3.5).
+  const remote = cause?.reply && cause.host !== null ? `dns; ${cause.host}` : null
+  return written([
+    ['Original-Recipient', dsn.orcpt === null ? null : originalRecipient(dsn.orcpt)],
+    ['Final-Recipient', typed(recipient)],
+    ['Action', kind],
+    ['Status', statusOf(delivery, kind)],
+    ['Remote-MTA', remote],
+    ['Diagnostic-Code', cause && diagnostic(cause)],
+    ['Last-Attempt-Date', attempts > 0 ? dateTime(updatedAt) : null],
+    ['Will-Retry-Until', kind === 'delayed' && expiresAt !== null ? dateTime(expiresAt) : null],
+  ])
+}
+
+function typed(address: string): string {
+  return /^[\0-\x7f]*$/.test(address)
+    ? `rfc822; ${printable(address)}`
+    : `utf-8; ${encodeUtf8Address(address)}`
+}
+
+/** ORCPT came with its type; one without is not passed off as another. */
+function originalRecipient(orcpt: string): string | null {
+  const [, type, address] = /^([a-z0-9][a-z0-9-]*);(.+)$/is.exec(orcpt) ?? []
+  if (type === undefined || address === undefined) return null
+  const utf8 = type.toLowerCase() === 'utf-8'
+  return `${type}; ${utf8 ? encodeUtf8Address(address) : printable(address)}`
+}
+
+/** Our own word where the server's says nothing: by the phase in which it ended (RFC 3463 §3.5). */
+const DELAYED_IN: Partial<Record<Phase, string>> = {
+  route: '4.4.3',
+  connect: '4.4.1',
+  greeting: '4.4.2',
+  ehlo: '4.4.2',
+  starttls: '4.7.5',
+}
+
+const CLASS: Record<ReportKind, string> = { failed: '5', delayed: '4', relayed: '2' }
+
+/**
+ * The enhanced status code (RFC 3463), of the class that fits what is told: a server that says "550 4.2.2" has refused.
+ * A delivery whose time is up has its own code, 4.4.7 (§3.5): the last reply is in the diagnostic.
+ */
+export function statusOf({ state, cause }: ReportedDelivery, kind: ReportKind): string {
+  if (state === 'expired') return '4.4.7'
+  const said = cause?.reply?.enhanced ?? cause?.status
+  if (said?.startsWith(`${CLASS[kind]}.`)) return said
+  if (kind === 'delayed' && cause && !cause.reply) return DELAYED_IN[cause.phase] ?? '4.0.0'
+  return `${CLASS[kind]}.0.0`
+}
+
+/** RFC 3464 §2.3.6: the type of a diagnostic that no server spoke is private. */
+function diagnostic({ reply, note }: Cause): string {
+  const text = reply ? `smtp; ${formatReply(reply)}` : `x-posthaste; ${note}`
+  return printable(text).slice(0, DIAGNOSTIC_CHARS)
+}
+
+/** Nothing but printable ASCII and spaces gets into a field: a server, or an app, must not write lines of its own here. */
+function printable(text: string): string {
+  return text.replaceAll(/[^ -~]+/g, (chars) =>
+    /^[\0-\x1f\x7f]+$/.test(chars) ? ' ' : '?'.repeat([...chars].length),
+  )
+}

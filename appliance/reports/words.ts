@@ -1,0 +1,68 @@
+/** The part of a report that people read. Pure. */
+import type { ReportKind } from '../mail/dsn.ts'
+import { formatReply } from '../mail/reply.ts'
+import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
+import { dateTime } from './mime.ts'
+
+const WIDTH = 72
+/** Characters of a reply that are quoted; the whole of it is in the transcript. */
+const QUOTED_CHARS = 1000
+
+const OPENING: Record<ReportKind, string> = {
+  failed:
+    'Your message could not be delivered to the recipients below. It has been given up and will not be tried again.',
+  delayed:
+    'Your message has not been delivered to the recipients below yet. It is still being tried: there is no need to send it again.',
+  relayed:
+    'Your message was passed on to the mail servers of the recipients below, which took it over. They send no further word of success, so this does not say that it was put into a mailbox, or read.',
+}
+
+/** What happened, in sentences; lines end with LF and have 72 characters where words allow. */
+export function explain(due: DueReport, hostname: string): string {
+  const { kind, subject, createdAt, messageId, emailId, deliveries } = due
+  return [
+    wrap(`This is the mail system at ${hostname}.`),
+    '',
+    wrap(OPENING[kind]),
+    '',
+    wrap(`Subject: ${oneLine(subject) || '(none)'}`),
+    `Accepted: ${dateTime(createdAt)}`,
+    `Message-ID: ${oneLine(messageId)}`,
+    `Email: ${emailId}`,
+    ...deliveries.flatMap((delivery) => ['', ...recipient(delivery, kind)]),
+    '',
+  ].join('\n')
+}
+
+function recipient(
+  { recipient, state, attempts, cause, expiresAt }: ReportedDelivery,
+  kind: ReportKind,
+): string[] {
+  const lines = [`<${oneLine(recipient)}>`]
+  const say = (text: string): void => void lines.push(wrap(oneLine(text), '    '))
+  if (state === 'expired')
+    say(`Given up after ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}. The last one:`)
+  if (cause) say(cause.note)
+  if (cause?.reply && cause.host !== null) {
+    const where = cause.ip === null ? cause.host : `${cause.host} [${cause.ip}]`
+    say(`${where} said: ${formatReply(cause.reply).slice(0, QUOTED_CHARS)}`)
+  }
+  if (kind === 'delayed' && expiresAt !== null) say(`It will be given up at ${dateTime(expiresAt)}.`)
+  return lines
+}
+
+/** What others wrote, without their line ends and controls. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]+/gu, ' ').trim()
+}
+
+function wrap(text: string, indent = ''): string {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && indent.length + last.length + 1 + word.length <= WIDTH)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines.map((line) => indent + line).join('\n')
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import type { ReportKind } from '../../../appliance/mail/dsn.ts'
+import { fold, quotedPrintable } from '../../../appliance/reports/mime.ts'
+import { statusOf } from '../../../appliance/reports/status.ts'
+import type { ReportedDelivery } from '../../../appliance/storage/storage.ts'
+import { delivery, found, said } from './facts.ts'
+
+describe('the status code', () => {
+  test.each<[string, ReportKind, Partial<ReportedDelivery>, string]>([
+    ['is the server’s', 'failed', { cause: said('550 5.7.26 unauthenticated') }, '5.7.26'],
+    ['is general without one', 'failed', { cause: said('550 no') }, '5.0.0'],
+    ['is general when the server contradicts itself', 'failed', { cause: said('552 4.2.2 full') }, '5.0.0'],
+    ['is our own finding', 'failed', { cause: found('No mail.', { status: '5.1.10' }) }, '5.1.10'],
+    ['is general for a fault of ours', 'failed', { state: 'failed', cause: found('No key.') }, '5.0.0'],
+    ['says that the time was up', 'failed', { state: 'expired', cause: said('451 4.3.2 later') }, '4.4.7'],
+    ['of a delay is the server’s', 'delayed', { cause: said('450 4.2.0 greylisted') }, '4.2.0'],
+    ['of a delay after a 5xx is general', 'delayed', { cause: said('554 5.7.1 blocked') }, '4.0.0'],
+    ['of a delay by DNS', 'delayed', { cause: found('SERVFAIL', { phase: 'route' }) }, '4.4.3'],
+    ['of a delay by a dead host', 'delayed', { cause: found('refused', { phase: 'connect' }) }, '4.4.1'],
+    ['of a delay by a broken conversation', 'delayed', { cause: found('reset', { phase: 'ehlo' }) }, '4.4.2'],
+    ['of a delay by TLS', 'delayed', { cause: found('broken', { phase: 'starttls' }) }, '4.7.5'],
+    ['of a delay of unknown cause', 'delayed', { cause: null }, '4.0.0'],
+    ['of a success is the server’s', 'relayed', { cause: said('250 2.6.0 queued') }, '2.6.0'],
+    ['of a success without one', 'relayed', { cause: said('250 ok') }, '2.0.0'],
+  ])('%s', (_, kind, more, status) => {
+    const state = kind === 'failed' ? 'bounced' : kind === 'delayed' ? 'waiting' : 'delivered'
+    expect(statusOf(delivery({ state, ...more }), kind)).toBe(status)
+  })
+})
+
+describe('a folded field', () => {
+  test.each([
+    ['X', 'short', 'X: short'],
+    ['X', `${'a'.repeat(70)} ${'b'.repeat(70)}`, `X: ${'a'.repeat(70)}\r\n ${'b'.repeat(70)}`],
+    ['X', 'a\r\n b', 'X: a b'],
+    ['X', 'c'.repeat(1000), `X: ${'c'.repeat(900)}\r\n ${'c'.repeat(100)}`],
+  ])('%s: %s', (name, value, text) => expect(fold(name, value)).toBe(text))
+})
+
+describe('quoted-printable', () => {
+  test.each([
+    ['plain', 'plain'],
+    ['a=b', 'a=3Db'],
+    ['ö', '=C3=B6'],
+    ['blank at the end \r\nx', 'blank at the end=20\r\nx'],
+    ['tab\t', 'tab=09'],
+    ['x'.repeat(76), `${'x'.repeat(75)}=\r\nx`],
+    [`${'x'.repeat(74)}ö`, `${'x'.repeat(74)}=\r\n=C3=B6`],
+  ])('%j', (text, encoded) => expect(quotedPrintable(text)).toBe(encoded))
+})
