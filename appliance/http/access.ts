@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../mail/refusals.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { App, HttpDeps } from './deps.ts'
+import { limitRate } from './rate.ts'
 
 /**
  * Who may use a route. public: anybody · sending: every key, and people · full: keys with full access, and people ·
@@ -16,9 +17,11 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Full access unless said otherwise. */
     access?: Access
+    /** The path itself is a key: it stands in no log. */
+    secretPath?: boolean
   }
   interface FastifyRequest {
-    /** Null on public routes. */
+    /** Null on public routes, and before the key is looked up. */
     caller: Caller | null
     /** What the log line of this request tells beside the usual. */
     about: Record<string, string>
@@ -26,16 +29,30 @@ declare module 'fastify' {
 }
 
 /** Asks for a key or a session before the body is read: strangers cannot make us take 40 MB. */
-export function guard(app: App, deps: Pick<HttpDeps, 'senders' | 'accounts'>): void {
+export function guard(app: App, deps: Pick<HttpDeps, 'senders' | 'accounts' | 'rateLimiter'>): void {
   app.decorateRequest('caller', null)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
     const access = request.routeOptions.config.access ?? 'full'
-    if (request.is404 || access === 'public') return
+    if (!request.is404 && access === 'public') return
     const { authorization } = request.headers
-    request.caller =
-      authorization === undefined || access === 'people'
-        ? await callerByCookie(deps, request, access)
-        : await callerByKey(deps, authorization, access)
+    if (request.is404) {
+      // What is unknown is unknown to everybody; who has a key hears how often it may go on asking.
+      const caller = authorization === undefined ? undefined : await callerByKey(deps, authorization)
+      request.caller = caller ?? null
+      if (caller) limitRate(reply, deps.rateLimiter, caller.teamId)
+      return
+    }
+    if (authorization === undefined || access === 'people') {
+      request.caller = await callerByCookie(deps, request, access)
+      return
+    }
+    const caller = await callerByKey(deps, authorization)
+    if (!caller) throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
+    // Known before it is refused: the log of requests tells whose it was.
+    request.caller = caller
+    limitRate(reply, deps.rateLimiter, caller.teamId)
+    if (access !== 'sending' && caller.apiKey?.permission !== 'full_access')
+      throw refuse('restricted_api_key')
   })
 }
 
@@ -45,18 +62,16 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
+/** Undefined for a token that is nobody's, and where there is none. */
 async function callerByKey(
   { senders }: Pick<HttpDeps, 'senders'>,
   authorization: string,
-  access: Access,
-): Promise<Caller> {
-  const token = /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
-  if (token === undefined) throw refuse('missing_api_key')
-  const caller = await senders.authenticate(token)
-  if (!caller) throw refuse('invalid_api_key')
-  if (access !== 'sending' && caller.apiKey?.permission !== 'full_access') throw refuse('restricted_api_key')
-  return caller
+): Promise<Caller | undefined> {
+  const token = tokenIn(authorization)
+  return token === undefined ? undefined : senders.authenticate(token)
 }
+
+const tokenIn = (authorization: string) => /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
 
 async function callerByCookie(
   { accounts }: Pick<HttpDeps, 'accounts'>,

@@ -3,8 +3,8 @@ import type { FastifyInstance, RawServerDefault } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Clock } from '../clock/clock.ts'
-import type { Intake } from '../intake/intake.ts'
-import type { Senders } from '../senders/senders.ts'
+import type { Intake, Schedules } from '../intake/intake.ts'
+import type { Quotas, RateLimiter, Senders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 
@@ -36,15 +36,34 @@ export interface SandboxMail {
 
 /** All that the server needs from the rest of the appliance. */
 export interface HttpDeps {
-  storage: Pick<Storage, 'listEmails' | 'getEmail' | 'getHistory' | 'getMessage' | 'nextDue'>
-  senders: Pick<Senders, 'authenticate' | 'listDomains' | 'getDomain' | 'expectedRecords' | 'verifyDomain'>
+  storage: Pick<
+    Storage,
+    | 'listEmails'
+    | 'getEmail'
+    | 'getHistory'
+    | 'getMessage'
+    | 'nextDue'
+    | 'saveLogs'
+    | 'listLogs'
+    | 'getLog'
+    | 'secret'
+  >
+  senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
+  /** Of requests with a key. */
+  rateLimiter: RateLimiter
+  quotas: Pick<Quotas, 'usageOf'>
   accounts: Pick<Accounts, 'signIn' | 'resume' | 'signOut'>
   intake: Intake
+  schedules: Schedules
   clock: Clock
   log: Logger
   config: {
     /** Largest request body, in bytes. */
     messageBytes: number
+    /** Origin for links; by default the first that listens. */
+    publicUrl?: string | undefined
+    /** Whether requests of apps are kept for GET /logs. */
+    logApiUse: boolean
     /** Networks of reverse proxies that are believed. */
     trustProxy: string[]
     /** What the dashboard shows of this node. */

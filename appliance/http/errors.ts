@@ -45,7 +45,8 @@ export function answerBadUrl(_error: unknown, _request: FastifyRequest, reply: F
 
 function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const busy = refusal.status === 429 || refusal.status === 503
-  if (busy && !reply.hasHeader('retry-after')) void reply.header('retry-after', RETRY_AFTER)
+  if (busy && !reply.hasHeader('retry-after'))
+    void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
   // Fastify ends the connection after a refused body; most clients then see a broken pipe instead of the answer.
   if (refusal.key !== 'shutting_down') void reply.removeHeader('connection')
   return reply

@@ -2,91 +2,35 @@
  * How stored objects look outside: the API and the command line print the same thing because both call these.
  * Pure. Shapes: http/schemas, which are the wire format's one description.
  */
-import type * as domains from '../http/schemas/domains.ts'
+import type * as apiKeys from '../http/schemas/api-keys.ts'
+import type * as attachments from '../http/schemas/attachments.ts'
 import type * as emails from '../http/schemas/emails.ts'
 import type * as timeline from '../http/schemas/timeline.ts'
-import type { ExpectedRecord } from '../senders/records.ts'
 import type {
   ApiKey,
+  AttachmentInfo,
   Attempt,
   Delivery,
-  Domain,
   Email,
   EmailEvent,
   EmailHistory,
   EmailSummary,
 } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
 
-/**
- * An instant in the text form of the REST interface (reference: wire format §1.3): a space, trailing zeros of the
- * fraction dropped, `+00`.
- * @param ms Unix milliseconds
- */
-export function timestamp(ms: number): string {
-  const [date, time] = new Date(ms).toISOString().slice(0, -1).split('T') as [string, string]
-  return `${date} ${time.replace(/\.?0+$/, '')}+00`
-}
-
-/** The same where there may be none. */
-export function timestampOrNull(ms: number | null): string | null {
-  return ms === null ? null : timestamp(ms)
-}
+export { presentDkimKey, presentDomain, presentDomainSummary } from './domains.ts'
+export { presentLog, presentLogSummary } from './logs.ts'
+export { presentSuppression } from './suppressions.ts'
+export { timestamp, timestampOrNull } from './timestamp.ts'
+export { presentUsage, type UsageFacts } from './usage.ts'
 
 /** A list in its envelope; `hasMore` is false for lists that always come whole. */
 export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {
   return { object: 'list', has_more: hasMore, data }
 }
 
-/** An element of GET /domains. */
-export function presentDomainSummary(domain: Domain): domains.DomainSummary {
-  return {
-    id: domain.id,
-    name: domain.name,
-    status: domain.status,
-    created_at: timestamp(domain.createdAt),
-    region: domain.region,
-    open_tracking: false,
-    click_tracking: false,
-    capabilities: { sending: 'enabled', receiving: 'disabled' },
-  }
-}
-
-/** GET /domains/:id. `records` come from `senders.expectedRecords(domain)`; what was found there comes with the domain. */
-export function presentDomain(domain: Domain, records: readonly ExpectedRecord[]): domains.Domain {
-  return {
-    object: 'domain',
-    ...presentDomainSummary(domain),
-    records: records.map((record) => {
-      const check = domain.checks.find(({ key }) => key === record.key)
-      return {
-        record: record.record,
-        name: record.name,
-        type: record.type,
-        ttl: 'Auto',
-        status: check?.status ?? 'not_started',
-        value: record.value,
-        ...(record.priority === null ? {} : { priority: record.priority }),
-        fqdn: record.fqdn,
-        found: check?.found ?? [],
-        note: check?.note ?? null,
-      }
-    }),
-    checked_at: timestampOrNull(domain.checkedAt),
-  }
-}
-
-/** An API key as lists show it: never its token. */
-export interface PresentedApiKey {
-  id: string
-  name: string
-  created_at: string
-  last_used_at: string | null
-  permission: ApiKey['permission']
-  domain_id: string | null
-}
-
 /** An element of GET /api-keys. Permission and domain are ours beside the hosted service's four fields. */
-export function presentApiKey(key: ApiKey): PresentedApiKey {
+export function presentApiKey(key: ApiKey): apiKeys.ApiKey {
   return {
     id: key.id,
     name: key.name,
@@ -124,6 +68,25 @@ export function presentEmail(email: Email): emails.Email {
     html: email.html,
     text: email.text,
     tags: email.tags,
+  }
+}
+
+/** An element of GET /emails/:id/attachments. Its instant is ISO 8601, unlike others (reference: wire format §1.3). */
+export function presentAttachment(
+  attachment: AttachmentInfo,
+  downloadUrl: string,
+  expiresAt: number,
+): attachments.AttachmentSummary {
+  const { id, filename, contentType, contentId, disposition, size } = attachment
+  return {
+    id,
+    filename,
+    content_type: contentType,
+    ...(contentId === null ? {} : { content_id: contentId }),
+    content_disposition: disposition,
+    download_url: downloadUrl,
+    expires_at: new Date(expiresAt).toISOString(),
+    size,
   }
 }
 

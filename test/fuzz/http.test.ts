@@ -1,28 +1,14 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, hello, startApi, type Answer, type Api } from '../unit/http/harness.ts'
-
-/** More with FUZZ_RUNS=20000; a failure prints the seed and the smallest request that shows it. */
-const numRuns = Number(process.env.FUZZ_RUNS ?? 200)
-const patience = { timeout: 30_000 + numRuns * 100 }
+import { anything, place, replaced } from './arbitraries.ts'
+import { assertShape, numRuns, patience } from './shape.ts'
 
 let api: Api
 beforeAll(async () => {
   api = await startApi({ messageBytes: 1_000_000 })
 })
 afterAll(() => api.close())
-
-/** What every answer must be: no fault of ours, and an error in the wire's three keys, in order. */
-function assertShape({ status, headers, text, json }: Answer): void {
-  expect(status).toBeLessThan(500)
-  if (status < 400) return
-  expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
-  const { statusCode, message, name } = json as Record<string, unknown>
-  expect(text).toBe(JSON.stringify({ statusCode, message, name }))
-  expect(statusCode).toBe(status)
-  expect(message).toEqual(expect.stringMatching(/\S/))
-  expect(name).toEqual(expect.stringMatching(/^[a-z_]+$/))
-}
 
 /** The id of the email stored last. */
 const newest = async () =>
@@ -37,18 +23,6 @@ async function send(body: unknown): Promise<Answer> {
   return answer
 }
 
-const nasty = fc.constantFrom<unknown>(
-  ...[null, '', ' ', [], {}, 0, -1, 1e308, true, [[]], [null], { a: {} }, '\r\n', '\0', '\ud800', '\u2028'],
-  ...[
-    'a@b.example\r\nBcc: x@example.com',
-    '__proto__',
-    'constructor',
-    '=?utf-8?q?=0d=0a?=',
-    '🚀'.repeat(300),
-  ],
-  ...['x'.repeat(70_000), { toString: 1 }, { length: -1 }, { type: 'Buffer', data: 'x' }, ['a@example.com']],
-)
-const anything = fc.oneof(nasty, fc.jsonValue(), fc.string({ unit: 'binary' }))
 const field = fc.oneof(
   fc.constantFrom(
     'from',
@@ -78,20 +52,6 @@ const valid = {
   attachments: [{ filename: 'a.txt', content: 'QUJD', content_type: 'text/plain', content_id: 'a' }],
 }
 
-/** A way to a place in a body, as numbers that choose among what is there. */
-const path = fc.array(fc.nat(), { minLength: 1, maxLength: 4 })
-
-/** A copy of `value` with the place that `steps` leads to replaced. */
-function replaced(value: unknown, [step, ...rest]: number[], by: unknown): unknown {
-  if (step === undefined || typeof value !== 'object' || value === null) return by
-  const keys = Object.keys(value)
-  if (keys.length === 0) return by
-  const key = keys[step % keys.length]!
-  const next = replaced((value as Record<string, unknown>)[key], rest, by)
-  if (Array.isArray(value)) return value.with(Number(key), next)
-  return Object.fromEntries(Object.entries(value).map(([name, old]) => [name, name === key ? next : old]))
-}
-
 describe('POST /emails', patience, () => {
   test('takes the email that the others are made from', async () => {
     expect((await send(valid)).status).toBe(200)
@@ -112,7 +72,7 @@ describe('POST /emails', patience, () => {
   })
 
   test('stands a valid email with one or more places changed', async () => {
-    const changes = fc.array(fc.tuple(path, anything), { minLength: 1, maxLength: 3 })
+    const changes = fc.array(fc.tuple(place, anything), { minLength: 1, maxLength: 3 })
     await fc.assert(
       fc.asyncProperty(changes, async (places) => {
         await send(
@@ -159,6 +119,10 @@ test('every path, method and query is answered in shape, with a key or without',
     fc.constantFrom(
       'emails',
       'domains',
+      'logs',
+      'docs',
+      'openapi.json',
+      'suppressions',
       'session',
       'dashboard',
       'healthz',

@@ -1,14 +1,29 @@
-import { presentDomain, presentDomainSummary, presentList } from '../../wireformat/wireformat.ts'
+import type { DomainSettings } from '../../storage/storage.ts'
+import {
+  presentDkimKey,
+  presentDomain,
+  presentDomainSummary,
+  presentList,
+} from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { pageOf, readId } from '../query.ts'
 import * as schema from '../schemas/domains.ts'
 
-/** How long a caller waits for a verification, in milliseconds. It goes on; its result is read with GET. */
-const PATIENCE = 5000
+/** Sending domains, their DNS records and DKIM keys. */
+export function domainRoutes(app: App, { senders }: HttpDeps): void {
+  app.post(
+    '/domains',
+    { schema: { body: schema.CreateDomain, response: { 201: schema.Domain } } },
+    async (request, reply) => {
+      const { name, region, custom_return_path: returnPath, ...rest } = request.body
+      const { teamId } = callerOf(request)
+      const domain = await senders.addDomain({ teamId, name, region, returnPath, settings: settingsOf(rest) })
+      void reply.code(201)
+      return presentDomain(domain, await senders.expectedRecords(domain), await senders.dkimKeys(domain))
+    },
+  )
 
-/** Sending domains and their DNS records. */
-export function domainRoutes(app: App, { senders, clock, log }: HttpDeps): void {
   app.get('/domains', { schema: { response: { 200: schema.DomainList } } }, async (request) => {
     const page = pageOf(await senders.listDomains({ teamId: callerOf(request).teamId }), request.query)
     return presentList(page.items.map(presentDomainSummary), page.hasMore)
@@ -16,19 +31,59 @@ export function domainRoutes(app: App, { senders, clock, log }: HttpDeps): void 
 
   app.get('/domains/:id', { schema: { response: { 200: schema.Domain } } }, async (request) => {
     const domain = await senders.getDomain({ teamId: callerOf(request).teamId, id: readId(request.params) })
-    return presentDomain(domain, await senders.expectedRecords(domain))
+    return presentDomain(domain, await senders.expectedRecords(domain), await senders.dkimKeys(domain))
+  })
+
+  app.patch(
+    '/domains/:id',
+    { schema: { body: schema.UpdateDomain, response: { 200: schema.DomainRef } } },
+    async (request) => {
+      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
+      return { object: 'domain' as const, id: args.id }
+    },
+  )
+
+  app.delete('/domains/:id', { schema: { response: { 200: schema.DomainDeleted } } }, async (request) => {
+    const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+    await senders.removeDomain(args)
+    return { object: 'domain' as const, id: args.id, deleted: true as const }
   })
 
   app.post('/domains/:id/verify', { schema: { response: { 200: schema.DomainRef } } }, async (request) => {
     const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
-    await senders.getDomain(args)
-    const check = senders.verifyDomain(args)
-    // When nobody waits any more, the log is the only place left to tell.
-    check.catch((err: unknown) => log.warn({ err, domain_id: args.id }, 'verification of a domain failed'))
-    await new Promise<void>((resolve, reject) => {
-      const cancel = clock.after(PATIENCE, resolve)
-      check.then(() => resolve(), reject).finally(cancel)
-    })
+    await senders.requestVerification(args)
     return { object: 'domain' as const, id: args.id }
   })
+
+  app.post(
+    '/domains/:id/dkim/rotate',
+    { schema: { response: { 200: schema.DkimRotation } } },
+    async (request) => {
+      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      const domain = await senders.getDomain(args)
+      const keys = await senders.rotateKeys(args)
+      return {
+        object: 'dkim_rotation' as const,
+        domain_id: args.id,
+        dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
+      }
+    },
+  )
+}
+
+/** The settings that a body names; the others are undefined. */
+function settingsOf(body: schema.UpdateDomain): Partial<DomainSettings> {
+  const enabled = (ability: 'enabled' | 'disabled' | undefined) =>
+    ability === undefined ? undefined : ability === 'enabled'
+  const given = {
+    tls: body.tls,
+    sending: enabled(body.capabilities?.sending),
+    receiving: enabled(body.capabilities?.receiving),
+    openTracking: body.open_tracking,
+    clickTracking: body.click_tracking,
+    // Clients that write every field send an empty text for none.
+    trackingSubdomain: body.tracking_subdomain === '' ? null : body.tracking_subdomain,
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

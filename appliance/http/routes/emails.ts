@@ -1,4 +1,4 @@
-import { readRequest, refuseNotOffered } from '../../intake/intake.ts'
+import { checkSchedule, readRequest, refuseNotOffered, type Submission } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import {
@@ -7,6 +7,7 @@ import {
   presentList,
   presentTimeline,
 } from '../../wireformat/wireformat.ts'
+import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readId, readPage } from '../query.ts'
@@ -16,8 +17,21 @@ import { Timeline } from '../schemas/timeline.ts'
 /** The paths of sending; the last three are what older clients of the hosted service call. */
 const sendingPaths = ['/emails', '/email', '/emails/sending', '/email/sending']
 
-/** Sending, and all that is known of what was sent. */
-export function emailRoutes(app: App, { storage, intake, clock }: HttpDeps): void {
+/** Sending, second thoughts about it, and all that is known of what was sent. */
+export function emailRoutes(app: App, deps: HttpDeps): void {
+  sendingRoutes(app, deps)
+  changingRoutes(app, deps)
+  readingRoutes(app, deps)
+}
+
+function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
+  const understand = (body: schema.SendEmail): Submission => {
+    const now = clock.now()
+    const submission = readRequest(body, now)
+    checkSchedule(submission.scheduledAt, now)
+    return submission
+  }
+
   for (const path of sendingPaths) {
     app.post(
       path,
@@ -26,14 +40,44 @@ export function emailRoutes(app: App, { storage, intake, clock }: HttpDeps): voi
         schema: { body: schema.SendEmail, response: { 200: schema.EmailCreated } },
         preValidation: async (request) => refuseNotOffered(request.body),
       },
-      async (request) => {
-        const { id } = await intake.accept(readRequest(request.body), callerOf(request))
-        request.about.email_id = id
-        return { id }
+      async (request, reply) => {
+        const accepted = await intake.accept(
+          {
+            submissions: async () => [understand(request.body)],
+            ...sameness(request, 'POST /emails'),
+            answer: ([id]) => ({ id }),
+          },
+          callerOf(request),
+        )
+        request.about.email_id = accepted.ids[0]!
+        return answerAccepted(reply, accepted) as schema.EmailCreated
       },
     )
   }
+}
 
+function changingRoutes(app: App, { schedules }: HttpDeps): void {
+  const { EmailChanged } = schema
+  app.patch(
+    '/emails/:id',
+    { schema: { body: schema.UpdateEmail, response: { 200: EmailChanged } } },
+    async (request) => {
+      const { teamId } = callerOf(request)
+      const id = readId(request.params)
+      await schedules.reschedule({ teamId, id, scheduledAt: request.body.scheduled_at })
+      return { object: 'email' as const, id }
+    },
+  )
+
+  app.post('/emails/:id/cancel', { schema: { response: { 200: EmailChanged } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const id = readId(request.params)
+    await schedules.cancel({ teamId, id })
+    return { object: 'email' as const, id }
+  })
+}
+
+function readingRoutes(app: App, { storage, clock }: HttpDeps): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })

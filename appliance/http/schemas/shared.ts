@@ -1,25 +1,33 @@
-import { Type, type TSchema } from 'typebox'
+import { Type, type TSchema, type TSchemaOptions } from 'typebox'
 
 /** Pieces that several nouns share. */
 
-export const Id = Type.String({ format: 'uuid' })
+export const Id = Type.String({ format: 'uuid', description: 'A UUID; ids sort by time of creation.' })
 
 /** `2026-11-20 20:39:59.540771+00`, the text form of the REST interface (reference: wire format §1.3). */
-export const Timestamp = Type.String({ examples: ['2026-11-20 20:39:59.540+00'] })
+export const Timestamp = Type.String({
+  description: 'An instant in UTC, to the millisecond.',
+  examples: ['2026-11-20 20:39:59.54+00'],
+})
 
-export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+export const Nullable = <T extends TSchema>(schema: T, options: TSchemaOptions = {}) =>
+  Type.Union([schema, Type.Null()], options)
 
 /** One of a constant list of strings. */
-export const literals = <const T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>(Type.Enum([...values]))
+export const literals = <const T extends readonly string[]>(values: T, options: TSchemaOptions = {}) =>
+  Type.Unsafe<T[number]>(Type.Enum([...values], options))
 
 /** The envelope of every list (reference: wire format §1.3). */
 export const listOf = <T extends TSchema>(item: T) =>
-  Type.Object({ object: Type.Literal('list'), has_more: Type.Boolean(), data: Type.Array(item) })
+  Type.Object({
+    object: Type.Literal('list'),
+    has_more: Type.Boolean({ description: 'Whether there is another page.' }),
+    data: Type.Array(item),
+  })
 
 /** Every error (reference: wire format §3). */
 export const ErrorBody = Type.Object({
-  statusCode: Type.Integer(),
-  message: Type.String(),
-  name: Type.String(),
+  statusCode: Type.Integer({ description: 'The HTTP status once more.' }),
+  message: Type.String({ description: 'For people: what is wrong, and what to do.' }),
+  name: Type.String({ description: 'For programs: the kind of error.', examples: ['validation_error'] }),
 })

@@ -1,3 +1,4 @@
+import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { Type, type Static } from 'typebox'
 import { EMAIL_EVENTS } from '../../mail/event.ts'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
@@ -16,6 +17,9 @@ export const Cause = Type.Object({
   ip: Nullable(Type.String()),
   reply: Nullable(Reply),
   note: Type.String({ description: 'One sentence for people.' }),
+  origin: Type.Optional(
+    literals(SUPPRESSION_ORIGINS, { description: 'What had put a suppressed address on the list.' }),
+  ),
 })
 export type Cause = Static<typeof Cause>
 

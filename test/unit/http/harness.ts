@@ -4,17 +4,26 @@ import { join } from 'node:path'
 import { createAccounts, type Accounts } from '../../../appliance/accounts/accounts.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
-import { createIntake } from '../../../appliance/intake/intake.ts'
-import { createSenders, type Senders } from '../../../appliance/senders/senders.ts'
+import { createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
+import {
+  createQuotas,
+  createRateLimiter,
+  createSenders,
+  type Plans,
+  type Senders,
+} from '../../../appliance/senders/senders.ts'
+import { remembered } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
+import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 
 /** What the tests of the API share: the real server on the real storage, with one team. */
 export interface Api {
   /** `http://127.0.0.1:port` */
   url: string
+  dataDir: string
   storage: Storage
   senders: Senders
   accounts: Accounts
@@ -51,6 +60,17 @@ export interface ApiOptions {
   log?: Logger
   sandboxInbox?: SandboxInbox
   accounts?: (accounts: Accounts) => HttpDeps['accounts']
+  /** How attachments are fetched; without it no name is known and no private address allowed. */
+  fetch?: Partial<FetchDeps>
+  publicUrl?: string
+  /** Works beside another on its data, which stays. */
+  dataDir?: string
+  /** Puts itself between the appliance and its storage. */
+  storage?: (storage: Storage) => Storage
+  /** Teams are on the plan `unlimited`, which is without limits when it is not here. */
+  plans?: Plans
+  /** Requests with a key, a second; as good as unlimited when not given: the clock of these tests stands still. */
+  perSecond?: number
 }
 
 export const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk' }
@@ -63,39 +83,59 @@ const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ=='
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { messageBytes = 41_943_040, log = silentLogger() } = options
-  const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-http-'))
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'posthaste-http-')))
   const clock = createTestClock()
-  const storage = await openSqlite({ dataDir })
+  const opened = remembered(await openSqlite({ dataDir }))
+  const storage = options.storage?.(opened) ?? opened
   const resolver = noDns(clock)
   const config = { hostname: 'mail.acme.example', sourceIps: [] }
   const senders = createSenders({ storage, resolver, clock, config, keygen: noKeys })
   const accounts = createAccounts({ storage, clock })
-  const { team } = await accounts.createOwner({ ...owner, teamName: 'Acme' })
+  const team =
+    (await storage.firstTeam({}, clock.now())) ??
+    (await accounts.createOwner({ ...owner, teamName: 'Acme' })).team
   const teamId = team.id
-  const addDomain = (name: string) => senders.addDomain({ teamId, name })
+  const addDomain = async (name: string) =>
+    (await senders.findDomain({ teamId, name })) ?? (await senders.addDomain({ teamId, name }))
   const [domain, unverified] = [await addDomain('acme.example'), await addDomain('new.example')]
   await storage.saveDomainCheck({ teamId, id: domain.id, status: 'verified', checks: [] }, clock.now())
   const makeKey: Api['makeKey'] = async (permission, domainId) =>
     (await senders.createKey({ teamId, name: permission, permission, domainId })).token
   const [full, sending] = [await makeKey('full_access'), await makeKey('sending_access')]
 
+  const quotas = createQuotas({ storage, clock, plans: options.plans ?? new Map() })
+  const wake = () => void api.woken++
   const intake = createIntake({
     storage,
     senders,
+    quotas,
+    fetch: createGuardedFetch({
+      lookup: async () => [],
+      clock,
+      allowNetworks: [],
+      deadlineMs: 10_000,
+      agent: 'Posthaste/0.0.0',
+      ...options.fetch,
+    }),
     clock,
     limits: { message_bytes: messageBytes },
-    wake: () => api.woken++,
+    wake,
   })
   const http = await createHttp({
     storage,
     senders,
+    quotas,
+    rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
     intake,
+    schedules: createSchedules({ storage, clock, wake }),
     clock,
     log,
     accounts: options.accounts?.(accounts) ?? accounts,
     config: {
       messageBytes,
+      logApiUse: true,
       trustProxy: options.trustProxy ?? [],
+      publicUrl: options.publicUrl,
       hostname: config.hostname,
       version: '0.0.0',
     },
@@ -105,7 +145,20 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const [url] = await http.listen(['127.0.0.1:0'])
 
   const api: Api = {
-    ...{ url: url!, storage, senders, accounts, clock, teamId, domain, unverified, full, sending, woken: 0 },
+    ...{
+      url: url!,
+      dataDir,
+      storage,
+      senders,
+      accounts,
+      clock,
+      teamId,
+      domain,
+      unverified,
+      full,
+      sending,
+      woken: 0,
+    },
     makeKey,
     count: async () => (await storage.listEmails({ teamId, limit: 100_000 }, clock.now())).items.length,
     call: (method, path, body, headers) =>
@@ -116,7 +169,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       await senders.close()
       resolver.close()
       await storage.close()
-      await rm(dataDir, { recursive: true, force: true })
+      if (!options.dataDir) await rm(dataDir, { recursive: true, force: true })
     },
   }
   return api

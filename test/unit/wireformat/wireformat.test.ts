@@ -39,17 +39,71 @@ test('a domain carries its records with what was found at each', () => {
     status: 'pending',
     region: 'eu-west-1',
     returnPath: 'send',
-    checks: [{ key: 'SPF MX', status: 'failed', found: ['10 other.example'], note: 'Wrong.' }],
+    checks: [
+      {
+        key: 'SPF MX',
+        status: 'failed',
+        found: ['10 other.example'],
+        note: 'Wrong.',
+        checkedAt: 60_000,
+        since: 0,
+      },
+    ],
     createdAt: 0,
-    checkedAt: null,
+    checkedAt: 60_000,
+    statusSince: 0,
+    tls: 'enforced',
+    sending: true,
+    receiving: true,
+    openTracking: true,
+    clickTracking: false,
+    trackingSubdomain: 'links',
+    verifyUntil: 120_000,
+    suspect: null,
+    nextCheckAt: 90_000,
   }
-  const record = { record: 'SPF' as const, name: 'send', fqdn: 'send.example.com', required: true }
-  const presented = presentDomain(domain, [
-    { ...record, key: 'SPF MX', type: 'MX', value: 'mail.example.net', priority: 10 },
-    { ...record, key: 'SPF', type: 'TXT', value: 'v=spf1 ~all', priority: null },
-  ])
-  expect(presented).toMatchObject({ object: 'domain', region: 'eu-west-1', checked_at: null })
-  const shared = { record: 'SPF', name: 'send', fqdn: 'send.example.com', ttl: 'Auto' }
+  const shown = { name: 'send', fqdn: 'send.example.com', required: true, advice: null }
+  const required = { ...shown, label: null }
+  const record = { record: 'SPF' as const, ...required }
+  const key = {
+    ...{ id: 'k', teamId: 't', domainId: 'd', selector: 's1', algorithm: 'rsa-sha256' as const },
+    ...{ publicKey: 'AAAA', createdAt: 0, state: 'retiring' as const, stateSince: 0, retireAt: 60_000 },
+  }
+  const presented = presentDomain(
+    domain,
+    [
+      { ...record, key: 'SPF MX', type: 'MX', value: 'mail.example.net', priority: 10 },
+      { ...record, key: 'SPF', type: 'TXT', value: 'v=spf1 ~all', priority: null },
+      { ...record, record: 'DMARC', key: 'DMARC', type: 'TXT', value: 'v=DMARC1; p=none;', priority: null },
+    ],
+    [key],
+  )
+  expect(presented).toMatchObject({
+    object: 'domain',
+    region: 'eu-west-1',
+    capabilities: { sending: 'enabled', receiving: 'enabled' },
+    open_tracking: true,
+    tracking_subdomain: 'links',
+    tls: 'enforced',
+    recommended_records: [{ record: 'DMARC' }],
+    dkim_keys: [
+      {
+        selector: 's1',
+        state: 'retiring',
+        retires_at: '1970-01-01 00:01:00+00',
+        fqdn: 's1._domainkey.example.com',
+        value: 'v=DKIM1; k=rsa; p=AAAA',
+      },
+    ],
+    status_since: '1970-01-01 00:00:00+00',
+    failing_since: null,
+    checked_at: '1970-01-01 00:01:00+00',
+    next_check_at: '1970-01-01 00:01:30+00',
+    gives_up_at: '1970-01-01 00:02:00+00',
+    notes: [expect.stringMatching(/^Tracking is stored/), expect.stringMatching(/^Receiving is stored/)],
+  })
+  const shared = { record: 'SPF', ttl: 'Auto', ...shown }
+  const never = { checked_at: null, since: null }
   expect(presented.records).toEqual([
     {
       ...shared,
@@ -59,8 +113,10 @@ test('a domain carries its records with what was found at each', () => {
       priority: 10,
       found: ['10 other.example'],
       note: 'Wrong.',
+      checked_at: '1970-01-01 00:01:00+00',
+      since: '1970-01-01 00:00:00+00',
     },
-    { ...shared, type: 'TXT', status: 'not_started', value: 'v=spf1 ~all', found: [], note: null },
+    { ...shared, ...never, type: 'TXT', status: 'not_started', value: 'v=spf1 ~all', found: [], note: null },
   ])
 })
 

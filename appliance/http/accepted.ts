@@ -1,0 +1,26 @@
+/** How the sending endpoints ask for idempotence and answer: one way for all of them. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fingerprintOf, readIdempotencyKey, type Accepted, type SendRequest } from '../intake/intake.ts'
+
+/**
+ * What makes a request the same as an earlier one. Refuses: `invalid_idempotency_key`.
+ * @param scope method and path, aliases as the first of them (`POST /emails`)
+ * @param extra what beside the body decides about the answer, such as a header field
+ */
+export function sameness(
+  { headers, body }: FastifyRequest,
+  scope: string,
+  extra = '',
+): Pick<SendRequest, 'idempotencyKey' | 'scope' | 'fingerprint'> {
+  const idempotencyKey = readIdempotencyKey(headers['idempotency-key'])
+  return { idempotencyKey, scope, fingerprint: idempotencyKey === null ? '' : fingerprintOf(body, extra) }
+}
+
+/** Sets the header fields that go with an accepted request (reference: wire format §4) and returns its body. */
+export function answerAccepted(reply: FastifyReply, { body, ids, replayed, used }: Accepted): unknown {
+  reply.request.accepted = ids
+  void reply.header('x-resend-monthly-quota', used.monthly)
+  if (used.daily !== null) void reply.header('x-resend-daily-quota', used.daily)
+  if (replayed) void reply.header('idempotent-replayed', 'true')
+  return body
+}

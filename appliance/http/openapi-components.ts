@@ -1,0 +1,111 @@
+/** Names the schemas: an exported schema is a component of the document under the name of its export. */
+import * as apiKeys from './schemas/api-keys.ts'
+import * as attachments from './schemas/attachments.ts'
+import * as batch from './schemas/batch.ts'
+import * as domains from './schemas/domains.ts'
+import * as emails from './schemas/emails.ts'
+import * as logs from './schemas/logs.ts'
+import * as sandbox from './schemas/sandbox.ts'
+import * as session from './schemas/session.ts'
+import * as shared from './schemas/shared.ts'
+import * as suppressions from './schemas/suppressions.ts'
+import * as timeline from './schemas/timeline.ts'
+import * as usage from './schemas/usage.ts'
+
+/** The parts of JSON Schema (2020-12) that our schemas use. */
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  description?: string
+  examples?: unknown[]
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: boolean | Schema
+  patternProperties?: Record<string, Schema>
+  default?: unknown
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+  pattern?: string
+}
+
+const MODULES: Record<string, unknown>[] = [
+  ...[shared, emails, batch, attachments, timeline, domains, apiKeys, suppressions],
+  ...[logs, usage, sandbox, session],
+]
+
+/** Everything that is exported as a schema of objects or lists; texts and numbers are written out where they stand. */
+function exported(): [name: string, schema: Schema][] {
+  return MODULES.flatMap((module) => Object.entries(module)).flatMap(([name, value]) =>
+    isSchema(value) && (value.type === 'object' || value.type === 'array') ? [[name, value]] : [],
+  )
+}
+
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && ('type' in value || 'anyOf' in value)
+
+/**
+ * Component names by the text of the schema: wrappers such as `Type.Optional` copy a schema, so identity would not do.
+ * Of two names for one shape the first counts.
+ * @throws when one name stands for two shapes
+ */
+export function components(): Map<string, string> {
+  const names = new Map<string, string>()
+  const shapes = new Map<string, string>()
+  for (const [name, schema] of exported()) {
+    const text = JSON.stringify(schema)
+    if ((shapes.get(name) ?? text) !== text)
+      throw new Error(`Two schemas are exported as ${name}: components of the API document need a name each.`)
+    shapes.set(name, text)
+    if (!names.has(text)) names.set(text, name)
+  }
+  return names
+}
+
+/** The schema with every named part replaced by a reference to its component. */
+export function referring(schema: Schema, named: Map<string, string>): Schema {
+  const name = named.get(JSON.stringify(schema))
+  return name === undefined ? inside(schema, named) : { $ref: `#/components/schemas/${name}` }
+}
+
+/** The schema itself written out, its parts as references. */
+function inside(schema: Schema, named: Map<string, string>): Schema {
+  const { items, anyOf, properties, patternProperties, ...rest } = schema
+  const [values] = Object.values(patternProperties ?? {})
+  return {
+    ...rest,
+    ...(anyOf && { anyOf: anyOf.map((part) => referring(part, named)) }),
+    ...(items && { items: referring(items, named) }),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, part]) => [name, referring(part, named)]),
+      ),
+    }),
+    // A record with any keys: the plain way to write it is understood by every generator of clients.
+    ...(values && { additionalProperties: referring(values, named) }),
+  }
+}
+
+/** The components that a document refers to, directly or through others, by name. */
+export function componentsUsed(document: object, named: Map<string, string>): Record<string, Schema> {
+  const used: Record<string, Schema> = {}
+  const byName = new Map(exported().map(([name, schema]) => [name, schema]))
+  const visit = (part: object): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      const schema = byName.get(name)
+      if (!schema || name in used) continue
+      used[name] = inside(schema, named)
+      visit(used[name])
+    }
+  }
+  visit(document)
+  return Object.fromEntries(Object.entries(used).sort(([a], [b]) => (a < b ? -1 : 1)))
+}

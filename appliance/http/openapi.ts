@@ -1,0 +1,189 @@
+/** The OpenAPI 3.1 document, made from the schemas that the routes are checked against. Pure, but for collecting the routes. */
+import type { RouteOptions } from 'fastify'
+import type { Access } from './access.ts'
+import type { App } from './deps.ts'
+import { components, componentsUsed, referring, type Schema } from './openapi-components.ts'
+import { errorResponses, errorsOf, nameOf } from './openapi-errors.ts'
+import { exampleOf } from './openapi-examples.ts'
+import { OPERATIONS, PARAMETERS, TAGS, type OperationNotes } from './openapi-operations.ts'
+import { INTRODUCTION } from './openapi-introduction.ts'
+
+/** One route as the document needs it. */
+export interface RouteFacts {
+  method: string
+  /** As the router has it: `/emails/:id`. */
+  url: string
+  access: Access
+  body: Schema | undefined
+  /** By status. */
+  responses: Record<string, Schema>
+}
+
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required: boolean
+  description: string
+  schema: Schema
+}
+
+interface Content {
+  'application/json'?: { schema: Schema; example?: unknown }
+  [type: string]: { schema: Schema; example?: unknown } | undefined
+}
+
+export interface Response {
+  description: string
+  content?: Content
+}
+
+export interface Operation {
+  operationId: string
+  tags: string[]
+  summary: string
+  description?: string
+  deprecated?: true
+  security: Record<string, string[]>[]
+  parameters?: Parameter[]
+  requestBody?: { required: boolean; content: Content }
+  responses: Record<string, Response | { $ref: string }>
+}
+
+export interface ApiDocument {
+  openapi: '3.1.1'
+  info: { title: string; version: string; description: string }
+  servers: { url: string }[]
+  tags: { name: string; description: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, Response>
+    securitySchemes: Record<string, object>
+  }
+}
+
+/** Remembers every route that is added from now on. HEAD goes without saying (RFC 9110 §9.3.2). */
+export function collectRoutes(app: App): RouteFacts[] {
+  const routes: RouteFacts[] = []
+  app.addHook('onRoute', (route: RouteOptions) => {
+    for (const method of [route.method].flat()) {
+      if (method === 'HEAD') continue
+      routes.push({
+        method,
+        url: route.url,
+        access: route.config?.access ?? 'full',
+        body: route.schema?.body as Schema | undefined,
+        responses: (route.schema?.response ?? {}) as Record<string, Schema>,
+      })
+    }
+  })
+  return routes
+}
+
+/** Routes that are no part of the API: pages and files for browsers. */
+const isPage = ({ url }: Pick<RouteFacts, 'url'>): boolean =>
+  url === '/' || /^\/(dashboard|docs|shared)(\/|$)/.test(url)
+
+/** What the table of operations says of a route; a route that it forgot is in the document all the same. */
+function notesOf({ method, url }: Pick<RouteFacts, 'method' | 'url'>): OperationNotes {
+  const key = `${method} ${url}`
+  return OPERATIONS[key] ?? { id: key.replaceAll(/\W+/g, '_'), tag: 'Service', summary: key }
+}
+
+/**
+ * The document of these routes.
+ * @param version of the program
+ */
+export function apiDocument(routes: readonly RouteFacts[], version: string): ApiDocument {
+  const named = components()
+  const paths: ApiDocument['paths'] = {}
+  const place = ({ method, url }: RouteFacts) => ORDER.get(`${method} ${url}`) ?? ORDER.size
+  const documented = routes
+    .filter((route) => !isPage(route))
+    .toSorted((a, b) => place(a) - place(b))
+    .map((route) => ({ route, notes: notesOf(route) }))
+  for (const { route, notes } of documented) {
+    const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, notes, named) }
+  }
+  const tags = TAGS.filter(({ name }) => documented.some(({ notes }) => notes.tag === name))
+  const document: ApiDocument = {
+    openapi: '3.1.1',
+    info: { title: 'Posthaste', version, description: INTRODUCTION },
+    servers: [{ url: '/' }],
+    tags,
+    paths,
+    components: {
+      schemas: {},
+      responses: errorResponses(),
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer re_…`.' },
+        session: { type: 'apiKey', in: 'cookie', name: 'posthaste_session', description: 'The dashboard.' },
+      },
+    },
+  }
+  document.components.schemas = componentsUsed(document, named)
+  return document
+}
+
+const SECURITY: Record<Access, Operation['security']> = {
+  public: [],
+  people: [{ session: [] }],
+  sending: [{ apiKey: [] }, { session: [] }],
+  full: [{ apiKey: [] }, { session: [] }],
+}
+
+const ORDER = new Map(Object.keys(OPERATIONS).map((key, index) => [key, index]))
+
+const REASONS: Record<string, string> = { 200: 'OK', 201: 'Created', 202: 'Accepted' }
+
+function operation(route: RouteFacts, notes: OperationNotes, named: Map<string, string>): Operation {
+  const parameters = parametersOf(route, notes)
+  const responses: Operation['responses'] = {}
+  for (const [status, schema] of Object.entries(route.responses))
+    responses[status] = { description: REASONS[status] ?? 'OK', content: json(schema, named) }
+  if (notes.answers)
+    responses['200'] = {
+      description: notes.answers.description,
+      content: { [notes.answers.type]: { schema: { type: 'string' } } },
+    }
+  for (const status of errorsOf(route, notes))
+    responses[status] = { $ref: `#/components/responses/${nameOf(status)}` }
+  const { description } = notes
+  return {
+    operationId: notes.id,
+    tags: [notes.tag],
+    summary: notes.summary,
+    ...(description === undefined ? {} : { description }),
+    ...(notes.deprecated ? { deprecated: true as const } : {}),
+    security: SECURITY[route.access],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: !allowsNull(route.body), content: json(route.body, named) } }),
+    responses,
+  }
+}
+
+const allowsNull = ({ anyOf }: Schema): boolean => anyOf?.some(({ type }) => type === 'null') ?? false
+
+function json(schema: Schema, named: Map<string, string>): Content {
+  return { 'application/json': { schema: referring(schema, named), example: exampleOf(schema) } }
+}
+
+function parametersOf({ url }: RouteFacts, notes: OperationNotes): Parameter[] {
+  const path = [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path' as const,
+    required: true,
+    ...(notes.path?.[name] ?? {
+      description: 'The id.',
+      schema: { type: 'string', format: 'uuid' },
+    }),
+  }))
+  const others = [
+    ...(notes.query ?? []).map((name) => ({ name, in: 'query' as const })),
+    ...(notes.headers ?? []).map((name) => ({ name, in: 'header' as const })),
+  ]
+  return [...path, ...others.map((own) => ({ ...own, required: false, ...PARAMETERS[own.name]! }))]
+}

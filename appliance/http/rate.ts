@@ -1,0 +1,23 @@
+/** The rate limit on the wire: a token for each request with a key, and the header fields that tell what is left. */
+import type { FastifyReply } from 'fastify'
+import { refuse } from '../mail/refusals.ts'
+import type { RateLimiter } from '../senders/senders.ts'
+
+/**
+ * Takes a token for a request of the team. Sets the fields of both generations of the IETF's drafts that can stand
+ * side by side (docs/decisions/0006-rate-limit-headers.md). Refuses: `rate_limit_exceeded`.
+ */
+export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: string): void {
+  const { perSecond } = limiter
+  const { allowed, remaining, resetSeconds, retrySeconds } = limiter.take(teamId)
+  void reply.headers({
+    'ratelimit-limit': perSecond,
+    'ratelimit-remaining': remaining,
+    'ratelimit-reset': resetSeconds,
+    'ratelimit-policy': `${perSecond};w=1`,
+    ratelimit: `"team";r=${remaining};t=${resetSeconds}`,
+  })
+  if (allowed) return
+  void reply.header('retry-after', retrySeconds)
+  throw refuse('rate_limit_exceeded', { limit: perSecond })
+}

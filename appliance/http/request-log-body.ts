@@ -1,0 +1,117 @@
+/**
+ * Bodies as the request log keeps them: JSON, bounded, without secrets and files. Pure.
+ * What is left out is replaced by a text in square brackets, so that the rest keeps its shape.
+ */
+
+/** Most bytes of a body in the log. */
+export const BODY_ROOM = 16 * 1024
+
+/** Most bytes of one text: a long `html` must not push out the fields after it. */
+const TEXT_ROOM = 4 * 1024
+
+/** Nested deeper than any request that we understand; recursion must end. */
+const MAX_DEPTH = 12
+
+/** Longer field names are nobody's: they are cut. */
+const MAX_NAME = 200
+
+/** What a comma, quotes and a marker cost at least: bounds the number of elements. */
+const ELEMENT = 4
+
+/** Fields whose value is a secret wherever they stand; headers that apps give their emails are fields, too. */
+const SECRET =
+  /^((proxy[-_])?authorization|(set[-_])?cookie|credentials?|.*passw(or)?d|passphrase|(.*[-_])?(secret|token|(api|private|signing)[-_]?key))$/i
+
+/** Fields whose value opens something for whoever has it: our own links. Of these the host is kept. */
+const LINK = /^(.*_)?url$/
+/** Where an attachment is fetched from; others' links carry signatures in their query. */
+const SOURCE = 'path'
+
+/**
+ * A body as the text of a JSON object. An array is put under `data`, as lists have it.
+ * @returns null where there is no body
+ */
+export function bodyForLog(body: unknown): string | null {
+  if (body === undefined || body === null) return null
+  const whole = typeof body === 'object' && !Array.isArray(body) ? body : { data: body }
+  return JSON.stringify(copy(whole, '', { left: BODY_ROOM }, 0))
+}
+
+interface Room {
+  left: number
+}
+
+function copy(value: unknown, name: string, room: Room, depth: number): unknown {
+  room.left -= ELEMENT
+  if (typeof value === 'string') return copyText(withoutSignature(value, name), room)
+  if (typeof value !== 'object' || value === null) {
+    room.left -= 8
+    return value
+  }
+  if (depth >= MAX_DEPTH) return '[cut: nested too deeply]'
+  if (!Array.isArray(value)) return copyObject(value, name === 'attachments', room, depth)
+  const kept: unknown[] = []
+  for (const element of value as unknown[]) {
+    if (room.left <= 0) {
+      kept.push(`[cut: ${value.length - kept.length} more]`)
+      break
+    }
+    kept.push(copy(element, name, room, depth + 1))
+  }
+  return kept
+}
+
+function copyObject(value: object, isAttachment: boolean, room: Room, depth: number): object {
+  // Without a prototype: a field may be called `__proto__`.
+  const kept = Object.create(null) as Record<string, unknown>
+  const fields = Object.entries(value)
+  for (const [index, [field, inner]] of fields.entries()) {
+    if (room.left <= 0) {
+      kept['[cut]'] = `[cut: ${fields.length - index} more]`
+      break
+    }
+    const name = field.slice(0, MAX_NAME)
+    room.left -= Buffer.byteLength(JSON.stringify(name))
+    if (isAttachment && name === 'content') kept[name] = removedFile(inner)
+    else if (SECRET.test(name) && inner !== null) kept[name] = '[removed]'
+    else kept[name] = copy(inner, name, room, depth + 1)
+  }
+  return kept
+}
+
+function copyText(text: string, room: Room): string {
+  const most = Math.max(0, Math.min(room.left, TEXT_ROOM))
+  // No character is less than a byte; escapes and UTF-8 make it more.
+  let kept = text.slice(0, most)
+  for (let size = bytesOf(kept); size > most && kept.length > 0; size = bytesOf(kept))
+    kept = kept.slice(0, Math.floor((kept.length * most) / size))
+  room.left -= bytesOf(kept)
+  if (kept.length === text.length) return text
+  return `${kept.toWellFormed()}[cut: ${text.length - kept.length} more characters]`
+}
+
+/** Bytes of a text within JSON, without the quotes. */
+const bytesOf = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
+
+function withoutSignature(text: string, name: string): string {
+  if (name !== SOURCE && !LINK.test(name)) return text
+  if (!URL.canParse(text)) return text
+  const { origin, pathname } = new URL(text)
+  return `${origin}${name === SOURCE ? pathname : '/'}[removed]`
+}
+
+/** The size in place of a file's content, in each form that content takes (reference: wire format §2.1). */
+function removedFile(content: unknown): unknown {
+  if (content === null) return null
+  return `[removed: ${sizeOf(content)} bytes]`
+}
+
+function sizeOf(content: unknown): number {
+  if (typeof content === 'string') {
+    const end = content.endsWith('==') ? 2 : content.endsWith('=') ? 1 : 0
+    return Math.floor(((content.length - end) * 3) / 4)
+  }
+  if (Array.isArray(content)) return content.length
+  const { data } = content as { data?: unknown }
+  return Array.isArray(data) ? data.length : 0
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../clock/clock.ts'
+import type { RequestLog, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+
+/** How long a request waits for others before they are written together, in milliseconds. */
+const WAIT = 200
+/** This many are written at once, and without waiting. */
+const BATCH = 100
+/** Bytes of bodies in one batch: the thread that writes has mail to write, too. */
+const BATCH_BYTES = 512 * 1024
+/** What is held while the disk is slow. More is dropped: the log must not take the memory that mail needs. */
+const MOST_HELD = 5000
+const MOST_BYTES = 16 * 1024 * 1024
+
+/** Requests on their way to the storage. Those of the last 200 ms are lost when the process is killed; mail never is. */
+export interface RequestLogBuffer {
+  /** Keeps a request; never waits, never throws. */
+  add(entry: RequestLog): void
+  /** Resolves when all that were added before are written, or given up. */
+  flush(): Promise<void>
+}
+
+/** Writes requests in batches, one batch at a time. What cannot be written is dropped, and said in the log. */
+export function createRequestLogBuffer({
+  storage,
+  clock,
+  log,
+}: {
+  storage: Pick<Storage, 'saveLogs'>
+  clock: Clock
+  log: Logger
+}): RequestLogBuffer {
+  const held: RequestLog[] = []
+  let bytes = 0
+  let dropped = 0
+  let cancel: (() => void) | undefined
+  let writing: Promise<void> | undefined
+
+  const take = (): RequestLog[] => {
+    let size = 0
+    const end = held.findIndex((entry, index) => index >= BATCH || (size += sizeOf(entry)) > BATCH_BYTES)
+    // One entry alone is within the bound: bodies are.
+    const batch = held.splice(0, end === -1 ? held.length : Math.max(1, end))
+    bytes -= batch.reduce((sum, entry) => sum + sizeOf(entry), 0)
+    return batch
+  }
+
+  const write = async (): Promise<void> => {
+    cancel?.()
+    cancel = undefined
+    while (held.length > 0) {
+      const batch = take()
+      try {
+        await storage.saveLogs({ logs: batch }, clock.now())
+      } catch (err) {
+        // The log of requests is not mail: trying again would fill the memory while the disk is full.
+        log.error({ err, requests: batch.length }, 'request logs could not be written and are lost')
+      }
+    }
+    if (dropped > 0) log.warn({ requests: dropped }, 'request logs dropped: the storage is too slow for them')
+    dropped = 0
+    writing = undefined
+  }
+
+  const flush = async (): Promise<void> => {
+    await writing
+    if (held.length > 0) await (writing ??= write())
+  }
+
+  return {
+    add(entry) {
+      if (held.length >= MOST_HELD || bytes >= MOST_BYTES) {
+        dropped += 1
+        return
+      }
+      held.push(entry)
+      bytes += sizeOf(entry)
+      if (writing) return
+      if (held.length >= BATCH || bytes >= BATCH_BYTES) writing = write()
+      else cancel ??= clock.after(WAIT, () => void (writing ??= write()))
+    },
+    flush,
+  }
+}
+
+const sizeOf = ({ requestBody, responseBody }: RequestLog): number =>
+  (requestBody?.length ?? 0) + (responseBody?.length ?? 0)

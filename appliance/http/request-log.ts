@@ -1,0 +1,84 @@
+/** Notes each request of an app with its answer. People's own clicks in the dashboard are no use of the API and stay out. */
+import type { FastifyRequest } from 'fastify'
+import type { RequestLog } from '../storage/storage.ts'
+import type { App, HttpDeps } from './deps.ts'
+import { bodyForLog } from './request-log-body.ts'
+import type { RequestLogBuffer } from './request-log-buffer.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body of the answer; undefined until there is one, and where it is no JSON. */
+    answered: unknown
+    /** The emails that this request is answered with as accepted. */
+    accepted: string[]
+  }
+}
+
+/** Longest path and user agent that are kept. */
+const MAX_ENDPOINT = 1000
+const MAX_USER_AGENT = 500
+
+/** Error answers are text already; theirs are short. */
+const MAX_ERROR = 64 * 1024
+
+/**
+ * Adds every answered request that came with a valid key to the buffer. To be called before the first route is added.
+ * Requests without a key of ours belong to no team: the daemon's own log has them.
+ */
+export function logApiUse(app: App, buffer: RequestLogBuffer, { clock }: Pick<HttpDeps, 'clock'>): void {
+  app.decorateRequest('answered', undefined)
+  app.decorateRequest('accepted')
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.accepted = []
+    done()
+  })
+  app.addHook('preSerialization', (request, _reply, payload, done) => {
+    request.answered = payload
+    done(null, payload)
+  })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (reply.statusCode >= 400 && typeof payload === 'string' && payload.length <= MAX_ERROR)
+      request.answered = readAnswer(payload)
+    done(null, payload)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const entry = entryOf(request, reply.statusCode, Math.round(reply.elapsedTime), clock.now())
+    if (entry) buffer.add(entry)
+    done()
+  })
+}
+
+function entryOf(
+  request: FastifyRequest,
+  status: number,
+  durationMs: number,
+  now: number,
+): RequestLog | undefined {
+  const { caller, headers } = request
+  if (!caller?.apiKey) return undefined
+  return {
+    id: request.id,
+    teamId: caller.teamId,
+    apiKeyId: caller.apiKey.id,
+    method: request.method,
+    endpoint: request.url.split('?', 1)[0]!.slice(0, MAX_ENDPOINT),
+    status,
+    durationMs,
+    ip: request.ip,
+    userAgent: headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? null,
+    requestBody: bodyForLog(request.body),
+    responseBody: bodyForLog(request.answered),
+    emailIds: request.accepted,
+    createdAt: now - durationMs,
+  }
+}
+
+/** An error's body; undefined for a page that is none. */
+function readAnswer(payload: string): unknown {
+  if (!payload.startsWith('{')) return undefined
+  try {
+    return JSON.parse(payload) as unknown
+  } catch {
+    return undefined // A page or a text that begins with a brace: nothing to keep.
+  }
+}

@@ -1,0 +1,49 @@
+import { isId } from '../../mail/ids.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { presentApiKey, presentList } from '../../wireformat/wireformat.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { pageOf, readId } from '../query.ts'
+import * as schema from '../schemas/api-keys.ts'
+
+/** API keys. A key may delete itself: that is how one that leaked is ended by whoever holds it. */
+export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
+  app.post(
+    '/api-keys',
+    { schema: { body: schema.CreateApiKey, response: { 201: schema.ApiKeyCreated } } },
+    async (request, reply) => {
+      const { name, permission, domain_id } = request.body
+      const domainId = domain_id === undefined || domain_id === '' ? null : domain_id
+      if (domainId !== null && !isId(domainId)) throw refuse('invalid_id', { parameter: 'domain_id' })
+      const { teamId } = callerOf(request)
+      const { key, token } = await senders.createKey({
+        ...{ teamId, name, domainId: domainId?.toLowerCase() },
+        // Clients that write every field send an empty text for none.
+        permission: permission === '' ? undefined : permission,
+      })
+      void reply.code(201)
+      return { object: 'api_key' as const, id: key.id, token }
+    },
+  )
+
+  app.get('/api-keys', { schema: { response: { 200: schema.ApiKeyList } } }, async (request) => {
+    const page = pageOf(await senders.listKeys({ teamId: callerOf(request).teamId }), request.query)
+    return presentList(page.items.map(presentApiKey), page.hasMore)
+  })
+
+  app.patch(
+    '/api-keys/:id',
+    { schema: { body: schema.UpdateApiKey, response: { 200: schema.ApiKeyRef } } },
+    async (request) => {
+      const id = readId(request.params)
+      await senders.renameKey({ teamId: callerOf(request).teamId, id, name: request.body.name })
+      return { object: 'api_key' as const, id }
+    },
+  )
+
+  app.delete('/api-keys/:id', { schema: { response: { 200: schema.ApiKeyDeleted } } }, async (request) => {
+    const id = readId(request.params)
+    await senders.revokeKey({ teamId: callerOf(request).teamId, id })
+    return { object: 'api_key' as const, id, deleted: true as const }
+  })
+}

@@ -1,0 +1,129 @@
+import type { FastifyReply } from 'fastify'
+import { createMimeReader, type Which } from '../../mime/mime.ts'
+import { isId } from '../../mail/ids.ts'
+import { refuse } from '../../mail/refusals.ts'
+import type { AttachmentInfo, Email } from '../../storage/storage.ts'
+import { presentAttachment, presentList } from '../../wireformat/wireformat.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import type { Links } from '../links.ts'
+import { readId, readPage } from '../query.ts'
+import { Attachment, AttachmentList, type AttachmentSummary } from '../schemas/attachments.ts'
+
+/** How long a download link works (milliseconds). */
+const LINK_LIFETIME = 60 * 60 * 1000
+
+/** What these routes need to make and to open links. */
+export interface LinkDeps {
+  links: Links
+  /** Origin for links, without a slash at its end. */
+  origin: () => string
+}
+
+/** The files that were sent with an email, and their download without a key. */
+export function attachmentRoutes(app: App, { storage, clock }: HttpDeps, { links, origin }: LinkDeps): void {
+  const mime = createMimeReader()
+  const find = async (teamId: string, id: string): Promise<Email> => {
+    const email = await storage.getEmail({ teamId, id }, clock.now())
+    if (!email) throw refuse('not_found', { resource: 'Email' })
+    return email
+  }
+  const present = (email: Email, attachment: AttachmentInfo): AttachmentSummary => {
+    const expiresAt = clock.now() + LINK_LIFETIME
+    const target = { teamId: email.teamId, emailId: email.id, attachmentId: attachment.id, expiresAt }
+    const url = `${origin()}/downloads/attachments/${links.sign('attachment', target)}`
+    return presentAttachment(attachment, url, expiresAt)
+  }
+
+  app.get('/emails/:id/attachments', { schema: { response: { 200: AttachmentList } } }, async (request) => {
+    const email = await find(callerOf(request).teamId, readId(request.params))
+    const { items, hasMore } = pageInOrder(email.attachments, request.query)
+    return presentList(
+      items.map((item) => present(email, item)),
+      hasMore,
+    )
+  })
+
+  app.get(
+    '/emails/:id/attachments/:attachment_id',
+    { schema: { response: { 200: Attachment } } },
+    async (request) => {
+      const wanted = readAttachmentId(request.params)
+      const email = await find(callerOf(request).teamId, readId(request.params))
+      const attachment = email.attachments.find(({ id }) => id === wanted)
+      if (!attachment) throw refuse('not_found', { resource: 'Attachment' })
+      return { object: 'attachment' as const, ...present(email, attachment) }
+    },
+  )
+
+  app.get(
+    '/downloads/attachments/:token',
+    { config: { access: 'public', secretPath: true } },
+    async (request, reply) => {
+      const { token } = request.params as { token: string }
+      const target = links.open('attachment', token, clock.now())
+      if (target === undefined) throw refuse('not_found', { resource: 'Attachment' })
+      if (target === 'expired') throw refuse('link_expired')
+      const email = await storage.getEmail({ teamId: target.teamId, id: target.emailId }, clock.now())
+      const place = email?.attachments.findIndex(({ id }) => id === target.attachmentId) ?? -1
+      if (!email || place < 0) throw refuse('not_found', { resource: 'Attachment' })
+      const load = () => storage.getMessage({ emailId: email.id }, clock.now())
+      const which = whichOf(email.attachments, place)
+      const content = await mime.attachment({ size: email.size, load, which })
+      if (!content) throw refuse('not_found', { resource: 'Attachment' })
+      return sendFile(reply, email.attachments[place]!, content)
+    },
+  )
+}
+
+/** How the message itself tells its attachments apart. */
+function whichOf(attachments: AttachmentInfo[], place: number): Which {
+  const { contentId } = attachments[place]!
+  if (contentId !== null) return { contentId }
+  return { place: attachments.slice(0, place).filter((other) => other.contentId === null).length }
+}
+
+/** A stranger's file: it is saved and never shown, whatever it says it is. */
+function sendFile(reply: FastifyReply, { filename, contentType }: AttachmentInfo, content: Uint8Array) {
+  return reply
+    .headers({
+      'content-type': contentType,
+      'content-disposition': disposition(filename ?? 'attachment'),
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    })
+    .send(Buffer.from(content.buffer, content.byteOffset, content.byteLength))
+}
+
+/** Both forms of the name (RFC 6266 §4.3): plain ASCII for old readers, and all of it (RFC 8187 §3.2). */
+function disposition(filename: string): string {
+  const plain = filename.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_')
+  const whole = encodeURIComponent(filename).replaceAll(
+    /['()*!]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
+}
+
+function readAttachmentId(params: unknown): string {
+  const { attachment_id: id } = params as { attachment_id: string }
+  if (!isId(id)) throw refuse('invalid_id', { parameter: 'attachment_id' })
+  return id.toLowerCase()
+}
+
+/** A page in the order of the message: a sender knows the files by it. Without parameters it is all of them. */
+function pageInOrder(items: AttachmentInfo[], query: unknown): { items: AttachmentInfo[]; hasMore: boolean } {
+  const given = query as Record<string, unknown>
+  if (['limit', 'after', 'before'].every((name) => given[name] === undefined))
+    return { items, hasMore: false }
+  const { limit, after, before } = readPage(query)
+  const at = (id: string) => items.findIndex((item) => item.id === id)
+  if (before !== undefined) {
+    const earlier = items.slice(0, Math.max(0, at(before)))
+    return { items: earlier.slice(-limit), hasMore: earlier.length > limit }
+  }
+  // An id that is not among them ends the list, as one of a deleted object would.
+  const later = after === undefined ? items : at(after) < 0 ? [] : items.slice(at(after) + 1)
+  return { items: later.slice(0, limit), hasMore: later.length > limit }
+}

@@ -1,0 +1,87 @@
+import type { FastifyRequest } from 'fastify'
+import { checkSchedule, readRequest, refuseNotOffered, type Submission } from '../../intake/intake.ts'
+import { Refusal, refuse, refuseAt } from '../../mail/refusals.ts'
+import { answerAccepted, sameness } from '../accepted.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { BatchCreated, MAX_BATCH, SendBatch } from '../schemas/batch.ts'
+import { SendEmail } from '../schemas/emails.ts'
+import { refuseInvalid } from '../validation.ts'
+import type { Static } from 'typebox'
+
+/** Sending many emails with one request. */
+export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): void {
+  app.post(
+    '/emails/batch',
+    {
+      config: { access: 'sending' },
+      schema: { body: SendBatch, response: { 200: BatchCreated } },
+      // Elements are looked at one by one, because a permissive batch takes the good ones: what the schema says of the
+      // whole is not asked for.
+      attachValidation: true,
+    },
+    async (request, reply) => {
+      const caller = callerOf(request)
+      const permissive = readMode(request.headers['x-batch-validation']) === 'permissive'
+      const errors: { index: number; message: string }[] = []
+
+      /** One element, with everything that is the fault of its sender found out. */
+      const understand = async (item: unknown): Promise<Submission> => {
+        const now = clock.now()
+        const submission = readRequest(assertEmail(request, item), now)
+        checkSchedule(submission.scheduledAt, now)
+        await senders.authorize(caller, { domain: submission.from.domain })
+        return submission
+      }
+      const submissions = async (): Promise<Submission[]> => {
+        const understood: Submission[] = []
+        for (const [index, item] of assertBatch(request.body).entries()) {
+          try {
+            understood.push(await understand(item))
+          } catch (error) {
+            if (!(error instanceof Refusal) || error.status >= 500) throw error
+            if (!permissive) throw refuseAt(index, error)
+            errors.push({ index, message: error.message })
+          }
+        }
+        return understood
+      }
+
+      const accepted = await intake.accept(
+        {
+          submissions,
+          ...sameness(request, 'POST /emails/batch', permissive ? 'permissive' : ''),
+          answer: (ids) => ({ data: ids.map((id) => ({ id })), ...(permissive ? { errors } : {}) }),
+        },
+        caller,
+      )
+      request.about.emails = String(accepted.ids.length)
+      return answerAccepted(reply, accepted) as Static<typeof BatchCreated>
+    },
+  )
+}
+
+/** `x-batch-validation`: without it nothing is sent unless everything can be. */
+function readMode(value: string | string[] | undefined): 'strict' | 'permissive' {
+  const mode = value === undefined || value === '' ? 'strict' : String(value).toLowerCase()
+  if (mode === 'strict' || mode === 'permissive') return mode
+  throw refuse('invalid_parameter', { parameter: 'x-batch-validation', expected: 'strict or permissive' })
+}
+
+function assertBatch(body: unknown): unknown[] {
+  if (!Array.isArray(body)) throw refuse('body_not_array')
+  if (body.length < 1 || body.length > MAX_BATCH)
+    throw refuse('invalid_field', { field: 'request.body', expected: `1 to ${MAX_BATCH} emails` })
+  return body
+}
+
+/** The same checks as for the body of POST /emails, in the same order. */
+function assertEmail(request: FastifyRequest, item: unknown): SendEmail {
+  refuseNotOffered(item)
+  const fits = request.getValidationFunction(SendEmail) ?? request.compileValidationSchema(SendEmail)
+  if (!fits(item)) throw refuseInvalid(fits.errors ?? [])
+  const email = item as SendEmail
+  if (email.attachments && email.attachments.length > 0)
+    throw refuse('not_in_batch', { field: 'attachments' })
+  return email
+}

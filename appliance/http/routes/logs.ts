@@ -1,0 +1,36 @@
+import { isId } from '../../mail/ids.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { presentList, presentLog, presentLogSummary } from '../../wireformat/wireformat.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { readPage } from '../query.ts'
+import type { RequestLogBuffer } from '../request-log-buffer.ts'
+import * as schema from '../schemas/logs.ts'
+
+/** What apps asked and were answered. What the buffer holds is written first, so that a list has what was just done. */
+export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: RequestLogBuffer): void {
+  app.get('/logs', { schema: { response: { 200: schema.LogList } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const args = { teamId, ...readPage(request.query), emailId: readEmailId(request.query) }
+    await buffer.flush()
+    const page = await storage.listLogs(args, clock.now())
+    return presentList(page.items.map(presentLogSummary), page.hasMore)
+  })
+
+  app.get('/logs/:id', { schema: { response: { 200: schema.Log } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id } = request.params as { id: string }
+    if (!isId(id)) throw refuse('invalid_id', { parameter: 'logId' })
+    await buffer.flush()
+    const log = await storage.getLog({ teamId, id: id.toLowerCase() }, clock.now())
+    if (!log) throw refuse('not_found', { resource: 'Log' })
+    return presentLog(log)
+  })
+}
+
+function readEmailId(query: unknown): string | undefined {
+  const { email_id: id } = query as { email_id?: unknown }
+  if (id === undefined || id === '') return undefined
+  if (typeof id !== 'string' || !isId(id)) throw refuse('invalid_id', { parameter: 'email_id' })
+  return id.toLowerCase()
+}

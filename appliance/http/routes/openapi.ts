@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import type { App } from '../deps.ts'
+import { apiDocument, type RouteFacts } from '../openapi.ts'
+import { referencePage } from '../reference-page.ts'
+
+const open = { config: { access: 'public' }, logLevel: 'warn' } as const
+
+/** Scripts, frames and anything from elsewhere: this page needs none. */
+const POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+
+/** Seconds that browsers may keep what only changes with the program. */
+const MAX_AGE = 300
+
+/**
+ * The OpenAPI document and its page, made when they are first asked for.
+ * @param routes filled while routes are added; complete when the server listens
+ */
+export function documentRoutes(app: App, routes: readonly RouteFacts[], version: string): void {
+  let document: ReturnType<typeof apiDocument> | undefined
+  let page: string | undefined
+  const read = () => (document ??= apiDocument(routes, version))
+
+  app.get(
+    '/openapi.json',
+    {
+      ...open,
+      schema: {
+        response: { 200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1.' }) },
+      },
+    },
+    async (_request, reply) => {
+      void reply.header('cache-control', `public, max-age=${MAX_AGE}`)
+      return read() as unknown as Record<string, unknown>
+    },
+  )
+
+  app.get('/docs', open, async (_request, reply) =>
+    reply
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': POLICY,
+        'cache-control': `public, max-age=${MAX_AGE}`,
+      })
+      .send((page ??= referencePage(read()))),
+  )
+}

@@ -1,0 +1,87 @@
+import type { FastifyReply } from 'fastify'
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { readDuration } from '../duration.ts'
+import { readId } from '../query.ts'
+import { EmailShared, ShareEmail } from '../schemas/emails.ts'
+import { Nullable } from '../schemas/shared.ts'
+import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from '../shared-page.ts'
+import type { LinkDeps } from './attachments.ts'
+
+/** A link works this long, by default and at most (milliseconds). */
+const MAX_LIFETIME = 48 * 60 * 60 * 1000
+
+/** Links that show one email to people without an account. */
+export function shareRoutes(app: App, { storage, clock }: HttpDeps, { links, origin }: LinkDeps): void {
+  app.post(
+    '/emails/:id/share',
+    { schema: { body: Nullable(ShareEmail), response: { 200: EmailShared } } },
+    async (request) => {
+      const { teamId } = callerOf(request)
+      const id = readId(request.params)
+      const lifetime = readLifetime(request.body?.expires_in)
+      if (!(await storage.getEmail({ teamId, id }, clock.now())))
+        throw refuse('not_found', { resource: 'Email' })
+      const target = { teamId, emailId: id, attachmentId: '', expiresAt: clock.now() + lifetime }
+      return { object: 'email' as const, id, url: `${origin()}/shared/${links.sign('share', target)}` }
+    },
+  )
+
+  /** The email that a link shows, or the page that tells why it shows none. */
+  const open = async (params: unknown, reply: FastifyReply) => {
+    const { token } = params as { token: string }
+    const target = links.open('share', token, clock.now())
+    if (target === 'expired')
+      return sendPage(reply.code(410), noticePage('This link has expired', 'Ask the sender for a new one.'))
+    const email =
+      target && (await storage.getEmail({ teamId: target.teamId, id: target.emailId }, clock.now()))
+    if (!email)
+      return sendPage(
+        reply.code(404),
+        noticePage(
+          'This link does not work',
+          'It may have been cut off on its way: ask the sender for it again.',
+        ),
+      )
+    return { email, expiresAt: target.expiresAt }
+  }
+  const config = { access: 'public', secretPath: true } as const
+
+  app.get('/shared/:token', { config }, async (request, reply) => {
+    const opened = await open(request.params, reply)
+    if (!('email' in opened)) return opened
+    const { token } = request.params as { token: string }
+    return sendPage(reply, sharedPage(opened.email, `/shared/${token}/content`, opened.expiresAt))
+  })
+
+  app.get('/shared/:token/content', { config }, async (request, reply) => {
+    const opened = await open(request.params, reply)
+    if (!('email' in opened)) return opened
+    return sendPage(reply.header('x-frame-options', 'SAMEORIGIN'), contentPage(opened.email), CONTENT_POLICY)
+  })
+}
+
+function readLifetime(expiresIn: string | null | undefined): number {
+  if (expiresIn === undefined || expiresIn === null || expiresIn === '') return MAX_LIFETIME
+  const lifetime = readDuration(expiresIn)
+  if (lifetime === undefined || lifetime === 0)
+    throw refuse('invalid_field', {
+      field: 'expires_in',
+      expected: 'a duration such as `10m`, `2 hours` or `1 day`',
+    })
+  if (lifetime > MAX_LIFETIME) throw refuse('share_too_long')
+  return lifetime
+}
+
+function sendPage(reply: FastifyReply, html: string, policy = PAGE_POLICY): FastifyReply {
+  return reply
+    .headers({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy,
+      // The address of the page is a secret: neither links in the mail nor search engines get it.
+      'referrer-policy': 'no-referrer',
+      'x-robots-tag': 'noindex, nofollow',
+    })
+    .send(html)
+}

@@ -1,0 +1,29 @@
+import { Type } from 'typebox'
+import { SendEmail } from './emails.ts'
+import { Id } from './shared.ts'
+
+/** Emails in one request. */
+export const MAX_BATCH = 100
+
+/** Body of POST /emails/batch. */
+export const SendBatch = Type.Array(SendEmail, {
+  minItems: 1,
+  maxItems: MAX_BATCH,
+  description: 'Each element is sent as its own email; attachments are not supported here.',
+})
+
+/** POST /emails/batch */
+export const BatchCreated = Type.Object({
+  data: Type.Array(Type.Object({ id: Id }), {
+    description: 'The accepted emails, in the order of the request.',
+  }),
+  errors: Type.Optional(
+    Type.Array(
+      Type.Object({
+        index: Type.Integer({ description: 'Place in the request, from 0.' }),
+        message: Type.String(),
+      }),
+      { description: 'With `x-batch-validation: permissive` only: the emails that were refused.' },
+    ),
+  ),
+})

@@ -1,0 +1,80 @@
+/**
+ * The pages that people see who follow a link to an email. Pure. The email is a stranger's: it stands in a frame of its
+ * own origin (sandbox), runs nothing and loads nothing.
+ */
+import { timestamp } from '../wireformat/wireformat.ts'
+import type { Email } from '../storage/storage.ts'
+
+/** For the page around the email. */
+export const PAGE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+
+/**
+ * For the email itself, also when somebody opens its address without the page: no scripts, no forms, nothing from
+ * elsewhere. Links may open another window, which is then free of the sandbox.
+ */
+export const CONTENT_POLICY =
+  "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox"
+
+const STYLE = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+body { max-width: 50rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.4rem; overflow-wrap: anywhere }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: 1rem 0 }
+dt { opacity: .7 } dd { margin: 0; overflow-wrap: anywhere }
+iframe { width: 100%; height: 75vh; border: 1px solid #8888; border-radius: .5rem; background: #fff }
+footer { margin-top: 1rem; font-size: .85rem; opacity: .7 }`
+
+/** The page around an email. `content` is the address of what `contentPage` makes. Bcc is not shown. */
+export function sharedPage(email: Email, content: string, expiresAt: number): string {
+  const facts: [string, string][] = [
+    ['From', email.from],
+    ['To', email.to.join(', ')],
+    ['Cc', email.cc.join(', ')],
+    ['Date', `${timestamp(email.scheduledAt ?? email.createdAt).slice(0, 16)} UTC`],
+  ]
+  const shown = facts.filter(([, value]) => value !== '')
+  return page(
+    email.subject,
+    `<h1>${escape(email.subject)}</h1>
+<dl>${shown.map(([name, value]) => `<dt>${name}</dt><dd>${escape(value)}</dd>`).join('')}</dl>
+<iframe title="The email" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerpolicy="no-referrer" src="${escape(content)}"></iframe>
+<footer>Remote images are not loaded. This link works until ${timestamp(expiresAt).slice(0, 16)} UTC.</footer>`,
+  )
+}
+
+/** The email alone: its html, or else its text. */
+export function contentPage({ html, text }: Pick<Email, 'html' | 'text'>): string {
+  const head =
+    '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><base target="_blank">' +
+    '<style>:root{color-scheme:light}img{max-width:100%}</style>'
+  return html === null
+    ? `${head}<pre style="white-space:pre-wrap;font:inherit;overflow-wrap:anywhere">${escape(text ?? '')}</pre>`
+    : head + html
+}
+
+/** A page with one message, such as why there is no email. */
+export function noticePage(title: string, text: string): string {
+  return page(title, `<h1>${escape(title)}</h1>\n<p>${escape(text)}</p>`)
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escape(title)}</title><style>${STYLE}</style>
+${body}
+</html>
+`
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
+}

@@ -1,0 +1,110 @@
+/** How sending domains and their DKIM keys look outside. */
+import type * as schema from '../http/schemas/domains.ts'
+import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
+import type { DkimKey, Domain } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
+
+/** An element of GET /domains. */
+export function presentDomainSummary(domain: Domain): schema.DomainSummary {
+  return {
+    id: domain.id,
+    name: domain.name,
+    status: domain.status,
+    created_at: timestamp(domain.createdAt),
+    region: domain.region,
+    open_tracking: domain.openTracking,
+    click_tracking: domain.clickTracking,
+    capabilities: { sending: ability(domain.sending), receiving: ability(domain.receiving) },
+  }
+}
+
+/**
+ * GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and `senders.dkimKeys`; what was found comes
+ * with the domain. DMARC is listed apart: the hosted service has no such record, and typed clients fail on a kind that
+ * they do not know.
+ */
+export function presentDomain(
+  domain: Domain,
+  records: readonly ExpectedRecord[],
+  keys: readonly Omit<DkimKey, 'privateKey'>[],
+): schema.Domain {
+  const present = (record: ExpectedRecord) => presentRecord(domain, record)
+  return {
+    object: 'domain',
+    ...presentDomainSummary(domain),
+    ...(domain.trackingSubdomain === null ? {} : { tracking_subdomain: domain.trackingSubdomain }),
+    records: records.filter(({ record }) => record !== 'DMARC').map(present),
+    tls: domain.tls,
+    custom_return_path: domain.returnPath,
+    recommended_records: records.filter(({ record }) => record === 'DMARC').map(present),
+    dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
+    status_since: timestamp(domain.statusSince),
+    failing_since: timestampOrNull(domain.suspect?.since ?? null),
+    checked_at: timestampOrNull(domain.checkedAt),
+    next_check_at: timestampOrNull(domain.nextCheckAt),
+    gives_up_at: timestampOrNull(domain.verifyUntil),
+    notes: notesOf(domain),
+  }
+}
+
+function presentRecord({ checks }: Domain, record: ExpectedRecord): schema.DomainRecord {
+  const check = checks.find(({ key }) => key === record.key)
+  return {
+    record: record.record,
+    name: record.name,
+    type: record.type,
+    ttl: 'Auto',
+    status: check?.status ?? 'not_started',
+    value: record.value,
+    ...(record.priority === null ? {} : { priority: record.priority }),
+    fqdn: record.fqdn,
+    required: record.required,
+    advice: record.advice,
+    found: check?.found ?? [],
+    note: check?.note ?? null,
+    checked_at: timestampOrNull(check?.checkedAt ?? null),
+    since: timestampOrNull(check?.since ?? null),
+  }
+}
+
+const keyNotes: Record<DkimKey['state'], string> = {
+  pending: 'Publish its record: mail is signed with this key once the record is seen.',
+  active: 'Mail is signed with this key. Keep its record.',
+  retiring: 'Mail that was signed with this key may still be on its way. Keep its record for now.',
+  retired: 'Nothing that was signed with this key is on its way any more. Its record may be removed.',
+}
+
+/** A DKIM key with its record; its private half is never shown. */
+export function presentDkimKey(
+  domain: Pick<Domain, 'name'>,
+  key: Omit<DkimKey, 'privateKey'>,
+): schema.DkimKey {
+  return {
+    id: key.id,
+    selector: key.selector,
+    algorithm: key.algorithm,
+    state: key.state,
+    state_since: timestamp(key.stateSince),
+    retires_at: timestampOrNull(key.retireAt),
+    created_at: timestamp(key.createdAt),
+    fqdn: dkimName(key, domain),
+    value: dkimRecord(key),
+    note: keyNotes[key.state],
+  }
+}
+
+/** What a domain is set to and this version does not do: nothing that was asked for is passed over in silence. */
+function notesOf({ openTracking, clickTracking, trackingSubdomain, receiving }: Domain): string[] {
+  const notes: string[] = []
+  if (openTracking || clickTracking || trackingSubdomain !== null)
+    notes.push(
+      'Tracking is stored, but has no effect yet: opens and clicks are not recorded, and messages are sent as they are.',
+    )
+  if (receiving)
+    notes.push(
+      'Receiving is stored, but has no effect yet: no mail is taken for this domain, so no record is asked for.',
+    )
+  return notes
+}

@@ -1,0 +1,21 @@
+/** The thread of the bare server: one insert for each request, many in one durable commit, as the appliance does it. */
+import { workerData } from 'node:worker_threads'
+import { openWriter } from '../../appliance/storage/sqlite/connection.ts'
+import { createGroupCommit } from '../../appliance/storage/sqlite/group-commit.ts'
+import { serve } from '../../appliance/storage/sqlite/serve.ts'
+
+serve(() => {
+  const db = openWriter((workerData as { file: string }).file)
+  db.exec(
+    'create table requests (id text primary key, body text not null, created_at integer not null) strict',
+  )
+  const insert = db.prepare('insert into requests (id, body, created_at) values (?, ?, ?)')
+  return {
+    most: 256,
+    execute: createGroupCommit(db, ({ args, now }) => {
+      const { id, body } = args as { id: string; body: string }
+      insert.run(id, body, now)
+    }),
+    close: () => void db.close(),
+  }
+})

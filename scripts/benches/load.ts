@@ -1,0 +1,141 @@
+/**
+ * The load generator: a process of its own that sends one prepared request again and again over keep-alive connections.
+ * On raw sockets, because an HTTP client would take more of the two cores than the server under test.
+ * Reads a `LoadPlan` from its argument, prints a `LoadResult`; both JSON.
+ */
+import { connect, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+
+export interface LoadPlan {
+  port: number
+  path: string
+  headers: Record<string, string>
+  body: string
+  connections: number
+  /** Seconds before the measurement begins. */
+  warmup: number
+  seconds: number
+  /** Requests a second, sent whether or not earlier ones were answered; null: each connection as fast as it goes. */
+  rate: number | null
+}
+
+export interface LoadResult {
+  /** Answers with status 200 in the measured time. */
+  accepted: number
+  /** All answers with status 200, before the measured time and after it too. */
+  answered: number
+  /** All other answers in the measured time. */
+  refused: number
+  seconds: number
+  /** Milliseconds from the moment at which a request was due to the last octet of its answer. */
+  p50: number
+  p99: number
+}
+
+/** One connection with at most one request on its way. */
+interface Line {
+  socket: Socket
+  /** When the request that is on its way was due; null when there is none. */
+  due: number | null
+  received: string
+}
+
+const plan = JSON.parse(process.argv[2]!) as LoadPlan
+const request = Buffer.from(
+  [
+    `POST ${plan.path} HTTP/1.1`,
+    'Host: bench',
+    ...Object.entries(plan.headers).map(([name, value]) => `${name}: ${value}`),
+    `Content-Length: ${Buffer.byteLength(plan.body)}`,
+    '',
+    plan.body,
+  ].join('\r\n'),
+)
+
+const begin = performance.now() + plan.warmup * 1000
+const end = begin + plan.seconds * 1000
+const latencies: number[] = []
+let refused = 0
+let all = 0
+/** Times of requests that are due and have no free connection. */
+const backlog: number[] = []
+const idle: Line[] = []
+
+function send(line: Line, due: number): void {
+  line.due = due
+  line.socket.write(request)
+}
+
+/** Called when a whole answer has come. */
+function answered(line: Line, ok: boolean): void {
+  const now = performance.now()
+  if (ok) all++
+  if (line.due! >= begin && now < end) {
+    if (ok) latencies.push(now - line.due!)
+    else refused++
+  }
+  line.due = null
+  if (now >= end) return
+  if (plan.rate === null) return send(line, now)
+  const next = backlog.shift()
+  if (next === undefined) idle.push(line)
+  else send(line, next)
+}
+
+/** Answers are small and have a length; what is more than that is a broken server. */
+function receive(line: Line, chunk: string): void {
+  line.received += chunk
+  const head = line.received.indexOf('\r\n\r\n')
+  if (head < 0) return
+  const length = Number(/content-length: (\d+)/i.exec(line.received)?.[1])
+  if (line.received.length < head + 4 + length) return
+  const ok = line.received.startsWith('HTTP/1.1 200')
+  if (!ok && refused === 0) process.stderr.write(`${line.received}\n`)
+  line.received = ''
+  answered(line, ok)
+}
+
+async function open(): Promise<Line> {
+  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
+  const line: Line = { socket, due: null, received: '' }
+  socket.on('data', (chunk: string) => receive(line, chunk))
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  return line
+}
+
+/** Sends at the rate until the end, several at once where the timer is late. */
+async function pace(rate: number): Promise<void> {
+  const start = performance.now()
+  for (let sent = 0; performance.now() < end;) {
+    const dueCount = Math.floor(((performance.now() - start) / 1000) * rate)
+    for (; sent < dueCount; sent++) {
+      const due = start + (sent / rate) * 1000
+      const line = idle.pop()
+      if (line) send(line, due)
+      else backlog.push(due)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+}
+
+const lines = await Promise.all(Array.from({ length: plan.connections }, open))
+if (plan.rate === null) {
+  for (const line of lines) send(line, performance.now())
+  await new Promise((resolve) => setTimeout(resolve, end - performance.now()))
+} else {
+  idle.push(...lines)
+  await pace(plan.rate)
+}
+for (const { socket } of lines) socket.destroy()
+latencies.sort((a, b) => a - b)
+const quantile = (q: number) =>
+  latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? NaN
+const result: LoadResult = {
+  accepted: latencies.length,
+  answered: all,
+  refused,
+  seconds: plan.seconds,
+  p50: quantile(0.5),
+  p99: quantile(0.99),
+}
+process.stdout.write(JSON.stringify(result))

@@ -1,0 +1,67 @@
+import { Resend } from 'resend'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startAppliance } from '../world/appliance.ts'
+import { accountPart } from './account.part.ts'
+import { compatibilityPage, reasonFor, type Probe } from './compatibility.ts'
+import { emailsPart } from './emails.part.ts'
+import { record, type Recorder } from './recorder.ts'
+import { sendersPart } from './senders.part.ts'
+import type { Suite } from './suite.ts'
+import { OPERATIONS, staleDeviations } from './upstream.ts'
+
+let suite: Suite
+let recorder: Recorder
+
+beforeAll(async () => {
+  const appliance = await startAppliance({ config: { limits: { rate_per_second: 100_000 } as never } })
+  const client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  suite = { appliance, client, from: `Acme <hello@${appliance.domain}>` }
+  recorder = record()
+})
+
+/** Whatever a test looks at itself, every answer that it saw has the right shape. */
+afterEach(() => expect(recorder.takeFaults()).toEqual([]))
+
+afterAll(async () => {
+  recorder?.stop()
+  await suite?.appliance.close()
+})
+
+describe('emails', () => emailsPart(() => suite))
+describe('senders', () => sendersPart(() => suite))
+describe('account', () => accountPart(() => suite))
+
+describe('what the suite covers', () => {
+  test('every deviation is still one', () => {
+    expect(staleDeviations()).toEqual([])
+  })
+
+  test('every operation was done, or somebody said why not', () => {
+    const open = OPERATIONS.filter(({ key, path }) => !recorder.done.has(key) && !reasonFor(path))
+    expect(open.map(({ key }) => key)).toEqual([])
+  })
+
+  test('docs/api-compatibility.md is what this suite found', async () => {
+    const probes = new Map<string, Probe>()
+    for (const { key, method, path } of OPERATIONS) {
+      if (recorder.done.has(key)) continue
+      probes.set(key, await probe(method, path))
+      // Nobody is told that something happened which did not.
+      expect([404, 405, 422], key).toContain(probes.get(key)!.status)
+    }
+    await expect(compatibilityPage(recorder.done, probes)).toMatchFileSnapshot(
+      '../../docs/api-compatibility.md',
+    )
+  })
+})
+
+/** Asks for an operation that is not done, as a client would that knows no better. */
+async function probe(method: string, path: string): Promise<Probe> {
+  const way = path.replaceAll(/\{\w+\}/g, '0199c0de-0000-7000-8000-000000000000')
+  const { status, body } = await suite.appliance.call<{ name: string }>(
+    method,
+    way,
+    method === 'GET' ? undefined : {},
+  )
+  return { status, name: body.name }
+}

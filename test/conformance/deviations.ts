@@ -1,0 +1,141 @@
+/** Where the hosted service's document differs from what the service answers. Each has a name and a reason. */
+
+/** A JSON Schema as plain data. */
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  nullable?: boolean
+  format?: string
+  pattern?: string
+  enum?: unknown[]
+  const?: unknown
+  [keyword: string]: unknown
+}
+
+interface Place {
+  /** Operation and status: `GET /emails 200`. */
+  at: string
+  /** Way from the answer's schema to the object in question, `[]` for the elements of an array. */
+  path?: string[]
+}
+
+interface Deviation extends Place {
+  name: string
+  reason: string
+  /** Fields that an answer may lack. */
+  optional?: string[]
+  /** Fields that may be null. */
+  nullable?: string[]
+  /** The schema of the object instead of the document's. */
+  instead?: Schema
+}
+
+const text: Schema = { type: 'string' }
+const count: Schema = { type: 'integer', minimum: 0 }
+const nullableCount: Schema = { type: ['integer', 'null'], minimum: 0 }
+const reference = (object: string): Schema => ({
+  type: 'object',
+  properties: { object: { const: object }, id: { type: 'string', format: 'uuid' } },
+})
+
+export const DEVIATIONS: Deviation[] = [
+  {
+    name: 'lists leave out bodies',
+    at: 'GET /emails 200',
+    path: ['data', '[]'],
+    optional: ['object', 'html', 'text'],
+    reason: 'recorded answers have none of these in lists; the document uses the schema of a single email',
+  },
+  {
+    name: 'absent addresses and bodies are null',
+    at: 'GET /emails 200',
+    path: ['data', '[]'],
+    nullable: ['cc', 'bcc', 'reply_to', 'message_id'],
+    reason: 'recorded answers have null; the Rust client needs the keys present',
+  },
+  {
+    name: 'absent addresses and bodies are null',
+    at: 'GET /emails/{email_id} 200',
+    nullable: ['cc', 'bcc', 'reply_to', 'html', 'text', 'message_id'],
+    reason: 'recorded answers have null; the Rust client needs the keys present',
+  },
+  {
+    name: 'changes answer with a reference',
+    at: 'PATCH /emails/{email_id} 200',
+    instead: reference('email'),
+    reason: 'the document repeats the request; every client reads object and id',
+  },
+  {
+    name: 'changes answer with a reference',
+    at: 'POST /emails/{email_id}/cancel 200',
+    instead: reference('email'),
+    reason: 'the document has the whole email; every client reads object and id',
+  },
+  {
+    name: 'only inline attachments have a content id',
+    at: 'GET /emails/{email_id}/attachments 200',
+    path: ['data', '[]'],
+    optional: ['content_id'],
+    reason: 'typed as optional in every client',
+  },
+  {
+    name: 'only inline attachments have a content id',
+    at: 'GET /emails/{email_id}/attachments/{attachment_id} 200',
+    optional: ['content_id'],
+    reason: 'typed as optional in every client',
+  },
+  ...['POST /domains 201', 'GET /domains/{domain_id} 200'].flatMap((at): Deviation[] => [
+    {
+      name: 'only MX records have a priority',
+      at,
+      path: ['records', '[]'],
+      optional: ['priority'],
+      reason: 'recorded answers have it on MX records alone',
+    },
+    {
+      name: 'no tracking subdomain, no field',
+      at,
+      optional: ['tracking_subdomain'],
+      reason: 'recorded answers of domains without one lack it',
+    },
+  ]),
+]
+
+/** Operations that the client has and the document lacks, with the shape that the client's types give them. */
+export const ADDED: Record<string, Record<string, Schema>> = {
+  'GET /usage': {
+    200: {
+      type: 'object',
+      properties: {
+        object: { const: 'usage' },
+        emails: {
+          type: 'object',
+          properties: {
+            daily: usagePeriod(nullableCount),
+            monthly: usagePeriod(count),
+          },
+        },
+        contacts: { type: 'object', properties: { used: count, limit: count } },
+        segments: { type: 'object', properties: { used: count, limit: nullableCount } },
+        broadcasts: { type: 'object', properties: { used: count, limit: { type: 'null' } } },
+        ai_credits: {
+          type: 'object',
+          properties: { used: count, limit: nullableCount, next_increase_at: { type: ['string', 'null'] } },
+        },
+        automation_runs: { type: 'object', properties: { used: count, limit: count, resets_at: text } },
+        domains: { type: 'object', properties: { used: count, limit: nullableCount } },
+        rate_limit: { type: 'object', properties: { limit: count, duration: text } },
+      },
+    },
+  },
+}
+
+function usagePeriod(limit: Schema): Schema {
+  return {
+    type: 'object',
+    properties: { used: count, limit, sent: count, received: count, resets_at: text },
+  }
+}

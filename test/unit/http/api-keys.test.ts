@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { errorText, hello, startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+interface Made {
+  id: string
+  token: string
+}
+const make = async (body: Record<string, unknown>): Promise<Made> => {
+  const { status, json } = await api.call('POST', '/api-keys', body)
+  expect(status).toBe(201)
+  return json as Made
+}
+const by = (token: string) => ({ authorization: `Bearer ${token}` })
+
+test('a new key is told once and has full access unless said otherwise', async () => {
+  const made = await make({ name: 'Production' })
+  expect(made).toEqual({
+    object: 'api_key',
+    id: expect.any(String) as unknown,
+    token: expect.stringMatching(/^re_/) as unknown,
+  })
+  expect((await api.call('GET', '/api-keys', undefined, by(made.token))).status).toBe(200)
+  const { text } = await api.call('GET', '/api-keys')
+  expect(text).not.toContain(made.token)
+  const { data } = JSON.parse(text) as { data: object[] }
+  expect(data[0]).toEqual({
+    ...{
+      id: made.id,
+      name: 'Production',
+      created_at: expect.stringMatching(/\+00$/) as unknown,
+      last_used_at: null,
+    },
+    ...{ permission: 'full_access', domain_id: null },
+  })
+})
+
+test('without a limit all keys are listed, with one a page', async () => {
+  for (let count = 0; count < 22; count++) await make({ name: '' })
+  const list = async (query: string) =>
+    (await api.call('GET', `/api-keys${query}`)).json as { has_more: boolean; data: { id: string }[] }
+  const all = await list('')
+  expect(all.has_more).toBe(false)
+  expect(all.data.length).toBeGreaterThan(22)
+  const page = await list(`?limit=2&after=${all.data[1]!.id}`)
+  expect(page).toMatchObject({ object: 'list', has_more: true, data: all.data.slice(2, 4) })
+})
+
+test.each([
+  [{}, 422, 'missing_required_field', 'Missing `name` field.'],
+  [{ name: 'x'.repeat(51) }, 422, 'validation_error', 'Invalid `name` field: at most 50 characters.'],
+  [
+    { name: 'x', permission: 'root' },
+    422,
+    'invalid_access',
+    'Access must be "full_access" | "sending_access".',
+  ],
+  [
+    { name: 'x', domain_id: newId(0) },
+    422,
+    'validation_error',
+    'Invalid `domain_id` field: only with sending_access.',
+  ],
+  [{ name: 'x', permission: 'sending_access', domain_id: newId(0) }, 404, 'not_found', 'Domain not found'],
+  [
+    { name: 'x', permission: 'sending_access', domain_id: 'acme' },
+    422,
+    'validation_error',
+    'The `domain_id` must be a valid UUID.',
+  ],
+])('%j is refused with %i', async (body, status, name, message) => {
+  expect((await api.call('POST', '/api-keys', body)).text).toBe(errorText(status, name, message))
+})
+
+test('a restricted key sends as its domain and does nothing else', async () => {
+  const { token } = await make({ name: 'x', permission: 'sending_access', domain_id: api.domain.id })
+  expect((await api.call('POST', '/emails', hello, by(token))).status).toBe(200)
+  const restricted = errorText(401, 'restricted_api_key', 'This API key is restricted to only send emails.')
+  for (const [method, path] of [
+    ['GET', '/domains'],
+    ['POST', '/domains'],
+    ['GET', '/api-keys'],
+    ['POST', '/api-keys'],
+    ['DELETE', `/api-keys/${newId(0)}`],
+    ['GET', '/suppressions'],
+    ['POST', '/suppressions'],
+  ] as const)
+    expect((await api.call(method, path, method === 'POST' ? {} : undefined, by(token))).text).toBe(
+      restricted,
+    )
+})
+
+test('a key is renamed', async () => {
+  const { id } = await make({ name: 'before' })
+  expect((await api.call('PATCH', `/api-keys/${id}`, { name: 'after' })).json).toEqual({
+    object: 'api_key',
+    id,
+  })
+  expect((await api.call('GET', '/api-keys?limit=1')).json).toMatchObject({ data: [{ id, name: 'after' }] })
+  expect((await api.call('PATCH', `/api-keys/${id}`, { name: 'x'.repeat(51) })).status).toBe(422)
+  expect((await api.call('PATCH', `/api-keys/${newId(0)}`, { name: 'x' })).text).toBe(
+    errorText(404, 'not_found', 'API key not found'),
+  )
+})
+
+test('a key works no more from the moment it is deleted, and may delete itself', async () => {
+  const { id, token } = await make({ name: 'short-lived' })
+  expect((await api.call('DELETE', `/api-keys/${id}`, undefined, by(token))).json).toEqual({
+    ...{ object: 'api_key', id, deleted: true },
+  })
+  expect((await api.call('GET', '/domains', undefined, by(token))).text).toBe(
+    errorText(403, 'invalid_api_key', 'API key is invalid.'),
+  )
+  expect((await api.call('DELETE', `/api-keys/${id}`)).text).toBe(
+    errorText(404, 'not_found', 'API key not found'),
+  )
+})

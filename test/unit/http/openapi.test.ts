@@ -1,0 +1,111 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ApiDocument, Operation } from '../../../appliance/http/openapi.ts'
+import { OPERATIONS } from '../../../appliance/http/openapi-operations.ts'
+import { ask, startApi, type Api } from './harness.ts'
+
+let api: Api
+let document: ApiDocument
+beforeAll(async () => {
+  api = await startApi({ sandboxInbox: { list: () => [], get: async () => undefined } })
+  document = (await ask(`${api.url}/openapi.json`, 'GET')).json as ApiDocument
+})
+afterAll(() => api.close())
+
+const operations = (): [string, Operation][] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path}`,
+      operation,
+    ]),
+  )
+
+describe('GET /openapi.json', () => {
+  test('needs no key and may be kept', async () => {
+    const { status, headers } = await ask(`${api.url}/openapi.json`, 'GET')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(headers.get('cache-control')).toBe('public, max-age=300')
+  })
+
+  test('every route has its words, and all words have a route', () => {
+    const described = Object.keys(OPERATIONS).map((key) => key.replaceAll(/:(\w+)/g, '{$1}'))
+    expect(
+      operations()
+        .map(([key]) => key)
+        .sort(),
+    ).toEqual(described.sort())
+  })
+
+  test('every module of schemas gives its exports a name', () => {
+    const folder = join(import.meta.dirname, '../../../appliance/http')
+    const source = readFileSync(join(folder, 'openapi-components.ts'), 'utf8')
+    const missing = readdirSync(join(folder, 'schemas')).filter(
+      (file) => !source.includes(`./schemas/${file}'`),
+    )
+    expect(missing).toEqual([])
+  })
+
+  test('operation ids are unique', () => {
+    const ids = operations().map(([, { operationId }]) => operationId)
+    expect(ids).toEqual([...new Set(ids)])
+  })
+
+  test('every reference leads somewhere and every component is used', () => {
+    const text = JSON.stringify(document)
+    const used = new Set(
+      [...text.matchAll(/"#\/components\/(\w+)\/(\w+)"/g)].map(([, kind, name]) => `${kind}/${name}`),
+    )
+    const { schemas, responses } = document.components
+    const there = [
+      ...Object.keys(schemas).map((name) => `schemas/${name}`),
+      ...Object.keys(responses).map((name) => `responses/${name}`),
+    ]
+    expect([...used].filter((name) => !there.includes(name))).toEqual([])
+    expect(Object.keys(schemas)).toContain('Email')
+    expect(Object.keys(schemas).filter((name) => !used.has(`schemas/${name}`))).toEqual([])
+  })
+
+  test('every operation says who may call it and how it can fail', () => {
+    for (const [key, { security, responses, summary }] of operations()) {
+      expect(summary, key).toMatch(/^\S/)
+      expect(responses, key).toHaveProperty('500')
+      if (security.length > 0) expect(responses, key).toHaveProperty('401')
+    }
+  })
+
+  test('every body and answer has an example, which fits its schema', () => {
+    const ajv = new Ajv2020({ strict: false, formats: { uuid: /^[0-9a-f-]{36}$/, 'date-time': /T.*Z$/ } })
+    ajv.addSchema({ $id: 'doc', components: document.components })
+    for (const [key, { requestBody, responses }] of operations()) {
+      const contents = [requestBody, ...Object.values(responses)].flatMap((part) =>
+        part && 'content' in part ? (part.content?.['application/json'] ?? []) : [],
+      )
+      for (const { schema, example } of contents) {
+        const fits = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object)
+        expect(fits(example), `${key}: ${JSON.stringify(example)} ${JSON.stringify(fits.errors)}`).toBe(true)
+      }
+    }
+  })
+})
+
+describe('GET /docs', () => {
+  test('is one page without scripts or anything from elsewhere', async () => {
+    const { status, headers, text } = await ask(`${api.url}/docs`, 'GET')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(headers.get('content-security-policy')).not.toContain('script-src')
+    expect(text).not.toMatch(/<script|<link|<img|src=/)
+    expect((await ask(`${api.url}/docs/`, 'GET')).status).toBe(200)
+  })
+
+  test('has every operation, and links only to what it has', async () => {
+    const { text } = await ask(`${api.url}/docs`, 'GET')
+    const anchors = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+    for (const [, { operationId }] of operations()) expect(anchors).toContain(operationId)
+    const links = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
+    expect(links.filter((id) => !anchors.has(id))).toEqual([])
+  })
+})

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest'
+import { BODY_ROOM, bodyForLog } from '../../../appliance/http/request-log-body.ts'
+
+const read = (body: unknown): unknown => JSON.parse(bodyForLog(body) ?? 'null')
+
+describe('the body of a request as its log keeps it', () => {
+  test('a small body is kept as it is', () => {
+    const body = { from: 'a@b.example', to: ['c@d.example'], n: 1, yes: true, none: null, deep: { a: [{}] } }
+    expect(read(body)).toEqual(body)
+  })
+
+  test('no body is none, an array is under data', () => {
+    expect(bodyForLog(undefined)).toBeNull()
+    expect(bodyForLog(null)).toBeNull()
+    expect(read([{ to: 'a' }])).toEqual({ data: [{ to: 'a' }] })
+    expect(read('text')).toEqual({ data: 'text' })
+  })
+
+  test.each([
+    ...['authorization', 'Authorization', 'Proxy-Authorization', 'cookie', 'Set-Cookie', 'password'],
+    ...['new_password', 'token', 'access_token', 'X-Auth-Token', 'secret', 'signing_secret', 'api_key'],
+    ...['X-Api-Key', 'apikey', 'private_key', 'passphrase', 'credentials'],
+  ])('the value of %s is removed at any depth', (name) => {
+    expect(read({ headers: { [name]: 'hush' }, list: [{ [name]: { inner: 'hush' } }] })).toEqual({
+      headers: { [name]: '[removed]' },
+      list: [{ [name]: '[removed]' }],
+    })
+  })
+
+  test('names that only look like secrets are kept', () => {
+    const body = { tokens_left: 1, key: 'color', monkey: 'x', secretary: 'Ann' }
+    expect(read(body)).toEqual(body)
+  })
+
+  test('files are replaced by their sizes, in each form that they take', () => {
+    const content = [
+      Buffer.alloc(5000).toString('base64'),
+      Buffer.alloc(4999).toString('base64'),
+      [1, 2, 3],
+      { type: 'Buffer', data: [1, 2] },
+      null,
+      7,
+    ]
+    const email = { attachments: content.map((one) => ({ filename: 'a', content: one })) }
+    const sizes = [
+      '[removed: 5000 bytes]',
+      '[removed: 4999 bytes]',
+      '[removed: 3 bytes]',
+      '[removed: 2 bytes]',
+    ]
+    const expected = {
+      attachments: [...sizes, null, '[removed: 0 bytes]'].map((one) => ({ filename: 'a', content: one })),
+    }
+    expect(read(email)).toEqual(expected)
+    expect(read([email])).toEqual({ data: [expected] })
+  })
+
+  test('links lose what opens them', () => {
+    expect(
+      read({
+        url: 'https://mail.example/shared/abc.def',
+        download_url: 'https://mail.example/downloads/attachments/abc',
+        attachments: [{ path: 'https://user:pw@files.example/a.pdf?X-Signature=1#x' }],
+        path: 'not a url?x',
+      }),
+    ).toEqual({
+      url: 'https://mail.example/[removed]',
+      download_url: 'https://mail.example/[removed]',
+      attachments: [{ path: 'https://files.example/a.pdf[removed]' }],
+      path: 'not a url?x',
+    })
+  })
+
+  test('a long text is cut and says by how much, and the fields after it stay', () => {
+    const { html, subject } = read({ html: 'x'.repeat(100_000), subject: 'Hi' }) as Record<string, string>
+    expect(html).toBe(`${'x'.repeat(4096)}[cut: 95904 more characters]`)
+    expect(subject).toBe('Hi')
+  })
+
+  test('a long list is cut and says by how much', () => {
+    const { to } = read({ to: Array.from({ length: 5000 }, (_, n) => `user${n}@example.com`) }) as {
+      to: string[]
+    }
+    expect(to[0]).toBe('user0@example.com')
+    expect(to.at(-1)).toBe(`[cut: ${5000 - (to.length - 1)} more]`)
+  })
+
+  test.each([
+    ['many fields', Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`field${n}`, n]))],
+    ['many numbers', { a: Array.from({ length: 100_000 }, () => 1e300) }],
+    ['many empty objects', { a: Array.from({ length: 100_000 }, () => ({})) }],
+    [
+      'long names',
+      Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${n}${'n'.repeat(10_000)}`, n])),
+    ],
+    ['control characters', { a: '\0'.repeat(100_000), b: '\0'.repeat(100_000), c: '\u{1F680}'.repeat(9000) }],
+    ['halves of characters', { a: '\ud800'.repeat(50_000), b: '\udc00'.repeat(50_000) }],
+    ['many texts', { a: Array.from({ length: 50 }, () => 'é'.repeat(9000)) }],
+  ])('the whole is bounded: %s', (_name, body) => {
+    // Beyond the room for what was sent come only the marks of what is missing.
+    expect(Buffer.byteLength(bodyForLog(body)!)).toBeLessThan(BODY_ROOM * 1.25)
+  })
+
+  test('a body nested without end is cut', () => {
+    const text = bodyForLog(JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)))!
+    expect(text).toContain('[cut: nested too deeply]')
+    expect(text.length).toBeLessThan(100)
+  })
+
+  test('a field called __proto__ is a field', () => {
+    expect(bodyForLog(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}')
+  })
+})

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRequestLogBuffer } from '../../../appliance/http/request-log-buffer.ts'
+import type { RequestLog, Storage } from '../../../appliance/storage/storage.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { ask, hello, owner, startApi, type Api } from './harness.ts'
+
+interface Log {
+  id: string
+  endpoint: string
+  method: string
+  response_status: number
+  user_agent: string | null
+  api_key_id: string
+  request_body: unknown
+  response_body: unknown
+  email_ids: string[]
+  ip: string
+  duration_ms: number
+}
+
+describe('the log of requests', () => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi()
+  })
+  afterAll(() => api.close())
+
+  const list = async (query = '') =>
+    ((await api.call('GET', `/logs${query}`)).json as { data: Log[]; has_more: boolean }).data
+  const get = async (id: string) => (await api.call('GET', `/logs/${id}`)).json as Log
+  /** The log of a request, found by the id in its answer. */
+  const logOf = (headers: Headers) => get(headers.get('x-request-id')!)
+
+  test('a request is found under the id that its answer carried', async () => {
+    const sent = await api.call('POST', '/emails', hello, { 'user-agent': 'test/1' })
+    const log = await logOf(sent.headers)
+    const key = (await api.storage.listApiKeys({ teamId: api.teamId }, 0)).find(
+      ({ name }) => name === 'full_access',
+    )!
+    expect(log).toEqual({
+      object: 'log',
+      id: sent.headers.get('x-request-id'),
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d .*\+00$/) as string,
+      endpoint: '/emails',
+      method: 'POST',
+      response_status: 200,
+      user_agent: 'test/1',
+      api_key_id: key.id,
+      duration_ms: expect.any(Number) as number,
+      ip: '127.0.0.1',
+      request_body: hello,
+      response_body: sent.json,
+      email_ids: [(sent.json as { id: string }).id],
+    })
+  })
+
+  test('the request that made an email is found by the email, a batch by each', async () => {
+    const sent = await api.call('POST', '/emails/batch', [hello, hello])
+    const [, second] = (sent.json as { data: { id: string }[] }).data
+    expect((await list(`?email_id=${second!.id}`)).map(({ id }) => id)).toEqual([
+      sent.headers.get('x-request-id'),
+    ])
+    expect((await logOf(sent.headers)).request_body).toEqual({ data: [hello, hello] })
+    expect((await api.call('GET', '/logs?email_id=x')).status).toBe(422)
+  })
+
+  test('refusals are kept, with what was asked', async () => {
+    const refused = await api.call('POST', '/emails', { ...hello, to: 'nobody' })
+    expect(await logOf(refused.headers)).toMatchObject({
+      response_status: 422,
+      request_body: { to: 'nobody' },
+      response_body: refused.json as object,
+      email_ids: [],
+    })
+    const unknown = await api.call('GET', '/nowhere?a=b')
+    expect(await logOf(unknown.headers)).toMatchObject({ endpoint: '/nowhere', response_status: 404 })
+    const broken = await api.call('POST', '/emails', '{')
+    expect(await logOf(broken.headers)).toMatchObject({ response_status: 400, request_body: null })
+    const restricted = await api.call('GET', '/domains', undefined, {
+      authorization: `Bearer ${api.sending}`,
+    })
+    expect(restricted.status).toBe(401)
+    expect(await logOf(restricted.headers)).toMatchObject({ endpoint: '/domains', response_status: 401 })
+  })
+
+  test('what has no valid key, and people in the dashboard, stay out', async () => {
+    const before = (await list())[0]!.id
+    await ask(`${api.url}/emails`, 'GET', undefined, { authorization: 'Bearer re_wrong' })
+    await ask(`${api.url}/emails`, 'GET')
+    await ask(`${api.url}/openapi.json`, 'GET')
+    const signedIn = await ask(`${api.url}/session`, 'POST', owner)
+    const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
+    expect((await ask(`${api.url}/emails`, 'GET', undefined, { cookie })).status).toBe(200)
+    expect((await list(`?before=${before}`)).every(({ endpoint }) => endpoint === '/logs')).toBe(true)
+  })
+
+  test('secrets and files stay out', async () => {
+    const made = await api.call('POST', '/api-keys', { name: 'x' })
+    expect((made.json as { token: string }).token).toMatch(/^re_/)
+    const attachments = [{ filename: 'a', content: Buffer.alloc(30_000).toString('base64') }]
+    const sent = await api.call('POST', '/emails', {
+      ...hello,
+      attachments,
+      headers: { 'X-Api-Key': 'hush' },
+    })
+    const logs = [await logOf(made.headers), await logOf(sent.headers)]
+    expect(logs[0]).toMatchObject({ response_body: { token: '[removed]' } })
+    expect(logs[1]).toMatchObject({
+      request_body: {
+        attachments: [{ filename: 'a', content: '[removed: 30000 bytes]' }],
+        headers: { 'X-Api-Key': '[removed]' },
+      },
+    })
+    expect(JSON.stringify(logs)).not.toContain(api.full)
+  })
+
+  test('a message in full is no body to keep', async () => {
+    const { id } = (await api.call('POST', '/emails', hello)).json as { id: string }
+    const source = await api.call('GET', `/emails/${id}/source`)
+    expect(await logOf(source.headers)).toMatchObject({ response_status: 200, response_body: null })
+  })
+
+  test('another team sees none of them', async () => {
+    const [{ id } = { id: '' }] = await list()
+    expect(await api.storage.getLog({ teamId: api.domain.id, id }, 0)).toBeUndefined()
+  })
+
+  test('what was asked is still there after a stop', async () => {
+    const own = await startApi()
+    const saved: string[] = []
+    const saveLogs = own.storage.saveLogs.bind(own.storage)
+    own.storage.saveLogs = (args, now) => {
+      saved.push(...args.logs.map(({ endpoint }) => endpoint))
+      return saveLogs(args, now)
+    }
+    await own.call('GET', '/domains')
+    await own.close()
+    expect(saved).toEqual(['/domains'])
+  })
+})
+
+describe('the buffer of the log', () => {
+  const entry = (id: string, body = '{}'): RequestLog => ({
+    ...{
+      id,
+      teamId: 't',
+      apiKeyId: 'k',
+      method: 'GET',
+      endpoint: '/',
+      status: 200,
+      durationMs: 1,
+      ip: '::1',
+    },
+    ...{ userAgent: null, requestBody: body, responseBody: null, emailIds: [], createdAt: 0 },
+  })
+
+  /** A storage that notes its batches and finishes them when told. */
+  function slowStorage() {
+    const batches: string[][] = []
+    const finish: ((error?: Error) => void)[] = []
+    const storage: Pick<Storage, 'saveLogs'> = {
+      saveLogs: ({ logs }) =>
+        new Promise((resolve, reject) => {
+          batches.push(logs.map(({ id }) => id))
+          finish.push((error) => (error ? reject(error) : resolve()))
+        }),
+    }
+    return { storage, batches, finish }
+  }
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+  test('waits 200 ms for others', async () => {
+    const { storage, batches } = slowStorage()
+    const clock = createTestClock()
+    const buffer = createRequestLogBuffer({ storage, clock, log: silentLogger() })
+    buffer.add(entry('1'))
+    await clock.advance(199)
+    expect(batches).toEqual([])
+    buffer.add(entry('2'))
+    await clock.advance(1)
+    expect(batches).toEqual([['1', '2']])
+  })
+
+  test('writes a hundred at once, and without waiting', async () => {
+    const { storage, batches, finish } = slowStorage()
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    for (let n = 0; n < 250; n++) buffer.add(entry(String(n)))
+    expect(batches.map(({ length }) => length)).toEqual([100])
+    finish[0]!()
+    await settled()
+    finish[1]!()
+    await settled()
+    expect(batches.map(({ length }) => length)).toEqual([100, 100, 50])
+  })
+
+  test('keeps large bodies in smaller batches', async () => {
+    const { storage, batches } = slowStorage()
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    for (let n = 0; n < 90; n++) buffer.add(entry(String(n), 'x'.repeat(16 * 1024)))
+    expect(batches[0]!.length * 16).toBeLessThanOrEqual(512)
+  })
+
+  test('drops what is more than it may hold while the storage is slow, and goes on afterwards', async () => {
+    const { storage, batches, finish } = slowStorage()
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    for (let n = 0; n < 20_000; n++) buffer.add(entry(String(n)))
+    const flushed = buffer.flush()
+    // It grows while it is gone through.
+    for (const end of finish) {
+      end()
+      await settled()
+    }
+    await flushed
+    expect(batches.flat()).toHaveLength(5100)
+    buffer.add(entry('later'))
+    void buffer.flush()
+    await settled()
+    expect(batches.at(-1)).toEqual(['later'])
+  })
+
+  test('goes on after a batch that could not be written', async () => {
+    const { storage, batches, finish } = slowStorage()
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    buffer.add(entry('1'))
+    const first = buffer.flush()
+    await settled()
+    finish[0]!(new Error('disk full'))
+    await first
+    buffer.add(entry('2'))
+    const second = buffer.flush()
+    await settled()
+    finish[1]!()
+    await second
+    expect(batches).toEqual([['1'], ['2']])
+  })
+
+  test('a flush waits for what is being written and for what came after', async () => {
+    const { storage, batches, finish } = slowStorage()
+    const buffer = createRequestLogBuffer({ storage, clock: createTestClock(), log: silentLogger() })
+    for (let n = 0; n < 100; n++) buffer.add(entry(String(n)))
+    buffer.add(entry('last'))
+    let done = false
+    const flushed = buffer.flush().then(() => (done = true))
+    finish[0]!()
+    await settled()
+    expect(done).toBe(false)
+    finish[1]!()
+    await flushed
+    expect(batches[1]).toEqual(['last'])
+  })
+})

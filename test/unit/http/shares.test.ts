@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { ask, errorText, hello, startApi, type Api } from './harness.ts'
+
+const HOUR = 3_600_000
+const ORIGIN = 'https://mail.acme.example'
+let api: Api
+let id: string
+beforeAll(async () => {
+  api = await startApi({ publicUrl: ORIGIN })
+  id = await send({
+    subject: '<b>Hi</b> & "you"',
+    bcc: 'secret@example.org',
+    html: '<script>alert(1)</script><img src="https://track.example/x.gif"><p>Body</p>',
+  })
+})
+afterAll(() => api.close())
+
+const send = async (more: object) =>
+  ((await api.call('POST', '/emails', { ...hello, ...more })).json as { id: string }).id
+const share = async (body?: unknown, of = id) => {
+  const answer = await api.call('POST', `/emails/${of}/share`, body)
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer.json as { object: string; id: string; url: string }
+}
+/** As somebody without a key sees it. */
+const visit = (url: string) => ask(url.replace(ORIGIN, api.url), 'GET')
+
+describe('a shared email', () => {
+  test('has a link at the public address', async () => {
+    const shared = await share()
+    expect(shared).toEqual({
+      object: 'email',
+      id,
+      url: expect.stringMatching(/^https:\/\/mail\.acme\.example\/shared\/[\w-]+\.[\w-]+$/) as string,
+    })
+  })
+
+  test('is shown without its Bcc, with nothing of it taken for markup', async () => {
+    const { url } = await share({ expires_in: '1 day' })
+    const { status, headers, text } = await visit(url)
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(text).toContain('<h1>&lt;b&gt;Hi&lt;/b&gt; &amp; &quot;you&quot;</h1>')
+    expect(text).toContain('Acme &lt;hi@acme.example&gt;')
+    expect(text).not.toContain('secret@example.org')
+    expect(text).not.toContain('alert(1)')
+    expect(text).toContain(`src="${new URL(url).pathname}/content"`)
+    expect(text).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*frame-ancestors 'none'/)
+    expect(headers.get('referrer-policy')).toBe('no-referrer')
+    expect(headers.get('x-robots-tag')).toBe('noindex, nofollow')
+  })
+
+  test('stands in a frame that runs and loads nothing', async () => {
+    const { url } = await share()
+    const { headers, text } = await visit(`${url}/content`)
+    expect(text).toContain('<p>Body</p>')
+    const policy = headers.get('content-security-policy')!.split('; ')
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain('img-src data:')
+    expect(policy).toContain('sandbox allow-popups allow-popups-to-escape-sandbox')
+    expect(policy.join()).not.toMatch(/script|allow-same-origin|https?:/)
+    expect(headers.get('x-frame-options')).toBe('SAMEORIGIN')
+  })
+
+  test('is its text where there is no html', async () => {
+    const { url } = await share(undefined, await send({ text: 'a < b' }))
+    expect((await visit(`${url}/content`)).text).toContain('a &lt; b</pre>')
+  })
+
+  test('is gone when the time is over, and says so', async () => {
+    const short = await share({ expires_in: '10m' })
+    const long = await share({ expires_in: '48h' })
+    await api.clock.advance(10 * 60_000)
+    for (const path of ['', '/content']) {
+      const { status, text } = await visit(short.url + path)
+      expect(status).toBe(410)
+      expect(text).toContain('This link has expired')
+      expect(text).not.toContain('Body')
+    }
+    await api.clock.advance(47 * HOUR)
+    expect((await visit(long.url)).status).toBe(200)
+    await api.clock.advance(HOUR)
+    expect((await visit(long.url)).status).toBe(410)
+  })
+
+  test('is not shown for a link that was tampered with, nor for the link of a download', async () => {
+    const { url } = await share()
+    const withFile = await send({ attachments: [{ filename: 'a', content: 'QQ==' }] })
+    const list = (await api.call('GET', `/emails/${withFile}/attachments`)).json as {
+      data: [{ download_url: string }]
+    }
+    const download = list.data[0].download_url.split('/').at(-1)!
+    for (const path of [`${url.slice(0, -2)}AA`, `${ORIGIN}/shared/x`, `${ORIGIN}/shared/${download}`]) {
+      const { status, text } = await visit(path)
+      expect([status, text.includes('This link does not work')]).toEqual([404, true])
+    }
+  })
+
+  test.each([
+    ['3 days', '`expires_in` must not exceed 48 hours.'],
+    ['49h', '`expires_in` must not exceed 48 hours.'],
+    ['soon', 'Invalid `expires_in` field: a duration such as `10m`, `2 hours` or `1 day`.'],
+    ['0m', 'Invalid `expires_in` field: a duration such as `10m`, `2 hours` or `1 day`.'],
+    [5, 'Invalid `expires_in` field: it must be a string.'],
+  ])('is refused for %j', async (expires_in, message) => {
+    const answer = await api.call('POST', `/emails/${id}/share`, { expires_in })
+    expect(answer.text).toBe(errorText(422, 'validation_error', message))
+  })
+
+  test("is not found for somebody else's email, and not shared by a sending key", async () => {
+    const answer = await api.call('POST', `/emails/${newId(0)}/share`)
+    expect(answer.text).toBe(errorText(404, 'not_found', 'Email not found'))
+    const headers = { authorization: `Bearer ${api.sending}` }
+    expect((await api.call('POST', `/emails/${id}/share`, undefined, headers)).status).toBe(401)
+  })
+})
+
+test('links keep their secret after a restart', async () => {
+  const fresh = () => ({ name: 'links', fresh: new Uint8Array(32) })
+  const first = await api.storage.secret(fresh(), 0)
+  expect(await api.storage.secret(fresh(), 0)).toEqual(first)
+  expect(Buffer.from(first).equals(Buffer.alloc(32))).toBe(false)
+})
