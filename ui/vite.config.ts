@@ -15,7 +15,9 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ['/session', '/emails', '/domains', '/sandbox'].map((path) => [path, appliance]),
+      ['/session', '/emails', '/domains', '/api-keys', '/suppressions', '/logs', '/usage', '/sandbox'].map(
+        (path) => [path, appliance],
+      ),
     ),
   },
 })

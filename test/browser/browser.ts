@@ -46,7 +46,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
 /**
  * Controls that a screen reader could not name. Runs in the page, as text: the tests know no DOM types.
  */
-const NAMELESS = `[...document.querySelectorAll('a[href], button, input, iframe, [role=button]')]
+const NAMELESS = `[...document.querySelectorAll('a[href], button, input, select, textarea, iframe, [role=button]')]
   .filter((element) => element.checkVisibility())
   .filter((element) => {
     const label = element.getAttribute('aria-label') || element.getAttribute('title') ||

@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { sendingPages } from './sending-pages.ts'
 import { faintTexts, launch, namelessControls, openPage, sidewaysScroll, type Watched } from './browser.ts'
 
 /** The built dashboard, in a real browser, on a real appliance in its sandbox. */
@@ -214,9 +216,8 @@ describe('domains', () => {
     await page.goto(at('/domains'))
     await page.getByRole('link', { name: posthaste.domain }).click()
     const { data } = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
-    const { records } = (await posthaste.call('GET', `/domains/${data[0]!.id}`)).body as {
-      records: { record: string; type: string; value: string; fqdn: string }[]
-    }
+    const { body } = await posthaste.call<Domain>('GET', `/domains/${data[0]!.id}`)
+    const records = [...body.records, ...body.recommended_records]
     await page.getByText(records[0]!.value).first().waitFor()
 
     const { record, type, value } = records[0]!
@@ -233,8 +234,22 @@ describe('domains', () => {
     for (const { fqdn } of records) expect(await zone()).toContain(`${fqdn}. 3600 IN `)
 
     await page.getByRole('button', { name: 'Check now' }).click()
-    await page.getByText(/^Checked (now|\d+ s ago)$/).waitFor()
+    await page.getByText(/^Checked (now|\d+ s ago)/).waitFor()
   })
+})
+
+sendingPages({
+  get posthaste() {
+    return posthaste
+  },
+  get browser() {
+    return browser
+  },
+  get page() {
+    return desk.page
+  },
+  at,
+  row: (id) => row(desk.page, id),
 })
 
 describe('the sandbox', () => {
@@ -261,7 +276,8 @@ describe('the sandbox', () => {
 
 describe('every page', () => {
   test('has no sideways scroll at 390 px, names its controls, and keeps its contrast in both themes', async () => {
-    const { data } = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
+    const allDomains = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
+    const { data } = allDomains
     const id = await sendAndSettle({
       to: ['ada@reader.example', 'bounce@reader.example', 'c@reader.example', 'd@reader.example'],
       subject: 'A subject that is long enough not to fit into one line of a telephone held upright',
@@ -273,6 +289,12 @@ describe('every page', () => {
       delivery_ids.map((delivery) => `${id}.${delivery}`),
     )
     const unfolded = [...deliveries.map((delivery) => delivery.id), ...folds].join(',')
+    const domain = `/domains/${data[0]!.id}`
+    const { data: requests } = (await posthaste.call('GET', `/logs?email_id=${id}`)).body as typeof allDomains
+    const { data: keys } = (await posthaste.call('GET', '/api-keys')).body as typeof allDomains
+    const later = await posthaste.send({ to: 'ada@reader.example', scheduled_at: 'in 1 hour' })
+    await posthaste.call('POST', '/suppressions', { email: 'somebody.with.a.long.name@reader.example' })
+    const { data: suppressed } = (await posthaste.call('GET', '/suppressions')).body as typeof allDomains
     /** Each address with words that are there once it is loaded. */
     const pages: [path: string, words: string][] = [
       ['/emails', 'A subject that is long'],
@@ -283,7 +305,26 @@ describe('every page', () => {
       [`/emails/${id}?tab=headers`, 'MIME-Version'],
       [`/emails/${id}?tab=source`, 'Download'],
       ['/domains', posthaste.domain],
-      [`/domains/${data[0]!.id}`, '_dmarc'],
+      ['/domains?new=1', 'More settings'],
+      [domain, '_dmarc'],
+      [`${domain}?tab=dkim`, 'posthaste-ed25519'],
+      [`${domain}?tab=dkim&do=rotate`, 'New keys are made'],
+      [`${domain}?tab=settings`, 'Delete this domain'],
+      [`${domain}?tab=settings&do=delete`, 'Type '],
+      [`/emails/${id}?tab=attachments`, 'This email has no attachments.'],
+      [`/emails/${id}?do=share`, 'Whoever has the link'],
+      [`/emails/${later}`, 'First try in'],
+      [`/emails/${later}?do=reschedule`, 'in the zone of this browser'],
+      [`/emails/${later}?do=cancel`, 'stays readable'],
+      ['/logs', '/emails'],
+      [`/logs/${requests[0]!.id}`, 'Response'],
+      ['/api-keys', 'Full access'],
+      ['/api-keys?new=1', 'Send emails, and nothing else.'],
+      [`/api-keys?key=${keys[0]!.id}`, 'Delete…'],
+      ['/suppressions', 'somebody.with.a.long.name'],
+      ['/suppressions?new=1', 'One in each line'],
+      [`/suppressions?id=${suppressed[0]!.id}`, 'Remove from the list'],
+      ['/usage', 'Rate limit'],
       ['/inbox', 'A subject that is long'],
       ['/nowhere', 'There is no such page'],
     ]
@@ -292,7 +333,7 @@ describe('every page', () => {
       await signIn(phone.page)
       for (const [path, words] of pages) {
         await phone.page.goto(at(path))
-        await phone.page.locator('main').getByText(words).first().waitFor()
+        await phone.page.locator('main, dialog[open]').getByText(words).first().waitFor()
         const seen = {
           sideways: await sidewaysScroll(phone.page),
           nameless: await namelessControls(phone.page),

@@ -6,7 +6,7 @@ import type {
   Step,
   Timeline,
 } from '../../../appliance/http/schemas/timeline.ts'
-import { outlook, storyOf, summary } from '../../../ui/src/state/story.ts'
+import { isScheduled, outlook, storyOf, summary } from '../../../ui/src/state/story.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
 const ms = (seconds: number) => Date.UTC(2026, 0, 1) + seconds * 1000
@@ -139,5 +139,21 @@ describe('what happens next', () => {
 
   test('how long a delivery took is in its summary', () => {
     expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 try')
+  })
+})
+
+describe('a delivery that waits for its first try', () => {
+  const waiting = { state: 'waiting', attempts: 0 } as const
+
+  test('is scheduled when its sender chose the time, and queued otherwise', () => {
+    expect(isScheduled(delivery({ ...waiting, next_attempt_at: at(3600) }))).toBe(true)
+    expect(isScheduled(delivery({ ...waiting, next_attempt_at: at(0) }))).toBe(false)
+    expect(isScheduled(delivery({ ...waiting, attempts: 1, next_attempt_at: at(3600) }))).toBe(false)
+  })
+
+  test('is final once it is canceled, and was never tried', () => {
+    const canceled = delivery({ state: 'canceled', attempts: 0 })
+    expect(outlook(canceled, 0).title).toBe('Final: canceled')
+    expect(summary(canceled, 0)).toBe('no attempt was made')
   })
 })

@@ -10,8 +10,12 @@ const record = (change: Partial<DomainRecord>): DomainRecord => ({
   status: 'pending',
   value: 'v=spf1 -all',
   fqdn: 'send.example.com',
+  required: true,
+  advice: null,
   found: [],
   note: null,
+  checked_at: null,
+  since: null,
   ...change,
 })
 

@@ -21,7 +21,7 @@ export function whenSessionEnds(act: () => void): void {
 }
 
 interface Options {
-  method?: 'GET' | 'POST' | 'DELETE'
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   body?: unknown
   signal?: AbortSignal
 }
@@ -71,5 +71,15 @@ async function sentence(answer: Response): Promise<string> {
 /** The JSON answer to a GET. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const answer = await request(path, signal ? { signal } : {})
+  return (await answer.json()) as T
+}
+
+/** The JSON answer to a request that changes something. */
+export async function change<T>(
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<T> {
+  const answer = await request(path, { method, ...(body !== undefined && { body }) })
   return (await answer.json()) as T
 }

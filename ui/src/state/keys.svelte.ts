@@ -4,6 +4,8 @@ export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['k', 'previous row'],
   ['Enter', 'open the row'],
   ['Esc', 'close, or back to the list'],
+  ['/', 'search this page, or everything'],
+  ['Ctrl K', 'go to a page or an email (⌘ K)'],
   ['?', 'this list'],
 ]
 
@@ -30,9 +32,37 @@ export function moveRow(step: 1 | -1): void {
 
 const typing = 'input, textarea, select, [contenteditable]'
 
+/** Puts the cursor into the page's search field. Returns whether there is one. */
+export function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>('main [data-search]')
+  field?.select()
+  return field !== null
+}
+
+/** Calls `act` on Ctrl K and ⌘ K, wherever the focus is but in an open dialog. */
+export function onPaletteKey(act: () => void): void {
+  $effect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (
+        event.key.toLowerCase() !== 'k' ||
+        event.ctrlKey === event.metaKey ||
+        event.altKey ||
+        event.shiftKey
+      )
+        return
+      event.preventDefault()
+      if (!document.querySelector('dialog[open]')) act()
+    }
+    document.addEventListener('keydown', pressed)
+    return () => document.removeEventListener('keydown', pressed)
+  })
+}
+
 document.addEventListener('keydown', (event) => {
   if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
-  if (event.target instanceof Element && event.target.closest(`${typing}, dialog`)) return
+  if (event.target instanceof Element && event.target.closest(typing)) return
+  // Also when the focus has left the dialog, because what held it is gone.
+  if (document.querySelector('dialog[open]')) return
   const command = layers.findLast((layer) => event.key in layer)?.[event.key]
   if (!command) return
   event.preventDefault()

@@ -1,3 +1,5 @@
+import { LANGUAGES, type Language } from './snippets.ts'
+
 /**
  * Preferences of this browser: they survive a reload, and belong to nobody's account.
  */
@@ -48,6 +50,11 @@ export const theme = new Remembered<Theme>('theme', 'system', (value) =>
 export const railFolded = new Remembered<boolean>('rail-folded', false, isBoolean)
 /** Whether exact instants are written in UTC instead of the browser's zone. */
 export const utc = new Remembered<boolean>('utc', false, isBoolean)
+
+/** In which language examples are shown. */
+export const language = new Remembered<Language>('language', 'curl', (value) =>
+  LANGUAGES.some(([known]) => known === value),
+)
 
 /** Puts the chosen theme on the document; the system's needs no attribute. */
 export function showTheme(chosen: Theme): void {

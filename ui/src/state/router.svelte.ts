@@ -13,13 +13,21 @@ interface Left {
   row: string | null
 }
 
+/** The state of a history entry: which address led to it, and how it was left, once it was. */
+interface Entry {
+  from?: string
+  left?: Left
+}
+
+const entry = (): Entry => (history.state ?? {}) as Entry
+
 function here(): { path: string; search: string } {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : '/'
   return { path: path === '' ? '/' : path, search: location.search }
 }
 
 let current = $state(here())
-let pending: Left | null = history.state as Left | null
+let pending: Left | null = entry().left ?? null
 
 /** The current place. Reading it in a template or a derived value follows the address bar. */
 export const router = {
@@ -55,7 +63,7 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
   if (options.replace) history.replaceState(history.state, '', href(to))
   else {
     remember()
-    history.pushState(null, '', href(to))
+    history.pushState({ from: router.here } satisfies Entry, '', href(to))
   }
   current = here()
   if (current.path === before) return
@@ -65,6 +73,12 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
     scrollTo(0, 0)
     document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true })
   })
+}
+
+/** Closes what has its own address, a sheet for one, and goes to `to`: a step back where that leads there, so that no Back press does nothing. */
+export function close(to: string): void {
+  if (entry().from === to) history.back()
+  else go(to, { replace: true })
 }
 
 /** How each page was last seen, by its path: the list that an email was opened from keeps its cursor and scroll. */
@@ -83,7 +97,7 @@ function remember(): void {
   const focused = document.activeElement
   const row = focused instanceof HTMLElement ? (focused.dataset.row ?? null) : null
   const left: Left = { scroll: scrollY, row }
-  history.replaceState(left, '')
+  history.replaceState({ ...entry(), left } satisfies Entry, '')
   seen.set(current.path, { ...left, address: router.here })
 }
 
@@ -126,7 +140,7 @@ function followed(event: MouseEvent): void {
 history.scrollRestoration = 'manual'
 document.addEventListener('click', followed)
 addEventListener('popstate', (event) => {
-  pending = event.state as Left | null
+  pending = (event.state as Entry | null)?.left ?? null
   current = here()
   void tick().then(restore)
 })

@@ -8,6 +8,7 @@ import CornerUpLeft from '@lucide/svelte/icons/corner-up-left'
 import Eye from '@lucide/svelte/icons/eye'
 import Flag from '@lucide/svelte/icons/flag'
 import HourglassIcon from '@lucide/svelte/icons/hourglass'
+import Hand from '@lucide/svelte/icons/hand'
 import Layers from '@lucide/svelte/icons/layers'
 import MousePointerClick from '@lucide/svelte/icons/mouse-pointer-click'
 import Pause from '@lucide/svelte/icons/pause'
@@ -15,9 +16,11 @@ import Send from '@lucide/svelte/icons/send'
 import ShieldOff from '@lucide/svelte/icons/shield-off'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
-import type { Domain, DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+import type { DkimKey, Domain, DomainRecord } from '../../../appliance/http/schemas/domains.ts'
 import type { Email } from '../../../appliance/http/schemas/emails.ts'
+import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
 import type { Delivery, EmailEvent } from '../../../appliance/http/schemas/timeline.ts'
+import { isScheduled } from './story.ts'
 
 /** The language of status: one word, one colour and one icon each, the same everywhere. Never colour alone. */
 
@@ -56,10 +59,11 @@ export function ofEmail(last: Email['last_event']): Status[] {
   return [last]
 }
 
-/** How one recipient's delivery is shown: waiting before its first attempt is queued, after it delayed. */
+/** How one recipient's delivery is shown: waiting before its first attempt is queued or scheduled, after it delayed. */
 export function ofDelivery(delivery: Delivery): Status {
   if (delivery.state !== 'waiting') return delivery.state
-  return delivery.attempts === 0 ? 'queued' : 'delayed'
+  if (delivery.attempts > 0) return 'delayed'
+  return isScheduled(delivery) ? 'scheduled' : 'queued'
 }
 
 export function ofEvent(type: EmailEvent['type']): Status {
@@ -82,6 +86,28 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
   verified: look('verified', 'green', Check),
   failed: look('failed', 'red', X),
   temporary_failure: look('no answer', 'amber', TriangleAlert),
+}
+
+/** Where a DKIM key is in its life. */
+export const DKIM_STATE: Record<DkimKey['state'], Look> = {
+  pending: look('waits for its record', 'blue', Clock),
+  active: look('signs', 'green', Check),
+  retiring: look('retiring', 'amber', HourglassIcon),
+  retired: look('retired', 'slate', Ban),
+}
+
+/** Why an address is on the suppression list. */
+export const ORIGIN: Record<Suppression['origin'], Look> = {
+  bounce: look('bounced', 'red', CornerUpLeft),
+  complaint: look('complained', 'magenta', Flag),
+  manual: look('by hand', 'slate', Hand),
+}
+
+/** The status of an answer (RFC 9110 §15): its number is the word. */
+export function ofHttp(status: number): Look {
+  if (status >= 500) return look(String(status), 'red', X)
+  if (status >= 400) return look(String(status), 'amber', TriangleAlert)
+  return look(String(status), 'green', Check)
 }
 
 /** A verdict of an independent verifier, `dkim=pass` and the like (RFC 8601 §2.7). */

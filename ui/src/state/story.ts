@@ -141,6 +141,15 @@ export function decisiveStep(attempt: Attempt, recipient: string): Step | undefi
   )
 }
 
+/** A first attempt that is due this much later than its email was accepted was meant to be later (milliseconds). */
+const ON_PURPOSE = 1000
+
+/** Whether a delivery that was never tried waits for the time that its sender chose. */
+export function isScheduled(delivery: Delivery): boolean {
+  if (delivery.state !== 'waiting' || delivery.attempts > 0 || delivery.next_attempt_at === null) return false
+  return instant(delivery.next_attempt_at) - instant(delivery.created_at) > ON_PURPOSE
+}
+
 /** What happens next to a delivery, or that nothing does and why. */
 export interface Outlook {
   final: boolean
@@ -157,6 +166,7 @@ const FINAL: Record<Exclude<Delivery['state'], 'waiting' | 'held'>, [title: stri
   expired: ['Final: given up', 'It could not be delivered within its lifetime. It will not be tried again.'],
   failed: ['Final: failed', 'It could not be sent from here. Once the cause is mended, send it again.'],
   suppressed: ['Final: not sent', 'The address is on the suppression list, so no attempt was made.'],
+  canceled: ['Final: canceled', 'It was canceled before its time came, so no attempt was made.'],
 }
 
 /** See `Outlook`. */

@@ -1,0 +1,317 @@
+import { describe, expect, test } from 'vitest'
+import type { Domain } from '../../appliance/http/schemas/domains.ts'
+import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import type { Stage } from './stage.ts'
+
+/** Keys, domains, suppressions, requests, scheduled emails: the pages beside the sending API. Registers its tests. */
+export function sendingPages(stage: Stage): void {
+  describe('API keys', () => apiKeys(stage))
+  describe('domains that are added', () => domains(stage))
+  describe('suppressions', () => suppressions(stage))
+  describe('an email that waits for its time', () => scheduled(stage))
+  describe('what came with an email', () => attachments(stage))
+  describe('logs', () => logs(stage))
+  describe('getting around', () => around(stage))
+}
+
+const ids = (body: unknown) => (body as { data: { id: string }[] }).data.map(({ id }) => id)
+
+function apiKeys(stage: Stage): void {
+  const sendWith = (token: string) =>
+    fetch(`${stage.posthaste.url}/emails`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        from: `hello@${stage.posthaste.domain}`,
+        to: 'ada@reader.example',
+        subject: 'With a new key',
+        text: 'Words',
+      }),
+    })
+
+  test('a key is made, its token works, it is renamed, and deleted it works no more', async () => {
+    const { page, at } = stage
+    await page.goto(at('/api-keys'))
+    await page.getByRole('link', { name: 'Create an API key' }).click()
+    expect(page.url()).toBe(at('/api-keys?new=1'))
+    await page.getByLabel('Name').fill('Shop')
+    await page
+      .getByRole('combobox', { name: 'Domain', exact: true })
+      .selectOption({ label: stage.posthaste.domain })
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+
+    const sheet = page.getByRole('dialog', { name: 'The key is made' })
+    const token = (await sheet.locator('pre').first().innerText()).trim()
+    expect(token).toMatch(/^re_\S{20,}$/)
+    expect(await sheet.locator('pre').nth(1).innerText()).toContain(`Bearer ${token}`)
+    await sheet.getByRole('button', { name: 'Node' }).click()
+    expect(await sheet.locator('pre').nth(1).innerText()).toContain(`baseUrl: '${stage.posthaste.url}'`)
+    // The only copy of the token is not thrown away by a slip of the finger, twice.
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    expect((await sheet.locator('pre').first().innerText()).trim()).toBe(token)
+    expect((await sendWith(token)).status).toBe(200)
+    await sheet.getByRole('button', { name: 'I have stored it' }).click()
+
+    const shop = page.locator('tr', { hasText: 'Shop' })
+    await shop.getByText('Sending access').waitFor()
+    expect(await shop.locator('td.domain').innerText()).toBe(stage.posthaste.domain)
+    await shop.getByRole('link').click()
+    await page.getByLabel('Name').fill('Shop, the new one')
+    await page.getByRole('button', { name: 'Rename' }).click()
+    await page.getByRole('link', { name: 'Shop, the new one' }).click()
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('button', { name: 'Delete the key' }).click()
+    await page.getByText('it stopped working at once').waitFor()
+    await expect.poll(() => page.locator('tr', { hasText: 'Shop' }).count()).toBe(0)
+    expect((await sendWith(token)).status).toBe(403)
+  })
+
+  test('a sheet has its own address, and Back closes it', async () => {
+    const { page, at } = stage
+    await page.goto(at('/api-keys'))
+    await page.getByRole('link', { name: 'Create an API key' }).click()
+    await page.getByRole('dialog').waitFor()
+    await page.goBack()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.goForward()
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.url()).toBe(at('/api-keys'))
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+}
+
+function domains(stage: Stage): void {
+  test('a domain is added, shows its records, changes its settings, and goes when its name is typed', async () => {
+    const { page, at, posthaste } = stage
+    await page.goto(at('/domains'))
+    await page.getByRole('link', { name: 'Add a domain' }).click()
+    await page.getByLabel('Domain', { exact: true }).fill('not a name')
+    await page.getByRole('button', { name: 'Add the domain' }).click()
+    await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
+    await page.getByLabel('Domain', { exact: true }).fill('news.sender.example')
+    await page.getByRole('button', { name: 'Add the domain' }).click()
+    await page.getByRole('heading', { name: 'news.sender.example' }).waitFor()
+    await page.getByText('posthaste._domainkey.news', { exact: true }).first().waitFor()
+
+    const id = page.url().split('/').at(-1)!
+    await page.getByRole('link', { name: 'DKIM keys' }).click()
+    await page.getByText('waits for its record').first().waitFor()
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByText('Always').click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('are saved').waitFor()
+    expect((await posthaste.call<{ tls: string }>('GET', `/domains/${id}`)).body.tls).toBe('enforced')
+
+    await page.getByRole('link', { name: 'Delete…' }).click()
+    const question = page.getByRole('dialog', { name: 'Delete news.sender.example?' })
+    await question.getByRole('button', { name: 'Delete the domain' }).click({ force: true })
+    expect((await posthaste.call('GET', `/domains/${id}`)).status).toBe(200)
+    await question.getByLabel('Type news.sender.example to confirm').fill('news.sender.example')
+    await question.getByRole('button', { name: 'Delete the domain' }).click()
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    expect((await posthaste.call('GET', `/domains/${id}`)).status).toBe(404)
+  })
+
+  test('DKIM keys are rotated: new ones take over once their records are seen, the old ones retire', async () => {
+    const { page, at, posthaste } = stage
+    const [id] = ids((await posthaste.call('GET', '/domains')).body)
+    const keys = async (state: string) => {
+      const { body } = await posthaste.call<Domain>('GET', `/domains/${id}`)
+      return body.dkim_keys.filter((key) => key.state === state).map(({ selector }) => selector)
+    }
+    const before = await keys('active')
+    await page.goto(at(`/domains/${id}?tab=dkim`))
+    await page.getByRole('link', { name: 'Rotate' }).click()
+    await page.getByRole('button', { name: 'Make new keys' }).click()
+    await page.getByText('The new keys are made.').waitFor()
+    // The sandbox publishes what a domain asks for, so the waiting ends by itself.
+    await expect.poll(() => keys('retiring'), { timeout: 10_000 }).toEqual(before)
+    for (const selector of [...before, ...(await keys('active'))])
+      await page.getByText(selector, { exact: true }).waitFor()
+    await page.getByText('retiring', { exact: true }).first().waitFor()
+  })
+}
+
+function suppressions(stage: Stage): void {
+  test('pasted addresses are suppressed, sending shows it, and one is taken off the list again', async () => {
+    const { page, at, posthaste } = stage
+    await page.goto(at('/suppressions'))
+    await page.getByText('Nobody is suppressed').waitFor()
+    await page.getByRole('link', { name: 'Suppress addresses' }).click()
+    await page
+      .getByRole('textbox', { name: 'Addresses' })
+      .fill('"Away, Gone" <gone@reader.example>\nnobody\nnever@reader.example\n')
+    await page.getByText('This is no address').waitFor()
+    await page.getByRole('button', { name: 'Suppress 2 addresses' }).click()
+    await page.getByText('2 addresses are suppressed.').waitFor()
+    await page.getByRole('link', { name: 'gone@reader.example' }).waitFor()
+
+    const email = await posthaste.send({ to: 'gone@reader.example', subject: 'To nobody' })
+    await page.goto(at('/emails'))
+    await stage.row(email).getByText('suppressed').waitFor()
+    await page.goto(at(`/emails/${email}`))
+    await page.getByText('Final: not sent').waitFor()
+
+    await page.goto(at('/suppressions'))
+    await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('Gone@reader.example')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.getByRole('link', { name: 'never@reader.example' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'gone@reader.example' }).click()
+    await page.getByRole('button', { name: 'Remove from the list' }).click()
+    await page.getByText('Gone@reader.example is not suppressed').waitFor()
+    expect((await posthaste.call('GET', '/suppressions/gone@reader.example')).status).toBe(404)
+  })
+
+  test('the origin narrows the list, and is in the address', async () => {
+    const { page, at } = stage
+    await page.goto(at('/suppressions'))
+    await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
+    await page.getByRole('button', { name: 'Bounces' }).click()
+    await page.getByText('None of this origin').waitFor()
+    expect(page.url()).toBe(at('/suppressions?origin=bounce'))
+    await page.reload()
+    await page.getByText('None of this origin').waitFor()
+    await page.getByRole('button', { name: 'By hand' }).click()
+    await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
+  })
+}
+
+function scheduled(stage: Stage): void {
+  test('is rescheduled, then canceled, and never sent', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({
+      to: 'ada@reader.example',
+      subject: 'Not now',
+      scheduled_at: 'in 2 hours',
+    })
+    await page.goto(at('/emails'))
+    await stage.row(id).getByText('scheduled').waitFor()
+    await page.goto(at(`/emails/${id}`))
+    await page.getByRole('link', { name: 'Reschedule' }).click()
+    const tomorrow = new Date(Date.now() + 86_400_000)
+    tomorrow.setSeconds(0, 0)
+    const local = new Date(tomorrow.getTime() - tomorrow.getTimezoneOffset() * 60_000)
+    await page.getByLabel('Send at').fill(local.toISOString().slice(0, 16))
+    await page.getByRole('button', { name: 'Reschedule', exact: true }).click()
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+    const { body } = await posthaste.call<{ scheduled_at: string }>('GET', `/emails/${id}`)
+    expect(Date.parse(body.scheduled_at.replace(' ', 'T').replace('+00', 'Z'))).toBe(tomorrow.getTime())
+
+    await page.getByRole('link', { name: 'Cancel', exact: true }).click()
+    await page.getByRole('button', { name: 'Cancel the email' }).click()
+    await page.getByText('Final: canceled').waitFor()
+    expect(page.url()).toBe(at(`/emails/${id}`))
+    expect(await page.getByRole('link', { name: 'Reschedule' }).count()).toBe(0)
+    const { body: after } = await posthaste.call<Timeline>('GET', `/emails/${id}/timeline`)
+    expect(after.deliveries.map(({ state }) => state)).toEqual(['canceled'])
+  })
+}
+
+function attachments(stage: Stage): void {
+  test('attachments are listed and downloaded', async () => {
+    const { page, at, posthaste } = stage
+    const content = Buffer.from('Lines of a file\n').toString('base64')
+    const id = await posthaste.send({
+      to: 'ada@reader.example',
+      attachments: [{ filename: 'notes.txt', content }],
+    })
+    await page.goto(at(`/emails/${id}?tab=attachments`))
+    await page.getByText('16 bytes').waitFor()
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download notes.txt' }).click(),
+    ])
+    expect(file.suggestedFilename()).toBe('notes.txt')
+    const chunks: Buffer[] = []
+    for await (const chunk of await file.createReadStream()) chunks.push(chunk as Buffer)
+    expect(Buffer.concat(chunks).toString()).toBe('Lines of a file\n')
+  })
+
+  test('a share link shows the email to someone who is not signed in', async () => {
+    const { page, at, posthaste, browser } = stage
+    const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Shared with a stranger' })
+    await page.goto(at(`/emails/${id}`))
+    await page.getByRole('link', { name: 'Share' }).click()
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    const url = (await page.getByRole('dialog').locator('pre').innerText()).trim()
+    const stranger = await browser.newContext()
+    const theirs = await stranger.newPage()
+    await theirs.goto(url)
+    await theirs.getByText('Shared with a stranger').first().waitFor()
+    await stranger.close()
+  })
+}
+
+function logs(stage: Stage): void {
+  test('a request is listed, and shows what was said and the email that it made', async () => {
+    const { page, at, posthaste } = stage
+    const email = await posthaste.send({ to: 'ada@reader.example', subject: 'Made by a request' })
+    await page.goto(at(`/emails/${email}`))
+    await page.getByRole('link', { name: 'what the app asked for' }).click()
+    const line = page.locator('tbody tr')
+    await line.getByText('POST').waitFor()
+    expect(await line.count()).toBe(1)
+    await line.getByRole('link').click()
+    await page.getByText('"subject": "Made by a request"').waitFor()
+    expect(await page.locator('pre').nth(1).innerText()).toBe(JSON.stringify({ id: email }, null, 2))
+    await page.getByRole('link', { name: email }).click()
+    await page.getByRole('heading', { name: 'Made by a request' }).waitFor()
+  })
+
+  test('a refused request is there too, and what the dashboard itself asks is not', async () => {
+    const { page, at, posthaste } = stage
+    await posthaste.call('POST', '/emails', { from: 'nobody' })
+    await page.goto(at('/logs'))
+    await page.locator('tr', { hasText: '422' }).first().waitFor()
+    // The dashboard has asked for domains many times by now, with its cookie and not with a key.
+    await page.getByRole('columnheader', { name: 'Key' }).waitFor()
+    expect(await page.locator('tbody td.agent', { hasText: 'Mozilla' }).count()).toBe(0)
+  })
+}
+
+function around(stage: Stage): void {
+  test('Ctrl K goes to a page, begins an action, and finds an email by its id', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Found by its id' })
+    await page.goto(at('/domains'))
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('sup')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Suppressions' }).waitFor()
+
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('create')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Create an API key' }).waitFor()
+    await page.keyboard.press('Escape')
+
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill(`${posthaste.url}/emails/${id}`)
+    await page.getByRole('option', { name: 'Found by its id' }).click()
+    await page.getByRole('heading', { name: 'Found by its id' }).waitFor()
+    expect(page.url()).toBe(at(`/emails/${id}`))
+
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('01890000-0000-7000-8000-000000000000')
+    await page.getByText('There is no email with this id.').waitFor()
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+
+  test('the usage counts the recipients of today', async () => {
+    const { page, at, posthaste } = stage
+    await page.goto(at('/usage'))
+    const { body } = await posthaste.call<{ emails: { daily: { used: number } } }>('GET', '/usage')
+    const { used } = body.emails.daily
+    expect(used).toBeGreaterThan(0)
+    await page
+      .locator('section', { hasText: 'Emails today' })
+      .getByText(String(used), { exact: true })
+      .waitFor()
+  })
+}

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { pastedAddresses, pieces } from '../../../ui/src/state/addresses.ts'
+
+describe('pasted addresses', () => {
+  test('are read one to a line, and from lists with commas and semicolons', () => {
+    expect(pastedAddresses(' a@example.org \r\n\nb@example.org, c@example.org;d@example.org\n')).toEqual({
+      addresses: ['a@example.org', 'b@example.org', 'c@example.org', 'd@example.org'],
+      strange: [],
+    })
+  })
+
+  test('lose the names around them, also names with a comma', () => {
+    expect(pastedAddresses('"Lovelace, Ada" <ada@example.org>, Grace Hopper <grace@example.org>')).toEqual({
+      addresses: ['ada@example.org', 'grace@example.org'],
+      strange: [],
+    })
+  })
+
+  test('are taken once, in any case', () => {
+    expect(pastedAddresses('Ada@Example.org\nada@example.org').addresses).toEqual(['Ada@Example.org'])
+  })
+
+  test('leave out what is none, and tell', () => {
+    const long = `${'a'.repeat(250)}@example.org`
+    expect(pastedAddresses(`email\nnobody\na@b@c\nada@example.org\n${long}`)).toEqual({
+      addresses: ['ada@example.org'],
+      strange: ['email', 'nobody', 'a@b@c', long],
+    })
+  })
+})
+
+test('a list is cut into pieces of a size, the last one smaller', () => {
+  expect(pieces([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]])
+  expect(pieces([], 100)).toEqual([])
+})
