@@ -15,10 +15,13 @@ const ARROWS: Record<string, string[]> = {
   spool: ['mail'],
   senders: ['mail', 'clock', 'dns', 'storage', 'watch'],
   accounts: ['mail', 'clock', 'storage'],
-  intake: ['mail', 'clock', 'storage', 'spool', 'senders', 'watch'],
+  mime: ['mail'],
+  intake: ['mail', 'clock', 'wire', 'storage', 'spool', 'senders', 'watch'],
+  submission: ['mail', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
   delivery: ['mail', 'clock', 'dns', 'wire', 'storage', 'spool', 'signing', 'watch'],
+  reports: ['mail', 'clock', 'storage', 'spool', 'watch'],
   wireformat: ['mail', 'storage', 'senders'],
-  http: ['mail', 'clock', 'storage', 'senders', 'accounts', 'intake', 'wireformat', 'watch'],
+  http: ['mail', 'clock', 'storage', 'senders', 'accounts', 'intake', 'mime', 'wireformat', 'watch'],
   sandbox: ['mail', 'clock', 'dns', 'wire', 'storage', 'senders', 'accounts', 'config'],
   commands: [
     'mail',
@@ -37,7 +40,7 @@ const ARROWS: Record<string, string[]> = {
 /** The files of a folder that others may import; every other file is private. Mail is vocabulary: all of it is public. */
 const DOORS: Record<string, string[]> = {
   clock: ['clock.ts'],
-  wire: ['networks.ts', 'self-signed.ts'],
+  wire: ['networks.ts', 'self-signed.ts', 'fetch.ts', 'listeners.ts', 'certificates.ts', 'proxy-protocol.ts'],
   watch: ['log.ts', 'housekeeping.ts'],
   dns: ['dns.ts'],
   storage: ['storage.ts'],
@@ -46,8 +49,11 @@ const DOORS: Record<string, string[]> = {
   spool: ['schedule.ts'],
   senders: ['senders.ts', 'caller.ts', 'records.ts'],
   accounts: ['accounts.ts'],
+  mime: ['mime.ts'],
   intake: ['intake.ts'],
+  submission: ['submission.ts'],
   delivery: ['delivery.ts'],
+  reports: ['reports.ts'],
   wireformat: ['wireformat.ts'],
   sandbox: ['sandbox.ts'],
 }
@@ -56,7 +62,7 @@ const DOORS: Record<string, string[]> = {
 const GRAPH = ['adapters.ts', 'compose.ts', 'main.ts', 'version.ts']
 
 /** Files behind a folder's door that the object graph alone may reach: the real adapters. */
-const ADAPTERS = ['dns/resolver.ts', 'storage/sqlite/sqlite.ts', 'http/http.ts']
+const ADAPTERS = ['dns/resolver.ts', 'storage/remembered.ts', 'storage/sqlite/sqlite.ts', 'http/http.ts']
 
 /** Each package enters through the files named here. */
 const PACKAGES: Record<string, string[]> = {
@@ -66,6 +72,7 @@ const PACKAGES: Record<string, string[]> = {
   '@fastify/type-provider-typebox': ['http/'],
   '@node-rs/argon2': ['accounts/'],
   'better-sqlite3': ['storage/sqlite/'],
+  'chrono-node': ['intake/schedule.ts'],
   commander: ['main.ts', 'commands/'],
   'dns-packet': ['dns/', 'sandbox/'],
   dns2: ['sandbox/'],
@@ -79,7 +86,7 @@ const PACKAGES: Record<string, string[]> = {
   nodemailer: ['intake/', 'delivery/'],
   'p-queue': ['delivery/lanes.ts'],
   pino: ['watch/log.ts'],
-  'postal-mime': ['sandbox/inbox.ts'],
+  'postal-mime': ['sandbox/inbox.ts', 'mime/extract.ts', 'intake/'],
   'smol-toml': ['config/'],
   'smtp-server': ['sandbox/'],
   tldts: ['senders/', 'wireformat/'],

@@ -1,7 +1,14 @@
 /** What every command works with: the configuration, the storage behind it, and a place to write. */
 import { createAccounts, type Accounts } from '../accounts/accounts.ts'
 import { systemClock, type Clock } from '../clock/clock.ts'
-import { findConfig, formatComplaint, readRunning, type Config, type Loaded } from '../config/config.ts'
+import {
+  findConfig,
+  formatComplaint,
+  PlansRefused,
+  readRunning,
+  type Config,
+  type Loaded,
+} from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
@@ -85,7 +92,7 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
   try {
     return await step()
   } catch (error) {
-    if (!(error instanceof Failure || error instanceof Refusal)) throw error
+    if (!(error instanceof Failure || error instanceof Refusal || error instanceof PlansRefused)) throw error
     output.error(error.message)
     return 1
   }

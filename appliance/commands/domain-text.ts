@@ -1,6 +1,7 @@
 import type { ExpectedRecord } from '../senders/records.ts'
-import type { Domain, RecordStatus } from '../storage/storage.ts'
-import { instant, paragraph } from './output.ts'
+import type { PublicKey } from '../senders/senders.ts'
+import type { DkimKeyState, Domain, RecordStatus } from '../storage/storage.ts'
+import { instant, paragraph, table } from './output.ts'
 
 const words: Record<RecordStatus, string> = {
   not_started: 'not checked',
@@ -11,8 +12,8 @@ const words: Record<RecordStatus, string> = {
 }
 
 const valueOf = ({ priority, value }: ExpectedRecord) => (priority === null ? value : `${priority} ${value}`)
-const title = ({ record, type, fqdn, required }: ExpectedRecord) =>
-  `${record.padEnd(5)}  ${type.padEnd(3)}  ${fqdn}${required ? '' : '  (recommended)'}`
+const title = ({ record, type, fqdn, label }: ExpectedRecord) =>
+  `${record.padEnd(5)}  ${type.padEnd(3)}  ${fqdn}${label === null ? '' : `  (${label})`}`
 
 /** The records to publish: kind and whole name on one line, the value by itself below, to be copied. */
 export function describeRecords(records: readonly ExpectedRecord[]): string[] {
@@ -27,10 +28,35 @@ export function describeRecords(records: readonly ExpectedRecord[]): string[] {
 /** A domain with the state of each record: what was found, and what to do where it will not do. */
 export function describeDomain(domain: Domain, records: readonly ExpectedRecord[]): string[] {
   const checked = domain.checkedAt === null ? 'never checked' : `checked ${instant(domain.checkedAt)} UTC`
+  const next = domain.nextCheckAt === null ? '' : `, next ${instant(domain.nextCheckAt)} UTC`
   return [
-    `${domain.name}: ${domain.status} (${checked})`,
+    `${domain.name}: ${domain.status} since ${instant(domain.statusSince)} UTC (${checked}${next})`,
+    ...(domain.suspect === null
+      ? []
+      : [
+          `Looks ${domain.suspect.status} since ${instant(domain.suspect.since)} UTC; a second look decides.`,
+        ]),
     ...records.flatMap((record) => describeRecord(domain, record)),
   ]
+}
+
+const fates: Record<DkimKeyState, string> = {
+  pending: 'signs once its record is seen',
+  active: 'signs',
+  retiring: 'keep its record: mail signed with it may still be on its way',
+  retired: 'its record may be removed',
+}
+
+/** The DKIM keys, when there is more to tell than that there is one. */
+export function describeKeys(keys: readonly PublicKey[]): string[] {
+  const rows = keys.map(({ selector, algorithm, state, stateSince }) => [
+    selector,
+    algorithm,
+    state,
+    instant(stateSince),
+    fates[state],
+  ])
+  return ['', ...table(['SELECTOR', 'ALGORITHM', 'STATE', 'SINCE', 'WHAT IT MEANS'], rows)]
 }
 
 function describeRecord({ checks }: Domain, record: ExpectedRecord): string[] {

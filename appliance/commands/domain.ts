@@ -1,16 +1,16 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Domain } from '../storage/storage.ts'
-import { presentDomain, presentDomainSummary, presentList } from '../wireformat/wireformat.ts'
+import { presentDkimKey, presentDomain, presentDomainSummary, presentList } from '../wireformat/wireformat.ts'
 import { Failure, type Context } from './context.ts'
-import { describeDomain, describeRecords } from './domain-text.ts'
-import { instant, table } from './output.ts'
+import { describeDomain, describeKeys, describeRecords } from './domain-text.ts'
+import { instant, paragraph, table } from './output.ts'
 
 /** `domain add`: prints the records to publish. */
 export async function addDomain({ senders, output, team }: Context, name: string): Promise<void> {
   const { id: teamId } = await team()
   const domain = await senders.addDomain({ teamId, name })
   const records = await senders.expectedRecords(domain)
-  output.object(presentDomain(domain, records))
+  output.object(presentDomain(domain, records, await senders.dkimKeys(domain)))
   output.text(
     `${domain.name} was added. Publish these records where its DNS is kept, then run:`,
     `posthaste domain verify ${domain.name}`,
@@ -41,12 +41,43 @@ export async function verifyDomain(context: Context, name: string): Promise<void
   const { id, teamId } = await named(context, name)
   const domain = await context.senders.verifyDomain({ teamId, id })
   await print(context, domain)
-  const bad = domain.checks.filter(({ key, status }) => status !== 'verified' && key !== 'DMARC').length
+  const required = (await context.senders.expectedRecords(domain)).filter((record) => record.required)
+  const statuses = required.map((record) => domain.checks.find(({ key }) => key === record.key)?.status)
+  const bad = statuses.filter((status) => status !== 'verified').length
   if (domain.status === 'verified' && bad === 0) return
-  throw new Failure(
-    domain.status === 'verified'
-      ? `${domain.name} stays verified, but DNS gave no answer for ${bad} of its records.`
-      : `${domain.name} is not verified: ${bad} of its records ${bad === 1 ? 'is' : 'are'} missing or wrong.`,
+  throw new Failure(verdictOf(domain, bad, statuses.includes('temporary_failure')))
+}
+
+function verdictOf({ name, status, suspect, nextCheckAt }: Domain, bad: number, unclear: boolean): string {
+  const records = `${bad} of its records ${bad === 1 ? 'is' : 'are'}`
+  if (suspect !== null)
+    return `${name} stays ${status} for now: ${records} missing or wrong, which a second look has to confirm (${instant(nextCheckAt)} UTC).`
+  if (status === 'verified')
+    return `${name} stays verified, but DNS gave no answer for ${bad} of its records.`
+  if (status === 'partially_failed')
+    return `${name} is partly broken: ${records} missing or wrong. Mail is sent, but bounces may not come back.`
+  const why = unclear ? 'missing, wrong or could not be looked up' : 'missing or wrong'
+  return `${name} is not verified: ${records} ${why}.`
+}
+
+/** `domain rotate`: makes new DKIM keys and prints the records that let them take over. */
+export async function rotateDomain(context: Context, name: string): Promise<void> {
+  const { senders, output } = context
+  const domain = await named(context, name)
+  const { id, teamId } = domain
+  const keys = await senders.rotateKeys({ teamId, id })
+  const dkim_keys = keys.map((key) => presentDkimKey(domain, key))
+  output.object({ object: 'dkim_rotation', domain_id: id, dkim_keys })
+  const selectors = new Set(keys.map(({ selector }) => `${selector}._domainkey.${domain.name}`))
+  const records = await senders.expectedRecords(domain)
+  output.text(
+    `New keys for ${domain.name}. Publish these records beside the old ones; the one of the Ed25519 key is optional:`,
+    '',
+    ...describeRecords(records.filter(({ fqdn }) => selectors.has(fqdn))),
+    '',
+    ...paragraph(
+      'The daemon signs with each key once it has seen its record. Keep the old records until "posthaste domain show" says that they may be removed, a week after the change.',
+    ),
   )
 }
 
@@ -66,6 +97,7 @@ async function named({ senders, team }: Context, name: string): Promise<Domain> 
 
 async function print({ senders, output }: Context, domain: Domain): Promise<void> {
   const records = await senders.expectedRecords(domain)
-  output.object(presentDomain(domain, records))
-  output.text(...describeDomain(domain, records))
+  const keys = await senders.dkimKeys(domain)
+  output.object(presentDomain(domain, records, keys))
+  output.text(...describeDomain(domain, records), ...describeKeys(keys))
 }

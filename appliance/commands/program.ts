@@ -2,15 +2,18 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
 import { isId } from '../mail/ids.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
 import type { Permission } from '../storage/storage.ts'
 import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
-import { addDomain, listDomains, removeDomain, showDomain, verifyDomain } from './domain.ts'
+import { addDomain, listDomains, removeDomain, rotateDomain, showDomain, verifyDomain } from './domain.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
 import { migrate } from './migrate.ts'
 import { createOutput } from './output.ts'
 import { changeQueue, listQueue, showQueue, type QueueChange, type QueueOptions } from './queue.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
 import { setup } from './setup.ts'
+import { setPlan } from './team.ts'
+import { addSuppression, listSuppressions, removeSuppression } from './suppression.ts'
 import { printVersion } from './version.ts'
 
 /** Builds the command line; `finish` is told the exit code of the command that ran. */
@@ -25,6 +28,8 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addSetup(registrar)
   addDomains(registrar)
   addKeys(registrar)
+  addTeam(registrar)
+  addSuppressions(registrar)
   addQueue(registrar)
   registrar.add('migrate', 'bring the database up to date').action(registrar.does(migrate))
   registrar
@@ -85,7 +90,8 @@ function addDomains({ group, add, does, doesTo }: Registrar): void {
   add('list', 'list the domains', domain).action(does(listDomains))
   on('show', 'show the records, expected and found').action(doesTo(showDomain))
   on('verify', 'look the records up; exit code 1 while any is missing').action(doesTo(verifyDomain))
-  on('remove', 'remove a domain with its DKIM key').action(doesTo(removeDomain))
+  on('rotate', 'make new DKIM keys and print their records').action(doesTo(rotateDomain))
+  on('remove', 'remove a domain with its DKIM keys').action(doesTo(removeDomain))
 }
 
 function addKeys({ group, add, does, doesTo }: Registrar): void {
@@ -103,6 +109,27 @@ function addKeys({ group, add, does, doesTo }: Registrar): void {
   add('revoke', 'end a key at once', key)
     .addArgument(new Argument('<id>', 'as the list shows it').argParser(parseId))
     .action(doesTo(revokeKey))
+}
+
+function addTeam({ group, add, doesTo }: Registrar): void {
+  const team = group('team', 'the team and what it may send')
+  add('plan', 'give the team another plan', team)
+    .argument('<name>', 'of a plan in config/plans.toml: free, unlimited')
+    .action(doesTo(setPlan))
+}
+
+function addSuppressions({ group, add, does, doesTo }: Registrar): void {
+  const suppression = group('suppression', 'addresses that nothing is sent to')
+  add('list', 'list the addresses, newest first', suppression)
+    .addOption(new Option('--origin <origin>', 'only those put there by').choices(SUPPRESSION_ORIGINS))
+    .option('--limit <count>', 'at most this many (default: 100)', parseCount)
+    .action(does(listSuppressions))
+  add('add', 'send nothing to an address any more', suppression)
+    .argument('<email>', 'the address')
+    .action(doesTo(addSuppression))
+  add('remove', 'let mail be sent to an address again', suppression)
+    .argument('<email>', 'the address, or the id of its entry')
+    .action(doesTo(removeSuppression))
 }
 
 function addQueue({ group, add, does, doesTo }: Registrar): void {

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
-import { compose, type Appliance } from '../compose.ts'
+import { CannotStart, compose, type Appliance } from '../compose.ts'
 import { runningFile, type Config, type Running } from '../config/config.ts'
+import { Failure } from './context.ts'
 import { createLogger } from '../watch/log.ts'
 import { VERSION } from '../version.ts'
 
@@ -21,7 +22,9 @@ export async function serve({ config, notes, sandbox }: ServeArgs): Promise<numb
     log.fatal({ err: error }, 'the storage is lost: ending')
     process.exit(1)
   }
-  const appliance = await compose(config, { log, sandbox, onLost })
+  const appliance = await compose(config, { log, sandbox, onLost }).catch((error: unknown) => {
+    throw error instanceof CannotStart ? new Failure(error.message) : error
+  })
   for (const note of notes) log.warn(note)
   log.info({ version: VERSION, url: appliance.url, hostname: config.hostname }, 'started')
   if (appliance.sandbox) {
@@ -57,7 +60,7 @@ function writeRunning(config: Config, sandbox: { dns: string; deliveryPort: numb
 }
 
 /** What the sandbox prints when it is ready: where to look, and a first email to paste. */
-export function welcome({ url, sandbox }: Appliance): string {
+export function welcome({ url, sandbox, smtp }: Appliance): string {
   const { seed } = sandbox!
   return `
 Posthaste ${VERSION} is running as a sandbox: no mail leaves this machine.
@@ -74,6 +77,11 @@ Send a first email:
 See it arrive in the dashboard's Inbox, or:
 
   curl ${url}/sandbox/messages -H 'Authorization: Bearer ${seed.apiKey}'
+
+The same over SMTP (docs/smtp.md): STARTTLS at ${smtp.starttls.join(', ')}, TLS at ${smtp.implicitTls.join(', ')}
+
+  swaks --server ${smtp.starttls[0] ?? ''} --tls --auth-user posthaste --auth-password ${seed.apiKey} \\
+    --from hello@${seed.domain} --to ada@customer.test
 
 The recipient chooses what the remote server does: bounce@, greylist@, slow@, tls-broken@ ... (docs/sandbox.md)
 Stop with Ctrl-C. For real mail: ./scripts/start --config FILE (README.md, "In production")

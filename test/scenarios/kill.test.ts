@@ -25,8 +25,10 @@ beforeAll(async () => {
     hostname: 'mail.sender.test',
     data_dir: join(folder, 'data'),
     http: { listen: ['127.0.0.1:0'] },
+    smtp: { starttls: [], implicit_tls: [] },
     dns: { servers: world.dnsServers },
     delivery: { port: world.deliveryPort, allow_networks: ['127.0.0.0/8'] },
+    limits: { rate_per_second: 1_000_000 },
   })
 })
 

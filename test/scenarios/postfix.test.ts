@@ -90,8 +90,8 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
         name: 'sender.test',
       }))!
       const records = await appliance.appliance.senders.expectedRecords(domain)
-      const key = records.find((record) => record.key === 'DKIM')!
-      await writeFile(join(folder, 'keys'), `${key.fqdn} ${key.value}\n`)
+      const keys = records.filter(({ record }) => record === 'DKIM')
+      await writeFile(join(folder, 'keys'), keys.map(({ fqdn, value }) => `${fqdn} ${value}\n`).join(''))
       await writeFile(
         join(folder, 'opendkim.conf'),
         `Mode v\nSyslog no\nTestPublicKeys ${join(folder, 'keys')}\n`,

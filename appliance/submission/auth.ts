@@ -1,0 +1,85 @@
+/** AUTH (RFC 4954): a key signs in, over TLS only; wrong ones wait longer each time. */
+import { refuse } from '../mail/refusals.ts'
+import type { Reply } from '../mail/reply.ts'
+import { IDLE_MS } from './limits.ts'
+import { reply, writeReply } from './reply.ts'
+import { decodeBase64, decodePlain, keyPrefix, USERNAME, type Credentials } from './sasl.ts'
+import type { Session } from './session.ts'
+
+/** Signs in. Refuses: `smtp_auth_needs_tls`, `smtp_mechanism`, `smtp_credentials`, `too_many_attempts`, … */
+export async function auth(session: Session, args: string): Promise<Reply | null> {
+  const [mechanism = '', initial, ...rest] = args.split(' ')
+  if (session.kind.name === 'trusted') throw refuse('smtp_not_implemented')
+  if (!session.encrypted) throw refuse('smtp_auth_needs_tls')
+  if (!session.helo?.extended) throw refuse('smtp_sequence', { expected: 'EHLO comes first' })
+  if (session.caller) throw refuse('smtp_sequence', { expected: 'you are signed in already' })
+  if (session.transaction) throw refuse('smtp_sequence', { expected: 'a message is begun already' })
+  if (rest.length > 0)
+    throw refuse('smtp_syntax', { expected: 'AUTH PLAIN or AUTH LOGIN, with at most one answer' })
+  const ask = MECHANISMS.get(mechanism.toUpperCase())
+  if (!ask) throw refuse('smtp_mechanism')
+  const credentials = await ask(session, initial)
+  return credentials ? check(session, credentials) : null
+}
+
+/** Null when the client went away. */
+type Mechanism = (session: Session, initial: string | undefined) => Promise<Credentials | null>
+
+const MECHANISMS: ReadonlyMap<string, Mechanism> = new Map([
+  ['PLAIN', plain],
+  ['LOGIN', login],
+])
+
+async function plain(session: Session, initial: string | undefined): Promise<Credentials | null> {
+  const answer = initial === undefined ? await challenge(session, '') : decoded(initial)
+  if (answer === null) return null
+  const credentials = decodePlain(answer)
+  if (!credentials)
+    throw refuse('smtp_syntax', { expected: 'AUTH PLAIN with base64 of NUL, user name, NUL, password' })
+  return credentials
+}
+
+async function login(session: Session, initial: string | undefined): Promise<Credentials | null> {
+  const user = initial === undefined ? await challenge(session, 'Username:') : decoded(initial)
+  if (user === null) return null
+  const password = await challenge(session, 'Password:')
+  return password === null ? null : { user, password }
+}
+
+/** Asks a question; null when the client went away. */
+async function challenge(session: Session, question: string): Promise<string | null> {
+  session.socket.write(writeReply(reply(334, null, Buffer.from(question).toString('base64'))))
+  const line = await session.socket.line(IDLE_MS)
+  if (line.kind === 'bad') throw refuse('smtp_syntax', { expected: 'base64' })
+  if (line.kind === 'line') {
+    if (line.text === '*') throw refuse('smtp_auth_cancelled')
+    return decoded(line.text)
+  }
+  if (line.kind === 'end') session.over = true
+  else session.close(line.kind === 'stop' ? 'shutting_down' : 'smtp_idle', { limit: IDLE_MS / 1000 })
+  return null
+}
+
+function decoded(text: string): string {
+  const answer = decodeBase64(text)
+  if (answer === undefined) throw refuse('smtp_syntax', { expected: 'base64' })
+  return answer
+}
+
+async function check(session: Session, { user, password }: Credentials): Promise<Reply> {
+  const { gate, senders, clock, log } = session.shared
+  const prefix = keyPrefix(password)
+  const banned = gate.mayTry(session.ip, prefix)
+  if (banned) throw banned
+  const caller = user === USERNAME ? await senders.authenticate(password) : undefined
+  if (caller) {
+    gate.succeeded(session.ip, prefix)
+    session.caller = caller
+    session.log.signedIn()
+    return reply(235, '2.7.0', 'Signed in')
+  }
+  const delay = gate.failed(session.ip, prefix)
+  log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp sign-in failed')
+  await new Promise<void>((resolve) => void clock.after(delay, resolve))
+  throw refuse('smtp_credentials')
+}

@@ -1,0 +1,168 @@
+/** The commands (RFC 5321 §4.1.1 and extensions), each a function of the session. The table at the end is the protocol. */
+import { needsSmtpUtf8 } from '../mail/address.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Reply } from '../mail/reply.ts'
+import type { Caller } from '../senders/caller.ts'
+import { auth } from './auth.ts'
+import { bdat, data } from './data.ts'
+import { MAX_RECIPIENTS } from './limits.ts'
+import { Room } from './memory.ts'
+import { readMailParameters, readRcptParameters } from './parameters.ts'
+import { refusalReply, reply } from './reply.ts'
+import type { Session } from './session.ts'
+import { parsePath } from './syntax.ts'
+
+/** Obeys, and returns what to say; null when it has said everything itself. Refuses by throwing. */
+export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
+
+const ok = (text: string) => reply(250, '2.0.0', text)
+const notNow = (expected: string) => refuse('smtp_sequence', { expected })
+
+function reset(session: Session): void {
+  session.endTransaction()
+}
+
+/** RFC 5321 §4.1.1.1. Any name is taken: what apps call themselves says nothing about them. */
+function greet(session: Session, args: string, extended: boolean): void {
+  if (!/^[!-~\u0080-\u{10FFFF}]{1,255}$/u.test(args))
+    throw refuse('smtp_syntax', { expected: `${extended ? 'EHLO' : 'HELO'} host.example.com` })
+  reset(session)
+  session.helo = { name: args, extended }
+}
+
+const ehlo: CommandHandler = (session, args) => {
+  greet(session, args, true)
+  const { hostname, messageBytes } = session.shared.config
+  const signIn = session.kind.name !== 'trusted' && session.encrypted && !session.caller
+  const keywords = [
+    `${hostname} greets ${args.replaceAll(/[^!-~]/g, '?')}`,
+    'PIPELINING',
+    `SIZE ${messageBytes}`,
+    '8BITMIME',
+    'SMTPUTF8',
+    'DSN',
+    'CHUNKING',
+    ...(session.encrypted ? [] : ['STARTTLS']),
+    ...(signIn ? ['AUTH PLAIN LOGIN'] : []),
+    'ENHANCEDSTATUSCODES',
+  ]
+  return reply(250, null, keywords.join('\n'))
+}
+
+const helo: CommandHandler = (session, args) => {
+  greet(session, args, false)
+  return reply(250, null, session.shared.config.hostname)
+}
+
+/** RFC 3207: afterwards everything begins anew. */
+const starttls: CommandHandler = async (session, args) => {
+  if (args !== '') throw refuse('smtp_syntax', { expected: 'STARTTLS alone' })
+  if (session.encrypted) throw notNow('the connection is encrypted already')
+  if (!session.helo) throw notNow('EHLO comes first')
+  reset(session)
+  session.helo = null
+  session.socket.discard()
+  session.say(reply(220, '2.0.0', 'Ready to start TLS'))
+  if (!(await session.socket.startTls(session.shared.certificates))) session.over = true
+  return null
+}
+
+/** On whose behalf this session sends; undefined when nobody has said so yet. */
+async function callerOf(session: Session): Promise<Caller | null> {
+  if (session.kind.name !== 'trusted') return session.caller
+  const caller = await session.shared.senders.callerOf(session.kind.apiKeyId)
+  if (!caller) throw refuse('smtp_key_gone')
+  session.caller = caller
+  return caller
+}
+
+const mail: CommandHandler = async (session, args) => {
+  if (!session.helo) throw notNow('EHLO comes first')
+  if (session.transaction) throw notNow('a message is begun already; RSET gives it up')
+  session.log.beginTransaction()
+  const { shared, kind } = session
+  const caller = await callerOf(session)
+  if (!caller && !session.answersStrangers)
+    throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
+  const { mailbox, parameters } = parsePath('MAIL', args)
+  const read = readMailParameters(parameters, shared.config.messageBytes)
+  if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
+  if (caller) {
+    const { allowed } = shared.rateLimiter.take(caller.teamId)
+    if (!allowed) throw refuse('rate_limit_exceeded', { limit: shared.rateLimiter.perSecond })
+    if (mailbox) await shared.senders.authorize(caller, { domain: mailbox.domain })
+  }
+  const { smtpUtf8, dsn } = read
+  const room = new Room(shared.memory)
+  session.transaction = {
+    from: mailbox,
+    smtpUtf8,
+    dsn,
+    recipients: new Map(),
+    chunks: null,
+    room,
+    outcome: null,
+  }
+  return reply(250, '2.1.0', 'Sender ok')
+}
+
+const rcpt: CommandHandler = (session, args) => {
+  const { transaction } = session
+  if (!transaction) throw notNow('MAIL comes first')
+  if (transaction.chunks) throw notNow('the message has begun; BDAT LAST ends it')
+  if (!session.caller) throw refuse('smtp_relay')
+  const { mailbox, parameters } = parsePath('RCPT', args)
+  const dsn = readRcptParameters(parameters)
+  if (needsSmtpUtf8(mailbox!) && !transaction.smtpUtf8) throw refuse('smtp_needs_utf8')
+  const { address } = mailbox!
+  if (!transaction.recipients.has(address)) {
+    if (transaction.recipients.size >= MAX_RECIPIENTS)
+      throw refuse('smtp_recipients', { limit: MAX_RECIPIENTS })
+    transaction.recipients.set(address, { mailbox: mailbox!, dsn })
+  }
+  return reply(250, '2.1.5', 'Recipient ok')
+}
+
+const rset: CommandHandler = (session) => {
+  reset(session)
+  return ok('Ok')
+}
+
+const quit: CommandHandler = (session) => {
+  session.over = true
+  return reply(221, '2.0.0', 'Goodbye')
+}
+
+/** RFC 5321 §7.3: whether an address exists is not told. */
+const vrfy: CommandHandler = (_session, args) => {
+  if (args === '') throw refuse('smtp_syntax', { expected: 'VRFY user@example.com' })
+  return reply(252, '2.0.0', 'Send to it and see')
+}
+
+const help: CommandHandler = () =>
+  reply(214, '2.0.0', 'Sign in with AUTH: the user name is posthaste, the password an API key')
+
+const notOffered: CommandHandler = () => refusalReply(refuse('smtp_not_implemented'))
+
+/** Every verb that is understood. No prototype: nobody says `constructor` and gets a function. */
+export const COMMANDS: Readonly<Record<string, CommandHandler | undefined>> = Object.assign(
+  Object.create(null) as Record<string, CommandHandler | undefined>,
+  {
+    EHLO: ehlo,
+    HELO: helo,
+    STARTTLS: starttls,
+    AUTH: auth,
+    MAIL: mail,
+    RCPT: rcpt,
+    DATA: data,
+    BDAT: bdat,
+    RSET: rset,
+    NOOP: () => ok('Ok'),
+    QUIT: quit,
+    VRFY: vrfy,
+    HELP: help,
+    EXPN: notOffered,
+    ETRN: notOffered,
+    TURN: notOffered,
+  },
+)

@@ -1,0 +1,22 @@
+/** What a client may take of time and room. Milliseconds and octets. */
+
+/** A command line; the longest is that of AUTH (RFC 4954 §4: 12288 octets). */
+export const MAX_LINE = 12_288
+/** A line of a message, without CRLF (RFC 5321 §4.5.3.1.6). */
+export const MAX_TEXT_LINE = 998
+/** Recipients of one transaction (RFC 5321 §4.5.3.1.8). */
+export const MAX_RECIPIENTS = 100
+/** Waiting for the next command, or the next piece of a message (RFC 5321 §4.5.3.2.7 and .5). */
+export const IDLE_MS = 300_000
+/** A client that has not signed in by then is told to come back. */
+export const UNKNOWN_MS = 600_000
+/** A session ends between two messages after this time, so that certificates and settings reach every client. */
+export const SESSION_MS = 7_200_000
+/** 40 MB over 256 kbit/s take 21 minutes. */
+export const MESSAGE_MS = 1_800_000
+export const HANDSHAKE_MS = 30_000
+export const PROXY_MS = 10_000
+/** What a stop waits for messages in flight. */
+export const GRACE_MS = 10_000
+/** Refused commands after which a connection is closed. */
+export const MAX_ERRORS = 20

@@ -1,0 +1,90 @@
+/** What the parameters of MAIL and RCPT mean: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), DSN (RFC 3461). Pure. */
+import type { EnvelopeDsn, Notify, RecipientDsn } from '../mail/dsn.ts'
+import { refuse } from '../mail/refusals.ts'
+
+type Parameters = ReadonlyMap<string, string | null>
+
+export interface MailParameters {
+  /** Octets, as the client says. */
+  size: number
+  smtpUtf8: boolean
+  dsn: EnvelopeDsn
+}
+
+const wrong = (expected: string) => refuse('smtp_syntax', { expected })
+
+/** Refuses: `smtp_parameter`, `smtp_syntax`, `message_too_large`. @param limit octets of the largest message */
+export function readMailParameters(parameters: Parameters, limit: number): MailParameters {
+  const read: MailParameters = { size: 0, smtpUtf8: false, dsn: { ret: null, envid: null } }
+  for (const [keyword, value] of parameters) {
+    switch (keyword) {
+      case 'SIZE':
+        if (value === null || !/^\d{1,20}$/.test(value)) throw wrong('SIZE=octets')
+        read.size = Number(value)
+        break
+      case 'BODY':
+        if (!/^(7BIT|8BITMIME)$/i.test(value ?? '')) throw wrong('BODY=7BIT or BODY=8BITMIME')
+        break
+      case 'SMTPUTF8':
+        if (value !== null) throw wrong('SMTPUTF8 without a value')
+        read.smtpUtf8 = true
+        break
+      case 'AUTH':
+        // RFC 4954 §5: who wrote it first. It changes nothing here: the key says who sends.
+        if (value === null || decodeXtext(value) === undefined) throw wrong('AUTH=<> or AUTH=xtext')
+        break
+      case 'RET':
+        if (!/^(FULL|HDRS)$/i.test(value ?? '')) throw wrong('RET=FULL or RET=HDRS')
+        read.dsn.ret = value!.toUpperCase() as 'FULL' | 'HDRS'
+        break
+      case 'ENVID':
+        read.dsn.envid = readXtext(value, 100, 'ENVID=xtext of at most 100 characters')
+        break
+      default:
+        throw refuse('smtp_parameter', { parameter: keyword, command: 'MAIL' })
+    }
+  }
+  if (read.size > limit) throw refuse('message_too_large', { limit })
+  return read
+}
+
+/** Refuses: `smtp_parameter`, `smtp_syntax`. */
+export function readRcptParameters(parameters: Parameters): RecipientDsn {
+  const dsn: RecipientDsn = { notify: null, orcpt: null }
+  for (const [keyword, value] of parameters) {
+    if (keyword === 'NOTIFY') dsn.notify = readNotify(value)
+    else if (keyword === 'ORCPT') dsn.orcpt = readOrcpt(value)
+    else throw refuse('smtp_parameter', { parameter: keyword, command: 'RCPT' })
+  }
+  return dsn
+}
+
+/** RFC 3461 §4.1: NEVER alone, or a list of the others. */
+function readNotify(value: string | null): Notify {
+  const words = (value ?? '').toUpperCase().split(',')
+  if (words.length === 1 && words[0] === 'NEVER') return 'NEVER'
+  const known = words.filter((word) => word === 'SUCCESS' || word === 'FAILURE' || word === 'DELAY')
+  if (known.length !== words.length) throw wrong('NOTIFY=NEVER or a list of SUCCESS, FAILURE, DELAY')
+  return [...new Set(known)]
+}
+
+/** RFC 3461 §4.2: `rfc822;xtext`, 500 characters at most. */
+function readOrcpt(value: string | null): string {
+  const expected = 'ORCPT=rfc822;xtext of at most 500 characters'
+  const match = /^([A-Za-z\d-]+);(.+)$/su.exec(value ?? '')
+  if (!match) throw wrong(expected)
+  return `${match[1]!};${readXtext(match[2]!, 500, expected)}`
+}
+
+function readXtext(value: string | null, most: number, expected: string): string {
+  const text = value === null || value.length > most ? undefined : decodeXtext(value)
+  // Decoded it goes into reports: nothing that could start a line there.
+  if (text === undefined || text === '' || /[^ -~\u0080-\u{10FFFF}]/u.test(text)) throw wrong(expected)
+  return text
+}
+
+/** Text from xtext (RFC 3461 §4): `+2B` stands for `+`. Undefined for what is none. */
+export function decodeXtext(text: string): string | undefined {
+  if (/\+(?![\dA-F]{2})|=/.test(text)) return undefined
+  return text.replaceAll(/\+([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}

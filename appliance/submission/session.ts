@@ -1,0 +1,173 @@
+/** One session: its state, and the loop that reads a command and says the reply. */
+import type { Mailbox } from '../mail/address.ts'
+import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
+import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
+import type { Reply } from '../mail/reply.ts'
+import type { Caller } from '../senders/caller.ts'
+import { newId } from '../mail/ids.ts'
+import type { Body } from './body.ts'
+import { COMMANDS } from './commands.ts'
+import type { ListenerKind, Shared } from './deps.ts'
+import { IDLE_MS, MAX_ERRORS, MAX_LINE, SESSION_MS, UNKNOWN_MS } from './limits.ts'
+import { refusalReply, reply, writeReply } from './reply.ts'
+import { SessionLog } from './session-log.ts'
+import type { SmtpSocket } from './socket.ts'
+import type { Room } from './memory.ts'
+import { parseCommand } from './syntax.ts'
+
+/** One message on its way: from MAIL to the reply after its last octet. */
+export interface Transaction {
+  from: Mailbox | null
+  smtpUtf8: boolean
+  dsn: EnvelopeDsn
+  recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
+  /** Chunks so far (RFC 3030); null before the first. */
+  chunks: Body | null
+  room: Room
+  /** What became of it; null while it lasts. */
+  outcome: { emailId: string | null } | null
+}
+
+/** Programs that speak HTTP to a mail port do so because somebody tricked them. */
+const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
+
+/** Who talks to whom where. */
+export interface SessionArgs {
+  shared: Shared
+  socket: SmtpSocket
+  kind: ListenerKind
+  /** The listening port. */
+  port: number
+  /** The client's address. */
+  ip: string
+}
+
+export class Session {
+  readonly id: string
+  readonly startedAt: number
+  readonly log: SessionLog
+  /** What the client calls itself, and whether it said EHLO; null before. */
+  helo: { name: string; extended: boolean } | null = null
+  caller: Caller | null = null
+  transaction: Transaction | null = null
+  /** Set by what is said last. */
+  over = false
+  #errors = 0
+  #stopping = false
+
+  readonly shared: Shared
+  readonly socket: SmtpSocket
+  readonly kind: ListenerKind
+  readonly port: number
+  readonly ip: string
+
+  constructor({ shared, socket, kind, port, ip }: SessionArgs) {
+    this.shared = shared
+    this.socket = socket
+    this.kind = kind
+    this.port = port
+    this.ip = ip
+    this.startedAt = shared.clock.now()
+    this.id = newId(this.startedAt)
+    this.log = new SessionLog(this)
+  }
+
+  get encrypted(): boolean {
+    return this.socket.tls !== null
+  }
+
+  /** Whether strangers may say MAIL here, and hear at RCPT that this is no relay. */
+  get answersStrangers(): boolean {
+    return this.kind.name === 'starttls' && this.port === (this.shared.config.relayPort ?? 25)
+  }
+
+  /** Greets and converses until one side ends it. */
+  async run(): Promise<void> {
+    this.say(reply(220, null, `${this.shared.config.hostname} ESMTP Posthaste`))
+    while (!this.over) await this.#turn()
+    this.endTransaction()
+    this.log.end()
+  }
+
+  /** Says goodbye as soon as no message is in flight. */
+  stop(): void {
+    this.#stopping = true
+    this.socket.stop()
+  }
+
+  /** Ends the message that is begun, if there is one. */
+  endTransaction(): void {
+    if (!this.transaction) return
+    this.log.endTransaction(this.transaction)
+    this.transaction.room.free()
+    this.transaction = null
+  }
+
+  say(what: Reply): void {
+    this.socket.write(writeReply(what))
+  }
+
+  /** Says a last word. */
+  close(key: RefusalKey, fill: Record<string, string | number> = {}): void {
+    const refusal = refuse(key, fill)
+    this.log.note('', refusal)
+    this.say(refusalReply(refusal))
+    this.over = true
+  }
+
+  async #turn(): Promise<void> {
+    const deadline = this.startedAt + (this.caller || this.kind.name === 'trusted' ? SESSION_MS : UNKNOWN_MS)
+    const left = deadline - this.shared.clock.now()
+    if (left <= 0) return this.close('smtp_session_over')
+    if (this.#stopping) return this.close('shutting_down')
+    const line = await this.socket.line(Math.min(IDLE_MS, left))
+    switch (line.kind) {
+      case 'line':
+        return this.#obey(line.text)
+      case 'bad':
+        return this.#refused('', refuse('smtp_line', { limit: MAX_LINE }))
+      case 'idle':
+        return left < IDLE_MS
+          ? this.close('smtp_session_over')
+          : this.close('smtp_idle', { limit: IDLE_MS / 1000 })
+      case 'stop':
+        return this.close('shutting_down')
+      case 'end':
+        this.over = true
+    }
+  }
+
+  async #obey(text: string): Promise<void> {
+    const { verb, args } = parseCommand(text)
+    if (NOT_SMTP.has(verb)) return this.close('smtp_not_smtp')
+    const command = COMMANDS[verb]
+    // Whatever follows an unknown word may be a key: it is not repeated in any log.
+    const said = !command ? '?' : verb === 'AUTH' ? `AUTH ${args.split(' ')[0]!.toUpperCase()}` : text
+    try {
+      if (!command) throw refuse('smtp_unknown_command')
+      const answer = await command(this, args)
+      if (!answer) return
+      this.log.note(said, answer)
+      this.say(answer)
+      if (this.transaction?.outcome) this.endTransaction()
+    } catch (error) {
+      if (!(error instanceof Refusal))
+        this.shared.log.error(
+          { err: error, session_id: this.id },
+          'smtp command failed: this is a bug or a full disk',
+        )
+      this.#refused(said, error instanceof Refusal ? error : refuse('internal'))
+    }
+  }
+
+  #refused(said: string, refusal: Refusal): void {
+    this.log.note(said, refusal)
+    const answer = refusalReply(refusal)
+    this.say(answer)
+    if (this.transaction?.outcome) this.endTransaction()
+    if (answer.code === 421) this.over = true
+    if (answer.code < 500 || this.over) return
+    this.shared.gate.fault(this.ip)
+    if (++this.#errors >= MAX_ERRORS) this.close('smtp_many_errors')
+  }
+}

@@ -1,0 +1,185 @@
+/** The other door: SMTP submission (RFC 6409), by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. */
+import { createServer, type Server, type Socket } from 'node:net'
+import { createMessageReader } from '../intake/intake.ts'
+import { refuse } from '../mail/refusals.ts'
+import { bindServer, formatHostPort } from '../wire/listeners.ts'
+import { inNetworks } from '../wire/networks.ts'
+import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
+import type { ListenerKind, Shared, SubmissionDeps } from './deps.ts'
+import { createGate } from './gate.ts'
+import { GRACE_MS, PROXY_MS } from './limits.ts'
+import { createMemory } from './memory.ts'
+import { refusalReply, writeReply } from './reply.ts'
+import { Session } from './session.ts'
+import { SmtpSocket } from './socket.ts'
+
+export type { ListenerKind, SubmissionConfig, SubmissionDeps } from './deps.ts'
+
+/** An address to listen on and what it demands. */
+export interface ListenRequest {
+  /** `host:port` */
+  address: string
+  kind: ListenerKind
+}
+
+export interface Submission {
+  /**
+   * Binds all addresses or none of them; returns them as `host:port` with the ports they really got, in order.
+   * Rejects with a sentence that names the address, the setting and the remedy.
+   */
+  listen(requests: readonly ListenRequest[]): Promise<string[]>
+  /** Reads the certificate files again; rejects with a sentence when they do not fit. */
+  reloadTls(): Promise<void>
+  /** Takes no new connections, says goodbye to idle sessions, lets messages in flight finish. */
+  close(): Promise<void>
+}
+
+/** Octets of messages that may be in memory at once: at least four of the largest. */
+const MEMORY = 256 * 1024 * 1024
+
+export function createSubmission(deps: SubmissionDeps): Submission {
+  const { clock, config } = deps
+  const shared: Shared = {
+    ...deps,
+    gate: createGate({
+      clock,
+      maxConnections: config.maxConnections,
+      maxPerAddress: config.maxConnectionsPerAddress,
+    }),
+    memory: createMemory(Math.max(MEMORY, 4 * config.messageBytes)),
+    reader: createMessageReader(),
+  }
+  const servers: Server[] = []
+  const open = new Set<Connection>()
+  let closing = false
+
+  const take = (socket: Socket, kind: ListenerKind, port: number): void => {
+    const connection = new Connection(shared, socket, kind, port)
+    open.add(connection)
+    if (closing) connection.stop()
+    void connection.run().finally(() => open.delete(connection))
+  }
+
+  return {
+    async listen(requests) {
+      const bound: string[] = []
+      try {
+        for (const { address, kind } of requests) {
+          let port = 0
+          // Half-open: a client that has said everything may close its side and still read the replies.
+          const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+            take(socket, kind, port),
+          )
+          servers.push(server)
+          const at = await bindServer(server, address, `smtp.${kind.name}`)
+          port = at.port
+          bound.push(formatHostPort(at))
+        }
+      } catch (error) {
+        for (const server of servers.splice(0)) server.close()
+        throw error
+      }
+      return bound
+    },
+    reloadTls: () => deps.certificates.reload(),
+    async close() {
+      closing = true
+      const closed = servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve)))
+      for (const connection of open) connection.stop()
+      const cut = clock.after(GRACE_MS, () => {
+        for (const connection of open) connection.destroy()
+      })
+      await Promise.all([...closed, ...[...open].map(({ done }) => done)])
+      cut()
+    },
+  }
+}
+
+/** A connection from its first octet: who it is, whether it may come in, then the session. */
+class Connection {
+  /** Resolves when it is over. */
+  readonly done: Promise<void>
+  readonly #shared: Shared
+  readonly #kind: ListenerKind
+  readonly #port: number
+  readonly #socket: SmtpSocket
+  #finished: () => void = () => undefined
+  #session: Session | null = null
+  #stopped = false
+
+  constructor(shared: Shared, socket: Socket, kind: ListenerKind, port: number) {
+    this.#shared = shared
+    this.#kind = kind
+    this.#port = port
+    this.#socket = new SmtpSocket(socket, shared.clock)
+    this.done = new Promise((resolve) => (this.#finished = resolve))
+  }
+
+  async run(): Promise<void> {
+    try {
+      const ip = await this.#source()
+      if (ip !== null) await this.#admit(ip)
+    } catch (error) {
+      this.#shared.log.error({ err: error }, 'smtp connection failed: this is a bug')
+    } finally {
+      this.#socket.destroy()
+      this.#finished()
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    if (this.#session) this.#session.stop()
+    else this.#socket.stop()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /** Who is there: the peer, or whom a balancer speaks for. Null when the connection is to be dropped. */
+  async #source(): Promise<string | null> {
+    const peer = plainAddress(this.#socket.remoteAddress)
+    if (peer === '' || !inNetworks(peer, this.#shared.config.proxyProtocolFrom)) return peer || null
+    let seen = Buffer.alloc(0)
+    for (;;) {
+      const piece = await this.#socket.piece(PROXY_MS)
+      if (!piece) return null
+      seen = Buffer.concat([seen, piece])
+      const header = parseProxyHeader(seen)
+      if (header.kind === 'invalid') {
+        this.#shared.log.warn({ ip: peer }, `connection from a balancer dropped: ${header.why}`)
+        return null
+      }
+      if (header.kind === 'incomplete') continue
+      this.#socket.unread(seen.subarray(header.length))
+      return header.source ?? peer
+    }
+  }
+
+  async #admit(ip: string): Promise<void> {
+    const [kind, shared] = [this.#kind, this.#shared]
+    const refusal =
+      kind.name === 'trusted' && !inNetworks(ip, kind.networks)
+        ? refuse('smtp_network')
+        : shared.gate.enter(ip)
+    if (refusal) {
+      // Under implicit TLS nothing can be said before the handshake, which is what floods are made to cost us.
+      if (kind.name !== 'implicit_tls') this.#socket.write(writeReply(refusalReply(refusal)))
+      shared.log.info(
+        { ip, listener: kind.name, port: this.#port, reason: refusal.key },
+        'smtp connection refused',
+      )
+      return this.#socket.end(PROXY_MS)
+    }
+    try {
+      if (kind.name === 'implicit_tls' && !(await this.#socket.startTls(shared.certificates))) return
+      this.#session = new Session({ shared, socket: this.#socket, kind, port: this.#port, ip })
+      if (this.#stopped) this.#session.stop()
+      await this.#session.run()
+      await this.#socket.end(PROXY_MS)
+    } finally {
+      shared.gate.leave(ip)
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { installation, posthaste, type Run } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let config: string
+beforeAll(async () => {
+  config = installation().config
+  await run(['setup', '--email', 'owner@sender.test'], 'a long password\n')
+  await run(['domain', 'add', 'sender.test'])
+})
+
+const run = (args: string[], input = ''): Promise<Run> => posthaste([...args, '--config', config], { input })
+
+/** The keys that tests look into; which of them are there depends on the command. */
+interface Printed {
+  id: string
+  token: string
+  data: unknown[]
+}
+
+/** What a command prints with --json, which must be all that it prints. */
+async function json(args: string[]): Promise<Printed> {
+  const { code, stdout, stderr } = await run([...args, '--json'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) as string })
+  return JSON.parse(stdout) as Printed
+}
+
+const anyId = expect.stringMatching(/^[0-9a-f-]{36}$/) as string
+const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?\+00$/) as string
+
+describe('domain', () => {
+  test('rotate prints the records of the new keys, and show tells what they wait for', async () => {
+    await run(['domain', 'add', 'rotate.test'])
+    const { code, stdout } = await run(['domain', 'rotate', 'rotate.test'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /^DKIM {3}TXT {2}posthaste-\d{8}\._domainkey\.rotate\.test {2}\(next key\)\n {2}v=DKIM1; k=rsa; p=/m,
+    )
+    const again = await json(['domain', 'rotate', 'rotate.test'])
+    expect(again).toMatchObject({ object: 'dkim_rotation', dkim_keys: [{ state: 'pending' }, {}] })
+    const shown = await run(['domain', 'show', 'rotate.test'])
+    expect(shown.stdout).toMatch(/^posthaste-\d{8} +rsa-sha256 +pending .* signs once its record is seen$/m)
+    await run(['domain', 'remove', 'rotate.test'])
+  })
+})
+
+describe('key', () => {
+  test('create prints the token and nothing else on standard output', async () => {
+    const { code, stdout, stderr } = await run(['key', 'create', '--name', 'app', '--domain', 'sender.test'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^re_\w{8}_\w{32}\n$/)
+    expect(stderr).toBe('Keep the token now: it is stored nowhere and never shown again.\n')
+  })
+
+  test('list never shows tokens, revoke ends a key', async () => {
+    const { id, token } = await json(['key', 'create', '--name', 'second'])
+    expect(token).toMatch(/^re_/)
+    const { stdout } = await run(['key', 'list'])
+    expect(stdout).toMatch(/^ID {36}PERMISSION/)
+    expect(stdout).toMatch(/ {2}sends as sender\.test {2}- {10}app\n/)
+    expect(stdout).toMatch(/ {2}full_access {11}- {10}second\n/)
+    expect(stdout).not.toContain('re_')
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Key ${id} is revoked.\n` })
+    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 1, stderr: 'API key not found\n' })
+    expect((await json(['key', 'list'])).data).toEqual([
+      {
+        id: anyId,
+        name: 'app',
+        created_at: anyTime,
+        last_used_at: null,
+        permission: 'sending_access',
+        domain_id: anyId,
+      },
+    ])
+  })
+
+  test('create refuses a domain that is not there and one with full access', async () => {
+    const [unknown, full] = await Promise.all([
+      run(['key', 'create', '--name', 'x', '--domain', 'nowhere.test']),
+      run(['key', 'create', '--name', 'x', '--domain', 'sender.test', '--permission', 'full_access']),
+    ])
+    expect(unknown).toMatchObject({ code: 1, stderr: 'Domain not found\n' })
+    expect(full).toMatchObject({ code: 1, stderr: 'Invalid `domain_id` field: only with sending_access.\n' })
+  })
+})
+
+describe('suppression', () => {
+  test('add and remove keep the list of addresses that nothing is sent to', async () => {
+    expect(await run(['suppression', 'list'])).toMatchObject({
+      code: 0,
+      stdout: 'No addresses are suppressed.\n',
+    })
+    expect(await run(['suppression', 'add', 'Ada@Bücher.test'])).toEqual({
+      code: 0,
+      stdout: 'Nothing is sent to Ada@xn--bcher-kva.test any more (manual).\n',
+      stderr: '',
+    })
+    const added = await json(['suppression', 'add', 'ada@bücher.test'])
+    const entry = {
+      ...{ object: 'suppression', id: anyId, email: 'Ada@xn--bcher-kva.test', origin: 'manual' },
+      ...{ source_id: null, created_at: anyTime },
+    }
+    expect(added).toEqual(entry)
+    expect(await json(['suppression', 'list', '--origin', 'manual'])).toEqual({
+      ...{ object: 'list', has_more: false, data: [entry] },
+    })
+    expect((await run(['suppression', 'list'])).stdout).toMatch(
+      /^SINCE +ORIGIN +ADDRESS\n[\d: -]{19} {2}manual {2}Ada@xn--bcher-kva\.test\n$/,
+    )
+    expect(await json(['suppression', 'remove', added.id])).toEqual({
+      ...{ object: 'suppression', id: added.id, deleted: true },
+    })
+    expect(await run(['suppression', 'remove', 'ada@bücher.test'])).toEqual({
+      ...{ code: 1, stdout: '', stderr: 'Suppression not found\n' },
+    })
+    expect((await run(['suppression', 'list', '--origin', 'luck'])).code).toBe(2)
+  })
+})

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { installation, posthaste } from './program.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const { dataDir, config } = installation()
+const run = (args: string[]) => posthaste([...args, '--config', config])
+let storage: Storage
+beforeAll(async () => {
+  storage = await openSqlite({ dataDir })
+  const user = { id: 'u', email: 'owner@acme.example', passwordHash: '', createdAt: 0 }
+  await storage.createOwner({ team: { id: 't', name: 'Acme', createdAt: 0 }, user }, 0)
+})
+afterAll(() => storage.close())
+
+describe('team', () => {
+  test('plan gives the team another plan', async () => {
+    expect(await run(['team', 'plan', 'free'])).toEqual({
+      code: 0,
+      stdout: 'Team "Acme" has the plan free: 100 recipients a day and 3000 recipients a month.\n',
+      stderr: '',
+    })
+    const { id: teamId, name } = (await storage.firstTeam({}, 0))!
+    expect(await storage.planOf({ teamId }, Date.now())).toBe('free')
+    const back = await run(['team', 'plan', 'unlimited', '--json'])
+    expect(JSON.parse(back.stdout)).toEqual({
+      object: 'team',
+      id: teamId,
+      name,
+      plan: 'unlimited',
+      quota: { daily: null, monthly: null },
+    })
+  })
+
+  test('plan names the plans there are', async () => {
+    expect(await run(['team', 'plan', 'gold'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'There is no plan gold. There are: unlimited, free.\n',
+    })
+  })
+})

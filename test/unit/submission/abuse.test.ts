@@ -1,0 +1,170 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { createGate } from '../../../appliance/submission/gate.ts'
+import { parseNetworks } from '../../../appliance/wire/networks.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { sendWithNodemailer } from './clients.ts'
+import { startDoor, type Door, type DoorOptions } from './harness.ts'
+
+let door: Door | undefined
+afterEach(async () => {
+  await door?.close()
+  door = undefined
+})
+const open = async (options: DoorOptions = {}) => (door = await startDoor(options))
+
+/** Says something and reads all that comes until the end. */
+async function say(port: number, what: string | Buffer): Promise<string> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  await once(socket, 'connect')
+  socket.end(what)
+  return text(socket)
+}
+
+describe('wrong keys', () => {
+  const gate = () => {
+    const clock = createTestClock()
+    return { clock, gate: createGate({ clock, maxConnections: 10, maxPerAddress: 5 }) }
+  }
+
+  test('are answered later each time, and after ten the address is banned for a quarter of an hour', async () => {
+    const { clock, gate: one } = gate()
+    expect([1, 2, 3, 4, 5, 6, 7, 8].map(() => one.failed('192.0.2.1', ''))).toEqual([
+      250, 500, 1000, 2000, 4000, 8000, 8000, 8000,
+    ])
+    expect(one.mayTry('192.0.2.1', '')).toBeNull()
+    one.failed('192.0.2.1', '')
+    one.failed('192.0.2.1', '')
+    expect(one.mayTry('192.0.2.1', 're_12345678')?.smtp).toBe('421 4.7.0')
+    expect(one.enter('192.0.2.1')?.message).toMatch(/^Too many attempts\. Try again in (899|900) seconds\.$/)
+    expect(one.enter('192.0.2.2')).toBeNull()
+    await clock.advance(15 * 60_000)
+    expect(one.enter('192.0.2.1')).toBeNull()
+  })
+
+  test('from many addresses ban the key, but not for those who hold it', () => {
+    const { gate: one } = gate()
+    one.succeeded('198.51.100.7', 're_12345678')
+    for (let host = 1; host <= 10; host++) one.failed(`192.0.2.${host}`, 're_12345678')
+    expect(one.mayTry('192.0.2.99', 're_12345678')?.key).toBe('too_many_attempts')
+    expect(one.mayTry('192.0.2.99', 're_abcdefgh')).toBeNull()
+    expect(one.mayTry('198.51.100.7', 're_12345678')).toBeNull()
+  })
+
+  test('of a neighbour do not keep out an app behind the same address', () => {
+    const { gate: one } = gate()
+    one.succeeded('192.0.2.1', 're_12345678')
+    for (let times = 0; times < 20; times++) one.failed('192.0.2.1', 're_abcdefgh')
+    expect(one.enter('192.0.2.1')).toBeNull()
+    expect(one.mayTry('192.0.2.1', 're_12345678')).toBeNull()
+    expect(one.mayTry('192.0.2.1', 're_abcdefgh')?.key).toBe('too_many_attempts')
+  })
+
+  test('count for the whole /64 of IPv6', () => {
+    const { gate: one } = gate()
+    for (let host = 1; host <= 10; host++) one.failed(`2001:db8:0:1::${host}`, '')
+    expect(one.enter('2001:db8:0:1:ffff::1')?.key).toBe('too_many_attempts')
+    expect(one.enter('2001:db8:0:2::1')).toBeNull()
+  })
+})
+
+describe('connections', () => {
+  test('beyond the limit of an address hear why', async () => {
+    const { ports } = await open({ config: { maxConnectionsPerAddress: 1 } })
+    const first = connect({ port: ports.starttls, host: '127.0.0.1' })
+    await once(first, 'data')
+    expect(await say(ports.starttls, '')).toBe(
+      '421 4.7.0 Too many connections from your address. Close some, or try again shortly.\r\n',
+    )
+    first.destroy()
+    await expect.poll(() => say(ports.starttls, 'QUIT\r\n')).toMatch(/^220 /)
+  })
+
+  test('from outside of a trusted network are refused', async () => {
+    const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.1/32']) } })
+    expect(await say(ports.trusted, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nEHLO a\r\n')).toMatch(
+      /^554 5\.7\.1 This listener serves named networks only/,
+    )
+  })
+})
+
+describe('behind a balancer', () => {
+  const v2 = (address: number[]) =>
+    Buffer.from([
+      ...Buffer.from('0d0a0d0a000d0a515549540a', 'hex'),
+      0x21,
+      0x11,
+      0,
+      12,
+      ...address,
+      127,
+      0,
+      0,
+      1,
+      4,
+      210,
+      0,
+      25,
+    ])
+
+  test('PROXY headers of both versions are read, and the rest is the session', async () => {
+    const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) } })
+    const quit = Buffer.from('NOOP\r\nQUIT\r\n')
+    const expected = /^220 .+\r\n250 2\.0\.0 Ok\r\n221 2\.0\.0 Goodbye\r\n$/
+    expect(await say(ports.starttls, `PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\n${quit.toString()}`)).toMatch(
+      expected,
+    )
+    expect(await say(ports.starttls, `PROXY UNKNOWN\r\n${quit.toString()}`)).toMatch(expected)
+    expect(await say(ports.starttls, Buffer.concat([v2([192, 0, 2, 1]), quit]))).toMatch(expected)
+  })
+
+  test('a connection without a header, or with a broken one, is dropped without a word', async () => {
+    const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) } })
+    expect(await say(ports.starttls, 'EHLO a\r\n')).toBe('')
+    expect(await say(ports.starttls, 'PROXY TCP4 999.0.2.1 127.0.0.1 1 2\r\n')).toBe('')
+    expect(await say(ports.starttls, 'PROXY TCP6 192.0.2.1 127.0.0.1 1 2\r\n')).toBe('')
+    expect(await say(ports.starttls, `PROXY ${'x'.repeat(200)}`)).toBe('')
+  })
+
+  test('a header from anybody else is no command', async () => {
+    const { ports } = await open()
+    expect(await say(ports.starttls, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nQUIT\r\n')).toMatch(
+      /^220 .+\r\n500 5\.5\.1 .+\r\n221 /,
+    )
+  })
+})
+
+describe('how much', () => {
+  test('the rate limit of the team is answered with 450', async () => {
+    const running = await open({ perSecond: 1 })
+    expect((await sendWithNodemailer(running, {})).ok).toBe(true)
+    expect((await sendWithNodemailer(running, {})).text).toMatch(/^450[ -]4\.7\.1 Too many requests/)
+  })
+
+  test('the quota of the team is answered with 452', async () => {
+    const running = await open({ plans: new Map([['unlimited', { daily: 1, monthly: null }]]) })
+    expect((await sendWithNodemailer(running, {})).ok).toBe(true)
+    expect((await sendWithNodemailer(running, {})).text).toMatch(
+      /^452[ -]4\.7\.1 You have reached your daily email sending quota\./,
+    )
+  })
+
+  test('a suppressed recipient is taken, and not sent to', async () => {
+    const running = await open()
+    const entry = {
+      id: newId(0),
+      teamId: running.teamId,
+      email: 'ada@customer.example',
+      origin: 'manual' as const,
+    }
+    await running.storage.addSuppressions(
+      { teamId: running.teamId, suppressions: [{ ...entry, sourceId: null, createdAt: 0 }] },
+      running.clock.now(),
+    )
+    expect((await sendWithNodemailer(running, {})).ok).toBe(true)
+    expect((await running.emails()).map(({ lastEvent }) => lastEvent)).toEqual(['suppressed'])
+  })
+})

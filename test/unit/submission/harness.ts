@@ -1,0 +1,163 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAccounts } from '../../../appliance/accounts/accounts.ts'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { createIntake } from '../../../appliance/intake/intake.ts'
+import {
+  createQuotas,
+  createRateLimiter,
+  createSenders,
+  type Plans,
+  type Senders,
+} from '../../../appliance/senders/senders.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Email, PutArgs, RequestLog, Storage } from '../../../appliance/storage/storage.ts'
+import { createSubmission, type SubmissionConfig } from '../../../appliance/submission/submission.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
+import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
+import { parseNetworks } from '../../../appliance/wire/networks.ts'
+import { createTestClock, type TestClock } from '../../world/clock.ts'
+import { likelyFreePort } from '../../world/addresses.ts'
+
+/** The real SMTP door on the real storage, with one team. */
+export interface Door {
+  /** Ports of the listeners; `relay` is the one that answers as port 25 does. */
+  ports: { starttls: number; implicit: number; trusted: number; relay: number }
+  storage: Storage
+  senders: Senders
+  clock: TestClock
+  teamId: string
+  /** Tokens: full access, sending access, sending access for acme.example only. */
+  keys: { full: string; sending: string; restricted: string }
+  dataDir: string
+  /** What was put into the storage so far. */
+  puts: PutArgs[]
+  /** What was noted of sessions so far. */
+  logs: RequestLog[]
+  certificates: Awaited<ReturnType<typeof openCertificates>>
+  emails(): Promise<Email[]>
+  message(id: string): Promise<string>
+  close(): Promise<void>
+}
+
+export interface DoorOptions {
+  config?: Partial<SubmissionConfig>
+  plans?: Plans
+  perSecond?: number
+  files?: CertificateFiles
+  additional?: CertificateFiles[]
+  /** Whether put takes its time: resolves when the test lets it. */
+  hold?: Promise<void>
+}
+
+/** Nothing is signed here: real keys would take half a second for each domain. */
+const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
+
+export async function startDoor(options: DoorOptions = {}): Promise<Door> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-smtp-'))
+  const clock = createTestClock()
+  const log = silentLogger()
+  const storage = await openSqlite({ dataDir })
+  const resolver = createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
+  const host = { hostname: 'mail.acme.example', sourceIps: [] }
+  const senders = createSenders({ storage, resolver, clock, config: host, log, keygen: noKeys })
+  const accounts = createAccounts({ storage, clock })
+  const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk', teamName: 'Acme' }
+  const { team } = await accounts.createOwner(owner)
+  const teamId = team.id
+  const names = ['acme.example', 'second.example', 'new.example']
+  const [acme, second] = await Promise.all(names.map((name) => senders.addDomain({ teamId, name })))
+  for (const { id } of [acme!, second!])
+    await storage.saveDomainCheck({ teamId, id, status: 'verified', checks: [] }, clock.now())
+  const make = (permission: 'full_access' | 'sending_access', domainId?: string) =>
+    senders.createKey({ teamId, name: 'key', permission, domainId })
+  const [full, sending, restricted] = [
+    await make('full_access'),
+    await make('sending_access'),
+    await make('sending_access', acme!.id),
+  ]
+  const quotas = createQuotas({ storage, clock, plans: options.plans ?? new Map() })
+  const fetch = createGuardedFetch({
+    lookup: async () => [],
+    clock,
+    allowNetworks: [],
+    deadlineMs: 1000,
+    agent: 'x',
+  })
+  const messageBytes = options.config?.messageBytes ?? 1_000_000
+  const puts: PutArgs[] = []
+  const held: Pick<Storage, 'put'> = {
+    async put(args, now) {
+      await options.hold
+      puts.push(args)
+      return storage.put(args, now)
+    },
+  }
+  const intake = createIntake({
+    storage: Object.assign(Object.create(storage) as Storage, held),
+    ...{ senders, quotas, fetch, clock },
+    limits: { message_bytes: messageBytes },
+    wake: () => undefined,
+  })
+  const certificates = await openCertificates({
+    files: options.files,
+    additional: options.additional,
+    dataDir,
+    hostname: host.hostname,
+    clock,
+  })
+  const logs: RequestLog[] = []
+  const relay = likelyFreePort()
+  const submission = createSubmission({
+    senders,
+    rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
+    intake,
+    certificates,
+    requestLog: { add: (entry) => void logs.push(entry) },
+    clock,
+    log,
+    config: {
+      hostname: host.hostname,
+      messageBytes,
+      maxConnections: 2000,
+      maxConnectionsPerAddress: 1000,
+      proxyProtocolFrom: [],
+      relayPort: relay,
+      ...options.config,
+    },
+  })
+  const trusted = {
+    name: 'trusted' as const,
+    networks: parseNetworks(['127.0.0.1/32']),
+    apiKeyId: sending.key.id,
+  }
+  const bound = await submission.listen([
+    { address: '127.0.0.1:0', kind: { name: 'starttls' } },
+    { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
+    { address: '127.0.0.1:0', kind: trusted },
+    { address: `127.0.0.1:${relay}`, kind: { name: 'starttls' } },
+  ])
+  const port = (at: number) => Number(bound[at]!.split(':').at(-1))
+  const emails = async () => {
+    const { items } = await storage.listEmails({ teamId, limit: 1000 }, clock.now())
+    return Promise.all(items.map(async ({ id }) => (await storage.getEmail({ teamId, id }, clock.now()))!))
+  }
+  return {
+    ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
+    ...{ storage, senders, clock, teamId, dataDir, puts, logs, certificates, emails },
+    keys: { full: full.token, sending: sending.token, restricted: restricted.token },
+    message: async (id) =>
+      Buffer.from((await storage.getMessage({ emailId: id }, clock.now()))!).toString('latin1'),
+    async close() {
+      await submission.close()
+      certificates.close()
+      await intake.close()
+      await senders.close()
+      resolver.close()
+      await storage.close()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}

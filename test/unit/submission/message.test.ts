@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startDoor, type Door } from './harness.ts'
+import { sendWithNodemailer } from './clients.ts'
+
+let door: Door
+beforeAll(async () => {
+  door = await startDoor()
+})
+afterAll(() => door.close())
+
+const idOf = (text: string) => /Queued as ([\da-f-]{36})/.exec(text)?.[1] ?? text
+const raw = (lines: string[], to = ['ada@customer.example']) => ({
+  raw: lines.join('\r\n'),
+  envelope: { from: 'app@acme.example', to },
+})
+const find = async (id: string) =>
+  (await door.storage.getEmail({ teamId: door.teamId, id }, door.clock.now()))!
+
+describe('a message that arrives as bytes', () => {
+  test('is kept as it is, with the missing fields and Received in front', async () => {
+    const mail = raw(['From: app@acme.example', 'X-Odd:   spaces   kept', '', 'Body  with   spaces', '.dot'])
+    const id = idOf((await sendWithNodemailer(door, mail)).text)
+    const message = await door.message(id)
+    expect(message).toMatch(
+      new RegExp(
+        '^Received: from \\S+ \\(\\[127\\.0\\.0\\.1\\]\\)\\r\\n' +
+          ` by mail\\.acme\\.example with ESMTPSA id ${id};\\r\\n` +
+          ' \\w{3}, \\d\\d \\w{3} \\d{4} \\d\\d:\\d\\d:\\d\\d \\+0000\\r\\n' +
+          `Message-ID: <${id}@acme\\.example>\\r\\nDate: .+\\r\\nMIME-Version: 1\\.0\\r\\nFrom: `,
+      ),
+    )
+    expect(message.split('MIME-Version: 1.0\r\n')[1]).toBe(
+      'From: app@acme.example\r\nX-Odd:   spaces   kept\r\n\r\nBody  with   spaces\r\n.dot\r\n',
+    )
+  })
+
+  test('loses Bcc, Return-Path and the fields that are for us', async () => {
+    const mail = raw(
+      [
+        'Return-Path: <evil@stranger.example>',
+        'From: app@acme.example',
+        'To: Ada <ada@customer.example>',
+        'Bcc: secret@customer.example,',
+        ' folded@customer.example',
+        'X-Posthaste-Tag-kind: receipt',
+        'X-Resend-Tag-order: 7',
+        'X-Posthaste-Scheduled-At: in 1 hour',
+        'Message-ID: <mine@acme.example>',
+        'Date: Fri, 20 Nov 2026 10:00:00 +0000',
+        'MIME-Version: 1.0',
+        '',
+        'Hi',
+      ],
+      ['ada@customer.example', 'secret@customer.example'],
+    )
+    const id = idOf((await sendWithNodemailer(door, mail)).text)
+    const message = await door.message(id)
+    expect(message.slice(message.indexOf('From: app'))).toBe(
+      'From: app@acme.example\r\nTo: Ada <ada@customer.example>\r\nMessage-ID: <mine@acme.example>\r\n' +
+        'Date: Fri, 20 Nov 2026 10:00:00 +0000\r\nMIME-Version: 1.0\r\n\r\nHi\r\n',
+    )
+    const email = await find(id)
+    expect(email).toMatchObject({
+      via: 'smtp',
+      from: 'app@acme.example',
+      to: ['Ada <ada@customer.example>'],
+      bcc: ['secret@customer.example'],
+      messageId: '<mine@acme.example>',
+      lastEvent: 'scheduled',
+    })
+    expect(email.tags).toEqual([
+      { name: 'kind', value: 'receipt' },
+      { name: 'order', value: '7' },
+    ])
+    expect(email.scheduledAt! - email.createdAt).toBeGreaterThan(3_590_000)
+  })
+
+  test('is shown with its subject, bodies and attachments', async () => {
+    const id = idOf(
+      (
+        await sendWithNodemailer(door, {
+          from: '"Müller, Jörg" <app@acme.example>',
+          subject: 'Grüße ✓',
+          text: 'Hallo',
+          html: '<p>Hallo</p>',
+          headers: { 'X-Order': '7' },
+          attachments: [{ filename: 'a.txt', content: 'Inhalt' }],
+        })
+      ).text,
+    )
+    const email = await find(id)
+    expect(email).toMatchObject({
+      from: '"Müller, Jörg" <app@acme.example>',
+      subject: 'Grüße ✓',
+      html: '<p>Hallo</p>\n',
+    })
+    expect(email.text).toBe('Hallo\n')
+    expect(email.headers).toContainEqual({ name: 'X-Order', value: '7' })
+    expect(email.attachments).toEqual([
+      {
+        id: expect.any(String) as string,
+        filename: 'a.txt',
+        contentType: 'text/plain',
+        contentId: null,
+        disposition: 'attachment',
+        size: 6,
+      },
+    ])
+  })
+
+  test('goes to the envelope, not to the header', async () => {
+    const mail = raw(
+      ['From: app@acme.example', 'To: shown@customer.example', '', 'Hi'],
+      ['real@customer.example'],
+    )
+    const id = idOf((await sendWithNodemailer(door, mail)).text)
+    const { deliveries } = await door.storage.getHistory({ teamId: door.teamId, id }, door.clock.now())
+    expect(deliveries.map(({ recipient, field }) => `${field} ${recipient}`)).toEqual([
+      'bcc real@customer.example',
+    ])
+  })
+
+  test('has its wishes for reports with it', async () => {
+    const dsn = {
+      id: 'order+7',
+      return: 'headers',
+      notify: ['success'],
+      recipient: 'ada@customer.example',
+    } as const
+    await sendWithNodemailer(door, { dsn: { ...dsn, notify: ['success'] } })
+    const [email] = door.puts.at(-1)!.emails
+    expect(email).toMatchObject({
+      reportTo: 'app@acme.example',
+      dsn: { ret: 'HDRS', envid: 'order+7' },
+      deliveries: [{ dsn: { notify: ['SUCCESS'], orcpt: 'rfc822;ada@customer.example' } }],
+    })
+  })
+})
+
+describe('an idempotency key', () => {
+  const keyed = (text: string) => ({ text, headers: { 'Resend-Idempotency-Key': 'order-7' } })
+
+  test('makes a second sending the first one, although Date, Message-ID and boundaries differ', async () => {
+    const first = await sendWithNodemailer(door, keyed('Hi'))
+    const second = await sendWithNodemailer(door, keyed('Hi'))
+    expect(second).toEqual(first)
+    expect(await door.message(idOf(first.text))).not.toMatch(/idempotency/i)
+  })
+
+  test('refuses another message', async () => {
+    expect((await sendWithNodemailer(door, keyed('Changed'))).text).toMatch(
+      /^554[ -]5\.5\.1 This idempotency key has been used/,
+    )
+  })
+})

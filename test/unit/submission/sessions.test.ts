@@ -1,0 +1,192 @@
+import { once } from 'node:events'
+import { copyFile, mkdtemp, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { bindServer, whyNotBound } from '../../../appliance/wire/listeners.ts'
+import { sendWithNodemailer } from './clients.ts'
+import { startDoor, type Door, type DoorOptions } from './harness.ts'
+
+let door: Door | undefined
+afterEach(async () => {
+  await door?.close()
+  door = undefined
+})
+const open = async (options: DoorOptions = {}) => (door = await startDoor(options))
+const world = join(import.meta.dirname, '../../world/tls')
+
+async function secure(port: number, servername?: string): Promise<TLSSocket> {
+  const socket = connectTls({
+    port,
+    host: '127.0.0.1',
+    rejectUnauthorized: false,
+    ...(servername ? { servername } : {}),
+  })
+  await once(socket, 'data')
+  return socket
+}
+
+const commonName = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN
+
+describe('the log of requests', () => {
+  test('has each message with its envelope and replies, and no key', async () => {
+    const running = await open()
+    await sendWithNodemailer(running, {})
+    await sendWithNodemailer(running, {
+      from: 'ceo@bank.example',
+      envelope: { from: 'app@acme.example', to: 'ada@customer.example' },
+    })
+    await expect.poll(() => running.logs.length).toBe(2)
+    const [email] = await running.emails()
+    expect(
+      running.logs.map(({ method, endpoint, status, emailIds }) => ({ method, endpoint, status, emailIds })),
+    ).toEqual([
+      {
+        method: 'SMTP',
+        endpoint: `smtp://${running.ports.starttls} MAIL`,
+        status: 200,
+        emailIds: [email!.id],
+      },
+      { method: 'SMTP', endpoint: `smtp://${running.ports.starttls} MAIL`, status: 403, emailIds: [] },
+    ])
+    const request = JSON.parse(running.logs[0]!.requestBody!) as object
+    expect(request).toMatchObject({
+      listener: 'starttls',
+      tls: 'TLSv1.3',
+      mail_from: 'app@acme.example',
+      rcpt_to: ['ada@customer.example'],
+    })
+    const { replies } = JSON.parse(running.logs[0]!.responseBody!) as {
+      replies: { said: string; reply: string }[]
+    }
+    expect(replies.at(-1)).toEqual({ said: 'DATA', reply: `250 2.0.0 Queued as ${email!.id}` })
+    const all = JSON.stringify(running.logs)
+    expect(all).not.toContain(running.keys.full)
+    expect(all).not.toContain(Buffer.from(running.keys.full).toString('base64').slice(4, 30))
+  })
+})
+
+describe('certificates', () => {
+  test('without files a pair is made once, for its owner alone', async () => {
+    const running = await open()
+    const socket = await secure(running.ports.implicit)
+    expect(commonName(socket)).toBe('mail.acme.example')
+    expect((await stat(join(running.dataDir, 'tls/self-signed.json'))).mode & 0o777).toBe(0o600)
+    socket.destroy()
+  })
+
+  test('are read again when the files change, and running sessions go on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'posthaste-certs-'))
+    const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+    const put = async (name: string) => {
+      await copyFile(join(world, `${name}.pem`), files.cert)
+      await copyFile(join(world, `${name}.key`), files.key)
+    }
+    await put('trusted')
+    const running = await open({ files })
+    const before = await secure(running.ports.implicit)
+    const first = before.getPeerCertificate().fingerprint256
+    await put('self-signed')
+    const now = async () => {
+      const socket = await secure(running.ports.implicit)
+      const { fingerprint256 } = socket.getPeerCertificate()
+      socket.destroy()
+      return fingerprint256
+    }
+    await expect.poll(now, { timeout: 5000, interval: 200 }).not.toBe(first)
+    before.write('NOOP\r\n')
+    expect(String(await once(before, 'data'))).toBe('250 2.0.0 Ok\r\n')
+    before.destroy()
+  })
+
+  test('a pair that does not fit leaves the old one in use', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'posthaste-certs-'))
+    const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+    await copyFile(join(world, 'trusted.pem'), files.cert)
+    await copyFile(join(world, 'trusted.key'), files.key)
+    const running = await open({ files })
+    await copyFile(join(world, 'self-signed.key'), files.key)
+    await expect(running.certificates.reload()).rejects.toThrow(/cannot be used .+ the key must belong to it/)
+    ;(await secure(running.ports.implicit)).destroy()
+  })
+
+  test('further ones are chosen by the name that the client asks for', async () => {
+    const additional = [{ cert: join(world, 'self-signed.pem'), key: join(world, 'self-signed.key') }]
+    const running = await open({ additional })
+    const named = await secure(running.ports.implicit, 'mx.self-signed.test')
+    const other = await secure(running.ports.implicit, 'nobody.example')
+    expect(named.getPeerCertificate().fingerprint256).not.toBe(other.getPeerCertificate().fingerprint256)
+    expect(commonName(other)).toBe('mail.acme.example')
+    named.destroy()
+    other.destroy()
+  })
+
+  test('TLS 1.1 is refused', async () => {
+    const running = await open()
+    const socket = connectTls({
+      port: running.ports.implicit,
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    })
+    const [error] = (await once(socket, 'error').catch((reason: unknown) => [reason])) as [Error]
+    expect(error).toBeInstanceOf(Error)
+  })
+})
+
+describe('stopping', () => {
+  test('says goodbye to idle sessions and finishes a message in flight', async () => {
+    let release: () => void = () => undefined
+    const hold = new Promise<void>((resolve) => (release = resolve))
+    const running = await startDoor({ hold })
+    const idle = connect({ port: running.ports.starttls, host: '127.0.0.1' })
+    await once(idle, 'data')
+    const busy = connect({ port: running.ports.trusted, host: '127.0.0.1' })
+    let said = ''
+    busy.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    busy.write('EHLO a\r\nMAIL FROM:<app@acme.example>\r\nRCPT TO:<ada@customer.example>\r\nDATA\r\n')
+    await expect.poll(() => said).toContain('354')
+    busy.write('From: app@acme.example\r\n\r\nHi\r\n')
+    const goodbye = once(idle, 'data')
+    const closing = running.close()
+    expect(String(await goodbye)).toMatch(/^421 4\.3\.2 The server is shutting down/)
+    busy.write('.\r\n')
+    setTimeout(release, 100)
+    await closing
+    expect(said).toMatch(/250 2\.0\.0 Queued as .+\r\n421 4\.3\.2 /)
+  })
+})
+
+describe('a port that cannot be had', () => {
+  test('is named with the setting and what to do', async () => {
+    const first = createServer()
+    const { port } = await bindServer(first, '127.0.0.1:0', 'smtp.starttls')
+    await expect(bindServer(createServer(), `127.0.0.1:${port}`, 'smtp.starttls')).rejects.toThrow(
+      `Cannot listen on 127.0.0.1:${port} (smtp.starttls): another program has port ${port};`,
+    )
+    first.close()
+    const denied = Object.assign(new Error('denied'), { code: 'EACCES' })
+    expect(whyNotBound(denied, '0.0.0.0:25', 'smtp.starttls')).toMatch(
+      /^Cannot listen on 0\.0\.0\.0:25 \(smtp\.starttls\): ports below 1024 are for privileged processes\./,
+    )
+  })
+})
+
+describe('many at once', () => {
+  test('500 idle and 200 busy TLS connections are all served', async () => {
+    const running = await open()
+    const idle = await Promise.all(Array.from({ length: 500 }, () => secure(running.ports.implicit)))
+    const port = running.ports.implicit
+    const busy = await Promise.all(
+      Array.from({ length: 200 }, () => sendWithNodemailer(running, {}, { port, secure: true })),
+    )
+    expect(busy.filter(({ ok }) => !ok)).toEqual([])
+    expect(idle.filter(({ destroyed }) => destroyed)).toEqual([])
+    for (const socket of idle) socket.destroy()
+  }, 60_000)
+})

@@ -1,0 +1,61 @@
+import type { Domain } from '../../appliance/http/schemas/domains.ts'
+import type { TestAppliance } from './appliance.ts'
+import type { World } from './world.ts'
+
+/** The life of a sending domain in a test: its records in the world's DNS, and time up to the next look at them. */
+export interface TestDomain {
+  readonly id: string
+  get(): Promise<Domain>
+  /** Publishes all its records, or those that `which` takes. */
+  publish(which?: (record: Domain['records'][number]) => boolean): Promise<void>
+  /** Moves time to the next look of the daemon and waits for its result. */
+  look(): Promise<Domain>
+  /** Looks until `enough`; fails after `most` looks. */
+  lookUntil(enough: (domain: Domain) => boolean, most?: number): Promise<Domain>
+}
+
+/** An instant of the REST interface in Unix milliseconds. */
+export const instantOf = (text: string | null): number =>
+  Date.parse(text!.replace(' ', 'T').replace('+00', 'Z'))
+
+/** A domain that exists. */
+export function testDomain(appliance: TestAppliance, world: World, id: string): TestDomain {
+  const get = async (): Promise<Domain> => (await appliance.call<Domain>('GET', `/domains/${id}`)).body
+  const look = async (): Promise<Domain> => {
+    const before = await get()
+    if (before.next_check_at === null) throw new Error(`${before.name} is not going to be looked at`)
+    await world.clock.set(Math.max(world.clock.now(), instantOf(before.next_check_at)))
+    const end = Date.now() + 10_000
+    for (;;) {
+      const after = await get()
+      if (after.checked_at !== before.checked_at) return after
+      if (Date.now() > end) throw new Error(`${before.name} was not looked at: ${JSON.stringify(after)}`)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+  return {
+    id,
+    get,
+    look,
+    async publish(which = () => true) {
+      const { records, recommended_records } = await get()
+      const chosen = [...records, ...recommended_records].filter(which)
+      for (const fqdn of new Set(chosen.map((record) => record.fqdn))) {
+        const here = chosen.filter((record) => record.fqdn === fqdn)
+        world.dns.set(fqdn, {
+          TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+          MX: here
+            .filter(({ type }) => type === 'MX')
+            .map(({ value, priority }) => ({ preference: priority!, exchange: value })),
+        })
+      }
+    },
+    async lookUntil(enough, most = 100) {
+      for (let looks = 0; looks < most; looks++) {
+        const domain = await look()
+        if (enough(domain)) return domain
+      }
+      throw new Error(`not after ${most} looks: ${JSON.stringify(await get())}`)
+    },
+  }
+}
