@@ -1,8 +1,10 @@
 /** The real adapters behind the ports, as the configuration asks for them. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
+import { ConfigSchema } from './config/schema.ts'
 import type { Resolver } from './dns/dns.ts'
 import { createResolver, type ResolverOptions } from './dns/resolver.ts'
 import { remembered } from './storage/remembered.ts'
@@ -82,14 +84,16 @@ export async function openSubmission(
     },
   })
   const submission = createSubmission({ ...deps, certificates, config: submissionConfig(config) })
-  const starttls = smtp.starttls.map((address) => ({ address, kind: { name: 'starttls' as const } }))
-  const implicit = smtp.implicit_tls.map((address) => ({ address, kind: { name: 'implicit_tls' as const } }))
+  const starttls = listenRequests('starttls', smtp.starttls)
+  const implicit = listenRequests('implicit_tls', smtp.implicit_tls)
   const requests: ListenRequest[] = [...starttls, ...implicit, ...smtp.trusted.map(trustedListener)]
   try {
     const bound = await submission.listen(requests)
     return {
-      starttls: bound.slice(0, starttls.length),
-      implicitTls: bound.slice(starttls.length, starttls.length + implicit.length),
+      starttls: bound.slice(0, starttls.length).filter((address) => address !== null),
+      implicitTls: bound
+        .slice(starttls.length, -smtp.trusted.length || undefined)
+        .filter((one) => one !== null),
       async close() {
         await submission.close()
         certificates.close()
@@ -99,6 +103,13 @@ export async function openSubmission(
     certificates.close()
     throw error
   }
+}
+
+/** The ports of the defaults may be taken or forbidden on a machine where nobody wants SMTP; ports that were chosen must be had. */
+function listenRequests(name: 'starttls' | 'implicit_tls', addresses: string[]): ListenRequest[] {
+  const { default: preset } = ConfigSchema.properties.smtp.properties[name] as { default?: unknown }
+  const byDefault = isDeepStrictEqual(addresses, preset)
+  return addresses.map((address) => ({ address, kind: { name }, byDefault }))
 }
 
 function submissionConfig({ hostname, smtp, limits }: Config): SubmissionDeps['config'] {

@@ -64,11 +64,11 @@ export const ConfigSchema = Type.Object(
       ),
     }),
     smtp: section('SMTP submission.', {
-      starttls: strings('Addresses that offer STARTTLS, host:port. An empty list: none.', 'host-port', [
-        '0.0.0.0:25',
-        '0.0.0.0:587',
-        '0.0.0.0:2587',
-      ]),
+      starttls: strings(
+        'Addresses that offer STARTTLS, host:port. An empty list: none. A port of the default list that cannot be had is logged and left out; other lists must be had whole.',
+        'host-port',
+        ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
+      ),
       implicit_tls: strings(
         'Addresses that speak TLS from the first byte, host:port. An empty list: none.',
         'host-port',

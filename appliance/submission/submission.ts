@@ -2,7 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createMessageReader } from '../intake/intake.ts'
 import { refuse } from '../mail/refusals.ts'
-import { bindServer, formatHostPort } from '../wire/listeners.ts'
+import { bindServer, CannotStart, formatHostPort, type HostPort } from '../wire/listeners.ts'
 import { inNetworks } from '../wire/networks.ts'
 import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
 import type { ListenerKind, Shared, SubmissionDeps } from './deps.ts'
@@ -20,14 +20,16 @@ export interface ListenRequest {
   /** `host:port` */
   address: string
   kind: ListenerKind
+  /** Nobody asked for it by name: where it cannot be had, that is logged and the rest goes on. */
+  byDefault?: boolean
 }
 
 export interface Submission {
   /**
-   * Binds all addresses or none of them; returns them as `host:port` with the ports they really got, in order.
-   * Rejects with a sentence that names the address, the setting and the remedy.
+   * Binds all addresses or none of them; returns them as `host:port` with the ports they really got, in order, and null
+   * for one by default that cannot be had. Rejects with a sentence that names the address, the setting and the remedy.
    */
-  listen(requests: readonly ListenRequest[]): Promise<string[]>
+  listen(requests: readonly ListenRequest[]): Promise<(string | null)[]>
   /** Reads the certificate files again; rejects with a sentence when they do not fit. */
   reloadTls(): Promise<void>
   /** Takes no new connections, says goodbye to idle sessions, lets messages in flight finish. */
@@ -62,18 +64,18 @@ export function createSubmission(deps: SubmissionDeps): Submission {
 
   return {
     async listen(requests) {
-      const bound: string[] = []
+      const bound: (string | null)[] = []
       try {
-        for (const { address, kind } of requests) {
+        for (const { address, kind, byDefault = false } of requests) {
           let port = 0
           // Half-open: a client that has said everything may close its side and still read the replies.
           const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
             take(socket, kind, port),
           )
-          servers.push(server)
-          const at = await bindServer(server, address, `smtp.${kind.name}`)
-          port = at.port
-          bound.push(formatHostPort(at))
+          const at = await bindOr(byDefault ? deps.log : null, server, address, `smtp.${kind.name}`)
+          if (at) servers.push(server)
+          port = at?.port ?? 0
+          bound.push(at && formatHostPort(at))
         }
       } catch (error) {
         for (const server of servers.splice(0)) server.close()
@@ -92,6 +94,22 @@ export function createSubmission(deps: SubmissionDeps): Submission {
       await Promise.all([...closed, ...[...open].map(({ done }) => done)])
       cut()
     },
+  }
+}
+
+/** Binds; with a log, what cannot be bound is told there and is null. */
+async function bindOr(
+  log: SubmissionDeps['log'] | null,
+  server: Server,
+  address: string,
+  setting: string,
+): Promise<HostPort | null> {
+  try {
+    return await bindServer(server, address, setting)
+  } catch (error) {
+    if (!log || !(error instanceof CannotStart)) throw error
+    log.error(`${error.message} Until then nobody can submit mail there.`)
+    return null
   }
 }
 

@@ -66,6 +66,7 @@ describe('a sound configuration', () => {
       webhooks: { allow_networks: [] },
       limits: { rate_per_second: 10, message_bytes: 41_943_040 },
       log: { level: 'info' },
+      logs: { retention_days: 30 },
     })
   })
 

@@ -13,7 +13,11 @@ import {
 } from '../../../appliance/senders/senders.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Email, PutArgs, RequestLog, Storage } from '../../../appliance/storage/storage.ts'
-import { createSubmission, type SubmissionConfig } from '../../../appliance/submission/submission.ts'
+import {
+  createSubmission,
+  type Submission,
+  type SubmissionConfig,
+} from '../../../appliance/submission/submission.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
 import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
@@ -37,6 +41,7 @@ export interface Door {
   /** What was noted of sessions so far. */
   logs: RequestLog[]
   certificates: Awaited<ReturnType<typeof openCertificates>>
+  submission: Submission
   emails(): Promise<Email[]>
   message(id: string): Promise<string>
   close(): Promise<void>
@@ -145,6 +150,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     return Promise.all(items.map(async ({ id }) => (await storage.getEmail({ teamId, id }, clock.now()))!))
   }
   return {
+    submission,
     ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
     ...{ storage, senders, clock, teamId, dataDir, puts, logs, certificates, emails },
     keys: { full: full.token, sending: sending.token, restricted: restricted.token },

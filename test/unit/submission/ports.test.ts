@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CannotStart } from '../../../appliance/wire/listeners.ts'
+import { startDoor, type Door } from './harness.ts'
+
+let door: Door
+let holder: Server
+let taken: string
+
+beforeAll(async () => {
+  door = await startDoor()
+  holder = createServer().listen(0, '127.0.0.1')
+  await once(holder, 'listening')
+  taken = `127.0.0.1:${(holder.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  holder.close()
+  await door.close()
+})
+
+test('a port that was chosen must be had', async () => {
+  const listening = door.submission.listen([{ address: taken, kind: { name: 'starttls' } }])
+  await expect(listening).rejects.toThrow(CannotStart)
+})
+
+test('a port by default may be missing, and the others are there', async () => {
+  const [first, second] = await door.submission.listen([
+    { address: taken, kind: { name: 'starttls' }, byDefault: true },
+    { address: '127.0.0.1:0', kind: { name: 'starttls' }, byDefault: true },
+  ])
+  expect(first).toBeNull()
+  expect(second).toMatch(/^127\.0\.0\.1:\d+$/)
+})
