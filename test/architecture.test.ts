@@ -21,7 +21,7 @@ const ARROWS: Record<string, string[]> = {
   delivery: ['mail', 'clock', 'dns', 'wire', 'storage', 'spool', 'signing', 'watch'],
   reports: ['mail', 'clock', 'storage', 'spool', 'watch'],
   wireformat: ['mail', 'storage', 'senders'],
-  http: ['mail', 'clock', 'storage', 'senders', 'accounts', 'intake', 'mime', 'wireformat', 'watch'],
+  http: ['mail', 'clock', 'storage', 'senders', 'accounts', 'intake', 'mime', 'wire', 'wireformat', 'watch'],
   sandbox: ['mail', 'clock', 'dns', 'wire', 'storage', 'senders', 'accounts', 'config'],
   commands: [
     'mail',

@@ -1,9 +1,9 @@
 /** The sockets under the server: several addresses, time limits, answers to what is not HTTP, and a clean end. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { refuse, type RefusalKey } from '../mail/refusals.ts'
+import { bindServer, formatHostPort } from '../wire/listeners.ts'
 import { errorBody } from './errors.ts'
 
 /** Slow senders of headers hold a socket for this long at most (milliseconds). */
@@ -26,20 +26,25 @@ export function createListeners(handle: RequestListener): Listeners {
   const servers: Server[] = []
   return {
     async listen(addresses) {
+      const origins: string[] = []
       try {
-        for (const address of addresses) servers.push(await bind(handle, address))
+        for (const address of addresses) {
+          const server = httpServer(handle)
+          const bound = await bindServer(server, address, 'http.listen')
+          servers.push(server)
+          origins.push(`http://${formatHostPort(bound)}`)
+        }
       } catch (error) {
         for (const server of servers.splice(0)) server.close()
         throw error
       }
-      return servers.map((server) => originOf(server.address() as AddressInfo))
+      return origins
     },
     close: async () => void (await Promise.all(servers.splice(0).map(drain))),
   }
 }
 
-async function bind(handle: RequestListener, address: string): Promise<Server> {
-  const { host, port } = parseListen(address)
+function httpServer(handle: RequestListener): Server {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT,
@@ -50,8 +55,6 @@ async function bind(handle: RequestListener, address: string): Promise<Server> {
     handle,
   )
   server.on('clientError', answerBadRequest)
-  server.listen({ host, port })
-  await once(server, 'listening')
   return server
 }
 
@@ -86,17 +89,4 @@ function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-}
-
-/** `host:port`, an IPv6 host in brackets. */
-export function parseListen(address: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(address)
-  const port = Number(match?.[3])
-  if (!match || port > 65_535)
-    throw new Error(`Cannot listen on "${address}": write host:port, such as 0.0.0.0:8025 or [::]:8025.`)
-  return { host: match[1] ?? match[2]!, port }
-}
-
-function originOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

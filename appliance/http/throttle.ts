@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
 
 /** Counts attempts by what they have in common. */
@@ -30,16 +29,4 @@ export function createThrottle(clock: Clock, most: number, windowMs: number): Th
       return Math.max(0, ...waits)
     },
   }
-}
-
-/** What addresses of one household have in common: an IPv4 address, or the /64 of an IPv6 one. */
-export function networkOf(ip: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)
-  if (mapped) return mapped[1]!
-  if (!isIPv6(ip)) return ip
-  // The URL parser writes the shortest form; what `::` stands for is put back.
-  const [head = '', tail] = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::')
-  const groups = (text: string | undefined) => (text ? text.split(':') : [])
-  const zeros = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length
-  return [...groups(head), ...Array<string>(zeros).fill('0'), ...groups(tail)].slice(0, 4).join(':')
 }

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { refuse } from '../../mail/refusals.ts'
+import { sourceNetwork } from '../../wire/networks.ts'
 import { sameOrigin, SESSION_COOKIE } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as schema from '../schemas/session.ts'
-import { createThrottle, networkOf } from '../throttle.ts'
+import { createThrottle } from '../throttle.ts'
 
 /** Sign-ins tried from one network, and for one address, within a minute. */
 const MOST_ATTEMPTS = 10
@@ -38,7 +39,10 @@ export function sessionRoutes(app: App, deps: HttpDeps): void {
       // Signing a visitor in to someone else's account is an attack as well.
       if (sameOrigin(request) === false) throw refuse('foreign_origin')
       const { email, password } = request.body
-      const seconds = throttle.attempt([`ip ${networkOf(request.ip)}`, `email ${email.trim().toLowerCase()}`])
+      const seconds = throttle.attempt([
+        `ip ${sourceNetwork(request.ip)}`,
+        `email ${email.trim().toLowerCase()}`,
+      ])
       if (seconds > 0) {
         void reply.header('retry-after', seconds)
         throw refuse('too_many_attempts', { seconds })

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { parseHostPort } from '../../../appliance/wire/listeners.ts'
+import { sourceNetwork } from '../../../appliance/wire/networks.ts'
+
+test.each([
+  ['0.0.0.0:8025', { host: '0.0.0.0', port: 8025 }],
+  ['[::]:8025', { host: '::', port: 8025 }],
+  ['localhost:0', { host: 'localhost', port: 0 }],
+])('the address %s to listen on is read', (text, parsed) => {
+  expect(parseHostPort(text)).toEqual(parsed)
+})
+
+test.each(['', '8025', 'localhost', 'localhost:99999', ':::8025', '[x]:1'])(
+  'the address %j is refused, with an example',
+  (text) => {
+    expect(() => parseHostPort(text)).toThrow('write host:port, such as 0.0.0.0:587')
+  },
+)
+
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['::1', '0:0:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+])('%s belongs to the network %s', (ip, network) => {
+  expect(sourceNetwork(ip)).toBe(network)
+})
