@@ -29,8 +29,11 @@ export interface Order {
   message: Prepared
   /** To be passed on where the server understands it. */
   requests?: Requests | undefined
-  /** `opportunistic` goes on in plain text when STARTTLS is refused or missing; `none` does not try it. */
-  tls: 'opportunistic' | 'required' | 'none'
+  /**
+   * `opportunistic` goes on in plain text when STARTTLS is refused or missing; `none` does not try it; `requiretls` is `required`
+   * with a certificate that is valid for the host and a server that promises the same for the rest of the way (RFC 8689).
+   */
+  tls: 'opportunistic' | 'required' | 'requiretls' | 'none'
 }
 
 /** What came of it. */
@@ -49,6 +52,7 @@ class Ended extends Error {
   /** Whether the server still listens for commands: QUIT is owed to it (RFC 5321 §4.1.1.10). */
   get polite(): boolean {
     const { kind, phase, reply } = this.failure
+    if (kind === 'requiretls') return true
     return kind === 'reply' && phase !== 'body' && reply?.code !== 421
   }
   constructor(failure: Failure) {
@@ -129,7 +133,7 @@ class Conversation {
 
   /** STARTTLS (RFC 3207) where it is offered. What the server said before does not count afterwards (§4.2). */
   async #secure(): Promise<void> {
-    const { tls, host } = this.#order
+    const { tls, host, from } = this.#order
     const offered = this.#extensions.has('STARTTLS')
     if (tls === 'required' && !offered)
       throw new Ended(
@@ -139,13 +143,16 @@ class Conversation {
           `${host} does not offer TLS, which the sending domain requires (tls: enforced).`,
         ),
       )
+    if (tls === 'requiretls' && !offered) this.#cannotKeep('5.7.10', 'does not offer TLS')
     if (tls === 'none' || !offered) return
     const note = (reply: Reply): string | null =>
       reply.code !== 220 && tls === 'opportunistic' ? 'TLS is refused; going on in plain text.' : null
     const reply = await this.#ask('starttls', 'STARTTLS', note)
-    if (reply.code !== 220 && tls === 'required') this.#refuse(reply, 'starttls')
+    if (reply.code !== 220 && tls !== 'opportunistic') this.#refuse(reply, 'starttls')
     if (reply.code !== 220) return
     await this.#handshake()
+    if (tls === 'requiretls' && !this.#tls?.verified)
+      this.#cannotKeep('5.7.10', `shows a certificate that is not valid for it (${this.#tls?.error})`)
     try {
       await this.#hello()
     } catch (error) {
@@ -153,6 +160,15 @@ class Conversation {
       this.#tlsBroke = error instanceof Broken
       throw error
     }
+    // RFC 8689 §5: a report with the null reverse-path is not lost for want of the promise; the TLS is demanded all the same.
+    if (tls === 'requiretls' && from !== '' && !this.#extensions.has('REQUIRETLS'))
+      this.#cannotKeep('5.7.30', 'does not offer REQUIRETLS')
+  }
+
+  /** RFC 8689 §4.2.1: not with this server, and never in another way. */
+  #cannotKeep(status: string, why: string): never {
+    const note = `${this.#order.host} ${why}, and the sender requires TLS on the whole way to the recipient (REQUIRETLS).`
+    throw new Ended({ ...this.#fail('requiretls', 'starttls', note), status })
   }
 
   async #handshake(): Promise<void> {
@@ -170,10 +186,16 @@ class Conversation {
         this.#fail(
           'tls',
           'starttls',
-          `The TLS handshake with ${this.#order.host} failed: it ${error.message}.${this.#order.tls === 'required' ? ' The sending domain requires TLS (tls: enforced).' : ''}`,
+          `The TLS handshake with ${this.#order.host} failed: it ${error.message}.${this.#demand}`,
         ),
       )
     }
+  }
+
+  /** Why it does not go on in plain text, as a further sentence. */
+  get #demand(): string {
+    if (this.#order.tls === 'required') return ' The sending domain requires TLS (tls: enforced).'
+    return this.#order.tls === 'requiretls' ? ' The sender requires TLS (REQUIRETLS).' : ''
   }
 
   /** The mail transaction (RFC 5321 §3.3), the envelope in one go where the server allows (RFC 2920). */
@@ -183,8 +205,9 @@ class Conversation {
     const { from, message, requests } = this.#order
     const utf8 = [from, ...recipients].some(needsUtf8) || message.eightBitHeader
     const extensions = this.#extensions
+    const requireTls = this.#order.tls === 'requiretls'
     const envelope: [Named, string][] = [
-      ['mail', mailCommand(from, message, utf8, extensions, requests)],
+      ['mail', mailCommand(from, { message, utf8, requireTls, requests }, extensions)],
       ...recipients.map((recipient): [Named, string] => [
         'rcpt',
         rcptCommand(recipient, extensions, requests),

@@ -10,7 +10,7 @@ import { SmtpWire } from './smtp-wire.ts'
 export interface Call extends Omit<Order, 'tls'> {
   port: number
   localAddress: string | undefined
-  tls: 'opportunistic' | 'required'
+  tls: Exclude<Order['tls'], 'none'>
   /** When all must be over, Unix milliseconds. */
   until: number
 }
@@ -21,7 +21,7 @@ export interface Call extends Omit<Order, 'tls'> {
  */
 export async function converse(call: Call, recorder: Recorder, clock: Clock): Promise<Said> {
   const said = await connectAndSpeak(call, call.tls, recorder, clock)
-  if (!said.tlsBroke || call.tls === 'required') return said
+  if (!said.tlsBroke || call.tls !== 'opportunistic') return said
   return connectAndSpeak(call, 'none', recorder, clock)
 }
 

@@ -31,19 +31,25 @@ export interface Requests extends EnvelopeDsn {
   of: ReadonlyMap<string, RecipientDsn>
 }
 
+/** What MAIL says, beside the sender, of the message. */
+export interface MailOptions {
+  message: Prepared
+  /** An address or a header field has UTF-8. */
+  utf8: boolean
+  /** The sender demands TLS on the whole way (RFC 8689). */
+  requireTls: boolean
+  requests?: Requests | undefined
+}
+
 /** MAIL with the parameters that the server understands and the message calls for. */
-export function mailCommand(
-  from: string,
-  message: Prepared,
-  utf8: boolean,
-  extensions: Extensions,
-  requests?: Requests,
-): string {
+export function mailCommand(from: string, options: MailOptions, extensions: Extensions): string {
+  const { message, utf8, requireTls, requests } = options
   const dsn = extensions.has('DSN') ? requests : undefined
   const parameters = [
     extensions.has('SIZE') ? ` SIZE=${message.bytes.length}` : '', // RFC 1870 §5: without stuffed dots
     message.eightBit && extensions.has('8BITMIME') ? ' BODY=8BITMIME' : '',
     utf8 && extensions.has('SMTPUTF8') ? ' SMTPUTF8' : '',
+    requireTls && extensions.has('REQUIRETLS') ? ' REQUIRETLS' : '',
     dsn?.ret ? ` RET=${dsn.ret}` : '',
     parameter('ENVID', dsn?.envid ? encodeXtext(dsn.envid) : undefined),
   ]

@@ -28,6 +28,7 @@ export function judge(fate: Fate, history: History, now: number, random: number)
   const cause = causeOf(failure)
   switch (failure.kind) {
     case 'no-route':
+    case 'requiretls':
     case 'unsupported':
       return { kind: 'bounced', cause }
     case 'forbidden':

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Signer } from '../signing/signing.ts'
-import type { LeasedDelivery, Storage } from '../storage/storage.ts'
+import type { Domain, LeasedDelivery, Storage } from '../storage/storage.ts'
+import type { Call } from './converse.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
 import type { Failure } from './outcome.ts'
 
@@ -9,8 +10,8 @@ export interface Letter {
   kind: 'signed'
   from: string
   message: Prepared
-  /** What the sending domain asks for. */
-  tls: 'opportunistic' | 'required'
+  /** What the sender asks for, or else the sending domain. */
+  tls: Call['tls']
 }
 
 export interface LetterDeps {
@@ -21,6 +22,12 @@ export interface LetterDeps {
 
 function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure: Failure } {
   return { kind: 'failed', failure: { kind, phase: 'sign', host: null, ip: null, reply: null, note } }
+}
+
+/** One message's own word goes before its domain's setting, in both directions (RFC 8689 §4.2). */
+function tlsFor(requireTls: LeasedDelivery['requireTls'], setting: Domain['tls']): Call['tls'] {
+  if (requireTls === 'yes') return 'requiretls'
+  return requireTls === null && setting === 'enforced' ? 'required' : 'opportunistic'
 }
 
 /** Loads the message and signs it with every active key of its domain; mail never goes out unsigned. */
@@ -48,7 +55,7 @@ export async function signed(
       keys.map((key) => ({ ...key, domain: domain.name })),
       now,
     )
-    const tls = domain.tls === 'enforced' ? 'required' : 'opportunistic'
+    const tls = tlsFor(delivery.requireTls, domain.tls)
     return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), tls }
   } catch (error) {
     // A key that cannot be read is our fault; the mail waits for somebody to repair it.

@@ -16,6 +16,7 @@ export function carriesOn(fate: Fate): boolean {
     case 'timeout':
     case 'protocol':
     case 'tls':
+    case 'requiretls':
     case 'internal':
       return true
     case 'dns':
@@ -27,8 +28,12 @@ export function carriesOn(fate: Fate): boolean {
   }
 }
 
-/** How much a failure tells: a word about the recipient, any word, or none. */
-function weight({ reply, phase }: Failure): number {
+/**
+ * How much a failure tells: a word about the recipient, any word, or none. Least that a server cannot keep REQUIRETLS: it is the
+ * last word only when it is true of every server, and one that was out of reach may be able to.
+ */
+function weight({ kind, reply, phase }: Failure): number {
+  if (kind === 'requiretls') return -1
   if (!reply) return 0
   return ['mail', 'rcpt', 'data'].includes(phase) ? 2 : 1
 }

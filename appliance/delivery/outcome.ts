@@ -6,7 +6,7 @@ import type { Phase } from '../mail/verdict.ts'
  * reply: the remote said so · dns: nobody could tell · no-route: DNS says that no mail is taken ·
  * network: refused, reset, unreachable · timeout: a deadline of RFC 5321 §4.5.3.2 passed · protocol: not SMTP ·
  * tls: the handshake failed and plain text was not allowed · forbidden: the target is off limits ·
- * unsupported: the remote lacks an extension that the message needs · internal: our own fault, may pass ·
+ * requiretls: this server cannot keep REQUIRETLS, another may (RFC 8689 §4.2.1) · unsupported: the remote lacks an extension that the message needs · internal: our own fault, may pass ·
  * gone: what the delivery needs (message, domain, key) is no longer here
  */
 export interface Failure {
@@ -18,6 +18,7 @@ export interface Failure {
     | 'timeout'
     | 'protocol'
     | 'tls'
+    | 'requiretls'
     | 'forbidden'
     | 'unsupported'
     | 'internal'

@@ -54,13 +54,17 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   readBodies(app, deps.config.messageBytes)
   await app.register(cookie)
   await secureHeaders(app)
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     request.about = {}
-    // Other people's mail is in most answers; the files of the dashboard say otherwise for themselves.
-    void reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store' })
-    if (!closing) return
-    void reply.header('connection', 'close')
-    throw refuse('shutting_down')
+    void reply.headers({
+      'x-request-id': request.id,
+      // Other people's mail is in most answers; the files of the dashboard say otherwise for themselves.
+      'cache-control': 'no-store',
+      // Helmet says it too, but not to the apps that send: there, making its headers is 5 % of accepting.
+      'x-content-type-options': 'nosniff',
+    })
+    if (closing) void reply.header('connection', 'close')
+    done(closing ? refuse('shutting_down') : undefined)
   })
   const requestLog = createRequestLogBuffer(deps)
   if (deps.config.logApiUse) logApiUse(app, requestLog, deps)
@@ -166,7 +170,7 @@ function pathOf({ url, routeOptions }: FastifyRequest): string {
 
 /** One line for each request. Never headers, queries or bodies: they hold keys, passwords and other people's mail. */
 function logRequests(app: App): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
         method: request.method,
@@ -181,5 +185,6 @@ function logRequests(app: App): void {
       },
       'request',
     )
+    done()
   })
 }

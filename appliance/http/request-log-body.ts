@@ -83,9 +83,12 @@ function copyText(text: string, room: Room): string {
   const most = Math.max(0, Math.min(room.left, TEXT_ROOM))
   // No character is less than a byte; escapes and UTF-8 make it more.
   let kept = text.slice(0, most)
-  for (let size = bytesOf(kept); size > most && kept.length > 0; size = bytesOf(kept))
+  let size = bytesOf(kept)
+  while (size > most && kept.length > 0) {
     kept = kept.slice(0, Math.floor((kept.length * most) / size))
-  room.left -= bytesOf(kept)
+    size = bytesOf(kept)
+  }
+  room.left -= size
   if (kept.length === text.length) return text
   return `${kept.toWellFormed()}[cut: ${text.length - kept.length} more characters]`
 }

@@ -2,18 +2,12 @@
 import { formatMailbox, type Mailbox } from '../mail/address.ts'
 import { makeReturnPath, returnPathHost } from '../mail/envelope.ts'
 import { newId } from '../mail/ids.ts'
-import { suppressedCause } from '../mail/suppression.ts'
+import { requireTlsOf, type RequireTls } from '../mail/require-tls.ts'
 import type { Caller } from '../senders/caller.ts'
 import { LIFETIME } from '../spool/schedule.ts'
 import type { AttachmentInfo, Domain, NewDelivery, NewEmail } from '../storage/storage.ts'
 import { dispositionOf, type Composed } from './compose.ts'
 import type { Submission } from './submission.ts'
-
-/** Why an address is on the team's suppression list. */
-export interface Suppressed {
-  address: string
-  origin: 'bounce' | 'complaint' | 'manual'
-}
 
 /** A submission that was allowed and composed. */
 export interface Prepared {
@@ -25,11 +19,10 @@ export interface Prepared {
   domain: Domain
 }
 
-/** @param suppressed those of the recipients that get no mail, by address */
+/** The suppression list is heeded by `storage.put`, in the transaction that makes it ours. */
 export function emailOf(
   { id, messageId, submission, composed, domain }: Prepared,
   caller: Caller,
-  suppressed: ReadonlyMap<string, Suppressed['origin']>,
   now: number,
 ): NewEmail {
   return {
@@ -53,10 +46,21 @@ export function emailOf(
     returnPath: makeReturnPath(id, returnPathHost(domain)),
     reportTo: submission.arrived?.reportTo ?? null,
     dsn: submission.arrived?.dsn ?? null,
+    requireTls: requireTlsFor(submission),
     scheduledAt: submission.scheduledAt,
     message: composed.message,
-    deliveries: deliveriesOf(submission, suppressed, now),
+    deliveries: deliveriesOf(submission, now),
   }
+}
+
+/** Over REST there is no parameter, but the header field may be among `headers`. */
+function requireTlsFor({ arrived, headers }: Submission): RequireTls {
+  if (arrived) return arrived.requireTls
+  const fields = headers.filter(({ name }) => name.toLowerCase() === 'tls-required')
+  return requireTlsOf(
+    false,
+    fields.map(({ value }) => value),
+  )
 }
 
 function attachmentsOf({ attachments, arrived }: Submission): Omit<AttachmentInfo, 'id'>[] {
@@ -73,25 +77,14 @@ function attachmentsOf({ attachments, arrived }: Submission): Omit<AttachmentInf
   }))
 }
 
-/** The addresses of all recipients, each once. */
-export function recipientsOf({ to, cc, bcc, arrived }: Submission): string[] {
-  if (arrived) return [...new Set(arrived.recipients.map(({ mailbox }) => mailbox.address))]
-  return [...new Set([...to, ...cc, ...bcc].map(({ address }) => address))]
-}
-
 /** One delivery for each address, however often it is named; the first field that names it wins. */
-function deliveriesOf(
-  { to, cc, bcc, scheduledAt, arrived }: Submission,
-  suppressed: ReadonlyMap<string, Suppressed['origin']>,
-  now: number,
-): NewDelivery[] {
+function deliveriesOf({ to, cc, bcc, scheduledAt, arrived }: Submission, now: number): NewDelivery[] {
   const dueAt = scheduledAt ?? now
   const deliveries = new Map<string, NewDelivery>()
   const wanted = arrived && new Map(arrived.recipients.map(({ mailbox, dsn }) => [mailbox.address, dsn]))
   const add = (mailboxes: Mailbox[], field: NewDelivery['field']): void => {
     for (const { address, domain } of mailboxes) {
       if (deliveries.has(address) || wanted?.has(address) === false) continue
-      const origin = suppressed.get(address)
       deliveries.set(address, {
         id: newId(now),
         recipient: address,
@@ -99,7 +92,7 @@ function deliveriesOf(
         lane: domain,
         dueAt,
         expiresAt: dueAt + LIFETIME,
-        suppressed: origin === undefined ? null : suppressedCause({ origin }),
+        suppressed: null,
         dsn: wanted?.get(address) ?? null,
       })
     }

@@ -15,7 +15,7 @@ import type {
   Usage,
 } from '../storage/storage.ts'
 import { createComposer, type Composer } from './composer.ts'
-import { emailOf, recipientsOf, type Prepared, type Suppressed } from './email.ts'
+import { emailOf, type Prepared } from './email.ts'
 import { createAttachmentFetcher, type AttachmentFetcher } from './fetch.ts'
 import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
 import type { Submission } from './submission.ts'
@@ -28,7 +28,7 @@ export { createSchedules, type Schedules } from './scheduled.ts'
 export type { Submission } from './submission.ts'
 
 export interface IntakeDeps {
-  storage: Pick<Storage, 'put' | 'findReceipt' | 'findSuppressed' | 'usage'>
+  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
   /** For attachments that are given by URL. */
@@ -119,12 +119,11 @@ async function acceptAnew(
     const whole = fetched.use(await collect(deps, tools, submission, caller))
     prepared.push(await prepare(deps, tools, whole))
   }
-  const suppressed = await suppressedAmong(deps, caller.teamId, submissions)
   const quota = await quotas.limitOf(caller.teamId)
   const now = clock.now()
   const ids = prepared.map(({ id }) => id)
   const body = request.answer(ids)
-  const emails = prepared.map((one) => emailOf(one, caller, suppressed, now))
+  const emails = prepared.map((one) => emailOf(one, caller, now))
   const receipt = name && receiptOf(name, request.fingerprint, body, ids, now)
   const result = await storage.put({ emails, receipt, quota }, now)
   // ── the acceptance boundary: from here on it is ours ──
@@ -174,16 +173,6 @@ async function prepare(
 function leastSize({ html, text, attachments }: Submission): number {
   const encoded = attachments.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / 3) * 4, 0)
   return (html?.length ?? 0) + (text?.length ?? 0) + encoded
-}
-
-async function suppressedAmong(
-  { storage, clock }: IntakeDeps,
-  teamId: string,
-  submissions: Submission[],
-): Promise<ReadonlyMap<string, Suppressed['origin']>> {
-  const addresses = [...new Set(submissions.flatMap(recipientsOf))]
-  const found = await storage.findSuppressed({ teamId, addresses }, clock.now())
-  return new Map(found.map(({ address, origin }) => [address, origin]))
 }
 
 function receiptOf(

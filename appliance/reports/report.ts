@@ -38,7 +38,7 @@ export function deliveriesToTell({ kind, deliveries }: DueReport): ReportedDeliv
 export function reportEmail(facts: ReportFacts): NewEmail {
   const { id, deliveryId, now } = facts
   const due = { ...facts.due, deliveries: deliveriesToTell(facts.due) }
-  const { teamId, domainId, domain, reportTo, kind } = due
+  const { teamId, domainId, domain, reportTo, kind, requireTls } = due
   const from = `Mail Delivery System <mailer-daemon@${domain}>`
   const messageId = `<${id}@${domain}>`
   const text = explain(due, facts.hostname)
@@ -48,6 +48,8 @@ export function reportEmail(facts: ReportFacts): NewEmail {
     ...{ from, to: [reportTo], cc: [], bcc: [], replyTo: [], subject: SUBJECT[kind] },
     ...{ html: null, text, headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null },
+    // RFC 8689 §5: what is told of the message is protected as the message was.
+    requireTls: requireTls === 'yes' ? 'yes' : null,
     message: compose({ ...facts, due }, { from, messageId, text }),
     deliveries: [
       {
@@ -68,7 +70,7 @@ function compose(
   { id, due, original, hostname, now }: ReportFacts,
   { from, messageId, text }: { from: string; messageId: string; text: string },
 ): Uint8Array {
-  const { kind, messageId: about, reportTo, dsn } = due
+  const { kind, messageId: about, reportTo, dsn, requireTls } = due
   // What the app wrote as its Message-ID may be anything.
   const answers = /^<[!-;=?-~]{1,250}>$/.test(about) ? [`In-Reply-To: ${about}`, `References: ${about}`] : []
   return multipart({
@@ -87,7 +89,8 @@ function compose(
     parts: [
       textPart('Explanation', text),
       statusPart(due, hostname),
-      ...(original ? [returnedPart(original, kind, dsn.ret)] : []),
+      // RFC 8689 §5: never more than the header, whatever RET says.
+      ...(original ? [returnedPart(original, kind, requireTls === 'yes' ? 'HDRS' : dsn.ret)] : []),
     ],
   })
 }

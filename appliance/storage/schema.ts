@@ -8,6 +8,7 @@
 import type { Generated } from 'kysely'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
 import type { EmailEventType, LastEvent } from '../mail/event.ts'
+import type { RequireTls } from '../mail/require-tls.ts'
 import type { DeliveryState } from '../mail/verdict.ts'
 import type { SuppressionOrigin } from '../mail/suppression.ts'
 import type { DkimKey, Domain, DomainStatus, NewDelivery, NewEmail, Permission } from './storage.ts'
@@ -146,6 +147,7 @@ export interface EmailsTable {
   report_to: string | null
   ret: EnvelopeDsn['ret']
   envid: string | null
+  require_tls: RequireTls
 }
 
 /** The bodies as the caller gave them. */

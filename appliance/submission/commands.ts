@@ -42,7 +42,8 @@ const ehlo: CommandHandler = (session, args) => {
     'SMTPUTF8',
     'DSN',
     'CHUNKING',
-    ...(session.encrypted ? [] : ['STARTTLS']),
+    // RFC 8689 §2: a promise about the whole way is given inside TLS only.
+    session.encrypted ? 'REQUIRETLS' : 'STARTTLS',
     ...(signIn ? ['AUTH PLAIN LOGIN'] : []),
     'ENHANCEDSTATUSCODES',
   ]
@@ -86,17 +87,19 @@ const mail: CommandHandler = async (session, args) => {
     throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
   const { mailbox, parameters } = parsePath('MAIL', args)
   const read = readMailParameters(parameters, shared.config.messageBytes)
+  if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
   if (caller) {
     const { allowed } = shared.rateLimiter.take(caller.teamId)
     if (!allowed) throw refuse('rate_limit_exceeded', { limit: shared.rateLimiter.perSecond })
     if (mailbox) await shared.senders.authorize(caller, { domain: mailbox.domain })
   }
-  const { smtpUtf8, dsn } = read
+  const { smtpUtf8, requireTls, dsn } = read
   const room = new Room(shared.memory)
   session.transaction = {
     from: mailbox,
     smtpUtf8,
+    requireTls,
     dsn,
     recipients: new Map(),
     chunks: null,

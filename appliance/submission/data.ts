@@ -118,12 +118,13 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   return reply(250, '2.0.0', `Queued as ${ids[0]!}`)
 }
 
-function arrivalOf(session: Session, { from, recipients, dsn, smtpUtf8 }: Transaction, bytes: Buffer) {
+function arrivalOf(session: Session, transaction: Transaction, bytes: Buffer) {
+  const { from, recipients, dsn, smtpUtf8, requireTls } = transaction
   const { helo, encrypted, kind, ip, shared } = session
   // RFC 3848, RFC 6531 §4.3: S is TLS, A is AUTH.
   const base = smtpUtf8 ? 'UTF8SMTP' : helo!.extended ? 'ESMTP' : 'SMTP'
   const protocol =
     base === 'SMTP' ? base : `${base}${encrypted ? 'S' : ''}${kind.name === 'trusted' ? '' : 'A'}`
   const trace = { hostname: shared.config.hostname, helo: helo!.name, ip, protocol }
-  return { bytes, from, recipients: [...recipients.values()], dsn, trace }
+  return { bytes, from, recipients: [...recipients.values()], dsn, requireTls, trace }
 }

@@ -1,4 +1,4 @@
-/** What the parameters of MAIL and RCPT mean: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), DSN (RFC 3461). Pure. */
+/** What the parameters of MAIL and RCPT mean: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), DSN (RFC 3461), REQUIRETLS (RFC 8689). Pure. */
 import type { EnvelopeDsn, Notify, RecipientDsn } from '../mail/dsn.ts'
 import { refuse } from '../mail/refusals.ts'
 
@@ -8,6 +8,7 @@ export interface MailParameters {
   /** Octets, as the client says. */
   size: number
   smtpUtf8: boolean
+  requireTls: boolean
   dsn: EnvelopeDsn
 }
 
@@ -15,7 +16,12 @@ const wrong = (expected: string) => refuse('smtp_syntax', { expected })
 
 /** Refuses: `smtp_parameter`, `smtp_syntax`, `message_too_large`. @param limit octets of the largest message */
 export function readMailParameters(parameters: Parameters, limit: number): MailParameters {
-  const read: MailParameters = { size: 0, smtpUtf8: false, dsn: { ret: null, envid: null } }
+  const read: MailParameters = {
+    size: 0,
+    smtpUtf8: false,
+    requireTls: false,
+    dsn: { ret: null, envid: null },
+  }
   for (const [keyword, value] of parameters) {
     switch (keyword) {
       case 'SIZE':
@@ -28,6 +34,10 @@ export function readMailParameters(parameters: Parameters, limit: number): MailP
       case 'SMTPUTF8':
         if (value !== null) throw wrong('SMTPUTF8 without a value')
         read.smtpUtf8 = true
+        break
+      case 'REQUIRETLS':
+        if (value !== null) throw wrong('REQUIRETLS without a value')
+        read.requireTls = true
         break
       case 'AUTH':
         // RFC 4954 §5: who wrote it first. It changes nothing here: the key says who sends.

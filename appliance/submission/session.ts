@@ -19,6 +19,7 @@ import { parseCommand } from './syntax.ts'
 export interface Transaction {
   from: Mailbox | null
   smtpUtf8: boolean
+  requireTls: boolean
   dsn: EnvelopeDsn
   recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
   /** Chunks so far (RFC 3030); null before the first. */

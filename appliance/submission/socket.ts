@@ -95,7 +95,8 @@ export class SmtpSocket {
     const text = this.#output.join('')
     this.#output = []
     if (text === '' || this.#socket.destroyed || this.#socket.writableEnded) return
-    this.#socket.write(text)
+    // Replies are ASCII.
+    this.#socket.write(text, 'latin1')
     if (this.#socket.writableLength <= MAX_UNREAD) return
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.after(ms, () => this.#socket.destroy())

@@ -113,6 +113,7 @@ export function newEmail(
     returnPath: `b-${id}@send.example.com`,
     reportTo: null,
     dsn: null,
+    requireTls: null,
     scheduledAt: null,
     message: Buffer.from(`Subject: hello\r\n\r\n${id}\r\n`),
     deliveries: recipients.map((recipient) => ({

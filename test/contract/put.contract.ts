@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { suppressedCause } from '../../appliance/mail/suppression.ts'
 import type { Cause } from '../../appliance/mail/verdict.ts'
-import type { NewEmail, NewReceipt, QuotaLimit, Storage } from '../../appliance/storage/storage.ts'
+import type {
+  NewEmail,
+  NewReceipt,
+  QuotaLimit,
+  Storage,
+  Suppression,
+} from '../../appliance/storage/storage.ts'
 import { DAY, leaseArgs, makeTeam, MINUTE, newEmail, putArgs, T0, unique } from './fixtures.ts'
 
 /** What becomes durable together: several emails, the receipt of their request, and what they count. */
@@ -239,6 +246,32 @@ export function putContract(storage: () => Storage): void {
       expect((await storage().getEmail({ teamId, id: email.id }, T0))?.lastEvent).toBe('queued')
       const leased = await storage().lease(leaseArgs(), T0)
       expect(leased.map(({ recipient }) => recipient)).toEqual(['good@x.example'])
+    })
+
+    test('are found on the list of the team, in any case, at the moment of storing', async () => {
+      const [teamId, stranger] = [await withTeam(), await withTeam()]
+      const suppressed = (team: string, email: string): Suppression => ({
+        ...{
+          id: unique('suppression'),
+          teamId: team,
+          email,
+          origin: 'complaint',
+          sourceId: null,
+          createdAt: T0,
+        },
+      })
+      const bad = suppressed(teamId, 'Bad@x.example')
+      await storage().addSuppressions({ teamId, suppressions: [bad] }, T0)
+      const others = [suppressed(stranger, 'good@x.example')]
+      await storage().addSuppressions({ teamId: stranger, suppressions: others }, T0)
+      const email = newEmail(teamId, ['bAD@x.example', 'good@x.example'])
+      await storage().put(putArgs(email), T0)
+      const { deliveries } = await storage().getHistory({ teamId, id: email.id }, T0)
+      const cause = suppressedCause({ origin: 'complaint' })
+      expect(deliveries).toMatchObject([
+        { recipient: 'bAD@x.example', state: 'suppressed', cause, dueAt: null },
+        { recipient: 'good@x.example', state: 'waiting', cause: null, dueAt: T0 },
+      ])
     })
 
     test('that are all leave nothing to be sent', async () => {

@@ -15,7 +15,7 @@ export function reportsContract(storage: () => Storage): void {
     await storage().createDomain(made, T0)
     const email = newEmail(team.id, recipients, T0, {
       ...{ via: 'smtp', reportTo: 'app@example.com', domainId: made.domain.id },
-      dsn: { ret: 'HDRS', envid: 'e 1' },
+      ...{ dsn: { ret: 'HDRS', envid: 'e 1' }, requireTls: 'yes' },
     })
     for (const delivery of email.deliveries) delivery.dsn = { notify, orcpt: 'rfc822;first@example.net' }
     await storage().put(putArgs(email), T0)
@@ -38,13 +38,14 @@ export function reportsContract(storage: () => Storage): void {
     })
   const all = (email: NewEmail) => email.deliveries.map(({ id }) => id)
 
-  test('a lease tells what the sender said of reports', async () => {
+  test('a lease tells what the sender said of reports and of TLS', async () => {
     const email = await submitted(['a@example.net'], ['SUCCESS', 'DELAY'])
     expect(await storage().lease(leaseArgs(), T0)).toMatchObject([
       {
         emailId: email.id,
         reportTo: 'app@example.com',
         dsn: { ret: 'HDRS', envid: 'e 1', notify: ['SUCCESS', 'DELAY'], orcpt: 'rfc822;first@example.net' },
+        requireTls: 'yes',
       },
     ])
   })
@@ -65,6 +66,7 @@ export function reportsContract(storage: () => Storage): void {
         reportTo: 'app@example.com',
         createdAt: T0,
         dsn: { ret: 'HDRS', envid: 'e 1' },
+        requireTls: 'yes',
       },
     ])
     expect(due[0]!.deliveries).toMatchObject([

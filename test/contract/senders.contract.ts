@@ -20,6 +20,8 @@ export function sendersContract(storage: () => Storage): void {
     const key = apiKey(team.id, 'app')
     await storage().createApiKey({ ...key, tokenHash: hash + '-h1' }, T0)
     expect(await storage().findApiKey({ tokenHash: hash + '-h1' }, T0)).toEqual(key)
+    expect(await storage().getApiKey({ id: key.id }, T0)).toEqual(key)
+    expect(await storage().getApiKey({ id: newId(T0) }, T0)).toBeUndefined()
     expect(await storage().findApiKey({ tokenHash: hash + '-h2' }, T0)).toBeUndefined()
   })
 

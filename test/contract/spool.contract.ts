@@ -34,6 +34,7 @@ export function spoolContract(storage: () => Storage): void {
         scheduledAt: null,
         reportTo: null,
         dsn: { ret: null, envid: null, notify: null, orcpt: null },
+        requireTls: null,
       },
     ])
   })

@@ -55,6 +55,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
       ...{ returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`, scheduledAt: null },
       reportTo: 'app@postfix.test',
       dsn: { ret: 'FULL', envid: 'run 7+8' },
+      requireTls: null,
       message: Buffer.from(`From: app@sender.test\r\nMessage-ID: <${id}@sender.test>\r\n\r\nPay.\r\n`),
       deliveries: [
         {

@@ -66,6 +66,7 @@ async function submit({
     ...{ returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`, scheduledAt: null },
     reportTo,
     dsn: { ret: null, envid: 'run 7+8' },
+    requireTls: null,
     message: Buffer.from(
       `From: App <app@sender.test>\r\nSubject: Invoice 7\r\nMessage-ID: <${id}@sender.test>\r\n\r\nPay.\r\n`,
     ),

@@ -37,8 +37,13 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
       path,
       {
         config: { access: 'sending' },
+        // A program reads the answer: no page to protect.
+        helmet: false,
         schema: { body: schema.SendEmail, response: { 200: schema.EmailCreated } },
-        preValidation: async (request) => refuseNotOffered(request.body),
+        preValidation: (request, _reply, done) => {
+          refuseNotOffered(request.body)
+          done()
+        },
       },
       async (request, reply) => {
         const accepted = await intake.accept(

@@ -4,9 +4,6 @@ import type { Page, PageArgs, RequestLog, RequestLogSummary } from '../storage.t
 
 type Db = Kysely<Tables>
 
-/** Three parameters each; SQLite takes 32766 in a statement, PostgreSQL twice as many. */
-const EMAILS_AT_ONCE = 5000
-
 const summaryColumns = [
   'id',
   'team_id',
@@ -34,38 +31,6 @@ const toSummary = (
   userAgent: row.user_agent,
   createdAt: row.created_at,
 })
-
-/** See `Storage.saveLogs`. Two statements for all of them: a statement costs more here than a row. */
-export async function saveLogs(db: Db, { logs }: { logs: RequestLog[] }): Promise<void> {
-  if (logs.length === 0) return
-  await db
-    .insertInto('request_logs')
-    .values(
-      logs.map((log) => ({
-        id: log.id,
-        team_id: log.teamId,
-        api_key_id: log.apiKeyId,
-        method: log.method,
-        endpoint: log.endpoint,
-        status: log.status,
-        duration_ms: log.durationMs,
-        ip: log.ip,
-        user_agent: log.userAgent,
-        request_body: log.requestBody,
-        response_body: log.responseBody,
-        created_at: log.createdAt,
-      })),
-    )
-    .execute()
-  const made = logs.flatMap(({ id, teamId, emailIds }) =>
-    emailIds.map((emailId) => ({ log_id: id, email_id: emailId, team_id: teamId })),
-  )
-  for (let start = 0; start < made.length; start += EMAILS_AT_ONCE)
-    await db
-      .insertInto('request_log_emails')
-      .values(made.slice(start, start + EMAILS_AT_ONCE))
-      .execute()
-}
 
 /** See `Storage.listLogs`. Pages as `listEmails` makes them. */
 export async function listLogs(

@@ -1,5 +1,5 @@
 /**
- * The methods of the port that are written once for both engines. An engine adds the hot ones (put, lease, settle) and
+ * The methods of the port that are written once for both engines. An engine adds the hot ones (put, lease, settle, saveLogs) and
  * `getMessage`, and runs each as a transaction.
  */
 import type { Kysely } from 'kysely'
@@ -89,7 +89,6 @@ export const writes = {
   reschedule: scheduled.reschedule,
   cancel: scheduled.cancel,
   secret: secrets.secret,
-  saveLogs: logs.saveLogs,
   purgeLogs: logs.purgeLogs,
   dropReports: reports.dropReports,
   unlease: queue.unlease,

@@ -13,7 +13,7 @@ export async function dueReports(db: Db, args: { limit: number }): Promise<DueRe
     .innerJoin('emails as e', 'e.id', 'reports.email_id')
     .leftJoin('domains', 'domains.id', 'e.domain_id')
     .select(['reports.kind', 'e.id', 'e.team_id', 'e.domain_id', 'domains.name as domain', 'e.subject'])
-    .select(['e.message_id', 'e.report_to', 'e.created_at', 'e.ret', 'e.envid'])
+    .select(['e.message_id', 'e.report_to', 'e.created_at', 'e.ret', 'e.envid', 'e.require_tls'])
     .distinct()
     .where('reports.done_at', 'is', null)
     .where('e.report_to', 'is not', null)
@@ -34,6 +34,7 @@ export async function dueReports(db: Db, args: { limit: number }): Promise<DueRe
       reportTo: row.report_to!,
       createdAt: row.created_at,
       dsn: { ret: row.ret, envid: row.envid },
+      requireTls: row.require_tls,
       deliveries: await deliveriesOf(db, row),
     })
   }

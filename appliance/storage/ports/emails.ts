@@ -1,6 +1,7 @@
 /** Emails from the moment at which they are ours. */
 import type { EnvelopeDsn, RecipientDsn } from '../../mail/dsn.ts'
 import type { EmailEventType, EventData, LastEvent } from '../../mail/event.ts'
+import type { RequireTls } from '../../mail/require-tls.ts'
 import type { Transcript } from '../../mail/transcript.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { Page, PageArgs } from './page.ts'
@@ -22,7 +23,10 @@ export interface NewDelivery {
   lane: string
   dueAt: number
   expiresAt: number
-  /** Why it will not be sent at all: then it is stored as suppressed, which is final. Null: it is queued. */
+  /**
+   * Why it will not be sent at all: then it is stored as suppressed, which is final. Null: it is queued, unless `put`
+   * finds the address on the team's suppression list.
+   */
   suppressed: Cause | null
   /** What RCPT said of reports; null for an email that did not come by SMTP. */
   dsn: RecipientDsn | null
@@ -55,6 +59,8 @@ export interface NewEmail {
   reportTo: string | null
   /** What MAIL said of reports; null for an email that did not come by SMTP. */
   dsn: EnvelopeDsn | null
+  /** What the sender said of encryption on the way (RFC 8689). */
+  requireTls: RequireTls
   scheduledAt: number | null
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
   message: Uint8Array

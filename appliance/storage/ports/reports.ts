@@ -1,5 +1,6 @@
 /** Reports that senders are owed: due from the transaction that decided a delivery, made once. */
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../../mail/dsn.ts'
+import type { RequireTls } from '../../mail/require-tls.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { NewEmail } from './emails.ts'
 
@@ -17,6 +18,8 @@ export interface DueReport {
   /** When the email was accepted. */
   createdAt: number
   dsn: EnvelopeDsn
+  /** What the sender said of encryption on the way (RFC 8689): it holds for the report, too. */
+  requireTls: RequireTls
   deliveries: ReportedDelivery[]
 }
 

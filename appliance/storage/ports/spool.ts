@@ -1,6 +1,7 @@
 /** What waits: leases, their end, and the operator's hand on the queue. */
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../../mail/dsn.ts'
 import type { EmailEventType, EventData } from '../../mail/event.ts'
+import type { RequireTls } from '../../mail/require-tls.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { Attempt, Delivery } from './emails.ts'
 
@@ -25,6 +26,8 @@ export interface LeasedDelivery {
   reportTo: string | null
   /** What the sender said of reports, of the message and of this recipient. */
   dsn: EnvelopeDsn & RecipientDsn
+  /** What the sender said of encryption on the way (RFC 8689). */
+  requireTls: RequireTls
 }
 
 export interface LeaseArgs {

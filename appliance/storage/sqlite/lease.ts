@@ -1,6 +1,7 @@
 import type { EnvelopeDsn } from '../../mail/dsn.ts'
 import type { EventData } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
+import type { RequireTls } from '../../mail/require-tls.ts'
 import { fromNotify } from '../methods/recipients.ts'
 import type { LeaseArgs, LeasedDelivery, NewEmail } from '../storage.ts'
 import { createChooser } from './choose.ts'
@@ -23,6 +24,7 @@ interface Row {
   report_to: string | null
   ret: EnvelopeDsn['ret']
   envid: string | null
+  require_tls: RequireTls
   notify: string | null
   orcpt: string | null
 }
@@ -32,7 +34,7 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   const choose = createChooser(db)
   const read = db.prepare<[string], Row>(
     `select d.id, d.team_id, d.email_id, d.lane, d.attempts, d.created_at, d.expires_at, r.recipient, e.domain_id,
-       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, r.notify, r.orcpt
+       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, r.notify, r.orcpt
      from deliveries d join recipients r on r.id = d.id join emails e on e.id = d.email_id
      where d.id = ?`,
   )
@@ -89,5 +91,6 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
     scheduledAt: row.scheduled_at,
     reportTo: row.report_to,
     dsn: { ret: row.ret, envid: row.envid, notify: fromNotify(row.notify), orcpt: row.orcpt },
+    requireTls: row.require_tls,
   }
 }

@@ -1,7 +1,12 @@
 import { reportWanted } from '../../mail/dsn.ts'
 import { lastEventOf, type EmailEventType, type EventData } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
-import { suppressedData } from '../../mail/suppression.ts'
+import {
+  suppressedCause,
+  suppressedData,
+  suppressionKey,
+  type SuppressionOrigin,
+} from '../../mail/suppression.ts'
 import type { NewEmail, NewReceipt, PutResult, QuotaLimit } from '../storage.ts'
 import { toReceipt } from '../methods/receipts.ts'
 import { toNotify } from '../methods/recipients.ts'
@@ -23,6 +28,18 @@ export interface StoreArgs {
 export function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
   const insert = createInsertEmail(db)
   const count = createCount(db)
+  // Asked where it is written: elsewhere it would be one more trip to a thread, and older than the commit.
+  const origin = db
+    .prepare<[string, string], SuppressionOrigin>(
+      'select origin from suppressions where team_id = ? and address = ?',
+    )
+    .pluck()
+  const heedSuppressions = ({ teamId, deliveries }: StoredEmail): void => {
+    for (const delivery of deliveries) {
+      const found = origin.get(teamId, suppressionKey(delivery.recipient))
+      if (found !== undefined) delivery.suppressed ??= suppressedCause({ origin: found })
+    }
+  }
   const findReceipt = db.prepare<[string, string, string, number], Parameters<typeof toReceipt>[0]>(
     `select fingerprint, body, email_ids from receipts
      where team_id = ? and scope = ? and key = ? and expires_at > ?`,
@@ -40,7 +57,10 @@ export function createPut(db: Connection): (args: StoreArgs, now: number) => Put
     const recipients = emails.reduce((sum, { deliveries }) => sum + deliveries.length, 0)
     const usage = quota && count(quota, recipients, now)
     if (typeof usage === 'string') return { kind: 'over_quota', period: usage }
-    for (const email of emails) insert(email, now)
+    for (const email of emails) {
+      heedSuppressions(email)
+      insert(email, now)
+    }
     if (receipt) {
       const { teamId, scope, key, fingerprint, body, emailIds, expiresAt } = receipt
       insertReceipt.run(teamId, scope, key, fingerprint, body, JSON.stringify(emailIds), now, expiresAt)
@@ -55,8 +75,8 @@ export function createInsertEmail(db: Connection): (email: StoredEmail, now: num
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
-       sent_at, created_at, report_to, ret, envid)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?)`,
+       sent_at, created_at, report_to, ret, envid, require_tls)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?)`,
   )
   const insertContent = db.prepare('insert into contents (email_id, team_id, html, text) values (?, ?, ?, ?)')
   const insertMessage = db.prepare('insert into messages (email_id, team_id, body) values (?, ?, ?)')
@@ -135,5 +155,6 @@ function emailValues(email: StoredEmail, queued: boolean, now: number): (string 
     email.reportTo,
     email.dsn?.ret ?? null,
     email.dsn?.envid ?? null,
+    email.requireTls,
   ]
 }

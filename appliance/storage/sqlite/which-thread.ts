@@ -1,7 +1,7 @@
 import type { reads, writes } from '../methods/methods.ts'
 
 /** The methods of the port that are one call to one thread. */
-export type OneCall = keyof typeof reads | keyof typeof writes | 'lease' | 'settle'
+export type OneCall = keyof typeof reads | keyof typeof writes | 'lease' | 'settle' | 'saveLogs'
 
 /** Which thread runs which method. */
 export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {

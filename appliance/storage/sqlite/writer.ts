@@ -8,6 +8,7 @@ import { createLease } from './lease.ts'
 import { applyMigrations, shippedMigrations } from './migrate.ts'
 import { createPut } from './put.ts'
 import { createPutReport } from './put-report.ts'
+import { createSaveLogs } from './save-logs.ts'
 import { serve } from './serve.ts'
 import { createSettle } from './settle.ts'
 
@@ -26,6 +27,7 @@ serve(() => {
     ['putReport', createPutReport(db)],
     ['lease', createLease(db)],
     ['settle', createSettle(db)],
+    ['saveLogs', createSaveLogs(db)],
   ])
   for (const [name, method] of Object.entries(writes)) {
     const run = method as (on: typeof kysely, args: never, now: number) => unknown

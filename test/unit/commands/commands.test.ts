@@ -277,6 +277,7 @@ describe('queue', () => {
       returnPath: `b+${emailId}@send.sender.test`,
       reportTo: null,
       dsn: null,
+      requireTls: null,
       scheduledAt: null,
       message: Buffer.from('Subject: Hello\r\n\r\nHello\r\n'),
       deliveries: [delivery(deliveryId, 'a@one.test'), delivery(newId(now), 'b@two.test')],

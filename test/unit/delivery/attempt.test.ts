@@ -42,6 +42,7 @@ interface Options extends Stored {
   allowNetworks?: string[]
   /** Attempts before this one, and age in hours. */
   attempts?: number
+  requireTls?: LeasedDelivery['requireTls']
   age?: number
 }
 
@@ -90,6 +91,7 @@ async function tryTo(
       scheduledAt: null,
       reportTo: null,
       dsn: { ret: null, envid: null, notify: null, orcpt: null },
+      requireTls: options.requireTls ?? null,
     },
   }))
   const settled = await attempt(batch, deps)

@@ -22,6 +22,7 @@ const delivery: LeasedDelivery = {
   scheduledAt: null,
   reportTo: null,
   dsn: { ret: null, envid: null, notify: null, orcpt: null },
+  requireTls: null,
 }
 const cause: Cause = {
   phase: 'rcpt',

@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest'
-import { converse } from '../../../appliance/delivery/converse.ts'
+import { converse, type Call } from '../../../appliance/delivery/converse.ts'
 import type { Said } from '../../../appliance/delivery/conversation.ts'
 import { prepare } from '../../../appliance/delivery/message.ts'
 import type { Fate } from '../../../appliance/delivery/outcome.ts'
@@ -33,7 +33,9 @@ export interface Options {
   to?: string[]
   from?: string
   message?: string | Buffer
-  tls?: 'opportunistic' | 'required'
+  /** Whom the certificate has to name. */
+  host?: string
+  tls?: Call['tls']
   clock?: ReturnType<typeof createTestClock>
   /** Milliseconds for the whole attempt. */
   within?: number
@@ -63,7 +65,7 @@ export async function talk(
   const recorder = createRecorder(clock, clock.now())
   const said = await converse(
     {
-      host: 'mx.self-signed.test',
+      host: options.host ?? 'mx.self-signed.test',
       ip: server.address,
       port: server.port,
       localAddress: undefined,

@@ -50,6 +50,7 @@ export function due(more: Partial<DueReport> = {}): DueReport {
     reportTo: 'app@example.com',
     createdAt: NOW - HOUR,
     dsn: { ret: null, envid: null },
+    requireTls: null,
     deliveries: [delivery()],
     ...more,
   }

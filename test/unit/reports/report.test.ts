@@ -262,6 +262,16 @@ describe('what comes back of the message', () => {
       expect(report.returned).toBe('From: app@example.com\r\nSubject: Invoice 7\r\n')
   })
 
+  test('never goes beyond the header, and is itself for TLS only, when the message was (RFC 8689 §5)', () => {
+    const secret = due({ dsn: { ret: 'FULL', envid: null }, requireTls: 'yes' })
+    expect(read(secret, small).types[3]).toBe('text/rfc822-headers')
+    expect(email(secret).requireTls).toBe('yes')
+  })
+
+  test.each([null, 'no'] as const)('is for any transport when the message said %s of TLS', (requireTls) => {
+    expect(email(due({ requireTls })).requireTls).toBeNull()
+  })
+
   test('is 8bit when the message is', () => {
     const original = Buffer.concat([ORIGINAL, Buffer.from('Größe\r\n')])
     const report = read(due(), original)

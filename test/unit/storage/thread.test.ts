@@ -30,3 +30,18 @@ test('arguments that are no plain data are refused and the thread lives on', asy
   await expect(storage.touchApiKeys({ uses: [] }, 0)).resolves.toBeUndefined()
   await storage.close()
 })
+
+test('calls that come while the thread is busy share its commits', async () => {
+  const storage = await openSqlite({ dataDir: await makePlace() })
+  const calls: Promise<unknown>[] = []
+  // Each in a turn of the event loop of its own, as requests come; all long before a disk could answer for each.
+  for (let n = 0; n < 300; n++) {
+    calls.push(storage.secret({ name: `secret ${n}`, fresh: new Uint8Array([n % 256]) }, 0))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const answers = await Promise.all(calls)
+  expect(answers.map((bytes) => (bytes as Uint8Array)[0])).toEqual(answers.map((_, n) => n % 256))
+  expect(storage.stats().calls).toBe(300)
+  expect(storage.stats().commits).toBeLessThan(300)
+  await storage.close()
+})

@@ -29,6 +29,8 @@ import { likelyFreePort } from '../../world/addresses.ts'
 export interface Door {
   /** Ports of the listeners; `relay` is the one that answers as port 25 does. */
   ports: { starttls: number; implicit: number; trusted: number; relay: number }
+  /** Ports of second listeners of those kinds, as 2587 and 2465 are. */
+  alternatives: { starttls: number; implicit: number }
   storage: Storage
   senders: Senders
   clock: TestClock
@@ -143,6 +145,8 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
     { address: '127.0.0.1:0', kind: trusted },
     { address: `127.0.0.1:${relay}`, kind: { name: 'starttls' } },
+    { address: '127.0.0.1:0', kind: { name: 'starttls' } },
+    { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
   ])
   const port = (at: number) => Number(bound[at]!.split(':').at(-1))
   const emails = async () => {
@@ -152,6 +156,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   return {
     submission,
     ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
+    alternatives: { starttls: port(4), implicit: port(5) },
     ...{ storage, senders, clock, teamId, dataDir, puts, logs, certificates, emails },
     keys: { full: full.token, sending: sending.token, restricted: restricted.token },
     message: async (id) =>

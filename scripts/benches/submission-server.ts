@@ -1,0 +1,59 @@
+/**
+ * The SMTP door in a process of its own: everything from the socket to the commit, without delivery. usage: submission-server.ts DATA_DIR
+ * Sends a `Target` to its parent; its log goes to standard output, as in production.
+ */
+import { join } from 'node:path'
+import { openFetch, openResolver, openStorage, openSubmission } from '../../appliance/adapters.ts'
+import { createAccounts } from '../../appliance/accounts/accounts.ts'
+import { systemClock as clock } from '../../appliance/clock/clock.ts'
+import { loadConfig } from '../../appliance/config/config.ts'
+import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
+import { createIntake } from '../../appliance/intake/intake.ts'
+import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
+import { createLogger } from '../../appliance/watch/log.ts'
+import { freeAddress } from '../../test/world/addresses.ts'
+
+/** Where to send from which domain. */
+export interface Target {
+  /** `host:port` */
+  address: string
+  domain: string
+}
+
+const domain = 'acme.example'
+const loaded = loadConfig({ env: { POSTHASTE_HOSTNAME: 'mail.acme.example' }, defaultFile: '/nonexistent' })
+if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+const config = { ...loaded.config, data_dir: join(process.argv[2]!, 'data') }
+const log = createLogger('info')
+const storage = await openStorage(config)
+const resolver = openResolver(config, clock, { servers: ['127.0.0.1:9'] })
+const host = { hostname: config.hostname, sourceIps: [] }
+// Nothing is signed here.
+const keygen = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
+const senders = createSenders({ storage, resolver, clock, config: host, log, keygen })
+const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk', teamName: 'Acme' }
+const { team } = await createAccounts({ storage, clock }).createOwner(owner)
+const { id } = await senders.addDomain({ teamId: team.id, name: domain })
+await storage.saveDomainCheck({ teamId: team.id, id, status: 'verified', checks: [] }, clock.now())
+const { key } = await senders.createKey({ teamId: team.id, name: 'bench', permission: 'sending_access' })
+const intake = createIntake({
+  ...{ storage, senders, clock, limits: config.limits, fetch: openFetch(resolver, clock) },
+  quotas: createQuotas({ storage, clock, plans: new Map() }),
+  wake: () => undefined,
+})
+const address = `${freeAddress()}:2525`
+const trusted = [{ listen: address, networks: ['127.0.0.0/8'], api_key_id: key.id }]
+await openSubmission(
+  { ...config, smtp: { ...config.smtp, starttls: [], implicit_tls: [], trusted } },
+  {
+    ...{ senders, intake, clock, log },
+    requestLog: createRequestLogBuffer({ storage, clock, log }),
+    rateLimiter: createRateLimiter({ clock, perSecond: 1_000_000 }),
+  },
+)
+process.send!({ address, domain } satisfies Target)
+// Whatever the parent says, it wants to know the processor time used so far, in microseconds.
+process.on('message', () => {
+  const { user, system } = process.cpuUsage()
+  process.send!(user + system)
+})

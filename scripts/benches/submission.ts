@@ -1,0 +1,123 @@
+/**
+ * How many messages a second are accepted over SMTP from a trusted network, durable before the reply; beside Postfix, which
+ * takes them into its queue (its own fsync) and holds them there. Both in the same minutes on the same machine, in turns, each
+ * alone at its time, with Postfix's smtp-source as the client. Prints a table. Needs root and Postfix.
+ * usage: ./scripts/bench submission [--rounds N] [--messages N] [--sessions N] [--bytes N]
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { open, mkdtemp, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { parseArgs, promisify } from 'node:util'
+import { startPostfixInstance } from '../../test/world/postfix-instance.ts'
+import type { Target } from './submission-server.ts'
+
+const execute = promisify(execFile)
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    messages: { type: 'string', default: '4000' },
+    sessions: { type: 'string', default: '50' },
+    bytes: { type: 'string', default: '2000' },
+  },
+})
+const [rounds, messages, sessions, bytes] = [
+  values.rounds,
+  values.messages,
+  values.sessions,
+  values.bytes,
+].map(Number) as [number, number, number, number]
+
+type Name = 'ours' | 'postfix'
+const names: Name[] = ['ours', 'postfix']
+/** A connection for each message, or sessions that stay for all their messages. */
+const ways = { 'a connection each': [], 'sessions reused': ['-d'] }
+type Way = keyof typeof ways
+
+await using cleanup = new AsyncDisposableStack()
+const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
+cleanup.defer(() => rm(folder, { recursive: true, force: true }))
+const ours = await startOurs()
+const postfix = await startPostfixQueue()
+const targets: Record<Name, Target> = { ours: ours.target, postfix: postfix.target }
+
+console.log(
+  `${availableParallelism()} cores, ${messages} messages of ${bytes} bytes a round, ${sessions} sessions at once`,
+)
+for (const way of Object.keys(ways) as Way[]) await measure(way)
+
+async function startOurs(): Promise<{ child: ChildProcess; target: Target }> {
+  const script = join(import.meta.dirname, 'submission-server.ts')
+  const log = await open(join(folder, 'log'), 'w')
+  const child = spawn(process.execPath, [script, folder], { stdio: ['ignore', log.fd, 'inherit', 'ipc'] })
+  cleanup.defer(() => void child.kill('SIGKILL'))
+  const [target] = (await once(child, 'message')) as [Target]
+  await log.close()
+  return { child, target }
+}
+
+/** A Postfix that does nothing but accept: what it took goes to its hold queue, where no other part of it looks at it. */
+async function startPostfixQueue(): Promise<{ target: Target; empty(): Promise<void> }> {
+  const settings = {
+    myhostname: 'mail.acme.example',
+    mynetworks: '127.0.0.0/8',
+    smtpd_client_restrictions: 'check_client_access static:HOLD',
+    // As generous as a server for trusted networks can be; our limits are out of the way, too.
+    smtpd_client_connection_count_limit: 0,
+    default_process_limit: Math.max(100, sessions * 2),
+    default_transport: 'discard:',
+  }
+  const instance = await startPostfixInstance(() => ({ settings }))
+  cleanup.defer(() => instance.close())
+  return {
+    target: { address: `${instance.address}:25`, domain: 'acme.example' },
+    empty: async () => void (await execute('postsuper', ['-c', instance.etc, '-d', 'ALL', 'hold'])),
+  }
+}
+
+/** Processor time of our server so far, all its threads, in microseconds. */
+async function processorTime(): Promise<number> {
+  ours.child.send('time')
+  const [time] = (await once(ours.child, 'message')) as [number]
+  return time
+}
+
+/** Sends one round; returns messages a second. It ends with an error when one is refused. */
+async function send(name: Name, way: Way): Promise<number> {
+  const { address, domain } = targets[name]
+  const envelope = ['-f', `app@${domain}`, '-t', 'ada@customer.example', '-M', 'app-host.example']
+  const counts = ['-m', String(messages), '-s', String(sessions), '-l', String(bytes)]
+  const start = performance.now()
+  await execute('smtp-source', [...ways[way], ...envelope, ...counts, `inet:${address}`])
+  const rate = messages / ((performance.now() - start) / 1000)
+  if (name === 'postfix') await postfix.empty()
+  return rate
+}
+
+async function measure(way: Way): Promise<void> {
+  const rates: Record<Name, number[]> = { ours: [], postfix: [] }
+  for (const name of names) await send(name, way)
+  let time = 0
+  for (let round = 1; round <= rounds; round++) {
+    const before = await processorTime()
+    // Who is first changes, for disks that are still busy with the one before.
+    for (const name of round % 2 ? names : names.toReversed()) rates[name].push(await send(name, way))
+    time += (await processorTime()) - before
+    const [us, other] = names.map((name) => rates[name].at(-1)!)
+    console.log(`${way}, round ${round}: ours ${us!.toFixed(0)}/s, Postfix ${other!.toFixed(0)}/s`)
+  }
+  const ratio = median(rates.ours.map((rate, at) => rate / rates.postfix[at]!))
+  console.log(`
+${way.padEnd(20)} accepted/s (median)
+ours                ${median(rates.ours).toFixed(0).padStart(12)}     ${(time / rounds / messages).toFixed(0)} us of processor time a message
+Postfix             ${median(rates.postfix).toFixed(0).padStart(12)}
+ours / Postfix      ${ratio.toFixed(2).padStart(12)}     (median of the rounds)
+`)
+}
+
+function median(numbers: number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2
+}

@@ -1,0 +1,122 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
+import { runClient, type Sent } from '../unit/submission/clients.ts'
+
+/** What a client is told to do. */
+export interface Order {
+  /** `clear`: neither TLS nor sign-in. */
+  how: 'starttls' | 'implicit' | 'clear'
+  /** On 127.0.0.1. */
+  port: number
+  key: string
+  /** Of the header; MAIL FROM is always app@acme.example. */
+  from?: string
+  to?: string[]
+  body?: string
+}
+
+export type Client = (order: Order) => Promise<Sent>
+
+const SENDER = 'app@acme.example'
+/** Defaults, and what every program is given as the message. */
+const whole = (order: Order) => {
+  const { from = SENDER, to = ['ada@customer.example'], body = 'Hi', ...rest } = order
+  const message = `From: ${from}\nTo: ${to[0]!}\nSubject: Hello\n\n${body}\n`
+  return { ...rest, from, to, body, message }
+}
+
+const swaks: Client = (order) => {
+  const { how, port, key, to, message } = whole(order)
+  const tls = { starttls: ['--tls'], implicit: ['--tls-on-connect'], clear: [] }[how]
+  const auth = how === 'clear' ? [] : ['--auth', 'PLAIN', '--auth-user', 'posthaste', '--auth-password', key]
+  const envelope = ['--from', SENDER, '--to', to.join(',')]
+  return runClient(
+    'swaks',
+    ['--server', '127.0.0.1', '--port', String(port), ...envelope, ...tls, ...auth, '--data', '-'],
+    message,
+  )
+}
+
+const curl: Client = (order) => {
+  const { how, port, key, to, message } = whole(order)
+  const url = `${how === 'implicit' ? 'smtps' : 'smtp'}://127.0.0.1:${port}`
+  const tls = how === 'starttls' ? ['--ssl-reqd'] : []
+  const auth = how === 'clear' ? [] : ['--user', `posthaste:${key}`]
+  const envelope = ['--mail-from', SENDER, ...to.flatMap((address) => ['--mail-rcpt', address])]
+  return runClient(
+    'curl',
+    ['-sS', '-v', '--insecure', '--url', url, ...tls, ...auth, ...envelope, '--crlf', '--upload-file', '-'],
+    message,
+  )
+}
+
+/** Its configuration holds the key, and may be readable for its owner alone. */
+const msmtp: Client = async (order) => {
+  const { how, port, key, to, message } = whole(order)
+  const folder = await mkdtemp(join(tmpdir(), 'posthaste-msmtp-'))
+  const file = join(folder, 'msmtprc')
+  const tls = how === 'clear' ? ['tls off'] : ['tls on', 'tls_certcheck off']
+  const lines = [
+    ...['defaults', 'account default', 'host 127.0.0.1', `port ${port}`, `from ${SENDER}`, ...tls],
+    `tls_starttls ${how === 'implicit' ? 'off' : 'on'}`,
+    ...(how === 'clear' ? [] : ['auth plain', 'user posthaste', `password ${key}`]),
+  ]
+  try {
+    await writeFile(file, `${lines.join('\n')}\n`)
+    await chmod(file, 0o600)
+    return await runClient('msmtp', ['-C', file, '--debug', '--', ...to], message)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+const script = `
+import smtplib, ssl, sys
+how, port, key, sender, recipients = sys.argv[1:6]
+context = ssl._create_unverified_context()
+try:
+    implicit = how == 'implicit'
+    s = smtplib.SMTP_SSL('127.0.0.1', int(port), context=context) if implicit else smtplib.SMTP('127.0.0.1', int(port))
+    s.set_debuglevel(1)
+    if how == 'starttls': s.starttls(context=context)
+    if how != 'clear': s.login('posthaste', key)
+    refused = s.sendmail(sender, recipients.split(','), sys.stdin.read())
+    for address, (code, text) in refused.items(): print('refused', address, code, text.decode())
+except smtplib.SMTPResponseException as e:
+    sys.exit('%d %s' % (e.smtp_code, e.smtp_error.decode()))
+`
+const smtplib: Client = (order) => {
+  const { how, port, key, to, message } = whole(order)
+  return runClient('/usr/bin/python3', ['-c', script, how, String(port), key, SENDER, to.join(',')], message)
+}
+
+const nodemailer: Client = async (order) => {
+  const { how, port, key, from, to, body } = whole(order)
+  const transport = createTransport({
+    ...{ host: '127.0.0.1', port, secure: how === 'implicit', requireTLS: how === 'starttls' },
+    ignoreTLS: how === 'clear',
+    tls: { rejectUnauthorized: false },
+    ...(how === 'clear' ? {} : { auth: { user: 'posthaste', pass: key } }),
+  })
+  try {
+    const envelope = { from: SENDER, to }
+    const sent = await transport.sendMail({ from, to: to[0]!, subject: 'Hello', text: body, envelope })
+    const refused = (sent.rejectedErrors ?? []).map((error) => error.message)
+    return { ok: true, text: [sent.response, ...refused].join('\n') }
+  } catch (error) {
+    return { ok: false, text: String(error) }
+  } finally {
+    transport.close()
+  }
+}
+
+/** Programs that people send mail with. What they print is the text, with the conversation where they show it. */
+export const clients: Record<string, Client> = {
+  swaks,
+  curl,
+  msmtp,
+  "Python's smtplib": smtplib,
+  nodemailer,
+}

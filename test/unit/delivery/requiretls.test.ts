@@ -1,0 +1,108 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { dialog, type ScriptStep } from '../../world/scripted.ts'
+import { tlsFile, type TlsMode } from '../../world/tls.ts'
+import { noteOf, serve, simple, talk } from './talk.ts'
+
+/** REQUIRETLS towards one server (RFC 8689 §4.2.1). */
+beforeAll(() => setDefaultCACertificates([...getCACertificates(), tlsFile('ca.pem')]))
+
+const host = 'mx.trusted.test'
+const start = 'S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250-REQUIRETLS\n S: 250 STARTTLS\n C: STARTTLS\n'
+const ehlo = 'C: EHLO *\n S: 250-mx\n'
+const afterMail = simple.slice(simple.indexOf('S: 250 2.1.0'))
+const promising = `${ehlo} S: 250 REQUIRETLS\n C: MAIL FROM:<bounce@sender.test> REQUIRETLS\n ${afterMail}`
+const tls = (mode: Exclude<TlsMode, 'none'>, then: string): ScriptStep[] => [
+  ...dialog(`${start} S: 220 go`),
+  { startTls: mode },
+  ...dialog(then),
+]
+const strict = { tls: 'requiretls', host } as const
+
+test('is passed on to a server that promises the same over TLS with a valid certificate', async () => {
+  const server = await serve(tls('trusted', promising))
+  const said = await talk(server, strict)
+  expect(said.fates['bob@example.org']).toMatch(/^accepted/)
+  expect(said.tls).toMatchObject({ verified: true, error: null })
+  expect(server.connections[0]).toMatchObject({ mismatch: null })
+})
+
+test('that nobody asked for is not said', async () => {
+  const server = await serve(
+    tls('trusted', `${ehlo} S: 250 REQUIRETLS\n ${simple.slice(simple.indexOf('C: MAIL'))}`),
+  )
+  const said = await talk(server, { host, tls: 'required' })
+  expect(said.fates['bob@example.org']).toMatch(/^accepted/)
+  expect(server.connections[0]).toMatchObject({ mismatch: null })
+})
+
+describe('a server is left without MAIL and without a second connection when', () => {
+  test.each<[string, string | ScriptStep[], string, string, string | undefined]>([
+    [
+      'it offers no TLS, whatever it promises',
+      `S: 220 mx\n C: EHLO *\n S: 250-mx\n S: 250 REQUIRETLS\n C: QUIT`,
+      host,
+      'does not offer TLS',
+      '5.7.10',
+    ],
+    [
+      'its certificate is from nobody',
+      tls('self-signed', promising),
+      'mx.self-signed.test',
+      'SELF_SIGNED',
+      '5.7.10',
+    ],
+    [
+      'its certificate is for another host',
+      tls('trusted', promising),
+      'mx.example.test',
+      'ALTNAME_INVALID',
+      '5.7.10',
+    ],
+    ['its certificate is over', tls('expired', promising), host, 'EXPIRED', '5.7.10'],
+    [
+      'it promises nothing inside TLS',
+      tls('trusted', `${ehlo} S: 250 SIZE\n C: QUIT`),
+      host,
+      'does not offer REQUIRETLS',
+      '5.7.30',
+    ],
+  ])('%s', async (_, script, name, why, status) => {
+    const server = await serve(script, simple)
+    const said = await talk(server, { ...strict, host: name })
+    expect(said.fates['bob@example.org']).toBe('requiretls starttls')
+    expect(said.outcome.get('bob@example.org')).toMatchObject({ failure: { status } })
+    expect(noteOf(said)).toContain(why)
+    expect(server.connections).toHaveLength(1)
+    expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
+  })
+
+  test.each<[string, string | ScriptStep[], string]>([
+    ['the handshake breaks', tls('broken', promising), 'tls starttls'],
+    ['STARTTLS is refused', `${start} S: 454 4.7.0 not now\n C: QUIT`, 'reply starttls 454 4.7.0 not now'],
+    ['it hangs up inside TLS', tls('trusted', 'C: EHLO *\n S: <close>'), 'network ehlo'],
+  ])('%s, which may pass', async (_, script, fate) => {
+    const server = await serve(script, simple)
+    expect((await talk(server, strict)).fates['bob@example.org']).toBe(fate)
+    expect(server.connections).toHaveLength(1)
+  })
+})
+
+describe('a report, with its null reverse-path,', () => {
+  test('is not lost for want of the promise (RFC 8689 §5)', async () => {
+    const then = `${ehlo} S: 250 SIZE\n C: MAIL FROM:<> SIZE=*\n ${afterMail}`
+    const server = await serve(tls('trusted', then))
+    expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
+  })
+
+  test('takes the promise where it is given', async () => {
+    const server = await serve(tls('trusted', promising.replace('bounce@sender.test', '')))
+    expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toMatch(/^accepted/)
+    expect(server.connections[0]).toMatchObject({ mismatch: null })
+  })
+
+  test('does not go in plain text', async () => {
+    const server = await serve(simple)
+    expect((await talk(server, { ...strict, from: '' })).fates['bob@example.org']).toBe('requiretls starttls')
+  })
+})

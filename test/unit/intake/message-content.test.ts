@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { readContent, readPlainContent } from '../../../appliance/intake/message-content.ts'
+import { readHeader } from '../../../appliance/intake/message-fields.ts'
+
+const from = 'From: a@acme.example\r\n'
+const plain = (rest: string) => {
+  const message = Buffer.from(from + rest)
+  return readPlainContent(message, readHeader(message))
+}
+
+describe('a message of nothing but ASCII text', () => {
+  test.each([
+    '\r\nHi\r\n',
+    '\r\nHi',
+    '\r\nHi\r\n\r\n\r\n',
+    '\r\n\r\n\r\nHi\r\n \r\n',
+    'Subject:   a   b \r\n\r\nx  \r\n\r\n  y\t\r\n',
+    'Subject: folded\r\n  twice\r\n\r\n.\r\n..\r\n',
+    'Subject:\r\n\r\na\r\n',
+    'Subject: x\r\n\r\n\r\n\r\n',
+    'Content-Type: text/plain; charset=utf-8\r\n\r\na\r\n',
+    'Content-Type: text/plain;\r\n charset="US-ASCII"\r\nContent-Transfer-Encoding: 7bit\r\n\r\n\r\na\r\n\r\n',
+    'Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--x\r\nFrom me\r\n=20 &lt;\r\n',
+  ])('is read as the parser reads it: %j', async (rest) => {
+    expect(plain(rest)).toEqual(await readContent(Buffer.from(from + rest)))
+  })
+
+  test.each([
+    '',
+    '\r\n',
+    '\r\nGr\u00fc\u00dfe\r\n',
+    'Subject: =?utf-8?q?Gr=C3=BC?=\r\n\r\nHi\r\n',
+    'Subject: a\r\nSubject: b\r\n\r\nHi\r\n',
+    'Content-Type: text/html\r\n\r\n<p>Hi\r\n',
+    'Content-Type: text/plain; format=flowed\r\n\r\nHi \r\nthere\r\n',
+    'Content-Type: text/plain; charset=utf-16\r\n\r\nHi\r\n',
+    'Content-Type: text/plain\r\nContent-Type: text/html\r\n\r\nHi\r\n',
+    'Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nHi\r\n--x--\r\n',
+    'Content-Transfer-Encoding: base64\r\n\r\nSGk=\r\n',
+    'Content-Transfer-Encoding: quoted-printable\r\n\r\n=48i\r\n',
+    'Content-Disposition: attachment\r\n\r\nHi\r\n',
+  ])('is not anything else: %j', (rest) => {
+    expect(plain(rest)).toBeUndefined()
+  })
+})

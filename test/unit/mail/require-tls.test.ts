@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { requireTlsOf } from '../../../appliance/mail/require-tls.ts'
+
+test.each([
+  ['nothing', [], null],
+  ['No', ['No'], 'no'],
+  ['it in any case, with a comment', [' (why not?) nO (really)'], 'no'],
+  ['another word', ['Yes'], null],
+  ['a longer word', ['None'], null],
+  ['two of them', ['No', 'No'], null],
+  ['an endless comment', ['('.repeat(100_000)], null],
+])('the header field with %s', (_, fields, said) => {
+  expect(requireTlsOf(false, fields)).toBe(said)
+})
+
+test('REQUIRETLS wins over the header field', () => {
+  expect(requireTlsOf(true, ['No'])).toBe('yes')
+})

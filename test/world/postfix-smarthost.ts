@@ -1,0 +1,63 @@
+import { startPostfixInstance } from './postfix-instance.ts'
+
+/** A way on which a Postfix hands its mail to a smarthost. */
+export interface Route {
+  /** Port of the smarthost on 127.0.0.1. */
+  port: number
+  /** Settings of this way alone; values without spaces. */
+  settings: Record<string, string | number>
+}
+
+/** A real Postfix that relays through smarthosts: the domain of a recipient chooses the route. Needs root. */
+export interface SmarthostClient {
+  /** Where it takes mail, on port 25. */
+  readonly address: string
+  /** What became of the mail to these recipients, as its log tells: one line each, `sent (…)`, `bounced (…)`, `deferred (…)`. */
+  outcomes(recipients: readonly string[]): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** @param routes by the domain of the recipients, `NAME.test` */
+export async function startSmarthostClient(routes: Record<string, Route>): Promise<SmarthostClient> {
+  const maps = Object.entries(routes).map(
+    ([domain, { port }]) => `{ ${domain} = to-${domain}:[127.0.0.1]:${port} }`,
+  )
+  const services = Object.entries(routes).map(([domain, { settings }]) => {
+    const options = Object.entries(settings).map(([key, value]) => ` -o ${key}=${value}`)
+    return `to-${domain} unix - - n - - smtp${options.join('')}\n`
+  })
+  const settings = {
+    myhostname: 'app-host.test',
+    mynetworks: '127.0.0.0/8',
+    transport_maps: `inline:{ ${maps.join(', ')} }`,
+    // Bounces go to a sender that does not exist here.
+    default_transport: 'discard:',
+    smtp_sasl_security_options: 'noanonymous',
+    smtp_address_preference: 'ipv4',
+    message_size_limit: 0,
+    // More than we take: by default it never has more than 50 in a transaction.
+    default_destination_recipient_limit: 200,
+  }
+  const { address, log, close } = await startPostfixInstance(() => ({
+    settings,
+    services: services.join(''),
+  }))
+  const find = (text: string, recipient: string): string | undefined => {
+    const line = text.split('\n').find((one) => one.includes(`to=<${recipient}>`) && one.includes('status='))
+    return line?.replace(/^.*status=/, '')
+  }
+  return {
+    address,
+    close,
+    async outcomes(recipients) {
+      const end = Date.now() + 10_000
+      for (;;) {
+        const text = await log()
+        const found = recipients.map((recipient) => find(text, recipient))
+        if (found.every((one) => one !== undefined)) return found
+        if (Date.now() > end) throw new Error(`Not all have an outcome; the log:\n${text}`)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    },
+  }
+}
