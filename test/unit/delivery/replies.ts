@@ -1,6 +1,7 @@
 /**
- * Replies as mail servers give them, addresses and hosts made anonymous, with the phase in which they come and what must become of the
- * delivery. A table, so long lines are fine.
+ * Replies in the manner of known mail servers, addresses and hosts made anonymous, with the phase in which they come and what must become
+ * of the delivery. Written down from what is known of the providers' texts, not captured from live servers: where a provider's wording is seen to
+ * differ, its row is to be corrected. A table, so long lines are fine.
  */
 import type { SubType } from '../../../appliance/delivery/reply-rules.ts'
 import type { Phase } from '../../../appliance/mail/verdict.ts'
