@@ -1,0 +1,21 @@
+// Loaded before everything else (node --import): gives Node the project's sources without their types, as
+// scripts/strip-types.ts left them. A file that was changed since is left to Node, which strips it itself.
+import { readFileSync, statSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+
+const project = new URL('../', import.meta.url).href
+const kept = new URL('../.runtime/stripped/', import.meta.url).href
+
+function strippedSource(url) {
+  if (!url.startsWith(project) || !url.endsWith('.ts')) return undefined
+  const copy = new URL(kept + url.slice(project.length))
+  const made = statSync(copy, { throwIfNoEntry: false })
+  return made?.mtimeMs === statSync(new URL(url)).mtime.getTime() ? readFileSync(copy) : undefined
+}
+
+registerHooks({
+  load(url, context, next) {
+    const source = strippedSource(url)
+    return source === undefined ? next(url, context) : { format: 'module', source, shortCircuit: true }
+  },
+})
