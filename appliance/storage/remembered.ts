@@ -1,8 +1,8 @@
 /**
- * Remembers for a moment what every request asks: whose key that is, whether the domain may send, which plan the team has.
- * Each answer is one trip to the reading thread, and there are three for an email that costs little else.
+ * Remembers for a moment what every request asks: whose key that is, whether the domain may send, which plan the team has, which pool its mail leaves from.
+ * Each answer is one trip to the reading thread, and there are four for an email that costs little else.
  */
-import type { QuotaStorage, SenderStorage, Storage } from './storage.ts'
+import type { QuotaStorage, SenderStorage, SourceStorage, Storage } from './storage.ts'
 
 /**
  * How long an answer is believed, in milliseconds. Changes made through this storage are seen at once; those of other
@@ -13,12 +13,16 @@ const BELIEVED = 1000
 const MOST = 10_000
 
 /** What a method means for what is remembered. A new method has to be put here. */
-const effects: Record<keyof SenderStorage | keyof QuotaStorage, 'asks' | 'changes' | 'nothing'> = {
+const effects: Record<
+  keyof SenderStorage | keyof QuotaStorage | keyof SourceStorage,
+  'asks' | 'changes' | 'nothing'
+> = {
   findApiKey: 'asks',
+  getApiKey: 'asks',
   findDomain: 'asks',
   planOf: 'asks',
+  listAssignments: 'asks',
   createApiKey: 'nothing',
-  getApiKey: 'nothing',
   listApiKeys: 'nothing',
   touchApiKeys: 'nothing',
   createDomain: 'changes',
@@ -29,7 +33,10 @@ const effects: Record<keyof SenderStorage | keyof QuotaStorage, 'asks' | 'change
   saveDomainCheck: 'changes',
   scheduleDomainCheck: 'changes',
   setPlan: 'changes',
+  saveAssignment: 'changes',
+  removeAssignment: 'changes',
   listDomains: 'nothing',
+  trackingDomains: 'nothing',
   getDomain: 'nothing',
   dueDomains: 'nothing',
   nextDomainCheck: 'nothing',
@@ -37,6 +44,10 @@ const effects: Record<keyof SenderStorage | keyof QuotaStorage, 'asks' | 'change
   dkimKeys: 'nothing',
   signingKeys: 'nothing',
   usage: 'nothing',
+  listSources: 'nothing',
+  addSource: 'nothing',
+  saveSource: 'nothing',
+  removeSource: 'nothing',
 }
 
 type Method = (args: object, now: number) => Promise<unknown>

@@ -2,16 +2,30 @@
  * The tables, as both engines have them: instants are integer milliseconds (`bigint` in PostgreSQL), JSON is text,
  * flags are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
  *
- * Every table carries `team_id`, except `teams` (its own id), `users` (a person may be a member of several teams), `secrets` and
- * `migrations`.
+ * Every table carries `team_id`, except `teams` (its own id), those of a person, who may be a member of several teams (`users`,
+ * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings` and `migrations`.
  */
 import type { Generated } from 'kysely'
+import type { ActorKind } from '../mail/audit.ts'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
-import type { EmailEventType, LastEvent } from '../mail/event.ts'
+import type { EventType, LastEvent } from '../mail/event.ts'
 import type { RequireTls } from '../mail/require-tls.ts'
+import type { Role } from '../mail/roles.ts'
+import type { Source, Stream } from '../mail/source.ts'
 import type { DeliveryState } from '../mail/verdict.ts'
+import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
 import type { SuppressionOrigin } from '../mail/suppression.ts'
-import type { DkimKey, Domain, DomainStatus, NewDelivery, NewEmail, Permission } from './storage.ts'
+import type {
+  DkimKey,
+  Domain,
+  DomainStatus,
+  ErasurePhase,
+  NewDelivery,
+  NewEmail,
+  Permission,
+  SignInMethod,
+  TicketKind,
+} from './storage.ts'
 
 /** One applied migration; `checksum` is the SHA-256 of its text in hex. */
 export interface MigrationsTable {
@@ -26,6 +40,7 @@ export interface TeamsTable {
   name: string
   /** A name of config/plans.toml; new teams get the column's default. */
   plan: Generated<string>
+  mfa_required: Generated<number>
   created_at: number
 }
 
@@ -41,8 +56,20 @@ export interface UsersTable {
 export interface MembersTable {
   team_id: string
   user_id: string
-  role: 'owner'
+  role: Role
   created_at: number
+}
+
+export interface InvitationsTable {
+  id: string
+  team_id: string
+  email: string
+  email_key: string
+  role: Role
+  invited_by: string | null
+  token_hash: string
+  created_at: number
+  expires_at: number
 }
 
 export interface SessionsTable {
@@ -51,8 +78,70 @@ export interface SessionsTable {
   user_id: string
   created_at: number
   expires_at: number
+  id: string
+  last_seen_at: number
+  proved_at: number
+  method: SignInMethod
+  strong: number
   ip: string | null
   user_agent: string | null
+}
+
+/** The app that shows codes to a person. */
+export interface TotpFactorsTable {
+  user_id: string
+  secret: Uint8Array
+  created_at: number
+  /** Null: it opens nothing yet. */
+  confirmed_at: number | null
+  last_used_at: number | null
+  last_step: number
+}
+
+/** Unused ones. */
+export interface RecoveryCodesTable {
+  user_id: string
+  code_hash: string
+  created_at: number
+}
+
+export interface PasskeysTable {
+  id: string
+  user_id: string
+  credential_id: string
+  rp_id: string
+  name: string
+  public_key: Uint8Array
+  counter: number
+  /** JSON: string[]. */
+  transports: string
+  synced: number
+  created_at: number
+  last_used_at: number | null
+}
+
+export interface IdentitiesTable {
+  id: string
+  user_id: string
+  provider: string
+  issuer: string
+  subject: string
+  email: string
+  created_at: number
+  last_used_at: number | null
+}
+
+/** What is good once and for a short time. */
+export interface TicketsTable {
+  token_hash: string
+  kind: TicketKind
+  user_id: string | null
+  /** JSON. */
+  data: string
+  created_at: number
+  expires_at: number
+  /** Wrong tries. */
+  attempts: number
 }
 
 export interface ApiKeysTable {
@@ -88,6 +177,8 @@ export interface DomainsTable {
   suspect: DomainStatus | null
   suspect_since: number | null
   next_check_at: number | null
+  /** 0: bodies of its emails go as soon as they are final. */
+  keep_bodies: Generated<number>
 }
 
 export interface DkimKeysTable {
@@ -113,6 +204,17 @@ export interface SuppressionsTable {
   origin: SuppressionOrigin
   source_id: string | null
   created_at: number
+  reason: string | null
+  /** One line. */
+  reply: string | null
+  removed_at: number | null
+}
+
+/** When an address was last taken off the list. */
+export interface UnsuppressedTable {
+  team_id: string
+  address: string
+  removed_at: number
 }
 
 /** What lists and the spool need of an email; bodies are elsewhere. */
@@ -170,7 +272,11 @@ export interface DeliveriesTable {
   id: string
   team_id: string
   email_id: string
-  lane: string
+  /** `formatQueue` of the pool, the provider, the stream and the team: what `lease` looks for. */
+  queue: string
+  pool: string
+  provider: string
+  stream: Stream
   /** Recipient domain in A-labels, lower case. */
   domain: string
   due_at: number
@@ -180,6 +286,10 @@ export interface DeliveriesTable {
   attempts: number
   created_at: number
   expires_at: number
+  /** The audit entry that held, released or re-routed it last. */
+  touched_by: string | null
+  /** Before the last re-route. */
+  pool_before: string | null
 }
 
 /** Cold: the fate of each delivery, with the same id. While it waits, `deliveries` knows better about attempts and holds. */
@@ -189,7 +299,9 @@ export interface RecipientsTable {
   email_id: string
   recipient: string
   field: NewDelivery['field']
-  lane: string
+  /** Where it waited when it was last tried; while it waits, `deliveries` knows better. */
+  pool: string
+  provider: string
   /** `waiting` or final; whether it is held, `deliveries` tells. */
   state: DeliveryState
   attempts: number
@@ -219,12 +331,126 @@ export interface EventsTable {
   seq: Generated<number>
   id: string
   team_id: string
-  email_id: string
+  /** Null for an event that is not about an email. */
+  email_id: string | null
   delivery_id: string | null
-  type: EmailEventType
+  type: EventType
   created_at: number
   /** JSON: EventData. */
   data: string
+  /** What the event added to the metrics: names of counters with spaces between, by how much, and under what. */
+  counted: Generated<string>
+  amount: Generated<number>
+  domain_id: Generated<string>
+  provider: Generated<string>
+}
+
+/** Roll-ups of the events: counters of a quarter of an hour (Unix milliseconds of its start). */
+export interface MetricsTable {
+  team_id: string
+  at: number
+  domain_id: string
+  counter: string
+  provider: string
+  n: number
+}
+
+/** Quarters of which events were deleted: the roll-ups cannot be made from them again. */
+export interface MetricsKeptTable {
+  team_id: string
+  at: number
+}
+
+/** How far each consumer has read the events; of the appliance. */
+/** Bytes held on a UTC day. */
+export interface DiskDaysTable {
+  day: string
+  bytes: number
+}
+
+/** Emails of domains whose bodies are not kept, that may be final. */
+export interface BodiesDueTable {
+  email_id: string
+  team_id: string
+  /** 1: of an erasure; it waits here until the email is final. */
+  erased: Generated<number>
+}
+
+/** Erasures of a person's data, each its own receipt. */
+export interface ErasuresTable {
+  id: string
+  team_id: string
+  /** Null once it is finished. */
+  address: string | null
+  hash: string
+  actor: string
+  actor_kind: ActorKind
+  created_at: number
+  finished_at: number | null
+  phase: ErasurePhase
+  after: string
+  /** JSON of `ErasureCounts`. */
+  counts: string
+  /** JSON: string[]. */
+  files: string
+}
+
+export interface CursorsTable {
+  name: string
+  seq: number
+}
+
+export interface WebhooksTable {
+  id: string
+  team_id: string
+  endpoint: string
+  /** JSON: string[]. */
+  events: string
+  status: WebhookStatus
+  secret: string
+  old_secret: string | null
+  old_secret_until: number | null
+  created_at: number
+  succeeded_at: number | null
+  failing_since: number | null
+  /** In a row, since the last success. */
+  failures: number
+  disabled_at: number | null
+  disabled_reason: string | null
+}
+
+/** What endpoints are to be told, and were told. */
+export interface WebhookDeliveriesTable {
+  id: string
+  webhook_id: string
+  team_id: string
+  event_id: string | null
+  email_id: string | null
+  type: string
+  /** JSON, as it is sent. */
+  payload: string
+  created_at: number
+  status: WebhookDeliveryState
+  attempts: number
+  /** Null when it is final. While an attempt runs, when it is made again after a crash. */
+  due_at: number | null
+  settled_at: number | null
+}
+
+export interface WebhookAttemptsTable {
+  id: string
+  delivery_id: string
+  webhook_id: string
+  team_id: string
+  sent_at: number
+  duration_ms: number
+  status: number | null
+  error: string | null
+  ip: string | null
+  /** JSON: an object of strings, like the one after it. */
+  request_headers: string
+  response_headers: string
+  response: string
 }
 
 /** Reports to senders: due ones, and those that were made, so that none is made twice. */
@@ -237,6 +463,44 @@ export interface ReportsTable {
   done_at: number | null
   /** The email that is the report; null while it is due, and when there was nothing to tell any more. */
   report_id: string | null
+}
+
+/** The provider of each recipient domain that was looked up. */
+export interface DestinationsTable {
+  domain: string
+  provider: string
+  placed_at: number
+}
+
+/** The lanes as they were last saved. */
+export interface LanesTable {
+  source: string
+  provider: string
+  /** JSON, of the lanes. */
+  state: string
+  paused_until: number | null
+  reason: string | null
+  reason_at: number | null
+  updated_at: number
+}
+
+/** What somebody set for a provider. */
+export interface ProviderSettingsTable {
+  provider: string
+  /** JSON: an object. */
+  settings: string
+  updated_at: number
+}
+
+/** What each lane did on each UTC day (`2026-11-20`). */
+export interface LaneDaysTable {
+  day: string
+  source: string
+  provider: string
+  sent: number
+  delivered: number
+  deferred: number
+  bounced: number
 }
 
 /** What an idempotent request was answered, until it expires. */
@@ -291,17 +555,113 @@ export interface RequestLogEmailsTable {
   team_id: string
 }
 
+/** MTA-STS policies of recipient domains, of no team. */
+export interface StsPoliciesTable {
+  domain: string
+  policy_id: string
+  /** JSON of `StsPolicy`. */
+  policy: string
+  checked_at: number
+  used_at: number
+  expires_at: number
+}
+
+/** Of the appliance, of no team: reports about TLS speak of the sending server. */
+export interface TlsResultsTable {
+  day: string
+  domain: string
+  policy_key: string
+  result: string
+  source_ip: string
+  mx_host: string
+  mx_ip: string
+  /** JSON of `ReportedPolicy`. */
+  policy: string
+  reason: string
+  sessions: number
+}
+
+export interface TlsReportsTable {
+  day: string
+  domain: string
+  state: 'sent' | 'none' | 'failed'
+  note: string
+  at: number
+}
+
+/** Addresses of the appliance, of no team. */
+export interface SourcesTable {
+  ip: string
+  pool: string
+  hostname: string | null
+  state: Source['state']
+  state_reason: string | null
+  suspended_by: Source['suspendedBy']
+  warm_up_since: number | null
+  origin: Source['origin']
+  /** JSON of `SourceHealth`. */
+  health: string | null
+  checked_at: number | null
+}
+
+/** Null is any team, any domain, any stream. */
+export interface PoolAssignmentsTable {
+  id: string
+  team_id: string | null
+  domain_id: string | null
+  stream: Stream | null
+  pool: string
+}
+
+/** What somebody did. */
+export interface AuditLogTable {
+  id: string
+  /** Null: to the whole appliance. */
+  team_id: string | null
+  at: number
+  actor: string
+  actor_kind: ActorKind
+  ip: string | null
+  action: string
+  target: string
+  /** JSON, like the two after it. */
+  before: string | null
+  after: string | null
+  details: string
+}
+
+/** Which new mail is held; null is any. */
+export interface HoldRulesTable {
+  id: string
+  team_id: string | null
+  domain: string | null
+  provider: string | null
+  tag_name: string | null
+  tag_value: string | null
+  created_at: number
+}
+
 /** All tables by name, for Kysely. */
 export interface Tables {
   migrations: MigrationsTable
   teams: TeamsTable
   users: UsersTable
   members: MembersTable
+  invitations: InvitationsTable
   sessions: SessionsTable
+  totp_factors: TotpFactorsTable
+  recovery_codes: RecoveryCodesTable
+  passkeys: PasskeysTable
+  tickets: TicketsTable
+  identities: IdentitiesTable
   api_keys: ApiKeysTable
   domains: DomainsTable
   dkim_keys: DkimKeysTable
   suppressions: SuppressionsTable
+  unsuppressed: UnsuppressedTable
+  sts_policies: StsPoliciesTable
+  tls_results: TlsResultsTable
+  tls_reports: TlsReportsTable
   emails: EmailsTable
   contents: ContentsTable
   messages: MessagesTable
@@ -309,10 +669,27 @@ export interface Tables {
   recipients: RecipientsTable
   attempts: AttemptsTable
   events: EventsTable
+  metrics: MetricsTable
+  metrics_kept: MetricsKeptTable
+  cursors: CursorsTable
+  disk_days: DiskDaysTable
+  bodies_due: BodiesDueTable
+  erasures: ErasuresTable
+  webhooks: WebhooksTable
+  webhook_deliveries: WebhookDeliveriesTable
+  webhook_attempts: WebhookAttemptsTable
   reports: ReportsTable
+  destinations: DestinationsTable
+  lanes: LanesTable
+  provider_settings: ProviderSettingsTable
+  lane_days: LaneDaysTable
   receipts: ReceiptsTable
   secrets: SecretsTable
   quotas: QuotasTable
   request_logs: RequestLogsTable
   request_log_emails: RequestLogEmailsTable
+  sources: SourcesTable
+  pool_assignments: PoolAssignmentsTable
+  audit_log: AuditLogTable
+  hold_rules: HoldRulesTable
 }

@@ -1,24 +1,38 @@
-import type { Kysely } from 'kysely'
-import type { Tables } from '../schema.ts'
-import type { Session, Team, User } from '../storage.ts'
+import type { Kysely, Selectable } from 'kysely'
+import type { Tables, UsersTable } from '../schema.ts'
+import type { FoundSession, Session, Team, User } from '../storage.ts'
+import { hasSecondFactor } from './factor-counts.ts'
+import { dropTickets } from './tickets.ts'
 
 type Db = Kysely<Tables>
+
+/** People without a password have an empty text there. */
+const toHash = (stored: string): string | null => (stored === '' ? null : stored)
+
+const userColumns = ['id', 'email', 'password_hash', 'created_at'] as const
+const toUser = (row: Selectable<Pick<UsersTable, (typeof userColumns)[number]>>): User => ({
+  id: row.id,
+  email: row.email,
+  passwordHash: toHash(row.password_hash),
+  createdAt: row.created_at,
+})
 
 const emailKey = (email: string): string => email.toLowerCase()
 
 /** See `Storage.createOwner`. Two callers with one address cannot both win: the unique key decides, not a look beforehand. */
 export async function createOwner(
   db: Db,
-  { team, user }: { team: Team; user: User },
+  { team, user, onlyFirst = false }: { team: Team; user: User; onlyFirst?: boolean },
   now: number,
 ): Promise<'created' | 'exists'> {
+  if (onlyFirst && (await firstTeam(db))) return 'exists'
   const inserted = await db
     .insertInto('users')
     .values({
       id: user.id,
       email: user.email,
       email_key: emailKey(user.email),
-      password_hash: user.passwordHash,
+      password_hash: user.passwordHash ?? '',
       created_at: user.createdAt,
     })
     .onConflict((conflict) => conflict.column('email_key').doNothing())
@@ -33,22 +47,39 @@ export async function createOwner(
 }
 
 /** See `Storage.setPassword`. */
-export async function setPassword(db: Db, args: { userId: string; passwordHash: string }): Promise<void> {
-  await db
-    .updateTable('users')
-    .set({ password_hash: args.passwordHash })
-    .where('id', '=', args.userId)
-    .execute()
+export async function setPassword(
+  db: Db,
+  { userId, passwordHash, keep }: { userId: string; passwordHash: string; keep: string | null },
+): Promise<void> {
+  await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
+  const ended = db.deleteFrom('sessions').where('user_id', '=', userId)
+  await (keep === null ? ended : ended.where('token_hash', '!=', keep)).execute()
+  await dropTickets(db, { userId, kinds: ['second_factor', 'reset'] })
 }
 
 /** See `Storage.findUser`. The case of letters does not matter. */
 export async function findUser(db: Db, args: { email: string }): Promise<User | undefined> {
   const row = await db
     .selectFrom('users')
-    .select(['id', 'email', 'password_hash', 'created_at'])
+    .select(userColumns)
     .where('email_key', '=', emailKey(args.email))
     .executeTakeFirst()
-  return row && { id: row.id, email: row.email, passwordHash: row.password_hash, createdAt: row.created_at }
+  return row && toUser(row)
+}
+
+/** See `Storage.listUsers`. */
+export async function listUsers(db: Db): Promise<(User & { hasSecondFactor: boolean })[]> {
+  const rows = await db.selectFrom('users').select(userColumns).orderBy('email_key').execute()
+  const users: (User & { hasSecondFactor: boolean })[] = []
+  for (const row of rows)
+    users.push({ ...toUser(row), hasSecondFactor: await hasSecondFactor(db, { userId: row.id }) })
+  return users
+}
+
+/** See `Storage.getUser`. */
+export async function getUser(db: Db, { id }: { id: string }): Promise<User | undefined> {
+  const row = await db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirst()
+  return row && toUser(row)
 }
 
 /** See `Storage.firstTeam`. */
@@ -63,6 +94,23 @@ export async function firstTeam(db: Db): Promise<Team | undefined> {
   return row && { id: row.id, name: row.name, createdAt: row.created_at }
 }
 
+/** See `Storage.teamToEnter`. */
+export async function teamToEnter(
+  db: Db,
+  { userId, teamId }: { userId: string; teamId?: string | undefined },
+): Promise<Team | undefined> {
+  const rows = await db
+    .selectFrom('members as m')
+    .innerJoin('teams as t', 't.id', 'm.team_id')
+    .select(['t.id', 't.name', 't.created_at'])
+    .where('m.user_id', '=', userId)
+    .orderBy('m.created_at')
+    .orderBy('t.id')
+    .execute()
+  const row = rows.find(({ id }) => id === teamId) ?? rows[0]
+  return row && { id: row.id, name: row.name, createdAt: row.created_at }
+}
+
 /** See `Storage.createSession`. */
 export async function createSession(db: Db, session: Session): Promise<void> {
   await db
@@ -73,6 +121,11 @@ export async function createSession(db: Db, session: Session): Promise<void> {
       user_id: session.userId,
       created_at: session.createdAt,
       expires_at: session.expiresAt,
+      id: session.id,
+      last_seen_at: session.lastSeenAt,
+      proved_at: session.provedAt,
+      method: session.method,
+      strong: session.strong ? 1 : 0,
       ip: session.ip,
       user_agent: session.userAgent,
     })
@@ -84,7 +137,7 @@ export async function findSession(
   db: Db,
   { tokenHash }: { tokenHash: string },
   now: number,
-): Promise<{ session: Session; user: User; team: Team } | undefined> {
+): Promise<FoundSession | undefined> {
   const row = await db
     .selectFrom('sessions as s')
     .innerJoin('members as m', (on) =>
@@ -93,8 +146,9 @@ export async function findSession(
     .innerJoin('users as u', 'u.id', 's.user_id')
     .innerJoin('teams as t', 't.id', 's.team_id')
     .select(['s.team_id', 's.user_id', 's.created_at', 's.expires_at', 's.ip', 's.user_agent'])
+    .select(['s.id', 's.last_seen_at', 's.proved_at', 's.method', 's.strong'])
     .select(['u.email', 'u.password_hash', 'u.created_at as user_created_at'])
-    .select(['t.name as team_name', 't.created_at as team_created_at'])
+    .select(['t.name as team_name', 't.created_at as team_created_at', 't.mfa_required', 'm.role'])
     .where('s.token_hash', '=', tokenHash)
     .where('s.expires_at', '>', now)
     .executeTakeFirst()
@@ -107,17 +161,47 @@ export async function findSession(
       userId,
       createdAt: row.created_at,
       expiresAt: row.expires_at,
+      id: row.id,
+      lastSeenAt: row.last_seen_at,
+      provedAt: row.proved_at,
+      method: row.method,
+      strong: row.strong === 1,
       ip: row.ip,
       userAgent: row.user_agent,
     },
     user: {
       id: userId,
       email: row.email,
-      passwordHash: row.password_hash,
+      passwordHash: toHash(row.password_hash),
       createdAt: row.user_created_at,
     },
     team: { id: teamId, name: row.team_name, createdAt: row.team_created_at },
+    role: row.role,
+    hasSecondFactor: await hasSecondFactor(db, { userId }),
+    mfaRequired: row.mfa_required === 1,
   }
+}
+
+/** See `Storage.touchSession`. */
+export async function touchSession(db: Db, args: { tokenHash: string }, now: number): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ last_seen_at: now })
+    .where('token_hash', '=', args.tokenHash)
+    .execute()
+}
+
+/** See `Storage.proveSession`. A password after a factor takes nothing away. */
+export async function proveSession(
+  db: Db,
+  { tokenHash, strong }: { tokenHash: string; strong: boolean },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ proved_at: now, ...(strong && { strong: 1 }) })
+    .where('token_hash', '=', tokenHash)
+    .execute()
 }
 
 /** See `Storage.deleteSession`. */

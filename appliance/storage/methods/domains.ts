@@ -1,7 +1,9 @@
 import { sql, type Insertable, type Kysely, type Selectable, type Updateable } from 'kysely'
+import type { ToldDomain } from '../../mail/event.ts'
 import type { DomainsTable, Tables } from '../schema.ts'
-import type { DkimKey, Domain, DomainSettings, DomainWatch, RecordCheck, SenderStorage } from '../storage.ts'
+import type { Domain, DomainSettings, DomainWatch, RecordCheck, SenderStorage } from '../storage.ts'
 import { insertKeys } from './dkim-keys.ts'
+import { recordOthers } from './events.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof SenderStorage> = Parameters<SenderStorage[M]>[0]
@@ -80,10 +82,22 @@ const fromDomain = (domain: Domain): Insertable<DomainsTable> => ({
   ...fromWatch(domain),
 })
 
+/** The event goes with what it tells of. */
+async function tell(
+  db: Db,
+  teamId: string,
+  type: 'domain.created' | 'domain.updated' | 'domain.deleted',
+  domain: ToldDomain | undefined,
+  now: number,
+): Promise<void> {
+  if (domain) await recordOthers(db, [{ teamId, type, data: { domain } }], now)
+}
+
 /** See `Storage.createDomain`. The unique name decides between two callers. */
 export async function createDomain(
   db: Db,
-  { domain, keys }: { domain: Domain; keys: DkimKey[] },
+  { domain, keys, told }: Args<'createDomain'>,
+  now: number,
 ): Promise<'created' | 'taken'> {
   const inserted = await db
     .insertInto('domains')
@@ -92,6 +106,7 @@ export async function createDomain(
     .executeTakeFirstOrThrow()
   if (inserted.numInsertedOrUpdatedRows === 0n) return 'taken'
   await insertKeys(db, keys)
+  await tell(db, domain.teamId, 'domain.created', told, now)
   return 'created'
 }
 
@@ -102,6 +117,17 @@ export async function listDomains(db: Db, args: { teamId: string }): Promise<Dom
     .selectAll()
     .where('team_id', '=', args.teamId)
     .orderBy('id', 'desc')
+    .execute()
+  return rows.map(toDomain)
+}
+
+/** See `Storage.trackingDomains`. */
+export async function trackingDomains(db: Db): Promise<Domain[]> {
+  const rows = await db
+    .selectFrom('domains')
+    .selectAll()
+    .where('tracking_subdomain', 'is not', null)
+    .orderBy('name')
     .execute()
   return rows.map(toDomain)
 }
@@ -132,7 +158,11 @@ export async function findDomain(
 }
 
 /** See `Storage.updateDomain`. */
-export async function updateDomain(db: Db, { teamId, id, settings }: Args<'updateDomain'>): Promise<boolean> {
+export async function updateDomain(
+  db: Db,
+  { teamId, id, settings, told }: Args<'updateDomain'>,
+  now: number,
+): Promise<boolean> {
   if (Object.values(settings).every((value) => value === undefined))
     return (await getDomain(db, { teamId, id })) !== undefined
   const updated = await db
@@ -141,17 +171,21 @@ export async function updateDomain(db: Db, { teamId, id, settings }: Args<'updat
     .where('id', '=', id)
     .where('team_id', '=', teamId)
     .executeTakeFirstOrThrow()
-  return updated.numUpdatedRows > 0n
+  if (updated.numUpdatedRows === 0n) return false
+  await tell(db, teamId, 'domain.updated', told, now)
+  return true
 }
 
 /** See `Storage.deleteDomain`. Its DKIM keys go with it, and the API keys that were restricted to it. */
-export async function deleteDomain(db: Db, args: { teamId: string; id: string }): Promise<boolean> {
+export async function deleteDomain(db: Db, args: Args<'deleteDomain'>, now: number): Promise<boolean> {
   const deleted = await db
     .deleteFrom('domains')
     .where('id', '=', args.id)
     .where('team_id', '=', args.teamId)
     .executeTakeFirstOrThrow()
-  return deleted.numDeletedRows > 0n
+  if (deleted.numDeletedRows === 0n) return false
+  await tell(db, args.teamId, 'domain.deleted', args.told, now)
+  return true
 }
 
 const since = (status: string, now: number) =>
@@ -160,7 +194,7 @@ const since = (status: string, now: number) =>
 /** See `Storage.saveDomainCheck`. */
 export async function saveDomainCheck(
   db: Db,
-  { teamId, id, status, checks, watch, keys = [], seen }: Args<'saveDomainCheck'>,
+  { teamId, id, status, checks, watch, keys = [], told, seen }: Args<'saveDomainCheck'>,
   now: number,
 ): Promise<boolean> {
   let update = db
@@ -183,6 +217,7 @@ export async function saveDomainCheck(
   }
   const saved = await update.executeTakeFirstOrThrow()
   if (saved.numUpdatedRows === 0n) return false
+  await tell(db, teamId, 'domain.updated', told, now)
   for (const key of keys)
     await db
       .updateTable('dkim_keys')
@@ -202,7 +237,7 @@ export async function saveDomainCheck(
 /** See `Storage.scheduleDomainCheck`. */
 export async function scheduleDomainCheck(
   db: Db,
-  { teamId, id, status, watch }: Args<'scheduleDomainCheck'>,
+  { teamId, id, status, watch, told }: Args<'scheduleDomainCheck'>,
   now: number,
 ): Promise<void> {
   await db
@@ -211,6 +246,7 @@ export async function scheduleDomainCheck(
     .where('id', '=', id)
     .where('team_id', '=', teamId)
     .execute()
+  await tell(db, teamId, 'domain.updated', told, now)
 }
 
 /** See `Storage.dueDomains`. */

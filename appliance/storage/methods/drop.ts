@@ -1,103 +1,215 @@
-import type { Kysely } from 'kysely'
+import type { ExpressionBuilder, Kysely } from 'kysely'
+import type { Category, SubType } from '../../mail/bounce.ts'
 import { reportWanted } from '../../mail/dsn.ts'
 import { lastEventOf, type EventData } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
+import type { QueueAction } from '../../mail/queue-action.ts'
+import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import type { Tables } from '../schema.ts'
-import type { NewEmail, QueueFilter } from '../storage.ts'
-import { matching, unleased } from './queue.ts'
+import type { NewEmail, QueueFilter, Step, StepArgs } from '../storage.ts'
+import { recordEvents } from './events.ts'
 import { fromNotify } from './recipients.ts'
+import { nextPortion } from './steps.ts'
 
 /** Deliveries in one round of statements: eight values for each event must fit the engine's 32 766 parameters. */
 const ROUND = 500
 
-const reason = 'dropped by an operator'
-const cause: Cause = { phase: 'queue', host: null, ip: null, reply: null, note: reason }
-
-/** See `Storage.dropQueue`. Round after round within one transaction. */
-export async function dropQueue(db: Kysely<Tables>, filter: QueueFilter, now: number): Promise<number> {
-  let dropped = 0
-  let last = ''
-  for (;;) {
-    const rows = await db
-      .selectFrom('deliveries as d')
-      .innerJoin('recipients as r', 'r.id', 'd.id')
-      .innerJoin('emails as e', 'e.id', 'd.email_id')
-      .select(['d.id', 'd.team_id', 'd.email_id', 'r.recipient', 'r.notify', 'e.report_to', 'e.via'])
-      .where('d.id', 'in', (query) =>
-        query
-          .selectFrom('deliveries')
-          .select('id')
-          .where((where) => matching(where, filter))
-          .where((where) => unleased(where, now))
-          .where('id', '>', last)
-          .orderBy('id')
-          .limit(ROUND),
-      )
-      .orderBy('d.id')
-      .execute()
-    const end = rows.at(-1)
-    if (!end) return dropped
-    await giveUp(db, rows, now)
-    dropped += rows.length
-    last = end.id
-  }
+/** How a delivery ends that an operator gives up. */
+interface Ending {
+  state: 'failed' | 'expired'
+  type: 'email.failed' | 'email.bounced'
+  /** @param last why it waited; null before the first attempt */
+  cause: (last: Cause | null) => Cause
+  data: (cause: Cause) => EventData
 }
 
-interface Dropped {
+const reason = 'dropped by an operator'
+const erased = "the recipient's data was erased"
+
+const DROPPED: Ending = {
+  state: 'failed',
+  type: 'email.failed',
+  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, note: reason }),
+  data: () => ({ failed: { reason } }),
+}
+
+/** What the last attempt found stays the cause, as when the time to deliver is over. */
+const EXPIRED: Ending = {
+  state: 'expired',
+  type: 'email.bounced',
+  cause: (last) =>
+    last
+      ? { ...last, note: `Given up by an operator. Last attempt: ${last.note}` }
+      : {
+          phase: 'queue',
+          host: null,
+          ip: null,
+          reply: null,
+          note: 'Given up by an operator before any attempt.',
+        },
+  data: ({ reply, status, category, note }) => {
+    // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
+    const words = reply
+      ? `smtp; ${formatReply(reply)}`
+      : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`
+    const subType = category === undefined ? 'General' : (SUB_TYPE[category] ?? 'General')
+    const bounce = { type: 'Transient' as const, subType, message: note, diagnosticCode: [words] }
+    return { bounce: category === undefined ? bounce : { ...bounce, category } }
+  },
+}
+
+const SUB_TYPE: Partial<Record<Category, SubType>> = {
+  'mailbox-full': 'MailboxFull',
+  size: 'MessageTooLarge',
+  content: 'ContentRejected',
+}
+
+/** See `Storage.dropQueue`. */
+export async function dropQueue(
+  db: Kysely<Tables>,
+  args: QueueFilter & StepArgs,
+  now: number,
+): Promise<Step> {
+  return endStep(db, 'drop', DROPPED, args, now)
+}
+
+/** See `Storage.expireQueue`. */
+export async function expireQueue(
+  db: Kysely<Tables>,
+  args: QueueFilter & StepArgs,
+  now: number,
+): Promise<Step> {
+  return endStep(db, 'expire', EXPIRED, args, now)
+}
+
+const ERASED: Ending = {
+  state: 'failed',
+  type: 'email.failed',
+  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, note: erased }),
+  data: () => ({ failed: { reason: erased } }),
+}
+
+/**
+ * Ends deliveries whose recipient is being erased: the event is under the pseudonym, and no sender gets a report, which would name
+ * the address. The recipients keep it until their email is erased, which is found by it. Returns how many of them waited.
+ */
+export async function dropErased(
+  db: Kysely<Tables>,
+  ids: string[],
+  pseudonym: string,
+  now: number,
+): Promise<number> {
+  if (ids.length === 0) return 0
+  const rows = await db
+    .selectFrom('deliveries as d')
+    .innerJoin('emails as e', 'e.id', 'd.email_id')
+    .select(['d.id', 'd.team_id', 'd.email_id', 'e.via', 'e.domain_id', 'd.provider'])
+    .where('d.id', 'in', ids)
+    .orderBy('d.id')
+    .execute()
+  const unnamed = { recipient: pseudonym, notify: null, cause: null, report_to: null }
+  await giveUp(
+    db,
+    ERASED,
+    rows.map((row) => ({ ...row, ...unnamed })),
+    now,
+  )
+  return rows.length
+}
+
+async function endStep(
+  db: Kysely<Tables>,
+  action: QueueAction,
+  ending: Ending,
+  args: QueueFilter & StepArgs,
+  now: number,
+): Promise<Step> {
+  const portion = await nextPortion(db, { ...args, touch: { action } }, args, now)
+  if (!portion) return { count: 0, next: null }
+  const rows = await db
+    .selectFrom('deliveries as d')
+    .innerJoin('recipients as r', 'r.id', 'd.id')
+    .innerJoin('emails as e', 'e.id', 'd.email_id')
+    .select(['d.id', 'd.team_id', 'd.email_id'])
+    .select(['r.recipient', 'r.notify', 'r.cause', 'e.report_to', 'e.via', 'e.domain_id', 'd.provider'])
+    .where('d.id', 'in', (query) => query.selectFrom('deliveries').select('id').where(portion.where))
+    .orderBy('d.id')
+    .execute()
+  for (let at = 0; at < rows.length; at += ROUND) await giveUp(db, ending, rows.slice(at, at + ROUND), now)
+  return { count: rows.length, next: portion.next }
+}
+
+/** What the queue knew of a recipient until now. */
+const last = <C extends 'attempts' | 'pool' | 'provider'>(
+  set: ExpressionBuilder<Tables, 'recipients'>,
+  column: C,
+) =>
+  set
+    .selectFrom('deliveries')
+    .select(`deliveries.${column}`)
+    .whereRef('deliveries.id', '=', 'recipients.id')
+    .$asScalar()
+    .$notNull()
+
+interface Given {
   id: string
   team_id: string
   email_id: string
   recipient: string
   notify: string | null
+  cause: string | null
   report_to: string | null
   via: NewEmail['via']
+  domain_id: string
+  provider: string
 }
 
-async function giveUp(db: Kysely<Tables>, rows: Dropped[], now: number): Promise<void> {
-  const ids = rows.map((row) => row.id)
+async function giveUp(db: Kysely<Tables>, ending: Ending, given: Given[], now: number): Promise<void> {
+  const { state, type } = ending
+  const rows = given.map((row) => ({
+    ...row,
+    cause: ending.cause(row.cause === null ? null : (JSON.parse(row.cause) as Cause)),
+  }))
+  const ids = rows.map(({ id }) => id)
+  // Deliveries that end with the same words are written together: usually all, or all of one host.
+  for (const [cause, same] of Map.groupBy(rows, (row) => JSON.stringify(row.cause)))
+    await db
+      .updateTable('recipients')
+      .set((set) => ({
+        state,
+        cause,
+        updated_at: now,
+        attempts: last(set, 'attempts'),
+        pool: last(set, 'pool'),
+        provider: last(set, 'provider'),
+      }))
+      .where(
+        'id',
+        'in',
+        same.map(({ id }) => id),
+      )
+      .execute()
+  await db.deleteFrom('deliveries').where('id', 'in', ids).execute()
   // Nobody sent a report, so nobody hears of its way.
   const events = rows
     .filter(({ via }) => via !== 'report')
-    .map((row) => {
-      const data: EventData = { recipient: row.recipient, cause, failed: { reason } }
-      return {
-        id: newId(now),
-        team_id: row.team_id,
-        email_id: row.email_id,
-        delivery_id: row.id,
-        type: 'email.failed' as const,
-        created_at: now,
-        data: JSON.stringify(data),
-      }
+    .map(({ id, team_id: teamId, email_id: emailId, recipient, cause, domain_id: domainId, provider }) => {
+      const data: EventData = { recipient, cause, ...ending.data(cause) }
+      const about = { id: newId(now), teamId, emailId, deliveryId: id, domainId, provider }
+      return { ...about, type, createdAt: now, data }
     })
-  await db
-    .updateTable('recipients')
-    .set((set) => ({
-      state: 'failed',
-      cause: JSON.stringify(cause),
-      updated_at: now,
-      attempts: set
-        .selectFrom('deliveries')
-        .select('deliveries.attempts')
-        .whereRef('deliveries.id', '=', 'recipients.id')
-        .$asScalar()
-        .$notNull(),
-    }))
-    .where('id', 'in', ids)
-    .execute()
-  await db.deleteFrom('deliveries').where('id', 'in', ids).execute()
-  if (events.length > 0) await db.insertInto('events').values(events).execute()
+  await recordEvents(db, events)
   await oweReports(db, rows, now)
   await db
     .updateTable('emails')
-    .set({ last_event: lastEventOf('email.failed') })
+    .set({ last_event: lastEventOf(type) })
     .where('id', 'in', [...new Set(rows.map((row) => row.email_id))])
     .execute()
 }
 
-/** What the senders of dropped deliveries are to be told. */
-async function oweReports(db: Kysely<Tables>, rows: Dropped[], now: number): Promise<void> {
+/** What the senders of deliveries that were given up are to be told. */
+async function oweReports(db: Kysely<Tables>, rows: Omit<Given, 'cause'>[], now: number): Promise<void> {
   const owed = rows.filter(
     ({ report_to, notify }) => report_to !== null && reportWanted(fromNotify(notify), 'failed'),
   )

@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
-import type { EventData } from '../../mail/event.ts'
+import type { EmailEventType, EventData } from '../../mail/event.ts'
 import type { Transcript } from '../../mail/transcript.ts'
 import type { EmailsTable, Tables } from '../schema.ts'
 import type {
@@ -17,7 +17,8 @@ import { selectDeliveries, toDelivery } from './recipients.ts'
 
 type Db = Kysely<Tables>
 
-const summaryColumns = [
+/** The columns that lists show. */
+export const summaryColumns = [
   'id',
   'team_id',
   'from_header',
@@ -34,7 +35,10 @@ const summaryColumns = [
 
 const strings = (json: string): string[] => JSON.parse(json) as string[]
 
-const toSummary = (row: Pick<Selectable<EmailsTable>, (typeof summaryColumns)[number]>): EmailSummary => ({
+/** A row of `summaryColumns` as the port shows it. */
+export const toSummary = (
+  row: Pick<Selectable<EmailsTable>, (typeof summaryColumns)[number]>,
+): EmailSummary => ({
   id: row.id,
   teamId: row.team_id,
   from: row.from_header,
@@ -75,7 +79,7 @@ export async function listEmails(db: Db, args: PageArgs): Promise<Page<EmailSumm
 export async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<Email | undefined> {
   const row = await db
     .selectFrom('emails')
-    .innerJoin('contents', 'contents.email_id', 'emails.id')
+    .leftJoin('contents', 'contents.email_id', 'emails.id')
     .selectAll('emails')
     .select(['contents.html', 'contents.text'])
     .where('emails.id', '=', args.id)
@@ -141,9 +145,10 @@ async function eventsOf(db: Db, args: { teamId: string; id: string }): Promise<E
     .execute()
   return rows.map((row) => ({
     id: row.id,
-    emailId: row.email_id,
+    emailId: args.id,
     deliveryId: row.delivery_id,
-    type: row.type,
+    // Those of an email are of no other kind.
+    type: row.type as EmailEventType,
     createdAt: row.created_at,
     data: JSON.parse(row.data) as EventData,
   }))
@@ -159,9 +164,14 @@ export async function messageBody(db: Db, args: { emailId: string }): Promise<Ui
   return row?.body
 }
 
-/** Which of these emails exist: what a sweep of message files must keep. */
-export async function existingEmails(db: Db, args: { ids: string[] }): Promise<string[]> {
+/** Which of these emails have their message in a file: what a sweep of message files must keep. */
+export async function messagesInFiles(db: Db, args: { ids: string[] }): Promise<string[]> {
   if (args.ids.length === 0) return []
-  const rows = await db.selectFrom('emails').select('id').where('id', 'in', args.ids).execute()
-  return rows.map((row) => row.id)
+  const rows = await db
+    .selectFrom('messages')
+    .select('email_id')
+    .where('email_id', 'in', args.ids)
+    .where('body', 'is', null)
+    .execute()
+  return rows.map((row) => row.email_id)
 }

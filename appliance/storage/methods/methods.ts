@@ -6,17 +6,39 @@ import type { Kysely } from 'kysely'
 import type { Tables } from '../schema.ts'
 import type { Storage } from '../storage.ts'
 import * as accounts from './accounts.ts'
+import * as audit from './audit.ts'
 import * as drop from './drop.ts'
 import * as emails from './emails.ts'
+import * as erasures from './erasures.ts'
+import * as factorCounts from './factor-counts.ts'
+import * as factors from './factors.ts'
+import * as holdRules from './hold-rules.ts'
+import * as identities from './identities.ts'
+import * as invitations from './invitations.ts'
+import * as lanes from './lanes.ts'
 import * as logs from './logs.ts'
+import * as members from './members.ts'
+import * as outbox from './outbox.ts'
+import * as metrics from './metrics.ts'
+import * as passkeys from './passkeys.ts'
+import * as place from './place.ts'
 import * as queue from './queue.ts'
 import * as quotas from './quotas.ts'
 import * as receipts from './receipts.ts'
 import * as reports from './reports.ts'
+import * as retention from './retention.ts'
 import * as scheduled from './scheduled.ts'
+import * as searchEmails from './search-emails.ts'
 import * as secrets from './secrets.ts'
 import * as senders from './senders.ts'
+import * as sessions from './sessions.ts'
+import * as sources from './sources.ts'
 import * as suppressions from './suppressions.ts'
+import * as teams from './teams.ts'
+import * as tickets from './tickets.ts'
+import * as tlsPolicies from './tls-policies.ts'
+import * as tracking from './tracking.ts'
+import * as webhooks from './webhooks.ts'
 
 /** The port's methods as functions of a connection: the transaction around them is the engine's. */
 type Methods = {
@@ -30,12 +52,33 @@ type Methods = {
 /** Methods that change nothing: an engine may run them on a connection that cannot write. */
 export const reads = {
   findUser: accounts.findUser,
+  listUsers: accounts.listUsers,
+  getUser: accounts.getUser,
+  teamToEnter: accounts.teamToEnter,
   firstTeam: accounts.firstTeam,
+  listTeams: teams.listTeams,
+  getTeam: teams.getTeam,
+  membershipsOf: teams.membershipsOf,
+  listMembers: members.listMembers,
+  getMember: members.getMember,
+  listInvitations: invitations.listInvitations,
+  openInvitations: invitations.openInvitations,
+  findInvitation: invitations.findInvitation,
   findSession: accounts.findSession,
+  listSessions: sessions.listSessions,
+  findTotp: factors.findTotp,
+  listPasskeys: passkeys.listPasskeys,
+  findPasskey: passkeys.findPasskey,
+  countFactors: factorCounts.countFactors,
+  hasSecondFactor: factorCounts.hasSecondFactor,
+  peekTicket: tickets.peekTicket,
+  findIdentity: identities.findIdentity,
+  listIdentities: identities.listIdentities,
   findApiKey: senders.findApiKey,
   getApiKey: senders.getApiKey,
   listApiKeys: senders.listApiKeys,
   listDomains: senders.listDomains,
+  trackingDomains: senders.trackingDomains,
   getDomain: senders.getDomain,
   findDomain: senders.findDomain,
   dkimKeys: senders.dkimKeys,
@@ -46,6 +89,8 @@ export const reads = {
   getSuppression: suppressions.getSuppression,
   listSuppressions: suppressions.listSuppressions,
   listEmails: emails.listEmails,
+  searchEmails: searchEmails.searchEmails,
+  webhooksOfEmail: searchEmails.webhooksOfEmail,
   getEmail: emails.getEmail,
   getHistory: emails.getHistory,
   findReceipt: receipts.findReceipt,
@@ -53,25 +98,101 @@ export const reads = {
   usage: quotas.usage,
   listLogs: logs.listLogs,
   getLog: logs.getLog,
+  sumMetrics: metrics.sumMetrics,
+  breakDownMetrics: metrics.breakDownMetrics,
+  sumEmailMetrics: metrics.sumEmailMetrics,
+  metricsSpans: metrics.metricsSpans,
+  liveEvents: metrics.liveEvents,
+  lastEvent: metrics.lastEvent,
   dueReports: reports.dueReports,
+  findStsPolicy: tlsPolicies.findStsPolicy,
+  dueStsPolicies: tlsPolicies.dueStsPolicies,
+  listTlsResults: tlsPolicies.listTlsResults,
+  tlsResultsOf: tlsPolicies.tlsResultsOf,
+  dueTlsReports: tlsPolicies.dueTlsReports,
+  listTlsReports: tlsPolicies.listTlsReports,
   nextDue: queue.nextDue,
-  queueSummary: queue.queueSummary,
+  surveyQueue: queue.surveyQueue,
   listQueue: queue.listQueue,
+  listLanes: lanes.listLanes,
+  listProviderSettings: lanes.listProviderSettings,
+  listLaneDays: lanes.listLaneDays,
+  listSources: sources.listSources,
+  listAssignments: sources.listAssignments,
+  trackedEmail: tracking.trackedEmail,
+  listWebhooks: webhooks.listWebhooks,
+  getWebhook: webhooks.getWebhook,
+  readOutbox: outbox.readOutbox,
+  listTeamEvents: outbox.listTeamEvents,
+  listWebhookDeliveries: webhooks.listWebhookDeliveries,
+  getWebhookDelivery: webhooks.getWebhookDelivery,
+  listWebhookAttempts: webhooks.listWebhookAttempts,
+  listHoldRules: holdRules.listHoldRules,
+  getAudit: audit.getAudit,
+  listAudit: audit.listAudit,
+  listDiskDays: retention.listDiskDays,
+  domainsWithoutBodies: retention.domainsWithoutBodies,
+  surveyErasure: erasures.surveyErasure,
+  getErasure: erasures.getErasure,
+  listErasures: erasures.listErasures,
+  unfinishedErasures: erasures.unfinishedErasures,
 } satisfies Partial<Methods>
 
 /** Reads of which an engine makes its own methods. */
 export const parts = {
   messageBody: emails.messageBody,
-  existingEmails: emails.existingEmails,
+  messagesInFiles: emails.messagesInFiles,
+}
+
+/** Writes of which an engine makes its own methods: it removes the files of messages after the commit. */
+export const partsThatWrite = {
+  purgeBodies: retention.purgeBodies,
+  purgeUnkeptBodies: retention.purgeUnkeptBodies,
+  purgeEmails: retention.purgeEmails,
+  eraseStep: erasures.eraseStep,
 }
 
 /** Methods that write. */
 export const writes = {
   createOwner: accounts.createOwner,
+  createTeam: teams.createTeam,
+  renameTeam: teams.renameTeam,
+  setMfaRequired: teams.setMfaRequired,
+  switchTeam: teams.switchTeam,
+  setRole: members.setRole,
+  removeMember: members.removeMember,
+  invite: invitations.invite,
+  revokeInvitation: invitations.revokeInvitation,
+  acceptInvitation: invitations.acceptInvitation,
+  purgeInvitations: invitations.purgeInvitations,
   setPassword: accounts.setPassword,
   createSession: accounts.createSession,
+  touchSession: accounts.touchSession,
+  proveSession: accounts.proveSession,
   deleteSession: accounts.deleteSession,
+  endSession: sessions.endSession,
+  endSessions: sessions.endSessions,
   purgeSessions: accounts.purgeSessions,
+  startTotp: factors.startTotp,
+  confirmTotp: factors.confirmTotp,
+  useTotp: factors.useTotp,
+  removeTotp: factors.removeTotp,
+  replaceRecoveryCodes: factors.replaceRecoveryCodes,
+  useRecoveryCode: factors.useRecoveryCode,
+  addPasskey: passkeys.addPasskey,
+  usePasskey: passkeys.usePasskey,
+  renamePasskey: passkeys.renamePasskey,
+  removePasskey: passkeys.removePasskey,
+  resetFactors: factors.resetFactors,
+  createTicket: tickets.createTicket,
+  takeTicket: tickets.takeTicket,
+  tryTicket: tickets.tryTicket,
+  dropTickets: tickets.dropTickets,
+  purgeTickets: tickets.purgeTickets,
+  linkIdentity: identities.linkIdentity,
+  useIdentity: identities.useIdentity,
+  unlinkIdentity: identities.unlinkIdentity,
+  admitNewcomer: identities.admitNewcomer,
   createApiKey: senders.createApiKey,
   deleteApiKey: senders.deleteApiKey,
   touchApiKeys: senders.touchApiKeys,
@@ -90,11 +211,44 @@ export const writes = {
   cancel: scheduled.cancel,
   secret: secrets.secret,
   purgeLogs: logs.purgeLogs,
+  purgeAttempts: retention.purgeAttempts,
+  purgeEvents: retention.purgeEvents,
+  saveDiskDay: retention.saveDiskDay,
+  setKeepBodies: retention.setKeepBodies,
+  beginErasure: erasures.beginErasure,
+  recomputeMetrics: metrics.recomputeMetrics,
   dropReports: reports.dropReports,
+  saveStsPolicy: tlsPolicies.saveStsPolicy,
+  useStsPolicy: tlsPolicies.useStsPolicy,
+  addTlsResults: tlsPolicies.addTlsResults,
+  saveTlsReport: tlsPolicies.saveTlsReport,
+  purgeTlsResults: tlsPolicies.purgeTlsResults,
   unlease: queue.unlease,
   voidLeases: queue.voidLeases,
   holdQueue: queue.holdQueue,
   releaseQueue: queue.releaseQueue,
   retryQueue: queue.retryQueue,
+  rerouteQueue: queue.rerouteQueue,
   dropQueue: drop.dropQueue,
+  expireQueue: drop.expireQueue,
+  addHoldRule: holdRules.addHoldRule,
+  removeHoldRule: holdRules.removeHoldRule,
+  appendAudit: audit.appendAudit,
+  completeAudit: audit.completeAudit,
+  purgeAudit: audit.purgeAudit,
+  place: place.place,
+  saveLanes: lanes.saveLanes,
+  saveProviderSettings: lanes.saveProviderSettings,
+  addLaneDays: lanes.addLaneDays,
+  addSource: sources.addSource,
+  saveSource: sources.saveSource,
+  removeSource: sources.removeSource,
+  saveAssignment: sources.saveAssignment,
+  removeAssignment: sources.removeAssignment,
+  createWebhook: webhooks.createWebhook,
+  updateWebhook: webhooks.updateWebhook,
+  rotateWebhookSecret: webhooks.rotateWebhookSecret,
+  deleteWebhook: webhooks.deleteWebhook,
+  replayWebhookDelivery: webhooks.replayWebhookDelivery,
+  purgeWebhookDeliveries: webhooks.purgeWebhookDeliveries,
 } satisfies Partial<Methods>

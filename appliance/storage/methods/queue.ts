@@ -1,34 +1,19 @@
-import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely'
+import { sql, type Kysely, type UpdateObject } from 'kysely'
+import { destinationOfQueue } from '../../mail/queue.ts'
+import { AGE_BANDS, type QueueAction } from '../../mail/queue-action.ts'
+import { STREAMS, type Stream } from '../../mail/source.ts'
 import type { Tables } from '../schema.ts'
-import type { Delivery, QueueFilter, QueueSummary } from '../storage.ts'
+import type { Delivery, QueueChangeArgs, QueueFilter, Step, StepArgs, SurveyGroup } from '../storage.ts'
+import { notHeld, unleased } from './matching.ts'
 import { selectDeliveries, toDelivery } from './recipients.ts'
+import { nextPortion } from './steps.ts'
 
 type Db = Kysely<Tables>
-type Where = ExpressionBuilder<Tables, 'deliveries'>
-
-/** Written out, not bound: the planners use the partial indexes only for a condition that they can read. */
-const notHeld = sql.lit(0)
-
-/** The lease is free: never taken, given back, or run out. */
-export const unleased = (where: Where, now: number): Expression<SqlBool> =>
-  where.or([where('lease_until', 'is', null), where('lease_until', '<=', now)])
-
-/** The conditions of a filter, over `deliveries`. */
-export function matching(where: Where, filter: QueueFilter): Expression<SqlBool> {
-  const { teamId, deliveryId, emailId, domain, state } = filter
-  const conditions: Expression<SqlBool>[] = []
-  if (teamId !== undefined) conditions.push(where('team_id', '=', teamId))
-  if (deliveryId !== undefined) conditions.push(where('id', '=', deliveryId))
-  if (emailId !== undefined) conditions.push(where('email_id', '=', emailId))
-  if (domain !== undefined) conditions.push(where('domain', '=', domain.toLowerCase()))
-  if (state !== undefined) conditions.push(where('held', '=', state === 'held' ? 1 : 0))
-  return where.and(conditions)
-}
 
 /** See `Storage.unlease`. What `lease` recorded of the email stays: it was tried, or was about to be. */
 export async function unlease(
   db: Db,
-  args: { owner: string; deliveryIds: string[] },
+  args: { owner: string; deliveryIds: string[]; dueAt?: number | undefined },
   now: number,
 ): Promise<void> {
   for (const id of args.deliveryIds) {
@@ -37,7 +22,7 @@ export async function unlease(
       .set((set) => ({
         lease_owner: null,
         lease_until: null,
-        due_at: now,
+        due_at: args.dueAt ?? now,
         attempts: set('attempts', '-', 1),
       }))
       .where('id', '=', id)
@@ -56,126 +41,176 @@ export async function voidLeases(db: Db, args: { owner: string }): Promise<numbe
   return Number(updated.numUpdatedRows)
 }
 
-/** So many of the next rows are looked at one by one before the lanes are asked instead. */
+/** So many of the next rows are looked at one by one before the queues are asked instead. */
 const HEAD = 200
 
+/** Queues that are asked at most, some 4 microseconds each. Where there are more, the caller is told to look again soon. */
+const MOST_QUEUES = 4000
+const SOON = 100
+
 /**
- * See `Storage.nextDue`. Usually one of the first rows answers. Where full lanes fill the head of the queue, each lane
- * is asked for its first row (a step through the index for each lane, not for each delivery); among one more than the
- * full lanes, one is not full.
+ * See `Storage.nextDue`. Usually one of the first rows answers. Where closed destinations fill the head of the queue,
+ * each queue of the others is asked for its first row: a step through the index for each queue, and one for each closed
+ * destination, whatever waits in them.
  */
-export async function nextDue(
-  db: Db,
-  args: { fullLanes: string[] },
-  now: number,
-): Promise<number | undefined> {
-  const full = new Set(args.fullLanes)
-  const head = await db
+export async function nextDue(db: Db, args: { closed: string[] }, now: number): Promise<number | undefined> {
+  const closed = new Set(args.closed)
+  const most = closed.size === 0 ? 1 : HEAD
+  let next: number | undefined
+  let hidden = false
+  for (const stream of STREAMS) {
+    const head = await headOf(db, stream, most, now)
+    const open = head.find((row) => !closed.has(destinationOfQueue(row.queue)))
+    if (open) next = Math.min(next ?? Infinity, open.due_at)
+    else if (closed.size > 0 && head.length === most) hidden = true
+  }
+  if (!hidden) return next
+  const behind = await firstOpen(db, closed, now)
+  return next === undefined ? behind : Math.min(next, behind ?? Infinity)
+}
+
+/** The first of a stream by their due times. */
+function headOf(db: Db, stream: Stream, most: number, now: number) {
+  return db
     .selectFrom('deliveries')
-    .select(['lane', 'due_at'])
+    .select(['queue', 'due_at'])
     .where('held', '=', notHeld)
+    .where('stream', '=', stream)
     .where((where) => unleased(where, now))
     .orderBy('due_at')
-    .limit(full.size === 0 ? 1 : HEAD)
+    .limit(most)
     .execute()
-  const next = head.find((row) => !full.has(row.lane))
-  if (next || full.size === 0 || head.length < HEAD) return next?.due_at
-  const lanes = await sql<{ lane: string; due_at: number }>`
-    with recursive lanes (lane) as (
-      select min(lane) from deliveries where held = 0
+}
+
+/** Asks each queue that is not of a closed destination. */
+async function firstOpen(db: Db, closed: Set<string>, now: number): Promise<number | undefined> {
+  // The character after the slash ends the range of a destination's queues.
+  const queues = await sql<{ due_at: number | null; asked: number }>`
+    with recursive closed (destination) as (values ${sql.join([...closed].map((one) => sql`(${one})`))}),
+    queues (queue, destination) as (
+      select queue, pool || '/' || provider from (
+        select queue, pool, provider from deliveries where held = 0 and queue > '' order by queue limit 1) as first
       union all
-      select (select min(d.lane) from deliveries d where d.held = 0 and d.lane > lanes.lane)
-      from lanes where lanes.lane is not null
-    ), firsts as (
-      select lane, (
-        select d.due_at from deliveries d
-        where d.held = 0 and d.lane = lanes.lane and (d.lease_until is null or d.lease_until <= ${now})
-        order by d.due_at limit 1
-      ) as due_at
-      from lanes where lane is not null
+      select d.queue, d.pool || '/' || d.provider
+      from queues join deliveries d on d.id = (
+        select id from deliveries where held = 0 and queue > case
+          when queues.destination in (select destination from closed) then queues.destination || '0'
+          else queues.queue end
+        order by queue limit 1)
+      limit ${MOST_QUEUES}
     )
-    select lane, due_at from firsts where due_at is not null order by due_at limit ${full.size + 1}
+    select count(*) as asked, min(case when destination not in (select destination from closed) then (
+      select d.due_at from deliveries d
+      where d.held = 0 and d.queue = queues.queue and (d.lease_until is null or d.lease_until <= ${now})
+      order by d.due_at limit 1
+    ) end) as due_at
+    from queues
   `.execute(db)
-  return lanes.rows.find((row) => !full.has(row.lane))?.due_at
+  const [found] = queues.rows
+  if (found?.asked === MOST_QUEUES) return Math.min(found.due_at ?? Infinity, now + SOON)
+  return found?.due_at ?? undefined
 }
 
-/**
- * See `Storage.queueSummary`. Each delivery is counted once: in flight, else held, else waiting. The oldest is looked
- * for among all that are not held, in flight or not.
- */
-export async function queueSummary(
+/** What a delivery counts as, each as one of the three. */
+const stateOf = (now: number) =>
+  sql<SurveyGroup['state']>`case when lease_until is not null and lease_until > ${now} then 'in_flight'
+    when held = 1 then 'held' else 'waiting' end`
+
+/** The index of the first age that a delivery has not reached. */
+const bandOf = (now: number) =>
+  sql<number>`case ${sql.join(
+    AGE_BANDS.map((age, band) => sql`when created_at > ${now - age} then ${sql.lit(band)}`),
+    sql` `,
+  )} else ${sql.lit(AGE_BANDS.length)} end`
+
+/** See `Storage.surveyQueue`. */
+export async function surveyQueue(
   db: Db,
-  args: { teamId?: string | undefined },
+  args: QueueFilter & StepArgs,
   now: number,
-): Promise<QueueSummary> {
-  const inFlight = sql`(lease_until is not null and lease_until > ${now})`
-  const row = await db
+): Promise<{ groups: SurveyGroup[]; next: string | null }> {
+  const portion = await nextPortion(db, args, args, now)
+  if (!portion) return { groups: [], next: null }
+  const rows = await db
     .selectFrom('deliveries')
-    .select([
-      sql<number | null>`sum(case when ${inFlight} or held = 1 then 0 else 1 end)`.as('waiting'),
-      sql<number | null>`sum(case when ${inFlight} then 0 else held end)`.as('held'),
-      sql<number | null>`sum(case when ${inFlight} then 1 else 0 end)`.as('in_flight'),
-      sql<number | null>`min(case when held = 0 then created_at end)`.as('oldest_at'),
+    .select(['team_id', 'provider', 'domain', stateOf(now).as('state'), bandOf(now).as('band')])
+    .select((row) => [
+      row.fn.countAll<number>().as('count'),
+      row.fn.min('created_at').as('oldest_at'),
+      row.fn.max('created_at').as('newest_at'),
     ])
-    .where((where) => matching(where, { teamId: args.teamId }))
-    .executeTakeFirstOrThrow()
-  return {
-    waiting: Number(row.waiting ?? 0),
-    held: Number(row.held ?? 0),
-    inFlight: Number(row.in_flight ?? 0),
-    oldestAt: row.oldest_at === null ? null : Number(row.oldest_at),
-  }
+    .where(portion.where)
+    .groupBy([sql.lit(1), sql.lit(2), sql.lit(3), sql.lit(4), sql.lit(5)])
+    .execute()
+  const groups = rows.map(({ team_id, oldest_at, newest_at, count, ...row }) => ({
+    teamId: team_id,
+    ...row,
+    count: Number(count),
+    oldestAt: Number(oldest_at),
+    newestAt: Number(newest_at),
+  }))
+  return { groups, next: portion.next }
 }
 
-/** See `Storage.listQueue`. Oldest first. */
-export async function listQueue(db: Db, args: QueueFilter & { limit: number }): Promise<Delivery[]> {
-  const wanted = db
-    .selectFrom('deliveries')
-    .select('id')
-    .where((where) => matching(where, args))
-    .orderBy('id')
-    .limit(args.limit)
+/** Deliveries that one step of a list looks at. */
+const LOOK = 5000
+
+/** See `Storage.listQueue`. */
+export async function listQueue(
+  db: Db,
+  { limit, after, ...filter }: QueueFilter & { limit: number; after?: string | undefined },
+  now: number,
+): Promise<{ items: Delivery[]; next: string | null }> {
+  const portion = await nextPortion(db, filter, { limit: LOOK, after }, now)
+  if (!portion) return { items: [], next: null }
+  const wanted = db.selectFrom('deliveries').select('id').where(portion.where).orderBy('id').limit(limit)
   const rows = await selectDeliveries(db).where('r.id', 'in', wanted).orderBy('r.id').execute()
-  return rows.map(toDelivery)
+  return { items: rows.map(toDelivery), next: rows.length === limit ? rows.at(-1)!.id : portion.next }
+}
+
+/** Changes what an action touches of the next deliveries. */
+async function changeStep(
+  db: Db,
+  action: QueueAction,
+  args: QueueFilter & StepArgs,
+  set: UpdateObject<Tables, 'deliveries'>,
+  now: number,
+): Promise<Step> {
+  const filter = { ...args, touch: args.touch ?? { action } }
+  const portion = await nextPortion(db, filter, args, now)
+  if (!portion) return { count: 0, next: null }
+  const updated = await db.updateTable('deliveries').set(set).where(portion.where).executeTakeFirstOrThrow()
+  return { count: Number(updated.numUpdatedRows), next: portion.next }
 }
 
 /** See `Storage.holdQueue`. */
-export async function holdQueue(db: Db, filter: QueueFilter): Promise<number> {
-  const updated = await db
-    .updateTable('deliveries')
-    .set({ held: 1 })
-    .where('held', '=', notHeld)
-    .where((where) => matching(where, filter))
-    .executeTakeFirstOrThrow()
-  return Number(updated.numUpdatedRows)
+export async function holdQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
+  return changeStep(db, 'hold', args, { held: 1, touched_by: by ?? null }, now)
 }
 
 /** See `Storage.releaseQueue`. */
-export async function releaseQueue(db: Db, filter: QueueFilter): Promise<number> {
-  const updated = await db
-    .updateTable('deliveries')
-    .set({ held: 0 })
-    .where('held', '=', 1)
-    .where((where) => matching(where, filter))
-    .executeTakeFirstOrThrow()
-  return Number(updated.numUpdatedRows)
+export async function releaseQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
+  return changeStep(db, 'release', args, { held: 0, touched_by: by ?? null }, now)
 }
 
-/**
- * See `Storage.retryQueue`. Held deliveries and those in flight are left alone, and so is an email that its sender
- * scheduled for later: what leaves too early cannot be taken back.
- */
-export async function retryQueue(db: Db, filter: QueueFilter, now: number): Promise<number> {
-  const updated = await db
-    .updateTable('deliveries')
-    .set({ due_at: now })
-    .where('held', '=', notHeld)
-    .where((where) => matching(where, filter))
-    .where((where) => unleased(where, now))
-    .where(
-      sql<SqlBool>`not (attempts = 0 and due_at > ${now} and exists (
-        select 1 from emails where emails.id = deliveries.email_id and emails.scheduled_at > ${now}))`,
-    )
-    .executeTakeFirstOrThrow()
-  return Number(updated.numUpdatedRows)
+/** See `Storage.retryQueue`. */
+export async function retryQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
+  return changeStep(db, 'retry', args, { due_at: now }, now)
+}
+
+/** See `Storage.rerouteQueue`. */
+export async function rerouteQueue(
+  db: Db,
+  { by, to, ...args }: QueueChangeArgs & { to: string | null },
+  now: number,
+): Promise<Step> {
+  const pool = to === null ? sql<string>`coalesce(pool_before, pool)` : sql<string>`${to}`
+  const set = {
+    pool,
+    pool_before: sql<string>`pool`,
+    // As `formatQueue` writes it.
+    queue: sql<string>`${pool} || '/' || provider || case stream when 'broadcast' then '/b/' else '/t/' end || team_id`,
+    touched_by: by ?? null,
+  }
+  return changeStep(db, 'reroute', { ...args, touch: { action: 'reroute', pool: to ?? undefined } }, set, now)
 }

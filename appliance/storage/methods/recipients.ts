@@ -12,7 +12,11 @@ export function selectDeliveries(db: Kysely<Tables>) {
   return db
     .selectFrom('recipients as r')
     .leftJoin('deliveries as d', 'd.id', 'r.id')
-    .select(['r.id', 'r.email_id', 'r.team_id', 'r.recipient', 'r.field', 'r.lane', 'r.state'])
+    .select(['r.id', 'r.email_id', 'r.team_id', 'r.recipient', 'r.field', 'r.state'])
+    .select((row) => [
+      row.fn.coalesce('d.pool', 'r.pool').as('pool'),
+      row.fn.coalesce('d.provider', 'r.provider').as('provider'),
+    ])
     .select(['r.attempts', 'r.cause', 'r.created_at', 'r.updated_at'])
     .select(['d.due_at', 'd.expires_at', 'd.held', 'd.attempts as queue_attempts'])
 }
@@ -23,7 +27,8 @@ interface DeliveryRow {
   team_id: string
   recipient: string
   field: NewDelivery['field']
-  lane: string
+  pool: string
+  provider: string
   state: DeliveryState
   attempts: number
   cause: string | null
@@ -43,7 +48,8 @@ export function toDelivery(row: DeliveryRow): Delivery {
     teamId: row.team_id,
     recipient: row.recipient,
     field: row.field,
-    lane: row.lane,
+    pool: row.pool,
+    provider: row.provider,
     state: row.held === 1 ? 'held' : row.state,
     attempts: row.queue_attempts ?? row.attempts,
     createdAt: row.created_at,

@@ -1,6 +1,7 @@
 /** Emails from the moment at which they are ours. */
 import type { EnvelopeDsn, RecipientDsn } from '../../mail/dsn.ts'
 import type { EmailEventType, EventData, LastEvent } from '../../mail/event.ts'
+import type { Stream } from '../../mail/queue.ts'
 import type { RequireTls } from '../../mail/require-tls.ts'
 import type { Transcript } from '../../mail/transcript.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
@@ -19,8 +20,6 @@ export interface NewDelivery {
   /** Envelope recipient: local part as given, domain in A-labels. */
   recipient: string
   field: 'to' | 'cc' | 'bcc'
-  /** The queue it waits in: today the recipient's domain. */
-  lane: string
   dueAt: number
   expiresAt: number
   /**
@@ -38,8 +37,8 @@ export interface NewEmail {
   teamId: string
   domainId: string
   apiKeyId: string | null
-  /** `report`: made by the appliance itself, about an email that somebody sent. */
-  via: 'rest' | 'smtp' | 'dashboard' | 'report'
+  /** `report`: made by the appliance itself, about an email that somebody sent. `notice`: from the appliance itself to a person. */
+  via: 'rest' | 'smtp' | 'dashboard' | 'report' | 'notice'
   /** The header fields as the caller gave them, decoded. */
   from: string
   to: string[]
@@ -62,6 +61,10 @@ export interface NewEmail {
   /** What the sender said of encryption on the way (RFC 8689). */
   requireTls: RequireTls
   scheduledAt: number | null
+  /** What it competes with while it waits. */
+  stream: Stream
+  /** The pool of source addresses that it leaves from. */
+  pool: string
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
   message: Uint8Array
   deliveries: NewDelivery[]
@@ -113,7 +116,9 @@ export interface Delivery {
   teamId: string
   recipient: string
   field: 'to' | 'cc' | 'bcc'
-  lane: string
+  /** Where it waits, or waited last: the pool of source addresses, and the mailbox provider or `?domain` before one was looked up. */
+  pool: string
+  provider: string
   state: DeliveryState
   attempts: number
   createdAt: number

@@ -1,4 +1,5 @@
 /** API keys, sending domains and their DKIM keys. */
+import type { ToldDomain } from '../../mail/event.ts'
 
 export type Permission = 'full_access' | 'sending_access'
 
@@ -19,7 +20,7 @@ export type RecordStatus = 'not_started' | 'pending' | 'verified' | 'failed' | '
 
 /** What the last verification saw of one DNS record; the records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
-  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`. */
+  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`. */
   key: string
   status: RecordStatus
   /** The values that were published instead or as well, as text. */
@@ -31,7 +32,7 @@ export interface RecordCheck {
   since: number
 }
 
-/** What can be changed of a domain. Tracking and receiving are stored and shown, and do nothing yet. */
+/** What can be changed of a domain. Receiving is stored and shown, and does nothing yet. */
 export interface DomainSettings {
   /** `enforced`: mail goes out encrypted or waits. */
   tls: 'opportunistic' | 'enforced'
@@ -104,6 +105,8 @@ export interface DomainCheck {
   /** Left as it is when not given. */
   watch?: DomainWatch | undefined
   keys?: DkimKeyChange[] | undefined
+  /** What `domain.updated` tells; undefined where nothing changed that an app would want to know. */
+  told?: ToldDomain | undefined
   /** Nothing is written when the domain is no longer like this: something else happened during the look. */
   seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
 }
@@ -119,26 +122,43 @@ export interface SenderStorage {
   /** Notes the last use of keys, many at once. */
   touchApiKeys(args: { uses: { id: string; at: number }[] }, now: number): Promise<void>
 
-  /** A name belongs to one team of the appliance only: `taken` when it has an owner. */
-  createDomain(args: { domain: Domain; keys: DkimKey[] }, now: number): Promise<'created' | 'taken'>
+  /**
+   * A name belongs to one team of the appliance only: `taken` when it has an owner. `told` is what the event says that this method and
+   * the next ones record with what they change; without it there is none.
+   */
+  createDomain(
+    args: { domain: Domain; keys: DkimKey[]; told?: ToldDomain | undefined },
+    now: number,
+  ): Promise<'created' | 'taken'>
   listDomains(args: { teamId: string }, now: number): Promise<Domain[]>
   getDomain(args: { teamId: string; id: string }, now: number): Promise<Domain | undefined>
   findDomain(args: { teamId: string; name: string }, now: number): Promise<Domain | undefined>
   /** Changes what is given; false when there is no such domain. */
   updateDomain(
-    args: { teamId: string; id: string; settings: Partial<DomainSettings> },
+    args: { teamId: string; id: string; settings: Partial<DomainSettings>; told?: ToldDomain | undefined },
     now: number,
   ): Promise<boolean>
-  deleteDomain(args: { teamId: string; id: string }, now: number): Promise<boolean>
+  deleteDomain(
+    args: { teamId: string; id: string; told?: ToldDomain | undefined },
+    now: number,
+  ): Promise<boolean>
   /** Tells whether it was written. */
   saveDomainCheck(args: DomainCheck, now: number): Promise<boolean>
   /** Begins or hastens a verification. */
   scheduleDomainCheck(
-    args: { teamId: string; id: string; status: DomainStatus; watch: DomainWatch },
+    args: {
+      teamId: string
+      id: string
+      status: DomainStatus
+      watch: DomainWatch
+      told?: ToldDomain | undefined
+    },
     now: number,
   ): Promise<void>
   /** Domains of all teams whose next look is due, longest due first. */
   dueDomains(args: { limit: number }, now: number): Promise<Domain[]>
+  /** Domains of all teams that have a tracking subdomain, by name. */
+  trackingDomains(args: object, now: number): Promise<Domain[]>
   /** When the next look at any domain is due; undefined when none is. */
   nextDomainCheck(args: object, now: number): Promise<number | undefined>
   /**

@@ -1,6 +1,9 @@
 /** What waits: leases, their end, and the operator's hand on the queue. */
+import type { Category } from '../../mail/bounce.ts'
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../../mail/dsn.ts'
 import type { EmailEventType, EventData } from '../../mail/event.ts'
+import type { Stream } from '../../mail/queue.ts'
+import type { QueueAction } from '../../mail/queue-action.ts'
 import type { RequireTls } from '../../mail/require-tls.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { Attempt, Delivery } from './emails.ts'
@@ -12,7 +15,12 @@ export interface LeasedDelivery {
   emailId: string
   domainId: string
   recipient: string
-  lane: string
+  /** The recipient's domain in A-labels, lower case. */
+  domain: string
+  /** Where it waited: `unplaced(domain)` when no attempt has looked the domain up yet. */
+  pool: string
+  provider: string
+  stream: Stream
   /** Attempts including the one that begins now. */
   attempts: number
   createdAt: number
@@ -33,12 +41,14 @@ export interface LeasedDelivery {
 export interface LeaseArgs {
   /** Names the process start that leases; `settle` must show the same. */
   owner: string
-  /** At most this many deliveries. */
+  /** At most this many messages: the recipients of one email in one domain and queue share one. */
   limit: number
-  /** At most this many from one lane. */
-  perLane: number
-  /** Lanes that have no room at the moment. */
-  fullLanes: string[]
+  /** Messages that a destination (`destinationOf`) may take now; 0 closes it. */
+  room: Record<string, number>
+  /** The same for every destination that `room` does not name. */
+  roomElse: number
+  /** Recipients of one message at most, `MOST_RECIPIENTS` by default. More of them are another message. */
+  recipients?: number | undefined
   /** When the lease ends, should the owner vanish without a word (Unix milliseconds). */
   leaseUntil: number
   /**
@@ -56,6 +66,8 @@ export interface Change {
   dueAt: number | null
   cause: Cause
   event: { id: string; type: EmailEventType; data: EventData } | null
+  /** Of a delivered one whose recipient complains at once, as a test address does: who told us, in a sentence. */
+  complaint?: string
   /** A report that is due from now on; one that was due before is not due again. */
   report: ReportKind | null
 }
@@ -66,6 +78,12 @@ export interface SettleArgs {
   changes: Change[]
 }
 
+/** A tag of emails; without a value, any. */
+export interface TagFilter {
+  name: string
+  value: string | null
+}
+
 /** Which waiting deliveries are meant; all given conditions must hold. None given means all. */
 export interface QueueFilter {
   teamId?: string | undefined
@@ -73,40 +91,135 @@ export interface QueueFilter {
   emailId?: string | undefined
   /** Recipient domain. */
   domain?: string | undefined
+  provider?: string | undefined
+  pool?: string | undefined
+  stream?: Stream | undefined
+  tag?: TagFilter | undefined
   state?: 'waiting' | 'held' | undefined
+  /** Accepted before, or at and after, these instants (Unix milliseconds). */
+  createdBefore?: number | undefined
+  createdFrom?: number | undefined
+  /** Words in the reply or the sentence that the last attempt ended with, in any case. */
+  reply?: string | undefined
+  category?: Category | undefined
+  /** The source of the last attempt. */
+  source?: string | undefined
+  /** Last held, released or re-routed by this audit entry. */
+  touchedBy?: string | undefined
+  /** Not what an act upon the whole appliance held, released or re-routed last. */
+  notOfOperator?: true | undefined
+  /** Only those that this would change. */
+  touch?: { action: QueueAction; pool?: string | undefined } | undefined
 }
 
-export interface QueueSummary {
-  waiting: number
-  held: number
-  /** Leased now. */
-  inFlight: number
-  /** Creation of the oldest waiting delivery. */
-  oldestAt: number | null
+/** Deliveries of one kind, counted. */
+export interface SurveyGroup {
+  teamId: string
+  provider: string
+  domain: string
+  /** Each delivery is one of the three: in flight, else held, else waiting. */
+  state: 'waiting' | 'held' | 'in_flight'
+  /** How many of `AGE_BANDS` it has reached. */
+  band: number
+  count: number
+  oldestAt: number
+  newestAt: number
+}
+
+/** Holds new mail that meets all of its conditions, those that are not null. */
+export interface HoldRule {
+  /** That of the audit entry which made it. */
+  id: string
+  teamId: string | null
+  domain: string | null
+  /** Mail to a domain that was never looked up is held when its provider is known: the first attempt may be on its way by then. */
+  provider: string | null
+  tag: TagFilter | null
+  createdAt: number
+}
+
+/**
+ * A change of many deliveries is made in steps, so that the writer is never held for long: each step looks at the next
+ * `limit` deliveries in the order of their ids, and `every` (storage.ts) takes one after the other.
+ */
+export interface StepArgs {
+  /** Deliveries to look at. Default 2000: some 30 ms of the writer. */
+  limit?: number | undefined
+  /** Where the step before ended; nothing begins at the start. */
+  after?: string | undefined
+}
+
+/** What a change is about, and the audit entry that it is written down in. */
+export type QueueChangeArgs = QueueFilter & StepArgs & { by?: string | undefined }
+
+/** How far a step came. */
+export interface Step {
+  /** Deliveries that were changed. */
+  count: number
+  /** Where the next step begins; null when there is none. */
+  next: string | null
 }
 
 export interface SpoolStorage {
   /**
-   * Takes due deliveries, oldest first; several recipients of one email in one lane come together where the limits allow.
-   * Counts the attempt and sets the next time before anyone dials. Records `email.sent` for an email that is tried for the first time.
+   * Takes due deliveries. Destinations take turns, the one that waits longest first. Within a destination transactional
+   * mail goes first, but of ten places broadcast mail gets one where both are due; in each stream the teams share equally,
+   * counted in deliveries, oldest first within a team. The recipients of one email in one domain come together, next to each
+   * other. May take less than there is room for when messages have many recipients: ask until nothing comes.
+   * Counts the attempt and sets the next time before anyone dials. A delivery whose address is on the suppression list by now ends here instead:
+   * state and event `suppressed`. Records `email.sent` for an email that is tried for the first time.
    */
   lease(args: LeaseArgs, now: number): Promise<LeasedDelivery[]>
   /** Ends leases; changes of deliveries that the owner no longer leases are not made and their ids returned. */
   settle(args: SettleArgs, now: number): Promise<{ lost: string[] }>
-  /** Gives back leased deliveries as if never taken: due at once, the attempt uncounted. For a clean stop. */
-  unlease(args: { owner: string; deliveryIds: string[] }, now: number): Promise<void>
+  /**
+   * Gives back leased deliveries as if never taken, the attempt uncounted: due at `dueAt`, or at once. For a clean stop, and
+   * for a lane that has no room after all.
+   */
+  unlease(
+    args: { owner: string; deliveryIds: string[]; dueAt?: number | undefined },
+    now: number,
+  ): Promise<void>
   /** Voids the leases of every other owner: their process is gone. The deliveries wait for the time that `lease` wrote. Returns how many. */
   voidLeases(args: { owner: string }, now: number): Promise<number>
-  /** When the next unheld, unleased delivery is due; undefined when none waits. */
-  nextDue(args: { fullLanes: string[] }, now: number): Promise<number | undefined>
+  /**
+   * When the next unheld, unleased delivery is due, but for destinations that are closed; undefined when none waits. Where
+   * closed destinations hide too many queues to ask them all, it is a time soon: to look again then.
+   */
+  nextDue(args: { closed: string[] }, now: number): Promise<number | undefined>
+  /**
+   * Remembers the provider of a domain for the emails to come, and moves what waits for the domain to its queue, in steps:
+   * repeat with `after` until `next` is null. Leases stay as they are. When the steps are not ended, nothing is lost: what
+   * was not moved goes on waiting where it is.
+   */
+  place(args: { domain: string; provider: string } & StepArgs, now: number): Promise<Step>
 
-  queueSummary(args: { teamId?: string | undefined }, now: number): Promise<QueueSummary>
-  listQueue(args: QueueFilter & { limit: number }, now: number): Promise<Delivery[]>
-  /** Stops further attempts until released; those in flight finish. Returns how many. */
-  holdQueue(args: QueueFilter, now: number): Promise<number>
-  releaseQueue(args: QueueFilter, now: number): Promise<number>
+  /** Counts what a filter names, in steps. The sum of all steps is of no single instant. */
+  surveyQueue(
+    args: QueueFilter & StepArgs,
+    now: number,
+  ): Promise<{ groups: SurveyGroup[]; next: string | null }>
+  /** At most `limit` deliveries, oldest first; `next` is where to go on looking, even when a step found fewer. */
+  listQueue(
+    args: QueueFilter & { limit: number; after?: string | undefined },
+    now: number,
+  ): Promise<{ items: Delivery[]; next: string | null }>
+  /** Stops further attempts until released; those in flight finish. `by`, here and below: the audit entry. */
+  holdQueue(args: QueueChangeArgs, now: number): Promise<Step>
+  releaseQueue(args: QueueChangeArgs, now: number): Promise<Step>
   /** Makes waiting deliveries due now. */
-  retryQueue(args: QueueFilter, now: number): Promise<number>
+  retryQueue(args: QueueFilter & StepArgs, now: number): Promise<Step>
+  /** Lets the next attempt leave from another pool; null: from the one before the last re-route. */
+  rerouteQueue(args: QueueChangeArgs & { to: string | null }, now: number): Promise<Step>
   /** Gives waiting or held deliveries up: state `failed`, event `email.failed`. Those in flight are left alone. */
-  dropQueue(args: QueueFilter, now: number): Promise<number>
+  dropQueue(args: QueueFilter & StepArgs, now: number): Promise<Step>
+  /** The same as if their time were over: state `expired`, event `email.bounced`. */
+  expireQueue(args: QueueFilter & StepArgs, now: number): Promise<Step>
+
+  /** False when there are `most` rules already. */
+  addHoldRule(args: { rule: HoldRule; most: number }, now: number): Promise<boolean>
+  /** Those of a team, or all; oldest first. */
+  listHoldRules(args: { teamId?: string | undefined }, now: number): Promise<HoldRule[]>
+  /** False when there is none. What it held stays held. */
+  removeHoldRule(args: { id: string }, now: number): Promise<boolean>
 }

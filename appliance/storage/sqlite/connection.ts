@@ -15,6 +15,8 @@ export function openWriter(file: string): Connection {
     const db = new Database(file, { fileMustExist: true, timeout: BUSY_MS })
     try {
       refuseForeign(db, file)
+      // Only in a database without tables it has an effect: pages that retention empties can go back to the disk.
+      db.pragma('auto_vacuum = incremental')
       useWal(db, file)
       // FULL: the commit is on the disk before anyone hears of it.
       db.pragma('synchronous = full')
@@ -41,7 +43,7 @@ export function openReader(file: string): Connection {
     db.pragma('trusted_schema = off')
     db.pragma('cell_size_check = on')
     db.pragma('temp_store = memory')
-    db.pragma('cache_size = -32768')
+    db.pragma('cache_size = -8192')
     return db
   })
 }

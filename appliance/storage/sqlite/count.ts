@@ -9,21 +9,21 @@ export function createCount(db: Connection): Count {
   const used = db
     .prepare<[string, string], number>('select used from quotas where team_id = ? and period = ?')
     .pluck()
-  const add = db.prepare(
-    `insert into quotas (team_id, period, used) values (?, ?, ?)
-     on conflict (team_id, period) do update set used = used + excluded.used`,
-  )
+  const add = db
+    .prepare<[string, string, number], number>(
+      `insert into quotas (team_id, period, used) values (?, ?, ?)
+       on conflict (team_id, period) do update set used = used + excluded.used
+       returning used`,
+    )
+    .pluck()
+  const isOver = (teamId: string, period: string, recipients: number, limit: number | null): boolean =>
+    limit !== null && (used.get(teamId, period) ?? 0) + recipients > limit
+
   return ({ teamId, daily, monthly }, recipients, now) => {
     const { day, month } = periodsOf(now)
-    const usage = {
-      daily: (used.get(teamId, day) ?? 0) + recipients,
-      monthly: (used.get(teamId, month) ?? 0) + recipients,
-    }
     // The month first: who is out of both need not come back tomorrow.
-    if (monthly !== null && usage.monthly > monthly) return 'monthly'
-    if (daily !== null && usage.daily > daily) return 'daily'
-    add.run(teamId, day, recipients)
-    add.run(teamId, month, recipients)
-    return usage
+    if (isOver(teamId, month, recipients, monthly)) return 'monthly'
+    if (isOver(teamId, day, recipients, daily)) return 'daily'
+    return { daily: add.get(teamId, day, recipients)!, monthly: add.get(teamId, month, recipients)! }
   }
 }

@@ -7,6 +7,10 @@ export const DATABASE = 'posthaste.db'
 export const MESSAGES = 'messages'
 export const LOCK = 'daemon.lock'
 export const LOCK_HOLDER = 'daemon.pid'
+/** Where a restore unpacks; while it is there, a restore goes on or was broken off. */
+export const RESTORING = 'restoring'
+/** Databases from before migrations. */
+export const SNAPSHOTS = 'snapshots'
 
 /**
  * Makes the data directory when it is missing, readable by its owner only. One that exists keeps its mode: it may be

@@ -25,6 +25,12 @@ export class MessageFiles {
     this.#root = join(dataDir, MESSAGES)
   }
 
+  /** Makes the directory, which from then on shows that this data directory has a database (integrity.ts). */
+  async begin(): Promise<void> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 })
+    await giveToOwnerOf(this.#dataDir, this.#root)
+  }
+
   /** Resolves when the bytes and the name are on the disk. Rejects, having changed nothing, when the name is taken. */
   async write(emailId: string, bytes: Uint8Array): Promise<void> {
     const { directory, path } = this.#place(emailId)
@@ -66,9 +72,9 @@ export class MessageFiles {
   }
 
   /**
-   * Removes what a crash left: files without an email, and temporary ones, older than an hour by the clock of the
+   * Removes what a crash left: files that no row speaks of, and temporary ones, older than an hour by the clock of the
    * file system, which is the machine's.
-   * @param existing which of these emails exist
+   * @param existing which of these emails have their message in a file
    * @param stop asked between steps
    * @returns how many files were removed
    */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { crashPoint } from '../../watch/crash-points.ts'
 import { APPLICATION_ID, type Connection } from './connection.ts'
 import { StorageRefused } from './failures.ts'
 
@@ -47,6 +48,7 @@ export function applyMigrations(db: Connection, migrations: readonly Migration[]
         checksum,
         Date.now(),
       )
+      crashPoint('migration')
     }
     db.pragma(`application_id = ${APPLICATION_ID}`)
   }).immediate()
@@ -58,7 +60,8 @@ interface Applied {
   checksum: string
 }
 
-function missing(db: Connection, migrations: readonly Migration[]): Migration[] {
+/** Those that a database has not had yet. Throws `StorageRefused` for a database that is newer, or had others. */
+export function missing(db: Connection, migrations: readonly Migration[]): Migration[] {
   const known = db.prepare("select 1 from sqlite_schema where type = 'table' and name = 'migrations'").get()
   const applied = known
     ? (db.prepare('select number, name, checksum from migrations order by number').all() as Applied[])

@@ -1,18 +1,17 @@
 import { reportWanted } from '../../mail/dsn.ts'
 import { lastEventOf, type EmailEventType, type EventData } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
-import {
-  suppressedCause,
-  suppressedData,
-  suppressionKey,
-  type SuppressionOrigin,
-} from '../../mail/suppression.ts'
+import { formatQueue, unplaced } from '../../mail/queue.ts'
+import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import type { NewEmail, NewReceipt, PutResult, QuotaLimit } from '../storage.ts'
 import { toReceipt } from '../methods/receipts.ts'
 import { toNotify } from '../methods/recipients.ts'
 import type { Connection } from './connection.ts'
 import { createCount } from './count.ts'
+import { createHolds } from './holds.ts'
+import { createListed } from './listed.ts'
 import { createOwe } from './owe.ts'
+import { createRecordEvent, type NewEvent } from './record-event.ts'
 
 /** A new email as it crosses to the writer: `body` is null when the message is in a file already. */
 export type StoredEmail = Omit<NewEmail, 'message'> & { body: Uint8Array | null; size: number }
@@ -29,14 +28,10 @@ export function createPut(db: Connection): (args: StoreArgs, now: number) => Put
   const insert = createInsertEmail(db)
   const count = createCount(db)
   // Asked where it is written: elsewhere it would be one more trip to a thread, and older than the commit.
-  const origin = db
-    .prepare<[string, string], SuppressionOrigin>(
-      'select origin from suppressions where team_id = ? and address = ?',
-    )
-    .pluck()
+  const origin = createListed(db)
   const heedSuppressions = ({ teamId, deliveries }: StoredEmail): void => {
     for (const delivery of deliveries) {
-      const found = origin.get(teamId, suppressionKey(delivery.recipient))
+      const found = origin(teamId, delivery.recipient)
       if (found !== undefined) delivery.suppressed ??= suppressedCause({ origin: found })
     }
   }
@@ -71,7 +66,6 @@ export function createPut(db: Connection): (args: StoreArgs, now: number) => Put
 
 /** Stores an email with its deliveries, and what is to be told of those that are not made. */
 export function createInsertEmail(db: Connection): (email: StoredEmail, now: number) => void {
-  const owe = createOwe(db)
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
@@ -80,49 +74,76 @@ export function createInsertEmail(db: Connection): (email: StoredEmail, now: num
   )
   const insertContent = db.prepare('insert into contents (email_id, team_id, html, text) values (?, ?, ?, ?)')
   const insertMessage = db.prepare('insert into messages (email_id, team_id, body) values (?, ?, ?)')
-  const insertRecipient = db.prepare(
-    `insert into recipients (id, team_id, email_id, recipient, field, lane, state, attempts, cause, created_at, updated_at,
-       notify, orcpt)
-     values (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)`,
-  )
-  const insertDelivery = db.prepare(
-    `insert into deliveries (id, team_id, email_id, lane, domain, due_at, lease_owner, lease_until, held, attempts,
-       created_at, expires_at)
-     values (?, ?, ?, ?, ?, ?, null, null, 0, 0, ?, ?)`,
-  )
-  const insertEvent = db.prepare(
-    'insert into events (id, team_id, email_id, delivery_id, type, created_at, data) values (?, ?, ?, ?, ?, ?, ?)',
-  )
+  const recordEvent = createRecordEvent(db)
+  const insertRecipients = createInsertRecipients(db, recordEvent)
 
   return (email, now) => {
-    const { id, teamId, deliveries } = email
-    const record = (type: EmailEventType, deliveryId: string | null, data: EventData): void =>
-      void insertEvent.run(newId(now), teamId, id, deliveryId, type, now, JSON.stringify(data))
+    const { id, teamId, deliveries, domainId } = email
+    const event = newEvent(email, now)
     const queued = deliveries.some(({ suppressed }) => suppressed === null)
     insertEmail.run(...emailValues(email, queued, now))
     insertContent.run(id, teamId, email.html, email.text)
     insertMessage.run(id, teamId, email.body)
-    if (queued && email.scheduledAt !== null) record('email.scheduled', null, {})
-    for (const { id: deliveryId, recipient, field, lane, dueAt, expiresAt, suppressed, dsn } of deliveries) {
+    if (queued && email.scheduledAt !== null)
+      recordEvent(event('email.scheduled', null, {}), { domainId, provider: '' })
+    insertRecipients(email, event, now)
+  }
+}
+
+/** Stores the recipients of an email: those that are sent to with their deliveries, the others with why not. */
+function createInsertRecipients(db: Connection, recordEvent: ReturnType<typeof createRecordEvent>) {
+  const owe = createOwe(db)
+  const holdsOf = createHolds(db)
+  const insertRecipient = db.prepare(
+    `insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
+       updated_at, notify, orcpt)
+     values (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)`,
+  )
+  const providerOf = db
+    .prepare<[string], string>('select provider from destinations where domain = ?')
+    .pluck()
+  const insertDelivery = db.prepare(
+    `insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner,
+       lease_until, held, attempts, created_at, expires_at, touched_by)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, ?, 0, ?, ?, ?)`,
+  )
+
+  return (email: StoredEmail, event: ReturnType<typeof newEvent>, now: number): void => {
+    const { id, teamId, deliveries, pool, stream, domainId } = email
+    const holding = holdsOf(email)
+    for (const { id: deliveryId, recipient, field, dueAt, expiresAt, suppressed, dsn } of deliveries) {
       const state = suppressed ? 'suppressed' : 'waiting'
       const cause = suppressed && JSON.stringify(suppressed)
       const asked = [toNotify(dsn?.notify ?? null), dsn?.orcpt ?? null]
-      insertRecipient.run(deliveryId, teamId, id, recipient, field, lane, state, cause, now, now, ...asked)
+      const domain = recipient.slice(recipient.lastIndexOf('@') + 1).toLowerCase()
+      const provider = providerOf.get(domain) ?? unplaced(domain)
+      insertRecipient.run(
+        ...[deliveryId, teamId, id, recipient, field, pool, provider, state, cause, now, now],
+        ...asked,
+      )
       if (suppressed) {
-        record('email.suppressed', deliveryId, {
-          recipient,
-          cause: suppressed,
-          suppressed: suppressedData(suppressed),
-        })
+        const data = { recipient, cause: suppressed, suppressed: suppressedData(suppressed) }
+        recordEvent(event('email.suppressed', deliveryId, data), { domainId, provider })
         if (email.reportTo !== null && reportWanted(dsn?.notify ?? null, 'failed'))
           owe({ deliveryId, kind: 'failed', teamId, emailId: id }, now)
         continue
       }
-      const domain = recipient.slice(recipient.lastIndexOf('@') + 1).toLowerCase()
-      insertDelivery.run(deliveryId, teamId, id, lane, domain, dueAt, now, expiresAt)
+      const queue = formatQueue({ pool, provider, stream, teamId })
+      const rule = holding({ domain, provider })
+      insertDelivery.run(
+        ...[deliveryId, teamId, id, queue, pool, provider, stream, domain, dueAt, rule === null ? 0 : 1, now],
+        ...[expiresAt, rule],
+      )
     }
   }
 }
+
+/** Makes the events of a new email. */
+const newEvent =
+  ({ id: emailId, teamId }: StoredEmail, now: number) =>
+  (type: EmailEventType, deliveryId: string | null, data: EventData): NewEvent => ({
+    ...{ id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data },
+  })
 
 /** What `last_event` of a new email is; one that goes to nobody is done. */
 function firstState({ scheduledAt }: StoredEmail, queued: boolean): string {

@@ -3,6 +3,7 @@ import { workerData } from 'node:worker_threads'
 import { parts, reads } from '../methods/methods.ts'
 import { openReader } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
+import { diskUse } from './disk-use.ts'
 import { pack } from './failures.ts'
 import { serve } from './serve.ts'
 
@@ -10,7 +11,7 @@ serve(() => {
   const { file } = workerData as { file: string }
   const db = openReader(file)
   const kysely = kyselyOn(db)
-  const methods = new Map(Object.entries({ ...reads, ...parts }))
+  const methods = new Map(Object.entries({ ...reads, ...parts, diskUse }))
   const begin = db.prepare('begin')
   const end = db.prepare('commit')
   return {

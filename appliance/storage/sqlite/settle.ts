@@ -1,36 +1,43 @@
 import { lastEventOf } from '../../mail/event.ts'
 import type { Change, SettleArgs } from '../storage.ts'
+import { createComplain } from './complain.ts'
 import type { Connection } from './connection.ts'
 import { createOwe } from './owe.ts'
+import { createRecordEvent } from './record-event.ts'
+import { createHeedBounce } from './suppress.ts'
 
 interface Owned {
   team_id: string
   email_id: string
   attempts: number
+  pool: string
+  provider: string
 }
 
 /** `Storage.settle`, hot: plain statements, prepared once. */
 export function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
   const finish = db.prepare<[string, string], Owned>(
-    'delete from deliveries where id = ? and lease_owner = ? returning team_id, email_id, attempts',
+    'delete from deliveries where id = ? and lease_owner = ? returning team_id, email_id, attempts, pool, provider',
   )
   // Without a time the one that the lease wrote stays; a hold that came meanwhile stays too.
   const wait = db.prepare<[number | null, number, string, string], Owned>(
     `update deliveries set due_at = coalesce(?, due_at), held = max(held, ?), lease_owner = null, lease_until = null
-     where id = ? and lease_owner = ? returning team_id, email_id, attempts`,
+     where id = ? and lease_owner = ? returning team_id, email_id, attempts, pool, provider`,
   )
   const updateRecipient = db.prepare(
-    'update recipients set state = ?, attempts = ?, cause = ?, updated_at = ? where id = ?',
+    'update recipients set state = ?, attempts = ?, cause = ?, pool = ?, provider = ?, updated_at = ? where id = ?',
   )
   const insertAttempt = db.prepare(
     `insert into attempts (id, team_id, email_id, delivery_ids, started_at, ended_at, transcript)
      values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`,
   )
-  const insertEvent = db.prepare(
-    'insert into events (id, team_id, email_id, delivery_id, type, created_at, data) values (?, ?, ?, ?, ?, ?, ?)',
-  )
+  const recordEvent = createRecordEvent(db)
   const owe = createOwe(db)
-  const updateEmail = db.prepare('update emails set last_event = ? where id = ?')
+  const heedBounce = createHeedBounce(db)
+  const complain = createComplain(db)
+  const updateEmail = db
+    .prepare<[string, string], string>('update emails set last_event = ? where id = ? returning domain_id')
+    .pluck()
 
   const end = (change: Change, owner: string): Owned | undefined => {
     const { deliveryId, state, dueAt } = change
@@ -42,17 +49,22 @@ export function createSettle(db: Connection): (args: SettleArgs, now: number) =>
 
   /** False when the owner no longer leases the delivery. */
   const apply = (change: Change, owner: string, now: number): boolean => {
-    const { deliveryId, state, cause, event, report } = change
+    const { deliveryId, state, cause, event, report, complaint } = change
     const owned = end(change, owner)
     if (!owned) return false
     // Whether a waiting delivery is held, `deliveries` alone tells.
     const stored = state === 'held' ? 'waiting' : state
-    updateRecipient.run(stored, owned.attempts, JSON.stringify(cause), now, deliveryId)
+    const { attempts, pool, provider } = owned
+    updateRecipient.run(stored, attempts, JSON.stringify(cause), pool, provider, now, deliveryId)
     if (event) {
       const { id, type, data } = event
-      insertEvent.run(id, owned.team_id, owned.email_id, deliveryId, type, now, JSON.stringify(data))
-      updateEmail.run(lastEventOf(type), owned.email_id)
+      const { team_id: teamId, email_id: emailId } = owned
+      const domainId = updateEmail.get(lastEventOf(type), emailId) ?? ''
+      recordEvent({ id, teamId, emailId, deliveryId, type, createdAt: now, data }, { domainId, provider })
+      heedBounce({ teamId, emailId, cause, data }, now)
     }
+    if (complaint !== undefined)
+      complain({ teamId: owned.team_id, deliveryId, reason: complaint, suppress: false }, now)
     if (report) owe({ deliveryId, kind: report, teamId: owned.team_id, emailId: owned.email_id }, now)
     return true
   }

@@ -1,6 +1,22 @@
-import type { NewEmail, PutArgs, PutResult, ReportRef, Storage } from '../storage.ts'
-import { DATABASE, makeDirectory, makePrivateFile } from './directory.ts'
-import { StorageFailure, StorageLost } from './failures.ts'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { crashPoint } from '../../watch/crash-points.ts'
+import type { partsThatWrite } from '../methods/methods.ts'
+import type { ErasedStep } from '../methods/erasures.ts'
+import type { PurgedRows } from '../methods/retention.ts'
+import type {
+  Erasure,
+  NewEmail,
+  PurgeArgs,
+  Purged,
+  PutArgs,
+  PutResult,
+  ReportRef,
+  Storage,
+} from '../storage.ts'
+import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
+import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
+import { refuseVanished } from './integrity.ts'
 import { LARGEST_ROW, MessageFiles } from './message-files.ts'
 import type { StoreReportArgs } from './put-report.ts'
 import type { StoreArgs, StoredEmail } from './put.ts'
@@ -9,11 +25,24 @@ import { WHICH_THREAD, type OneCall } from './which-thread.ts'
 
 export { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
 export { lockDataDir, type DataDirLock } from './lock.ts'
+export { backUp, type BackupOptions } from './backup/backup.ts'
+export { appendEntry } from './backup/audit-entry.ts'
+export { restore, type RestoreOptions } from './backup/restore.ts'
+export { listSnapshots } from './snapshots.ts'
 
 /** The little that the storage has to say for itself; every logger of the program can do it. */
 export interface StorageLog {
   info(fields: object, message: string): void
   error(fields: object, message: string): void
+}
+
+/** Whether there is a database; opening the storage would make one. */
+export function hasDatabase(dataDir: string): boolean {
+  try {
+    return statSync(join(dataDir, DATABASE), { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return true // There is something that cannot be looked at: opening it says what is wrong.
+  }
 }
 
 export interface SqliteOptions {
@@ -37,6 +66,11 @@ export interface SqliteStorage extends Storage {
 export async function openSqlite(options: SqliteOptions): Promise<SqliteStorage> {
   const { dataDir } = options
   await makeDirectory(dataDir)
+  if (existsSync(join(dataDir, RESTORING)))
+    throw new StorageRefused(
+      `A restore into ${dataDir} goes on or was broken off. Let it end, or run posthaste restore again.`,
+    )
+  refuseVanished(dataDir)
   const file = await makePrivateFile(dataDir, DATABASE)
   let told = false
   const onLost = (error: StorageLost): void => {
@@ -55,7 +89,9 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStorage>
   const writer = await start('writer')
   try {
     const reader = await start('reader')
-    return new Assembly(writer, reader, new MessageFiles(dataDir), options.logger).storage
+    const files = new MessageFiles(dataDir)
+    await files.begin()
+    return new Assembly(writer, reader, files, options.logger).storage
   } catch (error) {
     await writer.close()
     throw error
@@ -85,6 +121,10 @@ class Assembly {
       put: (args, now) => this.#open(() => this.#put(args, now)),
       putReport: (args, now) => this.#open(() => this.#putReport(args, now)),
       getMessage: (args, now) => this.#open(() => this.#message(args, now)),
+      purgeBodies: (args, now) => this.#open(() => this.#purge('purgeBodies', args, now)),
+      purgeUnkeptBodies: (args, now) => this.#open(() => this.#purge('purgeUnkeptBodies', args, now)),
+      purgeEmails: (args, now) => this.#open(() => this.#purge('purgeEmails', args, now)),
+      eraseStep: (args, now) => this.#open(() => this.#erase(args, now)),
       stats: () => ({ commits: this.#writer.commits, calls: this.#writer.calls }),
       close: () => (this.#closed ??= this.#close()),
     }
@@ -151,6 +191,7 @@ class Assembly {
       for (const { id, message } of emails.filter(isLarge)) {
         await this.#files.write(id, message)
         written.push(id)
+        crashPoint('message-file')
       }
       const stored = emails.map(toStored)
       const bodies = stored.flatMap(({ body }) => body?.buffer ?? [])
@@ -170,10 +211,29 @@ class Assembly {
     return body === null ? this.#files.read(args.emailId) : body
   }
 
+  /** The rows first: a file whose row is gone is swept after a crash, a row whose file is gone would be missed. */
+  async #purge(
+    method: Exclude<keyof typeof partsThatWrite, 'eraseStep'>,
+    args: PurgeArgs,
+    now: number,
+  ): Promise<Purged> {
+    const { files, ...purged } = await this.#writer.call<PurgedRows>(method, args, now)
+    if (purged.count > 0) crashPoint('retention')
+    for (const emailId of files) await this.#files.remove(emailId)
+    return purged
+  }
+
+  /** Files of the step before are removed again: a crash may have come between its commit and their removal. */
+  async #erase(args: { id: string }, now: number): Promise<Erasure | undefined> {
+    const step = await this.#writer.call<ErasedStep | undefined>('eraseStep', args, now)
+    for (const emailId of step?.files ?? []) await this.#files.remove(emailId)
+    return step?.erasure
+  }
+
   /** Housekeeping that nobody waits for: its failure is told, and harms nothing. */
   async #sweep(logger: StorageLog | undefined): Promise<void> {
     try {
-      const existing = (ids: string[]) => this.#reader.call<string[]>('existingEmails', { ids }, 0)
+      const existing = (ids: string[]) => this.#reader.call<string[]>('messagesInFiles', { ids }, 0)
       const removed = await this.#files.sweep(existing, () => this.#closed !== undefined)
       if (removed > 0) logger?.info({ files: removed }, 'removed message files without an email')
     } catch (error) {

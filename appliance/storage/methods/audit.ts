@@ -1,0 +1,124 @@
+import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
+import { firstIdAt } from '../../mail/ids.ts'
+import type { AuditLogTable, Tables } from '../schema.ts'
+import type { AuditEntry, AuditFilter, AuditStorage, Page } from '../storage.ts'
+
+type Db = Kysely<Tables>
+type Args<M extends keyof AuditStorage> = Parameters<AuditStorage[M]>[0]
+
+const toText = (value: unknown): string | null =>
+  value === null || value === undefined ? null : JSON.stringify(value)
+const fromText = (text: string | null): unknown => (text === null ? null : JSON.parse(text))
+
+const toEntry = (row: Selectable<AuditLogTable>): AuditEntry => ({
+  id: row.id,
+  teamId: row.team_id,
+  at: row.at,
+  actor: row.actor,
+  actorKind: row.actor_kind,
+  ip: row.ip,
+  action: row.action,
+  target: row.target,
+  before: fromText(row.before),
+  after: fromText(row.after),
+  details: JSON.parse(row.details) as Record<string, unknown>,
+})
+
+/** See `AuditStorage.appendAudit`. */
+export async function appendAudit(db: Db, { entry }: Args<'appendAudit'>): Promise<void> {
+  const { id, teamId, at, actor, actorKind, ip, action, target, before, after, details } = entry
+  await db
+    .insertInto('audit_log')
+    .values({
+      id,
+      team_id: teamId,
+      at,
+      actor,
+      actor_kind: actorKind,
+      ip,
+      action,
+      target,
+      before: toText(before),
+      after: toText(after),
+      details: JSON.stringify(details),
+    })
+    .execute()
+}
+
+/** See `AuditStorage.completeAudit`. */
+export async function completeAudit(db: Db, { id, after, target }: Args<'completeAudit'>): Promise<boolean> {
+  const updated = await db
+    .updateTable('audit_log')
+    .set({ after: toText(after), ...(target !== undefined && { target }) })
+    .where('id', '=', id)
+    .where('after', 'is', null)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+type Entries = SelectQueryBuilder<Tables, 'audit_log', unknown>
+
+/** Those that a team may see. */
+function within(entries: Entries, { teamId, appliance }: Pick<AuditFilter, 'teamId' | 'appliance'>): Entries {
+  if (teamId === undefined) return entries
+  if (!appliance) return entries.where('team_id', '=', teamId)
+  return entries.where((e) => e.or([e('team_id', '=', teamId), e('team_id', 'is', null)]))
+}
+
+/** Ids begin with the instant at which they were made: ranges of time are ranges of the primary key. */
+function meeting(entries: Entries, { actor, action, target, since, until }: AuditFilter): Entries {
+  let met = entries
+  if (actor !== undefined)
+    met = met.where((e) => sql<boolean>`instr(lower(${e.ref('actor')}), lower(${actor})) > 0`)
+  if (action?.includes('.')) met = met.where('action', '=', action)
+  else if (action !== undefined)
+    met = met.where('action', '>=', `${action}.`).where('action', '<', `${action}/`)
+  if (target !== undefined)
+    met = met.where((e) =>
+      e.or([
+        e('target', '=', target),
+        // The noun: what begins with it and a space, which is before an exclamation mark.
+        e.and([e('target', '>=', `${target} `), e('target', '<', `${target}!`)]),
+        sql<boolean>`substr(${e.ref('target')}, instr(${e.ref('target')}, ' ') + 1) = ${target}`,
+      ]),
+    )
+  if (since !== undefined) met = met.where('id', '>=', firstIdAt(since))
+  if (until !== undefined) met = met.where('id', '<', firstIdAt(until))
+  return met
+}
+
+/** See `AuditStorage.getAudit`. */
+export async function getAudit(db: Db, { id, ...whose }: Args<'getAudit'>): Promise<AuditEntry | undefined> {
+  const entries = within(db.selectFrom('audit_log'), whose).where('id', '=', id)
+  const row = await entries.selectAll().executeTakeFirst()
+  return row && toEntry(row)
+}
+
+/** See `AuditStorage.listAudit`. Pages as `listEmails` makes them. */
+export async function listAudit(db: Db, args: Args<'listAudit'>): Promise<Page<AuditEntry>> {
+  const { after, before } = args
+  const upwards = before !== undefined && after === undefined
+  let query = meeting(within(db.selectFrom('audit_log'), args), args)
+  if (after !== undefined) query = query.where('id', '<', after)
+  if (before !== undefined) query = query.where('id', '>', before)
+  const rows = await query
+    .selectAll()
+    .orderBy('id', upwards ? 'asc' : 'desc')
+    .limit(args.limit + 1)
+    .execute()
+  const items = rows.slice(0, args.limit).map(toEntry)
+  return { items: upwards ? items.reverse() : items, hasMore: rows.length > args.limit }
+}
+
+/** See `AuditStorage.purgeAudit`. */
+export async function purgeAudit(db: Db, { before, most }: Args<'purgeAudit'>): Promise<number> {
+  const old = db
+    .selectFrom('audit_log')
+    .select('id')
+    .where('id', '<', firstIdAt(before))
+    .where('id', 'not in', db.selectFrom('hold_rules').select('id'))
+    .orderBy('id')
+    .limit(most)
+  const removed = await db.deleteFrom('audit_log').where('id', 'in', old).executeTakeFirstOrThrow()
+  return Number(removed.numDeletedRows)
+}

@@ -1,0 +1,206 @@
+import type { Kysely, Selectable } from 'kysely'
+import { addressHash, createEraser, noCounts, pseudonymOf, type ErasureCounts } from '../../mail/erasure.ts'
+import type { ErasuresTable, Tables } from '../schema.ts'
+import { ERASURE_PHASES, type ErasurePhase } from '../ports/erasures.ts'
+import type { Erasure, ErasureStorage, ErasureSurvey, Page } from '../storage.ts'
+import { appendAudit, completeAudit } from './audit.ts'
+import { emailsPhase, queuePhase } from './erase-emails.ts'
+import {
+  attemptsPhase,
+  receiptsPhase,
+  requestsPhase,
+  suppressionsPhase,
+  webhooksPhase,
+} from './erase-others.ts'
+
+type Db = Kysely<Tables>
+type Args<M extends keyof ErasureStorage> = Parameters<ErasureStorage[M]>[0]
+
+/** One erasure as its phases see it. */
+export interface Scan {
+  teamId: string
+  /** In A-labels. */
+  address: string
+  hash: string
+  pseudonym: string
+  eraser: ReturnType<typeof createEraser>
+  /** False: nothing is changed. */
+  write: boolean
+}
+
+/** What one step of a phase found. */
+export interface Part {
+  counts: Partial<ErasureCounts>
+  /** Where the next step of the phase begins; null: it is through. */
+  next: string | null
+  /** Emails whose messages were files: the engine removes those after the commit. */
+  files?: string[]
+}
+
+/** A step of a phase: looks at a bounded number of rows after `after`. */
+export type Phase = (db: Db, scan: Scan, after: string, now: number) => Promise<Part>
+
+const PHASES: Record<ErasurePhase, Phase> = {
+  queue: queuePhase,
+  emails: emailsPhase,
+  requests: requestsPhase,
+  webhook_deliveries: webhooksPhase,
+  webhook_attempts: attemptsPhase,
+  receipts: receiptsPhase,
+  suppressions: suppressionsPhase,
+}
+
+/** The key of the hashes; a migration made it. */
+export async function erasureKey(db: Db): Promise<Uint8Array> {
+  const { value } = await db
+    .selectFrom('secrets')
+    .select('value')
+    .where('name', '=', 'erasures')
+    .executeTakeFirstOrThrow()
+  return value
+}
+
+async function scanOf(
+  db: Db,
+  { teamId, address, write }: Pick<Scan, 'teamId' | 'address' | 'write'>,
+): Promise<Scan> {
+  const hash = addressHash(await erasureKey(db), teamId, address)
+  const pseudonym = pseudonymOf(hash)
+  return { teamId, address, hash, pseudonym, eraser: createEraser(address, pseudonym), write }
+}
+
+const after = (phase: ErasurePhase): ErasurePhase | undefined =>
+  ERASURE_PHASES[ERASURE_PHASES.indexOf(phase) + 1]
+
+const sum = (counts: ErasureCounts, more: Partial<ErasureCounts>): ErasureCounts => {
+  const total = { ...counts }
+  for (const [kind, count] of Object.entries(more)) total[kind as keyof ErasureCounts] += count
+  return total
+}
+
+const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
+  id: row.id,
+  teamId: row.team_id,
+  hash: row.hash,
+  actor: row.actor,
+  actorKind: row.actor_kind,
+  createdAt: row.created_at,
+  finishedAt: row.finished_at,
+  counts: JSON.parse(row.counts) as ErasureCounts,
+})
+
+/** See `ErasureStorage.beginErasure`. */
+export async function beginErasure(
+  db: Db,
+  { id, teamId, address, actor }: Args<'beginErasure'>,
+  now: number,
+): Promise<Erasure> {
+  const hash = addressHash(await erasureKey(db), teamId, address)
+  const same = await db
+    .selectFrom('erasures')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('hash', '=', hash)
+    .where('finished_at', 'is', null)
+    .executeTakeFirst()
+  if (same) return toErasure(same)
+  const row: ErasuresTable = {
+    ...{ id, team_id: teamId, address, hash, actor: actor.name, actor_kind: actor.kind },
+    ...{ created_at: now, finished_at: null, phase: ERASURE_PHASES[0], after: '' },
+    ...{ counts: JSON.stringify(noCounts()), files: '[]' },
+  }
+  await db.insertInto('erasures').values(row).execute()
+  const entry = {
+    ...{ id, teamId, at: now, actor: actor.name, actorKind: actor.kind, ip: actor.ip },
+    ...{ action: 'erasure.begin', target: `erasure ${id}`, before: null, after: null },
+    details: { address_hash: hash },
+  }
+  await appendAudit(db, { entry })
+  return toErasure(row)
+}
+
+/** What a step did, and the files that are to go: those of the step before, too, which a crash may have left. */
+export interface ErasedStep {
+  erasure: Erasure
+  files: string[]
+}
+
+/** See `ErasureStorage.eraseStep`. The cursor is in the row, so that whoever comes next goes on where the last one was. */
+export async function eraseStep(
+  db: Db,
+  { id }: Args<'eraseStep'>,
+  now: number,
+): Promise<ErasedStep | undefined> {
+  const row = await db.selectFrom('erasures').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row) return undefined
+  if (row.finished_at !== null || row.address === null) return { erasure: toErasure(row), files: [] }
+  const scan = await scanOf(db, {
+    ...{ teamId: row.team_id, address: row.address, write: true },
+  })
+  const part = await PHASES[row.phase](db, scan, row.after, now)
+  const phase = part.next === null ? after(row.phase) : row.phase
+  const counts = sum(JSON.parse(row.counts) as ErasureCounts, part.counts)
+  const files = part.files ?? []
+  const done = phase === undefined
+  const changed = {
+    counts: JSON.stringify(counts),
+    files: JSON.stringify(files),
+    ...(done ? { address: null, finished_at: now } : { phase, after: part.next ?? '' }),
+  }
+  await db.updateTable('erasures').set(changed).where('id', '=', id).execute()
+  if (done) await completeAudit(db, { id, after: counts })
+  const erasure = { ...toErasure(row), counts, finishedAt: done ? now : null }
+  return { erasure, files: [...(JSON.parse(row.files) as string[]), ...files] }
+}
+
+/** See `ErasureStorage.surveyErasure`. */
+export async function surveyErasure(
+  db: Db,
+  { teamId, address, from }: Args<'surveyErasure'>,
+  now: number,
+): Promise<ErasureSurvey> {
+  const scan = await scanOf(db, { teamId, address, write: false })
+  const at = from ?? { phase: ERASURE_PHASES[0], after: '' }
+  const part = await PHASES[at.phase](db, scan, at.after, now)
+  const phase = part.next === null ? after(at.phase) : at.phase
+  return {
+    counts: sum(noCounts(), part.counts),
+    next: phase === undefined ? null : { phase, after: part.next ?? '' },
+  }
+}
+
+/** See `ErasureStorage.getErasure`. */
+export async function getErasure(db: Db, { teamId, id }: Args<'getErasure'>): Promise<Erasure | undefined> {
+  const row = await db
+    .selectFrom('erasures')
+    .selectAll()
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row && toErasure(row)
+}
+
+/** See `ErasureStorage.listErasures`. Pages as `listEmails` makes them. */
+export async function listErasures(db: Db, args: Args<'listErasures'>): Promise<Page<Erasure>> {
+  const upwards = args.before !== undefined && args.after === undefined
+  let query = db.selectFrom('erasures').selectAll().where('team_id', '=', args.teamId)
+  if (args.after !== undefined) query = query.where('id', '<', args.after)
+  if (args.before !== undefined) query = query.where('id', '>', args.before)
+  const rows = await query
+    .orderBy('id', upwards ? 'asc' : 'desc')
+    .limit(args.limit + 1)
+    .execute()
+  const items = rows.slice(0, args.limit).map(toErasure)
+  return { items: upwards ? items.reverse() : items, hasMore: rows.length > args.limit }
+}
+
+/** See `ErasureStorage.unfinishedErasures`. */
+export async function unfinishedErasures(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('erasures')
+    .select('id')
+    .where('finished_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,110 @@
+import type { Kysely } from 'kysely'
+import { may, ROLES, type Role } from '../../mail/roles.ts'
+import type { Tables } from '../schema.ts'
+import type { Member, MemberChange, MemberStorage } from '../storage.ts'
+
+type Db = Kysely<Tables>
+type Args<M extends keyof MemberStorage> = Parameters<MemberStorage[M]>[0]
+
+const inTeam = (db: Db, teamId: string) =>
+  db
+    .selectFrom('members as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .leftJoin('totp_factors as f', (on) =>
+      on.onRef('f.user_id', '=', 'm.user_id').on('f.confirmed_at', 'is not', null),
+    )
+    .select(['m.user_id', 'm.role', 'm.created_at', 'u.email', 'f.user_id as totp'])
+    .select((get) =>
+      get
+        .selectFrom('passkeys as p')
+        .select((count) => count.fn.countAll<number | bigint | string>().as('n'))
+        .whereRef('p.user_id', '=', 'm.user_id')
+        .as('passkeys'),
+    )
+    .where('m.team_id', '=', teamId)
+
+type Row = Awaited<ReturnType<ReturnType<typeof inTeam>['execute']>>[number]
+
+const toMember = (teamId: string, row: Row): Member => ({
+  teamId,
+  userId: row.user_id,
+  email: row.email,
+  role: row.role,
+  createdAt: row.created_at,
+  hasSecondFactor: row.totp !== null || Number(row.passkeys) > 0,
+})
+
+/** See `MemberStorage.listMembers`. */
+export async function listMembers(db: Db, { teamId }: Args<'listMembers'>): Promise<Member[]> {
+  const rows = await inTeam(db, teamId).orderBy('u.email_key').execute()
+  return rows
+    .map((row) => toMember(teamId, row))
+    .sort((a, b) => ROLES.indexOf(a.role) - ROLES.indexOf(b.role))
+}
+
+/** See `MemberStorage.getMember`. */
+export async function getMember(db: Db, { teamId, userId }: Args<'getMember'>): Promise<Member | undefined> {
+  const row = await inTeam(db, teamId).where('m.user_id', '=', userId).executeTakeFirst()
+  return row && toMember(teamId, row)
+}
+
+interface Touched {
+  teamId: string
+  userId: string
+  spareOwners: boolean
+  /** What the person will be; null: no member. */
+  role: Role | null
+}
+
+/** Why a member may not be changed like that; null: it may. Writers run one after the other, so nobody comes in between. */
+async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange, 'done'> | null> {
+  const { teamId, userId } = touched
+  const rows = await db
+    .selectFrom('members')
+    .select(['user_id', 'role'])
+    .where('team_id', '=', teamId)
+    .execute()
+  const one = rows.find((row) => row.user_id === userId)
+  if (!one) return 'absent'
+  if (one.role !== 'owner' || touched.role === 'owner') return null
+  if (touched.spareOwners) return 'owner'
+  return rows.some((row) => row.role === 'owner' && row.user_id !== userId) ? null : 'last_owner'
+}
+
+/** @param to the role that was offered; undefined: any */
+async function dropInvitationsBy(
+  db: Db,
+  { teamId, userId }: { teamId: string; userId: string },
+  to?: Role,
+): Promise<void> {
+  const sent = db.deleteFrom('invitations').where('team_id', '=', teamId).where('invited_by', '=', userId)
+  await (to === undefined ? sent : sent.where('role', '=', to)).execute()
+}
+
+/** See `MemberStorage.setRole`. */
+export async function setRole(db: Db, args: Args<'setRole'>): Promise<MemberChange> {
+  const { teamId, userId, role } = args
+  const against = await obstacle(db, args)
+  if (against) return against
+  await db
+    .updateTable('members')
+    .set({ role })
+    .where('team_id', '=', teamId)
+    .where('user_id', '=', userId)
+    .execute()
+  if (!may(role, 'members')) await dropInvitationsBy(db, args)
+  // Only owners make owners: else the link that they keep would make them one again.
+  else if (role !== 'owner') await dropInvitationsBy(db, args, 'owner')
+  return 'done'
+}
+
+/** See `MemberStorage.removeMember`. */
+export async function removeMember(db: Db, args: Args<'removeMember'>): Promise<MemberChange> {
+  const { teamId, userId } = args
+  const against = await obstacle(db, { ...args, role: null })
+  if (against) return against
+  for (const table of ['members', 'sessions'] as const)
+    await db.deleteFrom(table).where('team_id', '=', teamId).where('user_id', '=', userId).execute()
+  await dropInvitationsBy(db, args)
+  return 'done'
+}
