@@ -3,87 +3,272 @@
  *
  * What the internet does is a value here, never an exception; only the storage may reject, and then nothing was tried.
  */
-import type { Clock } from '../clock/clock.ts'
+import { steady, type Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
-import type { TlsInfo } from '../mail/transcript.ts'
+import { isIP } from 'node:net'
+import type { Family } from '../mail/source.ts'
+import type { TlsInfo, Transcript } from '../mail/transcript.ts'
 import type { Signer } from '../signing/signing.ts'
-import type { LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
+import { every, type Change, type LeasedDelivery, type SettleArgs, type Storage } from '../storage/storage.ts'
 import type { Cidr } from '../wire/networks.ts'
 import { changeFor } from './changes.ts'
-import { converse } from './converse.ts'
+import type { Classify } from './classify.ts'
+import type { Connections } from './connections.ts'
 import { ATTEMPT_DEADLINE } from './deadlines.ts'
 import type { Requests } from './extensions.ts'
-import type { Host } from './hosts.ts'
 import { judge } from './judge.ts'
-import { type Letter, signed } from './letter.ts'
-import { carriesOn, moreTelling } from './next-host.ts'
+import type { Admission, Ask, Lanes, Permit } from './lanes.ts'
+import { signed } from './letter.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
+import type { DomainPolicy, TlsPolicies } from './policy/policy.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
-import { route } from './route.ts'
-import { createSources, type Sources } from './sources.ts'
+import { route, type Route } from './route.ts'
+import { signalsOf } from './signals.ts'
+import { emulate } from './test-addresses.ts'
+import { walkAll } from './walk-all.ts'
+import type { Walked } from './walk.ts'
 
 export interface AttemptDeps {
-  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys'>
+  storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place'>
   resolver: Pick<Resolver, 'resolve'>
+  lanes: Pick<Lanes, 'providerOf' | 'reaches' | 'admit' | 'wait'>
+  policies: Pick<TlsPolicies, 'policyFor' | 'demandFor' | 'record'>
+  connections: Connections
   signer: Signer
   clock: Clock
   /** Dice: a number in [0, 1). */
   random: () => number
+  /** What replies mean. */
+  classify: Classify
   options: AttemptOptions
 }
 
 export interface AttemptOptions {
-  /** EHLO name. */
+  /** EHLO name, where a source has none of its own. */
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** Local addresses to send from; none lets the system choose. */
-  sourceIps: readonly string[]
   /** Networks that may be delivered to although they are private. */
   allowNetworks: readonly Cidr[]
+  /** Domains of test addresses, in lower case: nobody is dialled for them. */
+  testDomains?: readonly string[] | undefined
   /** Shown to `settle`. */
   owner: string
-  /** Whether IPv6 works where the system chooses the source; by default, whether the machine has a global address. */
-  ipv6?: boolean
+}
+
+/** What came of a batch: what `settle` is to write, and what goes back to the spool as if it had never been taken. */
+export interface Tried {
+  settle: SettleArgs | null
+  giveBack: { deliveryIds: string[]; dueAt: number | undefined } | null
+  /** To be told that all of it is stored, or cannot be; until then its lane counts it. True when the lane waited for that. */
+  settled: () => boolean
 }
 
 /** What the steps of an attempt share. */
 interface Run {
   deps: AttemptDeps
+  batch: LeasedDelivery[]
   recorder: Recorder
-  sources: Sources
-  requests: Requests
-  /** When the attempt must be over, Unix milliseconds. */
-  until: number
+  startedAt: number
+  /** The provider that the domain was found to be with. */
+  provider: string
 }
 
-/** Tries to deliver a batch; returns what `settle` is to write. */
-export async function attempt(batch: LeasedDelivery[], deps: AttemptDeps): Promise<SettleArgs> {
-  const { clock, random, options } = deps
-  const startedAt = clock.now()
-  const run: Run = {
-    deps,
-    recorder: createRecorder(clock, startedAt),
-    sources: createSources(options.sourceIps, options.ipv6),
-    requests: requestsOf(batch),
-    until: startedAt + ATTEMPT_DEADLINE,
+/**
+ * Tries to deliver a batch: finds the way, asks the lane, signs, converses, judges.
+ * @param placed told when the batch no longer waits for its lane
+ */
+export async function attempt(
+  batch: LeasedDelivery[],
+  deps: AttemptDeps,
+  placed: () => void = () => undefined,
+): Promise<Tried> {
+  const startedAt = deps.clock.now()
+  const { domain, pool, provider } = batch[0]!
+  const run: Run = { deps, batch, recorder: createRecorder(deps.clock, startedAt), startedAt, provider }
+  if (deps.options.testDomains?.includes(domain)) return onlySettle(rehearsed(run))
+
+  const way = await findWay(run)
+  if (way.kind === 'failed') return onlySettle(settlement(run, nothing(batch, way.failure)))
+  run.provider = deps.lanes.providerOf(way.best)
+  if (run.provider !== provider) await place(domain, run)
+
+  const ask: Ask = {
+    pool,
+    provider: run.provider,
+    recipients: recipientsOf(batch).length,
+    families: familiesOf(way),
   }
-  const first = batch[0]!
-  const recipients = [...new Set(batch.map((delivery) => delivery.recipient))]
+  const { permit, ready } = await admitted(ask, way, run, placed)
+  if (permit.kind !== 'permit')
+    return onlyGiveBack(back(batch, permit.kind === 'full' ? permit.retryAt : null))
 
-  const letter = await signed(first, deps)
-  const result =
-    letter.kind === 'failed' ? nothing(recipients, letter.failure) : await send(letter, recipients, run)
+  let walked: Walked | undefined
+  try {
+    walked = await send(way, permit, await (ready ?? prepare(way, run)), run)
+  } finally {
+    // Whatever happened to us: the permit must come back.
+    permit.release(walked ? signalsOf(walked.seen, run.provider, deps.classify) : [])
+    if (!walked) permit.settled()
+  }
+  const tried = batch.filter(({ recipient }) => walked.outcome.has(recipient))
+  const left = batch.filter(({ recipient }) => !walked.outcome.has(recipient))
+  return {
+    settle: settlement({ ...run, batch: tried }, walked, permit.source.ip),
+    giveBack: left.length > 0 ? back(left, null) : null,
+    settled: () => permit.settled(),
+  }
+}
 
+const onlySettle = (settle: SettleArgs): Tried => ({ settle, giveBack: null, settled: () => false })
+const onlyGiveBack = (giveBack: Tried['giveBack']): Tried => ({
+  settle: null,
+  giveBack,
+  settled: () => false,
+})
+
+/**
+ * Asks the lane. What was leased ahead of a free connection makes the message ready while it waits for one; what was leased for another
+ * destination and turns out to go here does not wait: nobody counted on it.
+ */
+async function admitted(
+  ask: Ask,
+  way: Route & { kind: 'found' },
+  run: Run,
+  placed: () => void,
+): Promise<{ permit: Admission; ready?: Promise<Ready> }> {
+  const { lanes } = run.deps
+  const permit = lanes.admit(ask)
+  if (permit.kind !== 'busy' || run.provider !== run.batch[0]!.provider) {
+    placed()
+    return { permit }
+  }
+  const ready = prepare(way, run)
+  // Whoever gets the permit awaits it and hears of its failure; where there is none, nobody needs it.
+  ready.catch(() => undefined)
+  const later = await lanes.wait(ask)
+  placed()
+  return { permit: later, ready }
+}
+
+const recipientsOf = (batch: readonly LeasedDelivery[]): string[] => [
+  ...new Set(batch.map(({ recipient }) => recipient)),
+]
+
+const back = (batch: readonly LeasedDelivery[], dueAt: number | null): Tried['giveBack'] => ({
+  deliveryIds: batch.map(({ id }) => id),
+  dueAt: dueAt ?? undefined,
+})
+
+/** The hosts of the domain, and their addresses that some source of the pool can dial. */
+function findWay({ deps, batch, recorder }: Run): Promise<Route> {
+  const { lanes, resolver, random, options } = deps
+  const { domain, pool } = batch[0]!
+  const { hostname, allowNetworks } = options
+  const sources = { reaches: (ip: string) => lanes.reaches(pool, isIP(ip) as Family) }
+  return route(domain, recorder, { resolver, random, hostname, allowNetworks, sources })
+}
+
+function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {
+  return [...new Set(hosts.flatMap(({ addresses }) => addresses.map((ip) => isIP(ip) as Family)))]
+}
+
+/** Remembers where a domain's mail goes; what else waits for it moves there too. */
+async function place(domain: string, { deps, provider }: Run): Promise<void> {
+  const { storage, clock } = deps
+  await every((after) => storage.place({ domain, provider, after }, clock.now()))
+}
+
+/** What is needed beside a connection. */
+interface Ready {
+  policy: DomainPolicy
+  letter: Awaited<ReturnType<typeof signed>>
+}
+
+/** Asks what the domain demands of TLS, and signs. */
+async function prepare(way: Route & { kind: 'found' }, { deps, batch }: Run): Promise<Ready> {
+  const [policy, letter] = await Promise.all([
+    deps.policies.policyFor(batch[0]!.domain, way.authentic),
+    signed(batch[0]!, deps),
+  ])
+  return { policy, letter }
+}
+
+/** Walks from host to host. Recipients whom neither the permit nor the lane's pace leaves room for have no fate. */
+async function send(
+  way: Route & { kind: 'found' },
+  permit: Permit,
+  { policy, letter }: Ready,
+  { deps, batch, recorder }: Run,
+): Promise<Walked> {
+  if (letter.kind === 'failed') return nothing(batch, letter.failure)
+  const { connections, clock, policies, options } = deps
+  const { hostname, port } = options
+  const until = steady(clock) + ATTEMPT_DEADLINE
+  const requests = requestsOf(batch)
+  const how = {
+    clock,
+    connections,
+    policies,
+    recorder,
+    permit,
+    policy,
+    demands: new Map(),
+    requests,
+    hostname,
+    port,
+    until,
+  }
+  return walkAll(letter, recipientsOf(batch).slice(0, permit.recipients), way.hosts, how)
+}
+
+/** What the sender said of reports; the message's part is the same for the whole batch. */
+function requestsOf(batch: readonly LeasedDelivery[]): Requests {
+  const { ret, envid } = batch[0]!.dsn
+  return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
+}
+
+/** Nobody was talked to, so no lane learns of it. */
+function nothing(batch: readonly LeasedDelivery[], failure: Failure): Walked {
+  const outcome = new Map(
+    recipientsOf(batch).map((one): [string, Fate] => [one, { kind: 'failed', failure }]),
+  )
+  return { outcome, tls: null, seen: [] }
+}
+
+/** What storage is to write of a batch to test addresses. */
+function rehearsed(run: Run): SettleArgs {
+  const { batch, deps } = run
+  const now = deps.clock.now()
+  const { transcript, changes } = emulate(batch, deps.options.testDomains ?? [], now)
+  return written(run, transcript, changes, now)
+}
+
+/** What storage is to write. */
+function settlement(run: Run, { outcome, tls }: Result, source?: string): SettleArgs {
+  const { deps, batch, recorder, provider } = run
+  const { clock, random, classify } = deps
   const now = clock.now()
   const changes = batch.map((delivery) => {
-    const verdict = judge(result.outcome.get(delivery.recipient)!, delivery, now, random())
+    const bench = { classify, alone: outcome.size === 1, random: random() }
+    const verdict = judge(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
     return changeFor(delivery, verdict, now)
   })
-  const { host, ip } = lastReached(result.outcome)
+  const { host, ip } = lastReached(outcome)
+  const transcript = { steps: recorder.steps, host, ip, tls, ...(source !== undefined && { source }) }
+  return written(run, transcript, changes, now)
+}
+
+function written(
+  { deps, batch, startedAt }: Run,
+  transcript: Transcript,
+  changes: Change[],
+  now: number,
+): SettleArgs {
+  const first = batch[0]!
   return {
-    owner: options.owner,
+    owner: deps.options.owner,
     attempt: {
       id: newId(startedAt),
       teamId: first.teamId,
@@ -91,60 +276,15 @@ export async function attempt(batch: LeasedDelivery[], deps: AttemptDeps): Promi
       deliveryIds: batch.map((delivery) => delivery.id),
       startedAt,
       endedAt: now,
-      transcript: { steps: run.recorder.steps, host, ip, tls: result.tls },
+      transcript,
     },
     changes,
   }
 }
 
-/** What the sender said of reports; the message's part is the same for the whole batch. */
-function requestsOf(batch: LeasedDelivery[]): Requests {
-  const { ret, envid } = batch[0]!.dsn
-  return { ret, envid, of: new Map(batch.map(({ recipient, dsn }) => [recipient, dsn])) }
-}
-
 interface Result {
   outcome: Outcome
-  /** TLS of the last conversation. */
   tls: TlsInfo | null
-}
-
-function nothing(recipients: string[], failure: Failure): Result {
-  return { outcome: new Map(recipients.map((one) => [one, { kind: 'failed', failure }])), tls: null }
-}
-
-/** Finds the way, then walks it. */
-async function send(letter: Letter, recipients: string[], run: Run): Promise<Result> {
-  const { sources, deps } = run
-  const { resolver, random } = deps
-  const { hostname, allowNetworks } = deps.options
-  const domain = recipients[0]!.slice(recipients[0]!.lastIndexOf('@') + 1).toLowerCase()
-  const way = await route(domain, run.recorder, { resolver, random, hostname, allowNetworks, sources })
-  if (way.kind === 'failed') return nothing(recipients, way.failure)
-  return walk(letter, recipients, way.hosts, run)
-}
-
-/** Tries address after address until each recipient has an answer that counts (RFC 5321 §5.1). */
-async function walk(letter: Letter, recipients: string[], hosts: Host[], run: Run): Promise<Result> {
-  const { clock, random, options } = run.deps
-  const outcome: Outcome = new Map()
-  let left = recipients
-  let tls: TlsInfo | null = null
-  for (const { host, ip } of hosts.flatMap(({ name, addresses }) =>
-    addresses.map((ip) => ({ host: name, ip })),
-  )) {
-    if (left.length === 0 || (outcome.size > 0 && clock.now() >= run.until)) break
-    const { hostname, port } = options
-    const localAddress = run.sources.pick(ip, random)
-    const { until, requests } = run
-    const call = { host, ip, port, localAddress, hostname, until, requests }
-    const said = await converse({ ...call, ...letter, recipients: left }, run.recorder, clock)
-    tls = said.tls
-    for (const [recipient, fate] of said.outcome)
-      outcome.set(recipient, moreTelling(outcome.get(recipient), fate))
-    left = left.filter((recipient) => carriesOn(said.outcome.get(recipient)!))
-  }
-  return { outcome, tls }
 }
 
 /** The host whose word counted: of an accepted recipient where there is one. */

@@ -1,3 +1,4 @@
+import type { SubType } from '../mail/bounce.ts'
 import { reportWanted, type ReportKind } from '../mail/dsn.ts'
 import type { EmailEventType, EventData } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
@@ -6,7 +7,6 @@ import { suppressedData } from '../mail/suppression.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
 import { DELAY_REPORT_AFTER, LIFETIME } from '../spool/schedule.ts'
 import type { Change, LeasedDelivery } from '../storage/storage.ts'
-import { ruleFor, type SubType } from './reply-rules.ts'
 
 const day = 24 * 3_600_000
 
@@ -59,9 +59,9 @@ function tell(
           }
         : null
     case 'bounced':
-      return { type: 'email.bounced', data: { bounce: bounce('Permanent', verdict.cause) } }
+      return { type: 'email.bounced', data: { bounce: bounce('Permanent', verdict) } }
     case 'expired':
-      return { type: 'email.bounced', data: { bounce: bounce('Transient', verdict.cause) } }
+      return { type: 'email.bounced', data: { bounce: bounce('Transient', verdict) } }
     case 'failed':
       return { type: 'email.failed', data: { failed: { reason: verdict.cause.note } } }
     case 'suppressed':
@@ -74,21 +74,23 @@ function isNews({ attempts, createdAt }: LeasedDelivery, until: number, now: num
   return attempts === 1 || Math.floor((until - createdAt) / day) > Math.floor((now - createdAt) / day)
 }
 
-/** Classes of what we found ourselves, by its enhanced code; replies are classed by their rules. */
-const OWN_STATUS: Record<string, SubType> = {
-  '5.1.2': 'NoEmail',
-  '5.1.3': 'NoEmail',
-  '5.1.10': 'NoEmail',
-  '5.3.4': 'MessageTooLarge',
-}
-
-function bounce(type: 'Permanent' | 'Transient', cause: Cause): NonNullable<EventData['bounce']> {
-  const { reply, status, note } = cause
-  const subType = reply ? (ruleFor(reply)?.subType ?? 'General') : (OWN_STATUS[status ?? ''] ?? 'General')
+/** A bounce as others hear of it (reference: wire format §5.3). */
+function bounce(
+  type: 'Permanent' | 'Transient',
+  { cause, subType, suppress = false }: { cause: Cause; subType: SubType; suppress?: boolean },
+): NonNullable<EventData['bounce']> {
+  const { reply, status, category, note } = cause
   const message = type === 'Transient' ? `Given up, the time to deliver is over. Last attempt: ${note}` : note
   // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
   const diagnostic = reply
     ? `smtp; ${formatReply(reply)}`
     : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`
-  return { type, subType, message, diagnosticCode: [diagnostic] }
+  return {
+    type,
+    subType,
+    message,
+    diagnosticCode: [diagnostic],
+    ...(category && { category }),
+    ...(suppress && { suppress }),
+  }
 }

@@ -4,25 +4,40 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
+import type { BounceRule } from '../mail/bounce.ts'
+import { AUTO, DEFAULT_POOL, type Source } from '../mail/source.ts'
+import type { LaneActivity, ProviderTable } from '../shaping/shaping.ts'
 import { createSigner } from '../signing/signing.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { PRIVATE_NETWORKS, type Cidr } from '../wire/networks.ts'
 import { attempt } from './attempt.ts'
+import { briefly } from './briefly.ts'
+import { createClassifier } from './classify.ts'
+import { createConnections } from './connections.ts'
 import { createDispatcher, type Dispatcher } from './dispatch.ts'
+import { Lanes } from './lanes.ts'
+import type { TlsPolicies } from './policy/policy.ts'
 
 export type { Dispatcher } from './dispatch.ts'
+export { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './policy/policy.ts'
 
 export interface DeliveryOptions {
   /** EHLO name. */
   hostname: string
   /** Port of the mail exchangers. */
   port: number
+  /** Addresses to send from while the storage knows of none; an empty list lets the system choose. */
   sourceIps: string[]
   /** Networks that may be delivered to although they are special; private ones always may. */
   allowNetworks: readonly Cidr[]
+  /** Domains of test addresses, in lower case: nobody is dialled for them. */
+  testDomains?: readonly string[] | undefined
+  /** What the replies of servers mean, the first that fits (config/bounces.toml). Asked each time: it can be exchanged. */
+  bounces: () => readonly BounceRule[]
+  /** Mailbox providers and their limits (config/providers.toml). The same; `change` makes the lanes heed it. */
+  providers: () => ProviderTable
   maxConnections: number
-  maxConnectionsPerDomain: number
   /** Names this process start in leases. */
   owner: string
   /** How often to look for changes that other processes made, in milliseconds. Default 1000. */
@@ -34,37 +49,92 @@ export interface DeliveryOptions {
 export interface DeliveryDeps {
   storage: Storage
   resolver: Resolver
+  /** What recipient domains demand of TLS. */
+  policies: TlsPolicies
   clock: Clock
   log: Logger
   options: DeliveryOptions
 }
 
-/** Builds the delivery side of the appliance; it begins with `start()`. */
-export function createDelivery({ storage, resolver, clock, log, options }: DeliveryDeps): Dispatcher {
-  const { hostname, port, sourceIps, owner } = options
+/** The delivery side of the appliance; it begins with `start()`. */
+export interface Delivery extends Dispatcher {
+  /**
+   * Runs a change of what is stored of providers, lanes or sources, and acts on it at once. Changes of other processes are noticed
+   * within a second or `pollMs`.
+   */
+  change(work: () => Promise<void>): Promise<void>
+  /** Writes down what the lanes have learnt; by itself that happens a second after it was learnt. */
+  saveLanes(): Promise<void>
+  /** What happens on a lane of this process now. */
+  laneActivity(source: string, provider: string): LaneActivity
+}
+
+/** Builds the delivery side. */
+export function createDelivery({ storage, resolver, policies, clock, log, options }: DeliveryDeps): Delivery {
+  const { hostname, port, owner, maxConnections, onReportDue } = options
+  const random = Math.random
+  const allowNetworks = [...options.allowNetworks, ...PRIVATE_NETWORKS]
+  const fallback = sourcesOf(options.sourceIps)
+  const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random })
+  const connections = createConnections({ clock })
   const deps = {
-    storage,
+    storage: {
+      ...storage,
+      getDomain: briefly((of: Parameters<Storage['getDomain']>[0], now) => storage.getDomain(of, now)),
+      signingKeys: briefly((of: Parameters<Storage['signingKeys']>[0], now) => storage.signingKeys(of, now)),
+    },
     resolver,
+    lanes,
+    policies,
+    connections,
     signer: createSigner(),
     clock,
-    random: Math.random,
-    options: {
-      hostname,
-      port,
-      sourceIps,
-      owner,
-      allowNetworks: [...options.allowNetworks, ...PRIVATE_NETWORKS],
-    },
+    random,
+    classify: createClassifier(options.bounces),
+    options: { hostname, port, owner, allowNetworks, testDomains: options.testDomains },
   }
-  return createDispatcher({
+  const dispatcher = createDispatcher({
     storage,
+    lanes,
     clock,
     log,
     owner,
-    attempt: (batch) => attempt(batch, deps),
-    maxConnections: options.maxConnections,
-    maxConnectionsPerLane: options.maxConnectionsPerDomain,
+    attempt: (batch, placed) => attempt(batch, deps, placed),
+    maxConnections,
     pollMs: options.pollMs ?? 1000,
-    onReportDue: options.onReportDue,
+    onReportDue,
   })
+  return {
+    start: () => dispatcher.start(),
+    wake: () => dispatcher.wake(),
+    changed: () => dispatcher.changed(),
+    async change(work) {
+      await lanes.change(work)
+      dispatcher.wake()
+    },
+    saveLanes: () => lanes.save(),
+    laneActivity: (source, provider) => lanes.activity(source, provider),
+    async stop(ms) {
+      const left = await dispatcher.stop(ms)
+      await connections.close()
+      await lanes.stop()
+      return left
+    },
+  }
+}
+
+/** Sources of the configuration alone: warm, in the one pool, IPv6 not checked. */
+function sourcesOf(sourceIps: readonly string[]): Source[] {
+  return (sourceIps.length > 0 ? sourceIps : [AUTO]).map((ip) => ({
+    ip,
+    pool: DEFAULT_POOL,
+    hostname: null,
+    state: 'active',
+    stateReason: null,
+    suspendedBy: null,
+    warmUpSince: null,
+    origin: 'configuration',
+    health: null,
+    checkedAt: null,
+  }))
 }

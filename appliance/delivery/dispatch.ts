@@ -1,16 +1,23 @@
+import PQueue from 'p-queue'
 import type { Clock } from '../clock/clock.ts'
+import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
 import { RETRY_DELAYS } from '../spool/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { createLanes, type Lanes } from './lanes.ts'
+import type { Tried } from './attempt.ts'
+import { ROOM_ELSE, type Lanes, type Room } from './lanes.ts'
+import { logOutcomes } from './outcome-log.ts'
 
 /**
  * Leases due deliveries, hands them to attempts, settles what became of them.
  *
- * 1. Woken by an accepted email, by the time of the next due delivery, or by a poll (other processes write to the spool too).
- * 2. Leases as much as there is room for, a bounded number from each lane, so that no destination blocks another.
- * 3. Deliveries of one email to one lane go together: one conversation, one body.
- * 4. Settles the outcome, and looks again.
+ * 1. Woken by an accepted email, by the time of the next due delivery, by a lane that opens, or by a poll (other processes write to the
+ *    spool too).
+ * 2. Leases as much as there is room for, in each destination what its lanes take now and a few more where connections are soon free
+ *    again, so that no destination blocks another.
+ * 3. Deliveries of one email to one domain go together, up to a hundred: one conversation, one body. Room is counted in these.
+ * 4. Settles the outcome, or gives back what found no room after all. The next message has the connection meanwhile: what waits to be
+ *    settled, and would be sent again after a kill, is bounded by the lane.
  *
  * It never decides what an outcome means, and holds no transaction while an attempt runs.
  */
@@ -19,21 +26,24 @@ export interface Dispatcher {
   start(): Promise<void>
   /** Something may be due: look now. */
   wake(): void
+  /** Sources, settings or lanes were changed: read them now. */
+  changed(): void
   /** Takes nothing new and waits for what is in flight, at most `ms` milliseconds. Returns how many were left behind. */
   stop(ms: number): Promise<number>
 }
 
 export interface DispatchDeps {
   storage: Pick<Storage, 'lease' | 'settle' | 'unlease' | 'voidLeases' | 'nextDue'>
+  lanes: Pick<Lanes, 'refresh' | 'room' | 'reserve' | 'isLow' | 'dismiss'>
   clock: Clock
   log: Logger
   /** Names this process start in leases. */
   owner: string
-  attempt: (batch: LeasedDelivery[]) => Promise<SettleArgs>
+  /** @param placed to be called when the batch has a permit, or needs none */
+  attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
   /** Told when a report to a sender has fallen due. */
   onReportDue?: (() => void) | undefined
   maxConnections: number
-  maxConnectionsPerLane: number
   /** How often to look for changes that other processes made (`posthaste queue retry`), in milliseconds. */
   pollMs: number
 }
@@ -43,14 +53,35 @@ const LEASE_MS = 30 * 60_000
 const ATTEMPT_MS = 25 * 60_000
 /** Keeps a due time that nobody can lease from spinning. */
 const LEAST_PAUSE_MS = 10
+/**
+ * Pause after a look that found nothing while some destination had no room. Emails that are accepted meanwhile are looked at together: most
+ * of a burst waits for a connection, not for a look.
+ */
+const REST_MS = 5
 /** Pause after the storage refused to answer. */
 const TROUBLE_MS = 1000
+/** How old sources, settings and operators' pauses may be. */
+const REFRESH_MS = 1000
 
-/** Splits leased deliveries into batches: one email, one lane. */
-export function batches(leased: LeasedDelivery[]): LeasedDelivery[][] {
-  const groups = Map.groupBy(leased, (delivery) => `${delivery.emailId} ${delivery.lane}`)
-  return [...groups.values()]
+/** Splits leased deliveries into batches as `lease` counts them: one email, one domain, one destination, so many recipients. */
+export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
+  const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${destinationOf(one)}`)
+  return [...groups.values()].flatMap((group) =>
+    Array.from({ length: Math.ceil(group.length / most) }, (_, at) =>
+      group.slice(at * most, (at + 1) * most),
+    ),
+  )
 }
+
+/** Whether the storage may take the same later: the disk is full, or in trouble. */
+function mayPass(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && /^SQLITE_(FULL|IOERR|READONLY|BUSY|CANTOPEN|NOMEM)/.test(code)
+}
+
+/** Whether there is a new time to wake at. */
+const waitsAgain = ({ settle, giveBack }: Tried): boolean =>
+  giveBack !== null || settle?.changes.some(({ state }) => state === 'waiting') === true
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   return new Dispatching(deps)
@@ -58,21 +89,37 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
 
 class Dispatching implements Dispatcher {
   readonly #deps: DispatchDeps
-  readonly #lanes: Lanes
+  /** What is in flight, at most `maxConnections` of it at once. The truth about what waits is the spool. */
+  readonly #attempts: PQueue
+  /** Deliveries in flight. After a jump of the clock their leases have ended, and a lease may return them once more. */
+  readonly #flying = new Set<string>()
   #stopped = true
   #looking = false
   #lookAgain = false
+  /** Something came that may not wait for the rest to end: room where there was none. */
+  #newRoom = false
+  #restUntil = 0
+  /** The last look found no place for more attempts at once. */
+  #full = false
+  /** Null: what was read is out of date. */
+  #refreshedAt: number | null = null
   #cancelTimer = (): void => undefined
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps
-    this.#lanes = createLanes(deps.maxConnectionsPerLane)
+    this.#attempts = new PQueue({ concurrency: deps.maxConnections })
+  }
+
+  get #inFlight(): number {
+    return this.#attempts.size + this.#attempts.pending
   }
 
   async start(): Promise<void> {
-    const { storage, owner, clock, log } = this.#deps
+    const { storage, lanes, owner, clock, log } = this.#deps
     const voided = await storage.voidLeases({ owner }, clock.now())
     if (voided > 0) log.info({ deliveries: voided }, 'took over deliveries of an earlier run')
+    await lanes.refresh()
+    this.#refreshedAt = clock.now()
     this.#stopped = false
     this.wake()
   }
@@ -80,95 +127,216 @@ class Dispatching implements Dispatcher {
   wake(): void {
     if (this.#stopped) return
     this.#lookAgain = true
-    if (!this.#looking) void this.#look()
+    if (this.#looking) return
+    const rest = this.#rest()
+    if (rest > 0) this.#sleep(rest)
+    else void this.#look()
+  }
+
+  /** The same without a rest: there is new room. */
+  #wakeNow(): void {
+    this.#newRoom = true
+    this.wake()
+  }
+
+  /** Milliseconds until the next look may begin; a clock that was set back does not count. */
+  #rest(): number {
+    const left = this.#restUntil - this.#deps.clock.now()
+    return this.#newRoom || left <= 0 || left > REST_MS ? 0 : left
+  }
+
+  #sleep(ms: number): void {
+    this.#cancelTimer()
+    this.#cancelTimer = this.#deps.clock.after(ms, () => this.#wakeNow())
+  }
+
+  changed(): void {
+    this.#refreshedAt = null
+    this.#wakeNow()
   }
 
   async stop(ms: number): Promise<number> {
     this.#stopped = true
     this.#cancelTimer()
+    this.#deps.lanes.dismiss()
     const patience = new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
-    await Promise.race([this.#lanes.idle(), patience])
-    return this.#lanes.inFlight
+    await Promise.race([this.#attempts.onIdle(), patience])
+    return this.#inFlight
   }
 
-  /** Takes what is due until there is no room or nothing more, then sleeps until the next due time. */
+  /** Takes what is due, then sleeps until there may be more. */
   async #look(): Promise<void> {
-    const { clock, log } = this.#deps
+    const { log } = this.#deps
     this.#looking = true
     let pause = TROUBLE_MS
     try {
       do {
         this.#lookAgain = false
-        while (await this.#take()) this.#lookAgain = false
-        pause = await this.#pause()
-      } while (this.#lookAgain)
+        this.#newRoom = false
+        await this.#refresh()
+        pause = await this.#round()
+      } while (this.#lookAgain && this.#rest() === 0)
     } catch (error) {
       log.error({ err: error }, 'the spool did not answer')
     }
     this.#looking = false
-    this.#cancelTimer()
-    if (!this.#stopped) this.#cancelTimer = clock.after(this.#lookAgain ? 0 : pause, () => this.wake())
+    if (!this.#stopped) this.#sleep(this.#lookAgain ? this.#rest() : pause)
   }
 
-  /** One lease; true when there may be more to take. */
-  async #take(): Promise<boolean> {
-    const { storage, clock, owner, maxConnections, maxConnectionsPerLane } = this.#deps
-    const room = maxConnections - this.#lanes.inFlight
-    if (this.#stopped || room <= 0) return false
+  /** Leases until nothing is left that has room; returns how long to sleep, in milliseconds. */
+  async #round(): Promise<number> {
+    const { lanes, clock, maxConnections, pollMs } = this.#deps
+    for (;;) {
+      const limit = maxConnections - this.#inFlight
+      this.#full = limit <= 0
+      if (this.#stopped || this.#full) return pollMs
+      const taken = await this.#take(limit)
+      // A full lease may have left something. After a smaller one nothing more is due but what comes from now on.
+      if (taken >= limit) continue
+      if (taken > 0) return LEAST_PAUSE_MS
+      const pause = await this.#pause()
+      const now = clock.now()
+      if (lanes.room(now).closed.length > 0) this.#restUntil = now + REST_MS
+      return pause
+    }
+  }
+
+  /** What other processes changed of sources, settings and lanes. */
+  async #refresh(): Promise<void> {
+    const { lanes, clock } = this.#deps
     const now = clock.now()
+    const age = this.#refreshedAt === null ? REFRESH_MS : now - this.#refreshedAt
+    if (age >= 0 && age < REFRESH_MS) return
+    this.#refreshedAt = now
+    await lanes.refresh()
+  }
+
+  /** One lease; returns how many deliveries it brought. */
+  async #take(limit: number): Promise<number> {
+    const { storage, lanes, clock, owner } = this.#deps
+    const now = clock.now()
+    const { room } = lanes.room(now)
     const leased = await storage.lease(
       {
         owner,
-        limit: room,
-        perLane: maxConnectionsPerLane,
-        fullLanes: this.#lanes.full(),
+        limit,
+        room,
+        roomElse: ROOM_ELSE,
         leaseUntil: now + LEASE_MS,
         retryDelays: RETRY_DELAYS,
       },
       now,
     )
-    for (const batch of batches(leased)) this.#lanes.run(batch[0]!.lane, () => this.#run(batch))
-    return leased.length > 0
+    for (const batch of batches(this.#notFlying(leased))) {
+      const placed = lanes.reserve(batch[0]!)
+      void this.#attempts.add(() => this.#run(batch, placed)).then(() => this.#full && this.#wakeNow())
+    }
+    return leased.length
+  }
+
+  /** Marks them as in flight; one that is already goes on, under the lease that it has just been given anew. */
+  #notFlying(leased: LeasedDelivery[]): LeasedDelivery[] {
+    const fresh = leased.filter(({ id }) => !this.#flying.has(id))
+    for (const { id } of fresh) this.#flying.add(id)
+    const twice = leased.length - fresh.length
+    if (twice > 0)
+      this.#deps.log.warn(
+        { deliveries: twice },
+        'leases ended before their attempts: the clock jumped forward; nothing is sent twice',
+      )
+    return fresh
   }
 
   /** Milliseconds to sleep; a finished attempt wakes earlier. */
   async #pause(): Promise<number> {
-    const { storage, clock, maxConnections, pollMs } = this.#deps
-    if (this.#stopped || this.#lanes.inFlight >= maxConnections) return pollMs
-    const due = await storage.nextDue({ fullLanes: this.#lanes.full() }, clock.now())
-    return due === undefined ? pollMs : Math.min(pollMs, Math.max(LEAST_PAUSE_MS, due - clock.now()))
+    const { storage, lanes, clock, pollMs } = this.#deps
+    const { closed, opensAt }: Room = lanes.room(clock.now())
+    const due = await storage.nextDue({ closed }, clock.now())
+    const next = Math.min(due ?? Infinity, opensAt ?? Infinity)
+    return Math.min(pollMs, Math.max(LEAST_PAUSE_MS, next - clock.now()))
   }
 
   /** What others must know at once: a report that is due, and the end of one that nobody took. */
-  #tell({ emailId, recipient, returnPath }: LeasedDelivery, { changes }: SettleArgs): void {
+  #tell({ emailId, domain, returnPath }: LeasedDelivery, { changes }: SettleArgs): void {
     const { onReportDue, log } = this.#deps
     if (changes.some(({ report }) => report !== null)) onReportDue?.()
     const [{ state, cause }] = changes as [Change]
     if (returnPath === '' && state !== 'waiting' && state !== 'delivered')
       log.warn(
-        { email_id: emailId, recipient, state, why: cause.note },
+        { email_id: emailId, domain, state, why: cause.note },
         'a report to a sender did not arrive; nobody is told',
       )
   }
 
-  async #run(batch: LeasedDelivery[]): Promise<void> {
-    const { storage, clock, log, owner, attempt } = this.#deps
+  async #run(batch: LeasedDelivery[], placed: () => void): Promise<void> {
+    const { clock, log, lanes, attempt } = this.#deps
     const { emailId, leaseUntil } = batch[0]!
+    let tried: Tried | undefined
     try {
-      if (this.#stopped || clock.now() + ATTEMPT_MS > leaseUntil) {
-        const deliveryIds = batch.map((delivery) => delivery.id)
-        await storage.unlease({ owner, deliveryIds }, clock.now())
-        return
-      }
-      const result = await attempt(batch)
-      const { lost } = await storage.settle(result, clock.now())
-      this.#tell(batch[0]!, result)
-      if (lost.length > 0) log.warn({ email_id: emailId, deliveries: lost }, 'lease lost before settling')
+      if (this.#stopped || clock.now() + ATTEMPT_MS > leaseUntil) return await this.#giveBack(batch)
+      tried = await attempt(batch, placed)
+      placed()
+      // Its connection is free: what goes over it next is leased while this is settled.
+      if (lanes.isLow(batch[0]!)) this.#wakeNow()
+      await this.#conclude(batch, tried)
     } catch (error) {
       // The storage could not settle: the lease ends by itself and the delivery is tried again at the time already written.
       log.error({ email_id: emailId, err: error }, 'attempt not settled')
+      this.#land(batch)
     } finally {
-      this.wake()
+      placed()
+      const waited = tried?.settled() ?? true
+      if (waited || !tried?.settle || waitsAgain(tried)) this.#wakeNow()
     }
+  }
+
+  async #conclude(batch: LeasedDelivery[], { settle, giveBack }: Tried): Promise<void> {
+    if (settle) await this.#settle(batch, settle)
+    if (giveBack) {
+      const left = batch.filter(({ id }) => giveBack.deliveryIds.includes(id))
+      await this.#giveBack(left, giveBack.dueAt)
+    }
+    if (!settle && !giveBack) this.#land(batch)
+  }
+
+  async #settle(batch: LeasedDelivery[], result: SettleArgs): Promise<void> {
+    const { log } = this.#deps
+    const { lost } = await this.#store(batch, result)
+    this.#tell(batch[0]!, result)
+    logOutcomes(log, batch, result, lost)
+    if (lost.length > 0)
+      log.warn({ email_id: batch[0]!.emailId, deliveries: lost }, 'lease lost before settling')
+  }
+
+  /** While the disk is full the outcome is kept here: forgotten, the recipients would get the message again. */
+  async #store(batch: LeasedDelivery[], result: SettleArgs): Promise<{ lost: string[] }> {
+    const { storage, clock, log } = this.#deps
+    for (let tries = 1; ; tries++) {
+      try {
+        this.#land(batch)
+        return await storage.settle(result, clock.now())
+      } catch (error) {
+        if (!mayPass(error) || clock.now() >= batch[0]!.leaseUntil) throw error
+        for (const { id } of batch) this.#flying.add(id)
+        if (tries === 1)
+          log.error(
+            { email_id: batch[0]!.emailId, err: error },
+            'the outcome of an attempt could not be stored; it is tried every second until its lease ends',
+          )
+        await new Promise<void>((resolve) => void clock.after(TROUBLE_MS, resolve))
+      }
+    }
+  }
+
+  /** To be called before the storage is told: what it was told may be leased before the answer is here. */
+  #land(batch: readonly LeasedDelivery[]): void {
+    for (const { id } of batch) this.#flying.delete(id)
+  }
+
+  async #giveBack(batch: readonly LeasedDelivery[], dueAt?: number): Promise<void> {
+    const { storage, clock, owner } = this.#deps
+    this.#land(batch)
+    const deliveryIds = batch.map(({ id }) => id)
+    await storage.unlease({ owner, deliveryIds, dueAt }, clock.now())
   }
 }

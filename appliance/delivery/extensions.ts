@@ -1,4 +1,10 @@
-import { encodeOriginalRecipient, encodeXtext, type EnvelopeDsn, type RecipientDsn } from '../mail/dsn.ts'
+import {
+  encodeOriginalRecipient,
+  encodeXtext,
+  type EnvelopeDsn,
+  type Notify,
+  type RecipientDsn,
+} from '../mail/dsn.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Prepared } from './message.ts'
 
@@ -57,28 +63,33 @@ export function mailCommand(from: string, options: MailOptions, extensions: Exte
 }
 
 /**
- * RCPT, with what the sender said of reports where the server understands it (RFC 3461 §5.2.1), but for one thing: the
- * return path is ours, so NOTIFY asks for what we can use. Failures are ours to hear of even when the sender wants no word of
- * them; success is what we report ourselves, when the server takes the message (docs/decisions/0008-delivery-reports.md).
+ * RCPT, with what the sender said of reports where the server understands it (RFC 3461 §5.2.1 c, d), but for SUCCESS: the return
+ * path is ours, so a report of success would not reach the sender, who gets ours instead. §5.2.7.3 c answers SUCCESS and passes
+ * the rest of NOTIFY on in the same way (docs/decisions/0008-delivery-reports.md).
  */
 export function rcptCommand(recipient: string, extensions: Extensions, requests?: Requests): string {
   const dsn = extensions.has('DSN') ? requests?.of.get(recipient) : undefined
-  const delay = dsn?.notify?.includes('DELAY') ? ',DELAY' : ''
   const parameters = [
-    parameter('NOTIFY', dsn?.notify ? `FAILURE${delay}` : undefined),
+    parameter('NOTIFY', dsn?.notify ? withoutSuccess(dsn.notify) : undefined),
     parameter('ORCPT', dsn?.orcpt ? encodeOriginalRecipient(dsn.orcpt) : undefined),
   ]
   return `RCPT TO:<${recipient}>${parameters.join('')}`
 }
 
+/** What is left of a request when success is ours to report. Who asked for nothing else wants no word of anything else. */
+function withoutSuccess(notify: Notify): string {
+  if (notify === 'NEVER') return notify
+  return notify.filter((when) => when !== 'SUCCESS').join(',') || 'NEVER'
+}
+
 const parameter = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${value}`
 
-/** What the message would need and the server lacks, for the transcript; sent all the same, as every server passes it on. */
+/**
+ * What the message would need and the server lacks, for the transcript; sent all the same, as every server passes 8-bit text on.
+ * A header section in UTF-8 is another matter: sayable.ts.
+ */
 export function lacking(message: Prepared, extensions: Extensions): string | null {
-  if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
-    return 'The header section has UTF-8 and the server does not offer SMTPUTF8; sent as it is.'
-  }
   if (message.eightBit && !extensions.has('8BITMIME')) {
     return 'The message has 8-bit text and the server does not offer 8BITMIME; sent as it is.'
   }

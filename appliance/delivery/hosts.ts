@@ -2,7 +2,6 @@ import { isIP, isIPv6 } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import { type Cidr, isForbiddenTarget, whyForbidden } from '../wire/networks.ts'
 import type { Recorder } from './recorder.ts'
-import type { Sources } from './sources.ts'
 
 /** A mail exchanger with the addresses at which it is tried, in this order. */
 export interface Host {
@@ -26,7 +25,8 @@ export interface HostDeps {
   random: () => number
   /** Networks that may be delivered to although they are private. */
   allowNetworks: readonly Cidr[]
-  sources: Sources
+  /** Whether there is a way to an address: a source of its family. */
+  sources: { reaches(ip: string): boolean }
 }
 
 /** `items` in random order (Fisher and Yates). */

@@ -1,91 +1,130 @@
+import type { Category, SubType } from '../mail/bounce.ts'
 import type { Reply } from '../mail/reply.ts'
-import type { Cause, Phase, Verdict } from '../mail/verdict.ts'
+import type { Cause, Verdict } from '../mail/verdict.ts'
 import { nextAttemptAt } from '../spool/schedule.ts'
+import type { Classification, Classify } from './classify.ts'
 import type { Failure, Fate } from './outcome.ts'
-import { type Rule, ruleFor } from './reply-rules.ts'
 
 /** What is known of a delivery before this attempt is judged. Times in Unix milliseconds. */
 export interface History {
+  recipient: string
+  /** Id of the mailbox provider behind the recipient's domain, where it is known. */
+  provider?: string | null | undefined
   /** Attempts including the one that is judged. */
   attempts: number
   createdAt: number
   expiresAt: number
 }
 
+/** What judging needs beside the facts. */
+export interface Bench {
+  /** What replies mean. */
+  classify: Classify
+  /** The transaction had no other recipient: what was said of the message was said of this one. */
+  alone: boolean
+  /** The dice for the next time, in [0, 1). */
+  random: number
+}
+
+/** Why it failed, and what that is called. */
+interface Finding {
+  cause: Cause
+  subType: SubType
+}
+
 /**
  * What an attempt means for a delivery. Pure.
  *
  * 4xx is tried again whatever its text says: a wrong bounce costs the sender a customer, a useless retry costs a connection. 5xx is the
- * last word, unless it was said before any recipient was named, or is about us or about the moment (reply-rules.ts).
- * @param random the dice for the next time, in [0, 1)
+ * last word, unless it was said before any recipient was named, or is about us or about the moment (config/bounces.toml).
  */
-export function judge(fate: Fate, history: History, now: number, random: number): Verdict {
+export function judge(fate: Fate, history: History, now: number, bench: Bench): Verdict {
   if (fate.kind === 'accepted') {
     const { host, ip, reply } = fate
     return { kind: 'delivered', cause: { phase: 'body', host, ip, reply, note: `${host} took the message.` } }
   }
   const { failure } = fate
-  const cause = causeOf(failure)
+  if (failure.kind === 'reply' && failure.reply)
+    return judgeReply(failure, failure.reply, history, now, bench)
+  const own = ownFinding(failure)
   switch (failure.kind) {
     case 'no-route':
     case 'requiretls':
     case 'unsupported':
-      return { kind: 'bounced', cause }
+      return { kind: 'bounced', ...own, suppress: own.cause.category === 'recipient' }
     case 'forbidden':
     case 'gone':
-      return { kind: 'failed', cause }
+      return { kind: 'failed', cause: own.cause }
     case 'reply':
-      return failure.reply && isFinal(failure.reply, failure.phase)
-        ? { kind: 'bounced', cause }
-        : later(cause, history, now, random)
     case 'dns':
     case 'network':
     case 'timeout':
     case 'protocol':
     case 'tls':
     case 'internal':
-      return later(cause, history, now, random)
+      return later(own, history, now, bench.random)
   }
 }
 
+function judgeReply(
+  { phase, host, ip }: Failure,
+  reply: Reply,
+  history: History,
+  now: number,
+  { classify, alone, random }: Bench,
+): Verdict {
+  const { recipient, provider } = history
+  const found = classify(reply, { phase, provider })
+  const { action, category, subType, advice } = found
+  const note = explain(found, reply, host ?? 'The server')
+  const cause: Cause = { phase, host, ip, reply, category, note, ...(advice && { advice }) }
+  if (action === 'defer') return later({ cause, subType }, history, now, random)
+  const itsOwn = phase === 'rcpt' || alone || reply.text.toLowerCase().includes(recipient.toLowerCase())
+  return { kind: 'bounced', cause, subType, suppress: action === 'suppress' && itsOwn }
+}
+
 /** Deferred; or expired, when the next attempt would come after the delivery's time is up (RFC 5321 §4.5.4.1). */
-function later(cause: Cause, { attempts, expiresAt }: History, now: number, random: number): Verdict {
+function later(found: Finding, { attempts, expiresAt }: History, now: number, random: number): Verdict {
   const until = nextAttemptAt(attempts, now, random)
-  return until > expiresAt ? { kind: 'expired', cause } : { kind: 'deferred', until, cause }
+  return until > expiresAt ? { kind: 'expired', ...found } : { kind: 'deferred', until, cause: found.cause }
 }
 
-/** Replies said before MAIL are about us or the server, never about the recipient. */
-const BEFORE_MAIL: readonly Phase[] = ['connect', 'greeting', 'ehlo', 'starttls']
-
-/** Whether a reply is the server's last word on the recipient. */
-function isFinal(reply: Reply, phase: Phase): boolean {
-  if (reply.code < 500 || BEFORE_MAIL.includes(phase)) return false
-  if (reply.enhanced?.startsWith('4')) return false // "552 4.2.2": of two words the one that does no harm
-  const rule = ruleFor(reply)
-  // RFC 5321 §4.5.3.1.10: 552 to RCPT means what 452 means, too many recipients or no room.
-  if (reply.code === 552 && phase === 'rcpt') return rule?.topic === 'too-large'
-  return !rule?.passes
+/** What failures are about that no server spoke of. */
+const OWN: Record<Failure['kind'], Category> = {
+  reply: 'temporary',
+  dns: 'dns',
+  'no-route': 'dns',
+  network: 'network',
+  timeout: 'network',
+  protocol: 'network',
+  tls: 'tls',
+  requiretls: 'tls',
+  forbidden: 'policy',
+  unsupported: 'policy',
+  internal: 'temporary',
+  gone: 'policy',
 }
 
-function causeOf(failure: Failure): Cause {
-  const { phase, host, ip, reply, status } = failure
-  const note = failure.kind === 'reply' && reply ? explain(reply, phase, host ?? 'The server') : failure.note
-  return { phase, host, ip, reply, ...(status === undefined ? {} : { status }), note }
+/**
+ * What its enhanced code (RFC 3463, RFC 7505 §4.2) tells of a failure more closely. A domain that does not exist is not the recipient's end:
+ * domains lapse and come back, so that it suppresses nobody. A null MX is the domain's own word.
+ */
+const OWN_STATUS: Record<string, { category?: Category; subType: SubType }> = {
+  '5.1.2': { subType: 'NoEmail' },
+  '5.1.3': { subType: 'NoEmail' },
+  '5.1.10': { category: 'recipient', subType: 'NoEmail' },
+  '5.3.4': { category: 'size', subType: 'MessageTooLarge' },
 }
 
-/** What was refused, where the text of the reply does not tell more. */
-const REFUSED: Partial<Record<Phase, string>> = {
-  mail: 'the sender',
-  rcpt: 'the recipient',
-  data: 'the message',
-  body: 'the message',
+function ownFinding({ kind, phase, host, ip, reply, status, note }: Failure): Finding {
+  const known = OWN_STATUS[status ?? '']
+  const category = known?.category ?? OWN[kind]
+  const cause = { phase, host, ip, reply, ...(status === undefined ? {} : { status }), category, note }
+  return { cause, subType: known?.subType ?? 'General' }
 }
 
 /** The reply in a sentence for people. */
-function explain(reply: Reply, phase: Phase, host: string): string {
-  const rule: Rule | undefined = ruleFor(reply)
-  const what = REFUSED[phase] ?? 'to talk to this server'
-  const says = rule?.says ?? (reply.code < 500 ? `cannot take the message at the moment` : `refuses ${what}`)
-  const insists = reply.code >= 500 && !isFinal(reply, phase)
+function explain({ says, action }: Classification, { code }: Reply, host: string): string {
+  const insists = code >= 500 && action === 'defer'
   return `${host} ${says}.${insists ? ' The reply says "never"; it is tried again, as this may pass.' : ''}`
 }

@@ -1,47 +1,377 @@
-import PQueue from 'p-queue'
+import type { Clock } from '../clock/clock.ts'
+import { destinationOf } from '../mail/queue.ts'
+import { usableSources, type Family, type Source } from '../mail/source.ts'
+import {
+  allowed,
+  began,
+  countedToday,
+  isPaused,
+  laneId,
+  nextMidnight,
+  observe,
+  opensAt,
+  providerOf,
+  Providers,
+  roomIn,
+  warmUpJudged,
+  warmUpOf,
+  type Exchanger,
+  type LaneActivity,
+  type Limits,
+  type Provider,
+  type ProviderTable,
+  type Signal,
+} from '../shaping/shaping.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { aheadOf, endedAlso } from './ahead.ts'
+import { LaneMemory, type Lane } from './lane-memory.ts'
+import { LaneTurns } from './lane-turns.ts'
 
-/**
- * What is in flight, lane by lane. A lane is the queue towards one destination; today one recipient domain.
- * The truth about what waits is the spool: a lane only holds what has been leased.
- */
-export interface Lanes {
-  /** Runs `work` when the lane has room. */
-  run(lane: string, work: () => Promise<void>): void
-  /** Deliveries taken and not finished. */
-  readonly inFlight: number
-  /** Lanes that are to get no more for now. */
-  full(): string[]
-  /** Resolves when nothing is in flight. */
-  idle(): Promise<void>
+/** Who asks for a permit. */
+export interface Ask {
+  pool: string
+  provider: string
+  recipients: number
+  /** Of the addresses that could be dialled. */
+  families: readonly Family[]
 }
 
-/** @param perLane how much of one lane may run at once */
-export function createLanes(perLane: number): Lanes {
-  const queues = new Map<string, PQueue>()
-  let inFlight = 0
+/** Leave to send one message. */
+export interface Permit {
+  kind: 'permit'
+  source: Source
+  /** Recipients that it is for: those asked for, or as many as are left of a warm-up's share of the day. */
+  recipients: number
+  /** For the connections: whose they are, and how many may be open. */
+  lane: { key: string; connections: number }
+  limits: Limits
+  /** Leave for another message to recipients of the same, over the same connection; false when it has to wait for a permit of its own. */
+  another(): boolean
+  /** Gives the connection back, with what was learnt: the next message may begin on it. */
+  release(signals: Omit<Signal, 'since'>[]): void
+  /** Says that the outcome is stored, or that there is none. True when the lane had no room for its sake. */
+  settled(): boolean
+}
 
-  const queueOf = (lane: string): PQueue => {
-    let queue = queues.get(lane)
-    if (!queue) queues.set(lane, (queue = new PQueue({ concurrency: perLane })))
-    return queue
+/**
+ * full: the destination is closed from now on, and its mail waits in the spool until it opens; `retryAt` is given where its room is of no
+ * use to this message, which must not be taken again at once.
+ * busy: only connections are wanting; `wait` for one.
+ */
+export type Admission = Permit | { kind: 'full'; retryAt: number | null } | { kind: 'busy' }
+
+/** What may be leased now. */
+export interface Room {
+  /** By destination; none of the others is limited. */
+  room: Record<string, number>
+  /** Destinations without room. */
+  closed: string[]
+  /** When the first closed destination opens by itself. */
+  opensAt: number | null
+}
+
+/** Pause of a message that its destination's room does not help, in milliseconds. */
+const RETRY_MS = 5000
+
+/** How long a delivery waits for a connection, in milliseconds; then it goes back to the spool. */
+const PATIENCE_MS = 1000
+
+/** Room of a destination about which nothing is known yet: two find out what it takes. */
+export const ROOM_ELSE = 2
+
+export interface LanesDeps {
+  storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'listProviderSettings' | 'listSources' | 'addLaneDays'>
+  clock: Clock
+  log: Logger
+  /** Asked each time: it can be exchanged. */
+  table: () => ProviderTable
+  /** Used while the storage knows of no source. */
+  fallback: readonly Source[]
+  /** Dice: a number in [0, 1). */
+  random: () => number
+}
+
+/**
+ * The lanes of this process: what each destination may take, who may send, and what was learnt of it. It decides nothing: `shaping/`
+ * does, on values. A few deliveries wait in here for a connection that is about to be free (ahead.ts); what has no room goes back to the
+ * spool.
+ */
+export class Lanes {
+  readonly #deps: LanesDeps
+  readonly #memory: LaneMemory
+  readonly #turns: LaneTurns
+  #providers: Providers
+  #sources: readonly Source[]
+  /** Deliveries that were leased and have no permit yet, by the destination they were leased from. */
+  readonly #underway = new Map<string, number>()
+  /** Destinations whose room has to be told: something is under way, or they are limited. */
+  readonly #touched = new Map<string, { pool: string; provider: string }>()
+
+  constructor(deps: LanesDeps) {
+    this.#deps = deps
+    this.#providers = new Providers(deps.table())
+    this.#sources = deps.fallback
+    this.#memory = new LaneMemory({ ...deps, providers: () => this.#providers })
+    this.#turns = new LaneTurns(deps.clock, (ask) => this.#decide(ask))
   }
 
-  return {
-    run(lane, work) {
-      const queue = queueOf(lane)
-      inFlight += 1
-      void queue.add(work).finally(() => {
-        inFlight -= 1
-        if (queue.size === 0 && queue.pending === 0) queues.delete(lane)
-      })
-    },
-    get inFlight() {
-      return inFlight
-    },
-    full: () =>
-      [...queues].filter(([, queue]) => queue.size + queue.pending >= perLane).map(([lane]) => lane),
-    async idle() {
-      await Promise.all([...queues.values()].map((queue) => queue.onIdle()))
-    },
+  /** Reads what was saved, and what others changed since: sources, settings, an operator's pause. */
+  async refresh(): Promise<void> {
+    const { storage, clock, table, fallback } = this.#deps
+    const now = clock.now()
+    const [settings, sources] = await Promise.all([
+      storage.listProviderSettings({}, now),
+      storage.listSources({}, now),
+    ])
+    this.#sources = sources.length > 0 ? sources : fallback
+    this.#providers = new Providers(table(), new Map(settings.map((one) => [one.provider, one.settings])))
+    for (const lane of await this.#memory.refresh()) this.#touchLane(lane)
   }
+
+  /** Writes down what changed. */
+  save(): Promise<void> {
+    return this.#memory.save()
+  }
+
+  /** The same for the last time. */
+  stop(): Promise<void> {
+    return this.#memory.stop()
+  }
+
+  /** Runs a change of what is stored, with nothing else written meanwhile, and reads it. */
+  async change(work: () => Promise<void>): Promise<void> {
+    await this.#memory.alone(work)
+    await this.refresh()
+  }
+
+  /** The provider behind exchangers. */
+  providerOf(hosts: readonly Exchanger[]): string {
+    return providerOf(hosts, this.#deps.table())
+  }
+
+  /** Whether mail of a pool can leave towards addresses of a family. */
+  reaches(pool: string, family: Family): boolean {
+    return usableSources(this.#sources, pool, family).length > 0
+  }
+
+  /** Says that a delivery of a destination was leased; the function returned says that it has a permit, or was given back. */
+  reserve(of: { pool: string; provider: string }): () => void {
+    const destination = destinationOf(of)
+    this.#touched.set(destination, { pool: of.pool, provider: of.provider })
+    this.#underway.set(destination, (this.#underway.get(destination) ?? 0) + 1)
+    let ended = false
+    return () => {
+      if (ended) return
+      ended = true
+      const left = this.#underway.get(destination)! - 1
+      if (left === 0) this.#underway.delete(destination)
+      else this.#underway.set(destination, left)
+    }
+  }
+
+  /** What may be leased. Only destinations with something under way or with limits are named. */
+  room(now: number): Room {
+    const room: Room = { room: {}, closed: [], opensAt: null }
+    for (const [destination, of] of this.#touched) {
+      const underway = this.#underway.get(destination) ?? 0
+      const { free, ahead, open, opens } = this.#roomOf(of, now)
+      const left = Math.max(0, free + ahead - underway)
+      if (underway === 0 && open === 0 && left >= ROOM_ELSE) {
+        this.#touched.delete(destination)
+        continue
+      }
+      room.room[destination] = left
+      if (left > 0) continue
+      room.closed.push(destination)
+      if (opens !== null) room.opensAt = Math.min(room.opensAt ?? Infinity, opens)
+    }
+    return room
+  }
+
+  /** What happens on a lane now; nothing on one that was not used since the start, or not for long. */
+  activity(source: string, provider: string): LaneActivity {
+    const lane = this.#memory.known(source, provider)
+    if (!lane) return { inFlight: 0, lastMinute: 0, minutes: [] }
+    const now = this.#deps.clock.now()
+    const { open, recent } = lane
+    return { inFlight: open, lastMinute: recent.lastMinute(now), minutes: recent.minutes(now) }
+  }
+
+  /** Whether a destination needs more leased: half of what is leased ahead is used up. Fewer, larger leases share their cost. */
+  isLow(of: { pool: string; provider: string }): boolean {
+    const { ahead } = this.#roomOf(of, this.#deps.clock.now())
+    return 2 * (this.#underway.get(destinationOf(of)) ?? 0) <= ahead
+  }
+
+  /** A permit from one of the pool's sources, or none. */
+  admit(ask: Ask): Admission {
+    const { pool, provider } = ask
+    this.#touched.set(destinationOf(ask), { pool, provider })
+    return this.#turns.someoneBefore(ask) ? { kind: 'busy' } : this.#decide(ask)
+  }
+
+  /** Waits for a permit where the answer was `busy`; it is the answer again when none comes for a second. */
+  wait(ask: Ask): Promise<Admission> {
+    return this.#turns.wait(ask, PATIENCE_MS)
+  }
+
+  /** Lets nobody wait from now on: what is leased ahead goes back to the spool. */
+  dismiss(): void {
+    this.#turns.close()
+  }
+
+  #decide({ pool, provider: id, recipients, families }: Ask): Admission {
+    const now = this.#deps.clock.now()
+    const provider = this.#providers.get(id)
+    const lanes = this.#lanesOf(pool, id, families)
+    const open = lanes.filter((lane) => this.#free(lane, provider, now) > 0)
+    const lane = this.#choose(open, provider, now)
+    if (!lane) {
+      if (lanes.some((one) => this.#free(one, provider, now, Infinity) > 0)) return { kind: 'busy' }
+      const { free } = this.#roomOf({ pool, provider: id }, now)
+      return { kind: 'full', retryAt: free > 0 ? now + RETRY_MS : null }
+    }
+    return this.#permit(lane, provider, recipients, now)
+  }
+
+  #permit(lane: Lane, provider: Provider, recipients: number, now: number): Permit {
+    const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
+    const granted = warm === null ? recipients : Math.min(recipients, warm.left - lane.recipients)
+    lane.state = began(lane.state, provider.limits, now)
+    lane.recent.count(now)
+    lane.open += 1
+    lane.recipients += granted
+    this.#memory.touch(lane)
+    let state: 'open' | 'unsettled' | 'settled' = 'open'
+    return {
+      kind: 'permit',
+      source: lane.source,
+      recipients: granted,
+      lane: {
+        key: laneId(lane.source.ip, provider.id),
+        connections: allowed(lane.state, provider.limits, now).connections,
+      },
+      limits: provider.limits,
+      another: () => this.#another(lane),
+      release: (signals) => {
+        if (state !== 'open') return
+        state = 'unsettled'
+        lane.open -= 1
+        lane.unsettled += 1
+        lane.recipients -= granted
+        for (const signal of signals) this.#learn(lane, { ...signal, since: now })
+        this.#ended(lane, provider)
+      },
+      settled: () => {
+        if (state !== 'unsettled') return false
+        state = 'settled'
+        const waited = isBehind(lane, provider, this.#deps.clock.now())
+        lane.unsettled -= 1
+        if (waited) this.#turns.serve(lane.provider)
+        return waited
+      },
+    }
+  }
+
+  /** The permit's own connection is free for it, so that only the pace and a pause count, and whether the source is still used. */
+  #another(lane: Lane): boolean {
+    const now = this.#deps.clock.now()
+    const { limits } = this.#providers.get(lane.provider)
+    const source = this.#sources.find(({ ip }) => ip === lane.source.ip)
+    if (source?.state !== 'active' || roomIn(lane.state, limits, lane.open - 1, now) === 0) return false
+    lane.state = began(lane.state, limits, now)
+    lane.recent.count(now)
+    this.#memory.touch(lane)
+    return true
+  }
+
+  #ended(lane: Lane, { limits }: Provider): void {
+    const now = this.#deps.clock.now()
+    lane.ended = endedAlso(lane.ended, allowed(lane.state, limits, now).connections, now)
+    this.#turns.serve(lane.provider)
+  }
+
+  #learn(lane: Lane, signal: Signal): void {
+    const now = this.#deps.clock.now()
+    const provider = this.#providers.get(lane.provider)
+    const since = this.#sources.find(({ ip }) => ip === lane.source.ip)?.warmUpSince ?? null
+    const before = lane.state
+    const after = observe(countedToday(before, signal, now), signal, provider, now)
+    const paused = after.pause !== before.pause && after.pause?.by === 'reply'
+    lane.state = warmUpJudged(after, { since, paused }, provider, now)
+    this.#memory.count(lane, signal, now)
+    this.#touchLane(lane)
+  }
+
+  /** Its room changed: of the pool it is in, and of the default pool's other users when they ask. */
+  #touchLane({ source, provider }: Lane): void {
+    const of = { pool: source.pool, provider }
+    this.#touched.set(destinationOf(of), of)
+  }
+
+  /** The lanes of a pool's usable sources towards a provider. */
+  #lanesOf(pool: string, provider: string, families: readonly Family[]): Lane[] {
+    const sources = new Set(families.flatMap((family) => usableSources(this.#sources, pool, family)))
+    return [...sources].map((source) => this.#memory.lane(source, this.#providers.get(provider)))
+  }
+
+  #roomOf({ pool, provider: id }: { pool: string; provider: string }, now: number) {
+    const provider = this.#providers.get(id)
+    if (id.startsWith('?')) return { free: ROOM_ELSE, ahead: 0, open: 0, opens: null }
+    const lanes = this.#lanesOf(pool, id, [4, 6])
+    const sum = (of: (lane: Lane) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
+    const free = sum((lane) => this.#free(lane, provider, now))
+    const ahead = sum((lane) => this.#free(lane, provider, now, this.#ahead(lane, provider, now))) - free
+    const open = sum((lane) => lane.open)
+    return { free, ahead, open, opens: earliest(lanes.map((lane) => this.#opens(lane, provider, now))) }
+  }
+
+  /** What is leased of a lane's mail beyond its free connections. */
+  #ahead(lane: Lane, { limits }: Provider, now: number): number {
+    return aheadOf(lane.ended, allowed(lane.state, limits, now).connections, now)
+  }
+
+  /**
+   * Messages that a lane may begin now, if it had `more` connections. The outcome of one message before may still be on its way to the disk
+   * on each connection, not of more: after a kill these messages are sent again.
+   */
+  #free(lane: Lane, provider: Provider, now: number, more = 0): number {
+    if (more < Infinity && isBehind(lane, provider, now)) return 0
+    const free = roomIn(lane.state, provider.limits, lane.open - more, now)
+    const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
+    return warm === null ? free : Math.min(free, Math.max(0, warm.left - lane.recipients))
+  }
+
+  /** When a lane without room has some by itself; null when a conversation or an operator must end first. */
+  #opens(lane: Lane, provider: Provider, now: number): number | null {
+    if (this.#free(lane, provider, now) > 0) return now
+    const warm = warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now)
+    const used = warm !== null && warm.left - lane.recipients <= 0
+    const opens = opensAt(lane.state, now)
+    if (isPaused(lane.state, now) || !used) return opens !== null && opens > now ? opens : null
+    return nextMidnight(now)
+  }
+
+  /** The least used; of equals one that warms up, since it must get its share, else any. */
+  #choose(lanes: readonly Lane[], provider: Provider, now: number): Lane | undefined {
+    const { random } = this.#deps
+    const rated = lanes.map((lane) => ({
+      lane,
+      used: lane.open / allowed(lane.state, provider.limits, now).connections,
+      warm: warmUpOf(lane.state, lane.source.warmUpSince, provider.warmUp, now) === null ? 1 : 0,
+      dice: random(),
+    }))
+    return rated.sort((a, b) => a.used - b.used || a.warm - b.warm || a.dice - b.dice)[0]?.lane
+  }
+}
+
+/** Whether as many messages are under way or not stored as a lane may have: two for each connection. */
+function isBehind({ state, open, unsettled }: Lane, { limits }: Provider, now: number): boolean {
+  return open + unsettled >= 2 * allowed(state, limits, now).connections
+}
+
+function earliest(times: (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? null : Math.min(...known)
 }

@@ -1,17 +1,18 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Signer } from '../signing/signing.ts'
-import type { Domain, LeasedDelivery, Storage } from '../storage/storage.ts'
-import type { Call } from './converse.ts'
+import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
+import { encodeHeader } from './encode-header.ts'
 import type { Failure } from './outcome.ts'
+import { wishOf, type TlsWish } from './policy/policy.ts'
 
 /** The message with its signatures in front, and its return path. */
 export interface Letter {
   kind: 'signed'
   from: string
   message: Prepared
-  /** What the sender asks for, or else the sending domain. */
-  tls: Call['tls']
+  /** What the sender asks of TLS, or else the sending domain. */
+  wish: TlsWish
 }
 
 export interface LetterDeps {
@@ -22,12 +23,6 @@ export interface LetterDeps {
 
 function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure: Failure } {
   return { kind: 'failed', failure: { kind, phase: 'sign', host: null, ip: null, reply: null, note } }
-}
-
-/** One message's own word goes before its domain's setting, in both directions (RFC 8689 §4.2). */
-function tlsFor(requireTls: LeasedDelivery['requireTls'], setting: Domain['tls']): Call['tls'] {
-  if (requireTls === 'yes') return 'requiretls'
-  return requireTls === null && setting === 'enforced' ? 'required' : 'opportunistic'
 }
 
 /** Loads the message and signs it with every active key of its domain; mail never goes out unsigned. */
@@ -47,7 +42,7 @@ export async function signed(
   if (keys.length === 0)
     return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)
 
-  const whole = withCrlf(message)
+  const whole = encodeHeader(withCrlf(message))
   const bytes = scheduledAt === null ? whole : redate(whole, scheduledAt)
   try {
     const signatures = await signer.sign(
@@ -55,8 +50,8 @@ export async function signed(
       keys.map((key) => ({ ...key, domain: domain.name })),
       now,
     )
-    const tls = tlsFor(delivery.requireTls, domain.tls)
-    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), tls }
+    const wish = wishOf(delivery.requireTls, domain.tls)
+    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), wish }
   } catch (error) {
     // A key that cannot be read is our fault; the mail waits for somebody to repair it.
     const why = error instanceof Error ? error.message : String(error)

@@ -68,21 +68,42 @@ const BLOCK = 64 * 1024
 
 /**
  * The message as it goes over the wire, block by block: lines that begin with a dot get another one (RFC 5321 §4.5.2), the last block
- * ends with the final dot. Not a byte is changed otherwise.
+ * ends with the final dot. Not a byte is changed otherwise. Blocks without such a line, nearly all, are looked through by native code.
  */
 export function* dotStuffed(message: Buffer): Generator<Buffer> {
-  let atLineStart = true
+  let dot = leadingDot(message, 0)
   for (let at = 0; at < message.length || at === 0; at += BLOCK) {
-    const end = Math.min(at + BLOCK, message.length)
-    const out = Buffer.allocUnsafe(2 * (end - at) + 5)
-    let used = 0
-    for (let i = at; i < end; i++) {
-      const byte = message[i]!
-      if (byte === DOT && atLineStart) out[used++] = DOT
-      out[used++] = byte
-      atLineStart = byte === LF // line ends are CRLF here, so LF alone tells
-    }
-    if (end === message.length) used += out.write(atLineStart ? '.\r\n' : '\r\n.\r\n', used)
-    yield out.subarray(0, used)
+    const block = message.subarray(at, at + BLOCK)
+    if (dot < at) dot = leadingDot(message, at)
+    const stuffed = dot < at + block.length ? stuff(block, startsLine(message, at)) : block
+    const isLast = at + BLOCK >= message.length
+    yield isLast ? Buffer.concat([stuffed, finalDot(message)]) : stuffed
   }
+}
+
+// Line ends are CRLF here, so LF alone tells.
+const startsLine = (message: Buffer, at: number): boolean => at === 0 || message[at - 1] === LF
+
+const finalDot = (message: Buffer): Buffer =>
+  Buffer.from(startsLine(message, message.length) ? '.\r\n' : '\r\n.\r\n')
+
+const LINE_WITH_DOT = Buffer.of(LF, DOT)
+
+/** Where the next line begins with a dot, at `from` or later; behind the message when none does. */
+function leadingDot(message: Buffer, from: number): number {
+  if (message[from] === DOT && startsLine(message, from)) return from
+  const found = message.indexOf(LINE_WITH_DOT, from)
+  return found < 0 ? message.length : found + 1
+}
+
+function stuff(block: Buffer, atLineStart: boolean): Buffer {
+  const out = Buffer.allocUnsafe(2 * block.length)
+  let used = 0
+  let lineStart = atLineStart
+  for (const byte of block) {
+    if (byte === DOT && lineStart) out[used++] = DOT
+    out[used++] = byte
+    lineStart = byte === LF
+  }
+  return out.subarray(0, used)
 }

@@ -74,7 +74,7 @@ export class ReplyReader {
   }
 }
 
-/** Replies are UTF-8 nowadays (RFC 6531 §3.7.4.2); other bytes are shown one to a character. */
+/** Replies are UTF-8 nowadays (RFC 6531 §3.7.4); other bytes are shown one to a character. */
 function decode(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   return text.includes('\uFFFD') ? bytes.toString('latin1') : text

@@ -1,11 +1,21 @@
 import { isIP } from 'node:net'
 import type { RecordData } from '../dns/dns.ts'
+import type { Exchanger } from '../shaping/shaping.ts'
 import { type Found, type Host, type HostDeps, lookUpHost, shuffled, sortOut } from './hosts.ts'
 import type { Failure } from './outcome.ts'
 import type { Recorder } from './recorder.ts'
 
 /** The hosts to try, best first; or why there is none. */
-export type Route = { kind: 'found'; hosts: Host[] } | { kind: 'failed'; failure: Failure }
+export type Route =
+  | {
+      kind: 'found'
+      hosts: Host[]
+      /** The names and preferences that DNS gave, whether they have an address or not: who the provider is. */
+      best: Exchanger[]
+      /** Whether a validating resolver vouched for the MX answer, or for there being none. */
+      authentic: boolean
+    }
+  | { kind: 'failed'; failure: Failure }
 
 export interface RouteDeps extends HostDeps {
   /** Our own name: mail that would come back to us is not sent (RFC 5321 §5.1). */
@@ -36,13 +46,12 @@ export async function route(domain: string, recorder: Recorder, deps: RouteDeps)
     step.end({ note: 'The name does not exist.' })
     return failed('no-route', `The domain ${domain} does not exist.`, '5.1.2')
   }
-  if (answer.kind === 'absent') {
-    step.end({ note: 'No MX records: the domain itself is the mail exchanger.' })
-    return reach(domain, [domain], recorder, deps)
-  }
-  step.end({ note: answer.records.map((mx) => `${mx.preference} ${mx.exchange || '.'}`).join(', ') })
-  const names = exchangers(domain, answer.records, deps)
-  return Array.isArray(names) ? reach(domain, names, recorder, deps) : names
+  const { authentic } = answer
+  if (answer.kind === 'absent') step.end({ note: 'No MX records: the domain itself is the mail exchanger.' })
+  else step.end({ note: answer.records.map((mx) => `${mx.preference} ${mx.exchange || '.'}`).join(', ') })
+  const records = answer.kind === 'absent' ? [{ preference: 0, exchange: domain }] : answer.records
+  const usable = exchangers(domain, records, deps)
+  return Array.isArray(usable) ? reach({ domain, authentic }, usable, recorder, deps) : usable
 }
 
 /** A label of letters, digits, hyphens, and the underscores that some publish; a name that is no IP address. */
@@ -50,8 +59,8 @@ const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i
 const isHostName = (name: string): boolean =>
   name.length <= 253 && name.split('.').every((part) => label.test(part)) && !/(^|\.)\d+$/.test(name)
 
-/** The names to try, in the order of their preference. */
-function exchangers(domain: string, records: Mx[], deps: RouteDeps): string[] | ReturnType<typeof failed> {
+/** The exchangers to try, in the order of their preference. */
+function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[] | ReturnType<typeof failed> {
   if (records.every(({ exchange }) => exchange === '' || exchange === '.')) {
     // RFC 7505 §4.2 names the code and the sense of the sentence.
     return failed(
@@ -78,16 +87,23 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): string[] | 
       '5.4.6',
     )
   }
-  return [...new Set(better.map(({ exchange }) => exchange.toLowerCase()))]
+  return better.map(({ exchange, preference }) => ({ exchange: exchange.toLowerCase(), preference }))
 }
 
-async function reach(domain: string, names: string[], recorder: Recorder, deps: RouteDeps): Promise<Route> {
+/** What is known of a domain before its hosts are looked up. */
+interface Target {
+  domain: string
+  authentic: boolean
+}
+
+async function reach(target: Target, best: Exchanger[], recorder: Recorder, deps: RouteDeps): Promise<Route> {
+  const names = [...new Set(best.map(({ exchange }) => exchange))]
   const found = await Promise.all(names.slice(0, MOST_HOSTS).map((name) => lookUpHost(name, recorder, deps)))
-  return choose(domain, found)
+  return choose(target, best, found)
 }
 
 /** Keeps the hosts that have an address. With none left, the kindest explanation that fits decides. */
-function choose(domain: string, found: Found[]): Route {
+function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]): Route {
   let room = MOST_ADDRESSES
   const hosts: Host[] = []
   for (const { name, addresses } of found) {
@@ -95,7 +111,7 @@ function choose(domain: string, found: Found[]): Route {
     room -= tried.length
     if (tried.length > 0) hosts.push({ name, addresses: tried })
   }
-  if (hosts.length > 0) return { kind: 'found', hosts }
+  if (hosts.length > 0) return { kind: 'found', hosts, best, authentic }
   if (found.some((host) => host.failed)) {
     return failed('dns', `The addresses of the mail exchangers of ${domain} could not be looked up.`)
   }
@@ -115,5 +131,6 @@ function choose(domain: string, found: Found[]): Route {
 function literal(domain: string, deps: RouteDeps): Route {
   const ip = /^\[(?:ipv6:)?([^\]]*)\]$/i.exec(domain)?.[1] ?? ''
   if (isIP(ip) === 0) return failed('no-route', `${domain} is not an address.`, '5.1.3')
-  return choose(domain, [sortOut(ip, [ip], deps)])
+  const best = [{ preference: 0, exchange: domain }]
+  return choose({ domain, authentic: false }, best, [sortOut(ip, [ip], deps)])
 }

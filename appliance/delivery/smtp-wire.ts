@@ -1,7 +1,8 @@
-import { isIP, type Socket } from 'node:net'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { Clock } from '../clock/clock.ts'
+import type { Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { steady, type Clock } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
+import { CLOSING } from './deadlines.ts'
 import { explainSocketError } from './dial.ts'
 import type { Failure } from './outcome.ts'
 import { ReplyReader } from './reply-reader.ts'
@@ -23,19 +24,28 @@ export class Broken extends Error {
  * connection broke can still be read. nodemailer's client was tried for this and is not used: docs/decisions/0005.
  */
 export class SmtpWire {
-  readonly #clock: Clock
   /** When all must be over (Unix milliseconds), whatever a single step is granted. */
-  readonly #until: number
+  until: number
+  /** Resolves when the socket is gone, and no longer counts at the server. */
+  readonly closed: Promise<void>
+  /** Our own address. */
+  readonly localAddress: string | null
+  readonly #clock: Clock
   readonly #reader = new ReplyReader()
   #socket: Socket
   #broken: Broken | undefined
+  readonly #gone: () => void
   #wake = (): void => undefined
   #unlisten = (): void => undefined
 
   constructor(socket: Socket, clock: Clock, until: number) {
     this.#clock = clock
-    this.#until = until
+    this.until = until
     this.#socket = socket
+    this.localAddress = socket.localAddress ?? null
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.closed = promise
+    this.#gone = resolve
     this.#listen(socket)
   }
 
@@ -55,6 +65,16 @@ export class SmtpWire {
     return this.#reader.waiting > 0
   }
 
+  /** Whether the connection stands and the server has said nothing, not half a line, that was not asked for. */
+  get quiet(): boolean {
+    return !this.#broken && !this.answered && !this.#reader.partial
+  }
+
+  /** Calls `stirred` whenever something happens to the connection while nobody reads: bytes came, or it ended. */
+  rest(stirred: () => void): void {
+    this.#wake = stirred
+  }
+
   /**
    * Sends one block of the body, and waits until the system has taken it or the server speaks: it has no business to before the
    * final dot, and the caller looks.
@@ -69,18 +89,13 @@ export class SmtpWire {
   }
 
   /** The TLS handshake after STARTTLS (RFC 3207). The certificate is looked at by the caller. */
-  async upgrade(host: string, ms: number): Promise<TLSSocket> {
+  async upgrade(options: ConnectionOptions, ms: number): Promise<TLSSocket> {
     // Bytes in plain text behind the reply would be read as if they had come through TLS: an injection.
-    if (this.#reader.waiting > 0 || this.#reader.partial) {
+    if (this.answered || this.#reader.partial) {
       throw new Broken('tls', 'sent more than a reply before the TLS handshake')
     }
     this.#unlisten()
-    const socket = connectTls({
-      socket: this.#socket,
-      host,
-      ...(isIP(host) ? {} : { servername: host }),
-      rejectUnauthorized: false, // RFC 7435: better encrypted with a stranger than in the clear
-    })
+    const socket = connectTls({ ...options, socket: this.#socket })
     this.#socket = socket
     let agreed = false
     socket.once('secureConnect', () => {
@@ -97,14 +112,18 @@ export class SmtpWire {
     this.#socket.destroy()
   }
 
-  /** Says QUIT and closes when the server answers, hangs up, or has had `ms` milliseconds. Returns at once. */
+  /**
+   * Says QUIT and closes when the server has answered and hung up, or has had `ms` milliseconds. Returns at once. That its end is
+   * waited for is so that a server that counts connections has counted this one out before the next comes.
+   */
   quit(ms: number): void {
     if (this.#broken) return this.destroy()
+    this.until = steady(this.#clock) + ms + CLOSING
     this.write('QUIT\r\n')
-    this.read(ms).then(
-      () => this.destroy(),
-      () => this.destroy(), // nothing is left to learn from this server
-    )
+    this.read(ms)
+      .then(() => this.#when(() => false, CLOSING))
+      // However this ends, nothing is left to learn from this server.
+      .catch(() => this.destroy())
   }
 
   #listen(socket: Socket): void {
@@ -114,15 +133,20 @@ export class SmtpWire {
       if (complaint) this.#break(new Broken('protocol', complaint))
       this.#wake()
     }
-    const closed = (): void => this.#break(new Broken('network', 'closed the connection'))
+    const ended = (): void => this.#break(new Broken('network', 'closed the connection'))
+    const closed = (): void => {
+      ended()
+      this.#gone()
+    }
     socket.setNoDelay(true)
-    socket.on('data', data).on('end', closed).on('close', closed)
+    socket.on('data', data).on('end', ended).on('close', closed)
     socket.on('error', (error) => {
       const { why, note } = explainSocketError(error)
       this.#break(new Broken(why, note))
     })
     // The error listener stays: a socket below TLS may still fail, and must not bring the process down.
-    this.#unlisten = () => void socket.off('data', data).off('end', closed).off('close', closed)
+    this.#unlisten = () => void socket.off('data', data).off('end', ended).off('close', closed)
+    if (socket.destroyed) closed() // between dialling and here; its event is over
   }
 
   #break(broken: Broken): void {
@@ -134,7 +158,7 @@ export class SmtpWire {
   /** Waits for a condition; a broken connection or a passed deadline throws. */
   async #when(condition: () => boolean, ms: number): Promise<void> {
     const { promise: late, resolve: timeout } = Promise.withResolvers<void>()
-    const granted = Math.min(ms, Math.max(0, this.#until - this.#clock.now()))
+    const granted = Math.min(ms, Math.max(0, this.until - steady(this.#clock)))
     const cancel = this.#clock.after(granted, () => {
       const seconds = Math.round(granted / 1000)
       this.#break(new Broken('timeout', `did not answer within ${seconds} seconds`))

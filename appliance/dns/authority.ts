@@ -1,5 +1,5 @@
 import type { Client } from './client.ts'
-import type { Answer, RecordType } from './dns.ts'
+import type { Answer, RecordType, Survey } from './dns.ts'
 import { MAX_LINKS } from './interpret.ts'
 import { canonical } from './names.ts'
 import { server, type Server } from './servers.ts'
@@ -12,6 +12,8 @@ import { server, type Server } from './servers.ts'
 /** Name servers of one zone that are asked, and addresses of each; zones with more have others that answer. */
 const MAX_HOSTS = 6
 const MAX_ADDRESSES = 2
+/** For one server of a survey with all its addresses, in milliseconds: somebody looks at a page meanwhile. */
+const SURVEY_MS = 5000
 
 /** How the authoritative servers are found and reached. */
 export interface AuthorityOptions {
@@ -49,6 +51,40 @@ export async function askAuthorities<T extends RecordType>(
     target = reading.target
   }
   return { kind: 'failed', note: `The CNAME records of ${name} form a loop or a chain that is too long` }
+}
+
+/** Asks every server of the name's zone for itself, all at once. An alias is followed from each. Never rejects. */
+export async function askEachAuthority<T extends RecordType>(
+  options: AuthorityOptions,
+  name: string,
+  type: T,
+): Promise<Survey<T>> {
+  const asked = canonical(name)
+  const zone = await findZone(options, asked)
+  if ('note' in zone) return { kind: 'failed', note: zone.note }
+  const servers = await Promise.all(
+    zone.hosts
+      .slice(0, MAX_HOSTS)
+      .map(async (host) => ({ host, answer: await askHost(options, host, asked, type) })),
+  )
+  return { kind: 'asked', zone: zone.apex, servers }
+}
+
+async function askHost<T extends RecordType>(
+  options: AuthorityOptions,
+  host: string,
+  name: string,
+  type: T,
+): Promise<Answer<T>> {
+  const { client } = options
+  const { servers, notes } = await findAddresses(options, host)
+  if (servers.length === 0) return { kind: 'failed', note: notes.join('; ') }
+  const deadline = performance.now() + SURVEY_MS
+  const reading = await client.ask(servers, { name, type }, { recursion: false, rounds: 1, deadline })
+  if (reading.kind === 'failed') return reading
+  return reading.kind === 'alias'
+    ? askAuthorities(options, reading.target, type)
+    : { ...reading, authentic: false }
 }
 
 /** Walks up from the name to the first ancestor that has NS records. */

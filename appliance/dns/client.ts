@@ -42,7 +42,9 @@ export class Client {
       if (reading.kind === 'failed') return reading
       ttl = Math.min(ttl, reading.ttl)
       authentic &&= reading.authentic
-      if (reading.kind !== 'alias') return { ...reading, ttl, authentic }
+      if (reading.kind === 'absent') return { ...reading, ttl, authentic }
+      if (reading.kind === 'found')
+        return { ...reading, ttl, authentic, ...(links > 0 ? { alias: reading.alias ?? question.name } : {}) }
       links += reading.links
       const note = tellChain(name, reading.target, seen, links)
       if (note) return { kind: 'failed', note }

@@ -21,7 +21,14 @@ export interface RecordData {
 export type RecordType = keyof RecordData
 
 export type Answer<T extends RecordType> =
-  | { kind: 'found'; records: RecordData[T][]; ttl: number; authentic: boolean }
+  | {
+      kind: 'found'
+      records: RecordData[T][]
+      ttl: number
+      authentic: boolean
+      /** Where the records are, when the name is an alias (CNAME). */
+      alias?: string
+    }
   | { kind: 'absent'; why: 'nxdomain' | 'nodata'; ttl: number; authentic: boolean }
   | { kind: 'failed'; note: string }
 
@@ -31,4 +38,21 @@ export interface Resolver {
   /** The same from the authoritative servers of the name, past every cache; for showing an operator what is published. */
   resolveAuthoritative<T extends RecordType>(name: string, type: T): Promise<Answer<T>>
   close(): void
+}
+
+/** What each authoritative server of a name's zone says by itself; `failed` when the servers could not be found. */
+export type Survey<T extends RecordType> =
+  | {
+      kind: 'asked'
+      /** The name of the zone. */
+      zone: string
+      /** In the order of the zone's NS records. */
+      servers: { host: string; answer: Answer<T> }[]
+    }
+  | { kind: 'failed'; note: string }
+
+/** Asks the authoritative servers one by one, to show how far a change of a zone has come. */
+export interface Surveyor {
+  /** Every server of the name's zone, all at once and past every cache. Never throws: what the internet does is a value. */
+  survey<T extends RecordType>(name: string, type: T): Promise<Survey<T>>
 }

@@ -47,7 +47,7 @@ export function interpret<T extends RecordType>(
   if (message.rcode === 3 && at.length > 0) return failed('answered NXDOMAIN together with records')
   if (records.length > 0) {
     const ttl = Math.min(chain.ttl, ...at.map((record) => record.ttl))
-    return { kind: 'found', records, ttl, authentic }
+    return { kind: 'found', records, ttl, authentic, ...(chain.links > 0 ? { alias: chain.name } : {}) }
   }
   if (at.length > 0 || message.malformed.includes(question.type)) {
     return failed(`sent ${question.type} records that cannot be read`)

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock/clock.ts'
-import { askAuthorities } from './authority.ts'
+import { askAuthorities, askEachAuthority } from './authority.ts'
 import { AnswerCache } from './cache.ts'
 import { Client } from './client.ts'
-import type { Resolver } from './dns.ts'
+import type { Resolver, Surveyor } from './dns.ts'
 import { canonical } from './names.ts'
 import { parseServer, systemServers } from './servers.ts'
 
@@ -29,7 +29,7 @@ export interface ResolverOptions {
  * `authentic` repeats the servers' AD flag: worth something only where the servers validate and the way to them
  * is safe (`dns.trust_ad`). The TTL of an answer is in seconds, and is what remains of it.
  */
-export function createResolver(options: ResolverOptions): Resolver {
+export function createResolver(options: ResolverOptions): Resolver & Surveyor {
   const servers =
     options.servers.length > 0 ? options.servers.map(parseServer) : systemServers(options.systemFile)
   const client = new Client({ timeoutMs: options.timeoutMs ?? 2000 })
@@ -46,6 +46,7 @@ export function createResolver(options: ResolverOptions): Resolver {
       return cache.get(asked, type, () => client.lookup(servers, asked, type))
     },
     resolveAuthoritative: (name, type) => askAuthorities(authority, name, type),
+    survey: (name, type) => askEachAuthority(authority, name, type),
     close: () => client.close(),
   }
 }

@@ -48,7 +48,7 @@ export function encodeOriginalRecipient(orcpt: string): string | undefined {
 
 /** utf-8-addr-xtext (RFC 6533 §3): whatever is not printable ASCII, and `+`, `=` and `\`, becomes `\x{…}`. */
 export function encodeUtf8Address(address: string): string {
-  return address.replaceAll(/\\x\{[0-9A-F]{1,6}\}|[^!-~]|[+=\\]/giu, (char) =>
+  return address.replaceAll(/\\x\{[0-9A-F]{2,6}\}|[^!-~]|[+=\\]/giu, (char) =>
     char.startsWith('\\x{')
       ? char
       : `\\x{${char.codePointAt(0)!.toString(16).toUpperCase().padStart(2, '0')}}`,

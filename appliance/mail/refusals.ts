@@ -37,11 +37,144 @@ export const REFUSALS = {
     'Sign in, or send an API key in the authorization header.',
   ),
   wrong_credentials: entry('validation_error', 403, '535 5.7.8', 'Wrong email address or password.'),
+  wrong_password: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'Invalid `{field}` field: this is not the password of your account.',
+  ),
+  no_password: entry(
+    'validation_error',
+    409,
+    '535 5.7.8',
+    'Your account has no password yet. Ask for one with "Forgot your password?" on the sign-in page.',
+  ),
+  reset_link_over: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'This link was used, has expired or is not whole. Ask for a new one with "Forgot your password?" on the sign-in page.',
+  ),
+  no_team: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'You are a member of no team here any more. Ask for an invitation.',
+  ),
+  sign_in_over: entry(
+    'validation_error',
+    401,
+    '535 5.7.8',
+    'This sign-in took too long, or had too many wrong codes. Begin again with your password.',
+  ),
+  wrong_code: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'Wrong code, or one that was used before. Wait for the next one, and see that the clock of your phone is right.',
+  ),
+  second_factor_required: entry(
+    'validation_error',
+    403,
+    '535 5.7.9',
+    'The team asks for a second factor. Set one up in your account, or show it: until then nothing else is open.',
+  ),
+  proof_required: entry(
+    'validation_error',
+    403,
+    '535 5.7.9',
+    'Show that it is you: give your password or a second factor again.',
+  ),
+  factor_needed: entry(
+    'validation_error',
+    403,
+    '535 5.7.9',
+    'The password is not enough here: this session began without your second factor. Show a second factor.',
+  ),
+  no_second_factor: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'There is no second factor yet: set up an app or a passkey first.',
+  ),
+  totp_exists: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'An app for codes is set up already. Remove it first.',
+  ),
+  totp_not_started: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'There is no app that waits for its first code. Begin again.',
+  ),
+  passkey_refused: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'This passkey was not accepted. Try again, or use another way to sign in.',
+  ),
+  passkey_origin: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'Passkeys of this server work at {origin} only: open the dashboard there.',
+  ),
+  passkey_needs_name: entry(
+    'validation_error',
+    422,
+    '554 5.5.1',
+    'Passkeys are bound to a host name, and {host} is an address: open the dashboard by its name.',
+  ),
+  passkey_copied: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'The passkey “{name}” counts backwards, as a copy of it would. Sign in another way and remove it.',
+  ),
+  passkey_taken: entry('validation_error', 409, '554 5.5.1', 'This passkey is set up already.'),
+  too_many_passkeys: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'There are {limit} passkeys already, which is the most. Remove one first.',
+  ),
   already_set_up: entry(
     'validation_error',
     400,
     '554 5.7.1',
     'This server has an owner already. Sign in with that address.',
+  ),
+  set_up_link_invalid: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'This set-up link is wrong, used already or too old. Restart the appliance: it prints a new one, good for 24 hours.',
+  ),
+  provider_unreachable: entry(
+    'application_error',
+    502,
+    '451 4.4.1',
+    '{provider} does not answer. Try again in a minute, or sign in another way.',
+  ),
+  provider_misconfigured: entry(
+    'application_error',
+    502,
+    '554 5.3.5',
+    '{provider} is not set up right for this server. Sign in another way, and tell its operator: {detail}.',
+  ),
+  provider_elsewhere: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Providers send people back to {origin}. Open the dashboard at that address and sign in there.',
+  ),
+  last_way_in: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'This is your last way in. Set a password, add a passkey or link another account first.',
   ),
   foreign_origin: entry(
     'validation_error',
@@ -50,8 +183,69 @@ export const REFUSALS = {
     'This request comes from another site and was refused.',
   ),
 
+  role_too_low: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    'This needs the role {needed} or a higher one; you are {role} in this team. Ask an owner or admin of the team.',
+  ),
+  invitation_over: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'This invitation was used, withdrawn or has expired. Ask the team for a new one.',
+  ),
+  invitation_needs_sign_in: entry(
+    'validation_error',
+    409,
+    '535 5.7.8',
+    'There is an account with the address of this invitation. Sign in with it, then accept.',
+  ),
+  invitation_for_other: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'This invitation is for another address than the one you are signed in with. Sign in with that address.',
+  ),
+  member_already: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'This address belongs to a member of the team already.',
+  ),
+  too_many_invitations: entry(
+    'validation_error',
+    422,
+    '452 4.5.3',
+    'A team has at most {limit} open invitations. Withdraw some, or wait until they are accepted.',
+  ),
+  last_owner: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'This is the only owner of the team. Make somebody else an owner first.',
+  ),
+  owners_only: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    'Only an owner may make, change or remove owners. Ask an owner of the team.',
+  ),
+  own_second_factor_first: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Set up a second factor for your own account first: without one this rule would lock you out.',
+  ),
+
   // ── what is asked for
   unknown_endpoint: entry('not_found', 404, '502 5.5.1', 'The requested endpoint does not exist.'),
+  content_withheld: entry(
+    'validation_error',
+    403,
+    '554 5.7.1',
+    'This email is from the server to one person: its content is shown to nobody else.',
+  ),
   not_found: entry('not_found', 404, '550 5.1.1', '{resource} not found'),
   method_not_allowed: entry(
     'method_not_allowed',
@@ -126,9 +320,21 @@ export const REFUSALS = {
     '554 5.5.1',
     'This email cannot be {change}: only a scheduled email can, and this one is {state}.',
   ),
+  not_resendable: entry(
+    'validation_error',
+    422,
+    '554 5.5.1',
+    'This email cannot be sent again: {reason}. Send it anew from where it came from.',
+  ),
   body_not_array: entry('validation_error', 422, '554 5.6.0', 'The `request.body` field must be an `array`.'),
   link_expired: entry('not_found', 410, '550 5.1.1', 'This link has expired. Ask the API for a new one.'),
   share_too_long: entry('validation_error', 422, '554 5.6.0', '`expires_in` must not exceed 48 hours.'),
+  too_many_webhooks: entry(
+    'validation_error',
+    422,
+    '554 5.5.1',
+    'There are {limit} webhooks already, which is the most. Remove one first.',
+  ),
   not_in_batch: entry(
     'validation_error',
     422,
@@ -219,6 +425,42 @@ export const REFUSALS = {
     400,
     '550 5.7.1',
     'The {domain} domain has been registered already.',
+  ),
+
+  // ── the addresses that mail leaves from
+  not_operator: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    'Only the team that runs this server may see and change its addresses.',
+  ),
+  source_taken: entry('validation_error', 409, '554 5.5.1', 'The source {ip} is there already.'),
+  source_configured: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'The source {ip} comes from the configuration: take it out of `delivery.source_ips`, or suspend it.',
+  ),
+
+  // ── the queue
+  queue_not_operator: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    "Only the team that runs this server may act on other teams' mail, or move mail to another pool.",
+  ),
+  queue_grew: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Nothing was done: this would touch {count} deliveries now, and {expected} were expected. Preview it again.',
+  ),
+  not_undoable: entry('validation_error', 409, '554 5.5.1', 'This cannot be undone: {reason}.'),
+  hold_rules_full: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'There are {limit} rules that hold new mail already. Release one first.',
   ),
 
   // ── a message that arrives as bytes
@@ -363,6 +605,12 @@ export const REFUSALS = {
     503,
     '421 4.3.2',
     'The server is shutting down. Try again shortly; nothing was accepted.',
+  ),
+  disk_full: entry(
+    'application_error',
+    507,
+    '452 4.3.1',
+    'The server has too little free disk space to take mail. Try again in some minutes; nothing was accepted.',
   ),
   unavailable: entry(
     'application_error',

@@ -4,6 +4,7 @@ import type { Reply } from './reply.ts'
 export interface Step {
   name:
     | 'resolve' // DNS lookups that chose the hosts
+    | 'policy' // what the recipient domain's policies demand of TLS with a host
     | 'connect'
     | 'greeting'
     | 'ehlo'
@@ -33,15 +34,26 @@ export interface Step {
 /** What TLS was agreed on for the connection that carried the message. */
 export interface TlsInfo {
   version: string
+  /** Cipher suite by its name in the registry of IANA. */
   cipher: string
-  /** Whether the certificate chain and name are valid; opportunistic TLS goes on without (RFC 7435). */
+  /** Key exchange group, such as X25519MLKEM768; empty where the key exchange has none. Absent in attempts from before it was kept. */
+  group?: string
+  /** Whether the certificate is valid: chain and name, or by DANE; opportunistic TLS goes on without (RFC 7435). */
   verified: boolean
   /** Why it is not valid, null when it is. */
   error: string | null
-  /** Subject, issuer, and end of validity (ISO 8601) of the certificate shown. */
+  /** What the certificate was measured by: the authorities of this machine, or TLSA records (RFC 7672). Absent as `group` is. */
+  by?: 'pkix' | 'dane'
+  /** Whether a chain leads to an authority that this machine trusts, and whether the certificate names the host. Absent as `group` is. */
+  chainValid?: boolean
+  nameMatched?: boolean
+  /** Subject, issuer, and validity (ISO 8601) of the certificate shown. */
   subject: string
   issuer: string
+  validFrom?: string
   validTo: string
+  /** SHA-256 of the certificate, in hexadecimal bytes with colons between. Absent as `group` is. */
+  fingerprint?: string
 }
 
 /** All that was said in one attempt, in order. Data: it is stored, shown and tested as it is. */
@@ -51,4 +63,6 @@ export interface Transcript {
   host: string | null
   ip: string | null
   tls: TlsInfo | null
+  /** The source that the lane gave: an address of ours, or `auto`. Absent where none was needed. */
+  source?: string
 }

@@ -1,3 +1,4 @@
+import type { Advice, Category, SubType } from './bounce.ts'
 import type { Reply } from './reply.ts'
 import type { SuppressionOrigin } from './suppression.ts'
 
@@ -25,8 +26,12 @@ export interface Cause {
   reply: Reply | null
   /** Enhanced status code (RFC 3463) of what we found ourselves; a reply carries its own. */
   status?: string
+  /** What the failure is about; absent where nothing failed, and where people decided. */
+  category?: Category
   /** One sentence for people, without the codes. */
   note: string
+  /** What the operator can do about it, where the server's words are known to mean that. */
+  advice?: Advice
   /** Of a suppressed delivery: what had put the address on the list. */
   origin?: SuppressionOrigin
 }
@@ -34,13 +39,13 @@ export interface Cause {
 /**
  * What an attempt means for one delivery.
  * `failed` is our own fault or the sender's (no key, forbidden target); `bounced` is the remote's word;
- * `expired` is a deferral that ran out of time.
+ * `expired` is a deferral that ran out of time. `suppress`: the bounce tells that this recipient's address is dead.
  */
 export type Verdict =
   | { kind: 'delivered'; cause: Cause }
   | { kind: 'deferred'; until: number; cause: Cause }
-  | { kind: 'bounced'; cause: Cause }
-  | { kind: 'expired'; cause: Cause }
+  | { kind: 'bounced'; cause: Cause; subType: SubType; suppress: boolean }
+  | { kind: 'expired'; cause: Cause; subType: SubType }
   | { kind: 'failed'; cause: Cause }
   | { kind: 'suppressed'; cause: Cause }
 

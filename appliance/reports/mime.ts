@@ -1,10 +1,10 @@
 /** MIME as far as a report needs it (RFC 2045, RFC 2046). Pure. */
 import { isAscii } from 'node:buffer'
 
-/** A body part: its header fields without transfer encoding, and its bytes with CRLF line ends. */
+/** A body part: its header fields without transfer encoding, and its bytes, encoded already, with CRLF line ends. */
 export interface Part {
   header: string[]
-  encoding: '7bit' | '8bit' | 'quoted-printable'
+  encoding: '7bit' | '8bit' | 'quoted-printable' | 'base64'
   body: Uint8Array
 }
 
@@ -31,8 +31,15 @@ export function textPart(description: string, text: string): Part {
   return {
     header: ['Content-Type: text/plain; charset=utf-8', `Content-Description: ${description}`],
     encoding: plain ? '7bit' : 'quoted-printable',
-    body: Buffer.from(plain ? crlf : quotedPrintable(crlf)),
+    body: Buffer.from(plain ? crlf : quotedPrintable(Buffer.from(crlf))),
   }
+}
+
+/** Bytes of any kind as a part (RFC 2045 §6.8). */
+export function binaryPart(header: string[], bytes: Uint8Array): Part {
+  const base64 = Buffer.from(bytes).toString('base64')
+  const lines = base64.match(/.{1,76}/g) ?? []
+  return { header, encoding: 'base64', body: Buffer.from(lines.join('\r\n')) }
 }
 
 /** A whole multipart message. Its own encoding is the widest of its parts (RFC 2045 §6.4). */
@@ -76,13 +83,15 @@ export function fold(name: string, value: string): string {
   return [...lines, line].join('\r\n')
 }
 
-/** RFC 2045 §6.7, for text with CRLF line ends. */
-export function quotedPrintable(text: string): string {
-  return text
+/** RFC 2045 §6.7. @param body lines end with CRLF */
+export function quotedPrintable(body: Uint8Array): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    .toString('latin1') // one character for each octet
     .split('\r\n')
-    .map((line) =>
-      softBreaks([...Buffer.from(line)].map((byte, at, all) => octet(byte, at === all.length - 1))),
-    )
+    .map((line) => {
+      const octets = Array.from(line, (char, at) => octet(char.charCodeAt(0), at === line.length - 1))
+      return softBreaks(octets)
+    })
     .join('\r\n')
 }
 

@@ -1,5 +1,6 @@
 /** A report as an email: who it is from, what it is made of (RFC 3464 §2, RFC 6522). Pure. */
 import type { ReportKind } from '../mail/dsn.ts'
+import { DEFAULT_POOL } from '../mail/source.ts'
 import { LIFETIME } from '../spool/schedule.ts'
 import type { DueReport, NewEmail, ReportedDelivery } from '../storage/storage.ts'
 import { dateTime, multipart, textPart } from './mime.ts'
@@ -42,12 +43,12 @@ export function reportEmail(facts: ReportFacts): NewEmail {
   const from = `Mail Delivery System <mailer-daemon@${domain}>`
   const messageId = `<${id}@${domain}>`
   const text = explain(due, facts.hostname)
-  const recipientDomain = reportTo.slice(reportTo.lastIndexOf('@') + 1)
   return {
     ...{ id, teamId, domainId, apiKeyId: null, via: 'report', messageId },
     ...{ from, to: [reportTo], cc: [], bcc: [], replyTo: [], subject: SUBJECT[kind] },
     ...{ html: null, text, headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null },
+    ...{ stream: 'transactional', pool: DEFAULT_POOL },
     // RFC 8689 §5: what is told of the message is protected as the message was.
     requireTls: requireTls === 'yes' ? 'yes' : null,
     message: compose({ ...facts, due }, { from, messageId, text }),
@@ -56,7 +57,6 @@ export function reportEmail(facts: ReportFacts): NewEmail {
         id: deliveryId,
         recipient: reportTo,
         field: 'to',
-        lane: recipientDomain,
         dueAt: now,
         expiresAt: now + LIFETIME,
         suppressed: null,

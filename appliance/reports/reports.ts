@@ -94,12 +94,12 @@ export function createReporter(deps: ReporterDeps): Reporter {
 /** Turns one due report into an email, or finds that there is nobody to tell. Afterwards it is no longer due. */
 async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
   const { storage, clock, log, hostname, onStored } = deps
-  const { kind, emailId, teamId, reportTo } = due
+  const { kind, emailId, teamId } = due
   const about = { kind, deliveryIds: due.deliveries.map(({ id }) => id) }
   const silent = await whySilent(due, deps)
   if (silent !== undefined) {
     await storage.dropReports(about, clock.now())
-    log.info({ email_id: emailId, kind, to: reportTo }, `no report is sent: ${silent}`)
+    log.info({ email_id: emailId, kind, team_id: teamId }, `no report is sent: ${silent}`)
     return
   }
   const original = await storage.getMessage({ emailId }, clock.now())

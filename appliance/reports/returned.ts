@@ -1,7 +1,7 @@
 /** The part of a report that brings the message back (RFC 3461 §4.3, RFC 6522 §3). Pure. */
 import { isAscii } from 'node:buffer'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
-import { plainEncoding, type Part } from './mime.ts'
+import { plainEncoding, type Part, quotedPrintable } from './mime.ts'
 
 /** Largest message that comes back whole when nobody asked (a letter, not its attachments), and when RET=FULL did. In bytes. */
 export const WHOLE_UNASKED = 64 * 1024
@@ -11,7 +11,8 @@ const MOST_HEADER = 64 * 1024
 
 /**
  * The whole message, or its header section. Only failures bring a body back (RFC 3461 §4.3); after a delay or a success the
- * sender has lost nothing. A header section with UTF-8 has media types of its own (RFC 6533 §6, RFC 6532 §3.7).
+ * sender has lost nothing. A header section with UTF-8 has media types of its own (RFC 6532 §3.7, RFC 6533 §4.3), and goes in
+ * seven bits: which servers are on the way back, and whether they know SMTPUTF8, is not known when a report is made (RFC 6533 §4.5).
  */
 export function returnedPart(original: Uint8Array, kind: ReportKind, ret: EnvelopeDsn['ret']): Part {
   const bytes = Buffer.from(original.buffer, original.byteOffset, original.byteLength)
@@ -24,12 +25,11 @@ export function returnedPart(original: Uint8Array, kind: ReportKind, ret: Envelo
   return part(utf8 ? 'message/global-headers' : 'text/rfc822-headers', 'Message header', shortened(header))
 }
 
-function part(type: string, description: string, body: Uint8Array): Part {
-  return {
-    header: [`Content-Type: ${type}`, `Content-Description: ${description}`],
-    encoding: plainEncoding(body),
-    body,
-  }
+function part(type: string, description: string, body: Buffer): Part {
+  const header = [`Content-Type: ${type}`, `Content-Description: ${description}`]
+  return type.startsWith('message/global')
+    ? { header, encoding: 'quoted-printable', body: Buffer.from(quotedPrintable(body)) }
+    : { header, encoding: plainEncoding(body), body }
 }
 
 /** Whole fields: the cut is before a line that begins one. */

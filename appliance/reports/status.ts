@@ -39,7 +39,7 @@ function aboutMessage({ emailId, createdAt, dsn }: DueReport, hostname: string):
 /** The fields of one delivery (RFC 3464 §2.3), in the order of the RFC. */
 function aboutDelivery(delivery: ReportedDelivery, kind: ReportKind): string[] {
   const { recipient, dsn, cause, attempts, updatedAt, expiresAt } = delivery
-  // Only a server that spoke has reported anything (RFC 3464 §2.3.5).
+  // RFC 3464 §2.3.6: with Remote-MTA the diagnostic is that server's word, so one that never spoke is not named.
   const remote = cause?.reply && cause.host !== null ? `dns; ${cause.host}` : null
   return written([
     ['Original-Recipient', dsn.orcpt === null ? null : originalRecipient(dsn.orcpt)],
@@ -67,7 +67,7 @@ function originalRecipient(orcpt: string): string | null {
   return `${type}; ${utf8 ? encodeUtf8Address(address) : printable(address)}`
 }
 
-/** Our own word where the server's says nothing: by the phase in which it ended (RFC 3463 §3.5). */
+/** Our own word where no server spoke: by the phase in which it ended (RFC 3463 §3.5; X.7.5 is of §3.8). */
 const DELAYED_IN: Partial<Record<Phase, string>> = {
   route: '4.4.3',
   connect: '4.4.1',
@@ -80,14 +80,16 @@ const CLASS: Record<ReportKind, string> = { failed: '5', delayed: '4', relayed: 
 
 /**
  * The enhanced status code (RFC 3463), of the class that fits what is told: a server that says "550 4.2.2" has refused.
- * A delivery whose time is up has its own code, 4.4.7 (§3.5): the last reply is in the diagnostic.
+ * A delivery whose time is up has the code of what kept it waiting, the same as in the report of its delay (RFC 3464 §2.3.3), and
+ * 4.4.7 only where that is not known (RFC 3463 §3.5).
  */
 export function statusOf({ state, cause }: ReportedDelivery, kind: ReportKind): string {
-  if (state === 'expired') return '4.4.7'
+  const expired = state === 'expired'
+  const digit = expired ? CLASS.delayed : CLASS[kind]
   const said = cause?.reply?.enhanced ?? cause?.status
-  if (said?.startsWith(`${CLASS[kind]}.`)) return said
-  if (kind === 'delayed' && cause && !cause.reply) return DELAYED_IN[cause.phase] ?? '4.0.0'
-  return `${CLASS[kind]}.0.0`
+  if (said?.startsWith(`${digit}.`)) return said
+  const phase = digit === CLASS.delayed && cause && !cause.reply ? DELAYED_IN[cause.phase] : undefined
+  return phase ?? (expired ? '4.4.7' : `${digit}.0.0`)
 }
 
 /** RFC 3464 §2.3.6: the type of a diagnostic that no server spoke is private. */

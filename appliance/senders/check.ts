@@ -20,7 +20,9 @@ export function checkRecords(
   )
 }
 
-const nowhere: Elsewhere = { misplaced: null, cname: null }
+const NO_CNAME: Answer<'CNAME'> = { kind: 'absent', why: 'nodata', ttl: 0, authentic: false }
+/** Before anybody has looked for the record at other names. */
+export const nowhere: Elsewhere = { misplaced: null, cname: null }
 
 async function checkAt(
   resolver: Resolver,
@@ -34,7 +36,7 @@ async function checkAt(
 }
 
 /** A policy at the organisational domain covers its subdomains (RFC 9989, the tree walk; two steps of it do in practice). */
-async function checkOrganisation(
+export async function checkOrganisation(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
   record: ExpectedRecord,
@@ -48,7 +50,8 @@ async function checkOrganisation(
 }
 
 async function lookUp(resolver: Resolver, { type }: ExpectedRecord, fqdn: string): Promise<Evidence> {
-  return type === 'MX'
+  if (type === 'MX') return { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
+  return type === 'CNAME'
     ? { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
     : { type, answer: await freshest(resolver, fqdn, type), elsewhere: nowhere }
 }
@@ -68,13 +71,17 @@ function misplacements({ name }: Pick<Domain, 'name'>, { fqdn, record }: Expecte
   return [...new Set(names)]
 }
 
-async function searchElsewhere(
+/** Looks for a record that is not at its name: at the names of usual mistakes, and for what keeps it from being there. */
+export async function searchElsewhere(
   resolver: Resolver,
   domain: Pick<Domain, 'name'>,
   record: ExpectedRecord,
 ): Promise<Elsewhere> {
-  const [cname, ...places] = await Promise.all([
-    resolver.resolve(record.fqdn, 'CNAME'),
+  const [cname, addresses, ...places] = await Promise.all([
+    // Of a record that is a CNAME itself, no other was found.
+    record.type === 'CNAME' ? NO_CNAME : resolver.resolve(record.fqdn, 'CNAME'),
+    // A proxy answers for a CNAME with addresses of its own.
+    record.type === 'CNAME' ? resolver.resolve(record.fqdn, 'A') : NO_CNAME,
     ...misplacements(domain, record).map(async (name) => {
       const answer = await resolver.resolve(name, record.type)
       const evidence = { type: record.type, answer, elsewhere: nowhere } as Evidence
@@ -84,5 +91,6 @@ async function searchElsewhere(
   return {
     misplaced: places.find((place) => place !== null) ?? null,
     cname: cname.kind === 'found' ? (cname.records[0] ?? null) : null,
+    proxied: addresses.kind === 'found',
   }
 }

@@ -1,5 +1,6 @@
 /** Sending domains: adding, setting, verifying and removing them, and rotating their DKIM keys. */
 import { domainToASCII } from 'node:url'
+import { parseDomain } from '../mail/domain.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { DkimKey, Domain, DomainSettings } from '../storage/storage.ts'
@@ -9,6 +10,7 @@ import { look, type LookDeps } from './look.ts'
 import { isReturnPathLabel, judgeName } from './names.ts'
 import { expectedRecords, type ExpectedRecord } from './records.ts'
 import { newSelectors } from './rotation.ts'
+import { toldDomain } from './told.ts'
 import type { Storage } from '../storage/storage.ts'
 
 export interface NewDomainArgs {
@@ -20,11 +22,15 @@ export interface NewDomainArgs {
   /** Label of the return path, default `send`. */
   returnPath?: string | undefined
   settings?: Partial<DomainSettings> | undefined
+  /** Selectors under which somebody else's keys are published: ours get other ones. */
+  takenSelectors?: readonly string[] | undefined
 }
 
 export interface DomainMethods {
   /** Adds a domain with fresh DKIM keys. Refuses: `invalid_field`, `invalid_region`, `domain_taken`. */
   addDomain(args: NewDomainArgs): Promise<Domain>
+  /** Refuses what `addDomain` would, all but `domain_taken`; changes nothing. */
+  checkDomain(args: NewDomainArgs): void
   /** Newest first. */
   listDomains(args: { teamId: string }): Promise<Domain[]>
   /** Refuses: `not_found`. */
@@ -73,6 +79,9 @@ const defaults: DomainSettings = {
   trackingSubdomain: null,
 }
 
+/** The A-labels of a name, which need not be one of a mail domain: then nobody has it. */
+const asciiOf = (name: string): string => parseDomain(name) ?? domainToASCII(name).replace(/\.$/, '')
+
 export function domainMethods(deps: DomainDeps): DomainMethods {
   const { storage, clock, config, wake } = deps
   const notFound = () => refuse('not_found', { resource: 'Domain' })
@@ -82,20 +91,26 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     return domain
   }
   const keysOf = (domain: Domain) => storage.dkimKeys({ domainId: domain.id }, clock.now())
+  const toldOf = async (domain: Domain) =>
+    toldDomain(domain, expectedRecords(domain, await keysOf(domain), config))
 
   return {
     addDomain: (args) => addDomain(deps, args),
+    checkDomain: (args) => void newDomain(args, clock.now()),
     listDomains: (args) => storage.listDomains(args, clock.now()),
     getDomain,
-    findDomain: ({ teamId, name }) =>
-      storage.findDomain({ teamId, name: domainToASCII(name).replace(/\.$/, '') }, clock.now()),
+    findDomain: ({ teamId, name }) => storage.findDomain({ teamId, name: asciiOf(name) }, clock.now()),
     async updateDomain(args) {
       const domain = await getDomain(args)
       checkSettings({ ...domain, ...defined(args.settings) })
-      if (!(await storage.updateDomain(args, clock.now()))) throw notFound()
+      const told = await toldOf({ ...domain, ...defined(args.settings) })
+      if (!(await storage.updateDomain({ ...args, told }, clock.now()))) throw notFound()
+      const { trackingSubdomain: named = null } = args.settings
+      if (named !== null && named !== domain.trackingSubdomain) await lookSoon(deps, domain)
     },
     async removeDomain(args) {
-      if (!(await storage.deleteDomain(args, clock.now()))) throw notFound()
+      const told = await toldOf(await getDomain(args))
+      if (!(await storage.deleteDomain({ ...args, told }, clock.now()))) throw notFound()
     },
     expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
     dkimKeys: async (domain) => (await keysOf(domain)).map(publicOf),
@@ -105,7 +120,10 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     },
     async requestVerification(args) {
       const now = clock.now()
-      await storage.scheduleDomainCheck({ ...args, ...begin(await getDomain(args), now) }, now)
+      const domain = await getDomain(args)
+      const begun = begin(domain, now)
+      const told = begun.status === domain.status ? undefined : await toldOf({ ...domain, ...begun })
+      await storage.scheduleDomainCheck({ ...args, ...begun, told }, now)
       wake()
     },
     async rotateKeys(args) {
@@ -117,14 +135,19 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       const keys = await makeKeys(deps, domain, selectors, 'pending')
       const { teamId, id: domainId } = domain
       if ((await storage.addDkimKeys({ teamId, domainId, keys }, clock.now())) === 'gone') throw notFound()
-      if (domain.status !== 'not_started') {
-        const watch = { ...domain, nextCheckAt: clock.now() }
-        await storage.scheduleDomainCheck({ teamId, id: domainId, status: domain.status, watch }, clock.now())
-        wake()
-      }
+      await lookSoon(deps, domain)
       return (await keysOf(domain)).filter(({ state }) => state === 'pending').map(publicOf)
     },
   }
+}
+
+/** New records are expected: they are looked for at once, unless nobody has asked to look for any yet. */
+async function lookSoon({ storage, clock, wake }: DomainDeps, domain: Domain): Promise<void> {
+  const { teamId, id, status } = domain
+  if (status === 'not_started') return
+  const watch = { ...domain, nextCheckAt: clock.now() }
+  await storage.scheduleDomainCheck({ teamId, id, status, watch }, clock.now())
+  wake()
 }
 
 const publicOf = ({ privateKey: _, ...key }: DkimKey): PublicKey => key
@@ -133,7 +156,12 @@ const publicOf = ({ privateKey: _, ...key }: DkimKey): PublicKey => key
 const defined = (settings: Partial<DomainSettings>): Partial<DomainSettings> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 
-function checkSettings({ sending, receiving, trackingSubdomain }: DomainSettings): void {
+function checkSettings({
+  sending,
+  receiving,
+  trackingSubdomain,
+  returnPath,
+}: DomainSettings & Pick<Domain, 'returnPath'>): void {
   if (!sending && !receiving)
     throw refuse('invalid_field', {
       field: 'capabilities',
@@ -141,19 +169,24 @@ function checkSettings({ sending, receiving, trackingSubdomain }: DomainSettings
     })
   if (trackingSubdomain !== null && !isReturnPathLabel(trackingSubdomain))
     throw refuse('invalid_field', { field: 'tracking_subdomain', expected: 'a label such as links' })
+  // A name with a CNAME has no other records (RFC 1034 §3.6.2).
+  if (trackingSubdomain?.toLowerCase() === returnPath.toLowerCase())
+    throw refuse('invalid_field', {
+      field: 'tracking_subdomain',
+      expected: 'another label than that of the return path',
+    })
 }
 
-async function addDomain(
-  deps: DomainDeps,
+/** What is asked for as a domain, once nothing speaks against it. */
+function newDomain(
   { teamId, name, region = REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
-): Promise<Domain> {
-  const { storage, clock } = deps
+  now: number,
+): Domain {
   const judged = judgeName(name)
   if (!judged.ok) throw refuse('invalid_field', { field: 'name', expected: judged.expected })
   if (!REGIONS.some((one) => one === region)) throw refuse('invalid_region')
   if (!isReturnPathLabel(returnPath))
     throw refuse('invalid_field', { field: 'custom_return_path', expected: 'a label such as send' })
-  const now = clock.now()
   const domain: Domain = {
     ...{ id: newId(now), teamId, name: judged.name, region, returnPath },
     ...defaults,
@@ -162,11 +195,20 @@ async function addDomain(
     ...{ verifyUntil: null, suspect: null, nextCheckAt: null },
   }
   checkSettings(domain)
-  const [rsa, ed25519] = await makeKeys(deps, domain, newSelectors([], now), 'active')
+  return domain
+}
+
+async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain> {
+  const { storage, clock } = deps
+  const now = clock.now()
+  const domain = newDomain(args, now)
+  const selectors = newSelectors([...(args.takenSelectors ?? [])], now)
+  const [rsa, ed25519] = await makeKeys(deps, domain, selectors, 'active')
   // Ed25519 signs once its record is seen; RSA from the start, as nothing is sent before the domain is verified.
   const keys: DkimKey[] = [rsa!, { ...ed25519!, state: 'pending' }]
-  const done = await storage.createDomain({ domain, keys }, now)
-  if (done === 'taken') throw refuse('domain_taken', { domain: judged.name })
+  const told = toldDomain(domain, expectedRecords(domain, keys, deps.config))
+  const done = await storage.createDomain({ domain, keys, told }, now)
+  if (done === 'taken') throw refuse('domain_taken', { domain: domain.name })
   return domain
 }
 

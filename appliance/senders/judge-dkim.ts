@@ -7,6 +7,10 @@ const ends = (key: string) => (key.length > 24 ? `${key.slice(0, 8)}…${key.sli
 
 /** Whether receivers will find our key (RFC 6376 §3.6.1, §3.6.2.2): the key itself decides, the tags around it may differ. */
 export function judgeDkim(expected: ExpectedRecord, records: string[]): Opinion {
+  if (records.length > 1 && isSplit(expected, records))
+    return wrong(
+      `The value was split into ${records.length} TXT records. Enter it as one record; where a DNS panel takes only short texts, as several strings of that one record.`,
+    )
   if (records.length > 1)
     return wrong(
       `There are ${records.length} TXT records at ${expected.fqdn}, and receivers may take any of them. Leave only the one shown here.`,
@@ -22,6 +26,12 @@ export function judgeDkim(expected: ExpectedRecord, records: string[]): Opinion 
     return wrong(`The key type is k=${type}, but ours is k=${wanted.get('k') ?? 'rsa'}. Replace the record.`)
   const limits = judgeLimits(tags)
   return limits.right ? judgeKey(tags.get('p'), wanted.get('p')!) : limits
+}
+
+/** Whether the records are the pieces of one: strings of one record are joined (RFC 6376 §3.6.2.2), records are not. */
+function isSplit({ value }: ExpectedRecord, records: string[]): boolean {
+  const whole = withoutSpace(value)
+  return [records, records.toReversed()].some((pieces) => withoutSpace(pieces.join('')) === whole)
 }
 
 /** Tags that keep a right key from being used. */

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPair, randomInt } from 'node:crypto'
+import { generateKeyPair, hash, randomInt } from 'node:crypto'
 import type { DkimKey } from '../storage/storage.ts'
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -17,7 +17,7 @@ export function newToken(): string {
 
 /** What is stored of a token. It has more entropy than can be guessed, so that one plain SHA-256 is enough. */
 export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
+  return hash('sha256', token)
 }
 
 /** A key pair: PKCS #8, and what `p=` of the record says (RFC 6376 §3.6.1, RFC 8463 §4.2). */

@@ -6,6 +6,7 @@ import { checkRecords } from './check.ts'
 import { advance, begin, sightOf } from './course.ts'
 import { expectedRecords, type SendingHost } from './records.ts'
 import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
+import { isNews, toldDomain } from './told.ts'
 import type { RecordOpinion } from './verification.ts'
 
 export interface LookDeps {
@@ -48,9 +49,11 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   const times = [watch.nextCheckAt, nextRetirement(turned), nextProof(turned, now)]
   const nextCheckAt = Math.min(...times.filter((time): time is number => typeof time === 'number'))
   const { teamId, id } = domain
+  const seen = { ...domain, status, checks }
+  const told = isNews(domain, seen) ? toldDomain(seen, expectedRecords(domain, turned, config)) : undefined
   const saved = await storage.saveDomainCheck(
     {
-      ...{ teamId, id, status, checks, keys: changes },
+      ...{ teamId, id, status, checks, keys: changes, told },
       watch: { ...watch, nextCheckAt },
       seen: asked ? undefined : { status: domain.status, nextCheckAt: domain.nextCheckAt },
     },

@@ -7,6 +7,11 @@ export interface Plan {
   monthly: number | null
 }
 
+/** A plan with what it is called; null: it is no longer in the file. */
+export interface NamedPlan extends Plan {
+  name: string | null
+}
+
 /** All plans by name. */
 export type Plans = ReadonlyMap<string, Plan>
 

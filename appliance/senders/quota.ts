@@ -1,11 +1,15 @@
 /** How much a team may still send: its plan, and what was counted. The counting itself is part of `storage.put`. */
 import type { Clock } from '../clock/clock.ts'
 import type { QuotaLimit, Storage, Usage } from '../storage/storage.ts'
-import { UNLIMITED, type Plan, type Plans } from './plans.ts'
+import { UNLIMITED, type NamedPlan, type Plan, type Plans } from './plans.ts'
 
 export interface Quotas {
   /** What `storage.put` has to hold a team to. */
   limitOf(teamId: string): Promise<QuotaLimit>
+  /** A team's plan. */
+  planOf(teamId: string): Promise<NamedPlan>
+  /** All plans that a team can be given. */
+  plans(): NamedPlan[]
   /** A team's plan, what it has used of it today and this month, and when those end. */
   usageOf(teamId: string): Promise<{ plan: Plan; usage: Usage; ends: PeriodEnds }>
 }
@@ -17,10 +21,15 @@ export interface QuotasDeps {
 }
 
 export function createQuotas({ storage, clock, plans }: QuotasDeps): Quotas {
-  const planOf = async (teamId: string): Promise<Plan> =>
-    plans.get((await storage.planOf({ teamId }, clock.now())) ?? '') ?? UNLIMITED
+  const planOf = async (teamId: string): Promise<NamedPlan> => {
+    const name = (await storage.planOf({ teamId }, clock.now())) ?? ''
+    const plan = plans.get(name)
+    return plan ? { name, ...plan } : { name: null, ...UNLIMITED }
+  }
 
   return {
+    planOf,
+    plans: () => [...plans].map(([name, plan]) => ({ name, ...plan })),
     async limitOf(teamId) {
       const { daily, monthly } = await planOf(teamId)
       return { teamId, daily, monthly }

@@ -1,14 +1,15 @@
 import { getDomain } from 'tldts'
 import { isIPv6 } from 'node:net'
+import { AUTO } from '../mail/source.ts'
 import type { DkimKey } from '../storage/storage.ts'
 
 /** One DNS record that the owner of a sending domain publishes, and how it is shown. */
 export interface ExpectedRecord {
-  /** Ties the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`. */
+  /** Ties the record to its check: `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`. */
   key: string
   /** The heading under which the wire format lists it. */
-  record: 'DKIM' | 'SPF' | 'DMARC'
-  type: 'TXT' | 'MX'
+  record: 'DKIM' | 'SPF' | 'DMARC' | 'Tracking'
+  type: 'TXT' | 'MX' | 'CNAME'
   /** Owner name relative to the registrable zone, as most DNS panels want it. */
   name: string
   /** The whole owner name, without the root dot. */
@@ -28,8 +29,10 @@ export interface ExpectedRecord {
 export interface SendingHost {
   /** Target of the return-path MX records, A-labels. */
   hostname: string
-  /** Addresses that mail leaves from; empty when the system chooses. */
+  /** Addresses that mail leaves from, `auto` where the system chooses beside them; empty when it alone does. */
   sourceIps: readonly string[]
+  /** The name at which its web server is reached, where that is another one. */
+  webHost?: string | undefined
 }
 
 /** The zone in which the records of `domain` are published: its registrable domain, by the public suffix list. */
@@ -39,7 +42,10 @@ export function zoneOf(domain: string): string {
 
 /** The SPF policy of the return path (RFC 7208 §4.5, §5.3, §5.6). */
 export function spfPolicy({ hostname, sourceIps }: SendingHost): string {
-  const ours = sourceIps.map((ip) => (isIPv6(ip) ? `ip6:${ip}` : `ip4:${ip}`))
+  const ours = sourceIps.map((ip) => {
+    if (ip === AUTO) return `a:${hostname}`
+    return isIPv6(ip) ? `ip6:${ip}` : `ip4:${ip}`
+  })
   return ['v=spf1', ...(ours.length > 0 ? ours : [`a:${hostname}`]), '~all'].join(' ')
 }
 
@@ -76,10 +82,10 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
 /**
  * The records that make `domain` a sender here: DKIM (signature), MX and SPF of the return path (so that bounces come back
  * and the envelope sender is authorised), and the recommended DMARC policy (RFC 9989). Records of retired keys are not
- * among them.
+ * among them. Where the domain wants its tracked links under a name of its own, a CNAME leads from there to our web server.
  */
 export function expectedRecords(
-  domain: { name: string; returnPath: string },
+  domain: { name: string; returnPath: string; trackingSubdomain?: string | null },
   keys: readonly RecordedKey[],
   host: SendingHost,
 ): ExpectedRecord[] {
@@ -127,6 +133,33 @@ export function expectedRecords(
       advice: null,
     },
     { ...DMARC, ...place(`_dmarc.${domain.name}`) },
+    ...trackingRecord(domain, host).map((record) => ({ ...record, ...place(record.fqdn) })),
+  ]
+}
+
+/** The `key` of the record under which tracked links live: with the name, as what was seen of another says nothing. */
+export function trackingKeyOf(domain: { name: string; trackingSubdomain: string }): string {
+  return `Tracking ${domain.trackingSubdomain}.${domain.name}`
+}
+
+function trackingRecord(
+  { name, trackingSubdomain }: { name: string; trackingSubdomain?: string | null },
+  { hostname, webHost }: SendingHost,
+): Omit<ExpectedRecord, 'name'>[] {
+  if (trackingSubdomain === null || trackingSubdomain === undefined) return []
+  return [
+    {
+      key: trackingKeyOf({ name, trackingSubdomain }),
+      record: 'Tracking',
+      type: 'CNAME',
+      fqdn: `${trackingSubdomain}.${name}`,
+      value: webHost ?? hostname,
+      priority: null,
+      required: false,
+      label: 'optional',
+      advice:
+        'Tracked links lead through this name once the record is seen, until then through that of this server. Where this server is reached by https, whatever answers there needs a certificate for this name first.',
+    },
   ]
 }
 

@@ -3,7 +3,15 @@ import type { Clock } from '../clock/clock.ts'
 import { parseMailbox } from '../mail/address.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Page, PageArgs, Storage, Suppression, SuppressionRef } from '../storage/storage.ts'
+import type {
+  NewSuppression,
+  Page,
+  PageArgs,
+  Storage,
+  Suppression,
+  SuppressionRef,
+} from '../storage/storage.ts'
+import { importList, type ImportArgs, type SuppressionImport } from './suppression-import.ts'
 
 export interface SuppressionMethods {
   /**
@@ -11,10 +19,15 @@ export interface SuppressionMethods {
    * Refuses: `invalid_address`, naming `field` (of a list, with its index).
    */
   suppress(args: { teamId: string; emails: string[]; field: string }): Promise<Suppression[]>
-  /** Refuses: `invalid_field` for an origin that is none. */
-  listSuppressions(
-    args: PageArgs & { origin?: Suppression['origin'] | undefined },
-  ): Promise<Page<Suppression>>
+  listSuppressions(args: PageArgs & Which): Promise<Page<Suppression>>
+  /** The whole list, or what `which` says of it, newest first; read piece by piece as it is asked for. */
+  allSuppressions(args: { teamId: string } & Which): AsyncGenerator<Suppression>
+  /**
+   * Puts the addresses of a CSV list onto the list. Lines that cannot be used are told and left out; an address that is there already keeps its
+   * entry. It is done in pieces of 500: after a failure, what was added stays, and the same list can be given again.
+   * Refuses: `invalid_field` for a list that is too long.
+   */
+  importSuppressions(args: ImportArgs): Promise<SuppressionImport>
   /** By id or address. Refuses: `not_found`. */
   getSuppression(args: { teamId: string; idOrEmail: string }): Promise<Suppression>
   /** By id or address. Refuses: `not_found`. */
@@ -22,6 +35,16 @@ export interface SuppressionMethods {
   /** Many at once, by id or address; those that are not on the list are passed over. Returns the removed ones. */
   unsuppressAll(args: { teamId: string; idsOrEmails: string[] }): Promise<Suppression[]>
 }
+
+/** Which part of the list. */
+interface Which {
+  origin?: Suppression['origin'] | undefined
+  /** Only addresses that contain this, in any case. */
+  search?: string | undefined
+}
+
+/** Entries that are read at once. */
+const PIECE = 500
 
 export function suppressionMethods({
   storage,
@@ -34,7 +57,7 @@ export function suppressionMethods({
   return {
     suppress({ teamId, emails, field }) {
       const now = clock.now()
-      const suppressions = emails.map((text, index): Suppression => {
+      const suppressions = emails.map((text, index): NewSuppression => {
         const email = parseMailbox(text)?.address
         if (email === undefined)
           throw refuse('invalid_address', { field: emails.length > 1 ? `${field}[${index}]` : field })
@@ -43,6 +66,18 @@ export function suppressionMethods({
       return storage.addSuppressions({ teamId, suppressions }, now)
     },
     listSuppressions: (args) => storage.listSuppressions(args, clock.now()),
+    async *allSuppressions(which) {
+      for (let after: string | undefined; ;) {
+        const { items, hasMore } = await storage.listSuppressions(
+          { ...which, limit: PIECE, after },
+          clock.now(),
+        )
+        yield* items
+        if (!hasMore) return
+        after = items.at(-1)!.id
+      }
+    },
+    importSuppressions: (args) => importList(args, storage, clock),
     async getSuppression({ teamId, idOrEmail }) {
       const ref = refOf(idOrEmail)
       const found = ref && (await storage.getSuppression({ teamId, ref }, clock.now()))

@@ -14,12 +14,15 @@ import type { ExpectedRecord } from './records.ts'
 export type Evidence =
   | { type: 'TXT'; answer: Answer<'TXT'>; elsewhere: Elsewhere }
   | { type: 'MX'; answer: Answer<'MX'>; elsewhere: Elsewhere }
+  | { type: 'CNAME'; answer: Answer<'CNAME'>; elsewhere: Elsewhere }
 
 export interface Elsewhere {
   /** Another name at which the right record was found. */
   misplaced: string | null
   /** The target of a CNAME at the record's own name, when it led nowhere. */
   cname: string | null
+  /** Addresses are published at the name of a record that should be a CNAME. */
+  proxied?: boolean
 }
 
 /** The opinion of one record; when it was formed, its keeper adds. */
@@ -36,8 +39,7 @@ export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): Recor
       found: [],
       note: `DNS gave no answer for ${fqdn}: ${answer.note}. This says nothing about the record; check again later.`,
     }
-  const [found, opinion] =
-    evidence.type === 'MX' ? judgeMxRecords(expected, evidence.answer) : judgeTexts(expected, evidence.answer)
+  const [found, opinion] = judgeEvidence(expected, evidence)
   if (opinion === undefined) return { key, ...absent(expected, evidence, found.length > 0), found }
   return opinion.right
     ? { key, status: 'verified', found, note: null }
@@ -47,12 +49,32 @@ export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): Recor
 /** What is published, as text, and the opinion of it; no opinion where nothing is published for the purpose. */
 type Judged = [found: string[], opinion: Opinion | undefined]
 
+function judgeEvidence(expected: ExpectedRecord, evidence: Evidence): Judged {
+  if (evidence.type === 'MX') return judgeMxRecords(expected, evidence.answer)
+  return evidence.type === 'CNAME'
+    ? judgeAlias(expected, evidence.answer)
+    : judgeTexts(expected, evidence.answer)
+}
+
+function judgeAlias({ value }: ExpectedRecord, answer: Answer<'CNAME'>): Judged {
+  const found = answer.kind === 'found' ? answer.records : []
+  if (found.length === 0) return [found, undefined]
+  const target = value.toLowerCase()
+  if (found.includes(target)) return [found, right]
+  return found[0]!.startsWith(`${target}.`)
+    ? [found, wrong(`The target became ${found[0]!}. Enter ${target}. with a dot at its end.`)]
+    : [found, wrong(`The CNAME leads to ${found[0]!}. Set ${target}.`)]
+}
+
 function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
   const found = answer.kind === 'found' ? answer.records : []
   // A key record needs no version tag (RFC 6376 §3.6.1): whatever is at its name is meant.
-  const purpose = { DKIM: /^/, SPF: /^["'\s]*v\s*=\s*spf1(?![^\s"'])/i, DMARC: /^["'\s]*v\s*=\s*DMARC1/i }[
-    expected.record
-  ]
+  const purpose = {
+    DKIM: /^/,
+    SPF: /^["'\s]*v\s*=\s*spf1(?![^\s"'])/i,
+    DMARC: /^["'\s]*v\s*=\s*DMARC1/i,
+    Tracking: /^/,
+  }[expected.record]
   const records = found.filter((text) => purpose.test(text))
   return [found, records.length === 0 ? undefined : judgeTxt(expected, records)]
 }
@@ -103,7 +125,7 @@ type AbsentCheck = Pick<RecordCheck, 'status' | 'note'>
 
 function absent(
   expected: ExpectedRecord,
-  { answer, elsewhere: { misplaced, cname } }: Evidence,
+  { answer, elsewhere: { misplaced, cname, proxied = false } }: Evidence,
   others: boolean,
 ): AbsentCheck {
   const { fqdn, type, name } = expected
@@ -120,6 +142,11 @@ function absent(
     return {
       status: 'failed',
       note: `${fqdn} is a CNAME to ${cname}, where there is no ${type} record. Replace it by the ${type} record.`,
+    }
+  if (proxied)
+    return {
+      status: 'failed',
+      note: `${fqdn} has addresses instead of a CNAME record: a proxy answers in its place. Switch the proxy off for this name ("DNS only"), or replace the address by the CNAME record.`,
     }
   const what =
     expected.record === 'DKIM'

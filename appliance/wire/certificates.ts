@@ -32,6 +32,13 @@ export interface CertificatesOptions {
 export interface Certificates {
   /** For the name that a client asks for; the host's own when it asks for none or one that nobody has. */
   contextFor(name?: string): SecureContext
+  /** Whether who asks for the name is shown a certificate for it that is valid now; one made by ourselves is none. */
+  covers(name: string): boolean
+  /**
+   * Puts certificates of an authority in the place of those given before. The host's own comes first where no file is
+   * configured; what cannot be used is thrown, and the ones before stay.
+   */
+  use(issued: readonly CertificatePair[]): void
   /** Reads the files again. Rejects with a sentence when they do not fit; then the old ones stay in use. */
   reload(): Promise<void>
   close(): void
@@ -51,7 +58,7 @@ interface Loaded {
 
 /** Opens the certificates and watches their files. Rejects with a sentence when they cannot be used. */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
-  const { files, additional = [], clock, onReload = () => undefined } = options
+  const { files, additional = [], clock, hostname, onReload = () => undefined } = options
   const load = async (): Promise<Loaded[]> => {
     const own = files
       ? await loadFiles(files)
@@ -59,6 +66,7 @@ export async function openCertificates(options: CertificatesOptions): Promise<Ce
     return [own, ...(await Promise.all(additional.map(loadFiles)))]
   }
   let loaded = await load()
+  let issued: Loaded[] = []
   const all = [...(files ? [files] : []), ...additional].flatMap(({ cert, key }) => [cert, key])
   let seen = await stamp(all)
 
@@ -77,15 +85,27 @@ export async function openCertificates(options: CertificatesOptions): Promise<Ce
   const watching = watchFiles(all, clock, check)
   return {
     contextFor(name) {
-      const [own] = loaded
-      const found =
-        name === undefined || name === '' ? undefined : loaded.find((one) => one.certificate.checkHost(name))
+      // A self-signed certificate gives way to one of an authority.
+      const order = files ? [...loaded, ...issued] : [...issued, ...loaded]
+      const own = files ? loaded[0] : (order.find((one) => one.certificate.checkHost(hostname)) ?? loaded[0])
+      const found = name === undefined || name === '' ? undefined : order.find((one) => holds(one, name))
       return (found ?? own)!.context
+    },
+    covers(name) {
+      const now = clock.now()
+      const good = files ? [...loaded, ...issued] : [...issued, ...loaded.slice(1)]
+      const shown = good.find((one) => holds(one, name))
+      return shown !== undefined && Date.parse(shown.certificate.validTo) > now
+    },
+    use(pairs) {
+      issued = pairs.map((pair) => toLoaded(pair, 'the certificate of the authority'))
     },
     reload,
     close: watching.close,
   }
 }
+
+const holds = ({ certificate }: Loaded, name: string): boolean => certificate.checkHost(name) !== undefined
 
 function watchFiles(files: string[], clock: Clock, check: () => Promise<void>): { close: () => void } {
   if (files.length === 0) return { close: () => undefined }

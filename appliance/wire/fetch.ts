@@ -37,13 +37,35 @@ export type Fetched =
       contentType: string | null
       disposition: string | null
     }
-  /** Why not, as the rest of a sentence that begins with what was to be fetched. Tells nothing of our networks. */
-  | { kind: 'failed'; note: string }
+  /**
+   * Why not, as the rest of a sentence that begins with what was to be fetched. Tells nothing of our networks. `certificate`: the host's
+   * certificate is what is wrong.
+   */
+  | { kind: 'failed'; note: string; certificate?: true }
 
-export type GuardedFetch = (url: URL, count: (bytes: number) => void) => Promise<Fetched>
+/** What a request may be beside a plain GET. */
+export interface FetchRequest {
+  /** Makes it a POST, which any 2xx answers well. */
+  post?: { body: Uint8Array; contentType: string }
+  /** How many redirects are followed. Default 3; a POST follows none. */
+  redirects?: number
+}
+
+export type GuardedFetch = (
+  url: URL,
+  count: (bytes: number) => void,
+  request?: FetchRequest,
+) => Promise<Fetched>
 
 /** Ends a fetch with words for the caller. */
-class Failed extends Error {}
+class Failed extends Error {
+  readonly certificate: boolean
+
+  constructor(message: string, certificate = false) {
+    super(message)
+    this.certificate = certificate
+  }
+}
 
 /** One sentence for names that do not exist and for those that lead inside: the difference would map our networks. */
 const notPublic = () => new Failed('must be on a host with a public address')
@@ -63,20 +85,21 @@ export function urlProblem(url: URL): string | undefined {
  * `count` throws, which hears of every piece before it is kept and so sets the limit.
  */
 export function createGuardedFetch(deps: FetchDeps): GuardedFetch {
-  return async (url, count) => {
+  return async (url, count, request = {}) => {
     const stop = new AbortController()
     const seconds = Math.round(deps.deadlineMs / 1000)
     const late = new Failed(`did not arrive within ${seconds} seconds`)
     const cancel = deps.clock.after(deps.deadlineMs, () => stop.abort(late))
     try {
-      const { response, end } = await follow(url, { ...deps, signal: stop.signal })
+      const { response, end } = await follow(url, { ...deps, request, signal: stop.signal })
       try {
         return await read(response, count, stop.signal)
       } finally {
         end()
       }
     } catch (error) {
-      if (error instanceof Failed) return { kind: 'failed', note: error.message }
+      if (error instanceof Failed)
+        return { kind: 'failed', note: error.message, ...(error.certificate ? { certificate: true } : {}) }
       throw error
     } finally {
       cancel()
@@ -84,7 +107,7 @@ export function createGuardedFetch(deps: FetchDeps): GuardedFetch {
   }
 }
 
-type Deps = FetchDeps & { signal: AbortSignal }
+type Deps = FetchDeps & { request: FetchRequest; signal: AbortSignal }
 
 interface Answer {
   response: IncomingMessage
@@ -94,17 +117,19 @@ interface Answer {
 
 /** Goes where redirects lead; every hop is judged like the first. */
 async function follow(first: URL, deps: Deps): Promise<Answer> {
+  const { post, redirects = post ? 0 : MAX_REDIRECTS } = deps.request
   let url = first
   for (let hops = 0; ; hops++) {
     const problem = urlProblem(url)
     if (problem !== undefined) throw new Failed(problem)
     const answer = await askAny(url, await addressesOf(url, deps), deps)
     const { statusCode = 0, headers } = answer.response
-    if (statusCode === 200) return answer
+    if (statusCode === 200 || (post && statusCode >= 200 && statusCode < 300)) return answer
     answer.end()
     const redirect = [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined
     if (redirect === undefined) throw new Failed(`was answered with status ${statusCode} instead of 200`)
-    if (hops === MAX_REDIRECTS) throw new Failed(`redirects more than ${MAX_REDIRECTS} times`)
+    if (hops === redirects)
+      throw new Failed(redirects === 0 ? 'redirects' : `redirects more than ${redirects} times`)
     if (!URL.canParse(redirect, url.href)) throw new Failed('redirects to something that is no URL')
     url = new URL(redirect, url)
   }
@@ -142,12 +167,13 @@ async function askAny(url: URL, addresses: string[], deps: Deps): Promise<Answer
 }
 
 /** One request on a connection of its own to exactly this address. Resolves with the head of the answer. */
-function ask(url: URL, ip: string, { agent, ca, signal }: Deps): Promise<Answer> {
+function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Deps): Promise<Answer> {
   const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const options: RequestOptions = {
     host: ip,
     port: url.port === '' ? undefined : Number(url.port),
     path: url.pathname + url.search,
+    method: post ? 'POST' : 'GET',
     // An agent could hand out a connection made for another name.
     agent: false,
     headers: {
@@ -156,6 +182,7 @@ function ask(url: URL, ip: string, { agent, ca, signal }: Deps): Promise<Answer>
       'accept-encoding': 'identity',
       'user-agent': agent,
       connection: 'close',
+      ...(post ? { 'content-type': post.contentType, 'content-length': post.body.length } : {}),
     },
     // The certificate must be for the name, though an address is dialled; SNI takes names only (RFC 6066 §3).
     servername: isIP(name) === 0 ? name.replace(/\.$/, '') : '',
@@ -169,7 +196,7 @@ function ask(url: URL, ip: string, { agent, ca, signal }: Deps): Promise<Answer>
       // Stays for the whole body: what comes after the answer's head is told by the response.
       request.on('error', (error) => reject(explain(error)))
       request.on('close', () => reject(new Failed('was answered with something that is not HTTP')))
-      request.end()
+      request.end(post?.body)
     }),
     signal,
     request,
@@ -195,7 +222,7 @@ function explain(error: NodeJS.ErrnoException): Failed {
   const code = error.code ?? ''
   if (code === 'ECONNREFUSED') return new Failed('is on a host that refuses connections')
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|UNABLE_TO|SELF_SIGNED|EPROTO|HOSTNAME_MISMATCH)/.test(code))
-    return new Failed('is on a host whose TLS certificate cannot be verified')
+    return new Failed('is on a host whose TLS certificate cannot be verified', true)
   if (code.startsWith('HPE_')) return new Failed('was answered with something that is not HTTP')
   return new Failed('is on a host that cannot be reached')
 }

@@ -163,3 +163,20 @@ export function sourceNetwork(ip: string): string {
         .join(':')
     : address.toString()
 }
+
+/** An address in the one way in which it is written: RFC 5952 for IPv6; undefined for what is none. */
+export function canonicalIp(ip: string): string | undefined {
+  const address = parseAddress(ip)
+  return address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address?.toString()
+}
+
+/**
+ * The labels under which DNS keeps what it knows of an address: its bytes backwards in decimal (RFC 1035 §3.5), its
+ * nibbles backwards in hexadecimal for IPv6 (RFC 3596 §2.5). `ip` must be an address.
+ */
+export function reverseLabels(ip: string): string {
+  const bytes = parseAddress(ip)!.toByteArray()
+  if (bytes.length === 4) return bytes.toReversed().join('.')
+  const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  return [...hex].toReversed().join('.')
+}

@@ -96,15 +96,10 @@ export function presentDkimKey(
 }
 
 /** What a domain is set to and this version does not do: nothing that was asked for is passed over in silence. */
-function notesOf({ openTracking, clickTracking, trackingSubdomain, receiving }: Domain): string[] {
-  const notes: string[] = []
-  if (openTracking || clickTracking || trackingSubdomain !== null)
-    notes.push(
-      'Tracking is stored, but has no effect yet: opens and clicks are not recorded, and messages are sent as they are.',
-    )
-  if (receiving)
-    notes.push(
-      'Receiving is stored, but has no effect yet: no mail is taken for this domain, so no record is asked for.',
-    )
-  return notes
+function notesOf({ receiving }: Domain): string[] {
+  return receiving
+    ? [
+        'Receiving is stored, but has no effect yet: no mail is taken for this domain, so no record is asked for.',
+      ]
+    : []
 }

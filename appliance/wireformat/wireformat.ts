@@ -6,6 +6,7 @@ import type * as apiKeys from '../http/schemas/api-keys.ts'
 import type * as attachments from '../http/schemas/attachments.ts'
 import type * as emails from '../http/schemas/emails.ts'
 import type * as timeline from '../http/schemas/timeline.ts'
+import type { Explanation } from '../shaping/shaping.ts'
 import type {
   ApiKey,
   AttachmentInfo,
@@ -18,10 +19,36 @@ import type {
 } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
+export { presentPropagation } from './propagation.ts'
 export { presentDkimKey, presentDomain, presentDomainSummary } from './domains.ts'
+export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
+export { presentErasure, presentErasureSurvey } from './erasures.ts'
+export { presentRetention, type DiskHeld, type RetentionDays } from './retention.ts'
 export { presentLog, presentLogSummary } from './logs.ts'
-export { presentSuppression } from './suppressions.ts'
+export { presentLimits, presentNode } from './nodes.ts'
+export { presentAssignment, presentDoctor, presentSource } from './sources.ts'
+export { presentLane, presentProvider } from './shaping.ts'
+export { presentHoldRule, presentQueueChange, presentQueuePreview, presentQueueSummary } from './queue.ts'
+export { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from './audit.ts'
+export { presentBreakdown, presentMetrics, type BreakdownFacts, type MetricsFacts } from './metrics.ts'
+export {
+  presentSuppression,
+  presentSuppressionImport,
+  SUPPRESSION_COLUMNS,
+  suppressionRecord,
+} from './suppressions.ts'
 export { timestamp, timestampOrNull } from './timestamp.ts'
+export { presentCertificate } from './certificates.ts'
+export { presentTlsPolicy, presentTlsResult } from './tls.ts'
+export { presentPing, presentWebhookEvent, type WebhookPayload } from './webhook-events.ts'
+export {
+  presentPinged,
+  presentWebhook,
+  presentWebhookAttempt,
+  presentWebhookDelivery,
+  presentWebhookDeliverySummary,
+  presentWebhookSummary,
+} from './webhooks.ts'
 export { presentUsage, type UsageFacts } from './usage.ts'
 
 /** A list in its envelope; `hasMore` is false for lists that always come whole. */
@@ -90,14 +117,15 @@ export function presentAttachment(
   }
 }
 
-/** One recipient of an email and where its delivery stands. */
-export function presentDelivery(delivery: Delivery): timeline.Delivery {
+/** One recipient of an email, where its delivery stands, and what it waits for. */
+export function presentDelivery(delivery: Delivery, waiting: Explanation | null = null): timeline.Delivery {
   return {
     id: delivery.id,
     email_id: delivery.emailId,
     recipient: delivery.recipient,
     field: delivery.field,
-    lane: delivery.lane,
+    pool: delivery.pool,
+    provider: delivery.provider,
     state: delivery.state,
     attempts: delivery.attempts,
     created_at: timestamp(delivery.createdAt),
@@ -105,6 +133,7 @@ export function presentDelivery(delivery: Delivery): timeline.Delivery {
     next_attempt_at: timestampOrNull(delivery.dueAt),
     expires_at: timestampOrNull(delivery.expiresAt),
     cause: delivery.cause,
+    waiting: waiting && { until: timestampOrNull(waiting.until), why: waiting.why },
   }
 }
 
@@ -117,6 +146,7 @@ function presentAttempt(attempt: Attempt): timeline.Attempt {
     host: attempt.transcript.host,
     ip: attempt.transcript.ip,
     tls: attempt.transcript.tls,
+    source: attempt.transcript.source ?? null,
     steps: attempt.transcript.steps,
   }
 }
@@ -129,15 +159,33 @@ function presentEvent(event: EmailEvent): timeline.EmailEvent {
     delivery_id: event.deliveryId,
     recipient: event.data.recipient ?? null,
     cause: event.data.cause ?? null,
+    visit: presentVisit(event.data),
+  }
+}
+
+/** Who opened the email or followed a link; null for all other events. */
+function presentVisit({ open, click, robot, seenBy }: EmailEvent['data']): timeline.Visit | null {
+  const who = click ?? open
+  if (!who) return null
+  return {
+    link: click?.link ?? null,
+    ip: who.ipAddress === '' ? null : who.ipAddress,
+    user_agent: who.userAgent,
+    robot: robot === true,
+    seen_by: seenBy ?? null,
   }
 }
 
 /** GET /emails/:id/timeline */
-export function presentTimeline(emailId: string, history: EmailHistory): timeline.Timeline {
+export function presentTimeline(
+  emailId: string,
+  history: EmailHistory,
+  waiting: readonly (Explanation | null)[] = [],
+): timeline.Timeline {
   return {
     object: 'timeline',
     email_id: emailId,
-    deliveries: history.deliveries.map(presentDelivery),
+    deliveries: history.deliveries.map((one, at) => presentDelivery(one, waiting[at])),
     attempts: history.attempts.map(presentAttempt),
     events: history.events.map(presentEvent),
   }

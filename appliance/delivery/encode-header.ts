@@ -1,0 +1,205 @@
+/**
+ * Header fields beyond ASCII as encoded words (RFC 2047), so that a message which came with raw UTF-8 in its Subject or in
+ * a name can go to every server. To be done before signing. Pure.
+ */
+import { isAscii } from 'node:buffer'
+import { type HeaderField, splitMessage } from '../mail/headers.ts'
+
+/** Octets of a line with an encoded word in it (RFC 2047 §2). */
+const LINE = 76
+/** Octets of text in one encoded word: with its frame it has at most 75 octets (RFC 2047 §2). */
+const WORD = 42
+/** Octets around the text of one: `=?unknown-8bit?B?` and `?=`. */
+const FRAME = 19
+/** Less than this is not worth a word on the line of the field's name. */
+const LEAST = 12
+
+/** Fields with phrases in front of angle brackets (RFC 2047 §5 (3)), all others of which encoded words say nothing (RFC 5322, RFC 2045). */
+const PHRASES =
+  /^(?:(?:resent-)?(?:from|sender|reply-to|to|cc|bcc)|disposition-notification-to|keywords|list-id)$/i
+const STRUCTURED =
+  /^(?:content-.*|mime-version|(?:resent-)?(?:message-id|date)|in-reply-to|references|received|return-path|dkim-signature|arc-.*|authentication-results|list-.*)$/i
+
+/**
+ * The message with a header section in ASCII, when encoded words are all that it takes; else unchanged: an address beyond
+ * ASCII needs SMTPUTF8 (RFC 6531), and then the rest may stay as it was written. Where nothing is beyond ASCII, the very same buffer.
+ */
+export function encodeHeader(message: Buffer): Buffer {
+  const gap = message.indexOf('\r\n\r\n')
+  if (isAscii(gap < 0 ? message : message.subarray(0, gap))) return message
+  const { fields } = splitMessage(message)
+  const end = fields.reduce((sum, { raw }) => sum + raw.length, 0)
+  const header = Buffer.concat(fields.map((field) => (isAscii(field.raw) ? field.raw : encoded(field))))
+  return isAscii(header) ? Buffer.concat([header, message.subarray(end)]) : message
+}
+
+/** What text is in when it is not UTF-8: nobody knows (RFC 1428). */
+type Charset = 'utf-8' | 'unknown-8bit'
+
+function encoded({ name, raw }: HeaderField): Uint8Array {
+  if (STRUCTURED.test(name) && !PHRASES.test(name)) return raw
+  const charset = charsetOf(raw)
+  const text = Buffer.from(raw).toString(charset === 'utf-8' ? 'utf8' : 'latin1')
+  const colon = text.indexOf(':') + 1
+  const space = /^[ \t]*/.exec(text.slice(colon))![0]
+  const start = text.slice(0, colon) + (space === '' ? ' ' : space)
+  const value = text.slice(colon + space.length).replace(/\r\n$/, '')
+  const words = PHRASES.test(name) ? addressWords(value) : plainWords(value)
+  return Buffer.from(`${join(words, start, charset)}\r\n`, charset === 'utf-8' ? 'utf8' : 'latin1')
+}
+
+function charsetOf(raw: Uint8Array): Charset {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(raw)
+    return 'utf-8'
+  } catch {
+    // That is how it says so.
+    return 'unknown-8bit'
+  }
+}
+
+/** A piece of a field's value, as it stands there. */
+interface Piece {
+  raw: string
+  /** What to encode when `raw` is beyond ASCII; null: it cannot be encoded. */
+  text: string | null
+  space: boolean
+}
+
+const isPlain = (text: string): boolean => !/[^\0-\x7f]/.test(text)
+const isSpace = (raw: string): boolean => /^[ \t\r\n]+$/.test(raw)
+
+/** The words of a text, and the white space between them. */
+function plainWords(value: string): Piece[] {
+  const parts = value.match(/[ \t\r\n]+|[^ \t\r\n]+/g) ?? []
+  return parts.map((raw) => ({ raw, text: raw, space: isSpace(raw) }))
+}
+
+/**
+ * Quoted string, comment without another in it, angle brackets, separator, white space, or a word (RFC 5322 §3.2, §3.4). A quote
+ * without an end takes all that follows, so that nothing is read twice.
+ */
+const TOKEN = /"(?:[^"\\]|\\[^])*(?:"|$)|\([^()\\]*\)|<[^<>]*>|[,:;]|[ \t\r\n]+|[^ \t\r\n"()<,:;]+|[^]/g
+
+/** The pieces of a list of addresses: the words of phrases, which an angle bracket or a group's colon ends, can be encoded. */
+function addressWords(value: string): Piece[] {
+  let inPhrase = false
+  const tokens: string[] = value.match(TOKEN) ?? []
+  if (tokens.includes('(') || tokens.includes(')')) return [fixed(value)]
+  const pieces = tokens.toReversed().map((raw): Piece[] => {
+    if (raw.startsWith('(') && raw.endsWith(')'))
+      return [fixed('('), ...plainWords(raw.slice(1, -1)), fixed(')')]
+    if (/^[<,:;]/.test(raw)) {
+      inPhrase = raw.startsWith('<') || raw === ':'
+      return [fixed(raw)]
+    }
+    return [{ raw, text: inPhrase || isSpace(raw) ? unquoted(raw) : null, space: isSpace(raw) }]
+  })
+  return pieces.toReversed().flat()
+}
+
+const fixed = (raw: string): Piece => ({ raw, text: null, space: false })
+
+function unquoted(raw: string): string | null {
+  if (!raw.startsWith('"')) return raw
+  return raw.length > 1 && raw.endsWith('"') ? raw.slice(1, -1).replaceAll(/\\([^])/g, '$1') : null
+}
+
+/** Writes the pieces after each other; each run of words beyond ASCII becomes encoded words. */
+function join(pieces: readonly Piece[], start: string, charset: Charset): string {
+  const paper = new Paper(start)
+  for (let at = 0; at < pieces.length;) {
+    const end = endOfRun(pieces, at)
+    const run = pieces.slice(at, end)
+    if (run.length === 0) paper.write(pieces[at++]!.raw)
+    else {
+      const text = run
+        .map(({ space, raw, text: word }) => (space ? raw.replaceAll('\r\n', '') : word!))
+        .join('')
+      paper.writeEncoded(encodedWords(text, charset, LINE - paper.column - FRAME))
+      at = end
+      const next = pieces[at]
+      // What follows goes on a line of its own: that of an encoded word is short.
+      if (next?.space && !next.raw.includes('\r\n')) paper.write('\r\n')
+    }
+  }
+  return paper.text
+}
+
+/** A field as it is written, line after line. */
+class Paper {
+  #lines = ''
+  #line = ''
+  #column = 0
+
+  constructor(start: string) {
+    this.write(start)
+  }
+
+  get text(): string {
+    return this.#lines + this.#line
+  }
+
+  /** Octets on the last line. */
+  get column(): number {
+    return this.#column
+  }
+
+  write(text: string): void {
+    const end = text.lastIndexOf('\n') + 1
+    if (end > 0) {
+      this.#lines += this.#line + text.slice(0, end)
+      this.#line = ''
+      this.#column = 0
+    }
+    this.#line += text.slice(end)
+    this.#column += Buffer.byteLength(text.slice(end))
+  }
+
+  /** The first word here, where it is not empty; each other on a line of its own. White space between them is not shown (RFC 2047 §6.2). */
+  writeEncoded([first = '', ...others]: string[]): void {
+    this.write(first)
+    for (const word of others) {
+      const text = this.#line.replace(/[ \t]+$/, '')
+      const space = this.#line.slice(text.length)
+      // Folded at the white space in front of it where there is some, which is shown once.
+      this.#line = text
+      this.write(`\r\n${space === '' ? ' ' : space}${word}`)
+    }
+  }
+}
+
+/** Where the run of words beyond ASCII that begins at `at` ends; `at` itself when none begins there. */
+function endOfRun(pieces: readonly Piece[], at: number): number {
+  const isBeyond = ({ raw, text }: Piece): boolean => text !== null && !isPlain(raw)
+  let end = at
+  for (let next = at; next < pieces.length; next++) {
+    const piece = pieces[next]!
+    if (isBeyond(piece)) end = next + 1
+    else if (!piece.space || next === at) break
+  }
+  return end
+}
+
+/** Encoded words of whole characters (RFC 2047 §5), the first of at most `room` octets of base64; empty when that is too few. */
+function encodedWords(text: string, charset: Charset, room: number): string[] {
+  const first = Math.min(WORD, Math.floor(room / 4) * 3)
+  const words: string[] = []
+  let taken: string[] = []
+  let size = 0
+  let most = first
+  const flush = () => {
+    const bytes = Buffer.from(taken.join(''), charset === 'utf-8' ? 'utf8' : 'latin1')
+    words.push(taken.length === 0 ? '' : `=?${charset}?B?${bytes.toString('base64')}?=`)
+    ;[taken, size, most] = [[], 0, WORD]
+  }
+  if (first < LEAST) flush()
+  for (const character of text) {
+    const octets = charset === 'utf-8' ? Buffer.byteLength(character) : 1
+    if (size + octets > most) flush()
+    taken.push(character)
+    size += octets
+  }
+  if (taken.length > 0) flush()
+  return words
+}

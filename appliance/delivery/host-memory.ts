@@ -1,0 +1,74 @@
+import { LRUCache } from 'lru-cache'
+import type { Hello } from './tls.ts'
+
+/** An address that could not be talked to is tried after all others for so long, in milliseconds. */
+export const DEAD_MS = 5 * 60_000
+/** What TLS a host was found to be able to do is tried first for so long, in milliseconds; then all of it again. */
+export const HELLO_MS = 3 * 86_400_000
+/** Addresses and hosts that are remembered; the one that was not asked for longest goes first. Some 2 MB when both are full. */
+const MOST = 10_000
+
+/** A host at an address. */
+export interface Place {
+  host: string
+  ip: string
+}
+
+/**
+ * What was learnt of hosts, for a while: in memory, since all of it is found out again at the price of a connection.
+ * Times are Unix milliseconds.
+ */
+export interface HostMemory {
+  /** Nothing answered there, at TCP or with a greeting. */
+  died(ip: string, now: number): void
+  /** It greeted us. */
+  lives(ip: string): void
+  /** Dead addresses last; otherwise the order stays, which is the order of preference (RFC 5321 §5.1). */
+  order<T extends string | { ip: string }>(addresses: readonly T[], now: number): T[]
+  /** The ClientHello to begin with, and when it was found out; `full` where nothing is remembered. */
+  hello(place: Place, now: number): { hello: Hello; since: number | null }
+  /** What worked after a fuller one had failed. */
+  learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
+  /** The full one works. */
+  forget(place: Place): void
+}
+
+/**
+ * By name and address: the handshake depends on the name that is said in it, and anybody can publish a name of his own for somebody
+ * else's address, at which its handshake fails. That must not take TLS away from the name under which the others find it.
+ */
+const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
+
+/** A memory without anything in it. */
+export function createHostMemory(): HostMemory {
+  const dead = new LRUCache<string, number>({ max: MOST })
+  const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>({ max: MOST })
+
+  const isDead = (ip: string, now: number): boolean => {
+    const since = dead.get(ip)
+    if (since === undefined) return false
+    if (now - since < DEAD_MS) return true
+    dead.delete(ip)
+    return false
+  }
+
+  return {
+    died: (ip, now) => void dead.set(ip, now),
+    lives: (ip) => void dead.delete(ip),
+    order(addresses, now) {
+      const sorted = Map.groupBy(addresses, (one) => isDead(typeof one === 'string' ? one : one.ip, now))
+      return [...(sorted.get(false) ?? []), ...(sorted.get(true) ?? [])]
+    },
+    hello(place, now) {
+      const known = hellos.get(keyOf(place))
+      if (!known) return { hello: 'full', since: null }
+      if (now - known.since < HELLO_MS) return known
+      hellos.delete(keyOf(place))
+      return { hello: 'full', since: null }
+    },
+    learn(place, hello, now) {
+      hellos.set(keyOf(place), { hello, since: now })
+    },
+    forget: (place) => void hellos.delete(keyOf(place)),
+  }
+}

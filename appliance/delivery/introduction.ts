@@ -1,0 +1,193 @@
+import type { TLSSocket } from 'node:tls'
+import type { Reply } from '../mail/reply.ts'
+import { Conversation, Ended, isDone, type Speaker } from './conversation.ts'
+import { DEADLINES } from './deadlines.ts'
+import { type Extensions, readExtensions } from './extensions.ts'
+import type { Failure } from './outcome.ts'
+import { lacksPromise, requires, type Session } from './session.ts'
+import { Broken, type SmtpWire } from './smtp-wire.ts'
+import { describeTls, handshakeOptions, type Hello, takePeer, type TlsResult, webPkiCheck } from './tls.ts'
+import { checkCertificate, demandsTls, serverNameFor, type TlsDemand } from './tls-demand.ts'
+
+/** What opening a session takes. */
+export interface Opening extends Speaker {
+  /** Our EHLO name. */
+  hostname: string
+  demand: TlsDemand
+  /** How STARTTLS is begun; `none` goes on in plain text without it. */
+  hello: Hello
+  /** The return path of the message that it is opened for. */
+  from: string
+}
+
+/** A session, or why there is none. `tlsBroke`: the handshake, or the first word after it, went wrong: another one may do. */
+export type Opened =
+  | { kind: 'open'; session: Session }
+  | {
+      kind: 'failed'
+      failure: Failure
+      tlsBroke: boolean
+      result: TlsResult | null
+    }
+
+/** Greeting, EHLO, STARTTLS, EHLO (RFC 5321 §3.1, §3.2, RFC 3207). Never throws for what the server does. */
+export async function openSession(wire: SmtpWire, opening: Opening, now: number): Promise<Opened> {
+  return new Introduction(wire, opening, now).run()
+}
+
+/** The beginning of a conversation. */
+class Introduction {
+  readonly #say: Conversation
+  readonly #opening: Opening
+  readonly #now: number
+  #extensions: Extensions = new Map()
+  #helo: string | null = null
+  #tls: Session['tls'] = null
+  #tlsBroke = false
+  #result: Pick<TlsResult, 'resultType' | 'webPki' | 'reason'> | null = null
+
+  constructor(wire: SmtpWire, opening: Opening, now: number) {
+    this.#say = new Conversation(wire, opening)
+    this.#opening = opening
+    this.#now = now
+  }
+
+  async run(): Promise<Opened> {
+    try {
+      await this.#greeting()
+      await this.#hello()
+      await this.#secure()
+      const found = {
+        extensions: this.#extensions,
+        tls: this.#tls,
+        result: this.#told()!,
+        told: new Set<string>(),
+      }
+      const counts = { openedAt: this.#now, messages: 0, unsettled: false }
+      return { kind: 'open', session: { conversation: this.#say, ...found, ...counts } }
+    } catch (error) {
+      if (!(error instanceof Ended || error instanceof Broken)) throw error
+      const failure = error instanceof Ended ? error.failure : this.#say.broke(error)
+      if (error instanceof Ended && error.polite) this.#say.goodbye()
+      else this.#say.wire.destroy()
+      return { kind: 'failed', failure, tlsBroke: this.#tlsBroke, result: this.#told() }
+    }
+  }
+
+  async #greeting(): Promise<void> {
+    const reply = await this.#say.ask('greeting', null)
+    if (reply.code !== 220) this.#say.refuse(reply, 'greeting')
+  }
+
+  async #hello(): Promise<void> {
+    const { hostname } = this.#opening
+    let reply = await this.#say.ask('ehlo', `EHLO ${hostname}`)
+    // RFC 5321 §3.2: a server that does not know EHLO gets HELO, and has no extensions.
+    const old = reply.code >= 500
+    if (old) reply = await this.#say.ask('ehlo', `HELO ${hostname}`)
+    if (!isDone(reply)) this.#say.refuse(reply, 'ehlo')
+    this.#extensions = old ? new Map() : readExtensions(reply)
+    this.#helo = /^\S+/.exec(reply.text)?.[0] ?? null
+  }
+
+  /** STARTTLS where it is offered. What the server said before does not count afterwards (RFC 3207 §4.2). */
+  async #secure(): Promise<void> {
+    const { demand, host, hello } = this.#opening
+    if (!this.#extensions.has('STARTTLS')) {
+      this.#note('starttls-not-supported', `${host} does not offer STARTTLS`)
+      if (demandsTls(demand)) this.#unmet('does not offer TLS', '5.7.10')
+      return
+    }
+    if (hello === 'none') {
+      this.#note('validation-failure', `the TLS handshake with ${host} fails`)
+      return
+    }
+    if (!(await this.#startTls())) return
+    await this.#handshake(hello)
+    try {
+      await this.#hello()
+    } catch (error) {
+      // Some servers agree on TLS 1.3 and then reject what they agreed on: that is a failed handshake too.
+      if (error instanceof Broken) this.#handshakeFailed(`it ${error.message} after the handshake`)
+      throw error
+    }
+    if (lacksPromise(demand, this.#opening.from, this.#extensions))
+      this.#unmet('does not offer REQUIRETLS', '5.7.30')
+  }
+
+  /** Whether the server agrees to begin. */
+  async #startTls(): Promise<boolean> {
+    const strict = demandsTls(this.#opening.demand)
+    const note = ({ code }: Reply): string | null =>
+      code !== 220 && !strict ? 'TLS is refused; going on in plain text.' : null
+    let reply: Reply
+    try {
+      reply = await this.#say.ask('starttls', 'STARTTLS', note)
+    } catch (error) {
+      if (error instanceof Broken) this.#handshakeFailed(`it ${error.message} at STARTTLS`)
+      throw error
+    }
+    if (reply.code === 220) return true
+    this.#note('starttls-not-supported', `${this.#opening.host} answered STARTTLS with ${reply.code}`)
+    if (strict) this.#say.refuse(reply, 'starttls')
+    return false
+  }
+
+  async #handshake(hello: Exclude<Hello, 'none'>): Promise<void> {
+    const { host, demand } = this.#opening
+    const step = this.#say.begin('tls')
+    const serverName = serverNameFor(demand, host)
+    let socket: TLSSocket
+    try {
+      socket = await this.#say.wire.upgrade(handshakeOptions(serverName, hello), DEADLINES.tls)
+    } catch (error) {
+      const { message } = error as Error
+      step.end({ note: hello === 'reduced' ? `With a smaller ClientHello: ${message}` : message })
+      if (!(error instanceof Broken)) throw error
+      this.#handshakeFailed(`it ${message}`)
+      const failed = `The TLS handshake with ${host} failed: it ${message}.`
+      const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`
+      throw new Ended(this.#say.fail('tls', 'starttls', `${failed}${why}`), false)
+    }
+    const peer = takePeer(socket)
+    const check = checkCertificate(demand, peer, host, this.#now)
+    const pkix = webPkiCheck(peer, host, this.#now)
+    const info = describeTls(socket, { peer, host, demand, check, pkix })
+    this.#tls = { info, peer, serverName }
+    const resultType = check.ok ? 'successful-session' : check.resultType
+    const reason = check.ok ? null : `the certificate ${check.why}`
+    this.#result = { resultType, webPki: pkix.ok ? 'successful-session' : pkix.resultType, reason }
+    const { version, cipher, group, verified, error } = info
+    const agreed = [version, cipher, group].filter(Boolean).join(', ')
+    const smaller = hello === 'reduced' ? 'With a smaller ClientHello: ' : ''
+    step.end({ note: `${smaller}${agreed}, certificate ${verified ? 'valid' : `not valid (${error})`}` })
+    if (!check.ok) this.#unmet(`shows a certificate that ${check.why}`, '5.7.10')
+  }
+
+  /** The server cannot do what is demanded. Where the sender demands it, never in another way (RFC 8689 §4.2.1). */
+  #unmet(what: string, status: string): never {
+    const { demand, host } = this.#opening
+    if (requires(demand)) {
+      const note = `${host} ${what}, and the sender requires TLS on the whole way to the recipient (REQUIRETLS).`
+      throw new Ended({ ...this.#say.fail('requiretls', 'starttls', note), status }, true)
+    }
+    const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`
+    throw new Ended(this.#say.fail('tls', 'starttls', `${host} ${what}.${why}`), true)
+  }
+
+  #handshakeFailed(reason: string): void {
+    this.#tlsBroke = true
+    this.#note('validation-failure', reason)
+  }
+
+  #note(resultType: TlsResult['resultType'], reason: string): void {
+    this.#result = { resultType, webPki: resultType, reason }
+  }
+
+  #told(): TlsResult | null {
+    if (!this.#result) return null
+    const { host, ip } = this.#opening
+    const sendingIp = this.#say.wire.localAddress
+    return { ...this.#result, sendingIp, receivingHost: host, receivingIp: ip, receivingHelo: this.#helo }
+  }
+}

@@ -1,0 +1,229 @@
+import type { Clock } from '../clock/clock.ts'
+import type { Source } from '../mail/source.ts'
+import {
+  DEFAULT_PROVIDER,
+  freshLane,
+  readLane,
+  RecentMessages,
+  utcDay,
+  writeLane,
+  type LaneState,
+  type Provider,
+  type Providers,
+  type ProviderTable,
+  type Signal,
+} from '../shaping/shaping.ts'
+import type { LaneDay, LaneRecord, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+
+/** A lane in memory. */
+export interface Lane {
+  source: Source
+  provider: string
+  state: LaneState
+  /** Messages with a permit. */
+  open: number
+  /** Their recipients. */
+  recipients: number
+  /** Messages whose conversation has ended and whose outcome is not stored yet. */
+  unsettled: number
+  /** When the last conversations ended (ahead.ts). */
+  ended: readonly number[]
+  usedAt: number
+  /** Messages that began of late. */
+  recent: RecentMessages
+}
+
+/** What was learnt is saved so much later, all of it at once, in milliseconds. */
+const SAVE_MS = 1000
+/** Lanes of no table that nothing is known of are forgotten after so long. */
+const IDLE_MS = 600_000
+
+interface MemoryDeps {
+  storage: Pick<Storage, 'saveLanes' | 'listLanes' | 'addLaneDays'>
+  clock: Clock
+  log: Logger
+  /** Asked each time: it can be exchanged. */
+  table: () => ProviderTable
+  /** The providers as they are now. */
+  providers: () => Providers
+}
+
+/**
+ * The lanes of this process and what is saved of them. Those of providers outside the table are saved only when there is something to
+ * remember: there may be one for each domain of the world.
+ */
+export class LaneMemory {
+  readonly #deps: MemoryDeps
+  readonly #lanes = new Map<string, Lane>()
+  readonly #dirty = new Set<Lane>()
+  readonly #days = new Map<string, LaneDay>()
+  /** `updatedAt` of the rows as this process knows them: another one was written by somebody else. */
+  readonly #written = new Map<string, number>()
+  /** Rows whose lane has not been asked for. */
+  readonly #records = new Map<string, LaneRecord>()
+  #turn: Promise<unknown> = Promise.resolve()
+  #cancelTimer: (() => void) | null = null
+  #stopped = false
+
+  constructor(deps: MemoryDeps) {
+    this.#deps = deps
+  }
+
+  #inTable(provider: string): boolean {
+    return this.#deps.table().providers.some(({ id }) => id === provider)
+  }
+
+  /** The lane of a source towards a provider; a new one when nothing is known of it. */
+  lane(source: Source, provider: Provider): Lane {
+    const key = keyOf(source.ip, provider.id)
+    let lane = this.#lanes.get(key)
+    if (lane) {
+      lane.source = source
+      return lane
+    }
+    const record = this.#records.get(key)
+    this.#records.delete(key)
+    const state = record ? readLane(record.state, provider.limits) : freshLane(provider.limits)
+    const idle = { open: 0, recipients: 0, unsettled: 0, ended: [], recent: new RecentMessages() }
+    lane = { source, provider: provider.id, state, ...idle, usedAt: this.#deps.clock.now() }
+    this.#lanes.set(key, lane)
+    return lane
+  }
+
+  /** A lane that was asked for before. */
+  known(source: string, provider: string): Lane | undefined {
+    return this.#lanes.get(keyOf(source, provider))
+  }
+
+  /** Something happened on it. */
+  touch(lane: Lane): void {
+    lane.usedAt = this.#deps.clock.now()
+    this.#dirty.add(lane)
+    if (!this.#stopped) this.#cancelTimer ??= this.#deps.clock.after(SAVE_MS, () => void this.#saveLater())
+  }
+
+  /** Counts a conversation to its day. */
+  count(lane: Lane, { kind, recipients, final }: Signal, now: number): void {
+    this.touch(lane)
+    if (kind === 'silent') return
+    const source = lane.source.ip
+    const provider = this.#inTable(lane.provider) ? lane.provider : DEFAULT_PROVIDER
+    const day = utcDay(now)
+    const key = `${day} ${keyOf(source, provider)}`
+    const counted = this.#days.get(key) ?? {
+      source,
+      provider,
+      day,
+      sent: 0,
+      delivered: 0,
+      deferred: 0,
+      bounced: 0,
+    }
+    this.#days.set(key, counted)
+    counted.sent += recipients
+    if (kind === 'taken') counted.delivered += recipients
+    else if (final) counted.bounced += recipients
+    else counted.deferred += recipients
+  }
+
+  /** Reads what was saved. Of lanes that somebody else wrote, pauses and limits are taken over; they are returned. */
+  refresh(): Promise<Lane[]> {
+    const { storage, clock } = this.#deps
+    return this.alone(async () => this.#read(await storage.listLanes({}, clock.now())))
+  }
+
+  /** Saves what changed since the last time; what others wrote meanwhile is read first. */
+  save(): Promise<void> {
+    return this.alone(async () => {
+      if (this.#dirty.size === 0 && this.#days.size === 0) return
+      const { storage, clock } = this.#deps
+      const now = clock.now()
+      this.#read(await storage.listLanes({}, now))
+      const lanes = [...this.#dirty]
+        .filter((lane) => this.#isWorthSaving(lane))
+        .map((lane) => recordOf(lane, now))
+      const days = [...this.#days.values()]
+      this.#dirty.clear()
+      this.#days.clear()
+      if (lanes.length > 0) await storage.saveLanes({ lanes }, now)
+      for (const { source, provider } of lanes) this.#written.set(keyOf(source, provider), now)
+      if (days.length > 0) await storage.addLaneDays({ days }, now)
+      this.#forgetIdle(now)
+    })
+  }
+
+  /** Saves once more, and no more by itself. */
+  stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    return this.save()
+  }
+
+  async #saveLater(): Promise<void> {
+    this.#cancelTimer = null
+    try {
+      await this.save()
+    } catch (error) {
+      // The next conversation saves again; lanes work from memory.
+      this.#deps.log.error({ err: error }, 'the state of the lanes could not be saved')
+    }
+  }
+
+  /** One after the other: what is read must not be from before what is being written. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work)
+    // Its own caller hears of a failure; the next one has its own turn.
+    this.#turn = result.catch(() => undefined)
+    return result
+  }
+
+  #read(records: readonly LaneRecord[]): Lane[] {
+    const changed: Lane[] = []
+    for (const record of records) {
+      const key = keyOf(record.source, record.provider)
+      if (this.#written.get(key) === record.updatedAt) continue
+      this.#written.set(key, record.updatedAt)
+      const lane = this.#lanes.get(key)
+      if (!lane) {
+        this.#records.set(key, record)
+        continue
+      }
+      const { limits } = this.#deps.providers().get(record.provider)
+      const { connections, rate, cutAt, pause, slow, silent, reason, reasonAt } = readLane(
+        record.state,
+        limits,
+      )
+      const set = { connections, rate, cutAt, pause, slow, silent, reason, reasonAt }
+      lane.state = { ...lane.state, ...set }
+      changed.push(lane)
+    }
+    return changed
+  }
+
+  #isWorthSaving({ source, provider, state }: Lane): boolean {
+    const known = this.#inTable(provider) || this.#written.has(keyOf(source.ip, provider))
+    return known || state.reason !== null || source.warmUpSince !== null
+  }
+
+  #forgetIdle(now: number): void {
+    for (const [key, lane] of this.#lanes) {
+      if (lane.open > 0 || now - lane.usedAt < IDLE_MS || this.#isWorthSaving(lane)) continue
+      this.#lanes.delete(key)
+    }
+  }
+}
+
+const keyOf = (source: string, provider: string): string => `${source} ${provider}`
+
+function recordOf({ source, provider, state }: Lane, now: number): LaneRecord {
+  return {
+    source: source.ip,
+    provider,
+    state: writeLane(state),
+    pausedUntil: state.pause?.until ?? null,
+    reason: state.reason,
+    reasonAt: state.reasonAt,
+    updatedAt: now,
+  }
+}

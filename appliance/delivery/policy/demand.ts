@@ -1,0 +1,149 @@
+/** What is demanded of TLS with a host: DANE, then MTA-STS, then what the sender wants. Pure. */
+import type { RequireTls } from '../../mail/require-tls.ts'
+import type { ReportedPolicy, StsPolicy } from '../../storage/storage.ts'
+import type { TlsDemand, TlsResultType } from '../tls-demand.ts'
+import { presentTlsa, tlsaText } from './dane.ts'
+import type { StsState } from './sts-cache.ts'
+import { matchingMx, stsPolicyLines } from './sts.ts'
+import type { DaneState } from './tlsa.ts'
+
+/**
+ * What the sender wants. unimportant: `TLS-Required: No`, the message is to arrive whatever the receiver's policies say (RFC 8689 §4.2.2) ·
+ * opportunistic: TLS where there is some · enforced: the sending domain's `tls: enforced` · requiretls: REQUIRETLS (RFC 8689 §4.2.1).
+ */
+export type TlsWish = 'unimportant' | 'opportunistic' | 'enforced' | 'requiretls'
+
+/** One message's own word goes before its domain's setting, in both directions (RFC 8689 §4.2). */
+export function wishOf(requireTls: RequireTls, setting: 'opportunistic' | 'enforced'): TlsWish {
+  if (requireTls === 'yes') return 'requiretls'
+  if (requireTls === 'no') return 'unimportant'
+  return setting
+}
+
+/** What is known of the receiver, for one host. */
+export interface HostFacts {
+  /** The recipient domain. */
+  domain: string
+  host: string
+  dane: DaneState
+  sts: StsState
+}
+
+/**
+ * demand: what to obey · skip: not this host, in a sentence. `policy` is what a report says that the session was held to; `testing`: an MTA-STS
+ * policy that is only watched, with the pattern that the host matches. `note` is for the transcript, null where nothing holds.
+ */
+export type Demanded = { policy: ReportedPolicy; note: string | null } & (
+  | { kind: 'demand'; demand: TlsDemand; watched: Watched | null }
+  | { kind: 'skip'; why: string; resultType: TlsResultType }
+)
+
+/** A failure that stops nothing: of a policy in testing, or one that could not be had. */
+export type Watched = { testing: true; mismatch: string | null } | { resultType: TlsResultType; why: string }
+
+/** Merges all that has a say. DANE goes before MTA-STS, which must not soften it (RFC 8461 §2). */
+export function demandOf(facts: HostFacts, wish: TlsWish): Demanded {
+  const { dane, domain, host } = facts
+  if (wish === 'unimportant')
+    return { ...none(domain), kind: 'demand', demand: { kind: 'opportunistic' }, watched: null }
+  if (dane.kind === 'failed')
+    return {
+      kind: 'skip',
+      why: dane.why,
+      resultType: 'dnssec-invalid',
+      policy: tlsaPolicy(dane.base, []),
+      note: dane.why,
+    }
+  const requireTls = wish === 'requiretls'
+  if (dane.kind === 'records') {
+    const { base, records } = dane
+    const names = [...new Set([base, host, domain])]
+    const why = `DANE: ${base} has TLSA records.`
+    const note = `DANE: TLSA of ${base}: ${records.map(tlsaText).join(', ')}`
+    const policy = tlsaPolicy(base, records.map(presentTlsa))
+    return {
+      kind: 'demand',
+      demand: { kind: 'dane', why, records, names, requireTls },
+      watched: null,
+      policy,
+      note,
+    }
+  }
+  const rest = demandWithoutDane(facts, wish)
+  return dane.kind === 'unusable' ? atLeastEncrypted(rest, dane) : rest
+}
+
+const none = (domain: string): { policy: ReportedPolicy; note: null } => ({
+  policy: { type: 'no-policy-found', domain, strings: [], mxHosts: [] },
+  note: null,
+})
+
+const tlsaPolicy = (domain: string, strings: string[]): ReportedPolicy => ({
+  type: 'tlsa',
+  domain,
+  strings,
+  mxHosts: [],
+})
+
+/** TLSA records that nobody can use still tell that TLS is there (RFC 7672 §2.2). */
+function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind: 'unusable' }): Demanded {
+  if (rest.kind === 'skip' || rest.demand.kind !== 'opportunistic') return rest
+  const why = `DANE: ${base} has TLSA records, though none that can be checked.`
+  const policy = tlsaPolicy(base, records.map(presentTlsa))
+  return { kind: 'demand', demand: { kind: 'encrypted', why }, watched: null, policy, note: why }
+}
+
+/** MTA-STS, then what the sender wants. */
+function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsWish): Demanded {
+  const held = sts.held?.policy
+  if (held?.mode === 'enforce') return enforced(domain, host, held, wish)
+  const demand = wished(wish)
+  if (held?.mode === 'testing') {
+    const pattern = matchingMx(held, host)
+    const mismatch = pattern === undefined ? `${host} is not in the MTA-STS policy of ${domain}` : null
+    const note = `MTA-STS testing: ${host} ${pattern === undefined ? 'matches no mx of the policy, and is used all the same' : `matches ${pattern}`}`
+    return {
+      kind: 'demand',
+      demand,
+      watched: { testing: true, mismatch },
+      policy: stsPolicy(domain, held),
+      note,
+    }
+  }
+  if (sts.trouble) {
+    const policy: ReportedPolicy = { type: 'sts', domain, strings: [], mxHosts: [] }
+    return { kind: 'demand', demand, watched: sts.trouble, policy, note: sts.trouble.why }
+  }
+  return { ...none(domain), kind: 'demand', demand, watched: null }
+}
+
+function stsPolicy(domain: string, policy: StsPolicy): ReportedPolicy {
+  return { type: 'sts', domain, strings: stsPolicyLines(policy), mxHosts: policy.mx }
+}
+
+/** RFC 8461 §4.1, §5: a host that the policy does not name is not used, the others need a valid certificate. */
+function enforced(domain: string, host: string, held: StsPolicy, wish: TlsWish): Demanded {
+  const policy = stsPolicy(domain, held)
+  const pattern = matchingMx(held, host)
+  if (pattern === undefined) {
+    const why = `${host} is an MX of ${domain}, but not one that its MTA-STS policy names (${held.mx.slice(0, 5).join(', ')}).`
+    return { kind: 'skip', why, resultType: 'validation-failure', policy, note: `MTA-STS enforce: ${why}` }
+  }
+  const why = `MTA-STS: ${domain} enforces valid certificates.`
+  const demand: TlsDemand = { kind: 'verified', why, requireTls: wish === 'requiretls' }
+  return {
+    kind: 'demand',
+    demand,
+    watched: null,
+    policy,
+    note: `MTA-STS enforce: ${host} matches ${pattern}`,
+  }
+}
+
+function wished(wish: TlsWish): TlsDemand {
+  if (wish === 'requiretls')
+    return { kind: 'verified', why: 'The sender requires TLS (REQUIRETLS).', requireTls: true }
+  if (wish === 'enforced')
+    return { kind: 'encrypted', why: 'The sending domain requires TLS (tls: enforced).' }
+  return { kind: 'opportunistic' }
+}

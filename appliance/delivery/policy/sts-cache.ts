@@ -1,0 +1,206 @@
+/** The MTA-STS policy that holds for a domain: discovered, fetched, remembered (RFC 8461 §3.3, §5.1). */
+import { isIP } from 'node:net'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../../clock/clock.ts'
+import type { Resolver } from '../../dns/dns.ts'
+import type { Storage, StoredStsPolicy } from '../../storage/storage.ts'
+import type { Logger } from '../../watch/log.ts'
+import type { GuardedFetch } from '../../wire/fetch.ts'
+import { readStsPolicy, readStsRecord } from './sts.ts'
+
+/** What holds; `trouble` is what went wrong beside it, or in its place, as a sentence and a type of RFC 8460 §4.3. */
+export interface StsState {
+  /** Null: the domain has none, or none that can be had. */
+  held: StoredStsPolicy | null
+  trouble: StsTrouble | null
+}
+
+export interface StsTrouble {
+  why: string
+  resultType: 'sts-policy-fetch-error' | 'sts-policy-invalid' | 'sts-webpki-invalid'
+}
+
+export interface StsDeps {
+  resolver: Pick<Resolver, 'resolve'>
+  storage: Pick<Storage, 'findStsPolicy' | 'saveStsPolicy' | 'useStsPolicy' | 'dueStsPolicies'>
+  /** Refuses addresses that are not public; its deadline is a minute (RFC 8461 §3.3). */
+  fetch: GuardedFetch
+  clock: Clock
+  log: Logger
+  /** Port of policy hosts; 443 but for tests. */
+  port?: number | undefined
+}
+
+export interface StsCache {
+  /** The policy of a domain, fetched when it is new. Never rejects for what the internet does. */
+  stateOf(domain: string): Promise<StsState>
+  /** Fetches again what was last fetched a day ago, so that a policy in use does not run out (RFC 8461 §3.3). Returns how many. */
+  refresh(): Promise<number>
+}
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/** A policy file is a few hundred bytes (RFC 8461 §3.3 names the limit). */
+const MOST_BYTES = 64 * 1024
+/** After a failure a policy is not fetched again for this long (RFC 8461 §3.3: no more than every five minutes). */
+const PAUSE = 5 * MINUTE
+/** Domains of which the memory keeps a policy or a failure. */
+const MOST_DOMAINS = 10_000
+/** Policies that nobody sent mail under for a month are let run out. */
+const REFRESH_USED = 31 * DAY
+const REFRESH_AT_ONCE = 20
+
+class TooLarge extends Error {}
+
+/** Builds the cache; it remembers in the storage, so that a policy outlives the process. */
+export function createStsCache(deps: StsDeps): StsCache {
+  return new Cache(deps)
+}
+
+class Cache implements StsCache {
+  readonly #deps: StsDeps
+  readonly #known = new LRUCache<string, { policy: StoredStsPolicy | null }>({ max: MOST_DOMAINS })
+  readonly #failures = new LRUCache<string, { id: string; trouble: StsTrouble; at: number }>({
+    max: MOST_DOMAINS,
+  })
+  readonly #flights = new Map<string, Promise<StsState>>()
+
+  constructor(deps: StsDeps) {
+    this.#deps = deps
+  }
+
+  async stateOf(domain: string): Promise<StsState> {
+    const state = await this.#discover(domain)
+    if (state.held) await this.#touch(state.held)
+    return state
+  }
+
+  async refresh(): Promise<number> {
+    const { storage, clock } = this.#deps
+    const now = clock.now()
+    const due = await storage.dueStsPolicies(
+      { checkedBefore: now - DAY, usedAfter: now - REFRESH_USED, limit: REFRESH_AT_ONCE },
+      now,
+    )
+    for (const old of due)
+      await refreshOne(old, this.#deps, (domain, id, known) => this.#renewOnce(domain, id, known))
+    return due.length
+  }
+
+  async #discover(domain: string): Promise<StsState> {
+    if (domain.startsWith('[') || isIP(domain) !== 0 || !domain.includes('.'))
+      return { held: null, trouble: null }
+    const answer = await this.#deps.resolver.resolve(`_mta-sts.${domain}`, 'TXT')
+    const stored = await this.#remembered(domain)
+    const now = this.#deps.clock.now()
+    const live = stored && stored.expiresAt > now ? stored : null
+    // A policy that is remembered holds whatever becomes of DNS; without one, nobody can tell (RFC 8461 §3.3).
+    if (answer.kind === 'failed') return { held: live, trouble: null }
+    const record = answer.kind === 'absent' ? { kind: 'none' as const } : readStsRecord(answer.records)
+    if (record.kind === 'invalid') {
+      const why = `The TXT record _mta-sts.${domain} ${record.why}.`
+      return { held: live, trouble: live ? null : { why, resultType: 'sts-policy-invalid' } }
+    }
+    if (record.kind === 'none' || live?.id === record.id) return { held: live, trouble: null }
+    const failure = this.#failures.get(domain)
+    if (failure?.id === record.id && now - failure.at < PAUSE && now >= failure.at)
+      return { held: live, trouble: failure.trouble }
+    return this.#renewOnce(domain, record.id, live)
+  }
+
+  async #remembered(domain: string): Promise<StoredStsPolicy | null> {
+    let entry = this.#known.get(domain)
+    if (!entry) {
+      const { storage, clock } = this.#deps
+      entry = { policy: (await storage.findStsPolicy({ domain }, clock.now())) ?? null }
+      this.#known.set(domain, entry)
+    }
+    return entry.policy
+  }
+
+  /** One fetch at a time for a domain, whoever asks. */
+  #renewOnce(domain: string, id: string, old: StoredStsPolicy | null): Promise<StsState> {
+    const flying = this.#flights.get(domain)
+    if (flying) return flying
+    const flight = this.#renew(domain, id, old).finally(() => this.#flights.delete(domain))
+    this.#flights.set(domain, flight)
+    return flight
+  }
+
+  async #renew(domain: string, id: string, old: StoredStsPolicy | null): Promise<StsState> {
+    const { storage, clock } = this.#deps
+    const got = await fetchPolicy(domain, this.#deps)
+    const now = clock.now()
+    if ('why' in got) {
+      this.#failures.set(domain, { id, trouble: got, at: now })
+      return { held: old, trouble: got }
+    }
+    const { policy } = got
+    const expiresAt = now + policy.maxAge * 1000
+    const held = { domain, id, policy, checkedAt: now, usedAt: old?.usedAt ?? now, expiresAt }
+    await storage.saveStsPolicy(held, now)
+    this.#failures.delete(domain)
+    this.#known.set(domain, { policy: held })
+    return { held, trouble: null }
+  }
+
+  /** A policy that was used less than a day ago is not written for being used again. */
+  async #touch(held: StoredStsPolicy): Promise<void> {
+    const now = this.#deps.clock.now()
+    if (now - held.usedAt < DAY) return
+    held.usedAt = now
+    await this.#deps.storage.useStsPolicy({ domain: held.domain }, now)
+  }
+}
+
+async function refreshOne(
+  old: StoredStsPolicy,
+  { resolver, storage, clock, log }: StsDeps,
+  renew: (domain: string, id: string, old: StoredStsPolicy) => Promise<StsState>,
+): Promise<void> {
+  const { domain, expiresAt } = old
+  const answer = await resolver.resolve(`_mta-sts.${domain}`, 'TXT')
+  const record = answer.kind === 'found' ? readStsRecord(answer.records) : { kind: 'none' as const }
+  const { trouble } =
+    record.kind === 'id'
+      ? await renew(domain, record.id, old)
+      : { trouble: { why: `There is no TXT record _mta-sts.${domain} to be had.` } }
+  if (!trouble) return
+  // Looked at again tomorrow: the policy holds until then anyway, or runs out.
+  await storage.saveStsPolicy({ ...old, checkedAt: clock.now() }, clock.now())
+  const until = new Date(expiresAt).toISOString()
+  log.warn({ domain, until }, `an MTA-STS policy in use cannot be fetched again: ${trouble.why}`)
+}
+
+/** Fetches and reads the policy file (RFC 8461 §3.2, §3.3). */
+async function fetchPolicy(
+  domain: string,
+  { fetch, port }: StsDeps,
+): Promise<Pick<StoredStsPolicy, 'policy'> | StsTrouble> {
+  const url = new URL(
+    `https://mta-sts.${domain}${port === undefined ? '' : `:${port}`}/.well-known/mta-sts.txt`,
+  )
+  let bytes = 0
+  const count = (more: number): void => {
+    bytes += more
+    if (bytes > MOST_BYTES) throw new TooLarge()
+  }
+  const fail = (why: string, resultType: StsTrouble['resultType']): StsTrouble => ({
+    why: `The MTA-STS policy ${url.href} ${why}.`,
+    resultType,
+  })
+  try {
+    const fetched = await fetch(url, count, { redirects: 0 })
+    if (fetched.kind === 'failed')
+      return fail(fetched.note, fetched.certificate ? 'sts-webpki-invalid' : 'sts-policy-fetch-error')
+    const type = fetched.contentType?.split(';', 1)[0]!.trim().toLowerCase()
+    if (type !== 'text/plain') return fail('is not of type text/plain', 'sts-policy-invalid')
+    const policy = readStsPolicy(new TextDecoder('utf-8').decode(fetched.content))
+    return typeof policy === 'string' ? fail(policy, 'sts-policy-invalid') : { policy }
+  } catch (error) {
+    if (error instanceof TooLarge)
+      return fail(`is larger than ${MOST_BYTES / 1024} KiB`, 'sts-policy-invalid')
+    throw error
+  }
+}

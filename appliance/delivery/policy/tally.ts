@@ -1,0 +1,90 @@
+/** Counts what became of TLS, and writes the counts down now and then (RFC 8460 §4). */
+import type { Clock } from '../../clock/clock.ts'
+import { dayOf } from '../../mail/tls-report.ts'
+import type { ReportedPolicy, Storage, TlsTally } from '../../storage/storage.ts'
+import type { Logger } from '../../watch/log.ts'
+
+/** Between two writes, in milliseconds: what a kill can lose of statistics. */
+const FLUSH_MS = 10_000
+/** Kinds of results in memory, at which they are written at once. */
+const MOST_KINDS = 2000
+/** Rows of one domain and day: a report has that many failures told apart. */
+const MOST_ROWS = 100
+/** Characters of a reason. */
+const REASON_CHARS = 200
+
+/** One session, or one that was not begun. */
+export interface Counted {
+  domain: string
+  policy: ReportedPolicy
+  /** `success`, or a result type of RFC 8460 §4.3. */
+  result: string
+  sourceIp: string
+  mxHost: string
+  mxIp: string
+  reason: string
+}
+
+export interface Tally {
+  add(counted: Counted): void
+  /** Writes what was counted. */
+  flush(): Promise<void>
+  /** Writes the rest; afterwards nothing is counted. */
+  stop(): Promise<void>
+}
+
+/** Builds the tally. */
+export function createTally({
+  storage,
+  clock,
+  log,
+}: {
+  storage: Pick<Storage, 'addTlsResults'>
+  clock: Clock
+  log: Logger
+}): Tally {
+  let counts = new Map<string, TlsTally>()
+  let cancel: (() => void) | undefined
+  let writing = Promise.resolve()
+  let stopped = false
+
+  const write = async (): Promise<void> => {
+    cancel?.()
+    cancel = undefined
+    if (counts.size === 0) return
+    const results = [...counts.values()]
+    counts = new Map()
+    try {
+      await storage.addTlsResults({ results, most: MOST_ROWS }, clock.now())
+    } catch (error) {
+      // Statistics are no reason to stop anything, and a storage that fails is told of by what needs it.
+      log.error(
+        { err: error, kinds: results.length },
+        'results of TLS could not be stored; reports will lack them',
+      )
+    }
+  }
+  const flush = (): Promise<void> => (writing = writing.then(write))
+
+  return {
+    add(counted) {
+      if (stopped) return
+      // A success needs no details: nobody looks for its cause.
+      const plain = counted.result === 'success' ? { sourceIp: '', mxHost: '', mxIp: '', reason: '' } : {}
+      const one = { ...counted, ...plain, day: dayOf(clock.now()) }
+      one.reason = one.reason.slice(0, REASON_CHARS)
+      const { reason: _, ...what } = one
+      const key = JSON.stringify(what)
+      const known = counts.get(key)
+      if (known) known.sessions += 1
+      else counts.set(key, { ...one, sessions: 1 })
+      if (counts.size >= MOST_KINDS) void flush()
+      else cancel ??= clock.after(FLUSH_MS, () => void flush())
+    },
+    flush,
+    async stop() {
+      stopped = true
+      await flush()
+    },
+  }
+}

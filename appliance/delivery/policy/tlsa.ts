@@ -1,0 +1,53 @@
+/** Which TLSA records hold for a mail exchanger (RFC 7672 §2.2). */
+import type { Resolver } from '../../dns/dns.ts'
+import { isUsable, type Tlsa } from './dane.ts'
+
+/**
+ * none: DANE says nothing of this host · unusable: it has records, of which none can be used: TLS without a look at the certificate
+ * (RFC 7672 §2.2) · records: `base` is the TLSA base domain · failed: nobody could tell, so the host must not be used (§2.1.2, §2.2).
+ */
+export type DaneState =
+  | { kind: 'none' }
+  | { kind: 'unusable'; base: string; records: Tlsa[] }
+  | { kind: 'records'; base: string; records: Tlsa[] }
+  | { kind: 'failed'; base: string; why: string }
+
+type Lookup = Pick<Resolver, 'resolve'>
+
+/**
+ * Looks the TLSA records of a host up; only for a host that a DNSSEC-validated MX answer named. The addresses must be validated too: where
+ * they are not, records are not even asked for, because name servers without DNSSEC fail such questions (RFC 7672 §2.2.2).
+ */
+export async function lookUpDane(host: string, port: number, resolver: Lookup): Promise<DaneState> {
+  const answers = await Promise.all([resolver.resolve(host, 'A'), resolver.resolve(host, 'AAAA')])
+  const found = answers.filter((answer) => answer.kind === 'found')
+  const target = found.find(({ alias }) => alias !== undefined)?.alias
+  const secure = found.length > 0 && found.every(({ authentic }) => authentic)
+  if (target === undefined) return secure ? tlsaOf(host, port, resolver) : { kind: 'none' }
+  if (secure) {
+    // The name that an alias leads to goes first (RFC 7672 §2.2.3); where it has none, the alias itself.
+    const records = await tlsaOf(target, port, resolver)
+    return records.kind === 'none' ? tlsaOf(host, port, resolver) : records
+  }
+  // An alias in a signed zone to a host in an unsigned one still has its own records (RFC 7672 §2.2.2).
+  const alias = await resolver.resolve(host, 'CNAME')
+  if (alias.kind === 'failed') return failed(host, `The alias ${host} could not be looked up: ${alias.note}`)
+  return alias.authentic ? tlsaOf(host, port, resolver) : { kind: 'none' }
+}
+
+const failed = (base: string, why: string): DaneState => ({ kind: 'failed', base, why })
+
+async function tlsaOf(base: string, port: number, resolver: Lookup): Promise<DaneState> {
+  const name = `_${port}._tcp.${base}`
+  const answer = await resolver.resolve(name, 'TLSA')
+  if (answer.kind === 'failed') {
+    const why = `The TLSA records ${name} could not be looked up, and without them it is not known which certificate is right: ${answer.note}`
+    return failed(base, why)
+  }
+  // RFC 7672 §2.2: records that are not validated are as good as none.
+  if (answer.kind === 'absent' || !answer.authentic) return { kind: 'none' }
+  const usable = answer.records.filter(isUsable)
+  return usable.length > 0
+    ? { kind: 'records', base, records: usable }
+    : { kind: 'unusable', base, records: answer.records }
+}

@@ -1,0 +1,126 @@
+import { steady, type Clock } from '../clock/clock.ts'
+import { crashPoint } from '../watch/crash-points.ts'
+import { DEADLINES } from './deadlines.ts'
+import { dial } from './dial.ts'
+import type { HostMemory } from './host-memory.ts'
+import type { Failure } from './outcome.ts'
+import type { Recorder } from './recorder.ts'
+import { openSession } from './introduction.ts'
+import type { Session } from './session.ts'
+import { SmtpWire } from './smtp-wire.ts'
+import type { Hello, TlsResult } from './tls.ts'
+import { demandsTls } from './tls-demand.ts'
+import type { Order } from './order.ts'
+
+/** One message for one address of one host, and how to get there. */
+export interface Visit extends Order {
+  port: number
+  /** Our address to dial from; undefined lets the system choose. */
+  localAddress: string | undefined
+  /** When all must be over, Unix milliseconds. */
+  until: number
+}
+
+/** A session, or why there is none; `closed` resolves when the last socket is gone. */
+export type Reached = { closed: Promise<void> } & (
+  | { kind: 'open'; session: Session; result: TlsResult | null }
+  | { kind: 'failed'; failure: Failure; result: TlsResult | null }
+)
+
+export interface ReachDeps {
+  clock: Clock
+  memory: HostMemory
+}
+
+/** Each after the one whose handshake failed. */
+const LADDER: readonly Hello[] = ['full', 'reduced', 'none']
+
+/** Why a connection is begun with less than the whole of TLS, beside "Connected". */
+const AGAIN: Record<Hello, string> = {
+  full: '',
+  reduced: ' again, for a smaller ClientHello, because TLS failed,',
+  none: ' again, without TLS, because it failed,',
+}
+
+function remembered(hello: Hello, since: number): string {
+  const on = `failed on ${new Date(since).toISOString()},`
+  if (hello === 'none') return ` without TLS, which ${on}`
+  return hello === 'reduced' ? ` for a smaller ClientHello, as the full one ${on}` : ''
+}
+
+/**
+ * Opens a session with one address. Where the handshake fails it connects once more for a smaller ClientHello; and where that fails
+ * too and nothing demands TLS, once more without: a server with broken TLS gets its mail as a server without TLS does
+ * (RFC 7435 §3). What worked is remembered, and where the next session begins. One socket is open at a time.
+ */
+export async function reach(visit: Visit, recorder: Recorder, deps: ReachDeps): Promise<Reached> {
+  const { clock, memory } = deps
+  const strict = demandsTls(visit.demand)
+  const known = memory.hello(visit, clock.now())
+  // A host without working TLS may have been mended; where TLS is demanded, that is the only hope.
+  const first = strict && known.hello === 'none' ? 'full' : known.hello
+  const ladder = LADDER.slice(LADDER.indexOf(first)).filter((hello) => !strict || hello !== 'none')
+  let broken: Attempted | undefined
+  for (const hello of ladder) {
+    await broken?.closed
+    const why = broken ? AGAIN[hello] : remembered(hello, known.since ?? 0)
+    const attempted = await connectOnce({ visit, hello, why }, recorder, deps)
+    if (attempted.kind === 'open') {
+      remember(attempted.session, hello, known.hello, visit, deps)
+      return attempted
+    }
+    // That nobody answered the second time tells less than why there had to be one.
+    if (!attempted.tlsBroke) return broken && isDead(attempted.failure) ? broken : attempted
+    broken = attempted
+  }
+  return broken!
+}
+
+type Attempted = Reached & { tlsBroke: boolean }
+
+async function connectOnce(
+  { visit, hello, why }: { visit: Visit; hello: Hello; why: string },
+  recorder: Recorder,
+  { clock, memory }: ReachDeps,
+): Promise<Attempted> {
+  const { host, ip, port, localAddress, until } = visit
+  const step = recorder.begin('connect', { host, ip }, null)
+  const timeout = Math.min(DEADLINES.connect, Math.max(0, until - steady(clock)))
+  crashPoint('connect')
+  const dialled = await dial({ ip, port, localAddress, timeout }, clock)
+  if (dialled.kind === 'failed') {
+    const note = `${host} ${dialled.note}.`
+    step.end({ note })
+    const failure: Failure = { kind: dialled.why, phase: 'connect', host, ip, reply: null, note }
+    if (isDead(failure)) memory.died(ip, clock.now())
+    return { kind: 'failed', failure, tlsBroke: false, result: null, closed: Promise.resolve() }
+  }
+  step.end({ note: `Connected${why} from ${dialled.socket.localAddress} to port ${port}.` })
+  const wire = new SmtpWire(dialled.socket, clock, until)
+  const opened = await openSession(wire, { ...visit, recorder, hello }, clock.now())
+  const { closed } = wire
+  if (opened.kind === 'open') {
+    memory.lives(ip)
+    return { ...opened, tlsBroke: false, result: opened.session.result, closed }
+  }
+  if (isDead(opened.failure)) memory.died(ip, clock.now())
+  else memory.lives(ip)
+  return { ...opened, closed }
+}
+
+/** Whether nobody is there: faults of our own machine say nothing of the other. */
+function isDead({ kind, phase }: Failure): boolean {
+  return (kind === 'network' || kind === 'timeout') && (phase === 'connect' || phase === 'greeting')
+}
+
+function remember(
+  { tls }: Session,
+  hello: Hello,
+  known: Hello,
+  visit: Visit,
+  { clock, memory }: ReachDeps,
+): void {
+  if (hello === known) return // nothing new; what is known runs out in its own time
+  if (hello === 'full') memory.forget(visit)
+  else if (hello === 'none' || tls) memory.learn(visit, hello, clock.now())
+}

@@ -1,0 +1,48 @@
+import { type Extensions, needsUtf8, sizeLimit } from './extensions.ts'
+import type { Order } from './order.ts'
+import type { Failure } from './outcome.ts'
+
+/** What of an order can be said to a server. */
+export interface Sayable {
+  /** Recipients to whom the message can go. */
+  sayable: string[]
+  /** Those who cannot be said, each with the reason. */
+  refused: Map<string, Failure>
+  /** Why nobody can get it here. */
+  failure: Failure | undefined
+}
+
+/** Recipients that can be said to a server with these extensions, when the message fits at all. Pure. */
+export function sayable(order: Order, extensions: Extensions): Sayable {
+  const { host, ip, from, recipients, message } = order
+  const limit = sizeLimit(extensions)
+  if (limit !== undefined && message.bytes.length > limit) {
+    const note = `${host} takes messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
+    return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
+  }
+  // RFC 6531 §3.2. What encoded words could say was encoded before (encode-header.ts).
+  if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
+    const note = `${host} does not offer SMTPUTF8, which the message needs: its header section has other than ASCII characters where they cannot be encoded, such as in an address.`
+    return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })
+  }
+  const refused = new Map<string, Failure>()
+  for (const recipient of recipients) {
+    const why = unsayable(from, order, extensions) ?? unsayable(recipient, order, extensions)
+    if (why) refused.set(recipient, why)
+  }
+  return { sayable: recipients.filter((one) => !refused.has(one)), refused, failure: undefined }
+}
+
+const nobody = (failure: Failure): Sayable => ({ sayable: [], refused: new Map(), failure })
+
+function unsayable(address: string, { host, ip }: Order, extensions: Extensions): Failure | undefined {
+  const failure = { kind: 'unsupported', phase: 'rcpt', host, ip, reply: null } as const
+  // The last guard against commands smuggled in an address; what accepts mail refuses such addresses long before.
+  if (/[\0-\x1f\x7f<>]/.test(address)) {
+    const note = `The address ${JSON.stringify(address)} cannot be said in SMTP.`
+    return { ...failure, status: '5.1.3', note }
+  }
+  if (!needsUtf8(address) || extensions.has('SMTPUTF8')) return undefined
+  const note = `${host} does not offer SMTPUTF8, which the address ${address} needs.`
+  return { ...failure, status: '5.6.7', note }
+}

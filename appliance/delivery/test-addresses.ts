@@ -1,0 +1,66 @@
+import type { Reply } from '../mail/reply.ts'
+import { suppressedCause } from '../mail/suppression.ts'
+import { TEST_OUTCOMES, testOutcomeOf } from '../mail/test-address.ts'
+import type { Transcript } from '../mail/transcript.ts'
+import type { Cause, Verdict } from '../mail/verdict.ts'
+import type { Change, LeasedDelivery } from '../storage/storage.ts'
+import { changeFor } from './changes.ts'
+
+/** What of a batch to test addresses is to be written down. */
+export interface Emulated {
+  transcript: Transcript
+  changes: Change[]
+}
+
+/**
+ * What becomes of a batch to test addresses. Pure, but for new ids: no name is looked up, nobody is dialled. Test addresses never come onto
+ * the suppression list, so that every test shows the same.
+ * @param domains the domains of test addresses, in lower case
+ */
+export function emulate(batch: readonly LeasedDelivery[], domains: readonly string[], now: number): Emulated {
+  const note = 'A test address: nothing is looked up and nothing leaves this machine.'
+  const lookUp = { name: 'resolve' as const, host: null, ip: null, sent: null, reply: null, note }
+  return {
+    transcript: { steps: [{ ...lookUp, at: 0, ms: 0 }], host: null, ip: null, tls: null },
+    changes: batch.map((delivery) => changeAt(delivery, domains, now)),
+  }
+}
+
+function changeAt(delivery: LeasedDelivery, domains: readonly string[], now: number): Change {
+  const outcome = testOutcomeOf(delivery.recipient, domains)
+  const change = changeFor(delivery, verdictOf(delivery, outcome), now)
+  // Nobody sent a report, so nobody hears of its way.
+  if (outcome !== 'complained' || change.event === null) return change
+  return { ...change, complaint: 'A test address: its reader always complains.' }
+}
+
+function verdictOf({ domain }: LeasedDelivery, outcome: ReturnType<typeof testOutcomeOf>): Verdict {
+  switch (outcome) {
+    case 'delivered':
+    case 'complained':
+      return { kind: 'delivered', cause: accepted(domain) }
+    case 'suppressed':
+      return { kind: 'suppressed', cause: suppressedCause({ origin: 'bounce' }) }
+    case 'bounced':
+      return refused(domain, 'A test address: it refuses every message, as an address that does not exist.')
+    case 'unknown':
+    case null:
+      return refused(domain, `There is no such test address. There are ${TEST_OUTCOMES.join('@, ')}@.`)
+  }
+}
+
+const cause = (phase: Cause['phase'], domain: string, reply: Reply, note: string): Cause => ({
+  ...{ phase, host: domain, ip: null, reply, note },
+})
+
+function accepted(domain: string): Cause {
+  const reply = { code: 250, enhanced: '2.0.0', text: 'Ok (test address)' }
+  return cause('body', domain, reply, 'A test address: it takes every message.')
+}
+
+/** RFC 3463 §3.2: X.1.1, bad destination mailbox address. */
+function refused(domain: string, note: string): Verdict {
+  const reply = { code: 550, enhanced: '5.1.1', text: 'User unknown (test address)' }
+  const found: Cause = { ...cause('rcpt', domain, reply, note), category: 'recipient' }
+  return { kind: 'bounced', cause: found, subType: 'NoEmail', suppress: false }
+}

@@ -1,0 +1,197 @@
+import type { Reply } from '../mail/reply.ts'
+import { crashPoint } from '../watch/crash-points.ts'
+import { type Conversation, Ended, isDone, type Named } from './conversation.ts'
+import { BLOCK_DEADLINE, DEADLINES } from './deadlines.ts'
+import { lacking, mailCommand, needsUtf8, rcptCommand } from './extensions.ts'
+import { dotStuffed } from './message.ts'
+import type { Fate, Failure, Outcome } from './outcome.ts'
+import type { Order } from './order.ts'
+import { kept, type OpenStep } from './recorder.ts'
+import { sayable } from './sayable.ts'
+import { endsSession, requires, type Session } from './session.ts'
+import { Broken } from './smtp-wire.ts'
+
+/** What came of a transaction. */
+export interface Transacted {
+  outcome: Outcome
+  /** open: another transaction may follow · over: QUIT is owed · broken: nothing can be said any more. */
+  connection: 'open' | 'over' | 'broken'
+  /**
+   * The session was over for the server before it heard of this message, which nobody has taken and which may be told to
+   * another connection.
+   */
+  stale: boolean
+}
+
+/** One mail transaction (RFC 5321 §3.3) in a session that may have had others. Never throws for what the server does. */
+export async function transact(session: Session, order: Order): Promise<Transacted> {
+  return new Transaction(session, order).run()
+}
+
+class Transaction {
+  readonly #session: Session
+  readonly #say: Conversation
+  readonly #order: Order
+  /** Whether other messages went over the connection before. */
+  readonly #reused: boolean
+  #begun = false
+  /** The server has heard of this message, and spoke of it rather than of the connection. */
+  #heard = false
+  #dotSent = false
+  /** A refused sender makes the replies to RCPT meaningless: "503 MAIL first". */
+  #senderRefused = false
+  /** Why recipients without a reply of their own did not get the message. */
+  #failure: Failure | undefined
+  readonly #refused = new Map<string, Failure>()
+  #taken: Reply | undefined
+
+  constructor(session: Session, order: Order) {
+    this.#session = session
+    this.#say = session.conversation
+    this.#order = order
+    this.#reused = session.messages > 0
+  }
+
+  async run(): Promise<Transacted> {
+    const { sayable: recipients, refused, failure } = sayable(this.#order, this.#session.extensions)
+    for (const [recipient, why] of refused) this.#refused.set(recipient, why)
+    this.#failure = failure
+    let connection: Transacted['connection'] = 'open'
+    if (recipients.length > 0) {
+      try {
+        await this.#deliver(recipients)
+      } catch (error) {
+        if (!(error instanceof Ended || error instanceof Broken)) throw error
+        this.#failure ??= error instanceof Ended ? error.failure : this.#say.broke(error, this.#dotSent)
+        connection = 'broken'
+      }
+    }
+    const stale = this.#reused && this.#begun && !this.#heard
+    if (connection === 'open' && (stale || this.#failure?.kind === 'tls')) connection = 'over'
+    return { outcome: this.#outcome(), connection, stale }
+  }
+
+  /** The envelope in one go where the server allows (RFC 2920 §3.1), then the body when there is someone to get it. */
+  async #deliver(recipients: string[]): Promise<void> {
+    const reset = this.#session.unsettled
+    const envelope = this.#envelope(recipients)
+    const group: [Named, string][] = reset ? [['rset', 'RSET'], ...envelope] : envelope
+    this.#begun = true
+    this.#session.messages += 1
+    this.#session.unsettled = true
+    const pipelining = this.#session.extensions.has('PIPELINING')
+    const opened = pipelining ? this.#say.sayAll(group) : []
+    let at = 0
+    const next = (note?: () => string | null): Promise<Reply> => {
+      const [name, line] = group[at]!
+      const step = opened[at++]
+      return step ? this.#say.answer(name, step, note) : this.#say.ask(name, line, note)
+    }
+
+    if (reset) await this.#reset(next)
+    const mail = await next(() => lacking(this.#order.message, this.#session.extensions))
+    this.#heard = !(this.#reused && endsSession(mail))
+    this.#senderRefused = !isDone(mail)
+    if (this.#senderRefused) this.#failure = this.#refusedMail(mail)
+    if (this.#failure && !pipelining) return
+    for (const recipient of recipients) await this.#recipient(recipient, next)
+    const someone = !this.#failure && recipients.some((recipient) => !this.#refused.has(recipient))
+    if (!someone && !pipelining) return
+    const data = await next()
+    if (someone && data.code === 354) return this.#body()
+    // RFC 2920 §3.1: DATA may be let in although nobody was; a single dot ends that, and reaches no one.
+    if (data.code === 354) await this.#say.ask('body', '.')
+    else if (someone) this.#failure = this.#say.refusal(data, 'data')
+  }
+
+  #envelope(recipients: string[]): [Named, string][] {
+    const { from, message, requests, demand } = this.#order
+    const { extensions } = this.#session
+    const utf8 = [from, ...recipients].some(needsUtf8) || message.eightBitHeader
+    const requireTls = requires(demand)
+    return [
+      ['mail', mailCommand(from, { message, utf8, requireTls, requests }, extensions)],
+      ...recipients.map((recipient): [Named, string] => [
+        'rcpt',
+        rcptCommand(recipient, extensions, requests),
+      ]),
+      ['data', 'DATA'],
+    ]
+  }
+
+  /** RFC 5321 §4.1.1.5 knows no other answer than 250: with any other nobody knows what the server still has in mind. */
+  async #reset(next: () => Promise<Reply>): Promise<void> {
+    const reply = await next()
+    if (!isDone(reply)) this.#say.refuse(reply, 'mail')
+  }
+
+  /** 530 wants STARTTLS first (RFC 3207 §4): where TLS was tried and given up, that is its failure, and may pass. */
+  #refusedMail(reply: Reply): Failure {
+    const { tls, extensions } = this.#session
+    if (reply.code !== 530 || tls || !extensions.has('STARTTLS')) return this.#say.refusal(reply, 'mail')
+    const note = `${this.#order.host} takes mail over TLS only, and the TLS handshake with it fails.`
+    return { ...this.#say.fail('tls', 'starttls', note), reply }
+  }
+
+  async #recipient(recipient: string, next: () => Promise<Reply>): Promise<void> {
+    const reply = await next()
+    if (!isDone(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
+    if (reply.code === 421) this.#say.refuse(reply, 'rcpt')
+  }
+
+  async #body(): Promise<void> {
+    crashPoint('data')
+    const step = this.#say.begin('body')
+    const { wire } = this.#say
+    const { bytes } = this.#order.message
+    const note = `${bytes.length} bytes`
+    try {
+      for (const block of dotStuffed(bytes)) {
+        if (wire.answered) return await this.#interrupted(step)
+        await wire.writeBlock(block, BLOCK_DEADLINE)
+      }
+      this.#dotSent = true
+      crashPoint('body')
+      const reply = kept(await wire.read(DEADLINES.body))
+      step.end({ reply, note })
+      this.#conclude(reply)
+    } catch (error) {
+      step.end({ note: `${note}; ${(error as Error).message}` })
+      throw error
+    }
+  }
+
+  /** The answer to the final dot ends the transaction (RFC 5321 §4.1.1.4); after a refusal RSET makes sure of that. */
+  #conclude(reply: Reply): void {
+    if (isDone(reply)) {
+      crashPoint('remote-250')
+      this.#taken = reply
+      this.#session.unsettled = false
+      return
+    }
+    this.#failure = this.#say.refusal(reply, 'body')
+    if (reply.code < 400 || reply.code === 421) throw new Ended(this.#failure, false)
+  }
+
+  /** A reply before the final dot: a refusal counts, an acceptance of half a message does not. */
+  async #interrupted(step: OpenStep): Promise<void> {
+    const reply = kept(await this.#say.wire.read(0))
+    step.end({ reply, note: 'Answered before the whole message was sent.' })
+    if (reply.code >= 400) this.#say.refuse(reply, 'body')
+    const note = `${this.#order.host} answered before it had the whole message.`
+    throw new Ended(this.#say.fail('protocol', 'body', note), false)
+  }
+
+  #outcome(): Outcome {
+    const { host, ip, recipients } = this.#order
+    const fate = (recipient: string): Fate => {
+      const own = this.#senderRefused ? undefined : this.#refused.get(recipient)
+      const failure = own ?? this.#failure
+      if (failure) return { kind: 'failed', failure }
+      if (this.#taken) return { kind: 'accepted', host, ip, reply: this.#taken }
+      const note = 'The conversation ended without a result.'
+      return { kind: 'failed', failure: this.#say.fail('internal', 'rcpt', note) }
+    }
+    return new Map(recipients.map((recipient) => [recipient, fate(recipient)]))
+  }
+}

@@ -1,0 +1,80 @@
+import { steady } from '../clock/clock.ts'
+import type { Reply } from '../mail/reply.ts'
+import type { Host } from './hosts.ts'
+import type { Letter } from './letter.ts'
+import type { Fate, Failure, Outcome } from './outcome.ts'
+import { walk, type WalkDeps, type Walked } from './walk.ts'
+
+/**
+ * Takes a message to all recipients: in as many transactions, one after the other over the connection that is kept, as the
+ * provider's `recipients_per_message` and the server's own limit make of them (RFC 5321 §4.5.3.1.8, §4.5.3.1.10). Each is a
+ * message to the lane. Recipients without a fate in the end were not asked for: their turn comes with another permit.
+ */
+export async function walkAll(
+  letter: Letter,
+  recipients: string[],
+  hosts: Host[],
+  deps: WalkDeps,
+): Promise<Walked> {
+  const { clock, permit, until } = deps
+  const all: Walked = { outcome: new Map(), tls: null, seen: [] }
+  let most = permit.limits.recipientsPerMessage
+  let left = recipients
+  for (;;) {
+    const walked = await walk(letter, left.slice(0, most), hosts, deps)
+    const surplus = surplusOf(walked.outcome)
+    add(all, walked, surplus)
+    most = Math.max(1, Math.min(most, walked.outcome.size - surplus.size))
+    left = left.filter((recipient) => !all.outcome.has(recipient))
+    if (left.length === 0 || walked.outcome.size === 0) return all
+    const failure = generalFailure(walked.outcome)
+    if (failure) {
+      for (const recipient of left) all.outcome.set(recipient, { kind: 'failed', failure })
+      return all
+    }
+    if (steady(clock) >= until || !permit.another()) return all
+  }
+}
+
+/** Whether a server has as many recipients as it takes of one message. 552 is what RFC 821 had for that (RFC 5321 §4.5.3.1.10). */
+export function isTooMany({ code, enhanced, text }: Reply): boolean {
+  if (code !== 452 && code !== 552) return false
+  // RFC 3463 §3.6: X.5.3, too many recipients. Without an enhanced code only the words tell it from a full disk.
+  return enhanced === null ? /too many (recipients|rcpts)/i.test(text) : /^[45]\.5\.3$/.test(enhanced)
+}
+
+/** Who was refused because the server had enough recipients: it took the message for others, and takes another for them. */
+function surplusOf(outcome: Outcome): Set<string> {
+  const fates = [...outcome]
+  if (!fates.some(([, { kind }]) => kind === 'accepted')) return new Set()
+  const isSurplus = (fate: Fate): boolean => {
+    if (fate.kind === 'accepted') return false
+    const { phase, reply } = fate.failure
+    return phase === 'rcpt' && reply !== null && isTooMany(reply)
+  }
+  return new Set(fates.filter(([, fate]) => isSurplus(fate)).map(([recipient]) => recipient))
+}
+
+function add(all: Walked, { outcome, tls, seen }: Walked, surplus: ReadonlySet<string>): void {
+  all.tls = tls
+  for (const [recipient, fate] of outcome) if (!surplus.has(recipient)) all.outcome.set(recipient, fate)
+  // Nor is it a complaint, from which the lane would learn.
+  all.seen.push(...seen.filter(({ recipient }) => !surplus.has(recipient)))
+}
+
+/** A reply to RCPT is about a recipient, and one to the message may be: some servers ask their recipients only then. */
+function isGeneral(fate: Fate): boolean {
+  if (fate.kind === 'accepted') return false
+  const { kind, phase, reply } = fate.failure
+  if (phase !== 'rcpt' && phase !== 'data' && phase !== 'body') return true
+  return reply === null ? kind !== 'unsupported' : reply.code === 421
+}
+
+/** What failed for every recipient of a message without being said of any of them: it is true of the others, who need not be tried. */
+function generalFailure(outcome: Outcome): Failure | undefined {
+  const fates = [...outcome.values()]
+  const [first] = fates
+  if (first?.kind !== 'failed' || !fates.every(isGeneral)) return undefined
+  const { note } = first.failure
+  return { ...first.failure, note: `Not tried, since it failed for other recipients of the message: ${note}` }
+}

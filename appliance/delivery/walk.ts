@@ -1,0 +1,129 @@
+import { isIP } from 'node:net'
+import { AUTO, isUsable, type Family, type Source } from '../mail/source.ts'
+import type { TlsInfo } from '../mail/transcript.ts'
+import { steady, type Clock } from '../clock/clock.ts'
+import type { Call, Connections } from './connections.ts'
+import type { Requests } from './extensions.ts'
+import type { Host } from './hosts.ts'
+import type { Permit } from './lanes.ts'
+import type { Letter } from './letter.ts'
+import { carriesOn, moreTelling } from './next-host.ts'
+import type { Failure, Fate, Outcome } from './outcome.ts'
+import type { Demanded, DomainPolicy, TlsPolicies } from './policy/policy.ts'
+import type { Recorder } from './recorder.ts'
+import type { Seen } from './signals.ts'
+
+/** What a walk needs beside the message. */
+export interface WalkDeps {
+  clock: Clock
+  connections: Connections
+  policies: Pick<TlsPolicies, 'demandFor' | 'record'>
+  recorder: Recorder
+  permit: Permit
+  policy: DomainPolicy
+  /** What the policies demanded of hosts so far. */
+  demands: Map<string, Demanded>
+  requests: Requests
+  /** EHLO name, where the source has none of its own. */
+  hostname: string
+  /** Port of the mail exchangers. */
+  port: number
+  /** When the attempt must be over, Unix milliseconds. */
+  until: number
+}
+
+/** What came of it. */
+export interface Walked {
+  outcome: Outcome
+  /** TLS of the last conversation. */
+  tls: TlsInfo | null
+  /** Every answer at every address, for the lane. */
+  seen: Seen[]
+}
+
+/** Tries address after address until each recipient has an answer that counts (RFC 5321 §5.1). */
+export async function walk(
+  letter: Letter,
+  recipients: string[],
+  hosts: Host[],
+  deps: WalkDeps,
+): Promise<Walked> {
+  const { clock, connections, recorder, until, demands } = deps
+  const walked: Walked = { outcome: new Map(), tls: null, seen: [] }
+  let left = recipients
+  for (const { host, ip } of connections.memory.order(stops(hosts, deps.permit.source), clock.now())) {
+    if (left.length === 0 || (walked.outcome.size > 0 && steady(clock) >= until)) break
+    const demanded = demands.get(host) ?? (await demandOf(host, letter, deps))
+    demands.set(host, demanded)
+    let outcome: Outcome
+    if (demanded.kind === 'skip') outcome = refusedBy(demanded.why, host, ip, left)
+    else {
+      const call = callTo({ host, ip }, letter, left, demanded, deps)
+      const said = await connections.converse(call, recorder)
+      if (said.tlsResult) deps.policies.record(deps.policy, demanded, letter.wish, said.tlsResult)
+      walked.tls = said.tls
+      outcome = said.outcome
+    }
+    add(outcome, walked)
+    left = left.filter((recipient) => carriesOn(outcome.get(recipient)!))
+  }
+  return walked
+}
+
+/** The addresses that the source can dial, in their order. */
+function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
+  return hosts.flatMap(({ name, addresses }) =>
+    addresses.filter((ip) => isUsable(source, isIP(ip) as Family)).map((ip) => ({ host: name, ip })),
+  )
+}
+
+/** Asks the policies once for each host; the transcript tells what they demand where they demand anything. */
+async function demandOf(
+  host: string,
+  { wish }: Letter,
+  { policies, policy, recorder }: WalkDeps,
+): Promise<Demanded> {
+  const demanded = await policies.demandFor(policy, host, wish)
+  const { note } = demanded
+  if (note !== null) recorder.begin('policy', { host, ip: null }, null).end({ note })
+  return demanded
+}
+
+function callTo(
+  { host, ip }: { host: string; ip: string },
+  { from, message }: Letter,
+  recipients: string[],
+  { demand }: Demanded & { kind: 'demand' },
+  { permit, hostname, port, until, requests }: WalkDeps,
+): Call {
+  const { source, limits, lane } = permit
+  return {
+    host,
+    ip,
+    port,
+    localAddress: source.ip === AUTO ? undefined : source.ip,
+    hostname: source.hostname ?? hostname,
+    from,
+    message,
+    recipients,
+    requests,
+    demand,
+    until,
+    lane,
+    messagesPerConnection: limits.messagesPerConnection,
+    idleMs: limits.idleSeconds * 1000,
+  }
+}
+
+/** A policy of the recipient's domain forbids the host. */
+function refusedBy(why: string, host: string, ip: string, recipients: readonly string[]): Outcome {
+  const failure: Failure = { kind: 'tls', phase: 'starttls', host, ip, reply: null, note: why }
+  return new Map(recipients.map((one): [string, Fate] => [one, { kind: 'failed', failure }]))
+}
+
+function add(outcome: Outcome, walked: Walked): void {
+  for (const [recipient, fate] of outcome) {
+    walked.outcome.set(recipient, moreTelling(walked.outcome.get(recipient), fate))
+    walked.seen.push({ recipient, fate })
+  }
+}

@@ -1,0 +1,82 @@
+/** The words of webhooks: which events can be asked for, and when a failed delivery is tried again. */
+
+/**
+ * Every event type that an endpoint can be subscribed to: the hosted service's (reference: wire format §5.2), so that its clients work
+ * unchanged. Which of them happen here is told in docs/webhooks.md.
+ */
+export const WEBHOOK_EVENTS = [
+  'email.sent',
+  'email.scheduled',
+  'email.delivered',
+  'email.delivery_delayed',
+  'email.complained',
+  'email.bounced',
+  'email.opened',
+  'email.clicked',
+  'email.received',
+  'email.failed',
+  'email.suppressed',
+  'contact.created',
+  'contact.updated',
+  'contact.deleted',
+  'contact.topics.updated',
+  'domain.created',
+  'domain.updated',
+  'domain.deleted',
+  'suppression.added',
+  'suppression.removed',
+  'topic.created',
+  'topic.updated',
+  'topic.deleted',
+  'inbox.created',
+  'inbox.updated',
+  'inbox.deleted',
+  'inbox.thread.created',
+  'inbox.thread.folder.updated',
+  'inbox.thread.assigned',
+  'inbox.thread.unassigned',
+  'inbox.thread.labels.updated',
+  'inbox.email.received',
+  'inbox.email.sent',
+  'inbox.draft.created',
+  'inbox.draft.updated',
+  'inbox.draft.sent',
+  'inbox.draft.deleted',
+] as const
+export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number]
+
+/** What `ping` sends; no endpoint subscribes to it. */
+export const PING = 'webhook.ping'
+
+export type WebhookStatus = 'enabled' | 'disabled'
+
+/** How a delivery to an endpoint stands: `attempting` while a request is under way, `pending` while it waits for its next one. */
+export const WEBHOOK_DELIVERY_STATES = ['pending', 'attempting', 'success', 'failed'] as const
+export type WebhookDeliveryState = (typeof WEBHOOK_DELIVERY_STATES)[number]
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** Pauses after each failed attempt, in milliseconds; after the last comes one more attempt, and then no other. */
+export const RETRY_PAUSES = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  10 * hour,
+] as const
+
+/** The share of a pause that chance may add: receivers that failed together are not asked again together. */
+const JITTER = 0.2
+
+/**
+ * When a delivery whose attempt number `attempts` (from 1) failed is tried again; null when it is given up.
+ * @param dice a number in [0, 1)
+ */
+export function nextWebhookAttempt(attempts: number, now: number, dice: number): number | null {
+  const pause = RETRY_PAUSES[attempts - 1]
+  return pause === undefined ? null : now + Math.round(pause * (1 + JITTER * dice))
+}

@@ -1,0 +1,183 @@
+/** A TLS report: what it says (RFC 8460 §4) and the email that carries it (§5). Pure. */
+import { gzipSync } from 'node:zlib'
+import { DEFAULT_POOL } from '../mail/source.ts'
+import { LIFETIME } from '../spool/schedule.ts'
+import type { NewEmail, ReportedPolicy, TlsTally } from '../storage/storage.ts'
+import { binaryPart, dateTime, fold, multipart, textPart } from './mime.ts'
+
+/** Who reports about what. */
+export interface TlsReportFacts {
+  /** This server's name: the submitter. */
+  hostname: string
+  /** An address for questions. */
+  contact: string
+  /** The day that is reported, YYYY-MM-DD, UTC. */
+  day: string
+  /** The recipient domain. */
+  domain: string
+  results: TlsTally[]
+}
+
+/** The JSON of RFC 8460 §4.4. */
+export interface TlsReport {
+  'organization-name': string
+  'date-range': { 'start-datetime': string; 'end-datetime': string }
+  'contact-info': string
+  'report-id': string
+  policies: PolicyReport[]
+}
+
+interface PolicyReport {
+  policy: { 'policy-type': string; 'policy-string'?: string[]; 'policy-domain': string; 'mx-host'?: string[] }
+  summary: { 'total-successful-session-count': number; 'total-failure-session-count': number }
+  'failure-details'?: FailureDetails[]
+}
+
+interface FailureDetails {
+  'result-type': string
+  'sending-mta-ip'?: string
+  'receiving-mx-hostname'?: string
+  'receiving-ip'?: string
+  'failed-session-count': number
+  'failure-reason-code'?: string
+}
+
+/** Unique among all reporters, and the same however often it is made. */
+const idOf = ({ day, domain, hostname }: TlsReportFacts): string => `${day}.${domain}@${hostname}`
+
+/** Makes the report of one day about one domain. */
+export function tlsReport(facts: TlsReportFacts): TlsReport {
+  const { hostname, contact, day, results } = facts
+  const groups = Map.groupBy(results, ({ policy }) => JSON.stringify(policy))
+  return {
+    'organization-name': hostname,
+    'date-range': { 'start-datetime': `${day}T00:00:00Z`, 'end-datetime': `${day}T23:59:59Z` },
+    'contact-info': contact,
+    'report-id': idOf(facts),
+    policies: [...groups.values()].map((group) => policyReport(group[0]!.policy, group)),
+  }
+}
+
+const sum = (results: TlsTally[]): number => results.reduce((total, { sessions }) => total + sessions, 0)
+
+function policyReport({ type, domain, strings, mxHosts }: ReportedPolicy, results: TlsTally[]): PolicyReport {
+  const failures = results.filter(({ result }) => result !== 'success')
+  return {
+    policy: {
+      'policy-type': type,
+      ...(strings.length > 0 ? { 'policy-string': strings } : {}),
+      'policy-domain': domain,
+      ...(mxHosts.length > 0 ? { 'mx-host': mxHosts } : {}),
+    },
+    summary: {
+      'total-successful-session-count': sum(results) - sum(failures),
+      'total-failure-session-count': sum(failures),
+    },
+    ...(failures.length > 0 ? { 'failure-details': failures.map(details) } : {}),
+  }
+}
+
+function details({ result, sourceIp, mxHost, mxIp, sessions, reason }: TlsTally): FailureDetails {
+  return {
+    'result-type': result,
+    ...(sourceIp === '' ? {} : { 'sending-mta-ip': sourceIp }),
+    ...(mxHost === '' ? {} : { 'receiving-mx-hostname': mxHost }),
+    ...(mxIp === '' ? {} : { 'receiving-ip': mxIp }),
+    'failed-session-count': sessions,
+    ...(reason === '' ? {} : { 'failure-reason-code': reason }),
+  }
+}
+
+/** The report as it is sent, by mail and by HTTPS: gzip over JSON (RFC 8460 §5.2). */
+export function packReport(report: TlsReport): Uint8Array {
+  return gzipSync(JSON.stringify(report))
+}
+
+/** Media type of a packed report (RFC 8460 §6.4). */
+export const TLSRPT_GZIP = 'application/tlsrpt+gzip'
+
+/** Where the mail comes from and goes to. */
+export interface TlsReportEnvelope {
+  id: string
+  deliveryId: string
+  teamId: string
+  domainId: string
+  /** `tls_reports.from`. */
+  from: string
+  to: string
+  now: number
+}
+
+/**
+ * The email (RFC 8460 §5.3). From the null reverse-path, as nobody is to answer it; `TLS-Required: No` lets it arrive over the broken TLS
+ * that it reports (RFC 8689 §3), and keeps it from being counted itself.
+ */
+export function tlsReportEmail(
+  facts: TlsReportFacts,
+  packed: Uint8Array,
+  envelope: TlsReportEnvelope,
+): NewEmail {
+  const { id, deliveryId, teamId, domainId, from, to, now } = envelope
+  const { domain, hostname, day } = facts
+  const messageId = `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>`
+  const subject = `Report Domain: ${domain} Submitter: ${hostname} Report-ID: <${idOf(facts)}>`
+  const text = `This is a report about TLS (RFC 8460) from ${hostname}.\n\nIt counts the connections of ${day} (UTC) to the mail servers of ${domain}.\n`
+  return {
+    ...{ id, teamId, domainId, apiKeyId: null, via: 'report', messageId },
+    ...{ from, to: [to], cc: [], bcc: [], replyTo: [], subject, html: null, text },
+    ...{ headers: [], tags: [], attachments: [] },
+    ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null, requireTls: 'no' },
+    ...{ stream: 'transactional', pool: DEFAULT_POOL },
+    message: compose(facts, packed, { ...envelope, messageId, subject, text }),
+    deliveries: [
+      {
+        ...{ id: deliveryId, recipient: to, field: 'to', dueAt: now, expiresAt: now + LIFETIME },
+        ...{ suppressed: null, dsn: null },
+      },
+    ],
+  }
+}
+
+function compose(
+  { domain, hostname, day }: TlsReportFacts,
+  packed: Uint8Array,
+  {
+    id,
+    from,
+    to,
+    now,
+    messageId,
+    subject,
+    text,
+  }: TlsReportEnvelope & { messageId: string; subject: string; text: string },
+): Uint8Array {
+  const start = Date.parse(`${day}T00:00:00Z`) / 1000
+  // RFC 8460 §5.1.
+  const filename = `${hostname}!${domain}!${start}!${start + 86_399}.json.gz`
+  return multipart({
+    header: [
+      `From: ${from}`,
+      `To: <${to}>`,
+      fold('Subject', subject),
+      `Date: ${dateTime(now)}`,
+      `Message-ID: ${messageId}`,
+      `TLS-Report-Domain: ${domain}`,
+      `TLS-Report-Submitter: ${hostname}`,
+      'TLS-Required: No',
+      'Auto-Submitted: auto-generated', // RFC 3834 §5
+    ],
+    boundary: `report-${id}`,
+    type: 'multipart/report; report-type="tlsrpt"',
+    parts: [
+      textPart('Explanation', text),
+      binaryPart(
+        [
+          `Content-Type: ${TLSRPT_GZIP}`,
+          `Content-Disposition: attachment;\r\n filename="${filename}"`,
+          'Content-Description: TLS report',
+        ],
+        packed,
+      ),
+    ],
+  })
+}

@@ -1,0 +1,222 @@
+/**
+ * Reports to recipient domains about TLS (RFC 8460): each day's counts go, in the night after, to those who ask for them in DNS. A second
+ * door of this folder.
+ */
+import { createHash } from 'node:crypto'
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver } from '../dns/dns.ts'
+import { newId } from '../mail/ids.ts'
+import { mailtoAddress, readTlsReportRecord, dayOf } from '../mail/tls-report.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import type { GuardedFetch } from '../wire/fetch.ts'
+import { packReport, TLSRPT_GZIP, tlsReport, tlsReportEmail, type TlsReportFacts } from './tls-report.ts'
+
+export interface TlsReporter {
+  start(): void
+  /** Sends what is due now, whatever the hour; resolves when it has looked at everything. Returns how many reports were sent. */
+  sendDue(): Promise<number>
+  stop(): Promise<void>
+}
+
+export interface TlsReporterDeps {
+  storage: Pick<
+    Storage,
+    'dueTlsReports' | 'tlsResultsOf' | 'saveTlsReport' | 'put' | 'firstTeam' | 'findDomain'
+  >
+  resolver: Pick<Resolver, 'resolve'>
+  /** Refuses addresses that are not public. */
+  fetch: GuardedFetch
+  clock: Clock
+  log: Logger
+  hostname: string
+  /** `tls_reports.from`; undefined: no reports are sent. */
+  from: string | undefined
+  /** `tls_reports.contact`; by default `from`. */
+  contact: string | undefined
+  /** Tells dispatch that something is due. */
+  onStored: () => void
+}
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** How often to look. */
+const EVERY = 15 * MINUTE
+/** Reports begin up to so long after midnight, each night at another time: not all senders at once (RFC 8460 §4.1). */
+const SPREAD = 4 * HOUR
+/** A report that could not be sent is tried for so many days after its day. */
+const TRIED_DAYS = 2
+/** Reports looked at in one go. */
+const STEP = 100
+const RECEIPT_SCOPE = 'tls-report'
+
+/** When, after midnight UTC, the reports of the day before begin, in milliseconds. Pure: the same night, the same time. */
+export function spreadOf(hostname: string, day: string): number {
+  const digest = createHash('sha256').update(`${hostname} ${day}`).digest()
+  return Math.floor((digest.readUInt32BE(0) / 0x1_0000_0000) * SPREAD)
+}
+
+/** Builds the reporter; it begins with `start()`. */
+export function createTlsReporter(deps: TlsReporterDeps): TlsReporter {
+  const { clock, log, hostname, from } = deps
+  let stopped = true
+  let cancel = (): void => undefined
+  let running: Promise<unknown> = Promise.resolve()
+
+  const look = async (): Promise<void> => {
+    try {
+      const now = clock.now()
+      if (now % DAY >= spreadOf(hostname, dayOf(now))) await createRound(deps, () => stopped)()
+    } catch (error) {
+      log.error({ err: error }, 'reports about TLS are delayed: the storage did not answer; they stay due')
+    }
+    if (!stopped) cancel = clock.after(EVERY, again)
+  }
+  const again = (): void => {
+    running = look()
+  }
+
+  return {
+    start() {
+      if (from === undefined) return
+      stopped = false
+      again()
+    },
+    sendDue: () => createRound(deps, () => false)(),
+    async stop() {
+      stopped = true
+      cancel()
+      await running
+    },
+  }
+}
+
+interface Sender {
+  teamId: string
+  domainId: string
+  from: string
+}
+
+/** Goes through all that is due, once. */
+function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Promise<number> {
+  const { storage, clock, log, from } = deps
+  return async () => {
+    if (from === undefined) return 0
+    const now = clock.now()
+    const range = { since: dayOf(now - (TRIED_DAYS + 1) * DAY), before: dayOf(now) }
+    const due = await storage.dueTlsReports({ ...range, limit: STEP }, now)
+    if (due.length === 0) return 0
+    const sender = await senderOf(from, deps)
+    if (typeof sender === 'string') {
+      log.warn({ from, reports: due.length }, `reports about TLS are not sent: ${sender}`)
+      return 0
+    }
+    let sent = 0
+    for (const one of due) {
+      if (isStopped()) break
+      if (await report(one, sender, deps)) sent += 1
+    }
+    return sent
+  }
+}
+
+/** The domain that signs, in the team of the appliance's owner; or why there is none. */
+async function senderOf(from: string, { storage, clock }: TlsReporterDeps): Promise<Sender | string> {
+  const now = clock.now()
+  const name = from.slice(from.lastIndexOf('@') + 1).toLowerCase()
+  const team = await storage.firstTeam({}, now)
+  if (!team) return 'nobody has set the appliance up yet'
+  const domain = await storage.findDomain({ teamId: team.id, name }, now)
+  if (domain?.status !== 'verified')
+    return `tls_reports.from is of ${name}, which is not a verified domain of the first team`
+  return { teamId: team.id, domainId: domain.id, from }
+}
+
+/** Reports one day to one domain. Returns whether something was sent. */
+async function report(
+  { day, domain }: { day: string; domain: string },
+  sender: Sender,
+  deps: TlsReporterDeps,
+): Promise<boolean> {
+  const { storage, resolver, clock, log, hostname, contact } = deps
+  const end = async (state: 'sent' | 'none' | 'failed', note: string): Promise<boolean> => {
+    await storage.saveTlsReport({ day, domain, state, note, at: clock.now() }, clock.now())
+    if (state !== 'none') log.info({ domain, day, state }, `report about TLS: ${note}`)
+    return state === 'sent'
+  }
+  const isLate = clock.now() >= Date.parse(`${day}T00:00:00Z`) + (TRIED_DAYS + 1) * DAY - HOUR
+  const answer = await resolver.resolve(`_smtp._tls.${domain}`, 'TXT')
+  if (answer.kind === 'failed') return isLate ? end('failed', answer.note) : false
+  const targets = readTlsReportRecord(answer.kind === 'found' ? answer.records : [])
+  if (targets.kind === 'none') return end('none', `${domain} asks for no reports.`)
+  if (targets.kind === 'invalid') return end('none', `The TXT record _smtp._tls.${domain} ${targets.why}.`)
+  const results = await storage.tlsResultsOf({ day, domain }, clock.now())
+  const facts: TlsReportFacts = { hostname, contact: contact ?? sender.from, day, domain, results }
+  const packed = packReport(tlsReport(facts))
+  const problems: string[] = []
+  for (const uri of targets.uris) {
+    const problem = await submit(uri, { facts, packed, sender }, deps)
+    if (problem !== null) problems.push(`${uri} ${problem}`)
+  }
+  const done = targets.uris.length - problems.length
+  if (done > 0)
+    return end('sent', [`Sent to ${done} of ${targets.uris.length} addresses.`, ...problems].join(' '))
+  return isLate ? end('failed', problems.join('; ')) : false
+}
+
+/** Sends to one address; null, or why not. */
+async function submit(
+  uri: string,
+  made: { facts: TlsReportFacts; packed: Uint8Array; sender: Sender },
+  deps: TlsReporterDeps,
+): Promise<string | null> {
+  if (/^https:/i.test(uri)) return post(uri, made.packed, deps)
+  const to = mailtoAddress(uri)!
+  const { storage, clock, onStored } = deps
+  const now = clock.now()
+  const { teamId } = made.sender
+  const id = newId(now)
+  const email = tlsReportEmail(made.facts, made.packed, {
+    ...made.sender,
+    id,
+    deliveryId: newId(now),
+    to,
+    now,
+  })
+  // The receipt makes it one email, however often the round is repeated.
+  const key = `${made.facts.day} ${made.facts.domain} ${to}`
+  const receipt = {
+    teamId,
+    scope: RECEIPT_SCOPE,
+    key,
+    fingerprint: '',
+    body: '',
+    emailIds: [id],
+    expiresAt: now + 7 * DAY,
+  }
+  await storage.put({ emails: [email], receipt, quota: null }, now)
+  onStored()
+  return null
+}
+
+class Enough extends Error {}
+
+/** RFC 8460 §5.4. What the answer says beyond its status is of no interest. */
+async function post(uri: string, packed: Uint8Array, { fetch }: TlsReporterDeps): Promise<string | null> {
+  try {
+    const request = { post: { body: packed, contentType: TLSRPT_GZIP } }
+    const said = await fetch(
+      new URL(uri),
+      () => {
+        throw new Enough()
+      },
+      request,
+    )
+    return said.kind === 'failed' ? said.note : null
+  } catch (error) {
+    if (error instanceof Enough) return null
+    throw error
+  }
+}

@@ -1,0 +1,130 @@
+/** Erasing one person's data by address: in the background, in steps, and on after a restart. */
+import type { Clock } from '../clock/clock.ts'
+import { parseMailbox } from '../mail/address.ts'
+import type { Actor } from '../mail/audit.ts'
+import { noCounts, type ErasureCounts, type ErasureKind } from '../mail/erasure.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Erasure, ErasureStorage, ErasureSurvey, Page, PageArgs } from '../storage/storage.ts'
+import { silentLogger, type Logger } from '../watch/log.ts'
+
+export interface Erasures {
+  /** Begins an erasure, and goes on with it in the background once `start` was called. Refuses: `invalid_address`. */
+  begin(args: { teamId: string; address: string; actor: Actor }): Promise<Erasure>
+  /** Takes all steps of one that was begun. Refuses: `not_found`. */
+  run(args: { teamId: string; id: string }): Promise<Erasure>
+  /** What an erasure would touch; nothing is changed. Refuses: `invalid_address`. */
+  survey(args: { teamId: string; address: string }): Promise<ErasureCounts>
+  /** Refuses: `not_found`. */
+  get(args: { teamId: string; id: string }): Promise<Erasure>
+  list(args: PageArgs): Promise<Page<Erasure>>
+  /** Goes on with what was begun and not finished, by this process or another. For the daemon alone. */
+  start(): void
+  /** Ends after the step that is under way. */
+  stop(): Promise<void>
+}
+
+export interface ErasuresDeps {
+  storage: ErasureStorage
+  clock: Clock
+  log?: Logger
+  /** How often it is looked for erasures that other processes left, in milliseconds. */
+  pollMs?: number
+}
+
+const DEFAULT_POLL_MS = 60_000
+
+/** The address in A-labels, its local part as it was written. */
+function readAddress(text: string): string {
+  const address = parseMailbox(text)?.address
+  if (address === undefined) throw refuse('invalid_address', { field: 'address' })
+  return address
+}
+
+export function createErasures(deps: ErasuresDeps): Erasures {
+  const { storage, clock } = deps
+  const worker = createWorker(deps)
+  const get: Erasures['get'] = async (args) => {
+    const found = await storage.getErasure(args, clock.now())
+    if (!found) throw refuse('not_found', { resource: 'Erasure' })
+    return found
+  }
+  return {
+    async begin({ teamId, address, actor }) {
+      const now = clock.now()
+      const args = { id: newId(now), teamId, address: readAddress(address), actor }
+      const erasure = await storage.beginErasure(args, now)
+      worker.wake()
+      return erasure
+    },
+    async run(args) {
+      const { id } = await get(args)
+      for (;;) {
+        const erasure = await storage.eraseStep({ id }, clock.now())
+        if (!erasure) throw refuse('not_found', { resource: 'Erasure' })
+        if (erasure.finishedAt !== null) return erasure
+      }
+    },
+    async survey({ teamId, address }) {
+      const about = { teamId, address: readAddress(address) }
+      const counts = noCounts()
+      for (let from: ErasureSurvey['next'] | undefined; from !== null;) {
+        const step: ErasureSurvey = await storage.surveyErasure({ ...about, from }, clock.now())
+        for (const kind of Object.keys(counts) as ErasureKind[]) counts[kind] += step.counts[kind]
+        from = step.next
+      }
+      return counts
+    },
+    get,
+    list: (args) => storage.listErasures(args, clock.now()),
+    start: () => worker.start(),
+    stop: () => worker.stop(),
+  }
+}
+
+/** One erasure after the other, one step after the other: between two steps everybody else is served. */
+function createWorker({ storage, clock, log = silentLogger(), pollMs = DEFAULT_POLL_MS }: ErasuresDeps) {
+  let state: 'idle' | 'on' | 'stopped' = 'idle'
+  let working: Promise<void> | undefined
+  let again = false
+  let cancel = (): void => undefined
+
+  const finish = async (id: string): Promise<void> => {
+    while (state === 'on') {
+      const erasure = await storage.eraseStep({ id }, clock.now())
+      if (erasure?.finishedAt === null) continue
+      if (erasure) log.info({ erasure: id, ...erasure.counts }, "erased a person's data")
+      return
+    }
+  }
+  const work = async (): Promise<void> => {
+    try {
+      do {
+        again = false
+        for (const id of await storage.unfinishedErasures({}, clock.now())) await finish(id)
+      } while (again && state === 'on')
+    } catch (error) {
+      log.error({ err: error }, "erasing a person's data failed; it goes on in a minute")
+    }
+    working = undefined
+    if (state === 'on') cancel = clock.after(pollMs, wake)
+  }
+  const wake = (): void => {
+    if (state !== 'on') return
+    cancel()
+    if (working) again = true
+    else working = work()
+  }
+  return {
+    wake,
+    start() {
+      state = 'on'
+      wake()
+    },
+    async stop() {
+      state = 'stopped'
+      cancel()
+      await working
+    },
+  }
+}

@@ -1,0 +1,118 @@
+/** Reads lists of suppressed addresses, ours and those of other services. Pure. */
+import { parseMailbox } from '../mail/address.ts'
+import { plainCell, readCsv, type CsvRecord } from '../mail/csv.ts'
+import { isId } from '../mail/ids.ts'
+import { SUPPRESSION_ORIGINS, type SuppressionOrigin } from '../mail/suppression.ts'
+import type { NewSuppression } from '../storage/storage.ts'
+
+/** What a line says. */
+export type ListedAddress = Pick<
+  NewSuppression,
+  'email' | 'origin' | 'sourceId' | 'reason' | 'reply' | 'createdAt'
+>
+
+/** A line of a list that was read. */
+export type ListLine =
+  | { kind: 'listed'; line: number; listed: ListedAddress }
+  | { kind: 'invalid'; line: number; text: string; expected: string }
+
+/** A list, line by line. */
+export interface AddressList {
+  /** Names of the columns that nothing is made of. */
+  ignored: string[]
+  lines: Iterable<ListLine>
+}
+
+/** What each column is called, ours first; the others are those of well-known services. */
+const COLUMNS = {
+  email: ['email', 'email_address', 'address', 'recipient', 'e-mail', 'emailaddress'],
+  origin: ['origin'],
+  created_at: ['created_at', 'created', 'lastupdatetime'],
+  source_id: ['source_id'],
+  reason: ['reason'],
+  reply: ['reply'],
+} as const
+type Column = keyof typeof COLUMNS
+type Positions = Partial<Record<Column, number>>
+
+/** Of what strangers wrote, what is kept and shown (UTF-16 units). */
+const MOST_TEXT = 500
+const MOST_SHOWN = 100
+
+/**
+ * Reads a list. With a line of column names at the top, one of them must be `email`; without one, addresses are in the first column.
+ * @param defaults for lines that do not say it themselves
+ * @param now what lies after it is no time at which an address can have been suppressed
+ */
+export function readAddressList(
+  csv: string,
+  defaults: { origin: SuppressionOrigin },
+  now: number,
+): AddressList {
+  const [first] = readCsv(csv)
+  const names = (first?.cells ?? []).map((cell) => plainCell(cell).toLowerCase())
+  const positions = positionsOf(names)
+  const headed = positions.email !== undefined
+  const used: Positions = headed ? positions : { email: 0 }
+  const taken = Object.values(used)
+  return {
+    ignored: headed ? names.filter((name, at) => name !== '' && !taken.includes(at)) : [],
+    lines: {
+      *[Symbol.iterator]() {
+        for (const record of readCsv(csv))
+          if (!headed || record.line !== first!.line) yield lineOf(record, used, defaults, now)
+      },
+    },
+  }
+}
+
+function positionsOf(names: string[]): Positions {
+  const found = Object.entries(COLUMNS).map(([column, known]) => [
+    column,
+    names.findIndex((name) => (known as readonly string[]).includes(name)),
+  ])
+  return Object.fromEntries(found.filter(([, at]) => at !== -1)) as Positions
+}
+
+function lineOf(
+  { line, cells, closed }: CsvRecord,
+  positions: Positions,
+  defaults: { origin: SuppressionOrigin },
+  now: number,
+): ListLine {
+  const cell = (column: Column): string => {
+    const at = positions[column]
+    return at === undefined ? '' : plainCell(cells[at] ?? '').slice(0, MOST_TEXT)
+  }
+  const invalid = (text: string, expected: string): ListLine => ({
+    ...{ kind: 'invalid', line, text: text.slice(0, MOST_SHOWN), expected },
+  })
+  if (!closed) return invalid(cells[0]!, 'a quotation mark that closes what was opened in this line')
+  const email = parseMailbox(cell('email'))?.address
+  if (email === undefined) return invalid(cell('email'), 'an email address')
+  const given = cell('origin').toLowerCase()
+  const origin = given === '' ? defaults.origin : SUPPRESSION_ORIGINS.find((one) => one === given)
+  if (!origin) return invalid(given, `an origin: ${SUPPRESSION_ORIGINS.join(', ')}`)
+  const createdAt = cell('created_at') === '' ? now : instantOf(cell('created_at'))
+  if (createdAt === undefined || createdAt > now)
+    return invalid(cell('created_at'), 'a time that is over, in ISO 8601: 2026-11-20T08:15:00Z')
+  const source = cell('source_id').toLowerCase()
+  return {
+    kind: 'listed',
+    line,
+    listed: {
+      ...{ email, origin, createdAt, sourceId: isId(source) ? source : null },
+      ...{ reason: cell('reason') || null, reply: cell('reply') || null },
+    },
+  }
+}
+
+/** ISO 8601 with a zone, or as the API writes it: `2026-11-20 08:15:00.25+00`. */
+function instantOf(text: string): number | undefined {
+  const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(Z|[+-]\d\d(?::?\d\d)?)$/i.exec(text)
+  if (!match) return undefined
+  const [, date, time, zone] = match
+  const offset = /^[+-]\d\d$/.test(zone!) ? `${zone!}:00` : zone!.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')
+  const instant = Date.parse(`${date!}T${time!}${offset.toUpperCase()}`)
+  return Number.isNaN(instant) ? undefined : instant
+}

@@ -1,0 +1,104 @@
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import { suppressionKey, type SuppressionOrigin } from '../mail/suppression.ts'
+import type { NewSuppression, Storage } from '../storage/storage.ts'
+import { readAddressList, type ListedAddress, type ListLine } from './suppression-csv.ts'
+
+export interface ImportArgs {
+  teamId: string
+  csv: string
+  /** Of lines that do not say it themselves. */
+  origin: SuppressionOrigin
+  /** Only tells what would happen. */
+  preview: boolean
+}
+
+/** What became of a list, or would. */
+export interface SuppressionImport {
+  /** Lines that are neither empty nor the column names. */
+  lines: number
+  added: number
+  /** On the list already, or named before in this one. */
+  present: number
+  invalid: number
+  /** The first of the invalid ones, with the number of their line and what was expected there. */
+  examples: { line: number; text: string; expected: string }[]
+  /** The first addresses that are added. */
+  first: string[]
+  /** Columns that nothing is made of. */
+  ignoredColumns: string[]
+}
+
+/** Most lines of one list; a longer one is to be cut. */
+const MOST_LINES = 100_000
+/** Entries in one transaction, which the next email waits for. */
+const PIECE = 500
+/** Lines that an answer shows. */
+const EXAMPLES = 100
+/** Addresses that an answer shows. */
+const FIRST = 10
+
+/** See `SuppressionMethods.importSuppressions`. */
+export async function importList(
+  args: ImportArgs,
+  storage: Pick<Storage, 'findSuppressed' | 'addSuppressions'>,
+  clock: Clock,
+): Promise<SuppressionImport> {
+  if (args.csv.split('\n', MOST_LINES + 2).length > MOST_LINES + 1)
+    throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; cut it in pieces` })
+  const list = readAddressList(args.csv, args, clock.now())
+  const result: SuppressionImport = {
+    ...{ lines: 0, added: 0, present: 0, invalid: 0, examples: [], first: [], ignoredColumns: list.ignored },
+  }
+  const seen = new Set<string>()
+  let piece: ListedAddress[] = []
+  for (const line of list.lines) {
+    const listed = sort(line, seen, result)
+    if (listed) piece.push(listed)
+    if (piece.length < PIECE) continue
+    await keep(piece, args, result, storage, clock.now())
+    piece = []
+  }
+  await keep(piece, args, result, storage, clock.now())
+  return result
+}
+
+/** Counts a line; what it lists, where nothing is wrong and it is not a repetition. */
+function sort(line: ListLine, seen: Set<string>, result: SuppressionImport): ListedAddress | undefined {
+  result.lines += 1
+  if (line.kind === 'invalid') {
+    const { kind: _, ...example } = line
+    result.invalid += 1
+    if (result.examples.length < EXAMPLES) result.examples.push(example)
+    return undefined
+  }
+  const key = suppressionKey(line.listed.email)
+  if (seen.has(key)) {
+    result.present += 1
+    return undefined
+  }
+  seen.add(key)
+  return line.listed
+}
+
+/** Adds what is not on the list yet. */
+async function keep(
+  piece: ListedAddress[],
+  { teamId, preview }: ImportArgs,
+  result: SuppressionImport,
+  storage: Pick<Storage, 'findSuppressed' | 'addSuppressions'>,
+  now: number,
+): Promise<void> {
+  const addresses = piece.map(({ email }) => email)
+  const found = await storage.findSuppressed({ teamId, addresses }, now)
+  const known = new Set(found.map(({ address }) => address))
+  const fresh = piece.filter(({ email }) => !known.has(email))
+  result.added += fresh.length
+  result.present += known.size
+  result.first.push(...fresh.slice(0, FIRST - result.first.length).map(({ email }) => email))
+  if (preview) return
+  const suppressions = fresh.map((one): NewSuppression => ({ id: newId(now), teamId, ...one }))
+  // A list of a hundred thousand would be as many requests to every endpoint, of what its owner knows already.
+  await storage.addSuppressions({ teamId, suppressions, quiet: true }, now)
+}

@@ -1,0 +1,146 @@
+/** Filters of the queue as people and programs write them: the same words in the API, the dashboard and the command line. Pure. */
+import { CATEGORIES } from '../mail/bounce.ts'
+import { parseDomain } from '../mail/domain.ts'
+import { readDuration } from '../mail/duration.ts'
+import { isId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import { STREAMS } from '../mail/source.ts'
+import type { QueueFilter } from '../storage/storage.ts'
+
+/** Longest text of a condition. */
+const MOST = 500
+
+/** A text that could not be read; what would do. */
+class Unreadable {
+  readonly expected: string
+  constructor(expected: string) {
+    this.expected = expected
+  }
+}
+
+type Read = (text: string, now: number) => QueueFilter | Unreadable
+
+const oneOf =
+  <T extends string>(values: readonly T[], filter: (value: T) => QueueFilter): Read =>
+  (text) => {
+    const value = values.find((one) => one === text)
+    return value === undefined ? new Unreadable(`one of ${values.join(', ')}`) : filter(value)
+  }
+
+const anId =
+  (filter: (id: string) => QueueFilter): Read =>
+  (text) =>
+    isId(text) ? filter(text.toLowerCase()) : new Unreadable('a UUID')
+
+const shaped =
+  (shape: RegExp, expected: string, filter: (text: string) => QueueFilter): Read =>
+  (text) =>
+    shape.test(text) ? filter(text) : new Unreadable(expected)
+
+const anAge =
+  (filter: (instant: number) => QueueFilter): Read =>
+  (text, now) => {
+    const age = readDuration(text)
+    return age === undefined ? new Unreadable('a duration such as 90m, 2h or 3d') : filter(now - age)
+  }
+
+/** Every condition, by its name outside. */
+const CONDITIONS: Record<string, Read> = {
+  domain: (text) => {
+    const domain = parseDomain(text)
+    return domain === undefined ? new Unreadable('a domain such as example.com') : { domain }
+  },
+  provider: shaped(/^[\w.?[\]:-]+$/, 'the id of a provider, as GET /queue shows it', (text) => ({
+    provider: text.toLowerCase(),
+  })),
+  pool: shaped(/^[a-z0-9_-]+$/, 'the name of a pool', (pool) => ({ pool })),
+  stream: oneOf(STREAMS, (stream) => ({ stream })),
+  tag: shaped(/^[\w-]+(=[\w-]*)?$/, 'name or name=value of a tag', (text) => {
+    const [name = '', value = null] = text.split('=')
+    return { tag: { name, value } }
+  }),
+  state: oneOf(['waiting', 'held'], (state) => ({ state })),
+  older_than: anAge((createdBefore) => ({ createdBefore })),
+  newer_than: anAge((createdFrom) => ({ createdFrom })),
+  reply: (reply) => ({ reply }),
+  category: oneOf(CATEGORIES, (category) => ({ category })),
+  email_id: anId((emailId) => ({ emailId })),
+  id: anId((deliveryId) => ({ deliveryId })),
+  source: shaped(/^(auto|[0-9a-fA-F.:]+)$/, 'an address of this machine, or auto', (text) => ({
+    source: text.toLowerCase(),
+  })),
+}
+
+/** The names that `readQueueFilter` takes, and `team_id`, which says whose mail is meant. */
+export const QUEUE_CONDITIONS = [...Object.keys(CONDITIONS), 'team_id'] as const
+
+/** A filter, and whose mail it is about: a team, `all`, or undefined where nothing was said. */
+export interface GivenFilter {
+  filter: QueueFilter
+  team: string | undefined
+}
+
+/**
+ * Reads a filter. An unknown name is refused: a misspelt condition that was ignored would drop everybody's mail.
+ * Refuses: `invalid_field` with the name of the condition.
+ * @param called what the caller calls a condition, for the refusal
+ */
+export function readQueueFilter(given: object, now: number, called = (name: string) => name): GivenFilter {
+  let filter: QueueFilter = {}
+  let team: string | undefined
+  for (const [name, value] of Object.entries(given) as [string, unknown][]) {
+    if (value === undefined || value === null || value === '') continue
+    const field = called(name.slice(0, 50))
+    const reader = Object.hasOwn(CONDITIONS, name) ? CONDITIONS[name] : undefined
+    if (!reader && name !== 'team_id')
+      throw refuse('invalid_field', { field, expected: `the conditions are ${QUEUE_CONDITIONS.join(', ')}` })
+    if (typeof value !== 'string' || value.length > MOST)
+      throw refuse('invalid_field', { field, expected: `it must be one text of at most ${MOST} characters` })
+    if (!reader) {
+      team = readTeam(value, field)
+      continue
+    }
+    const read = reader(value, now)
+    if (read instanceof Unreadable)
+      throw refuse('invalid_field', { field, expected: `it must be ${read.expected}` })
+    filter = { ...filter, ...read }
+  }
+  return { filter, team }
+}
+
+function readTeam(text: string, field: string): string {
+  if (text === 'all') return text
+  if (!isId(text)) throw refuse('invalid_field', { field, expected: 'it must be a UUID, or all' })
+  return text.toLowerCase()
+}
+
+/** A filter in the words above, for the audit log; instants in place of durations. */
+export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
+  const { tag, createdBefore, createdFrom } = filter
+  const words = {
+    team_id: filter.teamId,
+    domain: filter.domain,
+    provider: filter.provider,
+    pool: filter.pool,
+    stream: filter.stream,
+    tag: tag && (tag.value === null ? tag.name : `${tag.name}=${tag.value}`),
+    state: filter.state,
+    created_before: createdBefore === undefined ? undefined : new Date(createdBefore).toISOString(),
+    created_from: createdFrom === undefined ? undefined : new Date(createdFrom).toISOString(),
+    reply: filter.reply,
+    category: filter.category,
+    email_id: filter.emailId,
+    id: filter.deliveryId,
+    source: filter.source,
+    touched_by: filter.touchedBy,
+  }
+  return Object.fromEntries(Object.entries(words).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >
+}
+
+/** Whether a filter names all of a team, or everything. */
+export function isEverything({ teamId: _team, ...conditions }: QueueFilter): boolean {
+  return Object.values(conditions).every((value) => value === undefined)
+}

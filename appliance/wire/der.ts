@@ -1,0 +1,51 @@
+/** DER (X.690) as far as X.509 and PKCS #10 need it: Node can read certificates but makes neither them nor requests for them. */
+
+/** Tags of X.690 §8. */
+export const TAG = {
+  INTEGER: 2,
+  BIT_STRING: 3,
+  OCTET_STRING: 4,
+  OID: 6,
+  UTF8: 12,
+  UTC_TIME: 23,
+  GENERALIZED_TIME: 24,
+  SEQUENCE: 0x30,
+  SET: 0x31,
+} as const
+
+/** The tag of a constructed, context-specific value. */
+export const contextTag = (n: number): number => 0xa0 | n
+
+/** One tag-length-value, X.690 §8.1. */
+export function der(tag: number, ...parts: Uint8Array[]): Buffer {
+  const value = Buffer.concat(parts)
+  if (value.length < 0x80) return Buffer.concat([Buffer.of(tag, value.length), value])
+  const hex = value.length.toString(16)
+  const length = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
+  return Buffer.concat([Buffer.of(tag, 0x80 | length.length), length, value])
+}
+
+/** The object identifiers in use, encoded. */
+export const OID = {
+  ecdsaWithSha256: der(TAG.OID, Buffer.from('2a8648ce3d040302', 'hex')),
+  commonName: der(TAG.OID, Buffer.from('550403', 'hex')),
+  subjectAltName: der(TAG.OID, Buffer.from('551d11', 'hex')),
+  authorityKeyIdentifier: der(TAG.OID, Buffer.from('551d23', 'hex')),
+  /** RFC 2985 §5.4.2: the extensions that a request asks for. */
+  extensionRequest: der(TAG.OID, Buffer.from('2a864886f70d01090e', 'hex')),
+  /** RFC 8737 §3: id-pe-acmeIdentifier. */
+  acmeIdentifier: der(TAG.OID, Buffer.from('2b0601050507011f', 'hex')),
+} as const
+
+/** The subjectAltName extension with DNS names, RFC 5280 §4.2.1.6. */
+export function altNames(names: readonly string[]): Buffer {
+  const list = der(TAG.SEQUENCE, ...names.map((name) => der(0x82, Buffer.from(name))))
+  return der(TAG.SEQUENCE, OID.subjectAltName, der(TAG.OCTET_STRING, list))
+}
+
+/** PEM (RFC 7468) of DER bytes. */
+export const pem = (label: string, bytes: Uint8Array): string =>
+  `-----BEGIN ${label}-----\n${Buffer.from(bytes)
+    .toString('base64')
+    .replaceAll(/.{64}/g, '$&\n')
+    .trimEnd()}\n-----END ${label}-----\n`

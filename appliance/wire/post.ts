@@ -1,0 +1,309 @@
+/**
+ * Posts to URLs that outsiders chose, again and again, without being led into our own networks. As in `fetch.ts` the name is looked up here
+ * and every address is judged before it is dialled; unlike there, connections are kept, a set for each URL's owner, so that none is ever
+ * handed to another. No redirects, cookies, credentials, proxy or decompression.
+ */
+import {
+  Agent as HttpAgent,
+  request as requestHttp,
+  type ClientRequest,
+  type IncomingMessage,
+} from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps, type RequestOptions } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Clock } from '../clock/clock.ts'
+import { urlProblem } from './fetch.ts'
+import { inNetworks, isForbiddenTarget, type Cidr } from './networks.ts'
+
+/** Of a name with many addresses, these are tried. */
+const MAX_ADDRESSES = 3
+/** Sets of kept connections; the one that was not used for longest goes first. */
+const MAX_KEPT = 1000
+/** How long a connection without a request is kept, in milliseconds. */
+const IDLE_MS = 30_000
+/** Bytes of an answer's header section: more is not HTTP that we want to hear. */
+const MAX_HEADERS = 16_384
+/** Header fields of an answer that are kept. */
+const MAX_FIELDS = 50
+
+export interface PosterDeps {
+  /** Every address of a name, IPv4 and IPv6; empty when there is none; rejects when nobody could tell. */
+  lookup: (name: string) => Promise<string[]>
+  clock: Clock
+  /** Networks that may be reached although they are not public, and without TLS. */
+  allowNetworks: readonly Cidr[]
+  /** For a whole request: look-up, connection, answer with its body (milliseconds). */
+  deadlineMs: number
+  /** Bytes of an answer's body that are read at most, and how many of them are kept. */
+  readBytes: number
+  keepBytes: number
+  /** Certificate authorities (PEM) instead of Node's own. */
+  ca?: string | undefined
+}
+
+export interface PostRequest {
+  url: string
+  /** Whose connections these are: requests with the same word share them. */
+  owner: string
+  /** Names in lower case. */
+  headers: Record<string, string>
+  body: string
+}
+
+/** What became of a request. A failure has `error`, a sentence that tells nothing of our networks; it may have a status too. */
+export interface Posted {
+  status: number | null
+  error: string | null
+  /** The address that answered, or was dialled last. */
+  ip: string | null
+  responseHeaders: Record<string, string>
+  /** The beginning of the answer's body. */
+  response: string
+}
+
+export interface Poster {
+  /** Never rejects: what the other side does is a value. */
+  post(request: PostRequest): Promise<Posted>
+  /** Closes kept connections and ends requests under way. */
+  close(): void
+}
+
+class Failed extends Error {}
+
+/** Makes the poster. */
+export function createPoster(deps: PosterDeps): Poster {
+  const agents = createAgents(deps.ca)
+  const closing = new AbortController()
+  return {
+    async post(request) {
+      const stop = new AbortController()
+      const late = new Failed(
+        `The endpoint did not answer within ${Math.round(deps.deadlineMs / 1000)} seconds.`,
+      )
+      const cancel = deps.clock.after(deps.deadlineMs, () => stop.abort(late))
+      const end = (): void => stop.abort(new Failed('The server stopped during the request.'))
+      closing.signal.addEventListener('abort', end, { once: true })
+      const posted: Posted = { status: null, error: null, ip: null, responseHeaders: {}, response: '' }
+      try {
+        if (closing.signal.aborted) end()
+        await ask(request, posted, { ...deps, signal: stop.signal, agents })
+      } catch (error) {
+        // Everything that the network does arrives as a Failed; anything else is a mistake of ours and must be seen.
+        if (!(error instanceof Failed)) throw error
+        posted.error = error.message
+      } finally {
+        cancel()
+        closing.signal.removeEventListener('abort', end)
+      }
+      return posted
+    },
+    close() {
+      closing.abort()
+      agents.close()
+    },
+  }
+}
+
+interface Agents {
+  of(url: URL, owner: string): HttpAgent
+  close(): void
+}
+
+function createAgents(ca: string | undefined): Agents {
+  const kept = new Map<string, HttpAgent>()
+  const options = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 16 }
+  return {
+    of(url, owner) {
+      const key = `${owner} ${url.origin}`
+      const secure = url.protocol === 'https:'
+      const agent = kept.get(key) ?? (secure ? new HttpsAgent({ ...options, ca }) : new HttpAgent(options))
+      // A map keeps the order of insertion: what is used moves to its end.
+      kept.delete(key)
+      kept.set(key, agent)
+      if (kept.size > MAX_KEPT) {
+        const [oldest, unused] = kept.entries().next().value!
+        kept.delete(oldest)
+        // Requests under way end by themselves; what is free is closed by its timeout.
+        unused.maxFreeSockets = 0
+      }
+      return agent
+    },
+    close() {
+      for (const agent of kept.values()) agent.destroy()
+      kept.clear()
+    },
+  }
+}
+
+type Deps = PosterDeps & { signal: AbortSignal; agents: Agents }
+
+async function ask(request: PostRequest, posted: Posted, deps: Deps): Promise<void> {
+  const url = new URL(request.url)
+  const problem = urlProblem(url)
+  if (problem !== undefined) throw new Failed(`The URL ${problem}.`)
+  const addresses = await orAbort(addressesOf(url, deps), deps.signal)
+  try {
+    await once(request, { url, addresses, reuse: true }, posted, deps)
+  } catch (error) {
+    // The other side closed a kept connection in the moment in which it was used: it has seen nothing of the request.
+    if (!(error instanceof Stale) || deps.signal.aborted) throw error
+    await once(request, { url, addresses, reuse: false }, posted, deps)
+  }
+}
+
+/** A kept connection turned out to be closed. */
+class Stale extends Failed {}
+
+/** The addresses that may be dialled. The URL parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1. */
+async function addressesOf(url: URL, { lookup, allowNetworks }: Deps): Promise<string[]> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  const all = isIP(host) === 0 ? await lookUp(host, lookup) : [host]
+  const allowed = all.filter((ip) => !isForbiddenTarget(ip, allowNetworks))
+  // One sentence for names that do not exist and for those that lead inside: the difference would map our networks.
+  if (allowed.length === 0)
+    throw new Failed('The endpoint must be on a host with a public address, or in webhooks.allow_networks.')
+  const plain = url.protocol === 'http:'
+  const fit = plain ? allowed.filter((ip) => inNetworks(ip, allowNetworks)) : allowed
+  if (fit.length === 0)
+    throw new Failed('The endpoint must use https://: http:// is for networks in webhooks.allow_networks.')
+  return fit.slice(0, MAX_ADDRESSES)
+}
+
+async function lookUp(host: string, lookup: Deps['lookup']): Promise<string[]> {
+  // RFC 6761 §6.3: localhost is this machine, whatever a server says.
+  if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1', '::1']
+  try {
+    return await lookup(host)
+  } catch {
+    // What the resolver says names servers of ours.
+    throw new Failed("The endpoint's host cannot be looked up at the moment.")
+  }
+}
+
+/** Waits for `work` no longer than the signal lets it. */
+async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Failed)
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+interface Target {
+  url: URL
+  addresses: string[]
+  /** Whether a kept connection may carry it. */
+  reuse: boolean
+}
+
+/** One request, on a kept connection or a new one to one of exactly these addresses. */
+function once(request: PostRequest, target: Target, posted: Posted, deps: Deps): Promise<void> {
+  const { url } = target
+  const name = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const options: RequestOptions = {
+    host: name,
+    port: url.port === '' ? undefined : Number(url.port),
+    path: url.pathname + url.search,
+    method: 'POST',
+    agent: target.reuse ? deps.agents.of(url, request.owner) : false,
+    headers: { ...request.headers, host: url.host, 'content-length': Buffer.byteLength(request.body) },
+    // For a connection that is made now: it can only go where we have looked.
+    lookup: lookupOf(target.addresses),
+    maxHeaderSize: MAX_HEADERS,
+    // SNI takes names only (RFC 6066 §3).
+    servername: isIP(name) === 0 ? name.replace(/\.$/, '') : '',
+    ...(target.reuse ? {} : { ca: deps.ca }),
+  }
+  const sent = url.protocol === 'https:' ? requestHttps(options) : requestHttp(options)
+  return new Promise<void>((resolve, reject) => {
+    const abort = (): void => {
+      // Once an answer has begun, its reader ends with what came of it.
+      if (posted.status === null) reject(deps.signal.reason as Failed)
+      sent.destroy()
+    }
+    deps.signal.addEventListener('abort', abort, { once: true })
+    const done = (): void => deps.signal.removeEventListener('abort', abort)
+    sent.on('socket', (socket) => {
+      const note = (): void => void (posted.ip = socket.remoteAddress ?? posted.ip)
+      if (socket.connecting) socket.once('connect', note)
+      else note()
+    })
+    sent.on('error', (error) => {
+      done()
+      reject(explain(error, sent))
+    })
+    sent.on('response', (response) => {
+      read(response, sent, posted, deps).then(resolve, reject).finally(done)
+    })
+    sent.end(request.body)
+  })
+}
+
+/** Answers with these addresses, whatever is asked: they were judged. */
+function lookupOf(addresses: string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, options, callback) => {
+    if (options.all) callback(null, all)
+    else callback(null, all[0]!.address, all[0]!.family)
+  }
+}
+
+/** What went wrong, without addresses: the error of a socket names the one that was dialled. */
+function explain(error: NodeJS.ErrnoException, sent: ClientRequest): Failed {
+  const code = error.code ?? ''
+  if (sent.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE'))
+    return new Stale('The endpoint closed the connection.')
+  if (code === 'ECONNREFUSED') return new Failed('The endpoint refuses connections.')
+  if (code === 'ECONNRESET') return new Failed('The endpoint closed the connection without an answer.')
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|UNABLE_TO|SELF_SIGNED|EPROTO|HOSTNAME_MISMATCH)/.test(code))
+    return new Failed(`TLS with the endpoint failed: ${code}.`)
+  if (code.startsWith('HPE_')) return new Failed('The endpoint answered with something that is not HTTP.')
+  return new Failed(`The endpoint cannot be reached: ${code || 'unknown error'}.`)
+}
+
+/** Takes the answer: any 2xx is well, once its body has ended or is more than anybody reads. */
+async function read(
+  response: IncomingMessage,
+  sent: ClientRequest,
+  posted: Posted,
+  deps: Deps,
+): Promise<void> {
+  const { statusCode = 0, headers } = response
+  posted.status = statusCode
+  posted.responseHeaders = fieldsOf(headers)
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      if (size < deps.keepBytes) chunks.push(chunk)
+      size += chunk.length
+      if (size >= deps.readBytes) {
+        sent.destroy()
+        break
+      }
+    }
+  } catch (error) {
+    if (deps.signal.aborted) throw deps.signal.reason
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error
+    throw new Failed('The endpoint broke off its answer before the end.')
+  } finally {
+    posted.response = Buffer.concat(chunks)
+      .subarray(0, deps.keepBytes)
+      .toString()
+      .replaceAll('\0', '\u{fffd}')
+  }
+  if (statusCode >= 200 && statusCode < 300) return
+  if (statusCode >= 300 && statusCode < 400)
+    throw new Failed(
+      `The endpoint redirects (status ${statusCode}); redirects are not followed. Change its URL.`,
+    )
+  throw new Failed(`The endpoint answered with status ${statusCode}.`)
+}
+
+function fieldsOf(headers: IncomingMessage['headers']): Record<string, string> {
+  const fields = Object.entries(headers).slice(0, MAX_FIELDS)
+  return Object.fromEntries(
+    fields.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+  )
+}

@@ -1,0 +1,67 @@
+import type * as schema from '../http/schemas/queue.ts'
+import type { Delivery as TimelineDelivery } from '../http/schemas/timeline.ts'
+import type { QueueAction } from '../mail/queue-action.ts'
+import type { QueueChange, QueuePreview, QueueSummary } from '../spool/queue.ts'
+import type { HoldRule } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const counts = (summary: QueueSummary) => ({
+  count: summary.count,
+  waiting: summary.waiting,
+  held: summary.held,
+  in_flight: summary.inFlight,
+  oldest_at: timestampOrNull(summary.oldestAt),
+  newest_at: timestampOrNull(summary.newestAt),
+  teams: summary.teams,
+  providers: summary.providers.map(({ provider, waiting, held, inFlight, oldestAt }) => ({
+    provider,
+    waiting,
+    held,
+    in_flight: inFlight,
+    oldest_at: timestamp(oldestAt),
+  })),
+  domains: summary.domains,
+  ages: summary.ages.map(({ from, to, count }) => ({
+    from_minutes: from / 60_000,
+    to_minutes: to === null ? null : to / 60_000,
+    count,
+  })),
+})
+
+/** GET /queue/summary */
+export function presentQueueSummary(summary: QueueSummary): schema.QueueSummary {
+  return { object: 'queue_summary', ...counts(summary) }
+}
+
+/** POST /queue/preview. @param sample the preview's sample as `presentDelivery` shows it */
+export function presentQueuePreview(
+  action: QueueAction,
+  preview: QueuePreview,
+  sample: TimelineDelivery[],
+): schema.QueuePreview {
+  return { object: 'queue_preview', action, ...counts(preview), sample }
+}
+
+/** A rule that holds new mail. */
+export function presentHoldRule({ id, teamId, domain, provider, tag, createdAt }: HoldRule): schema.HoldRule {
+  return {
+    object: 'hold_rule',
+    id,
+    team_id: teamId,
+    domain,
+    provider,
+    tag: tag && (tag.value === null ? tag.name : `${tag.name}=${tag.value}`),
+    created_at: timestamp(createdAt),
+  }
+}
+
+/** What the actions of the queue answer. */
+export function presentQueueChange({ action, count, auditId, rule }: QueueChange): schema.QueueChange {
+  return {
+    object: 'queue_change',
+    action,
+    count,
+    audit_id: auditId,
+    rule: rule && presentHoldRule(rule),
+  }
+}

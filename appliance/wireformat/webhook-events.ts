@@ -1,0 +1,92 @@
+/** What endpoints are sent (reference: wire format §5.1, §5.3). */
+import type { EventData } from '../mail/event.ts'
+import { PING } from '../mail/webhook.ts'
+import type { OutboxEvent } from '../storage/storage.ts'
+
+/** Exactly these three properties: one of the clients takes no other. */
+export interface WebhookPayload {
+  type: string
+  /** ISO 8601 with milliseconds and Z. */
+  created_at: string
+  data: Record<string, unknown>
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+/** What an event tells. */
+export function presentWebhookEvent({ type, createdAt, emailId, email, data }: OutboxEvent): WebhookPayload {
+  const about = email && emailId !== null ? presentEmail(emailId, email, data) : presentOther(data)
+  return { type, created_at: iso(createdAt), data: { ...about, ...presentDetail(data) } }
+}
+
+/** What a ping tells. */
+export function presentPing(webhookId: string, now: number): WebhookPayload {
+  return { type: PING, created_at: iso(now), data: { webhook_id: webhookId } }
+}
+
+/** What is told of a domain and of an entry of the suppression list: the properties that the hosted service's types have. */
+function presentOther({ domain, suppression }: EventData): Record<string, unknown> {
+  const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
+  if (domain) {
+    const { id, name, status, createdAt, region, sending, receiving, records } = domain
+    return {
+      ...{ id, name, status, created_at: iso(createdAt), region },
+      capabilities: { sending: ability(sending), receiving: ability(receiving) },
+      records: records.map(({ priority, ...record }) => ({
+        ...record,
+        ttl: 'Auto',
+        ...(priority !== null && { priority }),
+      })),
+    }
+  }
+  if (!suppression) return {}
+  const { id, email, origin, sourceId, createdAt } = suppression
+  return { id, email, origin, source_id: sourceId, created_at: iso(createdAt) }
+}
+
+/** The properties of every event about an email; absent ones are left out, never null. */
+function presentEmail(
+  emailId: string,
+  email: NonNullable<OutboxEvent['email']>,
+  { recipient }: EventData,
+): Record<string, unknown> {
+  const { createdAt, from, to, subject, messageId, tags, headers } = email
+  return {
+    email_id: emailId,
+    message_id: messageId,
+    created_at: iso(createdAt),
+    from,
+    // Those whom it concerns: one recipient, or all of the header field.
+    to: recipient === undefined ? to : [recipient],
+    subject,
+    ...(tags.length > 0 && { tags: Object.fromEntries(tags.map(({ name, value }) => [name, value])) }),
+    ...(headers.length > 0 && { headers: headers.map(({ name, value }) => ({ name, value })) }),
+  }
+}
+
+/** The property of some events that is named after them. */
+function presentDetail(data: EventData): Record<string, unknown> {
+  const { bounce, failed, suppressed, open, click } = data
+  return {
+    ...(bounce && {
+      bounce: {
+        message: bounce.message,
+        subType: bounce.subType,
+        type: bounce.type,
+        diagnosticCode: bounce.diagnosticCode,
+      },
+    }),
+    ...(failed && { failed: { reason: failed.reason } }),
+    ...(suppressed && {
+      suppressed: {
+        message: suppressed.message,
+        type: suppressed.type,
+        ...(suppressed.reason !== null && { reason: suppressed.reason }),
+        // No server was asked this time.
+        diagnosticCode: [],
+      },
+    }),
+    ...(open && { open }),
+    ...(click && { click }),
+  }
+}

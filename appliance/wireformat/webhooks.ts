@@ -1,0 +1,78 @@
+import type * as schema from '../http/schemas/webhooks.ts'
+import type { NewWebhookDelivery, Webhook, WebhookAttempt, WebhookDelivery } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import type { WebhookPayload } from './webhook-events.ts'
+
+/** An element of GET /webhooks. How the endpoint does is ours beside the hosted service's fields. */
+export function presentWebhookSummary(webhook: Webhook): schema.WebhookSummary {
+  const { id, endpoint, events, status, createdAt, succeededAt, failingSince, disabled } = webhook
+  return {
+    ...{ id, endpoint, status, created_at: timestamp(createdAt) },
+    events: events as schema.WebhookSummary['events'],
+    last_success_at: timestampOrNull(succeededAt),
+    failing_since: timestampOrNull(failingSince),
+    disabled_at: timestampOrNull(disabled?.at ?? null),
+    disabled_reason: disabled?.reason ?? null,
+  }
+}
+
+/** GET /webhooks/:id. */
+export function presentWebhook(webhook: Webhook, now: number): schema.Webhook {
+  const { secret, oldSecret } = webhook
+  const until = oldSecret && oldSecret.until > now ? oldSecret.until : null
+  return {
+    object: 'webhook',
+    ...presentWebhookSummary(webhook),
+    signing_secret: secret,
+    old_secret_until: timestampOrNull(until),
+  }
+}
+
+/** An element of GET /webhooks/:id/events. */
+export function presentWebhookDeliverySummary(one: WebhookDelivery): schema.WebhookEventSummary {
+  return {
+    id: one.id,
+    type: one.type as schema.WebhookEventSummary['type'],
+    created_at: timestamp(one.createdAt),
+    status: one.status,
+    attempts: one.attempts,
+    next_attempt_at: timestampOrNull(one.status === 'pending' ? one.dueAt : null),
+    email_id: one.emailId,
+  }
+}
+
+/** GET /webhooks/:id/events/:event_id. */
+export function presentWebhookDelivery(one: WebhookDelivery): schema.WebhookEvent {
+  const payload = JSON.parse(one.payload) as WebhookPayload
+  return { object: 'webhook_event', ...presentWebhookDeliverySummary(one), payload }
+}
+
+/** An element of a list of attempts. */
+export function presentWebhookAttempt(attempt: WebhookAttempt): schema.WebhookAttempt {
+  return {
+    id: attempt.id,
+    event_id: attempt.deliveryId,
+    http_status_code: attempt.status ?? 0,
+    response: attempt.response,
+    sent_at: timestamp(attempt.sentAt),
+    duration_ms: attempt.durationMs,
+    error: attempt.error,
+    ip: attempt.ip,
+    request_headers: attempt.requestHeaders,
+    response_headers: attempt.responseHeaders,
+  }
+}
+
+/** The answer to a ping. */
+export function presentPinged(args: {
+  delivery: NewWebhookDelivery
+  attempt: WebhookAttempt
+}): schema.WebhookPinged {
+  const { delivery, attempt } = args
+  return {
+    object: 'webhook_event',
+    id: delivery.id,
+    status: attempt.error === null ? 'success' : 'failed',
+    attempt: presentWebhookAttempt(attempt),
+  }
+}
