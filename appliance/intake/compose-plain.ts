@@ -1,6 +1,6 @@
 /**
  * Composes the messages that nearly all are: text, html or both, without attachments. It does what the general composer does
- * (compose.ts), in a twentieth of its time, because the accept path spends most of its own on it. Pure.
+ * (compose.ts), in a tenth of its time (docs/decisions/0015), because the accept path spends most of its own on it. Pure.
  */
 import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'

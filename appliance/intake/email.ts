@@ -2,6 +2,9 @@
 import { formatMailbox, type Mailbox } from '../mail/address.ts'
 import { makeReturnPath, returnPathHost } from '../mail/envelope.ts'
 import { newId } from '../mail/ids.ts'
+import { choosePool, type Assignment } from '../mail/source.ts'
+import { suppressedCause } from '../mail/suppression.ts'
+import { testOutcomeOf } from '../mail/test-address.ts'
 import { requireTlsOf, type RequireTls } from '../mail/require-tls.ts'
 import type { Caller } from '../senders/caller.ts'
 import { LIFETIME } from '../spool/schedule.ts'
@@ -23,22 +26,25 @@ export interface Prepared {
 export function emailOf(
   { id, messageId, submission, composed, domain }: Prepared,
   caller: Caller,
+  assignments: readonly Assignment[],
   now: number,
+  testDomains: readonly string[] = [],
 ): NewEmail {
   return {
     id,
     teamId: caller.teamId,
     domainId: domain.id,
     apiKeyId: caller.apiKey?.id ?? null,
-    via: submission.arrived ? 'smtp' : caller.apiKey ? 'rest' : 'dashboard',
+    via: viaOf(submission, caller),
     from: formatMailbox(submission.from),
     to: submission.to.map(formatMailbox),
     cc: submission.cc.map(formatMailbox),
     bcc: submission.bcc.map(formatMailbox),
     replyTo: submission.replyTo.map(formatMailbox),
     subject: submission.subject,
-    html: submission.html,
-    text: composed.text,
+    // A notice holds links that are good for its recipient alone; members of the team must not read them.
+    html: submission.notice ? null : submission.html,
+    text: submission.notice ? null : composed.text,
     headers: submission.headers,
     tags: submission.tags,
     attachments: attachmentsOf(submission).map((attachment) => ({ id: newId(now), ...attachment })),
@@ -48,9 +54,23 @@ export function emailOf(
     dsn: submission.arrived?.dsn ?? null,
     requireTls: requireTlsFor(submission),
     scheduledAt: submission.scheduledAt,
+    stream: submission.stream,
+    pool: choosePool(assignments, { teamId: caller.teamId, domainId: domain.id, stream: submission.stream }),
     message: composed.message,
-    deliveries: deliveriesOf(submission, now),
+    deliveries: deliveriesOf(submission, now).map((one) => heedTest(one, testDomains)),
   }
+}
+
+function viaOf({ notice, arrived }: Submission, { apiKey }: Caller): NewEmail['via'] {
+  if (notice) return 'notice'
+  if (arrived) return 'smtp'
+  return apiKey ? 'rest' : 'dashboard'
+}
+
+/** The test address that behaves like one on the suppression list. */
+function heedTest(delivery: NewDelivery, testDomains: readonly string[]): NewDelivery {
+  if (testOutcomeOf(delivery.recipient, testDomains) !== 'suppressed') return delivery
+  return { ...delivery, suppressed: suppressedCause({ origin: 'bounce' }) }
 }
 
 /** Over REST there is no parameter, but the header field may be among `headers`. */
@@ -83,13 +103,12 @@ function deliveriesOf({ to, cc, bcc, scheduledAt, arrived }: Submission, now: nu
   const deliveries = new Map<string, NewDelivery>()
   const wanted = arrived && new Map(arrived.recipients.map(({ mailbox, dsn }) => [mailbox.address, dsn]))
   const add = (mailboxes: Mailbox[], field: NewDelivery['field']): void => {
-    for (const { address, domain } of mailboxes) {
+    for (const { address } of mailboxes) {
       if (deliveries.has(address) || wanted?.has(address) === false) continue
       deliveries.set(address, {
         id: newId(now),
         recipient: address,
         field,
-        lane: domain,
         dueAt,
         expiresAt: dueAt + LIFETIME,
         suppressed: null,

@@ -25,6 +25,7 @@ export function createAttachmentFetcher(
   const budget = { held: 0, most: BUDGET * limits.message_bytes }
   return {
     async collect(submission) {
+      if (submission.links.length === 0) return { submission, [Symbol.dispose]: () => undefined }
       const meter = createMeter(roomFor(submission, limits.message_bytes), limits.message_bytes, budget)
       try {
         const fetched = await inParallel(submission.links, (link) => fetchOne(fetch, link, meter.count))

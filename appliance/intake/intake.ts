@@ -14,6 +14,7 @@ import type {
   Storage,
   Usage,
 } from '../storage/storage.ts'
+import { trackMessage, type Tracking } from '../tracking/tracking.ts'
 import { createComposer, type Composer } from './composer.ts'
 import { emailOf, type Prepared } from './email.ts'
 import { createAttachmentFetcher, type AttachmentFetcher } from './fetch.ts'
@@ -23,12 +24,14 @@ import type { Submission } from './submission.ts'
 export { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 export { readRequest, refuseNotOffered } from './request.ts'
 export { createMessageReader, readArrival, type Arrival, type MessageReader } from './message.ts'
+export { createNotices, type NoticeResult, type SendNotice } from './notice.ts'
+export type { Notice } from './notice-mail.ts'
 export { checkSchedule } from './schedule.ts'
 export { createSchedules, type Schedules } from './scheduled.ts'
 export type { Submission } from './submission.ts'
 
 export interface IntakeDeps {
-  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage'>
+  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
   /** For attachments that are given by URL. */
@@ -38,6 +41,10 @@ export interface IntakeDeps {
     /** Largest message, attachments encoded, in bytes. */
     message_bytes: number
   }
+  /** Domains of test addresses, in lower case. Default: none. */
+  testDomains?: readonly string[] | undefined
+  /** Says how an email is tracked. Default: none is. */
+  tracking?: Pick<Tracking, 'planFor'> | undefined
   /** Tells dispatch that something is due. */
   wake: () => void
 }
@@ -120,12 +127,14 @@ async function acceptAnew(
     prepared.push(await prepare(deps, tools, whole))
   }
   const quota = await quotas.limitOf(caller.teamId)
+  const assignments = await storage.listAssignments({}, clock.now())
   const now = clock.now()
   const ids = prepared.map(({ id }) => id)
   const body = request.answer(ids)
-  const emails = prepared.map((one) => emailOf(one, caller, now))
+  const emails = prepared.map((one) => emailOf(one, caller, assignments, now, deps.testDomains))
   const receipt = name && receiptOf(name, request.fingerprint, body, ids, now)
-  const result = await storage.put({ emails, receipt, quota }, now)
+  const counted = submissions.some(({ notice }) => !notice)
+  const result = await storage.put({ emails, receipt, quota: counted ? quota : null }, now)
   // ── the acceptance boundary: from here on it is ours ──
   if (result.kind === 'over_quota') throw overQuota(result.period, now)
   if (result.kind === 'replay') {
@@ -147,7 +156,7 @@ async function collect({ senders }: IntakeDeps, { fetcher }: Tools, submission: 
 
 /** Composes one submission. */
 async function prepare(
-  { clock, limits }: IntakeDeps,
+  { clock, limits, tracking }: IntakeDeps,
   { composer }: Tools,
   { submission, domain }: { submission: Submission; domain: Domain },
 ): Promise<Prepared> {
@@ -156,15 +165,20 @@ async function prepare(
   const now = clock.now()
   const id = newId(now)
   const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
+  const planFor = ({ html, headers }: Submission) =>
+    html === null || submission.notice ? null : (tracking?.planFor(domain, id, headers) ?? null)
   if (submission.arrived) {
     // Its size was held to the limit as it came in; what we add is ours.
-    const message = submission.arrived.finish({ id, messageId, now })
+    const arrived = submission.arrived.finish({ id, messageId, now })
+    const plan = planFor(submission)
+    const message = plan ? trackMessage(arrived, plan) : arrived
     return { id, messageId, submission, composed: { message, text: submission.text }, domain }
   }
   // What composing may know; Bcc is not among it.
   const { from, to, cc, replyTo, subject, html, text, headers, attachments } = submission
   const draft = { from, to, cc, replyTo, subject, html, text, headers, attachments }
-  const composed = await composer.compose({ ...draft, messageId, date: submission.scheduledAt ?? now })
+  const date = submission.scheduledAt ?? now
+  const composed = await composer.compose({ ...draft, messageId, date, tracking: planFor(submission) })
   if (composed.message.length > limits.message_bytes) throw tooLarge()
   return { id, messageId, submission, composed, domain }
 }

@@ -1,9 +1,11 @@
 /** What a message that arrived as bytes holds, for showing it and for telling two apart. The bytes themselves are kept. */
 import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import PostalMime from 'postal-mime'
+import PostalMime, { decodeWords } from 'postal-mime'
+import { fieldValue } from '../mail/headers.ts'
 import type { AttachmentInfo } from '../storage/storage.ts'
 import type { Header } from './message-fields.ts'
+import { CONTENT_FIELDS, readParts } from './message-parts.ts'
 
 /** Subject, bodies and attachments, decoded. Plain data: it crosses threads. */
 export interface MessageContent {
@@ -42,6 +44,37 @@ export function readPlainContent(message: Uint8Array, header: Header): MessageCo
 
 /** Most attachments that are listed. */
 const MAX_LISTED = 100
+/** Larger messages are read in a thread of their own. */
+const MAX_DIRECT = 256 * 1024
+
+const ASCII_LINES = /^[\t\r\n -~]*$/
+
+/**
+ * Reads a message with parts and encodings as mail programs and libraries write them, a tenth of the work of `readContent` with
+ * the same outcome. Undefined for every other message.
+ */
+export function readUsualContent(message: Uint8Array, header: Header): MessageContent | undefined {
+  const { bodyOffset } = header
+  if (message.length > MAX_DIRECT || bodyOffset >= message.length) return undefined
+  const fields = new Map<string, string>()
+  for (const field of header.fields) {
+    const name = field.name.toLowerCase()
+    if (name !== 'subject' && !CONTENT_FIELDS.includes(name)) continue
+    if (fields.has(name) || !ASCII_LINES.test(Buffer.from(field.raw).toString('latin1'))) return undefined
+    fields.set(name, fieldValue(field))
+  }
+  const octets = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
+  const body = octets.toString('latin1').replaceAll('\r\n', '\n')
+  // The parser has its own mind about a bare CR; SMTP lets none in.
+  const content = body.includes('\r') ? undefined : readParts(fields, body)
+  return (
+    content && {
+      ...content,
+      subject: decodeWords(fields.get('subject') ?? '').toWellFormed(),
+      attachments: content.attachments.slice(0, MAX_LISTED),
+    }
+  )
+}
 
 /** Reads a message (MIME). Rejects for nesting that no mail program makes. */
 export async function readContent(message: Uint8Array): Promise<MessageContent> {

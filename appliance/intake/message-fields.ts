@@ -1,6 +1,7 @@
 /** The header of a message that arrived as bytes: what is taken out of it, what is put in. Pure. */
 import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
+import { STREAM_FIELD } from '../mail/stream.ts'
 
 /** Who said what to us, for the Received field (RFC 5321 §4.4). */
 export interface Trace {
@@ -17,6 +18,7 @@ export interface Trace {
 export const CONTROL_FIELDS = {
   idempotencyKey: 'resend-idempotency-key',
   scheduledAt: 'x-posthaste-scheduled-at',
+  stream: STREAM_FIELD,
   tagPrefixes: ['x-posthaste-tag-', 'x-resend-tag-'],
 }
 
@@ -59,6 +61,7 @@ const removed = new Set([
   'return-path',
   CONTROL_FIELDS.idempotencyKey,
   CONTROL_FIELDS.scheduledAt,
+  CONTROL_FIELDS.stream,
 ])
 
 function isRemoved({ name }: HeaderField): boolean {

@@ -10,10 +10,11 @@ import {
 } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { requireTlsOf } from '../mail/require-tls.ts'
+import { STREAM_EXPECTED, streamOf } from '../mail/stream.ts'
 import type { Tag } from '../storage/storage.ts'
 import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 import { readMailboxList, readOnlyMailbox } from './message-addresses.ts'
-import { readPlainContent, type MessageContent } from './message-content.ts'
+import { readPlainContent, readUsualContent, type MessageContent } from './message-content.ts'
 import { CONTROL_FIELDS, finishMessage, readHeader, type Header, type Trace } from './message-fields.ts'
 import { createMessageReader, type MessageReader } from './message-reader.ts'
 import { readSchedule } from './schedule.ts'
@@ -67,11 +68,14 @@ export async function readArrival(
   const tags = readTags(header)
   const scheduledAt = readSchedule(header.all(CONTROL_FIELDS.scheduledAt)[0], now)
   const idempotencyKey = readIdempotencyKey(header.all(CONTROL_FIELDS.idempotencyKey)[0])
-  const content = readPlainContent(arrival.bytes, header) ?? (await reader.read(arrival.bytes))
+  const content =
+    readPlainContent(arrival.bytes, header) ??
+    readUsualContent(arrival.bytes, header) ??
+    (await reader.read(arrival.bytes))
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {
-    ...{ from, to, cc, bcc, tags, scheduledAt, headers },
+    ...{ from, to, cc, bcc, tags, scheduledAt, headers, stream: readStream(header) },
     replyTo: readMailboxList(header.all('reply-to'), MAX_SHOWN),
     subject: content.subject,
     html: content.html,
@@ -111,12 +115,15 @@ function distribute(header: Header, { recipients }: Arrival): Pick<Submission, '
   return { to, cc, bcc }
 }
 
-/** `X-Posthaste-Tag-kind: receipt` is the tag `kind` with the value `receipt`. */
+/**
+ * `X-Posthaste-Tag-kind: receipt` is the tag `kind` with the value `receipt`. Names are in small letters: those of fields have no
+ * case, and programs such as nodemailer write them in capitals of their own.
+ */
 function readTags({ fields }: Header): Tag[] {
   const tags = fields.flatMap((field) => {
     const lower = field.name.toLowerCase()
     const prefix = CONTROL_FIELDS.tagPrefixes.find((one) => lower.startsWith(one))
-    return prefix === undefined ? [] : [{ name: field.name.slice(prefix.length), value: fieldValue(field) }]
+    return prefix === undefined ? [] : [{ name: lower.slice(prefix.length), value: fieldValue(field) }]
   })
   const sound = ({ name, value }: Tag) => /^[\w-]{1,256}$/.test(name) && /^[\w-]{0,256}$/.test(value)
   if (tags.length > MAX_TAGS || !tags.every(sound)) throw refuse('invalid_tag')
@@ -135,7 +142,14 @@ function shownField(field: HeaderField): { name: string; value: string }[] {
 const isControl = (lower: string): boolean =>
   lower === CONTROL_FIELDS.idempotencyKey ||
   lower === CONTROL_FIELDS.scheduledAt ||
+  lower === CONTROL_FIELDS.stream ||
   CONTROL_FIELDS.tagPrefixes.some((prefix) => lower.startsWith(prefix))
+
+function readStream({ fields }: Header): Submission['stream'] {
+  const stream = streamOf(fields.map((field) => ({ name: field.name, value: fieldValue(field) })))
+  if (stream) return stream
+  throw refuse('invalid_field', { field: 'X-Posthaste-Stream', expected: STREAM_EXPECTED })
+}
 
 /** The schedule as it was written: "in 1 hour" means another time each time it is sent. */
 function fingerprint(

@@ -10,6 +10,7 @@ import {
   reservedBecause,
 } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
+import { STREAM_EXPECTED, STREAM_FIELD, streamOf } from '../mail/stream.ts'
 import type { Tag } from '../storage/storage.ts'
 import { readAttachment, type ReadAttachment } from './attachment.ts'
 import { readSchedule } from './schedule.ts'
@@ -45,7 +46,7 @@ export function readRequest(body: SendEmail, now: number): Submission {
   if (!from) throw refuse('missing_field', { field: 'from' })
   const to = readMailboxes('to', body.to, MAX_RECIPIENTS)
   if (to.length === 0) throw refuse('missing_field', { field: 'to' })
-  const { headers, messageId, replyTo } = readHeaders(body)
+  const { headers, messageId, replyTo, stream } = readHeaders(body)
   return {
     from,
     to,
@@ -56,6 +57,7 @@ export function readRequest(body: SendEmail, now: number): Submission {
     ...readContent(body),
     headers,
     messageId,
+    stream,
     ...readAttachments(body.attachments ?? []),
     tags: readTags(body.tags ?? []),
     scheduledAt: readSchedule(body.scheduled_at, now),
@@ -94,7 +96,7 @@ function readBody(field: string, text: string | null): string | null {
   return text?.toWellFormed() ?? null
 }
 
-function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' | 'replyTo'> {
+function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' | 'replyTo' | 'stream'> {
   const given = Object.entries(body.headers ?? {})
   if (given.length > MAX_CUSTOM_FIELDS)
     throw refuse('invalid_field', { field: 'headers', expected: `at most ${MAX_CUSTOM_FIELDS} of them` })
@@ -113,7 +115,21 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
       if (replyTo.length === 0) replyTo = readMailboxes(field, value, 1)
     } else headers.push({ name, value: value.trim() })
   }
-  return { headers, messageId, replyTo }
+  return {
+    headers: headers.filter(({ name }) => !isStreamField(name)),
+    messageId,
+    replyTo,
+    stream: readStream(headers),
+  }
+}
+
+const isStreamField = (name: string): boolean => name.toLowerCase() === STREAM_FIELD
+
+function readStream(headers: Submission['headers']): Submission['stream'] {
+  const stream = streamOf(headers)
+  if (stream) return stream
+  const name = headers.find((header) => isStreamField(header.name))?.name ?? STREAM_FIELD
+  throw refuse('invalid_field', { field: `headers.${name}`, expected: STREAM_EXPECTED })
 }
 
 /** Checks one header and returns how refusals call it. */

@@ -1,5 +1,6 @@
 /** When an email is to be sent, as callers write it. Pure. The only file that knows chrono-node. */
-import { parse } from 'chrono-node/en'
+import { createRequire } from 'node:module'
+import type * as Chrono from 'chrono-node/en'
 import { refuse } from '../mail/refusals.ts'
 
 /** How far ahead an email can be scheduled (milliseconds): 30 days, as in the hosted service. */
@@ -59,9 +60,12 @@ function offsetMinutes(zone: string): number {
 /** "Friday" is the next one, unless the words look back. */
 const backwards = /\b(last|past|previous|ago|yesterday)\b/i
 
+/** Loaded with the first words: it is the heaviest package of all, and most daemons never need it. */
+const language = (): typeof Chrono => createRequire(import.meta.url)('chrono-node/en') as typeof Chrono
+
 function readWords(text: string, now: number): number | undefined {
   const reference = { instant: new Date(now), timezone: 'UTC' }
-  const [found, ...others] = parse(text, reference, { forwardDate: !backwards.test(text) })
+  const [found, ...others] = language().parse(text, reference, { forwardDate: !backwards.test(text) })
   if (!found || others.length > 0 || found.end) return undefined
   const whole = found.index === 0 && found.text.length === text.length
   return whole ? found.start.date().getTime() : undefined

@@ -1,5 +1,6 @@
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
+import type { Stream } from '../mail/queue.ts'
 import type { RequireTls } from '../mail/require-tls.ts'
 import type { AttachmentInfo, Tag } from '../storage/storage.ts'
 
@@ -24,8 +25,12 @@ export interface Submission {
   tags: Tag[]
   /** When to send it (Unix milliseconds), as asked: whether that is possible is checked on acceptance. Null: at once. */
   scheduledAt: number | null
+  /** What it competes with while it waits. */
+  stream: Stream
   /** Of a message that arrived as bytes: it is not composed, and its envelope says who gets it. */
   arrived?: ArrivedMessage
+  /** From the appliance itself to one person: not tracked, its content is nobody else's, and it counts to no quota. */
+  notice?: true
 }
 
 /** What an arrived message brings beside what was read from its header. */

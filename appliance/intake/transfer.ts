@@ -37,9 +37,10 @@ function fits(text: string): boolean {
   }
 }
 
-function escapes(bytes: Buffer): number {
+function escapes(bytes: Uint8Array): number {
   let count = 0
-  for (const byte of bytes) if (byte > 126 || byte === 61) count++
+  // By their places, from the end: the iterator over octets takes several times as long.
+  for (let i = bytes.length - 1; i >= 0; i--) if (bytes[i]! > 126 || bytes[i] === EQUALS) count++
   return count
 }
 
@@ -50,25 +51,32 @@ function base64(bytes: Buffer): string {
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
 const [TAB, LF, CR, SPACE, EQUALS, F] = [9, 10, 13, 32, 61, 70]
 
+/** Octets that are not always written as they are: whether they are depends on what is around them, or they never are. */
+const SPECIAL = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte <= SPACE || byte > 126 || byte === EQUALS || byte === F ? 1 : 0,
+)
+
 /** RFC 2045 §6.7. White space at the end of a line, and the F of a line that begins with "From ", are escaped too. */
 export function quotedPrintable(bytes: Uint8Array): string {
-  // Every octet as three, and a soft break of three after each 72.
-  const out = Buffer.allocUnsafe(bytes.length * 3 + Math.ceil(bytes.length / 24) * 3)
+  const out = Buffer.allocUnsafe(mostEncoded(bytes))
   let [at, column] = [0, 0]
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!
     if (byte === CR && bytes[i + 1] === LF) {
-      at = out.writeUInt16BE(0x0d0a, at)
+      out[at++] = CR
+      out[at++] = LF
       column = 0
       i++
       continue
     }
     // There is room for an escaped octet, and for the "=" of a soft break after it.
     if (column + 3 > LINE - 1) {
-      at += out.write('=\r\n', at, 'latin1')
+      out[at++] = EQUALS
+      out[at++] = CR
+      out[at++] = LF
       column = 0
     }
-    if (mustEscape(bytes, i, column)) {
+    if (SPECIAL[byte] === 1 && mustEscape(bytes, i, column)) {
       out[at++] = EQUALS
       out[at++] = HEX[byte >> 4]!
       out[at++] = HEX[byte & 15]!
@@ -79,6 +87,13 @@ export function quotedPrintable(bytes: Uint8Array): string {
     }
   }
   return out.toString('latin1', 0, at)
+}
+
+/** Octets that the encoded form can have: three for each special one, and a soft break of three after each 72. */
+function mostEncoded(bytes: Uint8Array): number {
+  let most = bytes.length
+  for (let i = bytes.length - 1; i >= 0; i--) most += 2 * SPECIAL[bytes[i]!]!
+  return most + Math.ceil(most / (LINE - 4)) * 3
 }
 
 function mustEscape(bytes: Uint8Array, i: number, column: number): boolean {

@@ -3,7 +3,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import { IDLE_MS } from './limits.ts'
 import { reply, writeReply } from './reply.ts'
-import { decodeBase64, decodePlain, keyPrefix, USERNAME, type Credentials } from './sasl.ts'
+import { decodeBase64, decodePlain, keyPrefix, USERNAMES, type Credentials } from './sasl.ts'
 import type { Session } from './session.ts'
 
 /** Signs in. Refuses: `smtp_auth_needs_tls`, `smtp_mechanism`, `smtp_credentials`, `too_many_attempts`, … */
@@ -71,7 +71,7 @@ async function check(session: Session, { user, password }: Credentials): Promise
   const prefix = keyPrefix(password)
   const banned = gate.mayTry(session.ip, prefix)
   if (banned) throw banned
-  const caller = user === USERNAME ? await senders.authenticate(password) : undefined
+  const caller = USERNAMES.has(user) ? await senders.authenticate(password) : undefined
   if (caller) {
     gate.succeeded(session.ip, prefix)
     session.caller = caller

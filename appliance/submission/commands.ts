@@ -133,6 +133,7 @@ const rset: CommandHandler = (session) => {
 
 const quit: CommandHandler = (session) => {
   session.over = true
+  session.quit = true
   return reply(221, '2.0.0', 'Goodbye')
 }
 

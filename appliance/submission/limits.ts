@@ -16,6 +16,8 @@ export const SESSION_MS = 7_200_000
 export const MESSAGE_MS = 1_800_000
 export const HANDSHAKE_MS = 30_000
 export const PROXY_MS = 10_000
+/** What a stop waits for clients that were told goodbye and do not close. */
+export const LINGER_MS = 1000
 /** What a stop waits for messages in flight. */
 export const GRACE_MS = 10_000
 /** Refused commands after which a connection is closed. */

@@ -78,18 +78,23 @@ function readNotify(value: string | null): Notify {
   return [...new Set(known)]
 }
 
-/** RFC 3461 §4.2: `rfc822;xtext`, 500 characters at most. */
+/** RFC 3461 §4.2: `rfc822;xtext`, 500 characters at most. An address of type `utf-8` may have UTF-8 as it is (RFC 6533 §3). */
 function readOrcpt(value: string | null): string {
   const expected = 'ORCPT=rfc822;xtext of at most 500 characters'
-  const match = /^([A-Za-z\d-]+);(.+)$/su.exec(value ?? '')
-  if (!match) throw wrong(expected)
-  return `${match[1]!};${readXtext(match[2]!, 500, expected)}`
+  const [, type, address] = /^([A-Za-z\d-]+);(.+)$/su.exec(value ?? '') ?? []
+  if (type === undefined || address === undefined) throw wrong(expected)
+  const most = 500
+  const utf8 = type.toLowerCase() === 'utf-8'
+  return `${type};${readXtext(address, most, expected, utf8 ? PRINTABLE_UTF8 : PRINTABLE)}`
 }
 
-function readXtext(value: string | null, most: number, expected: string): string {
+/** What ENVID and ORCPT may say once decoded (RFC 3461 §4.2, §4.4). It goes into reports: nothing that could start a line there. */
+const PRINTABLE = /^[\t -~]+$/
+const PRINTABLE_UTF8 = /^[ -~\u00a0-\u{10FFFF}]+$/u
+
+function readXtext(value: string | null, most: number, expected: string, may = PRINTABLE): string {
   const text = value === null || value.length > most ? undefined : decodeXtext(value)
-  // Decoded it goes into reports: nothing that could start a line there.
-  if (text === undefined || text === '' || /[^ -~\u0080-\u{10FFFF}]/u.test(text)) throw wrong(expected)
+  if (text === undefined || !may.test(text)) throw wrong(expected)
   return text
 }
 

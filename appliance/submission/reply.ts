@@ -4,6 +4,7 @@ import type { Reply } from '../mail/reply.ts'
 
 /** Text of one reply line: 512 octets less code, enhanced code and CRLF (RFC 5321 §4.5.3.1.5). */
 const MAX_TEXT = 480
+const PRINTABLE = /^[ -~]*$/
 
 /** @param enhanced null for greetings, EHLO, 334, 354: RFC 2034 §4 gives them none */
 export function reply(code: number, enhanced: string | null, text: string): Reply {
@@ -18,8 +19,9 @@ export function refusalReply({ smtp, message }: Refusal): Reply {
 
 /** A reply as it goes over the wire: a line for each line of its text, long ones broken, ASCII without controls. */
 export function writeReply({ code, enhanced, text }: Reply): string {
-  const lines = text.split('\n').flatMap(breakLine)
   const prefix = enhanced === null ? '' : `${enhanced} `
+  if (text.length <= MAX_TEXT && PRINTABLE.test(text)) return `${code} ${prefix}${text}\r\n`
+  const lines = text.split('\n').flatMap(breakLine)
   return lines.map((line, at) => `${code}${at === lines.length - 1 ? ' ' : '-'}${prefix}${line}\r\n`).join('')
 }
 

@@ -1,7 +1,10 @@
 /** The two sign-in mechanisms (RFC 4616 PLAIN, and LOGIN as every client knows it). Pure. */
 
-/** The only user name: the key says who it is. */
-export const USERNAME = 'posthaste'
+/**
+ * User names that are taken: our own, and that of the hosted service, whose clients change nothing but host and key.
+ * Neither tells anything: the key says who it is.
+ */
+export const USERNAMES: ReadonlySet<string> = new Set(['posthaste', 'resend'])
 
 export interface Credentials {
   user: string

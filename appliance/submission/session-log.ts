@@ -13,7 +13,7 @@ const MAX_TEXT = 300
 
 export class SessionLog {
   readonly #session: Session
-  #exchanges: { said: string; reply: string }[] = []
+  #exchanges: { said: string; answer: Reply }[] = []
   #since: number
   #status = 200
   #size = 0
@@ -30,9 +30,8 @@ export class SessionLog {
   note(said: string, answer: Reply | Refusal): void {
     const last = answer instanceof Refusal ? refusalReply(answer) : answer
     if (answer instanceof Refusal) this.#status = answer.status
-    const reply = formatReply(last).slice(0, MAX_TEXT).toWellFormed()
     if (this.#exchanges.length < MAX_EXCHANGES)
-      this.#exchanges.push({ said: said.slice(0, MAX_TEXT).toWellFormed(), reply })
+      this.#exchanges.push({ said: said.slice(0, MAX_TEXT), answer: last })
   }
 
   /** From here on the session is somebody's. */
@@ -56,7 +55,7 @@ export class SessionLog {
   /** Ends the entry of a message. */
   endTransaction({ from, recipients, outcome }: Transaction): void {
     const emailId = outcome?.emailId ?? null
-    this.#messages += emailId === null ? 0 : 1
+    if (emailId !== null) this.#accepted(emailId, recipients.size)
     this.#add('MAIL', emailId === null ? [] : [emailId], {
       mail_from: from?.address ?? '',
       rcpt_to: [...recipients.keys()],
@@ -64,6 +63,18 @@ export class SessionLog {
     })
     this.#exchanges = []
     this.#status = 200
+  }
+
+  /** The line that joins the email to its session, whose own line comes at its end. */
+  #accepted(emailId: string, recipients: number): void {
+    this.#messages += 1
+    const { id, shared, caller } = this.#session
+    const about = { session_id: id, team_id: caller?.teamId, api_key_id: caller?.apiKey?.id }
+    const ms = shared.clock.now() - this.#since
+    shared.log.info(
+      { email_id: emailId, ...about, recipients, size: this.#size, ms },
+      'smtp message accepted',
+    )
   }
 
   /** The end of the session. One that signed in and sent nothing has its entry, too. */
@@ -115,9 +126,16 @@ export class SessionLog {
         tls: socket.tls?.getProtocol() ?? null,
         ...request,
       }),
-      responseBody: JSON.stringify({ replies: this.#exchanges }),
+      responseBody: JSON.stringify({ replies: this.#exchanges.map(shown) }),
       emailIds,
       createdAt: this.#since,
     })
+  }
+}
+
+function shown({ said, answer }: { said: string; answer: Reply }): { said: string; reply: string } {
+  return {
+    said: said.toWellFormed(),
+    reply: formatReply(answer).slice(0, MAX_TEXT).toWellFormed(),
   }
 }

@@ -53,6 +53,8 @@ export class Session {
   transaction: Transaction | null = null
   /** Set by what is said last. */
   over = false
+  /** The client said QUIT, and expects nothing but the reply. */
+  quit = false
   #errors = 0
   #stopping = false
 

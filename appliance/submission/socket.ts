@@ -1,9 +1,9 @@
 /** A connection as the conversation sees it: lines and pieces in, replies out, one deadline for each wait. */
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { Clock } from '../clock/clock.ts'
+import { steady, type Clock } from '../clock/clock.ts'
 import type { Certificates } from '../wire/certificates.ts'
-import { HANDSHAKE_MS, MAX_LINE } from './limits.ts'
+import { HANDSHAKE_MS, LINGER_MS, MAX_LINE } from './limits.ts'
 
 /** How a wait ended. `stop`: the server is shutting down. */
 export type Waited = 'data' | 'end' | 'idle' | 'stop'
@@ -13,18 +13,30 @@ export type Line = { kind: 'line'; text: string } | { kind: 'bad' } | { kind: Ex
 
 /** Replies that are not yet read by the client, in octets; beyond, nothing more is read from it. */
 const MAX_UNREAD = 64 * 1024
+/** What a client may say before it is wanted, in octets; beyond, it is not read until then. */
+const MAX_AHEAD = 64 * 1024
+const NOTHING = Buffer.alloc(0)
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
+const PRINTABLE = /^[ -~]*$/
 
 export class SmtpSocket {
   readonly #clock: Clock
   #socket: Socket
-  #input: Buffer = Buffer.alloc(0)
-  #output: string[] = []
+  #input: Buffer = NOTHING
+  #output = ''
   #overlong = false
   #ended = false
   #stopped = false
-  #wake: (waited: Waited) => void = () => undefined
+  #phase: 'talking' | 'handshaking' | 'ending' = 'talking'
+  #waiting: ((waited: Waited) => void) | null = null
+  #stoppable = true
+  /** When the wait is over, by the steady clock. */
+  #deadline = 0
+  /** When the timer that is set will ring. */
+  #alarm = 0
+  /** Takes back the timer that looks at the deadline; one serves many waits. */
+  #disarm: (() => void) | null = null
 
   constructor(socket: Socket, clock: Clock) {
     this.#socket = socket
@@ -51,14 +63,14 @@ export class SmtpSocket {
       const lf = this.#input.indexOf(10)
       if (lf >= 0) {
         const raw = this.#input.subarray(0, lf + 1)
-        this.#input = this.#input.subarray(lf + 1)
+        this.#input = lf + 1 === this.#input.length ? NOTHING : this.#input.subarray(lf + 1)
         const overlong = this.#overlong || raw.length > MAX_LINE
         this.#overlong = false
         return overlong ? { kind: 'bad' } : readLine(raw)
       }
       if (this.#input.length > MAX_LINE) {
         this.#overlong = true
-        this.#input = Buffer.alloc(0)
+        this.#input = NOTHING
       }
       if (this.#stopped) return { kind: 'stop' }
       const waited = await this.#wait(ms)
@@ -70,7 +82,7 @@ export class SmtpSocket {
   async piece(ms: number): Promise<Buffer | null> {
     if (this.#input.length === 0 && (await this.#wait(ms, false)) !== 'data') return null
     const piece = this.#input
-    this.#input = Buffer.alloc(0)
+    this.#input = NOTHING
     return piece
   }
 
@@ -82,47 +94,58 @@ export class SmtpSocket {
   /** Forgets what has come: after STARTTLS nothing said in the clear counts (RFC 3207 §4.2). */
   discard(): void {
     while (this.#socket.read() !== null);
-    this.#input = Buffer.alloc(0)
+    this.#input = NOTHING
   }
 
   /** Says something; it goes out with the next wait, together with what else is said until then (RFC 2920 §3.2). */
   write(text: string): void {
-    this.#output.push(text)
+    this.#output += text
   }
 
-  /** Hands out what was said; waits while the client does not read. */
-  async flush(ms: number): Promise<void> {
-    const text = this.#output.join('')
-    this.#output = []
-    if (text === '' || this.#socket.destroyed || this.#socket.writableEnded) return
+  /** Hands out what was said; a promise while the client does not read, for at most `ms`. */
+  flush(ms: number): Promise<void> | undefined {
+    const text = this.#output
+    this.#output = ''
+    const socket = this.#socket
+    if (text === '' || socket.destroyed || socket.writableEnded) return undefined
     // Replies are ASCII.
-    this.#socket.write(text, 'latin1')
-    if (this.#socket.writableLength <= MAX_UNREAD) return
+    socket.write(text, 'latin1')
+    return socket.writableLength <= MAX_UNREAD ? undefined : this.#drained(ms)
+  }
+
+  async #drained(ms: number): Promise<void> {
+    const socket = this.#socket
     await new Promise<void>((resolve) => {
-      const cancel = this.#clock.after(ms, () => this.#socket.destroy())
+      const cancel = this.#clock.after(ms, () => socket.destroy())
       const done = (): void => {
         cancel()
-        this.#socket.off('drain', done).off('close', done)
+        socket.off('drain', done).off('close', done)
         resolve()
       }
-      this.#socket.on('drain', done).on('close', done)
+      socket.on('drain', done).on('close', done)
     })
   }
 
   /** The server's side of a TLS handshake; false when it fails, and then the connection is gone. */
   async startTls(certificates: Certificates): Promise<boolean> {
-    await this.flush(HANDSHAKE_MS)
+    const waited = this.flush(HANDSHAKE_MS)
+    if (waited) await waited
     const plain = this.#socket
-    plain.removeAllListeners('readable').removeAllListeners('end').removeAllListeners('close')
+    if (this.#stopped || plain.destroyed) {
+      plain.destroy()
+      return false
+    }
+    plain.removeAllListeners('data').removeAllListeners('end').removeAllListeners('close').pause()
     // What was read too far belongs to the handshake: the rest after a PROXY header.
     if (this.#input.length > 0) plain.unshift(this.#input)
-    this.#input = Buffer.alloc(0)
+    this.#input = NOTHING
     const secure = new TLSSocket(plain, {
       isServer: true,
       secureContext: certificates.contextFor(),
       SNICallback: (name, done) => done(null, certificates.contextFor(name)),
     })
     this.#socket = secure
+    this.#phase = 'handshaking'
     const done = await new Promise<boolean>((resolve) => {
       const cancel = this.#clock.after(HANDSHAKE_MS, () => finish(false))
       const finish = (good: boolean): void => {
@@ -135,40 +158,63 @@ export class SmtpSocket {
       secure.once('_tlsError', () => finish(false))
       secure.once('close', () => finish(false))
     })
+    this.#phase = 'talking'
     if (done) this.#listen(secure)
     else secure.destroy()
     return done
   }
 
-  /** Ends the wait for a line, now or when it begins. */
+  /** Ends the wait for a line, now or when it begins, and a handshake: nothing is lost with it. Bounds the goodbye. */
   stop(): void {
     this.#stopped = true
-    this.#wake('stop')
+    if (this.#phase === 'handshaking') this.#socket.destroy()
+    else if (this.#phase === 'ending') this.#clock.after(LINGER_MS, () => this.#socket.destroy())
+    else if (this.#stoppable) this.#wake('stop')
   }
 
   /** Says what is left to say and closes; a client that does not close its side is cut off. */
   async end(ms: number): Promise<void> {
-    await this.flush(ms)
-    if (this.#socket.destroyed) return
-    this.#socket.end()
+    const waited = this.flush(ms)
+    if (waited) await waited
+    const socket = this.#socket
+    if (socket.destroyed) return
+    socket.end()
+    this.#phase = 'ending'
     await new Promise<void>((resolve) => {
-      const cancel = this.#clock.after(ms, () => this.#socket.destroy())
-      this.#socket.once('close', () => {
+      const most = this.#stopped ? Math.min(ms, LINGER_MS) : ms
+      const cancel = this.#clock.after(most, () => socket.destroy())
+      socket.once('close', () => {
         cancel()
         resolve()
       })
-      this.#socket.removeAllListeners('readable').resume()
-      if (this.#ended) this.#socket.destroySoon()
+      socket.removeAllListeners('data').resume()
+      if (this.#ended) socket.destroySoon()
     })
   }
 
+  /**
+   * The end of a client that has said that it is one (RFC 5321 §4.1.1.10): closes without waiting for the client to do so. What was
+   * said is with the kernel, which sends it; where something is still to be read or encrypted, it is `end`.
+   */
+  async leave(ms: number): Promise<void> {
+    const waited = this.flush(ms)
+    if (waited) await waited
+    const idle = this.#input.length === 0 && this.#socket.writableLength === 0
+    if (idle && !this.tls) this.destroy()
+    else await this.end(ms)
+  }
+
   destroy(): void {
+    this.#disarm?.()
+    this.#disarm = null
     this.#socket.destroy()
   }
 
   #listen(socket: Socket): void {
-    socket.on('readable', () => {
-      if (socket.readableLength > 0) this.#wake('data')
+    socket.on('data', (chunk: Buffer) => {
+      this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
+      if (this.#waiting) this.#wake('data')
+      else if (this.#input.length > MAX_AHEAD) socket.pause()
     })
     const over = (): void => {
       this.#ended = true
@@ -178,36 +224,55 @@ export class SmtpSocket {
     socket.on('error', over) // A reset is an end.
   }
 
-  /** Waits for more input, which is then taken. @param stoppable false within a message, which may be finished */
+  /** Waits for more input than there is. @param stoppable false within a message, which may be finished */
   async #wait(ms: number, stoppable = true): Promise<Waited> {
-    await this.flush(ms)
-    if (this.#take()) return 'data'
+    const before = this.#input.length
+    const waited = this.flush(ms)
+    if (waited) await waited
+    if (this.#input.length > before) return 'data'
     if (this.#ended) return 'end'
-    const waited = await new Promise<Waited>((resolve) => {
-      const cancel = this.#clock.after(ms, () => this.#wake('idle'))
-      this.#wake = (how) => {
-        if (how === 'stop' && !stoppable) return
-        cancel()
-        this.#wake = () => undefined
-        resolve(how)
-      }
+    if (this.#socket.isPaused()) this.#socket.resume()
+    this.#stoppable = stoppable
+    return new Promise<Waited>((resolve) => {
+      this.#waiting = resolve
+      this.#arm(ms)
     })
-    return this.#take() ? 'data' : waited === 'data' ? this.#wait(ms, stoppable) : waited
   }
 
-  #take(): boolean {
-    const chunk = this.#socket.read() as Buffer | null
-    if (chunk === null) return false
-    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
-    return true
+  #wake(how: Waited): void {
+    const resolve = this.#waiting
+    this.#waiting = null
+    resolve?.(how)
+  }
+
+  /** Ends the wait that has begun after `ms`. The timer of a wait before it serves, if it is not later. */
+  #arm(ms: number): void {
+    this.#deadline = steady(this.#clock) + ms
+    if (this.#disarm && this.#alarm <= this.#deadline) return
+    this.#disarm?.()
+    this.#setAlarm(ms)
+  }
+
+  #setAlarm(ms: number): void {
+    this.#alarm = this.#deadline
+    this.#disarm = this.#clock.after(ms, () => {
+      this.#disarm = null
+      const left = this.#deadline - steady(this.#clock)
+      if (!this.#waiting) return
+      if (left > 0) this.#setAlarm(left)
+      else this.#wake('idle')
+    })
   }
 }
 
-/** Controls other than the final CRLF have no place in a command; text is UTF-8 (RFC 6531 §3.1). */
+/** Controls other than the final CRLF have no place in a command; text is UTF-8 (RFC 6531 §3.2). */
 function readLine(raw: Buffer): Line {
-  if (raw.length < 2 || raw[raw.length - 2] !== 13) return { kind: 'bad' }
+  const end = raw.length - 2
+  if (end < 0 || raw[end] !== 13) return { kind: 'bad' }
+  const ascii = raw.toString('latin1', 0, end)
+  if (PRINTABLE.test(ascii)) return { kind: 'line', text: ascii }
   try {
-    const text = utf8.decode(raw.subarray(0, -2))
+    const text = utf8.decode(raw.subarray(0, end))
     return /\p{Cc}/u.test(text) ? { kind: 'bad' } : { kind: 'line', text }
   } catch {
     return { kind: 'bad' } // Not UTF-8: no client of this century means anything by it.

@@ -123,7 +123,6 @@ class Connection {
   readonly #socket: SmtpSocket
   #finished: () => void = () => undefined
   #session: Session | null = null
-  #stopped = false
 
   constructor(shared: Shared, socket: Socket, kind: ListenerKind, port: number) {
     this.#shared = shared
@@ -146,9 +145,9 @@ class Connection {
   }
 
   stop(): void {
-    this.#stopped = true
     if (this.#session) this.#session.stop()
-    else this.#socket.stop()
+    // Somebody who has yet to say who they are, to shake hands, or to hear that they may not come in.
+    else this.#socket.destroy()
   }
 
   destroy(): void {
@@ -193,9 +192,8 @@ class Connection {
     try {
       if (kind.name === 'implicit_tls' && !(await this.#socket.startTls(shared.certificates))) return
       this.#session = new Session({ shared, socket: this.#socket, kind, port: this.#port, ip })
-      if (this.#stopped) this.#session.stop()
       await this.#session.run()
-      await this.#socket.end(PROXY_MS)
+      await (this.#session.quit ? this.#socket.leave(PROXY_MS) : this.#socket.end(PROXY_MS))
     } finally {
       shared.gate.leave(ip)
     }
