@@ -1,19 +1,56 @@
 /** Teams, their people, and who is signed in to the dashboard. */
-import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage, Team, User } from '../storage/storage.ts'
-import { createHasher, type Hasher } from './hasher.ts'
+import { loadBreached } from './breached.ts'
+import { createFactors, type Factors } from './factors.ts'
+import { createHasher } from './hasher.ts'
+import { ownAccount, type OwnAccount } from './own-account.ts'
+import { createMembers, type Members } from './members.ts'
 import { judgePassword } from './password.ts'
+import { canonical, createSignIns, type SignIns } from './sign-in.ts'
+import { createTeams, type Teams } from './teams.ts'
+import type { SecondSteps } from './second-step.ts'
+import { hashToken } from './tokens.ts'
 
-/**
- * How long a sign-in lasts, in milliseconds: 14 days from the sign-in, used or not. The end is fixed, so that reading a
- * session never writes.
- */
-export const SESSION_LIFETIME = 14 * 24 * 3_600_000
+export {
+  SECOND_STEP_LIFETIME,
+  SESSION_LIFETIME,
+  type Browser,
+  type SecondMethod,
+  type SignedIn,
+  type SignInResult,
+  type SignIns,
+} from './sign-in.ts'
+export { RESET_LIFETIME, type OwnAccount, type OwnSession, type ResetLink } from './own-account.ts'
+export { recordAct, type Act } from './audit.ts'
+export { INVITATION_LIFETIME, OPERATOR, roleNamed, type By, type Members } from './members.ts'
+export { teamName, type Teams } from './teams.ts'
+export type { Factors, OwnFactors } from './factors.ts'
+export {
+  relyingParty,
+  type PasskeyAnswer,
+  type PasskeyCreation,
+  type PasskeyRegistration,
+  type PasskeyRequest,
+  type RelyingParty,
+} from './passkeys.ts'
+export { PROOF_LIFETIME, type Answer, type SecondSteps } from './second-step.ts'
+export { hashToken, isToken, newToken } from './tokens.ts'
+export type { ProviderPreset, ProviderSettings } from './provider.ts'
+export {
+  createProviderSignIns,
+  PROVIDER_FLOW_LIFETIME,
+  type ProviderSignInProblem,
+  type ProviderSignIns,
+  type Returned,
+} from './provider-sign-in.ts'
+export { createSetUp, SET_UP_LIFETIME, type SetUp, type SetUpDeps, type SetUpToken } from './set-up.ts'
 
-export interface Accounts {
+export interface Accounts extends SignIns, OwnAccount {
+  /** Second factors, and the second step of a sign-in. */
+  factors: Factors & SecondSteps
   /**
    * Makes the first team and its owner.
    * Refuses: `invalid_field` (email, password, team), `already_set_up` when the appliance has an owner.
@@ -24,38 +61,36 @@ export interface Accounts {
     teamName: string
   }): Promise<{ user: User; team: Team }>
   /**
-   * Begins a session; the token is for the browser's cookie. Undefined for a wrong address or password, which take the same time.
-   * Refuses: `too_many_attempts` when too many people sign in at this moment.
+   * Ends all sessions of the user but the one in which it was asked for: whoever signed in with the old password is out.
+   * Refuses: `invalid_field` (password).
+   * @param keep the token of that session; undefined: none goes on
    */
-  signIn(args: {
-    email: string
-    password: string
-    ip: string | null
-    userAgent: string | null
-  }): Promise<{ token: string; expiresAt: number } | undefined>
-  /** Who holds this token; undefined when the session has ended or never was. */
-  resume(token: string): Promise<{ user: User; team: Team; expiresAt: number } | undefined>
-  signOut(token: string): Promise<void>
-  /** Refuses: `invalid_field` (password). Sessions that exist go on until they end. */
-  setPassword(args: { userId: string; password: string }): Promise<void>
+  setPassword(args: { userId: string; password: string; keep?: string | undefined }): Promise<void>
   /** The owner with that address and the team; undefined before set-up. */
   findOwner(args: { email: string }): Promise<{ user: User; team: Team } | undefined>
+  readonly members: Members
+  readonly teams: Teams
   /** The team, undefined before set-up. */
   firstTeam(): Promise<Team | undefined>
   /** Forgets sessions that have ended; returns how many. For housekeeping. */
   purgeSessions(): Promise<number>
 }
 
-/** One way of writing an address that people type in any case. */
-const canonical = (email: string): string => email.trim().normalize('NFC').toLowerCase()
+/** What accounts are made of. */
+export interface AccountsDeps {
+  storage: Storage
+  clock: Clock
+  /** Name of this server, which is no password either. */
+  hostname?: string | undefined
+}
 
-const hashToken = (token: string): string => createHash('sha256').update(token).digest('hex')
-
-export function createAccounts({ storage, clock }: { storage: Storage; clock: Clock }): Accounts {
+export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps): Accounts {
   const hasher = createHasher()
-  const acceptable = (password: string, email: string) => {
-    const complaint = judgePassword(password, email)
-    if (complaint !== null) throw refuse('invalid_field', { field: 'password', expected: complaint })
+  const signIns = createSignIns({ storage, clock, hasher })
+  const breached = loadBreached()
+  const acceptable = (password: string, field: string, ...names: string[]) => {
+    const complaint = judgePassword(password, [hostname, ...names], breached)
+    if (complaint !== null) throw refuse('invalid_field', { field, expected: complaint })
   }
 
   return {
@@ -67,20 +102,32 @@ export function createAccounts({ storage, clock }: { storage: Storage; clock: Cl
       if (name === '' || name.length > 100)
         throw refuse('invalid_field', { field: 'team', expected: 'a name of 1 to 100 characters' })
       if (await storage.firstTeam({}, clock.now())) throw refuse('already_set_up')
-      acceptable(password, email)
+      acceptable(password, 'password', email, name)
       const passwordHash = await hasher.hash(password)
       const now = clock.now()
       const team = { id: newId(now), name, createdAt: now }
       const user = { id: newId(now), email, passwordHash, createdAt: now }
-      if ((await storage.createOwner({ team, user }, now)) === 'exists') throw refuse('already_set_up')
+      if ((await storage.createOwner({ team, user, onlyFirst: true }, now)) === 'exists')
+        throw refuse('already_set_up')
       return { user, team }
     },
 
-    ...sessions(storage, clock, hasher),
+    ...signIns,
 
-    async setPassword({ userId, password }) {
-      acceptable(password, '')
-      await storage.setPassword({ userId, passwordHash: await hasher.hash(password) }, clock.now())
+    factors: createFactors({ storage, clock, hasher, signIns }),
+
+    ...ownAccount({ storage, clock, hasher, acceptable }),
+
+    members: createMembers({ storage, clock, hasher, acceptable }),
+
+    teams: createTeams({ storage, clock }),
+
+    async setPassword({ userId, password, keep }) {
+      const user = await storage.getUser({ id: userId }, clock.now())
+      acceptable(password, 'password', user?.email ?? '')
+      const passwordHash = await hasher.hash(password)
+      const kept = keep === undefined ? null : hashToken(keep)
+      await storage.setPassword({ userId, passwordHash, keep: kept }, clock.now())
     },
 
     async findOwner({ email }) {
@@ -95,42 +142,5 @@ export function createAccounts({ storage, clock }: { storage: Storage; clock: Cl
     firstTeam: () => storage.firstTeam({}, clock.now()),
 
     purgeSessions: () => storage.purgeSessions({}, clock.now()),
-  }
-}
-
-type SessionMethods = Pick<Accounts, 'signIn' | 'resume' | 'signOut'>
-
-function sessions(storage: Storage, clock: Clock, hasher: Hasher): SessionMethods {
-  return {
-    async signIn({ email, password, ip, userAgent }) {
-      const user = await storage.findUser({ email: canonical(email) }, clock.now())
-      const right = await hasher.verify(user?.passwordHash ?? null, password)
-      const team = await storage.firstTeam({}, clock.now())
-      if (!right || !user || !team) return undefined
-      const token = randomBytes(32).toString('base64url')
-      const createdAt = clock.now()
-      const expiresAt = createdAt + SESSION_LIFETIME
-      await storage.createSession(
-        {
-          tokenHash: hashToken(token),
-          teamId: team.id,
-          userId: user.id,
-          createdAt,
-          expiresAt,
-          ip,
-          userAgent: userAgent?.slice(0, 500) ?? null,
-        },
-        createdAt,
-      )
-      return { token, expiresAt }
-    },
-
-    async resume(token) {
-      if (token.length > 100) return undefined
-      const found = await storage.findSession({ tokenHash: hashToken(token) }, clock.now())
-      return found && { user: found.user, team: found.team, expiresAt: found.session.expiresAt }
-    },
-
-    signOut: (token) => storage.deleteSession({ tokenHash: hashToken(token) }, clock.now()),
   }
 }

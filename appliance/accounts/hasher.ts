@@ -17,7 +17,7 @@ const longestQueue = 40
 export interface Hasher {
   /** argon2id in PHC string form. */
   hash(password: string): Promise<string>
-  /** Whether it is the password; a missing hash takes as long and says no. */
+  /** Whether it is the password; a missing hash (null, or empty for people who sign in without one) takes as long and says no. */
   verify(passwordHash: string | null, password: string): Promise<boolean>
 }
 
@@ -42,9 +42,8 @@ export function createHasher(): Hasher {
     hash: (password) => inTurn(() => hash(bytes(password), cost)),
     verify(passwordHash, password) {
       if (password.length > LONGEST_PASSWORD) return Promise.resolve(false)
-      return inTurn(
-        async () => (await verify(passwordHash ?? nobody, bytes(password))) && passwordHash !== null,
-      )
+      const known = passwordHash === '' ? null : passwordHash
+      return inTurn(async () => (await verify(known ?? nobody, bytes(password))) && known !== null)
     },
   }
 }

@@ -1,16 +1,22 @@
+import { coreOf, type Breached } from './breached.ts'
 import { LONGEST_PASSWORD } from './hasher.ts'
 
 /** Shortest password, in characters. The dashboard can send mail as every domain of the team. */
-const shortest = 10
+export const SHORTEST_PASSWORD = 10
 
-/** What people choose when they must have ten characters; compared without digits and signs at the ends. */
+/** What people choose when they must have ten characters, and no list of breaches has; compared without what stands around it. */
 const common = new Set(
-  `password passwort passw0rd p@ssword p@ssw0rd passwordpassword administrator administrador welcome willkommen
-  letmein letmeinnow iloveyou sunshine princess football baseball superman qwertyuiop qwertzuiop qwerty qwertz azerty
-  azertyuiop asdfghjkl yxcvbnm zxcvbnm trustno1 changeme changemenow secret topsecret default master monkey dragon posthaste
-  correcthorsebatterystaple`.split(/\s+/),
+  `passwort passwordpassword administrador willkommen letmeinnow qwertzuiop azertyuiop yxcvbnm changemenow topsecret
+  posthaste correcthorsebatterystaple`.split(/\s+/),
 )
 const sequences = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm']
+
+/** Digits and signs around a well-known word that do not make it a password. */
+const MOST_AROUND = 8
+/** Letters and digits that must be left when the names around a person are taken out. */
+const LEAST_OWN = 6
+/** A shorter part of a name is in many words by chance. */
+const SHORTEST_NAME = 4
 
 /** Whether the text is a run through an alphabet or a keyboard, forwards or backwards. */
 function isSequence(text: string): boolean {
@@ -31,28 +37,48 @@ function period(text: string): string {
   return text
 }
 
+/** The usual signs for letters: `p@ssw0rd` is `password`. */
+const LETTERS: Record<string, string> = { '@': 'a', 4: 'a', 3: 'e', 1: 'i', '!': 'i', 0: 'o', $: 's', 5: 's' }
+const withLetters = (text: string): string => text.replace(/[@43!10$5]/g, (sign) => LETTERS[sign]!)
+
+/** Whether the text, in lower case, is what everybody tries first: itself, or a word with little around it. */
+function isKnown(plain: string, breached: Breached): boolean {
+  const known = (text: string) => common.has(text) || breached(text)
+  if (known(plain)) return true
+  // A sign at the start may stand for a letter, while digits at the end are a year.
+  const cores = [plain, withLetters(plain.replace(/[^\p{L}]+$/u, ''))]
+    .map(coreOf)
+    .filter((core) => core !== '')
+  return cores.some(
+    (core) => plain.length - core.length <= MOST_AROUND && (known(core) || known(period(core))),
+  )
+}
+
+/** Whether little more than names is in it: of the person, the team, the server. */
+function isMadeOf(names: readonly string[], plain: string): boolean {
+  const parts = names
+    .flatMap((name) => name.toLowerCase().split(/[^\p{L}\p{N}]+/u))
+    .filter((part) => [...part].length >= SHORTEST_NAME)
+    .sort((a, b) => b.length - a.length)
+  const rest = parts.reduce((left, part) => left.replaceAll(part, ''), plain)
+  return rest !== plain && rest.replace(/[^\p{L}\p{N}]/gu, '').length < LEAST_OWN
+}
+
 /**
- * Whether a password will do. Length decides, as NIST SP 800-63B §3.1.1.2 has it; beyond that only what everybody guesses
- * first is refused: no rules about kinds of characters.
- * @param email the owner's address, which is no password either
+ * Whether a password will do. Length decides, as NIST SP 800-63B §3.1.1.2 has it; beyond that only what is compromised, common
+ * or to be expected of this person is refused, which the same section demands: no rules about kinds of characters.
+ * @param names what it must not be made of: the person's address, the team, the host
  * @returns what is expected instead, null when it will do
  */
-export function judgePassword(password: string, email: string): string | null {
+export function judgePassword(password: string, names: readonly string[], breached: Breached): string | null {
   const length = [...password].length
-  if (length < shortest) return `at least ${shortest} characters`
+  if (length < SHORTEST_PASSWORD) return `at least ${SHORTEST_PASSWORD} characters`
   if (password.length > LONGEST_PASSWORD) return `at most ${LONGEST_PASSWORD} characters`
   const plain = password.toLowerCase()
-  const core = plain.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '')
-  const trivial =
-    new Set(plain).size < 4 ||
-    period(plain).length <= 4 ||
-    isSequence(plain) ||
-    common.has(plain) ||
-    common.has(core) ||
-    common.has(period(core))
-  if (trivial) return 'a password that is not the first to be guessed'
-  const mailbox = email.toLowerCase()
-  if (mailbox !== '' && (plain === mailbox || core === mailbox.split('@')[0]))
-    return 'a password that is not your address'
+  const trivial = new Set(plain).size < 4 || period(plain).length <= 4 || isSequence(plain)
+  if (trivial || isKnown(plain, breached))
+    return 'a password that is not among the first to be guessed; a few words that nobody else would put together are good'
+  if (isMadeOf(names, plain))
+    return 'a password that is more than your address or the name of the team or the server'
   return null
 }

@@ -1,6 +1,9 @@
 /** Who is calling: an app by its key, or a person by the cookie of the dashboard. One `Caller` for both. */
 import type { FastifyRequest } from 'fastify'
+import type { SignedIn } from '../accounts/accounts.ts'
+import type { Actor } from '../mail/audit.ts'
 import { refuse } from '../mail/refusals.ts'
+import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { limitRate } from './rate.ts'
@@ -17,14 +20,21 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Full access unless said otherwise. */
     access?: Access
+    /**
+     * What a person's role must include; none: one's own account, whatever the role. Unless said otherwise `view` for GET
+     * and HEAD and `configure` for the rest. Keys are restricted by `access` alone.
+     */
+    right?: Right | 'none'
     /** The path itself is a key: it stands in no log. */
     secretPath?: boolean
+    /** The body is in no log. */
+    secretBody?: boolean
   }
   interface FastifyRequest {
     /** Null on public routes, and before the key is looked up. */
     caller: Caller | null
     /** What the log line of this request tells beside the usual. */
-    about: Record<string, string>
+    about: Record<string, string | readonly string[]>
   }
 }
 
@@ -62,6 +72,14 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
+/** Who the audit log names. */
+export function actorOf(request: FastifyRequest): Actor {
+  const { apiKey, user } = callerOf(request)
+  return apiKey
+    ? { kind: 'api_key', name: apiKey.id, ip: request.ip }
+    : { kind: 'user', name: user ?? '', ip: request.ip }
+}
+
 /** Undefined for a token that is nobody's, and where there is none. */
 async function callerByKey(
   { senders }: Pick<HttpDeps, 'senders'>,
@@ -84,7 +102,31 @@ async function callerByCookie(
     throw refuse('foreign_origin')
   const found = await accounts.resume(token)
   if (!found) throw refuse('not_signed_in')
-  return { teamId: found.team.id, apiKey: null }
+  demandFactor(found, rightOf(request))
+  demandRight(found.role, rightOf(request))
+  const { user, role } = found
+  return { teamId: found.team.id, apiKey: null, user: user.email, userId: user.id, role }
+}
+
+/** What a route demands of a person's role; see `right` in its config. */
+export function rightOf({ method, routeOptions }: FastifyRequest): Right | 'none' {
+  return routeOptions.config.right ?? (method === 'GET' || method === 'HEAD' ? 'view' : 'configure')
+}
+
+/** The one place where a team's wish for second factors is enforced. One's own account stays open: factors are set up there. */
+function demandFactor({ mfaRequired, session }: SignedIn, right: Right | 'none'): void {
+  if (right !== 'none' && mfaRequired && !session.strong) throw refuse('second_factor_required')
+}
+
+/** The one place where roles are enforced. Refuses: `role_too_low`. */
+function demandRight(role: Role, right: Right | 'none'): void {
+  if (right !== 'none' && !may(role, right)) throw refuse('role_too_low', { needed: leastRole(right), role })
+}
+
+/** For routes whose right depends on what is asked for. Keys pass: they are restricted by `access`. Refuses: `role_too_low`. */
+export function demand(request: FastifyRequest, right: Right): void {
+  const { role } = callerOf(request)
+  if (role) demandRight(role, right)
 }
 
 const changes = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'

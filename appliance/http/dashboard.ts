@@ -44,6 +44,9 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
       prefix: '/dashboard/',
       wildcard: false,
       cacheControl: false,
+      // ui/vite.config.ts put compressed copies beside the files; they are no routes of their own.
+      preCompressed: true,
+      globIgnore: ['**/*.br', '**/*.gz'],
       setHeaders: (reply, path) =>
         void reply.header(
           'cache-control',

@@ -1,12 +1,26 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, RawServerDefault } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Accounts } from '../accounts/accounts.ts'
+import type { Accounts, OwnAccount, ProviderSignIns, SetUp } from '../accounts/accounts.ts'
+import type { ChallengeAnswers } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
-import type { Intake, Schedules } from '../intake/intake.ts'
-import type { Quotas, RateLimiter, Senders } from '../senders/senders.ts'
+import type { Webhooks } from '../events/events.ts'
+import type { Intake, Schedules, SendNotice } from '../intake/intake.ts'
+import type { SharedDoctor, SourceBook } from '../insights/insights.ts'
+import type { CertificateView } from '../mail/certificate.ts'
+import type { NodeFacts } from '../mail/node.ts'
+import type { TlsPolicyView } from '../mail/tls-policy.ts'
+import type { Erasures, PropagationWatch, Quotas, RateLimiter, Senders } from '../senders/senders.ts'
+import type { ShapingBook } from '../shaping/shaping.ts'
+import type { QueueControl } from '../spool/queue.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Tracking } from '../tracking/tracking.ts'
+import type { DiskView } from '../watch/housekeeping.ts'
+import type { HealthChecks } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
+import type { Instruments } from '../watch/metrics.ts'
+import type { Certificates } from '../wire/certificates.ts'
+import type { RetentionDays } from '../wireformat/wireformat.ts'
 
 /** The mail that the sandbox captured, newest first. */
 export interface SandboxInbox {
@@ -40,6 +54,8 @@ export interface HttpDeps {
     Storage,
     | 'listEmails'
     | 'getEmail'
+    | 'searchEmails'
+    | 'webhooksOfEmail'
     | 'getHistory'
     | 'getMessage'
     | 'nextDue'
@@ -47,14 +63,61 @@ export interface HttpDeps {
     | 'listLogs'
     | 'getLog'
     | 'secret'
+    | 'firstTeam'
+    | 'listTlsResults'
+    | 'listTlsReports'
+    | 'sumMetrics'
+    | 'breakDownMetrics'
+    | 'liveEvents'
+    | 'lastEvent'
+    | 'listLanes'
+    | 'sumEmailMetrics'
+    | 'listDomains'
+    | 'listAudit'
+    | 'getAudit'
+    | 'appendAudit'
+    | 'completeAudit'
+    | 'domainsWithoutBodies'
+    | 'setKeepBodies'
   >
   senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
   /** Of requests with a key. */
   rateLimiter: RateLimiter
-  quotas: Pick<Quotas, 'usageOf'>
-  accounts: Pick<Accounts, 'signIn' | 'resume' | 'signOut'>
+  quotas: Pick<Quotas, 'usageOf' | 'planOf' | 'plans'>
+  accounts: OwnAccount &
+    Pick<
+      Accounts,
+      'signIn' | 'enter' | 'waiting' | 'finish' | 'factors' | 'resume' | 'signOut' | 'members' | 'teams'
+    >
+  /** Who else may say who people are. */
+  providers: ProviderSignIns
+  /** The first run. */
+  setUp: Pick<SetUp, 'isOpen' | 'use'>
+  /** DNS records on their way. */
+  propagation: PropagationWatch
   intake: Intake
+  /** Mail of the appliance itself to people. */
+  sendNotice: SendNotice
   schedules: Schedules
+  shaping: ShapingBook
+  /** The addresses that mail leaves from. */
+  sources: Omit<SourceBook, 'host' | 'reconcile'>
+  /** The operator's hand on what waits. */
+  queue: QueueControl
+  doctor: SharedDoctor
+  /** Erasing people's data by address. */
+  erasures: Pick<Erasures, 'begin' | 'survey' | 'get' | 'list'>
+  /** How long what is kept, and what it takes. */
+  retention: { days: RetentionDays; disk(): Promise<DiskView> }
+  webhooks: Webhooks
+  /** Opens and clicks; undefined: their links lead nowhere. */
+  tracking?: Tracking | undefined
+  /** What recipient domains demand of TLS. */
+  tlsPolicies: { view(domain: string): Promise<TlsPolicyView>; flush(): Promise<void> }
+  instruments: Pick<Instruments, 'page' | 'httpAnswered'>
+  health: HealthChecks
+  /** The daemon itself. */
+  node: { facts(): NodeFacts }
   clock: Clock
   log: Logger
   config: {
@@ -62,6 +125,12 @@ export interface HttpDeps {
     messageBytes: number
     /** Origin for links; by default the first that listens. */
     publicUrl?: string | undefined
+    /** Origin of the dashboard, for links to people; by default the first listener that has it. */
+    peopleUrl?: string | undefined
+    /** For how long browsers are told to come by HTTPS only. */
+    hstsDays?: number
+    /** Whether people have listeners of their own, and the others know them not. */
+    adminApart?: boolean
     /** Whether requests of apps are kept for GET /logs. */
     logApiUse: boolean
     /** Networks of reverse proxies that are believed. */
@@ -69,6 +138,13 @@ export interface HttpDeps {
     /** What the dashboard shows of this node. */
     hostname: string
     version: string
+  }
+  /** What the listeners of HTTPS show, and what an authority that wants proof of a name is answered. */
+  tls?: {
+    certificates: Pick<Certificates, 'contextFor'>
+    challenges?: ChallengeAnswers | undefined
+    /** All of them, for people. */
+    list: () => Promise<CertificateView[]>
   }
   /** Folder of the built dashboard; the server says so when it is missing. */
   dashboard: string

@@ -44,7 +44,7 @@ export function answerBadUrl(_error: unknown, _request: FastifyRequest, reply: F
 }
 
 function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const busy = refusal.status === 429 || refusal.status === 503
+  const busy = [429, 503, 507].includes(refusal.status)
   if (busy && !reply.hasHeader('retry-after'))
     void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
   // Fastify ends the connection after a refused body; most clients then see a broken pipe instead of the answer.

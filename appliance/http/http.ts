@@ -1,46 +1,88 @@
 /** The REST API and the dashboard over HTTP. What a request means is decided in the routes; here is how the server stands. */
 import cookie from '@fastify/cookie'
-import helmet from '@fastify/helmet'
 import fastify, { LogController, type FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomBytes } from 'node:crypto'
-import { newId } from '../mail/ids.ts'
+import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { guard } from './access.ts'
+import { keepApart, type AdminDoor } from './admin-door.ts'
+import { auditActs } from './audited.ts'
 import { readBodies } from './body.ts'
 import { serveDashboard } from './dashboard.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { answerBadUrl, answerErrors } from './errors.ts'
+import { rememberBrowsers } from './known-browsers.ts'
 import { createLinks } from './links.ts'
-import { createListeners } from './listeners.ts'
+import { createLive } from './live.ts'
+import { createListeners, type Door } from './listeners.ts'
 import { collectRoutes } from './openapi.ts'
 import { createRequestLogBuffer, type RequestLogBuffer } from './request-log-buffer.ts'
 import { logApiUse } from './request-log.ts'
+import { accountFactorRoutes } from './routes/account-factors.ts'
+import { accountRoutes } from './routes/account.ts'
+import { acmeRoutes } from './routes/acme.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { attachmentRoutes } from './routes/attachments.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { batchRoutes } from './routes/batch.ts'
+import { doctorRoutes } from './routes/doctor.ts'
+import { certificateRoutes } from './routes/certificates.ts'
 import { domainRoutes } from './routes/domains.ts'
+import { emailPreviewRoutes } from './routes/email-preview.ts'
+import { emailSearchRoutes } from './routes/email-search.ts'
+import { emailResendRoutes } from './routes/email-resend.ts'
 import { emailRoutes } from './routes/emails.ts'
+import { erasureRoutes } from './routes/erasures.ts'
 import { healthRoutes } from './routes/health.ts'
+import { invitationRoutes } from './routes/invitations.ts'
+import { identityRoutes } from './routes/identities.ts'
+import { liveRoutes } from './routes/live.ts'
 import { logRoutes } from './routes/logs.ts'
+import { memberRoutes } from './routes/members.ts'
+import { metricsRoutes } from './routes/metrics.ts'
+import { nodeRoutes } from './routes/nodes.ts'
 import { documentRoutes } from './routes/openapi.ts'
+import { propagationRoutes } from './routes/propagation.ts'
+import { queueRoutes } from './routes/queue.ts'
+import { measureRequests, prometheusRoutes } from './routes/prometheus.ts'
+import { resetRoutes } from './routes/reset.ts'
+import { retentionRoutes } from './routes/retention.ts'
 import { sandboxRoutes } from './routes/sandbox.ts'
+import { secondStepRoutes } from './routes/second-step.ts'
 import { sessionRoutes } from './routes/session.ts'
+import { setUpRoutes } from './routes/set-up.ts'
 import { shareRoutes } from './routes/shares.ts'
+import { shapingRoutes } from './routes/shaping.ts'
+import { signInProviderRoutes } from './routes/sign-in-providers.ts'
+import { sourceRoutes } from './routes/sources.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
+import { teamsRoutes } from './routes/teams.ts'
+import { trackingRoutes } from './routes/tracking.ts'
+import { tlsRoutes } from './routes/tls.ts'
 import { usageRoutes } from './routes/usage.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts'
 import { refuseInvalid } from './validation.ts'
+import { buildValidator } from './validators.ts'
 
 export type { HttpDeps, SandboxInbox } from './deps.ts'
 
 export interface Http {
-  /** Binds all addresses, `host:port`, or none. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system choose. */
-  listen(addresses: readonly string[]): Promise<string[]>
+  /**
+   * Binds all addresses, `host:port`, or none. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system choose.
+   * @param setting of `[http]` that they are from: it says who is answered there, and whether by TLS
+   */
+  listen(addresses: readonly string[], setting?: HttpSetting): Promise<string[]>
   /** Where the other door notes its sessions; null when nothing is kept. */
   readonly requestLog: Pick<RequestLogBuffer, 'add'> | null
   /** Takes no new requests, finishes those that run (10 s at most). */
   close(): Promise<void>
 }
+
+/** The settings that have addresses of ours. */
+export type HttpSetting = 'listen' | 'tls_listen' | 'admin_listen' | 'admin_tls_listen'
 
 /** Longest path parameter: an email address in percent encoding fits. */
 const MAX_PARAMETER = 1000
@@ -53,58 +95,124 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const routes = collectRoutes(app)
   readBodies(app, deps.config.messageBytes)
   await app.register(cookie)
-  await secureHeaders(app)
-  app.addHook('onRequest', (request, reply, done) => {
-    request.about = {}
-    void reply.headers({
-      'x-request-id': request.id,
-      // Other people's mail is in most answers; the files of the dashboard say otherwise for themselves.
-      'cache-control': 'no-store',
-      // Helmet says it too, but not to the apps that send: there, making its headers is 5 % of accepting.
-      'x-content-type-options': 'nosniff',
-    })
-    if (closing) void reply.header('connection', 'close')
-    done(closing ? refuse('shutting_down') : undefined)
-  })
+  beginAnswers(app, deps, () => closing)
+  const door = keepApart(app, deps.config.adminApart === true)
   const requestLog = createRequestLogBuffer(deps)
   if (deps.config.logApiUse) logApiUse(app, requestLog, deps)
   guard(app, deps)
+  auditActs(app, deps)
   logRequests(app)
+  measureRequests(app, deps)
 
-  let origin = deps.config.publicUrl ?? ''
+  const { publicUrl = '', peopleUrl = '', adminApart = false } = deps.config
+  const origins = { apps: publicUrl, people: peopleUrl }
   const secret = await deps.storage.secret({ name: 'links', fresh: randomBytes(32) }, deps.clock.now())
-  const linked = { links: createLinks(secret), origin: () => origin }
-  emailRoutes(app, deps)
-  batchRoutes(app, deps)
+  const linked = { links: createLinks(secret), origin: () => origins.apps }
+  const people = { origin: () => origins.people }
   attachmentRoutes(app, deps, linked)
   shareRoutes(app, deps, linked)
-  domainRoutes(app, deps)
-  apiKeyRoutes(app, deps)
-  suppressionRoutes(app, deps)
-  sessionRoutes(app, deps)
-  usageRoutes(app, deps)
+  emailPreviewRoutes(app, deps, linked)
+  resetRoutes(app, deps, people)
+  signInProviderRoutes(app, deps, people)
+  identityRoutes(app, deps, people)
+  const devices = await deps.storage.secret({ name: 'devices', fresh: randomBytes(32) }, deps.clock.now())
+  const signIns = createSignInThrottle(deps.clock, devices)
+  invitationRoutes(app, deps, { ...people, signIns })
+  rememberBrowsers(app, signIns, deps.clock)
+  teamRoutes(app, deps, signIns)
   logRoutes(app, deps, requestLog)
+  const live = createLive(deps)
+  liveRoutes(app, deps, live)
+  operatorRoutes(app, deps)
   documentRoutes(app, routes, deps.config.version)
-  healthRoutes(app, deps)
   if (deps.sandboxInbox) sandboxRoutes(app, deps.sandboxInbox)
   await serveDashboard(app, deps.dashboard)
   await app.ready()
 
-  const listeners = createListeners((request, response) => app.routing(request, response))
+  const listeners = createListeners(door.apps)
   return {
     requestLog: deps.config.logApiUse ? requestLog : null,
-    async listen(addresses) {
-      const origins = await listeners.listen(addresses)
-      if (origin === '') origin = origins[0] ?? ''
-      return origins
+    async listen(addresses, setting = 'listen') {
+      const opened = await listeners.listen(addresses, doorOf(setting, door, deps))
+      const forPeople = setting.startsWith('admin')
+      if (!forPeople) origins.apps ||= opened[0] ?? ''
+      if (forPeople || !adminApart) origins.people ||= opened[0] ?? ''
+      return opened
     },
     async close() {
       closing = true
+      deps.health.stopping()
+      live.close()
       await listeners.close()
       await app.close()
       await requestLog.flush()
     },
   }
+}
+
+/** What every answer begins with; while the server stops there is no other. */
+function beginAnswers(app: App, { config: { hstsDays = 0 } }: HttpDeps, closing: () => boolean): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    request.about = {}
+    void reply.headers(SECURITY_HEADERS).headers({
+      'x-request-id': request.id,
+      // Other people's mail is in most answers; the files of the dashboard say otherwise for themselves.
+      'cache-control': 'no-store',
+    })
+    // RFC 6797 §7.2: never over plain HTTP.
+    if (hstsDays > 0 && request.protocol === 'https')
+      void reply.header('strict-transport-security', `max-age=${hstsDays * 86_400}`)
+    if (closing()) void reply.header('connection', 'close')
+    done(closing() ? refuse('shutting_down') : undefined)
+  })
+}
+
+/** Who answers at the addresses of a setting. */
+function doorOf(setting: HttpSetting, { people, apps }: AdminDoor, { tls }: HttpDeps): Door {
+  const secure = setting === 'tls_listen' || setting === 'admin_tls_listen'
+  const handle = setting.startsWith('admin') ? people : apps
+  return { key: `http.${setting}`, tls: secure ? (tls ?? null) : null, handle }
+}
+
+/** What a team has and sends. */
+function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
+  emailRoutes(app, deps)
+  emailSearchRoutes(app, deps)
+  emailResendRoutes(app, deps)
+  metricsRoutes(app, deps)
+  batchRoutes(app, deps)
+  domainRoutes(app, deps)
+  propagationRoutes(app, deps)
+  retentionRoutes(app, deps)
+  apiKeyRoutes(app, deps)
+  suppressionRoutes(app, deps)
+  erasureRoutes(app, deps)
+  webhookRoutes(app, deps)
+  sessionRoutes(app, deps, signIns)
+  teamsRoutes(app, deps)
+  memberRoutes(app, deps)
+  accountRoutes(app, deps)
+  secondStepRoutes(app, deps)
+  accountFactorRoutes(app, deps)
+  setUpRoutes(app, deps)
+  if (deps.tracking) trackingRoutes(app, deps.tracking)
+  usageRoutes(app, deps)
+}
+
+/** About the appliance as a whole. */
+function operatorRoutes(app: App, deps: HttpDeps): void {
+  queueRoutes(app, deps)
+  auditRoutes(app, deps)
+  sourceRoutes(app, deps)
+  shapingRoutes(app, deps)
+  doctorRoutes(app, deps)
+  tlsRoutes(app, deps)
+  certificateRoutes(app, deps)
+  nodeRoutes(app, deps)
+  healthRoutes(app, deps)
+  const { challenges } = deps.tls ?? {}
+  if (challenges) acmeRoutes(app, (token) => challenges.http(token))
+  prometheusRoutes(app, deps)
 }
 
 /** The framework with our settings, before the first hook and route. */
@@ -127,6 +235,7 @@ function createApp(deps: HttpDeps): App {
         verbose: true,
       },
     },
+    schemaController: { compilersFactory: { buildValidator } },
     schemaErrorFormatter: refuseInvalid,
     frameworkErrors: answerBadUrl,
   }).withTypeProvider<TypeBoxTypeProvider>()
@@ -135,37 +244,17 @@ function createApp(deps: HttpDeps): App {
   return app
 }
 
-/** The dashboard runs no script but its own, and shows mail in frames that load nothing from elsewhere. */
-async function secureHeaders(app: App): Promise<void> {
-  await app.register(helmet, {
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        scriptSrc: ["'self'"],
-        // Mail comes with styles in its elements.
-        styleSrc: ["'self'", "'unsafe-inline'"],
-        imgSrc: ["'self'", 'data:'],
-        fontSrc: ["'self'"],
-        connectSrc: ["'self'"],
-        manifestSrc: ["'self'"],
-        frameSrc: ["'self'"],
-        frameAncestors: ["'none'"],
-        formAction: ["'self'"],
-        baseUri: ["'none'"],
-      },
-    },
-    // Whether this host speaks HTTPS, and forever, is for the proxy in front of it to promise.
-    strictTransportSecurity: false,
-    xFrameOptions: { action: 'deny' },
-    referrerPolicy: { policy: 'same-origin' },
-  })
-}
-
 /** What logs may show of the path. */
 function pathOf({ url, routeOptions }: FastifyRequest): string {
   if (routeOptions.config.secretPath) return routeOptions.url ?? ''
   return url.split('?', 1)[0]!.slice(0, 200)
+}
+
+/** The email that a request is about by its path; only what is an id, as strangers may write anything there. */
+function emailOf({ params, routeOptions }: FastifyRequest): string | undefined {
+  const { id } = (params ?? {}) as { id?: unknown }
+  const isAbout = routeOptions.url?.startsWith('/emails/:id') === true
+  return isAbout && typeof id === 'string' && isId(id) ? id.toLowerCase() : undefined
 }
 
 /** One line for each request. Never headers, queries or bodies: they hold keys, passwords and other people's mail. */
@@ -181,6 +270,7 @@ function logRequests(app: App): void {
         user_agent: request.headers['user-agent']?.slice(0, 200),
         team_id: request.caller?.teamId,
         api_key_id: request.caller?.apiKey?.id,
+        email_id: emailOf(request),
         ...request.about,
       },
       'request',

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { refuse, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
 import { errorBody } from './errors.ts'
+import { speakTls, type TlsSide } from './tls-listener.ts'
 
 /** Slow senders of headers hold a socket for this long at most (milliseconds). */
 const HEADERS_TIMEOUT = 20_000
@@ -15,24 +16,36 @@ const KEEP_ALIVE = 65_000
 /** What a stop waits for requests that are being answered. */
 const GRACE = 10_000
 
+/** How some addresses differ from the rest. */
+export interface Door {
+  /** Of the configuration that the addresses are from. */
+  key: string
+  /** What speaks TLS there; null: plain HTTP. */
+  tls: TlsSide | null
+  /** Answers there. */
+  handle: RequestListener
+}
+
 export interface Listeners {
   /** Binds all addresses, `host:port`, or none of them. Returns their origins (`http://127.0.0.1:8025`); port 0 lets the system choose. */
-  listen(addresses: readonly string[]): Promise<string[]>
+  listen(addresses: readonly string[], door?: Door): Promise<string[]>
   /** Takes no new connections, waits for running requests, then cuts what is left. */
   close(): Promise<void>
 }
 
-export function createListeners(handle: RequestListener): Listeners {
+/** @param key of the configuration that the addresses are from */
+export function createListeners(handle: RequestListener, key = 'http.listen'): Listeners {
   const servers: Server[] = []
   return {
-    async listen(addresses) {
+    async listen(addresses, door = { key, tls: null, handle }) {
       const origins: string[] = []
       try {
         for (const address of addresses) {
-          const server = httpServer(handle)
-          const bound = await bindServer(server, address, 'http.listen')
+          const server = httpServer(door.handle)
+          if (door.tls) speakTls(server, door.tls)
+          const bound = await bindServer(server, address, door.key)
           servers.push(server)
-          origins.push(`http://${formatHostPort(bound)}`)
+          origins.push(`${door.tls ? 'https' : 'http'}://${formatHostPort(bound)}`)
         }
       } catch (error) {
         for (const server of servers.splice(0)) server.close()

@@ -1,15 +1,36 @@
 /** Names the schemas: an exported schema is a component of the document under the name of its export. */
+import * as account from './schemas/account.ts'
 import * as apiKeys from './schemas/api-keys.ts'
 import * as attachments from './schemas/attachments.ts'
 import * as batch from './schemas/batch.ts'
+import * as doctor from './schemas/doctor.ts'
 import * as domains from './schemas/domains.ts'
+import * as audit from './schemas/audit.ts'
+import * as emailSearch from './schemas/email-search.ts'
 import * as emails from './schemas/emails.ts'
+import * as erasures from './schemas/erasures.ts'
+import * as factors from './schemas/factors.ts'
+import * as health from './schemas/health.ts'
+import * as identities from './schemas/identities.ts'
 import * as logs from './schemas/logs.ts'
+import * as members from './schemas/members.ts'
+import * as metrics from './schemas/metrics.ts'
+import * as nodes from './schemas/nodes.ts'
+import * as propagation from './schemas/propagation.ts'
+import * as queue from './schemas/queue.ts'
+import * as retention from './schemas/retention.ts'
 import * as sandbox from './schemas/sandbox.ts'
 import * as session from './schemas/session.ts'
+import * as setUp from './schemas/set-up.ts'
 import * as shared from './schemas/shared.ts'
+import * as shaping from './schemas/shaping.ts'
+import * as sources from './schemas/sources.ts'
 import * as suppressions from './schemas/suppressions.ts'
+import * as teams from './schemas/teams.ts'
+import * as webhooks from './schemas/webhooks.ts'
 import * as timeline from './schemas/timeline.ts'
+import * as certificates from './schemas/certificates.ts'
+import * as tls from './schemas/tls.ts'
 import * as usage from './schemas/usage.ts'
 
 /** The parts of JSON Schema (2020-12) that our schemas use. */
@@ -38,8 +59,43 @@ export interface Schema {
 }
 
 const MODULES: Record<string, unknown>[] = [
-  ...[shared, emails, batch, attachments, timeline, domains, apiKeys, suppressions],
-  ...[logs, usage, sandbox, session],
+  ...[
+    shared,
+    emails,
+    audit,
+    emailSearch,
+    batch,
+    attachments,
+    timeline,
+    domains,
+    apiKeys,
+    suppressions,
+    erasures,
+    webhooks,
+  ],
+  ...[
+    logs,
+    metrics,
+    usage,
+    nodes,
+    retention,
+    queue,
+    sources,
+    shaping,
+    doctor,
+    health,
+    tls,
+    certificates,
+    sandbox,
+    propagation,
+    setUp,
+    identities,
+    session,
+    teams,
+    members,
+    account,
+    factors,
+  ],
 ]
 
 /** Everything that is exported as a schema of objects or lists; texts and numbers are written out where they stand. */

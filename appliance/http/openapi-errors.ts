@@ -21,7 +21,9 @@ const NAMES: Record<string, string> = {
   431: 'RequestHeaderFieldsTooLarge',
   451: 'UnavailableForLegalReasons',
   500: 'InternalServerError',
+  502: 'BadGateway',
   503: 'ServiceUnavailable',
+  507: 'InsufficientStorage',
 }
 
 /** The answer to a status, with the names that it comes with and an example. */

@@ -11,7 +11,7 @@ Bodies are JSON. Unknown fields are ignored, a trailing or double slash in the p
 Newest first, in pages of \`limit\` (1 to 100, by default 20). \`after\` and \`before\` take the id at the end of a page and do not include it. Short lists (domains, keys) come whole unless one of these is given. \`has_more\` tells whether there is another page.
 
 ## Errors
-An error has the HTTP status of its \`statusCode\`, a \`name\` for programs and a \`message\` for people. On 429 and 503 \`retry-after\` says in how many seconds it is worth trying again.
+An error has the HTTP status of its \`statusCode\`, a \`name\` for programs and a \`message\` for people. On 429, 503 and 507 \`retry-after\` says in how many seconds it is worth trying again.
 
 ## Limits
 \`ratelimit-limit\`, \`ratelimit-remaining\` and \`ratelimit-reset\` tell how many requests a team may make in a second, how many are left, and when all are back. \`x-resend-monthly-quota\` and \`x-resend-daily-quota\` tell how many recipients were sent to.

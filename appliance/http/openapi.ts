@@ -45,7 +45,7 @@ export interface Operation {
   deprecated?: true
   security: Record<string, string[]>[]
   parameters?: Parameter[]
-  requestBody?: { required: boolean; content: Content }
+  requestBody?: { description?: string; required: boolean; content: Content }
   responses: Record<string, Response | { $ref: string }>
 }
 
@@ -135,13 +135,11 @@ const SECURITY: Record<Access, Operation['security']> = {
 
 const ORDER = new Map(Object.keys(OPERATIONS).map((key, index) => [key, index]))
 
-const REASONS: Record<string, string> = { 200: 'OK', 201: 'Created', 202: 'Accepted' }
-
 function operation(route: RouteFacts, notes: OperationNotes, named: Map<string, string>): Operation {
   const parameters = parametersOf(route, notes)
   const responses: Operation['responses'] = {}
   for (const [status, schema] of Object.entries(route.responses))
-    responses[status] = { description: REASONS[status] ?? 'OK', content: json(schema, named) }
+    responses[status] = { description: schema.description ?? 'OK', content: json(schema, named) }
   if (notes.answers)
     responses['200'] = {
       description: notes.answers.description,
@@ -158,10 +156,17 @@ function operation(route: RouteFacts, notes: OperationNotes, named: Map<string, 
     ...(notes.deprecated ? { deprecated: true as const } : {}),
     security: SECURITY[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body === undefined
-      ? {}
-      : { requestBody: { required: !allowsNull(route.body), content: json(route.body, named) } }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, named) }),
     responses,
+  }
+}
+
+function requestBody(schema: Schema, named: Map<string, string>): NonNullable<Operation['requestBody']> {
+  const words = schema.description ?? schema.anyOf?.find(({ description }) => description)?.description
+  return {
+    ...(words === undefined ? {} : { description: words }),
+    required: !allowsNull(schema),
+    content: json(schema, named),
   }
 }
 
@@ -170,6 +175,9 @@ const allowsNull = ({ anyOf }: Schema): boolean => anyOf?.some(({ type }) => typ
 function json(schema: Schema, named: Map<string, string>): Content {
   return { 'application/json': { schema: referring(schema, named), example: exampleOf(schema) } }
 }
+
+/** What stands before a dot tells parameters of one name apart. */
+const nameOfParameter = (key: string): string => key.slice(key.lastIndexOf('.') + 1)
 
 function parametersOf({ url }: RouteFacts, notes: OperationNotes): Parameter[] {
   const path = [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
@@ -185,5 +193,13 @@ function parametersOf({ url }: RouteFacts, notes: OperationNotes): Parameter[] {
     ...(notes.query ?? []).map((name) => ({ name, in: 'query' as const })),
     ...(notes.headers ?? []).map((name) => ({ name, in: 'header' as const })),
   ]
-  return [...path, ...others.map((own) => ({ ...own, required: false, ...PARAMETERS[own.name]! }))]
+  return [
+    ...path,
+    ...others.map((own) => ({
+      ...own,
+      name: nameOfParameter(own.name),
+      required: false,
+      ...PARAMETERS[own.name]!,
+    })),
+  ]
 }

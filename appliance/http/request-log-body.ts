@@ -34,67 +34,81 @@ const SOURCE = 'path'
 export function bodyForLog(body: unknown): string | null {
   if (body === undefined || body === null) return null
   const whole = typeof body === 'object' && !Array.isArray(body) ? body : { data: body }
-  return JSON.stringify(copy(whole, '', { left: BODY_ROOM }, 0))
+  return writeObject(whole, false, { left: BODY_ROOM - ELEMENT }, 0)
 }
 
 interface Room {
   left: number
 }
 
-function copy(value: unknown, name: string, room: Room, depth: number): unknown {
+/** A value as JSON; undefined for what JSON has no word for. Written here, because each text is measured as it is written. */
+function write(value: unknown, name: string, room: Room, depth: number): string | undefined {
   room.left -= ELEMENT
-  if (typeof value === 'string') return copyText(withoutSignature(value, name), room)
+  if (typeof value === 'string') return writeText(withoutSignature(value, name), room)
   if (typeof value !== 'object' || value === null) {
     room.left -= 8
-    return value
+    return JSON.stringify(value)
   }
-  if (depth >= MAX_DEPTH) return '[cut: nested too deeply]'
-  if (!Array.isArray(value)) return copyObject(value, name === 'attachments', room, depth)
-  const kept: unknown[] = []
+  if (depth >= MAX_DEPTH) return '"[cut: nested too deeply]"'
+  if (!Array.isArray(value)) return writeObject(value, name === 'attachments', room, depth)
+  const kept: string[] = []
   for (const element of value as unknown[]) {
     if (room.left <= 0) {
-      kept.push(`[cut: ${value.length - kept.length} more]`)
+      kept.push(`"[cut: ${value.length - kept.length} more]"`)
       break
     }
-    kept.push(copy(element, name, room, depth + 1))
+    kept.push(write(element, name, room, depth + 1) ?? 'null')
   }
-  return kept
+  return `[${kept.join(',')}]`
 }
 
-function copyObject(value: object, isAttachment: boolean, room: Room, depth: number): object {
-  // Without a prototype: a field may be called `__proto__`.
-  const kept = Object.create(null) as Record<string, unknown>
+function writeObject(value: object, isAttachment: boolean, room: Room, depth: number): string {
+  const kept: string[] = []
   const fields = Object.entries(value)
   for (const [index, [field, inner]] of fields.entries()) {
     if (room.left <= 0) {
-      kept['[cut]'] = `[cut: ${fields.length - index} more]`
+      kept.push(`"[cut]":"[cut: ${fields.length - index} more]"`)
       break
     }
     const name = field.slice(0, MAX_NAME)
-    room.left -= Buffer.byteLength(JSON.stringify(name))
-    if (isAttachment && name === 'content') kept[name] = removedFile(inner)
-    else if (SECRET.test(name) && inner !== null) kept[name] = '[removed]'
-    else kept[name] = copy(inner, name, room, depth + 1)
+    const quoted = JSON.stringify(name)
+    room.left -= Buffer.byteLength(quoted)
+    const text = writeField(name, inner, isAttachment, room, depth)
+    if (text !== undefined) kept.push(`${quoted}:${text}`)
   }
-  return kept
+  return `{${kept.join(',')}}`
 }
 
-function copyText(text: string, room: Room): string {
+function writeField(
+  name: string,
+  value: unknown,
+  isAttachment: boolean,
+  room: Room,
+  depth: number,
+): string | undefined {
+  if (isAttachment && name === 'content') return JSON.stringify(removedFile(value))
+  if (SECRET.test(name) && value !== null) return '"[removed]"'
+  return write(value, name, room, depth + 1)
+}
+
+function writeText(text: string, room: Room): string {
   const most = Math.max(0, Math.min(room.left, TEXT_ROOM))
   // No character is less than a byte; escapes and UTF-8 make it more.
   let kept = text.slice(0, most)
-  let size = bytesOf(kept)
+  let quoted = JSON.stringify(kept)
+  let size = bytesWithin(quoted)
   while (size > most && kept.length > 0) {
     kept = kept.slice(0, Math.floor((kept.length * most) / size))
-    size = bytesOf(kept)
+    quoted = JSON.stringify(kept)
+    size = bytesWithin(quoted)
   }
   room.left -= size
-  if (kept.length === text.length) return text
-  return `${kept.toWellFormed()}[cut: ${text.length - kept.length} more characters]`
+  if (kept.length === text.length) return quoted
+  return JSON.stringify(`${kept.toWellFormed()}[cut: ${text.length - kept.length} more characters]`)
 }
 
 /** Bytes of a text within JSON, without the quotes. */
-const bytesOf = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
+const bytesWithin = (quoted: string): number => Buffer.byteLength(quoted) - 2
 
 function withoutSignature(text: string, name: string): string {
   if (name !== SOURCE && !LINK.test(name)) return text

@@ -66,7 +66,7 @@ function entryOf(
     durationMs,
     ip: request.ip,
     userAgent: headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? null,
-    requestBody: bodyForLog(request.body),
+    requestBody: request.routeOptions.config.secretBody ? null : bodyForLog(request.body),
     responseBody: bodyForLog(request.answered),
     emailIds: request.accepted,
     createdAt: now - durationMs,

@@ -1,20 +1,27 @@
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentApiKey, presentList } from '../../wireformat/wireformat.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, demand } from '../access.ts'
+import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { pageOf, readId } from '../query.ts'
 import * as schema from '../schemas/api-keys.ts'
 
 /** API keys. A key may delete itself: that is how one that leaked is ended by whoever holds it. */
 export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
+  const read = readKey({ senders })
   app.post(
     '/api-keys',
-    { schema: { body: schema.CreateApiKey, response: { 201: schema.ApiKeyCreated } } },
+    {
+      config: { right: 'keys', audit: { action: 'api_key.create', noun: 'api_key' } },
+      schema: { body: schema.CreateApiKey, response: { 201: schema.ApiKeyCreated } },
+    },
     async (request, reply) => {
       const { name, permission, domain_id } = request.body
       const domainId = domain_id === undefined || domain_id === '' ? null : domain_id
       if (domainId !== null && !isId(domainId)) throw refuse('invalid_id', { parameter: 'domain_id' })
+      // Such a key may do what admins may, whoever holds it: else a developer would be one by a detour.
+      if (permission !== 'sending_access') demand(request, 'operate')
       const { teamId } = callerOf(request)
       const { key, token } = await senders.createKey({
         ...{ teamId, name, domainId: domainId?.toLowerCase() },
@@ -33,7 +40,10 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
 
   app.patch(
     '/api-keys/:id',
-    { schema: { body: schema.UpdateApiKey, response: { 200: schema.ApiKeyRef } } },
+    {
+      config: { right: 'keys', audit: { action: 'api_key.update', noun: 'api_key', read } },
+      schema: { body: schema.UpdateApiKey, response: { 200: schema.ApiKeyRef } },
+    },
     async (request) => {
       const id = readId(request.params)
       await senders.renameKey({ teamId: callerOf(request).teamId, id, name: request.body.name })
@@ -41,9 +51,16 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
     },
   )
 
-  app.delete('/api-keys/:id', { schema: { response: { 200: schema.ApiKeyDeleted } } }, async (request) => {
-    const id = readId(request.params)
-    await senders.revokeKey({ teamId: callerOf(request).teamId, id })
-    return { object: 'api_key' as const, id, deleted: true as const }
-  })
+  app.delete(
+    '/api-keys/:id',
+    {
+      config: { right: 'keys', audit: { action: 'api_key.delete', noun: 'api_key', read } },
+      schema: { response: { 200: schema.ApiKeyDeleted } },
+    },
+    async (request) => {
+      const id = readId(request.params)
+      await senders.revokeKey({ teamId: callerOf(request).teamId, id })
+      return { object: 'api_key' as const, id, deleted: true as const }
+    },
+  )
 }

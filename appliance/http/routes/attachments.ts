@@ -77,7 +77,7 @@ export function attachmentRoutes(app: App, { storage, clock }: HttpDeps, { links
 }
 
 /** How the message itself tells its attachments apart. */
-function whichOf(attachments: AttachmentInfo[], place: number): Which {
+export function whichOf(attachments: AttachmentInfo[], place: number): Which {
   const { contentId } = attachments[place]!
   if (contentId !== null) return { contentId }
   return { place: attachments.slice(0, place).filter((other) => other.contentId === null).length }

@@ -14,7 +14,7 @@ export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): voi
   app.post(
     '/emails/batch',
     {
-      config: { access: 'sending' },
+      config: { right: 'send', audit: null, access: 'sending' },
       schema: { body: SendBatch, response: { 200: BatchCreated } },
       // Elements are looked at one by one, because a permissive batch takes the good ones: what the schema says of the
       // whole is not asked for.
@@ -55,7 +55,8 @@ export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): voi
         },
         caller,
       )
-      request.about.emails = String(accepted.ids.length)
+      // A list, so that a search for an id finds the request that brought it.
+      request.about.email_id = accepted.ids
       return answerAccepted(reply, accepted) as Static<typeof BatchCreated>
     },
   )

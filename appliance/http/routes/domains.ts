@@ -6,15 +6,20 @@ import {
   presentList,
 } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
+import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { pageOf, readId } from '../query.ts'
 import * as schema from '../schemas/domains.ts'
 
 /** Sending domains, their DNS records and DKIM keys. */
-export function domainRoutes(app: App, { senders }: HttpDeps): void {
+export function domainRoutes(app: App, deps: HttpDeps): void {
+  const { senders } = deps
   app.post(
     '/domains',
-    { schema: { body: schema.CreateDomain, response: { 201: schema.Domain } } },
+    {
+      config: { audit: { action: 'domain.create', noun: 'domain' } },
+      schema: { body: schema.CreateDomain, response: { 201: schema.Domain } },
+    },
     async (request, reply) => {
       const { name, region, custom_return_path: returnPath, ...rest } = request.body
       const { teamId } = callerOf(request)
@@ -34,9 +39,18 @@ export function domainRoutes(app: App, { senders }: HttpDeps): void {
     return presentDomain(domain, await senders.expectedRecords(domain), await senders.dkimKeys(domain))
   })
 
+  changingRoutes(app, deps)
+  actionRoutes(app, deps)
+}
+
+function changingRoutes(app: App, { senders }: HttpDeps): void {
+  const read = readDomain({ senders })
   app.patch(
     '/domains/:id',
-    { schema: { body: schema.UpdateDomain, response: { 200: schema.DomainRef } } },
+    {
+      config: { audit: { action: 'domain.update', noun: 'domain', read } },
+      schema: { body: schema.UpdateDomain, response: { 200: schema.DomainRef } },
+    },
     async (request) => {
       const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
       await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
@@ -44,21 +58,41 @@ export function domainRoutes(app: App, { senders }: HttpDeps): void {
     },
   )
 
-  app.delete('/domains/:id', { schema: { response: { 200: schema.DomainDeleted } } }, async (request) => {
-    const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
-    await senders.removeDomain(args)
-    return { object: 'domain' as const, id: args.id, deleted: true as const }
-  })
+  app.delete(
+    '/domains/:id',
+    {
+      config: { audit: { action: 'domain.delete', noun: 'domain', read } },
+      schema: { response: { 200: schema.DomainDeleted } },
+    },
+    async (request) => {
+      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      await senders.removeDomain(args)
+      return { object: 'domain' as const, id: args.id, deleted: true as const }
+    },
+  )
+}
 
-  app.post('/domains/:id/verify', { schema: { response: { 200: schema.DomainRef } } }, async (request) => {
-    const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
-    await senders.requestVerification(args)
-    return { object: 'domain' as const, id: args.id }
-  })
+/** Verification and new DKIM keys. */
+function actionRoutes(app: App, { senders }: HttpDeps): void {
+  app.post(
+    '/domains/:id/verify',
+    {
+      config: { audit: { action: 'domain.verify', noun: 'domain', read: readDomain({ senders }) } },
+      schema: { response: { 200: schema.DomainRef } },
+    },
+    async (request) => {
+      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      await senders.requestVerification(args)
+      return { object: 'domain' as const, id: args.id }
+    },
+  )
 
   app.post(
     '/domains/:id/dkim/rotate',
-    { schema: { response: { 200: schema.DkimRotation } } },
+    {
+      config: { audit: { action: 'domain.rotate_dkim', noun: 'domain', read: readDkimKeys({ senders }) } },
+      schema: { response: { 200: schema.DkimRotation } },
+    },
     async (request) => {
       const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
       const domain = await senders.getDomain(args)

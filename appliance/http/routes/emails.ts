@@ -36,9 +36,7 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
     app.post(
       path,
       {
-        config: { access: 'sending' },
-        // A program reads the answer: no page to protect.
-        helmet: false,
+        config: { right: 'send', audit: null, access: 'sending' },
         schema: { body: schema.SendEmail, response: { 200: schema.EmailCreated } },
         preValidation: (request, _reply, done) => {
           refuseNotOffered(request.body)
@@ -65,7 +63,10 @@ function changingRoutes(app: App, { schedules }: HttpDeps): void {
   const { EmailChanged } = schema
   app.patch(
     '/emails/:id',
-    { schema: { body: schema.UpdateEmail, response: { 200: EmailChanged } } },
+    {
+      config: { right: 'send', audit: null },
+      schema: { body: schema.UpdateEmail, response: { 200: EmailChanged } },
+    },
     async (request) => {
       const { teamId } = callerOf(request)
       const id = readId(request.params)
@@ -74,15 +75,19 @@ function changingRoutes(app: App, { schedules }: HttpDeps): void {
     },
   )
 
-  app.post('/emails/:id/cancel', { schema: { response: { 200: EmailChanged } } }, async (request) => {
-    const { teamId } = callerOf(request)
-    const id = readId(request.params)
-    await schedules.cancel({ teamId, id })
-    return { object: 'email' as const, id }
-  })
+  app.post(
+    '/emails/:id/cancel',
+    { config: { right: 'send', audit: null }, schema: { response: { 200: EmailChanged } } },
+    async (request) => {
+      const { teamId } = callerOf(request)
+      const id = readId(request.params)
+      await schedules.cancel({ teamId, id })
+      return { object: 'email' as const, id }
+    },
+  )
 }
 
-function readingRoutes(app: App, { storage, clock }: HttpDeps): void {
+function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
@@ -102,11 +107,14 @@ function readingRoutes(app: App, { storage, clock }: HttpDeps): void {
   app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
     const { teamId } = callerOf(request)
     const { id } = await find(teamId, readId(request.params))
-    return presentTimeline(id, await storage.getHistory({ teamId, id }, clock.now()))
+    const history = await storage.getHistory({ teamId, id }, clock.now())
+    return presentTimeline(id, history, await shaping.explain(history.deliveries))
   })
 
   app.get('/emails/:id/source', async (request, reply) => {
-    const { id } = await find(callerOf(request).teamId, readId(request.params))
+    const { id, via } = await find(callerOf(request).teamId, readId(request.params))
+    // What the appliance wrote to a person may hold a link that is a key.
+    if (via === 'notice') throw refuse('content_withheld')
     const message = await storage.getMessage({ emailId: id }, clock.now())
     if (!message) throw refuse('not_found', { resource: 'Email source' })
     return reply

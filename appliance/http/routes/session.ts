@@ -1,86 +1,82 @@
-import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { refuse } from '../../mail/refusals.ts'
-import { sourceNetwork } from '../../wire/networks.ts'
-import { sameOrigin, SESSION_COOKIE } from '../access.ts'
+import { rightsOf } from '../../mail/roles.ts'
+import { SESSION_COOKIE } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as schema from '../schemas/session.ts'
-import { createThrottle } from '../throttle.ts'
-
-/** Sign-ins tried from one network, and for one address, within a minute. */
-const MOST_ATTEMPTS = 10
-const WINDOW = 60_000
-/** An address and a password: strangers may send this body. */
-const BODY_LIMIT = 16 * 1024
-
-const SignedOut = Type.Object({ object: Type.Literal('session'), deleted: Type.Literal(true) })
+import {
+  admitStranger,
+  browserOf,
+  keepSignIn,
+  presentStep,
+  sessionCookie,
+  STRANGERS_BODY,
+} from '../sign-in.ts'
+import { DEVICE_COOKIE, type SignInThrottle } from '../sign-in-throttle.ts'
 
 /** Sign-in, "who am I" and sign-out of the dashboard. */
-export function sessionRoutes(app: App, deps: HttpDeps): void {
-  const { accounts, clock } = deps
-  const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
-  const cookie = (request: FastifyRequest) =>
-    ({ path: '/', httpOnly: true, sameSite: 'strict', secure: request.protocol === 'https' }) as const
-
-  const present = async (token: string | undefined): Promise<schema.Session> => {
-    const found = token === undefined ? undefined : await accounts.resume(token)
-    if (!found) throw refuse('not_signed_in')
-    return presentSession(found, deps)
-  }
+export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
+  const { accounts } = deps
 
   app.post(
     '/session',
     {
-      config: { access: 'public' },
-      bodyLimit: BODY_LIMIT,
-      schema: { body: schema.SignIn, response: { 200: schema.Session } },
+      config: { access: 'public', audit: null },
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.SignIn, response: { 200: schema.Session, 202: schema.SignInStep } },
     },
     async (request, reply) => {
-      // Signing a visitor in to someone else's account is an attack as well.
-      if (sameOrigin(request) === false) throw refuse('foreign_origin')
       const { email, password } = request.body
-      const seconds = throttle.attempt([
-        `ip ${sourceNetwork(request.ip)}`,
-        `email ${email.trim().toLowerCase()}`,
-      ])
-      if (seconds > 0) {
-        void reply.header('retry-after', seconds)
-        throw refuse('too_many_attempts', { seconds })
-      }
-      const userAgent = request.headers['user-agent'] ?? null
-      const session = await accounts.signIn({ email, password, ip: request.ip, userAgent })
-      if (!session) throw refuse('wrong_credentials')
-      const expires = new Date(session.expiresAt)
-      void reply.setCookie(SESSION_COOKIE, session.token, { ...cookie(request), expires })
-      return present(session.token)
+      const device = request.cookies[DEVICE_COOKIE]
+      admitStranger(request, reply, { attempt: () => signIns.attempt({ ip: request.ip, email, device }) })
+      const result = await accounts.signIn({ email, password, ...browserOf(request) })
+      if (!result) throw refuse('wrong_credentials')
+      keepSignIn(request, reply, result)
+      if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
+      return present(result.token, deps)
     },
   )
 
   app.get(
     '/session',
-    { config: { access: 'people' }, schema: { response: { 200: schema.Session } } },
-    async (request) => present(request.cookies[SESSION_COOKIE]),
+    { config: { right: 'none', access: 'people' }, schema: { response: { 200: schema.Session } } },
+    async (request) => present(request.cookies[SESSION_COOKIE], deps),
   )
 
   app.delete(
     '/session',
-    { config: { access: 'people' }, schema: { response: { 200: SignedOut } } },
+    {
+      config: { right: 'none', access: 'people', audit: { action: 'session.end', noun: 'session' } },
+      schema: { response: { 200: schema.SignedOut } },
+    },
     async (request, reply) => {
       await accounts.signOut(request.cookies[SESSION_COOKIE] ?? '')
-      void reply.clearCookie(SESSION_COOKIE, cookie(request))
+      void reply.clearCookie(SESSION_COOKIE, sessionCookie(request))
       return { object: 'session' as const, deleted: true as const }
     },
   )
 }
 
-function presentSession(
-  { user, team }: { user: { id: string; email: string }; team: { id: string; name: string } },
-  { config, sandboxInbox }: HttpDeps,
-): schema.Session {
+/** The session of a token as the wire has it. Refuses: `not_signed_in`. */
+export async function present(token: string | undefined, deps: HttpDeps): Promise<schema.Session> {
+  const { accounts, config, sandboxInbox, storage, clock } = deps
+  const found = token === undefined ? undefined : await accounts.resume(token)
+  if (!found) throw refuse('not_signed_in')
+  const { user, team, role, hasSecondFactor, mfaRequired, session } = found
+  const teams = await accounts.teams.teamsOf({ userId: user.id })
+  const first = await storage.firstTeam({}, clock.now())
   return {
     object: 'session',
-    user: { id: user.id, email: user.email },
+    user: {
+      id: user.id,
+      email: user.email,
+      has_second_factor: hasSecondFactor,
+      must_enrol: mfaRequired && !session.strong,
+    },
     team: { id: team.id, name: team.name },
+    role,
+    rights: rightsOf(role),
+    teams: teams.map((one) => ({ id: one.id, name: one.name, role: one.role })),
+    operator: first?.id === team.id,
     node: { hostname: config.hostname, version: config.version, sandbox: sandboxInbox !== undefined },
   }
 }

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readDuration } from '../duration.ts'
+import { readDuration } from '../../mail/duration.ts'
 import { readId } from '../query.ts'
 import { EmailShared, ShareEmail } from '../schemas/emails.ts'
 import { Nullable } from '../schemas/shared.ts'
@@ -16,7 +16,10 @@ const MAX_LIFETIME = 48 * 60 * 60 * 1000
 export function shareRoutes(app: App, { storage, clock }: HttpDeps, { links, origin }: LinkDeps): void {
   app.post(
     '/emails/:id/share',
-    { schema: { body: Nullable(ShareEmail), response: { 200: EmailShared } } },
+    {
+      config: { right: 'send', audit: { action: 'email.share', noun: 'email' } },
+      schema: { body: Nullable(ShareEmail), response: { 200: EmailShared } },
+    },
     async (request) => {
       const { teamId } = callerOf(request)
       const id = readId(request.params)

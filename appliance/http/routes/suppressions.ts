@@ -1,7 +1,15 @@
+import type { FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
 import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
-import { presentList, presentSuppression } from '../../wireformat/wireformat.ts'
+import {
+  presentList,
+  presentSuppression,
+  presentSuppressionImport,
+  SUPPRESSION_COLUMNS,
+  suppressionRecord,
+} from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readPage } from '../query.ts'
@@ -9,11 +17,16 @@ import * as schema from '../schemas/suppressions.ts'
 
 const MOST_AT_ONCE = 100
 
+const isPreview = ({ body }: FastifyRequest): boolean => (body as { preview?: boolean }).preview === true
+
 /** The addresses that a team does not send to. */
 export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
   app.post(
     '/suppressions',
-    { schema: { body: schema.CreateSuppression, response: { 201: schema.SuppressionRef } } },
+    {
+      config: { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
+      schema: { body: schema.CreateSuppression, response: { 201: schema.SuppressionRef } },
+    },
     async (request, reply) => {
       const { teamId } = callerOf(request)
       const [added] = await senders.suppress({ teamId, emails: [request.body.email], field: 'email' })
@@ -24,14 +37,75 @@ export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
 
   app.get('/suppressions', { schema: { response: { 200: schema.SuppressionList } } }, async (request) => {
     const { teamId } = callerOf(request)
-    const origin = readOrigin((request.query as Record<string, unknown>).origin)
-    const page = await senders.listSuppressions({ teamId, ...readPage(request.query), origin })
+    const page = await senders.listSuppressions({
+      ...{ teamId, ...readPage(request.query), ...readFilter(request.query) },
+    })
     return presentList(page.items.map(presentSuppression), page.hasMore)
   })
 
+  csvRoutes(app, senders)
+
+  batchRoutes(app, senders)
+
+  app.get('/suppressions/:id', { schema: { response: { 200: schema.Suppression } } }, async (request) =>
+    presentSuppression(
+      await senders.getSuppression({ teamId: callerOf(request).teamId, idOrEmail: idOf(request.params) }),
+    ),
+  )
+
+  app.delete(
+    '/suppressions/:id',
+    {
+      config: { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
+      schema: { response: { 200: schema.SuppressionDeleted } },
+    },
+    async (request) =>
+      deletion(
+        await senders.unsuppress({ teamId: callerOf(request).teamId, idOrEmail: idOf(request.params) }),
+      ),
+  )
+}
+
+/** The list as a file. */
+function csvRoutes(app: App, senders: HttpDeps['senders']): void {
+  app.get('/suppressions/export', (request, reply) => {
+    const list = senders.allSuppressions({
+      teamId: callerOf(request).teamId,
+      ...readFilter(request.query),
+    })
+    void reply
+      .type('text/csv; charset=utf-8; header=present')
+      .header('content-disposition', 'attachment; filename="suppressions.csv"')
+    return reply.send(Readable.from(csvOf(list)))
+  })
+
+  app.post(
+    '/suppressions/import',
+    {
+      config: {
+        audit: { action: 'suppression.import', noun: 'suppression', personal: true, looks: isPreview },
+      },
+      schema: { body: schema.ImportSuppressions, response: { 200: schema.SuppressionImport } },
+    },
+    async (request) => {
+      const { csv, origin = 'manual', preview = false } = request.body
+      const { teamId } = callerOf(request)
+      return presentSuppressionImport(
+        await senders.importSuppressions({ teamId, csv, origin, preview }),
+        preview,
+      )
+    },
+  )
+}
+
+/** Up to a hundred at once. */
+function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   app.post(
     '/suppressions/batch/add',
-    { schema: { body: schema.AddSuppressions, response: { 201: schema.SuppressionsAdded } } },
+    {
+      config: { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
+      schema: { body: schema.AddSuppressions, response: { 201: schema.SuppressionsAdded } },
+    },
     async (request, reply) => {
       const emails = readMany('emails', request.body.emails)
       const added = await senders.suppress({ teamId: callerOf(request).teamId, emails, field: 'emails' })
@@ -42,7 +116,10 @@ export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
 
   app.post(
     '/suppressions/batch/remove',
-    { schema: { body: schema.RemoveSuppressions, response: { 200: schema.SuppressionsRemoved } } },
+    {
+      config: { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
+      schema: { body: schema.RemoveSuppressions, response: { 200: schema.SuppressionsRemoved } },
+    },
     async (request) => {
       const { emails, ids } = request.body
       if (emails !== undefined && ids !== undefined)
@@ -52,21 +129,6 @@ export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
       const removed = await senders.unsuppressAll({ teamId: callerOf(request).teamId, idsOrEmails })
       return { object: 'list' as const, data: removed.map(deletion) }
     },
-  )
-
-  app.get('/suppressions/:id', { schema: { response: { 200: schema.Suppression } } }, async (request) =>
-    presentSuppression(
-      await senders.getSuppression({ teamId: callerOf(request).teamId, idOrEmail: idOf(request.params) }),
-    ),
-  )
-
-  app.delete(
-    '/suppressions/:id',
-    { schema: { response: { 200: schema.SuppressionDeleted } } },
-    async (request) =>
-      deletion(
-        await senders.unsuppress({ teamId: callerOf(request).teamId, idOrEmail: idOf(request.params) }),
-      ),
   )
 }
 
@@ -83,6 +145,26 @@ function readOrigin(value: unknown): Suppression['origin'] | undefined {
       expected: `one of ${SUPPRESSION_ORIGINS.join(', ')}`,
     })
   return origin
+}
+
+/** The lines of the list, each written when the client has room for it. */
+async function* csvOf(list: AsyncIterable<Suppression>): AsyncGenerator<string> {
+  yield SUPPRESSION_COLUMNS
+  for await (const one of list) yield suppressionRecord(one)
+}
+
+/** Longest part of an address that is sought. */
+const MAX_SEARCH = 254
+
+function readFilter(query: unknown): { origin?: Suppression['origin']; search?: string } {
+  const { origin: given, search } = query as Record<string, unknown>
+  const origin = readOrigin(given)
+  if (search !== undefined && (typeof search !== 'string' || search.length > MAX_SEARCH))
+    throw refuse('invalid_parameter', {
+      parameter: 'search',
+      expected: `one text of at most ${MAX_SEARCH} characters`,
+    })
+  return { ...(origin && { origin }), ...(search && { search }) }
 }
 
 function readMany(field: string, values: string[]): string[] {

@@ -1,39 +1,59 @@
 import { Type, type Static } from 'typebox'
-import { Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+
+const Name = Type.String({ description: 'What the key is for, in words. At most 50 characters.' })
 
 /** POST /api-keys. What is no permission is refused as `invalid_access`, so the schema takes any text. */
-export const CreateApiKey = Type.Object({
-  name: Type.String({ description: 'At most 50 characters.' }),
-  permission: Type.Optional(Type.String({ description: 'full_access (default) or sending_access.' })),
-  domain_id: Type.Optional(
-    Nullable(Type.String({ description: 'The only domain it may send from; with sending_access only.' })),
-  ),
-})
+export const CreateApiKey = Type.Object(
+  {
+    name: Name,
+    permission: Type.Optional(Type.String({ description: 'full_access (default) or sending_access.' })),
+    domain_id: Type.Optional(
+      Nullable(Type.String(), {
+        description: 'The id of the only domain it may send from; with sending_access only.',
+      }),
+    ),
+  },
+  { description: 'A new key.' },
+)
 /** What it answers: the token is shown this once. */
-export const ApiKeyCreated = Type.Object({
-  object: Type.Literal('api_key'),
-  id: Id,
-  token: Type.String({ examples: ['re_Ab12Cd34_…'] }),
-})
+export const ApiKeyCreated = Type.Object(
+  {
+    object: kind('api_key'),
+    id: Id,
+    token: Type.String({
+      description: 'The key itself. It is shown this once and cannot be had again.',
+      examples: ['re_Ab12Cd34_…'],
+    }),
+  },
+  { description: 'The key, with its token.' },
+)
 
 /** An element of GET /api-keys; the last two fields are ours. */
-export const ApiKey = Type.Object({
-  id: Id,
-  name: Type.String(),
-  created_at: Timestamp,
-  last_used_at: Nullable(Timestamp),
-  permission: literals(['full_access', 'sending_access']),
-  domain_id: Nullable(Id),
-})
+export const ApiKey = Type.Object(
+  {
+    id: Id,
+    name: Name,
+    created_at: Timestamp,
+    last_used_at: Nullable(Timestamp, { description: 'When a request last came with it; null: never.' }),
+    permission: literals(['full_access', 'sending_access'], {
+      description: 'full_access: everything · sending_access: sending only.',
+    }),
+    domain_id: Nullable(Id, { description: 'The only domain it may send from; null: any of the team.' }),
+  },
+  { description: 'A key, without its token.' },
+)
 export type ApiKey = Static<typeof ApiKey>
-export const ApiKeyList = listOf(ApiKey)
+export const ApiKeyList = listOf(ApiKey, 'keys')
 
 /** PATCH /api-keys/:id */
-export const UpdateApiKey = Type.Object({ name: Type.String({ description: 'At most 50 characters.' }) })
-export const ApiKeyRef = Type.Object({ object: Type.Literal('api_key'), id: Id })
+export const UpdateApiKey = Type.Object({ name: Name }, { description: 'The new name of a key.' })
+export const ApiKeyRef = Type.Object(
+  { object: kind('api_key'), id: Id },
+  { description: 'The key that was changed.' },
+)
 /** DELETE /api-keys/:id */
-export const ApiKeyDeleted = Type.Object({
-  object: Type.Literal('api_key'),
-  id: Id,
-  deleted: Type.Literal(true),
-})
+export const ApiKeyDeleted = Type.Object(
+  { object: kind('api_key'), id: Id, deleted: Deleted },
+  { description: 'The key that was removed. Requests with it are refused from now on.' },
+)

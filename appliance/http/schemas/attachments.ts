@@ -1,12 +1,14 @@
 import { Type, type Static } from 'typebox'
-import { Id, listOf, literals, Nullable } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
 const fields = {
   id: Id,
-  filename: Nullable(Type.String()),
-  content_type: Type.String(),
+  filename: Nullable(Type.String(), { description: 'Name shown to the reader.' }),
+  content_type: Type.String({ description: 'Media type.' }),
   content_id: Type.Optional(Type.String({ description: 'Of an inline attachment, for `cid:` in the html.' })),
-  content_disposition: Nullable(literals(['inline', 'attachment'])),
+  content_disposition: Nullable(literals(['inline', 'attachment']), {
+    description: 'inline: shown within the html · attachment: offered beside it.',
+  }),
   download_url: Type.String({
     description: 'Gives the file to whoever has it, without a key, until it expires.',
   }),
@@ -19,10 +21,13 @@ const fields = {
 }
 
 /** An element of GET /emails/:id/attachments. */
-export const AttachmentSummary = Type.Object(fields)
+export const AttachmentSummary = Type.Object(fields, { description: 'An attachment of an email.' })
 export type AttachmentSummary = Static<typeof AttachmentSummary>
-export const AttachmentList = listOf(AttachmentSummary)
+export const AttachmentList = listOf(AttachmentSummary, 'attachments')
 
 /** GET /emails/:id/attachments/:attachment_id */
-export const Attachment = Type.Object({ object: Type.Literal('attachment'), ...fields })
+export const Attachment = Type.Object(
+  { object: kind('attachment'), ...fields },
+  { description: 'An attachment of an email.' },
+)
 export type Attachment = Static<typeof Attachment>

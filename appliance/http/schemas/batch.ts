@@ -13,17 +13,20 @@ export const SendBatch = Type.Array(SendEmail, {
 })
 
 /** POST /emails/batch */
-export const BatchCreated = Type.Object({
-  data: Type.Array(Type.Object({ id: Id }), {
-    description: 'The accepted emails, in the order of the request.',
-  }),
-  errors: Type.Optional(
-    Type.Array(
-      Type.Object({
-        index: Type.Integer({ description: 'Place in the request, from 0.' }),
-        message: Type.String(),
-      }),
-      { description: 'With `x-batch-validation: permissive` only: the emails that were refused.' },
+export const BatchCreated = Type.Object(
+  {
+    data: Type.Array(Type.Object({ id: Id }), {
+      description: 'The accepted emails, in the order of the request.',
+    }),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          index: Type.Integer({ description: 'Place in the request, from 0.' }),
+          message: Type.String({ description: 'What is wrong with it.' }),
+        }),
+        { description: 'With `x-batch-validation: permissive` only: the emails that were refused.' },
+      ),
     ),
-  ),
-})
+  },
+  { description: 'What was accepted, and in permissive mode what was not.' },
+)

@@ -1,135 +1,171 @@
 import { Type, type Static } from 'typebox'
-import { Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 
-const DomainStatus = literals([
-  'not_started',
-  'pending',
-  'verified',
-  'failed',
-  'partially_verified',
-  'partially_failed',
-])
+const DomainStatus = literals(
+  ['not_started', 'pending', 'verified', 'failed', 'partially_verified', 'partially_failed'],
+  { description: 'What the checks of its records came to. Mail is taken from `verified` domains.' },
+)
 
 /** A DNS record to publish, with what was found. The fields from `fqdn` on are ours. */
-export const DomainRecord = Type.Object({
-  record: literals(['DKIM', 'SPF', 'DMARC'], {
-    description: 'DMARC occurs in `recommended_records` only.',
-  }),
-  name: Type.String({ description: 'Relative to the zone, as most DNS panels want it.' }),
-  type: literals(['TXT', 'MX']),
-  ttl: Type.Literal('Auto'),
-  status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure']),
-  value: Type.String(),
-  priority: Type.Optional(Type.Integer({ description: 'Preference; of MX records only.' })),
-  fqdn: Type.String({ description: 'The whole name, without the root dot.' }),
-  required: Type.Boolean({ description: 'False: the domain may send without it.' }),
-  advice: Nullable(Type.String({ description: 'What the record is good for, where that is not plain.' })),
-  found: Type.Array(Type.String(), { description: 'What is published there, as of the last check.' }),
-  note: Nullable(Type.String({ description: 'What is wrong and what to do.' })),
-  checked_at: Nullable(Timestamp),
-  since: Nullable(Timestamp, { description: 'Since when `status` has been what it is.' }),
-})
+export const DomainRecord = Type.Object(
+  {
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Tracking'], {
+      description: 'DMARC occurs in `recommended_records` only.',
+    }),
+    name: Type.String({ description: 'Relative to the zone, as most DNS panels want it.' }),
+    type: literals(['TXT', 'MX', 'CNAME'], { description: 'The type of the record.' }),
+    ttl: Type.Literal('Auto', {
+      description: 'How long resolvers may keep it: what the DNS panel proposes.',
+    }),
+    status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure'], {
+      description: 'What the last check found. temporary_failure: the DNS could not be asked.',
+    }),
+    value: Type.String({ description: 'The text to publish.' }),
+    priority: Type.Optional(Type.Integer({ description: 'Preference; of MX records only.' })),
+    fqdn: Type.String({ description: 'The whole name, without the root dot.' }),
+    required: Type.Boolean({ description: 'False: the domain may send without it.' }),
+    advice: Nullable(Type.String(), { description: 'What the record is good for, where that is not plain.' }),
+    found: Type.Array(Type.String(), { description: 'What is published there, as of the last check.' }),
+    note: Nullable(Type.String(), { description: 'What is wrong and what to do; null: nothing.' }),
+    checked_at: Nullable(Timestamp, { description: 'When it was last looked for; null: not yet.' }),
+    since: Nullable(Timestamp, { description: 'Since when `status` has been what it is.' }),
+  },
+  { description: 'A DNS record to publish, with what was found.' },
+)
 export type DomainRecord = Static<typeof DomainRecord>
 
 /** A DKIM key of a domain. Ours. */
-export const DkimKey = Type.Object({
-  id: Id,
-  selector: Type.String(),
-  algorithm: literals(['rsa-sha256', 'ed25519-sha256']),
-  state: literals(['pending', 'active', 'retiring', 'retired'], {
-    description:
-      'pending: waits for its record · active: signs · retiring: signs no more, but its record is still needed · retired: its record may be removed.',
-  }),
-  state_since: Timestamp,
-  retires_at: Nullable(Timestamp, { description: 'Until when the record of a retiring key is needed.' }),
-  created_at: Timestamp,
-  fqdn: Type.String({ description: 'Where its record belongs.' }),
-  value: Type.String({ description: 'The record.' }),
-  note: Type.String({ description: 'What the state means for its record.' }),
-})
+export const DkimKey = Type.Object(
+  {
+    id: Id,
+    selector: Type.String({ description: 'Its selector: the first label of its record.' }),
+    algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'How it signs.' }),
+    state: literals(['pending', 'active', 'retiring', 'retired'], {
+      description:
+        'pending: waits for its record · active: signs · retiring: signs no more, but its record is still needed · retired: its record may be removed.',
+    }),
+    state_since: Timestamp,
+    retires_at: Nullable(Timestamp, { description: 'Until when the record of a retiring key is needed.' }),
+    created_at: Timestamp,
+    fqdn: Type.String({ description: 'Where its record belongs.' }),
+    value: Type.String({ description: 'The record.' }),
+    note: Type.String({ description: 'What the state means for its record.' }),
+  },
+  { description: 'A DKIM key of a domain.' },
+)
 export type DkimKey = Static<typeof DkimKey>
 
-const ability = literals(['enabled', 'disabled'])
+const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
+const sending = ability('Whether mail may be sent from it.')
+const receiving = ability('Whether mail to it is taken. Stored; has no effect yet.')
 
 const summary = {
   id: Id,
-  name: Type.String(),
+  name: Type.String({ description: 'The domain.' }),
   status: DomainStatus,
   created_at: Timestamp,
-  region: Type.String(),
-  open_tracking: Type.Boolean(),
-  click_tracking: Type.Boolean(),
-  capabilities: Type.Object({ sending: ability, receiving: ability }),
+  region: Type.String({ description: 'What was said when it was added; it has no effect.' }),
+  open_tracking: Type.Boolean({ description: 'Whether html gets a pixel that tells of opens.' }),
+  click_tracking: Type.Boolean({ description: 'Whether links in html lead through this server.' }),
+  capabilities: Type.Object({ sending, receiving }, { description: 'What the domain is used for.' }),
 }
-export const DomainSummary = Type.Object(summary)
+export const DomainSummary = Type.Object(summary, { description: 'A domain, without its records.' })
 export type DomainSummary = Static<typeof DomainSummary>
-export const DomainList = listOf(DomainSummary)
+export const DomainList = listOf(DomainSummary, 'domains')
 export type DomainList = Static<typeof DomainList>
 
 /** GET /domains/:id, and what POST /domains answers. The fields from `tls` on are ours. */
-export const Domain = Type.Object({
-  object: Type.Literal('domain'),
-  ...summary,
-  tracking_subdomain: Type.Optional(Type.String()),
-  records: Type.Array(DomainRecord),
-  tls: literals(['opportunistic', 'enforced']),
-  custom_return_path: Type.String(),
-  recommended_records: Type.Array(DomainRecord),
-  dkim_keys: Type.Array(DkimKey),
-  status_since: Timestamp,
-  failing_since: Nullable(Timestamp, {
-    description:
-      'A verified domain whose records looked wrong then for the first time; unless a second look finds them right, its status changes.',
-  }),
-  checked_at: Nullable(Timestamp),
-  next_check_at: Nullable(Timestamp),
-  gives_up_at: Nullable(Timestamp, { description: 'When a verification that does not succeed has failed.' }),
-  notes: Type.Array(Type.String(), { description: 'What is set but has no effect yet.' }),
-})
+export const Domain = Type.Object(
+  {
+    object: kind('domain'),
+    ...summary,
+    tracking_subdomain: Type.Optional(
+      Type.String({
+        description:
+          'A label below the domain, such as links: tracked links lead through this name once its CNAME record is verified.',
+      }),
+    ),
+    records: Type.Array(DomainRecord, { description: 'The records that it needs.' }),
+    tls: literals(['opportunistic', 'enforced'], {
+      description: 'enforced: mail goes out encrypted or waits · opportunistic: encrypted where it can be.',
+    }),
+    custom_return_path: Type.String({ description: 'The label of its return path.' }),
+    recommended_records: Type.Array(DomainRecord, { description: 'Records that it may send without.' }),
+    dkim_keys: Type.Array(DkimKey, { description: 'The keys that sign its mail, now, before and next.' }),
+    status_since: Timestamp,
+    failing_since: Nullable(Timestamp, {
+      description:
+        'A verified domain whose records looked wrong then for the first time; unless a second look finds them right, its status changes.',
+    }),
+    checked_at: Nullable(Timestamp, { description: 'When its records were last looked for; null: not yet.' }),
+    next_check_at: Nullable(Timestamp, {
+      description: 'When they are looked for again; null: when asked to.',
+    }),
+    gives_up_at: Nullable(Timestamp, {
+      description: 'When a verification that does not succeed has failed.',
+    }),
+    notes: Type.Array(Type.String(), { description: 'What is set but has no effect yet.' }),
+  },
+  { description: 'A domain with the records that it needs.' },
+)
 export type Domain = Static<typeof Domain>
 
 const settings = {
-  open_tracking: Type.Optional(Type.Boolean({ description: 'Stored; has no effect yet.' })),
-  click_tracking: Type.Optional(Type.Boolean({ description: 'Stored; has no effect yet.' })),
+  open_tracking: Type.Optional(
+    Type.Boolean({ description: 'Whether html gets a pixel that tells of opens. Default: false.' }),
+  ),
+  click_tracking: Type.Optional(
+    Type.Boolean({ description: 'Whether links in html lead through this server. Default: false.' }),
+  ),
   tls: Type.Optional(
     literals(['opportunistic', 'enforced'], { description: 'enforced: mail goes out encrypted or waits.' }),
   ),
   capabilities: Type.Optional(
-    Type.Object({
-      sending: Type.Optional(ability),
-      receiving: Type.Optional(ability),
+    Type.Object(
+      { sending: Type.Optional(sending), receiving: Type.Optional(receiving) },
+      { description: 'What the domain is used for.' },
+    ),
+  ),
+  tracking_subdomain: Type.Optional(
+    Nullable(Type.String(), {
+      description:
+        'A label below the domain, such as links: tracked links lead through this name once its CNAME record is verified.',
     }),
   ),
-  tracking_subdomain: Type.Optional(Nullable(Type.String({ description: 'Stored; has no effect yet.' }))),
 }
 
 /** PATCH /domains/:id */
-export const UpdateDomain = Type.Object(settings)
+export const UpdateDomain = Type.Object(settings, { description: 'The settings to change; others stay.' })
 export type UpdateDomain = Static<typeof UpdateDomain>
 
 /** POST /domains */
-export const CreateDomain = Type.Object({
-  name: Type.String({ examples: ['example.com'] }),
-  region: Type.Optional(
-    Type.String({ description: 'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1; only echoed.' }),
-  ),
-  custom_return_path: Type.Optional(Type.String({ description: 'Label of the return path, `send`.' })),
-  ...settings,
-})
+export const CreateDomain = Type.Object(
+  {
+    name: Type.String({ description: 'The domain to send from.', examples: ['example.com'] }),
+    region: Type.Optional(
+      Type.String({ description: 'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1; only echoed.' }),
+    ),
+    custom_return_path: Type.Optional(Type.String({ description: 'Label of the return path, `send`.' })),
+    ...settings,
+  },
+  { description: 'A domain to send from.' },
+)
 export type CreateDomain = Static<typeof CreateDomain>
 
 /** POST /domains/:id/verify, PATCH /domains/:id */
-export const DomainRef = Type.Object({ object: Type.Literal('domain'), id: Id })
+export const DomainRef = Type.Object({ object: kind('domain'), id: Id }, { description: 'The domain.' })
 /** DELETE /domains/:id */
-export const DomainDeleted = Type.Object({
-  object: Type.Literal('domain'),
-  id: Id,
-  deleted: Type.Literal(true),
-})
+export const DomainDeleted = Type.Object(
+  { object: kind('domain'), id: Id, deleted: Deleted },
+  { description: 'The domain that was removed.' },
+)
 /** POST /domains/:id/dkim/rotate: the keys that wait for their records. Ours. */
-export const DkimRotation = Type.Object({
-  object: Type.Literal('dkim_rotation'),
-  domain_id: Id,
-  dkim_keys: Type.Array(DkimKey),
-})
+export const DkimRotation = Type.Object(
+  {
+    object: kind('dkim_rotation'),
+    domain_id: Id,
+    dkim_keys: Type.Array(DkimKey, { description: 'The keys that wait for their records.' }),
+  },
+  { description: 'The keys that were made.' },
+)
 export type DkimRotation = Static<typeof DkimRotation>

@@ -17,17 +17,30 @@ export const Nullable = <T extends TSchema>(schema: T, options: TSchemaOptions =
 export const literals = <const T extends readonly string[]>(values: T, options: TSchemaOptions = {}) =>
   Type.Unsafe<T[number]>(Type.Enum([...values], options))
 
-/** The envelope of every list (reference: wire format §1.3). */
-export const listOf = <T extends TSchema>(item: T) =>
-  Type.Object({
-    object: Type.Literal('list'),
-    has_more: Type.Boolean({ description: 'Whether there is another page.' }),
-    data: Type.Array(item),
-  })
+/** What an answer is, for programs that get several kinds. */
+export const kind = <const T extends string>(name: T) =>
+  Type.Literal(name, { description: `Always \`${name}\`.` })
+
+/** The envelope of every list (reference: wire format §1.3). @param what what it is a list of, in words */
+export const listOf = <T extends TSchema>(item: T, what: string) =>
+  Type.Object(
+    {
+      object: kind('list'),
+      has_more: Type.Boolean({ description: 'Whether there is another page.' }),
+      data: Type.Array(item, { description: 'This page, newest first.' }),
+    },
+    { description: `A page of ${what}.` },
+  )
+
+/** What the answer to a removal says. */
+export const Deleted = Type.Literal(true, { description: 'Always true: it is gone.' })
 
 /** Every error (reference: wire format §3). */
-export const ErrorBody = Type.Object({
-  statusCode: Type.Integer({ description: 'The HTTP status once more.' }),
-  message: Type.String({ description: 'For people: what is wrong, and what to do.' }),
-  name: Type.String({ description: 'For programs: the kind of error.', examples: ['validation_error'] }),
-})
+export const ErrorBody = Type.Object(
+  {
+    statusCode: Type.Integer({ description: 'The HTTP status once more.' }),
+    message: Type.String({ description: 'For people: what is wrong, and what to do.' }),
+    name: Type.String({ description: 'For programs: the kind of error.', examples: ['validation_error'] }),
+  },
+  { description: 'Why a request was refused.' },
+)

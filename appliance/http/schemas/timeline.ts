@@ -1,95 +1,170 @@
 import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { Type, type Static } from 'typebox'
+import { CATEGORIES } from '../../mail/bounce.ts'
 import { EMAIL_EVENTS } from '../../mail/event.ts'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
-import { Id, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 
-const Reply = Type.Object({
-  code: Type.Integer(),
-  enhanced: Nullable(Type.String()),
-  text: Type.String(),
-})
+const Reply = Type.Object(
+  {
+    code: Type.Integer({ description: 'The reply code, 220 to 599.' }),
+    enhanced: Nullable(Type.String(), { description: 'The enhanced status code, as `5.1.1`; null: none.' }),
+    text: Type.String({ description: 'Its words, without the codes.' }),
+  },
+  { description: 'What a mail server answered.' },
+)
 
 /** Why a delivery is where it is (mail/verdict.ts). */
-export const Cause = Type.Object({
-  phase: Type.String(),
-  host: Nullable(Type.String()),
-  ip: Nullable(Type.String()),
-  reply: Nullable(Reply),
-  note: Type.String({ description: 'One sentence for people.' }),
-  origin: Type.Optional(
-    literals(SUPPRESSION_ORIGINS, { description: 'What had put a suppressed address on the list.' }),
-  ),
-})
+export const Cause = Type.Object(
+  {
+    phase: Type.String({ description: 'The step in which it was decided.' }),
+    host: Nullable(Type.String(), { description: 'The mail server; null: none was asked.' }),
+    ip: Nullable(Type.String(), { description: 'The address of the mail server; null: none was asked.' }),
+    reply: Nullable(Reply, { description: 'What the mail server answered; null: nothing.' }),
+    category: Type.Optional(
+      literals(CATEGORIES, { description: 'What the failure is about (docs/bounces.md).' }),
+    ),
+    note: Type.String({ description: 'One sentence for people.' }),
+    advice: Type.Optional(
+      Type.Object(
+        {
+          text: Type.String({ description: 'What to do.' }),
+          link: Type.Optional(Type.String({ description: 'Where to do it, or to read more.' })),
+        },
+        { description: 'What the operator can do about it, and where.' },
+      ),
+    ),
+    origin: Type.Optional(
+      literals(SUPPRESSION_ORIGINS, { description: 'What had put a suppressed address on the list.' }),
+    ),
+  },
+  { description: 'Why a delivery is where it is.' },
+)
 export type Cause = Static<typeof Cause>
 
-export const Delivery = Type.Object({
-  id: Id,
-  email_id: Id,
-  recipient: Type.String(),
-  field: literals(['to', 'cc', 'bcc']),
-  lane: Type.String(),
-  state: literals(DELIVERY_STATES),
-  attempts: Type.Integer(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  next_attempt_at: Nullable(Timestamp),
-  expires_at: Nullable(Timestamp),
-  cause: Nullable(Cause),
-})
+export const Delivery = Type.Object(
+  {
+    id: Id,
+    email_id: Id,
+    recipient: Type.String({ description: 'The address.' }),
+    field: literals(['to', 'cc', 'bcc'], { description: 'Where the email named it.' }),
+    pool: Type.String({ description: 'The pool of source addresses that it leaves from.' }),
+    provider: Type.String({
+      description: 'The mailbox provider behind its domain, or `?` and the domain before that was looked up.',
+    }),
+    state: literals(DELIVERY_STATES, { description: 'How far it is.' }),
+    attempts: Type.Integer({ description: 'How many times it was tried.' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    next_attempt_at: Nullable(Timestamp, { description: 'When it is tried next; null: not again.' }),
+    expires_at: Nullable(Timestamp, { description: 'When it is given up; null: it is final.' }),
+    cause: Nullable(Cause, { description: 'Why it is where it is; null: it was not tried yet.' }),
+    waiting: Nullable(
+      Type.Object({
+        until: Nullable(Timestamp, { description: 'When it goes on; null: that is not known.' }),
+        why: Type.String({ description: 'Why it waits, in words.' }),
+      }),
+      { description: 'What it waits for; null: it does not wait.' },
+    ),
+  },
+  { description: 'What became of an email to one recipient.' },
+)
 export type Delivery = Static<typeof Delivery>
 
 /** One exchange of an attempt (mail/transcript.ts); times in milliseconds from its start. */
-export const Step = Type.Object({
-  name: Type.String(),
-  host: Nullable(Type.String()),
-  ip: Nullable(Type.String()),
-  sent: Nullable(Type.String()),
-  reply: Nullable(Reply),
-  note: Nullable(Type.String()),
-  at: Type.Number(),
-  ms: Type.Number(),
-})
+export const Step = Type.Object(
+  {
+    name: Type.String({ description: 'Which step, as `connect`, `ehlo`, `rcpt`.' }),
+    host: Nullable(Type.String(), { description: 'The mail server; null: none.' }),
+    ip: Nullable(Type.String(), { description: 'Its address; null: none.' }),
+    sent: Nullable(Type.String(), { description: 'The command that was sent; null: none.' }),
+    reply: Nullable(Reply, { description: 'The answer; null: none came, or none was waited for.' }),
+    note: Nullable(Type.String(), { description: 'What there is to say beside the words of the servers.' }),
+    at: Type.Number({ description: 'When it began, in milliseconds from the start of the attempt.' }),
+    ms: Type.Number({ description: 'How many milliseconds it took.' }),
+  },
+  { description: 'One exchange of an attempt.' },
+)
 export type Step = Static<typeof Step>
 
-export const Attempt = Type.Object({
-  id: Id,
-  delivery_ids: Type.Array(Id),
-  started_at: Timestamp,
-  ended_at: Timestamp,
-  host: Nullable(Type.String()),
-  ip: Nullable(Type.String()),
-  tls: Nullable(
-    Type.Object({
-      version: Type.String(),
-      cipher: Type.String(),
-      verified: Type.Boolean(),
-      error: Nullable(Type.String()),
-      subject: Type.String(),
-      issuer: Type.String(),
-      validTo: Type.String(),
+export const Attempt = Type.Object(
+  {
+    id: Id,
+    delivery_ids: Type.Array(Id, { description: 'The deliveries that were tried together.' }),
+    started_at: Timestamp,
+    ended_at: Timestamp,
+    host: Nullable(Type.String(), { description: 'The mail server that was talked to last; null: none.' }),
+    ip: Nullable(Type.String(), { description: 'Its address; null: none.' }),
+    tls: Nullable(
+      Type.Object({
+        version: Type.String({ description: 'The version of TLS.' }),
+        cipher: Type.String({ description: 'The cipher suite.' }),
+        group: Type.Optional(Type.String({ description: 'Key exchange group.' })),
+        verified: Type.Boolean({ description: 'Whether the certificate is valid for the host.' }),
+        error: Nullable(Type.String(), { description: 'Why it is not; null: it is.' }),
+        by: Type.Optional(
+          literals(['pkix', 'dane'], {
+            description: 'What the certificate was measured by: trusted authorities, or TLSA records.',
+          }),
+        ),
+        chainValid: Type.Optional(
+          Type.Boolean({ description: 'Whether a trusted authority vouches for the certificate.' }),
+        ),
+        nameMatched: Type.Optional(Type.Boolean({ description: 'Whether it names the host.' })),
+        subject: Type.String({ description: 'Whom the certificate is for.' }),
+        issuer: Type.String({ description: 'Who made it.' }),
+        validFrom: Type.Optional(Type.String({ description: 'From when it is valid.' })),
+        validTo: Type.String({ description: 'Until when it is valid.' }),
+        fingerprint: Type.Optional(Type.String({ description: 'SHA-256 of the certificate.' })),
+      }),
+      { description: 'The encryption; null: there was none.' },
+    ),
+    source: Nullable(Type.String(), {
+      description: 'The address that it left from, or `auto` where the system chose; null: nothing was sent.',
     }),
-  ),
-  steps: Type.Array(Step),
-})
+    steps: Type.Array(Step, { description: 'Each exchange, in order.' }),
+  },
+  { description: 'One try to deliver, with all that was said.' },
+)
 export type Attempt = Static<typeof Attempt>
 
-export const EmailEvent = Type.Object({
-  id: Id,
-  type: literals(EMAIL_EVENTS),
-  created_at: Timestamp,
-  delivery_id: Nullable(Id),
-  recipient: Nullable(Type.String()),
-  cause: Nullable(Cause),
-})
+export const Visit = Type.Object(
+  {
+    link: Nullable(Type.String(), { description: 'Where the link leads; null for an open.' }),
+    ip: Nullable(Type.String(), { description: 'From where; null where addresses are not kept.' }),
+    user_agent: Type.String({ description: 'What the program said of itself.' }),
+    robot: Type.Boolean({ description: 'It was a machine: counted apart, and not told to webhooks.' }),
+    seen_by: Nullable(Type.String(), {
+      description: 'The machine, or the proxy that a person’s program hides behind; null: nobody known.',
+    }),
+  },
+  { description: 'Who opened the email or followed a link.' },
+)
+export type Visit = Static<typeof Visit>
+
+export const EmailEvent = Type.Object(
+  {
+    id: Id,
+    type: literals(EMAIL_EVENTS, { description: 'What happened.' }),
+    created_at: Timestamp,
+    delivery_id: Nullable(Id, { description: 'The delivery it happened to; null: the whole email.' }),
+    recipient: Nullable(Type.String(), { description: 'Its recipient; null: the whole email.' }),
+    cause: Nullable(Cause, { description: 'Why; null: there is nothing to say.' }),
+    visit: Nullable(Visit, { description: 'Opens and clicks: by whom; null for all other events.' }),
+  },
+  { description: 'Something that happened to an email.' },
+)
 export type EmailEvent = Static<typeof EmailEvent>
 
 /** GET /emails/:id/timeline: all that is known of what happened to an email. Ours, not of the hosted service. */
-export const Timeline = Type.Object({
-  object: Type.Literal('timeline'),
-  email_id: Id,
-  deliveries: Type.Array(Delivery),
-  attempts: Type.Array(Attempt),
-  events: Type.Array(EmailEvent),
-})
+export const Timeline = Type.Object(
+  {
+    object: kind('timeline'),
+    email_id: Id,
+    deliveries: Type.Array(Delivery, { description: 'One for each recipient.' }),
+    attempts: Type.Array(Attempt, { description: 'Each time it was tried, oldest first.' }),
+    events: Type.Array(EmailEvent, { description: 'What happened, oldest first.' }),
+  },
+  { description: 'All that is known of what happened to an email.' },
+)
 export type Timeline = Static<typeof Timeline>

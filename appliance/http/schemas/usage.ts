@@ -1,32 +1,62 @@
 import { Type, type Static } from 'typebox'
-import { Nullable, Timestamp } from './shared.ts'
+import { kind, Nullable, Timestamp } from './shared.ts'
 
-const Count = Type.Integer({ minimum: 0 })
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+const Used = count('How much is used.')
+/** Clients of the hosted service expect a number: the largest safe one stands for no limit. */
+const Bound = count('How much there may be. 9007199254740991 stands for no limit.')
+const Limit = Nullable(Type.Integer({ minimum: 0 }), {
+  description: 'How much there may be; null: there is no limit.',
+})
 
-const period = (limit: typeof Count | ReturnType<typeof Nullable<typeof Count>>) =>
-  Type.Object({
-    used: Count,
-    limit,
-    sent: Count,
-    received: Count,
-    resets_at: Timestamp,
-  })
+const period = <T extends typeof Bound | typeof Limit>(limit: T, description: string) =>
+  Type.Object(
+    {
+      used: count('Recipients that count against the limit.'),
+      limit,
+      sent: count('Recipients that were sent to.'),
+      received: count('Emails that came in.'),
+      resets_at: Timestamp,
+    },
+    { description },
+  )
 
 /** GET /usage (reference: wire format §2.14): what a team has used of its plan. Days and months are those of UTC. */
-export const Usage = Type.Object({
-  object: Type.Literal('usage'),
-  generated_at: Timestamp,
-  emails: Type.Object({
-    daily: period(Nullable(Count)),
-    /** Clients of the hosted service expect a number: the largest safe one stands for no limit. */
-    monthly: period(Count),
-  }),
-  contacts: Type.Object({ used: Count, limit: Count }),
-  segments: Type.Object({ used: Count, limit: Nullable(Count) }),
-  broadcasts: Type.Object({ used: Count, limit: Type.Null() }),
-  ai_credits: Type.Object({ used: Count, limit: Nullable(Count), next_increase_at: Nullable(Timestamp) }),
-  automation_runs: Type.Object({ used: Count, limit: Count, resets_at: Timestamp }),
-  domains: Type.Object({ used: Count, limit: Nullable(Count) }),
-  rate_limit: Type.Object({ limit: Count, duration: Type.String({ examples: ['1s'] }) }),
-})
+export const Usage = Type.Object(
+  {
+    object: kind('usage'),
+    generated_at: Timestamp,
+    emails: Type.Object(
+      { daily: period(Limit, 'This day, in UTC.'), monthly: period(Bound, 'This month, in UTC.') },
+      { description: 'Recipients of emails.' },
+    ),
+    contacts: Type.Object({ used: Used, limit: Bound }, { description: 'Contacts.' }),
+    segments: Type.Object({ used: Used, limit: Limit }, { description: 'Segments of contacts.' }),
+    broadcasts: Type.Object(
+      { used: Used, limit: Type.Null({ description: 'There is no limit.' }) },
+      { description: 'Broadcasts.' },
+    ),
+    ai_credits: Type.Object(
+      {
+        used: Used,
+        limit: Limit,
+        next_increase_at: Nullable(Timestamp, { description: 'When there is more; null: never.' }),
+      },
+      { description: 'Always nothing: for clients of the hosted service only.' },
+    ),
+    automation_runs: Type.Object(
+      { used: Used, limit: Bound, resets_at: Timestamp },
+      { description: 'Always nothing: for clients of the hosted service only.' },
+    ),
+    domains: Type.Object({ used: Used, limit: Limit }, { description: 'Domains to send from.' }),
+    rate_limit: Type.Object(
+      {
+        limit: count('How many requests are taken in `duration`.'),
+        duration: Type.String({ description: 'How long that is.', examples: ['1s'] }),
+      },
+      { description: 'How fast requests may come.' },
+    ),
+  },
+  { description: 'What the team has used of its plan.' },
+)
 export type Usage = Static<typeof Usage>

@@ -1,0 +1,64 @@
+/** Writes administrative acts down, before they happen and with what came of them. Nothing secret gets into an entry. */
+import type { Clock } from '../clock/clock.ts'
+import { withoutSecrets } from '../mail/audit-values.ts'
+import type { Actor } from '../mail/audit.ts'
+import { newId } from '../mail/ids.ts'
+import type { AuditStorage } from '../storage/storage.ts'
+
+/** An act that is about to happen. */
+export interface Act {
+  /** Whose things it is about; null: the whole appliance's. */
+  teamId: string | null
+  actor: Actor
+  /** Noun and verb: `domain.create`. */
+  action: string
+  /** A noun, and an id where there is one: `domain 0193…`. */
+  target: string
+  /** How it is before; plain data. */
+  before?: unknown
+  /** What was asked for. */
+  details?: Record<string, unknown>
+}
+
+/** Writes an act down before it happens. Returns the entry's id, for `endAct`. */
+export async function beginAct(
+  storage: Pick<AuditStorage, 'appendAudit'>,
+  clock: Clock,
+  act: Act,
+): Promise<string> {
+  const at = clock.now()
+  const id = newId(at)
+  await storage.appendAudit({ entry: entryOf(act, { id, at, after: null }) }, at)
+  return id
+}
+
+/**
+ * Writes down what came of an act.
+ * @param end after: plain data; null and undefined are written as `{}`, as null says that nobody knows. target: where it
+ * is known only now, the id of what was made
+ */
+export async function endAct(
+  storage: Pick<AuditStorage, 'completeAudit'>,
+  clock: Clock,
+  { id, after, target }: { id: string; after: unknown; target?: string | undefined },
+): Promise<void> {
+  await storage.completeAudit({ id, after: withoutSecrets(after) ?? {}, target }, clock.now())
+}
+
+/** Writes down an act that has happened, in one entry. For what is no route with `audit`: commands, sign-ins. */
+export async function recordAct(
+  storage: Pick<AuditStorage, 'appendAudit'>,
+  clock: Clock,
+  { after, ...act }: Act & { after?: unknown },
+): Promise<void> {
+  const at = clock.now()
+  const done = withoutSecrets(after) ?? {}
+  await storage.appendAudit({ entry: entryOf(act, { id: newId(at), at, after: done }) }, at)
+}
+
+function entryOf(act: Act, { id, at, after }: { id: string; at: number; after: unknown }) {
+  const { teamId, actor, action, target, before = null, details = {} } = act
+  const who = { actor: actor.name, actorKind: actor.kind, ip: actor.ip }
+  const asked = withoutSecrets(details) as Record<string, unknown>
+  return { id, teamId, at, ...who, action, target, before: withoutSecrets(before), after, details: asked }
+}

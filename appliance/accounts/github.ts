@@ -1,0 +1,107 @@
+/**
+ * GitHub: OAuth 2.0 (RFC 6749 §4.1) with PKCE. It has no ID tokens for people, so who it was is asked of its API.
+ * The same for github.com and a GitHub Enterprise Server, which has its API under /api/v3.
+ */
+import * as client from 'openid-client'
+import { isAddress, isLoopback } from './provider-names.ts'
+import {
+  PROVIDER_TIMEOUT,
+  ProviderProblem,
+  withProvider,
+  type Provider,
+  type ProviderSettings,
+} from './provider.ts'
+
+/** The public one. */
+export const GITHUB = 'https://github.com'
+
+export function createGithubProvider(settings: ProviderSettings): Provider {
+  const origin = new URL(settings.issuer).origin
+  const issuer = `${origin}/login/oauth`
+  const api = origin === GITHUB ? 'https://api.github.com' : `${origin}/api/v3`
+  const configuration = configure(settings, origin)
+
+  return {
+    settings,
+
+    async authorize({ state, verifier }, redirectUri) {
+      return client.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: 'user:email',
+        state,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        prompt: 'select_account',
+      })
+    },
+
+    exchange: ({ state, verifier }, returned) =>
+      withProvider(async () => {
+        const checks = { expectedState: state, pkceCodeVerifier: verifier }
+        const { access_token: token } = await client.authorizationCodeGrant(configuration, returned, checks)
+        const ask = (path: string) => read(configuration, token, new URL(api + path))
+        const [user, emails] = await Promise.all([ask('/user'), ask('/user/emails')])
+        return {
+          issuer,
+          subject: subjectOf(user),
+          email: primaryOf(emails),
+          hostedDomain: null,
+          methods: null,
+        }
+      }),
+  }
+}
+
+function configure({ clientId, clientSecret }: ProviderSettings, origin: string): client.Configuration {
+  const metadata = {
+    issuer: `${origin}/login/oauth`,
+    authorization_endpoint: `${origin}/login/oauth/authorize`,
+    token_endpoint: `${origin}/login/oauth/access_token`,
+  }
+  const auth = client.ClientSecretPost(clientSecret)
+  const configuration = new client.Configuration(metadata, clientId, undefined, auth)
+  configuration.timeout = PROVIDER_TIMEOUT
+  configuration[client.customFetch] = (url, init) => fetchAsSpecified(url, init, metadata.token_endpoint)
+  if (isLoopback(new URL(origin))) client.allowInsecureRequests(configuration)
+  return configuration
+}
+
+/** GitHub refuses a code with status 200; RFC 6749 §5.2 wants 400. */
+async function fetchAsSpecified(
+  url: string,
+  init: client.CustomFetchOptions,
+  tokenEndpoint: string,
+): Promise<Response> {
+  // The two types of the body differ in what nobody sends here.
+  const answer = await fetch(url, init)
+  if (url !== tokenEndpoint || !answer.ok) return answer
+  const text = await answer.text()
+  const refused = /"error"\s*:/.test(text)
+  return new Response(text, { status: refused ? 400 : 200, headers: answer.headers })
+}
+
+async function read(configuration: client.Configuration, token: string, url: URL): Promise<unknown> {
+  const headers = new Headers({ accept: 'application/vnd.github+json', 'user-agent': 'Posthaste' })
+  const answer = await client.fetchProtectedResource(configuration, token, url, 'GET', undefined, headers)
+  if (answer.ok) return answer.json()
+  const fault = answer.status >= 500 || answer.status === 429 ? 'unreachable' : 'misconfigured'
+  throw new ProviderProblem(fault, `GET ${url.pathname} answered with status ${answer.status}`)
+}
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+/** The number stays when the name is changed, and names can be taken by others then. */
+function subjectOf(user: unknown): string {
+  if (isTable(user) && Number.isSafeInteger(user.id)) return String(user.id)
+  throw new ProviderProblem('invalid', 'GET /user answered without an id')
+}
+
+/** The one address that the person made the first, and that GitHub has seen to be theirs. */
+function primaryOf(emails: unknown): string {
+  const all: unknown[] = Array.isArray(emails) ? emails : []
+  const primary = all.filter(isTable).find((one) => one.primary === true && one.verified === true)
+  const email = primary?.email
+  if (typeof email === 'string' && isAddress(email)) return email.toLowerCase()
+  throw new ProviderProblem('unverified', 'the primary address of this account is not verified')
+}

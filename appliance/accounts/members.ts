@@ -1,0 +1,230 @@
+/** Who is in a team as what, and who may join. What a role may do is the table of mail/roles.ts; here are the rules about owners. */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import { ROLES, type Role } from '../mail/roles.ts'
+import type { Invitation, Member, MemberChange, Storage, User } from '../storage/storage.ts'
+import type { Hasher } from './hasher.ts'
+import { canonical } from './sign-in.ts'
+import { hashToken, isToken, newToken } from './tokens.ts'
+
+/** How long an invitation holds, in milliseconds: a week, so that a holiday of a few days does not end it. */
+export const INVITATION_LIFETIME = 7 * 24 * 3_600_000
+
+/** Open invitations of a team: a stolen session cannot have us write to the world. */
+const MOST_INVITATIONS = 100
+
+/** Who acts in a team. The command line acts as an owner who is nobody. */
+export interface By {
+  userId: string | null
+  role: Role
+}
+
+/** Who acts at the command line. */
+export const OPERATOR: By = { userId: null, role: 'owner' }
+
+export interface Members {
+  listMembers(args: { teamId: string }): Promise<Member[]>
+  listInvitations(args: { teamId: string }): Promise<Invitation[]>
+  /**
+   * Lets somebody join; an earlier invitation of that address ends. The token is for the link and told once.
+   * Refuses: `invalid_field` (email), `member_already`, `owners_only`, `too_many_invitations`.
+   */
+  invite(args: {
+    teamId: string
+    email: string
+    role: Role
+    by: By
+  }): Promise<{ invitation: Invitation; token: string }>
+  /** Refuses: `not_found`, `owners_only`. */
+  revokeInvitation(args: { teamId: string; id: string; by: By }): Promise<void>
+  /** What a link leads to, whether its address has an account, and that a team. Refuses: `invitation_over`. */
+  lookAtInvitation(args: {
+    token: string
+  }): Promise<{ invitation: Invitation; hasAccount: boolean; hasTeam: boolean }>
+  /**
+   * Somebody who cannot sign in joins: without an account, who gets one with this password, or with one that is in no team,
+   * by its password. The link alone is not enough for the latter: whoever invites has it, too.
+   * Refuses: `invitation_over`, `invitation_needs_sign_in`, `invalid_field` (password), `wrong_password`, `too_many_attempts`.
+   */
+  acceptByPassword(args: { token: string; password: string }): Promise<{ user: User; invitation: Invitation }>
+  /** Somebody who is signed in joins. Refuses: `invitation_over`, `invitation_for_other`. */
+  acceptAsUser(args: { token: string; user: Pick<User, 'id' | 'email'> }): Promise<Invitation>
+  /** Refuses: `not_found`, `last_owner`, `owners_only`. */
+  setRole(args: { teamId: string; userId: string; role: Role; by: By }): Promise<Member>
+  /** The person's sessions in the team end. Refuses: `not_found`, `last_owner`, `owners_only`. */
+  removeMember(args: { teamId: string; userId: string; by: By }): Promise<void>
+  /** One's own going. Refuses: `not_found`, `last_owner`. */
+  leave(args: { teamId: string; userId: string }): Promise<void>
+}
+
+/** What it is made of. */
+export interface MembersDeps {
+  storage: Storage
+  clock: Clock
+  hasher: Hasher
+  /** Refuses passwords that will not do; `field` is what the caller named it. */
+  acceptable: (password: string, field: string, ...names: string[]) => void
+}
+
+/** Only owners make owners. */
+function mayGive(by: By, role: Role): void {
+  if (role === 'owner' && by.role !== 'owner') throw refuse('owners_only')
+}
+
+function obey(change: MemberChange): void {
+  if (change === 'absent') throw refuse('not_found', { resource: 'Member' })
+  if (change === 'last_owner') throw refuse('last_owner')
+  if (change === 'owner') throw refuse('owners_only')
+}
+
+/** An address that mail can be sent to, as accounts are named. Refuses: `invalid_field` (email). */
+export function accountAddress(typed: string): string {
+  const email = canonical(typed)
+  if (email.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(email))
+    throw refuse('invalid_field', { field: 'email', expected: 'an address such as you@example.com' })
+  return email
+}
+
+/** Makes the methods. */
+export function createMembers(deps: MembersDeps): Members {
+  const { storage, clock } = deps
+  return {
+    listMembers: (args) => storage.listMembers(args, clock.now()),
+    ...invitations(deps),
+
+    async setRole({ teamId, userId, role, by }) {
+      mayGive(by, role)
+      const spareOwners = by.role !== 'owner'
+      obey(await storage.setRole({ teamId, userId, role, spareOwners }, clock.now()))
+      const member = await storage.getMember({ teamId, userId }, clock.now())
+      if (!member) throw refuse('not_found', { resource: 'Member' })
+      return member
+    },
+
+    async removeMember({ teamId, userId, by }) {
+      const spareOwners = by.role !== 'owner'
+      obey(await storage.removeMember({ teamId, userId, spareOwners }, clock.now()))
+    },
+
+    async leave({ teamId, userId }) {
+      obey(await storage.removeMember({ teamId, userId, spareOwners: false }, clock.now()))
+    },
+  }
+}
+
+type InvitationMethods = Pick<
+  Members,
+  'listInvitations' | 'invite' | 'revokeInvitation' | 'lookAtInvitation' | 'acceptByPassword' | 'acceptAsUser'
+>
+
+function invitations(deps: MembersDeps): InvitationMethods {
+  const { storage, clock } = deps
+  return {
+    listInvitations: (args) => storage.listInvitations(args, clock.now()),
+
+    invite: (args) => invite(args, deps),
+
+    async revokeInvitation({ teamId, id, by }) {
+      const open = await storage.listInvitations({ teamId }, clock.now())
+      const one = open.find((invitation) => invitation.id === id)
+      if (one) mayGive(by, one.role)
+      if (!one || !(await storage.revokeInvitation({ teamId, id }, clock.now())))
+        throw refuse('not_found', { resource: 'Invitation' })
+    },
+
+    async lookAtInvitation({ token }) {
+      const invitation = await find(token, deps)
+      const user = await storage.findUser({ email: invitation.email }, clock.now())
+      const hasTeam = user !== undefined && (await isInTeam(user, deps))
+      return { invitation, hasAccount: user !== undefined, hasTeam }
+    },
+
+    async acceptByPassword({ token, password }) {
+      const invitation = await find(token, deps)
+      const known = await storage.findUser({ email: invitation.email }, clock.now())
+      const user = known
+        ? await acceptAgain(invitation, { user: known, password }, deps)
+        : await acceptAsNew(invitation, password, deps)
+      return { user, invitation }
+    },
+
+    async acceptAsUser({ token, user }) {
+      const invitation = await find(token, deps)
+      if (canonical(invitation.email) !== canonical(user.email)) throw refuse('invitation_for_other')
+      const { id } = invitation
+      const joined = await storage.acceptInvitation({ id, who: { userId: user.id } }, clock.now())
+      if (joined === 'absent') throw refuse('invitation_over')
+      return invitation
+    },
+  }
+}
+
+async function find(token: string, { storage, clock }: MembersDeps): Promise<Invitation> {
+  const tokenHash = hashToken(token)
+  const found = isToken(token) ? await storage.findInvitation({ tokenHash }, clock.now()) : undefined
+  if (!found) throw refuse('invitation_over')
+  return found
+}
+
+async function invite(
+  { teamId, email: typed, role, by }: Parameters<Members['invite']>[0],
+  { storage, clock }: MembersDeps,
+): ReturnType<Members['invite']> {
+  const email = accountAddress(typed)
+  mayGive(by, role)
+  const now = clock.now()
+  // In the place of an owner's invitation an admin could not write either.
+  const open = await storage.listInvitations({ teamId }, now)
+  const before = open.find((invitation) => invitation.email === email)
+  if (before) mayGive(by, before.role)
+  const token = newToken()
+  const about = { teamId, email, role, invitedBy: by.userId, tokenHash: hashToken(token) }
+  const invitation = { ...about, id: newId(now), createdAt: now, expiresAt: now + INVITATION_LIFETIME }
+  const result = await storage.invite({ invitation, most: MOST_INVITATIONS }, now)
+  if (result === 'member') throw refuse('member_already')
+  if (result === 'full') throw refuse('too_many_invitations', { limit: MOST_INVITATIONS })
+  const stored = await storage.findInvitation({ tokenHash: invitation.tokenHash }, now)
+  if (!stored) throw refuse('invitation_over')
+  return { invitation: stored, token }
+}
+
+const isInTeam = async ({ id }: Pick<User, 'id'>, { storage, clock }: MembersDeps): Promise<boolean> =>
+  (await storage.teamToEnter({ userId: id }, clock.now())) !== undefined
+
+/** A person whom no team lets in any more cannot sign in first. */
+async function acceptAgain(
+  { id }: Invitation,
+  { user, password }: { user: User; password: string },
+  deps: MembersDeps,
+): Promise<User> {
+  const { storage, clock, hasher } = deps
+  if (await isInTeam(user, deps)) throw refuse('invitation_needs_sign_in')
+  if (!(await hasher.verify(user.passwordHash, password)))
+    throw refuse('wrong_password', { field: 'password' })
+  const joined = await storage.acceptInvitation({ id, who: { userId: user.id } }, clock.now())
+  if (joined === 'absent') throw refuse('invitation_over')
+  return user
+}
+
+async function acceptAsNew(
+  { id, email, teamName }: Invitation,
+  password: string,
+  { storage, clock, hasher, acceptable }: MembersDeps,
+): Promise<User> {
+  acceptable(password, 'password', email, teamName)
+  const passwordHash = await hasher.hash(password)
+  const now = clock.now()
+  const user: User = { id: newId(now), email, passwordHash, createdAt: now }
+  const joined = await storage.acceptInvitation({ id, who: { user } }, now)
+  if (joined === 'exists') throw refuse('invitation_needs_sign_in')
+  if (joined === 'absent') throw refuse('invitation_over')
+  return user
+}
+
+/** A role by its name. Refuses: `invalid_field` (role). */
+export function roleNamed(name: string): Role {
+  const role = ROLES.find((one) => one === name)
+  if (!role) throw refuse('invalid_field', { field: 'role', expected: `one of ${ROLES.join(', ')}` })
+  return role
+}

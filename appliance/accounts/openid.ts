@@ -1,0 +1,102 @@
+/** OpenID Connect: the authorization code flow (OpenID Connect Core 1.0 §3.1) with PKCE (RFC 7636). */
+import * as client from 'openid-client'
+import type { Clock } from '../clock/clock.ts'
+import { isAddress, isLoopback } from './provider-names.ts'
+import {
+  PROVIDER_TIMEOUT,
+  ProviderProblem,
+  withProvider,
+  type Assertion,
+  type Provider,
+  type ProviderSettings,
+} from './provider.ts'
+
+/** How long what a provider tells of itself (OpenID Connect Discovery 1.0 §4) is believed, in milliseconds. */
+const BELIEVED = 3_600_000
+
+/** A provider that can be discovered: Google's, or any other. */
+export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): Provider {
+  let known: { configuration: client.Configuration; until: number } | undefined
+
+  const configuration = async (): Promise<client.Configuration> => {
+    if (known && clock.now() < known.until) return known.configuration
+    const found = await withProvider(() => discover(settings))
+    known = { configuration: found, until: clock.now() + BELIEVED }
+    return found
+  }
+
+  return {
+    settings,
+
+    async authorize({ state, nonce, verifier }, redirectUri) {
+      const found = await configuration()
+      return client.buildAuthorizationUrl(found, {
+        redirect_uri: redirectUri,
+        scope: 'openid email',
+        state,
+        nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        // Who has several accounts there chooses; without it some providers silently take the one used last.
+        ...(settings.preset === 'google' ? { prompt: 'select_account' } : {}),
+      })
+    },
+
+    async exchange({ state, nonce, verifier }, returned) {
+      const found = await configuration()
+      return withProvider(async () => {
+        const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
+        const tokens = await client.authorizationCodeGrant(found, returned, checks)
+        const claims = tokens.claims()
+        if (claims === undefined) throw new ProviderProblem('invalid', 'the answer has no ID token')
+        const about =
+          claims.email === undefined
+            ? await client.fetchUserInfo(found, tokens.access_token, claims.sub)
+            : claims
+        return assertionOf(claims, about)
+      })
+    },
+  }
+}
+
+async function discover({ issuer, clientId, clientSecret }: ProviderSettings): Promise<client.Configuration> {
+  const url = new URL(issuer)
+  // OpenID Connect Core 1.0 §9: without word of it, client_secret_basic.
+  const authenticate: client.ClientAuth = (server, ...rest) => {
+    const offered = server.token_endpoint_auth_methods_supported ?? []
+    const method = offered.includes('client_secret_post')
+      ? client.ClientSecretPost(clientSecret)
+      : client.ClientSecretBasic(clientSecret)
+    method(server, ...rest)
+  }
+  return client.discovery(url, clientId, undefined, authenticate, {
+    timeout: PROVIDER_TIMEOUT,
+    execute: [
+      // The signature is looked at although the token comes straight from the provider (§3.1.3.7): one mistake in TLS is not enough.
+      client.enableNonRepudiationChecks,
+      ...(isLoopback(url) ? [client.allowInsecureRequests] : []),
+    ],
+  })
+}
+
+type Claims = Record<string, unknown>
+
+/** §5.1: only `email_verified: true` says that the address is theirs. */
+function assertionOf(token: client.IDToken, about: Claims): Assertion {
+  const { email, email_verified: verified } = about
+  if (typeof email !== 'string' || !isAddress(email))
+    throw new ProviderProblem('unverified', 'it tells no email address: is the scope email allowed there?')
+  if (verified !== true)
+    throw new ProviderProblem(
+      'unverified',
+      `it does not say that the address is verified: email_verified is ${JSON.stringify(verified) ?? 'not there'}`,
+    )
+  const { iss, sub, amr, hd } = token
+  return {
+    issuer: iss,
+    subject: sub,
+    email: email.toLowerCase(),
+    hostedDomain: typeof hd === 'string' ? hd.toLowerCase() : null,
+    methods: Array.isArray(amr) ? amr.map(String) : null,
+  }
+}

@@ -1,0 +1,257 @@
+/** Passkeys: keys in a device or a password manager, bound to our host name by the browser (Web Authentication Level 3). */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server'
+import { isIP } from 'node:net'
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Passkey, Storage, Ticket } from '../storage/storage.ts'
+import { hashToken, newToken } from './tokens.ts'
+
+export type PasskeyCreation = PublicKeyCredentialCreationOptionsJSON
+export type PasskeyRequest = PublicKeyCredentialRequestOptionsJSON
+export type PasskeyRegistration = RegistrationResponseJSON
+export type PasskeyAnswer = AuthenticationResponseJSON
+
+/** How long a browser may take to answer, in milliseconds: people look for the key first. */
+const CHALLENGE_LIFETIME = 5 * 60_000
+/** What devices sign with, as COSE numbers it (RFC 9053 §2, RFC 8812 §2): Ed25519, P-256 with SHA-256, RSA with SHA-256. */
+const ALGORITHMS = [-8, -7, -257]
+/** Of one person. */
+const MOST_PASSKEYS = 20
+
+/** Who we are to the browser. */
+export interface RelyingParty {
+  /** The host name that passkeys are bound to. */
+  id: string
+  /** Origins of pages that may use them. */
+  origins: string[]
+  /** For people. */
+  name: string
+}
+
+/** What a challenge was made for: an answer to one opens nothing else. */
+export type PasskeyPurpose = 'register' | 'sign_in' | 'second_step' | 'proof'
+
+export interface Passkeys {
+  /** What the browser needs to make a passkey. Refuses: `passkey_needs_name`. */
+  creation(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
+  /** Keeps the passkey that was made. Refuses: `passkey_refused`, `passkey_origin`, `passkey_taken`, `too_many_passkeys`. */
+  register(args: {
+    userId: string
+    rp: RelyingParty
+    response: PasskeyRegistration
+    name: string
+  }): Promise<Passkey>
+  /**
+   * What the browser needs to use a passkey. Refuses: `passkey_needs_name`.
+   * @param args.userId null: whoever it turns out to be
+   */
+  request(args: {
+    userId: string | null
+    rp: RelyingParty
+    purpose: Exclude<PasskeyPurpose, 'register'>
+  }): Promise<PasskeyRequest>
+  /**
+   * Whose passkey answered. Who it is was unknown for `sign_in`, and there the device must have recognised its owner.
+   * Refuses: `passkey_refused`, `passkey_origin`, `passkey_copied`.
+   */
+  verify(args: {
+    userId: string | null
+    rp: RelyingParty
+    purpose: Exclude<PasskeyPurpose, 'register'>
+    response: PasskeyAnswer
+  }): Promise<Passkey>
+}
+
+/** The relying party of a page. Host names are without their port; loopback by name is as good as https to browsers. */
+export function relyingParty({
+  publicUrl,
+  host,
+}: {
+  publicUrl: string | undefined
+  host: string
+}): RelyingParty {
+  if (publicUrl !== undefined && URL.canParse(publicUrl)) {
+    const { hostname, origin } = new URL(publicUrl)
+    return { id: hostname, origins: [origin], name: hostname }
+  }
+  const id = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host
+  return { id, origins: [`https://${host}`, `http://${host}`], name: id }
+}
+
+/** Browsers bind passkeys to a domain, and an address is none. */
+function demandName({ id }: RelyingParty): void {
+  if (isIP(id.replaceAll(/[[\]]/g, '')) !== 0) throw refuse('passkey_needs_name', { host: id })
+}
+
+/** Loaded where it is wanted: most who sign in never use it. */
+const library = () => import('@simplewebauthn/server')
+
+export function createPasskeys(deps: PasskeyDeps): Passkeys {
+  const challenges = createChallenges(deps)
+  return { ...making(deps, challenges), ...using(deps, challenges) }
+}
+
+interface PasskeyDeps {
+  storage: Storage
+  clock: Clock
+}
+
+interface Challenges {
+  make(userId: string | null, purpose: PasskeyPurpose): Promise<string>
+  /** The challenge that was answered, in base64url; it is good for one answer. */
+  answered(
+    response: { clientDataJSON: string },
+    expected: { userId: string | null; rp: RelyingParty; purpose: PasskeyPurpose },
+  ): Promise<string>
+}
+
+/** Challenges are tickets: what comes back finds its own. */
+function createChallenges({ storage, clock }: PasskeyDeps): Challenges {
+  return {
+    async make(userId, purpose) {
+      const now = clock.now()
+      const token = newToken()
+      const ticket: Ticket = {
+        ...{ tokenHash: hashToken(token), kind: 'passkey', userId, data: { purpose } },
+        ...{ createdAt: now, expiresAt: now + CHALLENGE_LIFETIME },
+      }
+      await storage.createTicket(ticket, now)
+      return token
+    },
+
+    async answered({ clientDataJSON }, { userId, rp, purpose }) {
+      const client = readClientData(clientDataJSON)
+      const ticket = { tokenHash: hashToken(client.challenge), kind: 'passkey' } as const
+      const taken = await storage.takeTicket(ticket, clock.now())
+      const made = taken?.data as { purpose: PasskeyPurpose } | undefined
+      if (taken?.userId !== userId || made?.purpose !== purpose) throw refuse('passkey_refused')
+      if (!rp.origins.includes(client.origin)) throw refuse('passkey_origin', { origin: rp.origins[0]! })
+      return client.challenge
+    },
+  }
+}
+
+function making(
+  { storage, clock }: PasskeyDeps,
+  challenges: Challenges,
+): Pick<Passkeys, 'creation' | 'register'> {
+  return {
+    async creation({ user, rp }) {
+      demandName(rp)
+      const { generateRegistrationOptions } = await library()
+      const known = await storage.listPasskeys({ userId: user.id }, clock.now())
+      return generateRegistrationOptions({
+        ...{ rpName: rp.name, rpID: rp.id, userName: user.email, userDisplayName: user.email },
+        userID: new Uint8Array(Buffer.from(user.id)),
+        challenge: bytesOf(await challenges.make(user.id, 'register')),
+        attestationType: 'none',
+        supportedAlgorithmIDs: ALGORITHMS,
+        excludeCredentials: known.map(toDescriptor),
+        authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
+      })
+    },
+
+    async register({ userId, rp, response, name }) {
+      const expected = await challenges.answered(response.response, { userId, rp, purpose: 'register' })
+      const { verifyRegistrationResponse } = await library()
+      const { verified, registrationInfo } = await accepted(
+        verifyRegistrationResponse({
+          ...{ response, expectedChallenge: expected, expectedOrigin: rp.origins, expectedRPID: rp.id },
+          requireUserVerification: false,
+          supportedAlgorithmIDs: ALGORITHMS,
+        }),
+      )
+      if (!verified) throw refuse('passkey_refused')
+      const { credential, credentialBackedUp: synced } = registrationInfo
+      const now = clock.now()
+      const passkey: Passkey = {
+        ...{ id: newId(now), userId, credentialId: credential.id, rpId: rp.id, name },
+        ...{ publicKey: credential.publicKey, counter: credential.counter, synced },
+        ...{ transports: response.response.transports ?? [], createdAt: now, lastUsedAt: null },
+      }
+      const added = await storage.addPasskey({ passkey, most: MOST_PASSKEYS }, now)
+      if (added === 'exists') throw refuse('passkey_taken')
+      if (added === 'full') throw refuse('too_many_passkeys', { limit: MOST_PASSKEYS })
+      return passkey
+    },
+  }
+}
+
+function using(
+  { storage, clock }: PasskeyDeps,
+  challenges: Challenges,
+): Pick<Passkeys, 'request' | 'verify'> {
+  return {
+    async request({ userId, rp, purpose }) {
+      demandName(rp)
+      const { generateAuthenticationOptions } = await library()
+      const known = userId === null ? [] : await storage.listPasskeys({ userId }, clock.now())
+      return generateAuthenticationOptions({
+        rpID: rp.id,
+        challenge: bytesOf(await challenges.make(userId, purpose)),
+        allowCredentials: known.filter(({ rpId }) => rpId === rp.id).map(toDescriptor),
+        userVerification: purpose === 'sign_in' ? 'required' : 'preferred',
+      })
+    },
+
+    async verify({ userId, rp, purpose, response }) {
+      const expected = await challenges.answered(response.response, { userId, rp, purpose })
+      const passkey = await storage.findPasskey({ credentialId: response.id }, clock.now())
+      if (!passkey || !isOf(passkey, userId, response)) throw refuse('passkey_refused')
+      const { verifyAuthenticationResponse } = await library()
+      const { verified, authenticationInfo } = await accepted(
+        verifyAuthenticationResponse({
+          ...{ response, expectedChallenge: expected, expectedOrigin: rp.origins, expectedRPID: rp.id },
+          requireUserVerification: purpose === 'sign_in',
+          // The counter is judged where it is stored, so that of two answers at once one is taken.
+          credential: { id: passkey.credentialId, publicKey: new Uint8Array(passkey.publicKey), counter: 0 },
+        }),
+      )
+      if (!verified) throw refuse('passkey_refused')
+      const { newCounter: counter, credentialBackedUp: synced } = authenticationInfo
+      const { credentialId } = passkey
+      if (!(await storage.usePasskey({ credentialId, counter, synced }, clock.now())))
+        throw refuse('passkey_copied', { name: passkey.name })
+      return passkey
+    },
+  }
+}
+
+/** WebAuthn §7.2: the credential's owner is the one who was asked, and the one that the device names. */
+function isOf(passkey: Passkey, userId: string | null, { response }: PasskeyAnswer): boolean {
+  if (userId !== null && passkey.userId !== userId) return false
+  const named = response.userHandle
+  if (named === undefined) return userId !== null
+  return Buffer.from(named, 'base64url').toString() === passkey.userId
+}
+
+const toDescriptor = ({ credentialId, transports }: Passkey) => ({ id: credentialId, transports })
+
+const bytesOf = (challenge: string) => new Uint8Array(Buffer.from(challenge, 'base64url'))
+
+/** What the browser says that it signed for (WebAuthn §5.8.1). */
+function readClientData(encoded: string): { challenge: string; origin: string } {
+  try {
+    const read = JSON.parse(Buffer.from(encoded, 'base64url').toString()) as Record<string, unknown>
+    const { challenge, origin } = read
+    if (typeof challenge === 'string' && typeof origin === 'string') return { challenge, origin }
+  } catch {
+    // What is no JSON is no answer of a browser.
+  }
+  throw refuse('passkey_refused')
+}
+
+async function accepted<T>(verification: Promise<T>): Promise<T> {
+  try {
+    return await verification
+  } catch {
+    // The library throws for every way in which an answer can be wrong. Which one it was helps only whoever made it up.
+    throw refuse('passkey_refused')
+  }
+}

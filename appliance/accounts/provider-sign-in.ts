@@ -1,0 +1,291 @@
+/** The way in by an identity provider: out to it, back from it, and who that is here. */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Admission, Identity, SignInMethod, Storage } from '../storage/storage.ts'
+import { createGithubProvider } from './github.ts'
+import { identify, isStrong, type IdentifyProblem, type Known } from './identify.ts'
+import { createOpenIdProvider } from './openid.ts'
+import {
+  ProviderProblem,
+  type Assertion,
+  type Flow,
+  type Provider,
+  type ProviderFault,
+  type ProviderSettings,
+} from './provider.ts'
+import type { Browser, SignInResult, SignIns } from './sign-in.ts'
+import { hashToken, isToken, newToken } from './tokens.ts'
+
+/** How long somebody may take at the provider, in milliseconds. */
+export const PROVIDER_FLOW_LIFETIME = 10 * 60_000
+
+/**
+ * expired: too late, used before, or begun in another browser · taken: that account of the provider is another person's here ·
+ * signed_out: the session that wanted to link has ended
+ */
+export type ProviderSignInProblem =
+  ProviderFault | IdentifyProblem | 'expired' | 'taken' | 'signed_out' | 'no_team'
+
+/** How coming back from a provider ends. `next`: the page of the dashboard to go on with. */
+export type Returned =
+  | {
+      kind: 'entered'
+      result: SignInResult
+      userId: string
+      /** As the provider told it. */
+      email: string
+      /** Of a new person, the teams that took them in; else empty. */
+      admitted: Admission[]
+      /** What was used: `oidc:` and the id of the provider. */
+      by: SignInMethod
+      next: string
+    }
+  | { kind: 'linked'; teamId: string; by: string; identity: Identity }
+  | {
+      kind: 'refused'
+      problem: ProviderSignInProblem
+      /** For the log. */
+      detail: string
+      /** Whether an account was to be linked and nobody to be signed in. */
+      linking: boolean
+      next: string
+    }
+
+export interface ProviderSignIns {
+  /** What the sign-in page offers, in the order of the configuration. */
+  list(): { id: string; label: string; preset: ProviderSettings['preset'] }[]
+  /**
+   * Sends a browser out. The token is for a cookie of that browser alone: who comes back without it is nobody.
+   * Refuses: `not_found` (no such provider), `provider_unreachable`, `provider_misconfigured`.
+   * @param args.redirectUri where the provider sends the browser back to
+   * @param args.next page of the dashboard to go on with, as text from outside
+   * @param args.link the token of the session whose person gets another way in; undefined: somebody signs in
+   */
+  begin(args: {
+    provider: string
+    redirectUri: string
+    next: string | undefined
+    link?: string | undefined
+  }): Promise<{ url: string; token: string; expiresAt: number }>
+  /**
+   * Takes what a browser came back with. Never rejects for what the provider or the person did.
+   * @param args.returned the redirect URI with the query
+   * @param args.token of the cookie
+   */
+  finish(args: { provider: string; returned: URL; token: string | undefined } & Browser): Promise<Returned>
+  /** The person's identities, the oldest first; `label` is null when its provider is configured no more. */
+  identities(userId: string): Promise<(Identity & { label: string | null })[]>
+  /**
+   * Takes a way in away and ends the sessions that it began, but `keep` (a session's token).
+   * Refuses: `not_found`, `last_way_in`.
+   */
+  unlink(args: { userId: string; id: string; keep: string | undefined }): Promise<void>
+}
+
+/** What it is made of. */
+export interface ProviderSignInDeps {
+  storage: Storage
+  clock: Clock
+  accounts: Pick<SignIns, 'enter'>
+  settings: readonly ProviderSettings[]
+}
+
+/** What is kept of a browser that is away. */
+interface Away extends Flow {
+  provider: string
+  next: string
+  /** SHA-256 of the token of the session that links; null: somebody signs in. */
+  link: string | null
+}
+
+export function createProviderSignIns(deps: ProviderSignInDeps): ProviderSignIns {
+  const { storage, clock, settings } = deps
+  const providers = new Map(settings.map((one) => [one.id, createProvider(one, clock)]))
+  return {
+    list: () => settings.map(({ id, label, preset }) => ({ id, label, preset })),
+
+    async begin({ provider: id, redirectUri, next, link }) {
+      const provider = providers.get(id)
+      if (!provider) throw refuse('not_found', { resource: 'Sign-in provider' })
+      const flow: Flow = { state: newToken(), nonce: newToken(), verifier: newToken() }
+      const url = await departure(provider, flow, redirectUri)
+      const [token, now] = [newToken(), clock.now()]
+      const expiresAt = now + PROVIDER_FLOW_LIFETIME
+      const hash = link === undefined ? null : hashToken(link)
+      const data: Away = { ...flow, provider: id, next: localPage(next), link: hash }
+      const kept = { tokenHash: hashToken(token), kind: 'oidc', userId: null, data } as const
+      await storage.createTicket({ ...kept, createdAt: now, expiresAt }, now)
+      return { url: url.href, token, expiresAt }
+    },
+
+    async finish({ provider: id, returned, token, ...browser }) {
+      const away = await takeAway(deps, token, id, returned)
+      const provider = providers.get(id)
+      if (!away || !provider)
+        return { kind: 'refused', problem: 'expired', detail: '', linking: false, next: HOME }
+      const [linking, next] = [away.link !== null, away.next]
+      try {
+        const assertion = await provider.exchange(away, returned)
+        return await (linking
+          ? link(deps, provider, assertion, away)
+          : enter(deps, provider, assertion, browser, next))
+      } catch (error) {
+        if (!(error instanceof ProviderProblem)) throw error
+        return { kind: 'refused', problem: error.fault, detail: error.message, linking, next }
+      }
+    },
+
+    async identities(userId) {
+      const all = await storage.listIdentities({ userId }, clock.now())
+      return all.map((one) => ({ ...one, label: providers.get(one.provider)?.settings.label ?? null }))
+    },
+
+    async unlink({ userId, id, keep }) {
+      const kept = keep === undefined ? null : hashToken(keep)
+      const asked = { userId, id, providers: [...providers.keys()], keep: kept }
+      const done = await storage.unlinkIdentity(asked, clock.now())
+      if (done === 'missing') throw refuse('not_found', { resource: 'Linked account' })
+      if (done === 'last') throw refuse('last_way_in')
+    },
+  }
+}
+
+const createProvider = (settings: ProviderSettings, clock: Clock): Provider =>
+  settings.preset === 'github' ? createGithubProvider(settings) : createOpenIdProvider(settings, clock)
+
+async function departure(provider: Provider, flow: Flow, redirectUri: string): Promise<URL> {
+  try {
+    return await provider.authorize(flow, redirectUri)
+  } catch (error) {
+    if (!(error instanceof ProviderProblem)) throw error
+    const about = { provider: provider.settings.label, detail: error.message }
+    throw refuse(error.fault === 'unreachable' ? 'provider_unreachable' : 'provider_misconfigured', about)
+  }
+}
+
+/** The first page of the dashboard. */
+const HOME = '/'
+
+/** A page of the dashboard that an address from outside may mean; the first one for all that could lead elsewhere. */
+export function localPage(next: string | undefined): string {
+  if (next === undefined || next.length > 500 || !/^\/(?![/\\])/.test(next)) return HOME
+  const base = 'http://posthaste.invalid'
+  if (!URL.canParse(`/dashboard${next}`, base)) return HOME
+  const url = new URL(`/dashboard${next}`, base)
+  // Browsers read `/..` and `\` as ways out of the folder.
+  if (url.origin !== base || !url.pathname.startsWith('/dashboard/')) return HOME
+  return url.pathname.slice('/dashboard'.length) + url.search
+}
+
+/** What was kept for this browser, once. The state is compared first: an answer to no question of ours spends nothing. */
+async function takeAway(
+  { storage, clock }: ProviderSignInDeps,
+  token: string | undefined,
+  provider: string,
+  returned: URL,
+): Promise<Away | undefined> {
+  if (token === undefined || !isToken(token)) return undefined
+  const key = { tokenHash: hashToken(token), kind: 'oidc' } as const
+  const seen = (await storage.peekTicket(key, clock.now()))?.data as Away | undefined
+  if (seen?.provider !== provider || seen.state !== returned.searchParams.get('state')) return undefined
+  return (await storage.takeTicket(key, clock.now()))?.data as Away | undefined
+}
+
+const newIdentity = (provider: Provider, assertion: Assertion, userId: string, now: number): Identity => ({
+  id: newId(now),
+  userId,
+  provider: provider.settings.id,
+  issuer: assertion.issuer,
+  subject: assertion.subject,
+  email: assertion.email,
+  createdAt: now,
+  lastUsedAt: null,
+})
+
+/** Somebody who is signed in showed who they are at the provider: it is a way in from now on. */
+async function link(
+  { storage, clock }: ProviderSignInDeps,
+  provider: Provider,
+  assertion: Assertion,
+  { link: tokenHash, next }: Away,
+): Promise<Returned> {
+  const now = clock.now()
+  const refused = (problem: ProviderSignInProblem): Returned => ({
+    ...{ kind: 'refused', problem, detail: '', linking: true, next },
+  })
+  // The session may have been ended because it was stolen: then it must not leave a way in behind.
+  const session = await storage.findSession({ tokenHash: tokenHash ?? '' }, now)
+  if (!session) return refused('signed_out')
+  const known: Known = { identityOf: null, addressOf: null, invited: false }
+  const identified = identify(provider.settings, assertion, known)
+  if (identified.kind === 'refused' && identified.problem === 'domain') return refused('domain')
+  const { user, team } = session
+  const identity = newIdentity(provider, assertion, user.id, now)
+  if ((await storage.linkIdentity({ identity }, now)) === 'taken') return refused('taken')
+  return { kind: 'linked', teamId: team.id, by: user.email, identity }
+}
+
+/** Somebody signs in. */
+async function enter(
+  deps: ProviderSignInDeps,
+  provider: Provider,
+  assertion: Assertion,
+  browser: Browser,
+  next: string,
+): Promise<Returned> {
+  const { storage, clock, accounts } = deps
+  const { settings } = provider
+  const recognised = await recognise(deps, provider, assertion)
+  if ('problem' in recognised) return { kind: 'refused', detail: '', linking: false, next, ...recognised }
+  const { userId, admitted } = recognised
+  if ((await storage.teamToEnter({ userId }, clock.now())) === undefined)
+    return { kind: 'refused', problem: 'no_team', detail: '', linking: false, next }
+  const strong = isStrong(settings, assertion)
+  const method = `oidc:${settings.id}` as const
+  const result = await accounts.enter({ userId, method, strong, ...browser })
+  return { kind: 'entered', result, userId, email: assertion.email, admitted, by: method, next }
+}
+
+/** Who it is here, made or linked where the rules say so. */
+async function recognise(
+  { storage, clock }: ProviderSignInDeps,
+  provider: Provider,
+  assertion: Assertion,
+): Promise<{ userId: string; admitted: Admission[] } | { problem: ProviderSignInProblem }> {
+  const now = clock.now()
+  const { settings } = provider
+  const { email } = assertion
+  const [identity, user, invitations] = await Promise.all([
+    storage.findIdentity(assertion, now),
+    storage.findUser({ email }, now),
+    storage.openInvitations({ email }, now),
+  ])
+  const invited = invitations.length > 0
+  const known = { identityOf: identity?.userId ?? null, addressOf: user?.id ?? null, invited }
+  const found = identify(settings, assertion, known)
+  if (found.kind === 'refused') return { problem: found.problem }
+  if (found.kind === 'known' || found.kind === 'link') {
+    const used = identity ?? newIdentity(provider, assertion, found.userId, now)
+    if (!identity && (await storage.linkIdentity({ identity: used }, now)) === 'taken')
+      return { problem: 'expired' }
+    await storage.useIdentity({ id: used.id, email }, now)
+    return { userId: found.userId, admitted: [] }
+  }
+  return (await admit(storage, provider, assertion, now)) ?? { problem: 'unknown' }
+}
+
+async function admit(
+  storage: Storage,
+  provider: Provider,
+  assertion: Assertion,
+  now: number,
+): Promise<{ userId: string; admitted: Admission[] } | undefined> {
+  const { join } = provider.settings
+  const user = { id: newId(now), email: assertion.email, passwordHash: null, createdAt: now }
+  const identity = { ...newIdentity(provider, assertion, user.id, now), lastUsedAt: now }
+  const teamId = join?.teamId ?? (await storage.firstTeam({}, now))?.id
+  const joined = join && teamId !== undefined ? { teamId, role: join.role } : null
+  const admitted = await storage.admitNewcomer({ user, identity, join: joined }, now)
+  return admitted && { userId: user.id, admitted }
+}

@@ -1,0 +1,152 @@
+/** The second step of a sign-in, and showing again who one is. */
+import type { Clock } from '../clock/clock.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Hasher } from './hasher.ts'
+import type { PasskeyAnswer, PasskeyRequest, Passkeys, RelyingParty } from './passkeys.ts'
+import { hashRecoveryCode } from './recovery-codes.ts'
+import { createSignInAudit } from './sign-in-audit.ts'
+import type { Browser, SignInResult, SignIns } from './sign-in.ts'
+import { hashToken, isToken } from './tokens.ts'
+import { totpStep } from './totp.ts'
+import type { WrongCodes } from './wrong-codes.ts'
+
+/** Answers with which one ticket may be tried. */
+const MOST_TRIES = 5
+
+/**
+ * How long somebody who showed the password or a factor is believed, in milliseconds: changes of factors, and whatever else
+ * must not be done by a passer-by at an open browser.
+ */
+export const PROOF_LIFETIME = 10 * 60_000
+
+/** What somebody shows. */
+export type Answer =
+  | { password: string }
+  | { code: string }
+  | { recoveryCode: string }
+  | { passkey: PasskeyAnswer; rp: RelyingParty }
+
+type Began = { token: string; expiresAt: number }
+
+export interface SecondSteps {
+  /**
+   * Takes the answer to the second step. A passkey that needs a touch is asked for with `requestPasskey`.
+   * Refuses: `sign_in_over`, `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` does.
+   */
+  answer(args: { ticket: string; answer: Exclude<Answer, { password: string }> } & Browser): Promise<Began>
+  /** For the second step, or (without a ticket) for signing in by passkey alone. Refuses: `sign_in_over`. */
+  requestPasskey(args: { ticket: string | undefined; rp: RelyingParty }): Promise<PasskeyRequest>
+  /** Signs in by passkey alone. Refuses: what `Passkeys.verify` and `enter` do. */
+  signInByPasskey(args: { response: PasskeyAnswer; rp: RelyingParty } & Browser): Promise<SignInResult>
+  /** For `prove`. */
+  requestProof(args: { userId: string; rp: RelyingParty }): Promise<PasskeyRequest>
+  /**
+   * Somebody who is signed in shows again who it is. A factor makes the session strong.
+   * Refuses: `wrong_password`, `wrong_code`, `too_many_attempts`, and what `Passkeys.verify` does.
+   * @param args.token of the session
+   */
+  prove(args: { token: string; userId: string; answer: Answer }): Promise<void>
+}
+
+/** What it is made of. */
+export interface SecondStepDeps {
+  storage: Storage
+  clock: Clock
+  hasher: Hasher
+  signIns: Pick<SignIns, 'enter' | 'finish' | 'waiting'>
+  passkeys: Passkeys
+  wrongCodes: WrongCodes
+}
+
+export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
+  const { storage, clock, signIns, passkeys } = deps
+  const audit = createSignInAudit(storage, clock)
+  return {
+    async answer({ ticket, answer, ...browser }) {
+      const userId = await tryTicket(storage, clock, ticket)
+      try {
+        await checkFactor(deps, userId, answer, 'second_step')
+      } catch (error) {
+        await audit.refused({ userId, step: 'second_factor', ...browser })
+        throw error
+      }
+      // Taken last: of two right answers at once one enters, and a wrong one leaves it for the next.
+      const began = await signIns.finish({ ticket, ...browser })
+      if (!began) throw refuse('sign_in_over')
+      return began
+    },
+
+    async requestPasskey({ ticket, rp }) {
+      if (ticket === undefined) return passkeys.request({ userId: null, rp, purpose: 'sign_in' })
+      const waiting = await signIns.waiting(ticket)
+      if (!waiting) throw refuse('sign_in_over')
+      return passkeys.request({ userId: waiting.userId, rp, purpose: 'second_step' })
+    },
+
+    async signInByPasskey({ response, rp, ...browser }) {
+      const { userId } = await passkeys.verify({ userId: null, rp, purpose: 'sign_in', response })
+      // The device had the key and recognised its owner: that is two factors.
+      return signIns.enter({ userId, method: 'passkey', strong: true, ...browser })
+    },
+
+    requestProof: ({ userId, rp }) => passkeys.request({ userId, rp, purpose: 'proof' }),
+
+    async prove({ token, userId, answer }) {
+      const byPassword = 'password' in answer
+      if (byPassword) await checkPassword(deps, userId, answer.password)
+      else await checkFactor(deps, userId, answer, 'proof')
+      await storage.proveSession({ tokenHash: hashToken(token), strong: !byPassword }, clock.now())
+    },
+  }
+}
+
+/** Whose ticket it is; counts the try. */
+async function tryTicket(storage: Storage, clock: Clock, ticket: string): Promise<string> {
+  if (!isToken(ticket)) throw refuse('sign_in_over')
+  const asked = { tokenHash: hashToken(ticket), kind: 'second_factor', most: MOST_TRIES } as const
+  const found = await storage.tryTicket(asked, clock.now())
+  if (!found?.userId) throw refuse('sign_in_over')
+  return found.userId
+}
+
+async function checkPassword({ storage, clock, hasher }: SecondStepDeps, userId: string, password: string) {
+  const user = await storage.getUser({ id: userId }, clock.now())
+  if (!(await hasher.verify(user?.passwordHash ?? null, password)))
+    throw refuse('wrong_password', { field: 'password' })
+}
+
+async function checkFactor(
+  deps: SecondStepDeps,
+  userId: string,
+  answer: Exclude<Answer, { password: string }>,
+  purpose: 'second_step' | 'proof',
+): Promise<void> {
+  const { storage, clock, passkeys } = deps
+  if ('passkey' in answer) {
+    await passkeys.verify({ userId, rp: answer.rp, purpose, response: answer.passkey })
+    return
+  }
+  if ('recoveryCode' in answer) {
+    const hash = hashRecoveryCode(answer.recoveryCode)
+    if (hash === undefined || !(await storage.useRecoveryCode({ userId, hash }, clock.now())))
+      throw refuse('wrong_code')
+    return
+  }
+  await checkTotp(deps, userId, answer.code)
+}
+
+/** Recovery codes need no such counter: there are 2^80. */
+async function checkTotp(
+  { storage, clock, wrongCodes }: Pick<SecondStepDeps, 'storage' | 'clock' | 'wrongCodes'>,
+  userId: string,
+  code: string,
+): Promise<void> {
+  const seconds = wrongCodes.attempt(userId)
+  if (seconds > 0) throw refuse('too_many_attempts', { seconds })
+  const totp = await storage.findTotp({ userId }, clock.now())
+  const step = totp && totp.confirmedAt !== null ? totpStep(totp.secret, code, clock.now()) : undefined
+  if (step === undefined || !(await storage.useTotp({ userId, step }, clock.now())))
+    throw refuse('wrong_code')
+  wrongCodes.right(userId)
+}

@@ -1,0 +1,92 @@
+/** Sign-ins in the audit log: those that were let in, and those that were not. Never with what was typed as a password. */
+import type { Clock } from '../clock/clock.ts'
+import type { SignInMethod, Storage } from '../storage/storage.ts'
+import { recordAct } from './audit.ts'
+
+/** Failed sign-ins that are written down in a minute: strangers make them, and must not fill the disk. */
+const MOST_IN_A_MINUTE = 30
+const MINUTE = 60_000
+/** Longest address (RFC 5321 §4.5.3.1.3, without the angle brackets). */
+const LONGEST_ADDRESS = 254
+
+interface From {
+  ip: string | null
+  userAgent: string | null
+}
+
+/** What the sign-ins of an appliance tell the audit log. */
+export interface SignInAudit {
+  /** Somebody is in. */
+  entered(
+    args: { userId: string; teamId: string; sessionId: string; method: SignInMethod; strong: boolean } & From,
+  ): Promise<void>
+  /** Somebody was not let in. `email`: as it was typed, where nobody is known by it. */
+  refused(
+    args: {
+      userId: string | null
+      email?: string
+      /** What was wrong. */
+      step: 'password' | 'second_factor'
+    } & Partial<From>,
+  ): Promise<void>
+}
+
+type Deps = Pick<Storage, 'appendAudit' | 'getUser' | 'teamToEnter'>
+
+/** Notes on sign-ins; the count of refused ones is in memory. */
+export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
+  const admit = createMeter(clock)
+  return {
+    async entered({ userId, teamId, sessionId, method, strong, ip, userAgent }) {
+      const user = await storage.getUser({ id: userId }, clock.now())
+      await recordAct(storage, clock, {
+        teamId,
+        actor: { kind: 'user', name: user?.email ?? userId, ip },
+        action: 'session.create',
+        target: `session ${sessionId}`,
+        details: { method, strong, user_agent: userAgent },
+      })
+    },
+
+    async refused({ userId, email, step, ip = null, userAgent = null }) {
+      const left = admit()
+      if (left === undefined) return
+      const now = clock.now()
+      // Asked for nobody as well: a known address must not take longer than an unknown one.
+      const [user, team] = await Promise.all([
+        storage.getUser({ id: userId ?? '' }, now),
+        storage.teamToEnter({ userId: userId ?? '' }, now),
+      ])
+      await recordAct(storage, clock, {
+        teamId: team?.id ?? null,
+        actor: { kind: 'user', name: user?.email ?? addressIn(email), ip },
+        action: 'session.create',
+        target: 'session',
+        after: { refused: step === 'password' ? 'wrong_credentials' : 'wrong_code' },
+        details: { step, user_agent: userAgent, ...(left > 0 && { not_written_before: left }) },
+      })
+    },
+  }
+}
+
+/** People type their password where the address goes: only what looks like an address is written. */
+function addressIn(typed = ''): string {
+  const looksRight = typed.length <= LONGEST_ADDRESS && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(typed)
+  return looksRight ? typed : '(not an address)'
+}
+
+/** Tells how many were left out since the last one that was not; undefined: leave this one out, too. */
+function createMeter(clock: Clock): () => number | undefined {
+  let [until, count, left] = [0, 0, 0]
+  return () => {
+    const now = clock.now()
+    if (now >= until) [until, count] = [now + MINUTE, 0]
+    if (++count > MOST_IN_A_MINUTE) {
+      left += 1
+      return undefined
+    }
+    const told = left
+    left = 0
+    return told
+  }
+}

@@ -1,0 +1,71 @@
+/** The teams of an appliance: their names, their rules, and which of one's own is being looked at. */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Membership, Storage, Team, TeamDetails } from '../storage/storage.ts'
+import { hashToken } from './tokens.ts'
+
+export interface Teams {
+  /** Those of a person, the one joined first before the others. */
+  teamsOf(args: { userId: string }): Promise<Membership[]>
+  /** Refuses: `not_found`. */
+  getTeam(args: { id: string }): Promise<TeamDetails>
+  /** A new team whose owner is a user already. Refuses: `invalid_field` (name). */
+  createTeam(args: { name: string; ownerId: string }): Promise<Team>
+  /** Refuses: `invalid_field` (name), `not_found`. */
+  renameTeam(args: { id: string; name: string }): Promise<TeamDetails>
+  /**
+   * Whether members need a second factor.
+   * Refuses: `own_second_factor_first` when the person who asks for it has none, `not_found`.
+   */
+  requireMfa(args: { id: string; required: boolean; userId: string }): Promise<TeamDetails>
+  /** Moves a session to another of its person's teams. Refuses: `not_found`. */
+  switchTeam(args: { token: string; teamId: string }): Promise<void>
+}
+
+/** What a team can be called. Refuses: `invalid_field` (`field`). */
+export function teamName(typed: string, field = 'name'): string {
+  const name = typed.trim()
+  if (name === '' || name.length > 100)
+    throw refuse('invalid_field', { field, expected: 'a name of 1 to 100 characters' })
+  return name
+}
+
+/** Makes the methods. */
+export function createTeams({ storage, clock }: { storage: Storage; clock: Clock }): Teams {
+  const absent = () => refuse('not_found', { resource: 'Team' })
+  const getTeam: Teams['getTeam'] = async ({ id }) => {
+    const team = await storage.getTeam({ id }, clock.now())
+    if (!team) throw absent()
+    return team
+  }
+  return {
+    getTeam,
+
+    teamsOf: (args) => storage.membershipsOf(args, clock.now()),
+
+    async createTeam({ name, ownerId }) {
+      const now = clock.now()
+      const team = { id: newId(now), name: teamName(name), createdAt: now }
+      await storage.createTeam({ team, ownerId }, now)
+      return team
+    },
+
+    async renameTeam({ id, name: typed }) {
+      const name = teamName(typed)
+      if (!(await storage.renameTeam({ id, name }, clock.now()))) throw absent()
+      return getTeam({ id })
+    },
+
+    async requireMfa({ id, required, userId }) {
+      if (required && !(await storage.hasSecondFactor({ userId }, clock.now())))
+        throw refuse('own_second_factor_first')
+      if (!(await storage.setMfaRequired({ id, required }, clock.now()))) throw absent()
+      return getTeam({ id })
+    },
+
+    async switchTeam({ token, teamId }) {
+      if (!(await storage.switchTeam({ tokenHash: hashToken(token), teamId }, clock.now()))) throw absent()
+    },
+  }
+}

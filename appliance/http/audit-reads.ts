@@ -1,0 +1,85 @@
+/** How things are before and after an act: what routes give the audit log to read. */
+import type { FastifyRequest } from 'fastify'
+import {
+  presentApiKey,
+  presentDkimKey,
+  presentDomainSummary,
+  presentLane,
+  presentProvider,
+  presentSource,
+  presentWebhookSummary,
+} from '../wireformat/wireformat.ts'
+import { callerOf } from './access.ts'
+import type { HttpDeps } from './deps.ts'
+import { readId } from './query.ts'
+
+type Read = (request: FastifyRequest) => Promise<unknown>
+
+const which = (request: FastifyRequest) => ({
+  teamId: callerOf(request).teamId,
+  id: readId(request.params),
+})
+
+/** The key in the path. */
+export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
+  return async (request) => {
+    const { teamId, id } = which(request)
+    const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
+    return key && presentApiKey(key)
+  }
+}
+
+/** The settings of the domain in the path, without its DNS records. */
+export function readDomain({ senders }: Pick<HttpDeps, 'senders'>): Read {
+  return async (request) => {
+    const domain = await senders.getDomain(which(request))
+    const { tls, trackingSubdomain, returnPath } = domain
+    const settings = { tls, tracking_subdomain: trackingSubdomain, custom_return_path: returnPath }
+    return { ...presentDomainSummary(domain), ...settings }
+  }
+}
+
+/** The DKIM keys of the domain in the path, without their records. */
+export function readDkimKeys({ senders }: Pick<HttpDeps, 'senders'>): Read {
+  return async (request) => {
+    const domain = await senders.getDomain(which(request))
+    const keys = await senders.dkimKeys(domain)
+    return keys.map((key) => {
+      const { id, selector, algorithm, state } = presentDkimKey(domain, key)
+      return { id, selector, algorithm, state }
+    })
+  }
+}
+
+/** Whether bodies of the domain in the path are kept. */
+export function readBodies({ senders, storage, clock }: HttpDeps): Read {
+  return async (request) => {
+    const { teamId, id } = which(request)
+    const { name } = await senders.getDomain({ teamId, id })
+    return { keep: !(await storage.domainsWithoutBodies({ teamId }, clock.now())).includes(name) }
+  }
+}
+
+/** The webhook in the path, without its secret. */
+export function readWebhook({ webhooks }: Pick<HttpDeps, 'webhooks'>): Read {
+  return async (request) => presentWebhookSummary(await webhooks.get(which(request)))
+}
+
+/** The address in the path. */
+export function readSource({ sources }: Pick<HttpDeps, 'sources'>): Read {
+  return async ({ params }) => presentSource(await sources.get((params as { ip: string }).ip))
+}
+
+/** The provider in the path. */
+export function readProvider({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
+  return async ({ params }) => presentProvider(await shaping.provider((params as { id: string }).id))
+}
+
+/** The lane in the path. */
+export function readLane({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
+  return async ({ params }) => {
+    const { id } = params as { id: string }
+    const lane = (await shaping.lanes()).find((one) => one.id === id)
+    return lane && presentLane(lane)
+  }
+}

@@ -1,0 +1,33 @@
+/** What people call the program behind a User-Agent field: good enough to tell one's own browsers apart, and no more. */
+
+/** The first that fits: most browsers also claim to be those further down. */
+const BROWSERS: [pattern: RegExp, name: string][] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Headless)?(?:Chrome|Chromium)\/|\bCriOS\//, 'Chrome'],
+  [/\bVersion\/.*\bSafari\//, 'Safari'],
+]
+
+const SYSTEMS: [pattern: RegExp, name: string][] = [
+  [/\bAndroid\b/, 'Android'],
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+]
+
+const firstOf = (rules: [RegExp, string][], text: string): string | undefined =>
+  rules.find(([pattern]) => pattern.test(text))?.[1]
+
+/** `Firefox on Linux`; of a program, the name it begins with (RFC 9110 §10.1.5); null when it says nothing. */
+export function browserName(userAgent: string | null): string | null {
+  if (userAgent === null) return null
+  const browser = firstOf(BROWSERS, userAgent)
+  const system = firstOf(SYSTEMS, userAgent)
+  if (browser !== undefined) return system === undefined ? browser : `${browser} on ${system}`
+  return /^[\w!#$%&'*+.^`|~-]{1,40}/.exec(userAgent)?.[0] ?? null
+}

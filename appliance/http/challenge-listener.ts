@@ -1,0 +1,21 @@
+/** The listener of `acme.http_listen`: answers the questions of http-01 (RFC 8555 §8.3), and nothing else. */
+import { createListeners, type Listeners } from './listeners.ts'
+import { CHALLENGE_PATH } from './routes/acme.ts'
+
+/** Not listening yet. */
+export function createChallengeListener(answer: (token: string) => string | undefined): Listeners {
+  return createListeners((request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0]!
+    const reads = request.method === 'GET' || request.method === 'HEAD'
+    const found =
+      reads && path.startsWith(CHALLENGE_PATH) ? answer(path.slice(CHALLENGE_PATH.length)) : undefined
+    const text = found ?? 'Nothing is here.\n'
+    response
+      .writeHead(found === undefined ? 404 : 200, {
+        'content-type': 'application/octet-stream',
+        'content-length': Buffer.byteLength(text),
+        connection: 'close',
+      })
+      .end(request.method === 'HEAD' ? undefined : text)
+  }, 'acme.http_listen')
+}

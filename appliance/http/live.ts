@@ -1,0 +1,184 @@
+/** Who listens to GET /live, and what they are told. One look at the events serves all of them. */
+import type { ServerResponse } from 'node:http'
+import type { LiveEvent, Storage } from '../storage/storage.ts'
+import type { HttpDeps } from './deps.ts'
+
+/** How often the events are looked at while anybody listens (milliseconds). */
+const LOOK = 500
+/** How often the lanes are looked at while an operator listens (milliseconds). */
+const LOOK_AT_LANES = 2000
+/** Proxies cut connections on which nothing is said for a minute. */
+const HEARTBEAT = 15_000
+/** A stream ends after this time: the client comes back, and has to show its session or key again. */
+const LIFETIME = 15 * 60_000
+/** Bytes that wait for a client that reads too slowly; then it is dropped, and may come back. */
+const MOST_WAITING = 256 * 1024
+/** How long a client has to take what was written before its stream ended (milliseconds). */
+const LAST_WORDS = 5000
+/** Streams at once; each costs a socket. */
+const MOST_CLIENTS = 500
+/** Events in one look; more are read in the next. */
+const PAGE = 1000
+
+interface Client {
+  teamId: string
+  /** It hears of lanes too: they are of the whole appliance. */
+  operator: boolean
+  response: ServerResponse
+  /** The last event that it was told of. */
+  seq: number
+  beat: NodeJS.Timeout
+  end: NodeJS.Timeout
+}
+
+export interface Live {
+  /** Too many listen already. */
+  readonly full: boolean
+  /**
+   * Takes over a response whose headers are not sent.
+   * @param after the last event that the client knows (`Last-Event-ID`); null: it begins now
+   */
+  join(
+    listener: { teamId: string; operator: boolean },
+    response: ServerResponse,
+    headers: Record<string, string>,
+    after: number | null,
+  ): Promise<void>
+  /** Ends all streams. */
+  close(): void
+}
+
+/** One event in the format of server-sent events, named by what it is about: `email`, `domain`, `suppression`. */
+function written({ seq, type, emailId, createdAt }: LiveEvent): string {
+  const data = { type, email_id: emailId, created_at: new Date(createdAt).toISOString() }
+  return `id: ${seq}\nevent: ${type.split('.', 1)[0]!}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+export function createLive(
+  deps: { storage: Pick<Storage, 'liveEvents' | 'lastEvent' | 'listLanes'> } & Pick<
+    HttpDeps,
+    'clock' | 'log'
+  >,
+): Live {
+  return new Hub(deps)
+}
+
+class Hub implements Live {
+  readonly #deps: Parameters<typeof createLive>[0]
+  readonly #clients = new Set<Client>()
+  #cursor = 0
+  #looking = false
+  /** What tells one state of the lanes from another, and when it was looked at. */
+  #lanes = { mark: '', at: 0 }
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: Parameters<typeof createLive>[0]) {
+    this.#deps = deps
+  }
+
+  get full(): boolean {
+    return this.#clients.size >= MOST_CLIENTS
+  }
+
+  async join(
+    listener: { teamId: string; operator: boolean },
+    response: ServerResponse,
+    headers: Record<string, string>,
+    after: number | null,
+  ) {
+    const { storage, clock } = this.#deps
+    const last = await storage.lastEvent({}, clock.now())
+    if (this.#clients.size === 0) this.#cursor = last
+    // An id from a database that was since restored from a backup may be of the future.
+    const seq = after === null ? this.#cursor : Math.min(after, this.#cursor)
+    const drop = () => this.#drop(client)
+    const client: Client = {
+      ...{ ...listener, response, seq },
+      beat: setInterval(() => this.#write(client, ': still here\n\n'), HEARTBEAT),
+      end: setTimeout(() => this.#end(client), LIFETIME),
+    }
+    response.on('close', drop)
+    response.writeHead(200, headers)
+    this.#write(client, `retry: 2000\nid: ${seq}\nevent: hello\ndata: {}\n\n`)
+    while (client.seq < this.#cursor && !response.closed) await this.#catchUp(client)
+    if (response.closed) return
+    this.#clients.add(client)
+    this.#timer ??= setInterval(() => void this.#look(), LOOK)
+  }
+
+  close(): void {
+    for (const client of this.#clients) this.#end(client)
+  }
+
+  /** What happened since the client was last here; where that is too much, it is told to read everything anew. */
+  async #catchUp(client: Client): Promise<void> {
+    const { storage, clock } = this.#deps
+    // Meanwhile the others may have been told more: then this is done again.
+    const until = this.#cursor
+    const asked = { teamId: client.teamId, after: client.seq, limit: PAGE }
+    const missed = await storage.liveEvents(asked, clock.now())
+    if (missed.length === PAGE) this.#write(client, `id: ${until}\nevent: reset\ndata: {}\n\n`)
+    else missed.forEach((event) => this.#tell(client, event))
+    client.seq = Math.max(client.seq, until)
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return
+    this.#looking = true
+    const { storage, clock, log } = this.#deps
+    try {
+      const events = await storage.liveEvents({ after: this.#cursor, limit: PAGE }, clock.now())
+      this.#cursor = events.at(-1)?.seq ?? this.#cursor
+      for (const event of events) for (const client of this.#clients) this.#tell(client, event)
+      await this.#lookAtLanes()
+    } catch (err) {
+      log.warn({ err }, 'the live stream cannot read what happened; it goes on with the next look')
+    }
+    this.#looking = false
+  }
+
+  /** Without an id: a client that comes back reads the lanes anew. */
+  async #lookAtLanes(): Promise<void> {
+    const operators = [...this.#clients].filter(({ operator }) => operator)
+    const { storage, clock } = this.#deps
+    if (operators.length === 0 || Date.now() - this.#lanes.at < LOOK_AT_LANES) return
+    const lanes = await storage.listLanes({}, clock.now())
+    const mark = `${lanes.length} ${Math.max(0, ...lanes.map(({ updatedAt }) => updatedAt))}`
+    const known = this.#lanes.mark
+    this.#lanes = { mark, at: Date.now() }
+    if (mark === known) return
+    for (const client of operators) this.#write(client, 'event: lanes\ndata: {}\n\n')
+  }
+
+  #tell(client: Client, event: LiveEvent): void {
+    if (event.teamId !== client.teamId || event.seq <= client.seq) return
+    client.seq = event.seq
+    this.#write(client, written(event))
+  }
+
+  #write(client: Client, text: string): void {
+    if (client.response.writableEnded) return
+    if (client.response.writableLength > MOST_WAITING) client.response.destroy()
+    else client.response.write(text)
+  }
+
+  /** Nothing is written to an ended stream: Node throws that where nobody catches it, and the daemon would end with it. */
+  #end(client: Client): void {
+    this.#drop(client)
+    const { response } = client
+    response.end()
+    // One that does not read would keep its socket until it does.
+    const late = setTimeout(() => response.destroy(), LAST_WORDS)
+    late.unref()
+    response.once('close', () => clearTimeout(late))
+  }
+
+  #drop(client: Client): void {
+    clearInterval(client.beat)
+    clearTimeout(client.end)
+    this.#clients.delete(client)
+    if (this.#clients.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

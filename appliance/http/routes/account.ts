@@ -1,0 +1,113 @@
+import type { FastifyRequest } from 'fastify'
+import type { OwnSession, SignedIn } from '../../accounts/accounts.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { SESSION_COOKIE } from '../access.ts'
+import { browserName } from '../browser-name.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { passwordChanged } from '../letters.ts'
+import { readId } from '../query.ts'
+import * as schema from '../schemas/account.ts'
+import { STRANGERS_BODY } from '../sign-in.ts'
+import { createThrottle } from '../throttle.ts'
+
+/** Tries at one's own password within a minute: whoever sits at an open browser must not find it out. */
+const MOST_TRIES = 5
+const MINUTE = 60_000
+
+/** For every role: it is one's own. */
+const mine = { access: 'people', right: 'none' } as const
+
+/** One's own account: its password, and where one is signed in. */
+export function accountRoutes(app: App, deps: HttpDeps): void {
+  passwordRoute(app, deps)
+  sessionListRoutes(app, deps)
+}
+
+/** Who asks, and the token of the session in which. */
+async function own({ accounts }: HttpDeps, request: FastifyRequest): Promise<SignedIn & { token: string }> {
+  const token = request.cookies[SESSION_COOKIE] ?? ''
+  const found = await accounts.resume(token)
+  if (!found) throw refuse('not_signed_in')
+  return { ...found, token }
+}
+
+function passwordRoute(app: App, deps: HttpDeps): void {
+  const { accounts, clock, sendNotice, config } = deps
+  const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
+  app.post(
+    '/account/password',
+    {
+      config: {
+        ...mine,
+        secretBody: true,
+        audit: { action: 'account.password', noun: 'account', personal: true },
+      },
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.ChangePassword, response: { 200: schema.PasswordChanged } },
+    },
+    async (request, reply) => {
+      const { user, token } = await own(deps, request)
+      const seconds = throttle.attempt([user.id])
+      if (seconds > 0) {
+        void reply.header('retry-after', seconds)
+        throw refuse('too_many_attempts', { seconds })
+      }
+      const { current, new: password } = request.body
+      await accounts.changePassword({ userId: user.id, current, password, token })
+      await sendNotice(passwordChanged(user.email, config.hostname))
+      return { object: 'password' as const, changed: true as const }
+    },
+  )
+}
+
+function sessionListRoutes(app: App, deps: HttpDeps): void {
+  const { accounts } = deps
+  const audited = { ...mine, audit: { action: 'session.end', noun: 'session' } } as const
+
+  app.get(
+    '/account/sessions',
+    { config: mine, schema: { response: { 200: schema.AccountSessionList } } },
+    async (request) => {
+      const { user, token } = await own(deps, request)
+      return presentList((await accounts.listSessions({ userId: user.id, token })).map(presentSession))
+    },
+  )
+
+  app.delete(
+    '/account/sessions/:id',
+    { config: audited, schema: { response: { 200: schema.AccountSessionEnded } } },
+    async (request) => {
+      const { user } = await own(deps, request)
+      const id = readId(request.params)
+      if (!(await accounts.endSession({ userId: user.id, id })))
+        throw refuse('not_found', { resource: 'Session' })
+      return { object: 'account_session' as const, id, deleted: true as const }
+    },
+  )
+
+  app.delete(
+    '/account/sessions',
+    { config: audited, schema: { response: { 200: schema.AccountSessionsEnded } } },
+    async (request) => {
+      const { user, token } = await own(deps, request)
+      const deleted = await accounts.endOtherSessions({ userId: user.id, token })
+      return { object: 'account_session' as const, deleted }
+    },
+  )
+}
+
+function presentSession(session: OwnSession): schema.AccountSession {
+  return {
+    object: 'account_session',
+    id: session.id,
+    created_at: timestamp(session.createdAt),
+    last_seen_at: timestamp(session.lastSeenAt),
+    expires_at: timestamp(session.expiresAt),
+    ip: session.ip,
+    browser: browserName(session.userAgent),
+    method: session.method,
+    strong: session.strong,
+    current: session.current,
+  }
+}

@@ -1,0 +1,49 @@
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { readId } from '../query.ts'
+import type { LinkDeps } from './attachments.ts'
+
+/**
+ * A stranger's page: an origin of its own, no script, no form, nothing but images. It stands in a frame of the dashboard, and
+ * opened by itself it is locked in all the same.
+ */
+const POLICY =
+  "default-src 'none'; img-src http: https: data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox"
+/** How long the images within the message are shown (milliseconds). */
+const LIFETIME = 60 * 60 * 1000
+
+/** The html of an email with the images that it loads from elsewhere: for those who asked to see them. */
+export function emailPreviewRoutes(app: App, { storage, clock }: HttpDeps, { links }: LinkDeps): void {
+  app.get('/emails/:id/preview', { config: { access: 'people' } }, async (request, reply) => {
+    const { teamId } = callerOf(request)
+    const id = readId(request.params)
+    const email = await storage.getEmail({ teamId, id }, clock.now())
+    if (!email) throw refuse('not_found', { resource: 'Email' })
+    if (email.html === null) throw refuse('not_found', { resource: 'HTML of this email' })
+    const inline = new Map(
+      email.attachments.map((file) => {
+        const target = { teamId, emailId: id, attachmentId: file.id, expiresAt: clock.now() + LIFETIME }
+        return [file.contentId, `/downloads/attachments/${links.sign('attachment', target)}`]
+      }),
+    )
+    const dark = (request.query as Record<string, unknown>).look === 'dark'
+    return reply
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': POLICY,
+        'x-frame-options': 'SAMEORIGIN',
+        'referrer-policy': 'no-referrer',
+      })
+      .send(page(withInline(email.html, inline), dark))
+  })
+}
+
+/** Puts addresses of our own in the place of `cid:` ones (RFC 2392 §2). What names no part stays, and shows nothing. */
+function withInline(html: string, inline: ReadonlyMap<string | null, string>): string {
+  return html.replaceAll(/\bcid:([^"'\s)>]+)/gi, (whole, name: string) => inline.get(name) ?? whole)
+}
+
+const page = (html: string, dark: boolean): string =>
+  '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">' +
+  `<style>:root{color-scheme:${dark ? 'dark' : 'light'}}img{max-width:100%}</style>${html}`

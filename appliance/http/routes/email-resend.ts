@@ -1,0 +1,85 @@
+import { parseMailbox } from '../../mail/address.ts'
+import { reservedBecause } from '../../mail/headers.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { createMimeReader, type MimeReader } from '../../mime/mime.ts'
+import { readRequest, type Submission } from '../../intake/intake.ts'
+import type { Email, EmailHistory } from '../../storage/storage.ts'
+import { answerAccepted, sameness } from '../accepted.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { readId } from '../query.ts'
+import { EmailCreated, type AttachmentInput, type SendEmail } from '../schemas/emails.ts'
+import { whichOf } from './attachments.ts'
+
+/** Sending the same once more: a new email with its own id, its own Message-ID and its own fate. */
+export function emailResendRoutes(app: App, deps: HttpDeps): void {
+  const { storage, intake, clock } = deps
+  const mime = createMimeReader()
+
+  app.post(
+    '/emails/:id/resend',
+    { config: { right: 'send', audit: null }, schema: { response: { 200: EmailCreated } } },
+    async (request, reply) => {
+      const caller = callerOf(request)
+      const id = readId(request.params)
+      const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
+      if (!email) throw refuse('not_found', { resource: 'Email' })
+      const accepted = await intake.accept(
+        {
+          submissions: async () => [await again(deps, mime, email)],
+          ...sameness(request, `POST /emails/${id}/resend`),
+          answer: ([created]) => ({ id: created }),
+        },
+        caller,
+      )
+      request.about.email_id = accepted.ids[0]!
+      return answerAccepted(reply, accepted) as EmailCreated
+    },
+  )
+}
+
+/** The email as a request of now. It goes through all that a new one goes through: the domain may be gone since, or the address dead. */
+async function again({ storage, clock }: HttpDeps, mime: MimeReader, email: Email): Promise<Submission> {
+  const { teamId, id } = email
+  if (email.html === null && email.text === null)
+    throw refuse('not_resendable', { reason: 'its text is not kept any more' })
+  const history = await storage.getHistory({ teamId, id }, clock.now())
+  if (!sameRecipients(email, history))
+    throw refuse('not_resendable', { reason: 'its header names others than those it was sent to' })
+  const attachments = await Promise.all(email.attachments.map((_, place) => attachment(place)))
+  return readRequest(bodyOf(email, attachments), clock.now())
+
+  async function attachment(place: number): Promise<AttachmentInput> {
+    const { filename, contentType, contentId } = email.attachments[place]!
+    const load = () => storage.getMessage({ emailId: id }, clock.now())
+    const which = whichOf(email.attachments, place)
+    const content = await mime.attachment({ size: email.size, load, which })
+    if (!content) throw refuse('not_resendable', { reason: 'its attachments are not kept any more' })
+    const file = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64')
+    return { content: file, filename, content_type: contentType, content_id: contentId }
+  }
+}
+
+/**
+ * Whether those whom the header names are those who were sent to. A message that came by SMTP may name a list, or a hundred others
+ * whose copies went elsewhere (RFC 5321 §2.3.1: the envelope alone says who gets it).
+ */
+function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
+  const named = [...email.to, ...email.cc, ...email.bcc].map((text) =>
+    parseMailbox(text)?.address.toLowerCase(),
+  )
+  const sent = new Set(deliveries.map(({ recipient }) => recipient.toLowerCase()))
+  return (
+    named.every((address) => address !== undefined && sent.has(address)) && new Set(named).size === sent.size
+  )
+}
+
+/** Fields that an app may not write were written by the server, or by a mail program. */
+function bodyOf(email: Email, attachments: AttachmentInput[]): SendEmail {
+  const { from, to, cc, bcc, replyTo, subject, html, text, headers, tags } = email
+  const own = headers.filter(({ name }) => reservedBecause(name) === undefined && !/^message-id$/i.test(name))
+  return {
+    ...{ from, to, cc, bcc, reply_to: replyTo, subject, html, text: text ?? '', tags, attachments },
+    headers: Object.fromEntries(own.map(({ name, value }) => [name, value])),
+  }
+}

@@ -1,0 +1,181 @@
+import { recordAct } from '../../accounts/accounts.ts'
+import type { Invitation } from '../../storage/storage.ts'
+import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { callerOf, SESSION_COOKIE } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { invitation as letter } from '../letters.ts'
+import { admitTry } from '../own-account.ts'
+import { personOf } from '../people.ts'
+import { readId } from '../query.ts'
+import * as schema from '../schemas/members.ts'
+import { Session, SignInStep } from '../schemas/session.ts'
+import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
+import type { SignInThrottle } from '../sign-in-throttle.ts'
+import { createThrottle } from '../throttle.ts'
+import { present } from './session.ts'
+
+const MINUTE = 60_000
+/** Tries with links from one network within a minute: a page asks twice. */
+const MOST_TRIES = 20
+
+/** Invitations of one address within a quarter of an hour: nobody's mailbox is filled through us. */
+const MOST_MAILS = 3
+const MAILS_WINDOW = 15 * MINUTE
+/** And of one team within a day, as many as a large team needs when it begins: withdrawn ones do not count as open, but were mailed. */
+const MOST_A_DAY = 300
+const DAY = 24 * 60 * MINUTE
+
+/** Letting people join: for those who invite, and for those who were invited. `signIns`: what guesses at passwords are counted by. */
+export function invitationRoutes(
+  app: App,
+  deps: HttpDeps,
+  { origin, signIns }: { origin: () => string; signIns: SignInThrottle },
+): void {
+  invitingRoutes(app, deps, { origin })
+  acceptingRoutes(app, deps, signIns)
+  joiningRoute(app, deps)
+}
+
+function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
+  const { sendNotice, config, clock } = deps
+  const { members } = deps.accounts
+  const mails = createThrottle(clock, MOST_MAILS, MAILS_WINDOW)
+  const daily = createThrottle(clock, MOST_A_DAY, DAY)
+  const inviting = { access: 'people', right: 'members' } as const
+
+  app.get(
+    '/invitations',
+    { config: inviting, schema: { response: { 200: schema.InvitationList } } },
+    async (request) => {
+      const { teamId } = callerOf(request)
+      return presentList((await members.listInvitations({ teamId })).map(presentInvitation))
+    },
+  )
+
+  app.post(
+    '/invitations',
+    {
+      config: { ...inviting, audit: { action: 'invitation.create', noun: 'invitation' } },
+      schema: { body: schema.CreateInvitation, response: { 201: schema.InvitationCreated } },
+    },
+    async (request, reply) => {
+      const { teamId, email: inviter, ...by } = personOf(request)
+      admitTry(reply, mails, request.body.email.trim().toLowerCase())
+      admitTry(reply, daily, teamId)
+      const { invitation, token } = await members.invite({ teamId, ...request.body, by })
+      const link = invitationLink(origin(), token)
+      const result = await sendNotice(letter(invitation, { link, inviter, hostname: config.hostname }))
+      const { sent } = result
+      const why = result.sent ? null : result.reason
+      const created = { ...presentInvitation(invitation), link, sent, not_sent_because: why }
+      return reply.code(201).send(created)
+    },
+  )
+
+  app.delete(
+    '/invitations/:id',
+    {
+      config: { ...inviting, audit: { action: 'invitation.revoke', noun: 'invitation' } },
+      schema: { response: { 200: schema.InvitationRevoked } },
+    },
+    async (request) => {
+      const { teamId, ...by } = personOf(request)
+      const id = readId(request.params)
+      await members.revokeInvitation({ teamId, id, by })
+      return { object: 'invitation' as const, id, deleted: true as const }
+    },
+  )
+}
+
+/** Where an invitation is accepted. The token is behind the `#`: it is in no log and no Referer header. */
+export const invitationLink = (origin: string, token: string): string =>
+  `${origin}/dashboard/invitation#${token}`
+
+/** For those who are not signed in. */
+function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
+  const { accounts, clock } = deps
+  const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
+  const publicly = { access: 'public', secretBody: true, audit: null } as const
+
+  app.post(
+    '/invitations/look',
+    {
+      config: publicly,
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.LookAtInvitation, response: { 200: schema.InvitationSeen } },
+    },
+    async (request, reply) => {
+      admitStranger(request, reply, throttle)
+      const { invitation, hasAccount, hasTeam } = await accounts.members.lookAtInvitation(request.body)
+      const { email, role, teamName, expiresAt } = invitation
+      const known = { has_account: hasAccount, has_team: hasTeam }
+      const about = { email, role, team: { name: teamName }, ...known }
+      return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
+    },
+  )
+
+  app.post(
+    '/invitations/accept',
+    {
+      config: publicly,
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.AcceptInvitation, response: { 200: Session, 202: SignInStep } },
+    },
+    async (request, reply) => {
+      admitStranger(request, reply, throttle)
+      const { invitation: open, ...known } = await accounts.members.lookAtInvitation(request.body)
+      const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
+      if (known.hasAccount && !known.hasTeam) admitStranger(request, reply, { attempt })
+      const { user, invitation } = await accounts.members.acceptByPassword(request.body)
+      await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
+      const { teamId } = invitation
+      const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
+      const result = await accounts.enter({ ...entering, ...browserOf(request) })
+      keepSignIn(request, reply, result)
+      if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
+      return present(result.token, deps)
+    },
+  )
+}
+
+function joiningRoute(app: App, deps: HttpDeps): void {
+  const { accounts } = deps
+  app.post(
+    '/account/invitations',
+    {
+      config: { access: 'people', right: 'none', secretBody: true, audit: null },
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.JoinTeam, response: { 200: Session } },
+    },
+    async (request) => {
+      const { userId, email } = personOf(request)
+      const { token } = request.body
+      const invitation = await accounts.members.acceptAsUser({ token, user: { id: userId, email } })
+      await noteJoined(deps, invitation, { email, ip: request.ip })
+      const session = request.cookies[SESSION_COOKIE] ?? ''
+      await accounts.teams.switchTeam({ token: session, teamId: invitation.teamId })
+      return present(session, deps)
+    },
+  )
+}
+
+/** On public routes nobody is known beforehand, so the entry is written here. */
+async function noteJoined(
+  { storage, clock }: HttpDeps,
+  { id, teamId, role }: Invitation,
+  { email, ip }: { email: string; ip: string },
+): Promise<void> {
+  const actor = { kind: 'user', name: email, ip } as const
+  const act = { action: 'invitation.accept', target: `invitation ${id}`, after: { role } }
+  await recordAct(storage, clock, { teamId, actor, ...act })
+}
+
+const presentInvitation = (invitation: Invitation): schema.Invitation => ({
+  object: 'invitation',
+  id: invitation.id,
+  email: invitation.email,
+  role: invitation.role,
+  invited_by: invitation.invitedBy,
+  created_at: timestamp(invitation.createdAt),
+  expires_at: timestamp(invitation.expiresAt),
+})

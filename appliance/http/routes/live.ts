@@ -1,0 +1,29 @@
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import type { Live } from '../live.ts'
+import { isOperator } from '../operator.ts'
+
+/** GET /live: what happens to the team's emails, domains and suppressions, and to operators' lanes, as it happens (server-sent events). */
+export function liveRoutes(app: App, deps: Pick<HttpDeps, 'storage' | 'clock'>, live: Live): void {
+  app.get('/live', { logLevel: 'warn', exposeHeadRoute: false }, async (request, reply) => {
+    const { teamId } = callerOf(request)
+    if (live.full) throw refuse('unavailable')
+    const operator = await isOperator(request, deps)
+    const given = request.headers['last-event-id']
+    const after = typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null
+    const headers: Record<string, string> = {}
+    for (const [name, value] of Object.entries(reply.getHeaders())) headers[name] = String(value)
+    headers['content-type'] = 'text/event-stream; charset=utf-8'
+    // nginx would collect the stream before it passes it on.
+    headers['x-accel-buffering'] = 'no'
+    reply.hijack()
+    try {
+      await live.join({ teamId, operator }, reply.raw, headers, after)
+    } catch (err) {
+      // The storage did not answer. The client comes back by itself.
+      request.log.warn({ err }, 'a live stream ended: the storage did not answer')
+      reply.raw.destroy()
+    }
+  })
+}

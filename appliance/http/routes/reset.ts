@@ -1,0 +1,110 @@
+import { recordAct, RESET_LIFETIME } from '../../accounts/accounts.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { reachable } from '../../tracking/tracking.ts'
+import { SESSION_COOKIE } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { passwordChanged, passwordReset } from '../letters.ts'
+import * as schema from '../schemas/account.ts'
+import { admitStranger, sessionCookie, STRANGERS_BODY } from '../sign-in.ts'
+import { createThrottle } from '../throttle.ts'
+
+const MINUTE = 60_000
+/** Tries from one network within a minute. */
+const MOST_TRIES = 10
+/** Mails to one address within a quarter of an hour: nobody's mailbox is filled through us. */
+const MOST_MAILS = 3
+const MAILS_WINDOW = 15 * MINUTE
+/** Mails that are being made at once. */
+const MOST_PENDING = 50
+
+const minutes = RESET_LIFETIME / MINUTE
+const strangers = { access: 'public', secretBody: true, audit: null } as const
+
+/** A new password for those who have forgotten theirs: a link by mail, and what it leads to. */
+export function resetRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
+  askRoute(app, deps, origin)
+  confirmRoute(app, deps)
+}
+
+function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
+  const { clock, log } = deps
+  const tries = createThrottle(clock, MOST_TRIES, MINUTE)
+  const mails = createThrottle(clock, MOST_MAILS, MAILS_WINDOW)
+  const pending = new Set<Promise<void>>()
+  app.addHook('onClose', async () => void (await Promise.all(pending)))
+
+  app.post(
+    '/session/reset',
+    {
+      config: strangers,
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.AskReset, response: { 200: schema.ResetAsked } },
+    },
+    (request, reply) => {
+      admitStranger(request, reply, tries)
+      const { email } = request.body
+      // Counted for addresses that nobody has as well, so that the count tells nothing.
+      const seconds = mails.attempt([email.trim().toLowerCase()])
+      if (seconds > 0 || pending.size >= MOST_PENDING) {
+        void reply.header('retry-after', Math.max(1, seconds))
+        throw refuse('too_many_attempts', { seconds: Math.max(1, seconds) })
+      }
+      // Not waited for: how long the answer takes would tell whether there is such an account.
+      const work = sendLink(deps, origin(), email).catch((error: unknown) => {
+        log.error({ err: error }, 'a link for a new password could not be made; the person can ask again')
+      })
+      pending.add(work)
+      void work.finally(() => pending.delete(work))
+      return { object: 'password_reset' as const, minutes }
+    },
+  )
+}
+
+const HELP = 'whoever runs this server can make a link: posthaste user reset-link ADDRESS'
+
+/** Sends the link, where somebody has that address. */
+async function sendLink(
+  { accounts, sendNotice, log, config }: HttpDeps,
+  origin: string,
+  email: string,
+): Promise<void> {
+  const base = reachable(origin)
+  if (base === null) {
+    log.warn(
+      `no link for a new password is sent: set http.public_url, so that it leads somewhere; until then ${HELP}`,
+    )
+    return
+  }
+  const link = await accounts.beginReset({ email })
+  if (!link) return
+  const url = `${base}/dashboard/reset#${link.token}`
+  const result = await sendNotice(passwordReset(link.user.email, url, { minutes, hostname: config.hostname }))
+  if (!result.sent) log.warn({ user_id: link.user.id }, `a person waits for a new password; ${HELP}`)
+}
+
+function confirmRoute(app: App, deps: HttpDeps): void {
+  const { accounts, clock, storage, sendNotice, config } = deps
+  const tries = createThrottle(clock, MOST_TRIES, MINUTE)
+  app.post(
+    '/session/reset/confirm',
+    {
+      config: strangers,
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.ConfirmReset, response: { 200: schema.ResetDone } },
+    },
+    async (request, reply) => {
+      admitStranger(request, reply, tries)
+      const { user, teamId } = await accounts.finishReset(request.body)
+      await recordAct(storage, clock, {
+        teamId,
+        actor: { kind: 'user', name: user.email, ip: request.ip },
+        action: 'account.password_reset',
+        target: `user ${user.id}`,
+      })
+      await sendNotice(passwordChanged(user.email, config.hostname))
+      // It has ended with all others.
+      void reply.clearCookie(SESSION_COOKIE, sessionCookie(request))
+      return { object: 'password_reset' as const, email: user.email }
+    },
+  )
+}

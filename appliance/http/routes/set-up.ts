@@ -1,0 +1,39 @@
+import type { App, HttpDeps } from '../deps.ts'
+import * as schema from '../schemas/set-up.ts'
+import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
+import { createThrottle } from '../throttle.ts'
+
+/** Tries from one network within a minute. The token cannot be guessed, but each right one costs a password hash. */
+const MOST_ATTEMPTS = 10
+const WINDOW = 60_000
+
+/** The first run: whether the appliance waits for its owner, and the owner by the link that it printed. */
+export function setUpRoutes(app: App, { accounts, setUp, clock }: HttpDeps): void {
+  const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
+
+  app.get(
+    '/setup',
+    { config: { access: 'public' }, schema: { response: { 200: schema.SetUp } } },
+    async () => ({ object: 'setup' as const, open: await setUp.isOpen() }),
+  )
+
+  app.post(
+    '/setup',
+    {
+      // The owner's first act is written down by accounts: before it nobody is known.
+      config: { access: 'public', secretBody: true, audit: null },
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.CreateOwner, response: { 201: schema.SetUp } },
+    },
+    async (request, reply) => {
+      admitStranger(request, reply, throttle)
+      const { token, email, password, team_name: teamName } = request.body
+      const browser = browserOf(request)
+      const { user, team } = await setUp.use({ token, email, password, teamName, ip: browser.ip })
+      const entered = { userId: user.id, teamId: team.id, method: 'password', strong: false } as const
+      keepSignIn(request, reply, await accounts.enter({ ...entered, ...browser }))
+      void reply.code(201)
+      return { object: 'setup' as const, open: false }
+    },
+  )
+}

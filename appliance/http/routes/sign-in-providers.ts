@@ -1,0 +1,133 @@
+/** Signing in by an identity provider: what there is, out to it, and back from it. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { recordAct, type Returned } from '../../accounts/accounts.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { presentList } from '../../wireformat/wireformat.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import * as schema from '../schemas/identities.ts'
+import { admitStranger, browserOf, keepSignIn, sessionCookie, STRANGERS_BODY } from '../sign-in.ts'
+import { createThrottle } from '../throttle.ts'
+
+/** Departures from one network within a minute. Each costs a row, and now and then a look at what the provider says of itself. */
+const MOST_ATTEMPTS = 20
+const WINDOW = 60_000
+
+/** Longest of the texts that come back in an address. */
+const MOST_QUERY = 8000
+
+/** Ties a browser that is away to its ticket. */
+export const PROVIDER_COOKIE = 'posthaste_provider'
+
+/** Lax: the provider sends people back by a link from its own site, with which a strict cookie would stay at home. */
+const providerCookie = (request: FastifyRequest) =>
+  ({ ...sessionCookie(request), path: '/session/oidc', sameSite: 'lax' }) as const
+
+/** Where a browser comes back to. */
+const callbackPath = (provider: string) => `/session/oidc/${encodeURIComponent(provider)}/callback`
+
+interface Linked {
+  /** Of our own pages. */
+  origin: () => string
+}
+
+type ProviderRoute = { Params: { id: string } }
+
+/** Sends a browser out to a provider: to sign in, or (with the token of its session) to link an account. */
+export async function depart(
+  { request, reply, provider }: { request: FastifyRequest; reply: FastifyReply; provider: string },
+  { origin, providers }: Linked & Pick<HttpDeps, 'providers'>,
+  about: { next: string | undefined; link?: string | undefined },
+): Promise<schema.ProviderDeparture> {
+  const own = request.headers.origin
+  // The cookie would be for this name, and the provider sends people back to the other.
+  if (own !== undefined && own !== origin()) throw refuse('provider_elsewhere', { origin: origin() })
+  const redirectUri = origin() + callbackPath(provider)
+  const { url, token, expiresAt } = await providers.begin({ provider, redirectUri, ...about })
+  void reply.setCookie(PROVIDER_COOKIE, token, { ...providerCookie(request), expires: new Date(expiresAt) })
+  return { object: 'provider_departure', url }
+}
+
+export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): void {
+  const { providers, clock } = deps
+  const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
+  const open = { access: 'public', audit: null } as const
+
+  app.get(
+    '/session/providers',
+    { config: open, schema: { response: { 200: schema.SignInProviderList } } },
+    async () => presentList(providers.list().map((one) => ({ object: 'sign_in_provider' as const, ...one }))),
+  )
+
+  app.post<ProviderRoute & { Body: { next?: string } }>(
+    '/session/oidc/:id',
+    {
+      config: open,
+      bodyLimit: STRANGERS_BODY,
+      schema: { body: schema.StartProviderSignIn, response: { 200: schema.ProviderDeparture } },
+    },
+    async (request, reply) => {
+      admitStranger(request, reply, throttle)
+      const { params, body } = request
+      return depart({ request, reply, provider: params.id }, { ...linked, providers }, { next: body.next })
+    },
+  )
+
+  app.get<ProviderRoute>(
+    '/session/oidc/:id/callback',
+    // A look ahead with HEAD must not use the answer up.
+    { config: open, exposeHeadRoute: false },
+    async (request, reply) => {
+      const at = linked.origin() + callbackPath(request.params.id)
+      const search = request.url.slice(0, MOST_QUERY).replace(/^[^?]*/, '')
+      const token = request.cookies[PROVIDER_COOKIE]
+      void reply.clearCookie(PROVIDER_COOKIE, providerCookie(request))
+      const args = { provider: request.params.id, returned: new URL(at + search), token }
+      const result = await providers.finish({ ...args, ...browserOf(request) })
+      request.about = { sign_in_provider: args.provider, sign_in: result.kind }
+      if (result.kind === 'entered') keepSignIn(request, reply, result.result)
+      await noteDown(deps, request, result)
+      return reply.redirect(`/dashboard${pageAfter(args.provider, result)}`, 302)
+    },
+  )
+}
+
+/** What the log and the audit log say of it. */
+async function noteDown(
+  { storage, clock }: HttpDeps,
+  request: FastifyRequest,
+  result: Returned,
+): Promise<void> {
+  if (result.kind === 'refused') {
+    const { problem, detail } = result
+    request.log.warn({ problem, detail }, 'nobody was signed in by an identity provider')
+    return
+  }
+  const { ip } = request
+  if (result.kind === 'linked') {
+    const { teamId, by, identity } = result
+    const { provider, email } = identity
+    const actor = { kind: 'user', name: by, ip } as const
+    const act = { action: 'identity.link', target: `identity ${identity.id}`, after: { provider, email } }
+    await recordAct(storage, clock, { teamId, actor, ...act })
+    return
+  }
+  for (const { teamId, role } of result.admitted) {
+    const actor = { kind: 'user', name: result.email, ip } as const
+    const act = { action: 'member.join', target: `member ${result.userId}`, after: { role, by: result.by } }
+    await recordAct(storage, clock, { teamId, actor, ...act })
+  }
+}
+
+/** The page of the dashboard that tells how it went. */
+function pageAfter(provider: string, result: Returned): string {
+  if (result.kind === 'refused') {
+    const { problem, linking, next } = result satisfies { problem: schema.ProviderProblemCode }
+    const about = new URLSearchParams({ problem, provider, ...(linking || next === '/' ? {} : { next }) })
+    return `${linking ? '/account' : '/sign-in'}?${about.toString()}`
+  }
+  if (result.kind === 'linked') return `/account?${new URLSearchParams({ linked: provider }).toString()}`
+  if (result.result.kind === 'session') return result.next
+  // `step` makes the sign-in page ask which second factor is missing.
+  const about = new URLSearchParams({ step: '1', ...(result.next === '/' ? {} : { next: result.next }) })
+  return `/sign-in?${about.toString()}`
+}

@@ -1,0 +1,132 @@
+import { refuse } from '../../mail/refusals.ts'
+import type { Membership, TeamDetails } from '../../storage/storage.ts'
+import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { callerOf, SESSION_COOKIE } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { requireOperator } from '../operator.ts'
+import { readId } from '../query.ts'
+import { MemberRemoved } from '../schemas/members.ts'
+import * as schema from '../schemas/teams.ts'
+import { Session } from '../schemas/session.ts'
+import { personOf } from '../people.ts'
+import { present } from './session.ts'
+
+/** The team that is looked at, its rules, and one's other teams. */
+export function teamsRoutes(app: App, deps: HttpDeps): void {
+  oneTeamRoutes(app, deps)
+  ownTeamsRoutes(app, deps)
+}
+
+function oneTeamRoutes(app: App, deps: HttpDeps): void {
+  const { teams } = deps.accounts
+
+  app.get(
+    '/team',
+    { config: { access: 'people' }, schema: { response: { 200: schema.Team } } },
+    async (request) => presentTeam(await teams.getTeam({ id: callerOf(request).teamId })),
+  )
+
+  app.patch(
+    '/team',
+    {
+      config: { access: 'people', right: 'team', audit: { action: 'team.rename', noun: 'team' } },
+      schema: { body: schema.UpdateTeam, response: { 200: schema.Team } },
+    },
+    async (request) => {
+      const { teamId } = callerOf(request)
+      return presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
+    },
+  )
+
+  app.patch(
+    '/team/security',
+    {
+      config: { access: 'people', right: 'security', audit: { action: 'team.security', noun: 'team' } },
+      schema: { body: schema.UpdateTeamSecurity, response: { 200: schema.Team } },
+    },
+    async (request) => {
+      const { teamId, userId } = personOf(request)
+      const required = request.body.mfa_required
+      return presentTeam(await teams.requireMfa({ id: teamId, required, userId }))
+    },
+  )
+}
+
+function ownTeamsRoutes(app: App, deps: HttpDeps): void {
+  const { members, teams } = deps.accounts
+
+  app.get(
+    '/teams',
+    { config: { access: 'people', right: 'none' }, schema: { response: { 200: schema.OwnTeamList } } },
+    async (request) => {
+      const own = await teams.teamsOf({ userId: personOf(request).userId })
+      return presentList(own.map(presentOwnTeam))
+    },
+  )
+
+  app.post(
+    '/teams',
+    {
+      // A new tenant is the business of whoever runs the server.
+      config: {
+        access: 'people',
+        right: 'operate',
+        audit: { action: 'team.create', noun: 'team', appliance: true },
+      },
+      preHandler: requireOperator(deps),
+      schema: { body: schema.CreateTeam, response: { 201: schema.OwnTeam } },
+    },
+    async (request, reply) => {
+      const { userId } = personOf(request)
+      const team = await teams.createTeam({ name: request.body.name, ownerId: userId })
+      return reply.code(201).send(presentOwnTeam({ ...team, role: 'owner' }))
+    },
+  )
+
+  app.post(
+    '/session/team',
+    {
+      config: { access: 'people', right: 'none', audit: null },
+      schema: { body: schema.SwitchTeam, response: { 200: Session } },
+    },
+    async (request) => {
+      const token = request.cookies[SESSION_COOKIE] ?? ''
+      await teams.switchTeam({ token, teamId: readId({ id: request.body.team_id }) })
+      return present(token, deps)
+    },
+  )
+
+  app.delete(
+    '/account/teams/:id',
+    {
+      config: { access: 'people', right: 'none', audit: { action: 'team.leave', noun: 'team' } },
+      schema: { response: { 200: MemberRemoved } },
+    },
+    async (request) => {
+      const { userId } = personOf(request)
+      const teamId = readId(request.params)
+      const own = await teams.teamsOf({ userId })
+      if (!own.some(({ id }) => id === teamId)) throw refuse('not_found', { resource: 'Team' })
+      await members.leave({ teamId, userId })
+      return { object: 'member' as const, id: userId, deleted: true as const }
+    },
+  )
+}
+
+const presentTeam = (team: TeamDetails) => ({
+  object: 'team' as const,
+  id: team.id,
+  name: team.name,
+  plan: team.plan,
+  mfa_required: team.mfaRequired,
+  members: team.members,
+  created_at: timestamp(team.createdAt),
+})
+
+const presentOwnTeam = ({ id, name, role, createdAt }: Membership) => ({
+  object: 'team' as const,
+  id,
+  name,
+  role,
+  created_at: timestamp(createdAt),
+})

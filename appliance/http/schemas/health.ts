@@ -1,0 +1,13 @@
+import { Type, type Static } from 'typebox'
+import { kind, literals } from './shared.ts'
+
+/** GET /healthz and GET /readyz. */
+export const Health = Type.Object(
+  {
+    object: kind('health'),
+    status: literals(['ok', 'unavailable'], { description: '`unavailable` comes with status 503.' }),
+    reasons: Type.Array(Type.String(), { description: 'What is wrong, and what to do.', examples: [[]] }),
+  },
+  { description: 'How the server is.' },
+)
+export type Health = Static<typeof Health>

@@ -1,0 +1,165 @@
+import { Type, type Static } from 'typebox'
+import { PING, WEBHOOK_DELIVERY_STATES, WEBHOOK_EVENTS } from '../../mail/webhook.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+
+const reference = { object: kind('webhook'), id: Id }
+const endpoint = Type.String({
+  description:
+    'Where events are posted to: an https:// URL on a public host, or one in `webhooks.allow_networks`.',
+  examples: ['https://app.example.com/webhooks'],
+})
+const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'The event types that it is told of.' })
+const given = Type.Array(Type.String(), { description: 'The event types that it is told of: one or more.' })
+const status = literals(['enabled', 'disabled'], {
+  description: 'disabled: nothing is sent; what waits stays, and what happens meanwhile can be replayed.',
+})
+const secret = Type.String({
+  description: 'What its requests are signed with.',
+  examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+})
+
+/** POST /webhooks */
+export const CreateWebhook = Type.Object(
+  { endpoint, events: given },
+  { description: 'An endpoint to be told.' },
+)
+export const WebhookCreated = Type.Object(
+  { ...reference, signing_secret: secret },
+  { description: 'The webhook with its signing secret.' },
+)
+/** PATCH /webhooks/:id */
+export const UpdateWebhook = Type.Object(
+  { endpoint: Type.Optional(endpoint), events: Type.Optional(given), status: Type.Optional(status) },
+  { description: 'What changes; the rest stays.' },
+)
+export const WebhookRef = Type.Object(reference, { description: 'The webhook.' })
+
+const health = {
+  last_success_at: Nullable(Timestamp, { description: 'The last answer with a 2xx, to the minute.' }),
+  failing_since: Nullable(Timestamp, { description: 'The first failure since the last success.' }),
+  disabled_at: Nullable(Timestamp, { description: 'When it was disabled.' }),
+  disabled_reason: Nullable(Type.String(), {
+    description: 'Why: by a person, or because it failed for five days.',
+  }),
+}
+const summary = { id: Id, endpoint, events, status, created_at: Timestamp, ...health }
+
+/** An element of GET /webhooks. */
+export const WebhookSummary = Type.Object(summary, { description: 'An endpoint that is told of events.' })
+export type WebhookSummary = Static<typeof WebhookSummary>
+export const WebhookList = listOf(WebhookSummary, 'webhooks')
+/** GET /webhooks/:id */
+export const Webhook = Type.Object(
+  {
+    object: kind('webhook'),
+    ...summary,
+    signing_secret: secret,
+    old_secret_until: Nullable(Timestamp, { description: 'Until when the secret before it signs too.' }),
+  },
+  { description: 'An endpoint that is told of events.' },
+)
+export type Webhook = Static<typeof Webhook>
+/** DELETE /webhooks/:id */
+export const WebhookDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The webhook that was removed.' },
+)
+
+const MessageId = Type.String({
+  description: 'What the receiver sees as `svix-id`, the same in every attempt.',
+  examples: ['msg_019aa7b1c1f07c6e8f6a3d1b2c4e5f60'],
+})
+const event = {
+  id: MessageId,
+  type: literals([...WEBHOOK_EVENTS, PING], { description: 'What happened.' }),
+  created_at: Timestamp,
+  status: literals(WEBHOOK_DELIVERY_STATES, {
+    description:
+      'pending: it waits for its next attempt · attempting: a request is under way · failed: given up.',
+  }),
+  attempts: Type.Integer({ description: 'Attempts since it was made or replayed.' }),
+  next_attempt_at: Nullable(Timestamp, { description: 'When it is tried next; null when it is over.' }),
+  email_id: Nullable(Type.String(), { description: 'The email that it is about.' }),
+}
+/** An element of GET /webhooks/:id/events. */
+export const WebhookEventSummary = Type.Object(event, { description: 'An event on its way to the endpoint.' })
+export type WebhookEventSummary = Static<typeof WebhookEventSummary>
+export const WebhookEventList = listOf(WebhookEventSummary, 'events')
+/** GET /webhooks/:id/events/:event_id */
+export const WebhookEvent = Type.Object(
+  {
+    object: kind('webhook_event'),
+    ...event,
+    payload: Type.Object(
+      {
+        type: Type.String({ description: 'What happened.' }),
+        created_at: Type.String({ description: 'When, in ISO 8601.' }),
+        data: Type.Record(Type.String(), Type.Unknown(), {
+          description: 'About what, see docs/webhooks.md.',
+        }),
+      },
+      { description: 'What is posted. It is sent as compact JSON.' },
+    ),
+  },
+  { description: 'An event on its way to the endpoint.' },
+)
+export type WebhookEvent = Static<typeof WebhookEvent>
+/** POST /webhooks/:id/events/:event_id/replay */
+export const WebhookEventRef = Type.Object(
+  { object: kind('webhook_event'), id: MessageId },
+  { description: 'The event, which is sent again.' },
+)
+
+const fields = (what: string) => Type.Record(Type.String(), Type.String(), { description: what })
+/** An element of GET /webhooks/:id/events/:event_id/attempts and GET /webhooks/:id/attempts. */
+export const WebhookAttempt = Type.Object(
+  {
+    id: Id,
+    event_id: MessageId,
+    http_status_code: Type.Integer({ description: 'Status of the answer; 0 when there was none.' }),
+    response: Type.String({ description: 'The first 4 KiB of the answer.' }),
+    sent_at: Timestamp,
+    duration_ms: Type.Integer({ description: 'From the beginning to the end of the answer.' }),
+    error: Nullable(Type.String(), { description: 'Why it failed; null for a success.' }),
+    ip: Nullable(Type.String(), { description: 'The address of the endpoint.' }),
+    request_headers: fields('The header fields that were sent.'),
+    response_headers: fields('The header fields of the answer.'),
+  },
+  { description: 'A request to the endpoint, and its answer.' },
+)
+export type WebhookAttempt = Static<typeof WebhookAttempt>
+export const WebhookAttemptList = listOf(WebhookAttempt, 'attempts')
+
+/** POST /webhooks/:id/replay */
+export const ReplayWebhook = Type.Object(
+  {
+    since: Type.String({
+      description: 'Events from this instant on: ISO 8601.',
+      examples: ['2026-11-20T08:00:00Z'],
+    }),
+    until: Type.Optional(
+      Type.String({ description: 'Events before this instant. Without it, all until now.' }),
+    ),
+    only: Type.Optional(
+      literals(['undelivered', 'all'], {
+        description: 'undelivered (default): what the endpoint did not take · all: also what it took.',
+      }),
+    ),
+  },
+  { description: 'A range of time.' },
+)
+export const WebhookReplayed = Type.Object(
+  { ...reference, events: Type.Integer({ description: 'How many events are sent because of it.' }) },
+  { description: 'What is sent again.' },
+)
+/** POST /webhooks/:id/ping */
+export const WebhookPinged = Type.Object(
+  {
+    object: kind('webhook_event'),
+    id: MessageId,
+    status: literals(['success', 'failed'], { description: 'Whether the endpoint took it.' }),
+    attempt: WebhookAttempt,
+  },
+  { description: 'What came of a test event.' },
+)
+export type WebhookPinged = Static<typeof WebhookPinged>
