@@ -1,28 +1,116 @@
 /** The real adapters behind the ports, as the configuration asks for them. */
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from './clock/clock.ts'
-import type { Config } from './config/config.ts'
+import { loadBlocklists, loadTargets, type Blocklist, type Config } from './config/config.ts'
 import { ConfigSchema } from './config/schema.ts'
-import type { Resolver } from './dns/dns.ts'
+import { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './delivery/delivery.ts'
+import type { Resolver, Surveyor } from './dns/dns.ts'
 import { createResolver, type ResolverOptions } from './dns/resolver.ts'
+import {
+  createSourceBook,
+  createSourceWatcher,
+  examine,
+  isPublicAddress,
+  machineAddresses,
+  probeAddress,
+  type DoctorDeps,
+  type SourceBook,
+  type SourceWatcher,
+} from './insights/insights.ts'
+import { createEvents, createWebhooks, type Events, type EventsDeps, type Webhooks } from './events/events.ts'
+import type { Actor } from './mail/audit.ts'
+import type { Finding } from './mail/finding.ts'
+import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from './reports/tls-reports.ts'
 import { remembered } from './storage/remembered.ts'
-import { openSqlite } from './storage/sqlite/sqlite.ts'
-import type { Storage } from './storage/storage.ts'
+import {
+  appendEntry,
+  backUp,
+  hasDatabase,
+  listSnapshots,
+  openSqlite,
+  restore,
+} from './storage/sqlite/sqlite.ts'
+import type { BackupDone, Domain, Restored, Snapshot, Storage } from './storage/storage.ts'
 import { createSubmission, type ListenRequest, type SubmissionDeps } from './submission/submission.ts'
 import { VERSION } from './version.ts'
-import { openCertificates } from './wire/certificates.ts'
+import { armCrashPoint } from './watch/crash-points.ts'
+import type { Logger } from './watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from './wire/fetch.ts'
+import { CannotStart } from './wire/listeners.ts'
+import { createPoster, type Poster } from './wire/post.ts'
 import { isForbiddenTarget, type Cidr, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
 
 /**
  * Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people.
  * @param onLost called when the engine died: nothing can be stored or read any more
  */
-export async function openStorage(config: Config, onLost?: (error: Error) => void): Promise<Storage> {
+export async function openStorage(
+  config: Config,
+  onLost?: (error: Error) => void,
+): ReturnType<typeof openSqlite> {
+  const refused = armCrashPoint(process.env, config.data_dir)
+  if (refused !== undefined) throw new CannotStart(refused)
   return remembered(await openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) }))
 }
+
+/**
+ * Makes a backup of the appliance, running or not, without changing it.
+ * @param source the file that the configuration came from
+ */
+export async function makeBackup(
+  config: Config,
+  source: string | null,
+  options: { file: string; bodies: boolean; verify: boolean },
+  now: number,
+): Promise<BackupDone> {
+  const configuration = await configurationFiles(config, source)
+  return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION }, now)
+}
+
+/** The files that say how the appliance is set up; a backup keeps them beside. */
+async function configurationFiles({ tls, delivery, limits, doctor }: Config, source: string | null) {
+  const named: [`config/${string}`, string | null | undefined][] = [
+    ['config/posthaste.toml', source],
+    ['config/tls-cert.pem', tls.cert],
+    ['config/tls-key.pem', tls.key],
+    ...tls.additional.flatMap(({ cert, key }, at): [`config/${string}`, string][] => [
+      [`config/tls-cert-${at + 1}.pem`, cert],
+      [`config/tls-key-${at + 1}.pem`, key],
+    ]),
+    ['config/bounces.toml', delivery.bounces],
+    ['config/providers.toml', delivery.providers],
+    ['config/plans.toml', limits.plans],
+    ['config/blocklists.toml', doctor.blocklists],
+    ['config/doctor.toml', doctor.targets],
+  ]
+  const given = named.flatMap(([name, path]) => (path === null || path === undefined ? [] : [{ name, path }]))
+  return Promise.all(given.map(async ({ name, path }) => ({ name, bytes: await readFile(path) })))
+}
+
+/** Whether there is something to open; a look makes no database, which a restore would refuse to write over. */
+export const hasStorage = ({ data_dir: dataDir }: Config): boolean => hasDatabase(dataDir)
+
+/** The audit log beside a daemon, or without one; the database is not brought up to date. */
+export const auditLogOf = ({ data_dir: dataDir }: Config): Pick<Storage, 'appendAudit'> => ({
+  appendAudit: ({ entry }) =>
+    new Promise((resolve) => {
+      appendEntry({ dataDir, entry })
+      resolve()
+    }),
+})
+
+/** Restores a backup into an empty directory, on hold. */
+export async function restoreBackup(
+  options: { file: string; dataDir: string; by: Actor },
+  now: number,
+): Promise<Restored> {
+  return restore(options, now)
+}
+
+/** The copies of the database from before upgrades, newest last. */
+export const snapshotsOf = ({ data_dir: dataDir }: Config): Snapshot[] => listSnapshots(dataDir)
 
 /** Number of the newest schema that this program knows. */
 export async function schemaVersion(): Promise<number> {
@@ -31,11 +119,23 @@ export async function schemaVersion(): Promise<number> {
 }
 
 /** Makes the resolver; `change` overrides, for the sandbox and tests. */
-export function openResolver(config: Config, clock: Clock, change: Partial<ResolverOptions> = {}): Resolver {
+export function openResolver(
+  config: Config,
+  clock: Clock,
+  change: Partial<ResolverOptions> = {},
+): Resolver & Surveyor {
   // The owner of a zone chooses where its NS records point to.
   const allowed = [...parseNetworks(config.delivery.allow_networks), ...PRIVATE_NETWORKS]
   const isForbidden = (ip: string): boolean => isForbiddenTarget(ip, allowed)
   return createResolver({ servers: config.dns.servers, clock, isForbidden, ...change })
+}
+
+async function lookUpAddresses(resolver: Resolver, name: string): Promise<string[]> {
+  const answers = await Promise.all([resolver.resolve(name, 'A'), resolver.resolve(name, 'AAAA')])
+  const found = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+  const failed = answers.find((answer) => answer.kind === 'failed')
+  if (found.length === 0 && failed) throw new Error(failed.note)
+  return found
 }
 
 /** How long an attachment may take to arrive (milliseconds). */
@@ -47,15 +147,157 @@ export function openFetch(
   clock: Clock,
   { allowNetworks = [] }: { allowNetworks?: readonly Cidr[] | undefined } = {},
 ): GuardedFetch {
-  const lookup = async (name: string): Promise<string[]> => {
-    const answers = await Promise.all([resolver.resolve(name, 'A'), resolver.resolve(name, 'AAAA')])
-    const found = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
-    const failed = answers.find((answer) => answer.kind === 'failed')
-    if (found.length === 0 && failed) throw new Error(failed.note)
-    return found
-  }
+  const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
   const agent = `Posthaste/${VERSION}`
   return createGuardedFetch({ lookup, clock, allowNetworks, deadlineMs: FETCH_DEADLINE, agent })
+}
+
+/** For a whole request to an endpoint (milliseconds), and bytes of its answer that are read and kept. */
+const WEBHOOK_DEADLINE = 15_000
+const WEBHOOK_READ = 65_536
+const WEBHOOK_KEEP = 4096
+
+/** For tests: another deadline (milliseconds), a certificate authority of their own. */
+export interface WebhookHosts {
+  ca?: string | undefined
+  deadlineMs?: number | undefined
+}
+
+function openPoster(
+  resolver: Resolver,
+  clock: Clock,
+  allowNetworks: readonly Cidr[],
+  { ca, deadlineMs = WEBHOOK_DEADLINE }: WebhookHosts,
+): Poster {
+  const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
+  const bytes = { readBytes: WEBHOOK_READ, keepBytes: WEBHOOK_KEEP }
+  return createPoster({ lookup, clock, allowNetworks, deadlineMs, ca, ...bytes })
+}
+
+const WEBHOOK_AGENT = `Posthaste-Webhooks/${VERSION}`
+
+/** What tells the apps of events. */
+export function openEvents(
+  config: Config,
+  deps: Omit<EventsDeps, 'poster' | 'agent' | 'allowNetworks'> & { resolver: Resolver },
+  hosts: WebhookHosts = {},
+): Events {
+  const allowNetworks = parseNetworks(config.webhooks.allow_networks)
+  const poster = openPoster(deps.resolver, deps.clock, allowNetworks, hosts)
+  return createEvents({ ...deps, poster, agent: WEBHOOK_AGENT, allowNetworks })
+}
+
+/** Webhooks as commands manage them, beside the daemon that sends; `close` ends what they hold. */
+export function openWebhooks(
+  config: Config,
+  { storage, resolver, clock }: { storage: Storage; resolver: Resolver; clock: Clock },
+): { webhooks: Webhooks; close(): void } {
+  const allowNetworks = parseNetworks(config.webhooks.allow_networks)
+  const poster = openPoster(resolver, clock, allowNetworks, {})
+  const wake = (): void => undefined
+  const webhooks = createWebhooks({ storage, poster, clock, agent: WEBHOOK_AGENT, allowNetworks, wake })
+  return { webhooks, close: () => poster.close() }
+}
+
+/** RFC 8461 §3.3 suggests a minute for the policy; a report has as long. */
+const POLICY_DEADLINE = 60_000
+
+/** For tests: a policy host that listens elsewhere, with a certificate of another authority, on a network that is not public. */
+export interface PolicyHosts {
+  port?: number | undefined
+  ca?: string | undefined
+  allowNetworks?: readonly Cidr[] | undefined
+}
+
+/** What speaks HTTPS with recipient domains: their MTA-STS policies, and reports to them. */
+export function openPolicyFetch(
+  config: Config,
+  resolver: Resolver,
+  clock: Clock,
+  { ca, allowNetworks }: PolicyHosts = {},
+): GuardedFetch {
+  const allowed = allowNetworks ?? parseNetworks(config.delivery.allow_networks)
+  const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
+  const agent = `Posthaste/${VERSION}`
+  return createGuardedFetch({ lookup, clock, allowNetworks: allowed, deadlineMs: POLICY_DEADLINE, agent, ca })
+}
+
+/** The TLS policies of recipient domains. */
+export function openTlsPolicies(
+  config: Config,
+  deps: Omit<TlsPolicyDeps, 'options' | 'fetch'> & { resolver: Resolver },
+  hosts: PolicyHosts & { deliveryPort?: number } = {},
+): TlsPolicies {
+  const port = hosts.deliveryPort ?? config.delivery.port
+  const fetch = openPolicyFetch(config, deps.resolver, deps.clock, hosts)
+  return createTlsPolicies({
+    ...deps,
+    fetch,
+    options: { trustAd: config.dns.trust_ad, port, stsPort: hosts.port },
+  })
+}
+
+/** The name in `http.public_url`; undefined for an address or a name without a dot, which no CNAME can lead to from outside. */
+function webHostOf({ http }: Config): string | undefined {
+  const { hostname } = new URL(http.public_url ?? 'http://localhost')
+  return /^(?=.*[a-z])[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(hostname) ? hostname : undefined
+}
+
+/** The book of the addresses that mail leaves from. */
+export async function openSourceBook(config: Config, storage: Storage, clock: Clock): Promise<SourceBook> {
+  const { source_ips: configured, warm_up: warmUp } = config.delivery
+  const webHost = webHostOf(config)
+  const book = createSourceBook({ storage, clock, hostname: config.hostname, webHost, configured, warmUp })
+  // What the book's `host` goes by is read once before anybody asks.
+  await book.list()
+  return book
+}
+
+/** Makes what looks after the sources, on the real machine. */
+export function openSourceWatcher(
+  config: Config,
+  deps: { storage: Storage; book: SourceBook; resolver: Resolver; clock: Clock; log: Logger },
+  options: { pollMs: number; onChange: () => void; blocklists: () => readonly Blocklist[] },
+): SourceWatcher {
+  const { blocklists, ...watching } = options
+  const look = () => ({
+    resolver: deps.resolver,
+    blocklists: blocklists(),
+    hostname: config.hostname,
+    local: machineAddresses,
+    isPublic: isPublicAddress,
+    probe: probeAddress,
+  })
+  return createSourceWatcher({ ...deps, ...watching, look, random: Math.random })
+}
+
+/** Makes the self-checks. Throws `TableRefused` for data that cannot be used. */
+export function openDoctor(
+  config: Config,
+  blocklists: () => readonly Blocklist[] = always(loadBlocklists(config.doctor.blocklists)),
+): (
+  deps: Omit<DoctorDeps, 'config' | 'blocklists' | 'targets'>,
+  only?: Domain,
+  tell?: (findings: Finding[]) => void,
+) => Promise<Finding[]> {
+  const targets = loadTargets(config.doctor.targets)
+  return (deps, only, tell) => examine({ ...deps, config, blocklists: blocklists(), targets }, only, tell)
+}
+
+/** A table that nobody exchanges: commands end soon. */
+function always<T>(value: T): () => T {
+  return () => value
+}
+
+/** Reports to recipient domains about TLS. */
+export function openTlsReporter(
+  config: Config,
+  deps: Omit<TlsReporterDeps, 'fetch' | 'hostname' | 'from' | 'contact'> & { resolver: Resolver },
+  hosts: PolicyHosts = {},
+): TlsReporter {
+  const fetch = openPolicyFetch(config, deps.resolver, deps.clock, hosts)
+  const { from, contact } = config.tls_reports
+  return createTlsReporter({ ...deps, fetch, hostname: config.hostname, from, contact })
 }
 
 /** The SMTP door, listening. */
@@ -66,42 +308,23 @@ export interface OpenSubmission {
   close(): Promise<void>
 }
 
-/** Opens the SMTP door with its certificates. Rejects with a sentence when a port or a file cannot be used. */
+/** Opens the SMTP door. Rejects with a sentence when a port cannot be used. */
 export async function openSubmission(
   config: Config,
-  deps: Omit<SubmissionDeps, 'certificates' | 'config'>,
+  deps: Omit<SubmissionDeps, 'config'>,
 ): Promise<OpenSubmission> {
-  const { smtp, tls } = config
-  const certificates = await openCertificates({
-    files: tls.cert === undefined || tls.key === undefined ? undefined : { cert: tls.cert, key: tls.key },
-    additional: tls.additional,
-    dataDir: config.data_dir,
-    hostname: config.hostname,
-    clock: deps.clock,
-    onReload: (err) => {
-      if (err) deps.log.error({ err }, 'certificates not reloaded: the old ones stay in use')
-      else deps.log.info('certificates reloaded')
-    },
-  })
-  const submission = createSubmission({ ...deps, certificates, config: submissionConfig(config) })
+  const { smtp } = config
+  const submission = createSubmission({ ...deps, config: submissionConfig(config) })
   const starttls = listenRequests('starttls', smtp.starttls)
   const implicit = listenRequests('implicit_tls', smtp.implicit_tls)
   const requests: ListenRequest[] = [...starttls, ...implicit, ...smtp.trusted.map(trustedListener)]
-  try {
-    const bound = await submission.listen(requests)
-    return {
-      starttls: bound.slice(0, starttls.length).filter((address) => address !== null),
-      implicitTls: bound
-        .slice(starttls.length, -smtp.trusted.length || undefined)
-        .filter((one) => one !== null),
-      async close() {
-        await submission.close()
-        certificates.close()
-      },
-    }
-  } catch (error) {
-    certificates.close()
-    throw error
+  const bound = await submission.listen(requests)
+  return {
+    starttls: bound.slice(0, starttls.length).filter((address) => address !== null),
+    implicitTls: bound
+      .slice(starttls.length, -smtp.trusted.length || undefined)
+      .filter((one) => one !== null),
+    close: () => submission.close(),
   }
 }
 

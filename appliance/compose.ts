@@ -1,56 +1,65 @@
 /**
  * The object graph, built by hand in reading order. The only file that knows which adapters are real.
  */
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { openFetch, openResolver, openStorage, openSubmission, type OpenSubmission } from './adapters.ts'
+import {
+  openDoctor,
+  openEvents,
+  openFetch,
+  openResolver,
+  openSourceBook,
+  openSourceWatcher,
+  openStorage,
+  openSubmission,
+  openTlsPolicies,
+  openTlsReporter,
+} from './adapters.ts'
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
+import type { Appliance, ComposeOptions } from './appliance.ts'
+import { listenHttp, openCertified } from './certified.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
-import { loadPlans, type Config } from './config/config.ts'
-import { createDelivery, type DeliveryDeps } from './delivery/delivery.ts'
-import type { ResolverOptions } from './dns/resolver.ts'
+import type { Config } from './config/config.ts'
+import { createDelivery, type Delivery, type DeliveryDeps } from './delivery/delivery.ts'
+import { announcing, type Events } from './events/events.ts'
+import { openFirstRun } from './first-run.ts'
 import { createHttp } from './http/http.ts'
-import { createIntake, createSchedules } from './intake/intake.ts'
+import { createMetricsListener } from './http/metrics-listener.ts'
+import { createSharedDoctor, viewCertificates, type SourceBook } from './insights/insights.ts'
+import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
+import { createLook, diskOf } from './monitoring.ts'
+import { openNode } from './node.ts'
+import { deliveryOptions, httpOptions, retentionPeriods, roomOptions, testDomains } from './options.ts'
 import { createReporter } from './reports/reports.ts'
-import { startSandbox, type Sandbox } from './sandbox/sandbox.ts'
-import { createQuotas, createRateLimiter, createSenders, type Senders } from './senders/senders.ts'
+import type { Sandbox, SandboxDeps } from './sandbox/sandbox.ts'
+import { createShapingBook, type ShapingBook } from './shaping/shaping.ts'
+import { createQueueControl } from './spool/queue.ts'
+import {
+  createErasures,
+  createQuotas,
+  createRateLimiter,
+  createSenders,
+  type Senders,
+} from './senders/senders.ts'
+import { makeRoomToStart, openReserve } from './storage/reserve.ts'
+import { withRoom } from './storage/room.ts'
 import { lockDataDir } from './storage/sqlite/sqlite.ts'
 import type { Storage } from './storage/storage.ts'
-import { startHousekeeping } from './watch/housekeeping.ts'
+import { createTracking, reachable } from './tracking/tracking.ts'
+import { watchDescriptors } from './watch/descriptors.ts'
+import { createHealth, type HealthChecks } from './watch/health.ts'
+import { startHousekeeping, viewDisk } from './watch/housekeeping.ts'
 import type { Logger } from './watch/log.ts'
-import { parseNetworks, type Cidr } from './wire/networks.ts'
+import { createInstruments, type Instruments } from './watch/metrics.ts'
+import { observed } from './watch/observed.ts'
+import type { Certificates } from './wire/certificates.ts'
+import { openSignInProviders } from './sign-in-providers.ts'
+import { openTables, type LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 
+export type { Appliance, ComposeOptions } from './appliance.ts'
 export { CannotStart } from './wire/listeners.ts'
-
-/** A running daemon. */
-export interface Appliance {
-  /** Origin of the first HTTP listener, with the port it really got. */
-  url: string
-  storage: Storage
-  senders: Senders
-  accounts: Accounts
-  sandbox: Sandbox | null
-  /** Where SMTP is spoken. */
-  smtp: Pick<OpenSubmission, 'starttls' | 'implicitTls'>
-  /** Takes nothing new, lets what is in flight finish, closes the storage. */
-  stop(): Promise<void>
-}
-
-export interface ComposeOptions {
-  log: Logger
-  clock?: Clock
-  /** Runs against the built-in internet instead of the real one. */
-  sandbox?: boolean
-  /** Called when the storage died under the daemon, which can then only end. */
-  onLost?: (error: Error) => void
-  /** Overrides for the resolver. */
-  resolver?: Partial<ResolverOptions>
-  /** Networks from which attachments may be fetched although they are not public. */
-  fetchNetworks?: readonly Cidr[]
-  /** How often the spool is looked at for changes of other processes, in milliseconds. Default 1000. */
-  pollMs?: number
-}
 
 /** How long a stop waits for conversations in flight: past the usual ones, within systemd's 90 seconds. */
 const DRAIN_MS = 20_000
@@ -58,33 +67,126 @@ const DRAIN_MS = 20_000
 /** The built dashboard. */
 const DASHBOARD = join(import.meta.dirname, '..', 'ui', 'dist')
 
-function deliveryOptions({ hostname, delivery }: Config) {
+/** What GET /retention tells. */
+function retentionOf({ config, storage, clock }: Ground) {
+  const { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget: budget } = retentionPeriods(config)
+  const logs = config.logs.retention_days
+  const others = { webhooks: config.webhooks.retention_days, audit: config.retention.audit_days }
   return {
-    hostname,
-    sourceIps: delivery.source_ips,
-    allowNetworks: parseNetworks(delivery.allow_networks),
-    maxConnections: delivery.max_connections,
-    maxConnectionsPerDomain: delivery.max_connections_per_domain,
-  }
-}
-
-function httpOptions({ hostname, limits, http, logs }: Config) {
-  const { trust_proxy: trustProxy, public_url: publicUrl } = http
-  return {
-    hostname,
-    version: VERSION,
-    messageBytes: limits.message_bytes,
-    trustProxy,
-    publicUrl,
-    logApiUse: logs.retention_days > 0,
+    days: {
+      bodies: bodiesDays,
+      attempts: attemptsDays,
+      events: eventsDays,
+      emails: emailsDays,
+      logs,
+      ...others,
+    },
+    async disk() {
+      const onDisk = (await diskOf(config.data_dir))?.free ?? 0
+      return viewDisk(storage, clock, { budget, onDisk })
+    },
   }
 }
 
 /** Domains wait for people and DNS: a minute is soon enough. */
 const domainPolls = ({ pollMs = 0 }: ComposeOptions) => ({ pollMs: Math.max(60_000, pollMs) })
 
-/** The door out, and the reports that fall due there. Returns what tells it that there is something to deliver. */
-async function startDelivery(deps: DeliveryDeps, started: AsyncDisposableStack): Promise<() => void> {
+/** The same book; what people change in it holds for the next message. */
+function heeded(book: SourceBook, changed: () => void): SourceBook {
+  const then = async <T>(change: Promise<T>): Promise<T> => {
+    const result = await change
+    changed()
+    return result
+  }
+  return {
+    ...book,
+    add: (source) => then(book.add(source)),
+    change: (ip, change) => then(book.change(ip, change)),
+    remove: (ip) => then(book.remove(ip)),
+  }
+}
+
+/** What everything else stands on; what is opened is closed with `started`, the last first. */
+interface Ground {
+  config: Config
+  options: ComposeOptions
+  log: Logger
+  clock: Clock
+  started: AsyncDisposableStack
+  storage: Storage
+  sandbox: Sandbox | null
+  resolver: ReturnType<typeof openResolver>
+  events: Events
+  instruments: Instruments
+  health: HealthChecks
+  /** Of the storage engine. */
+  stats: () => { commits: number; calls: number }
+}
+
+/** Loaded where it is wanted: with its servers and verifiers it is a good part of the program. */
+async function openSandbox(deps: SandboxDeps): Promise<Sandbox> {
+  const { startSandbox } = await import('./sandbox/sandbox.ts')
+  return startSandbox(deps)
+}
+
+async function openGround(
+  config: Config,
+  options: ComposeOptions,
+  started: AsyncDisposableStack,
+  { providers }: LiveTables,
+): Promise<Ground> {
+  const { log, clock = systemClock } = options
+  const room = { ...roomOptions(config), clock, log }
+  await makeRoomToStart(room)
+  const lock = await lockDataDir(config.data_dir)
+  started.defer(() => lock.release())
+  started.defer(watchDescriptors(log))
+  const { leastFree } = room
+  const reserve = await openReserve(room)
+  started.defer(() => reserve.close())
+  const engine = await openStorage(config, options.onLost)
+  started.defer(() => engine.close())
+  const freeBytes = () => reserve.freeBytes()
+  const opened = withRoom(engine, { freeBytes, leastFree, log })
+  const known = (id: string) => providers().providers.some((one) => one.id === id)
+  const instruments = createInstruments({ clock, version: VERSION, knownProvider: known })
+  started.defer(() => instruments.close())
+  const { storage: measured, writes } = observed(opened, instruments, clock)
+  const storage = announcing(measured, () => events.wake())
+  const lastFailure = () => writes.lastFailure()
+  const health = createHealth({ storage, clock, freeBytes, leastFree, lastFailure })
+  const sandbox = options.sandbox ? await openSandbox({ config, storage, clock }) : null
+  if (sandbox) started.defer(() => sandbox.close())
+  const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
+  started.defer(() => resolver.close())
+  const telling = { storage, resolver, clock, log, pollMs: options.pollMs }
+  const events: Events = openEvents(config, telling, options.webhookHosts)
+  started.defer(() => events.stop())
+  const base = { config, options, log, clock, started, storage, sandbox, resolver, events }
+  return { ...base, instruments, health, stats: () => opened.stats() }
+}
+
+/** Who may send, and from which addresses of this machine. */
+interface People {
+  accounts: Accounts
+  senders: Senders
+  book: SourceBook
+}
+
+async function openPeople(ground: Ground): Promise<People> {
+  const { config, options, log, clock, started, storage, sandbox, resolver } = ground
+  const accounts = createAccounts({ storage, clock, hostname: config.hostname })
+  const book = await openSourceBook(config, storage, clock)
+  await book.reconcile()
+  const polls = domainPolls(options)
+  const senders = createSenders({ storage, resolver, clock, config: book.host, log, ...polls })
+  started.defer(() => senders.close())
+  if (sandbox) await sandbox.open({ accounts, senders, resolver })
+  return { accounts, senders, book }
+}
+
+/** The door out, and the reports that fall due there. */
+async function startDelivery(deps: DeliveryDeps, started: AsyncDisposableStack): Promise<Delivery> {
   const { log } = deps
   const { hostname, pollMs } = deps.options
   const onReportDue = (): void => reporter.wake()
@@ -98,70 +200,190 @@ async function startDelivery(deps: DeliveryDeps, started: AsyncDisposableStack):
   })
   reporter.start()
   started.defer(() => reporter.stop())
-  return wake
+  return delivery
 }
 
-/** Builds and starts the daemon. Rejects when anything is missing or taken; then nothing is left running. */
-export async function compose(config: Config, options: ComposeOptions): Promise<Appliance> {
-  const { log, clock = systemClock } = options
-  await using started = new AsyncDisposableStack()
-  const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
+/** What mail leaves through. */
+interface WayOut {
+  delivery: Delivery
+  policies: ReturnType<typeof openTlsPolicies>
+}
 
-  const plans = loadPlans(config.limits.plans)
-  const lock = await lockDataDir(config.data_dir)
-  started.defer(() => lock.release())
-  const storage = await openStorage(config, options.onLost)
-  started.defer(() => storage.close())
-
-  const sandbox = options.sandbox ? await startSandbox({ config, storage, clock }) : null
-  if (sandbox) started.defer(() => sandbox.close())
-  const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
-  started.defer(() => resolver.close())
-
-  const accounts = createAccounts({ storage, clock })
-  const senders = createSenders({ storage, resolver, clock, config: host, log, ...domainPolls(options) })
-  started.defer(() => senders.close())
-  if (sandbox) await sandbox.open({ accounts, senders, resolver })
-
+async function openWayOut(ground: Ground, tables: LiveTables): Promise<WayOut> {
+  const { config, options, log, clock, started, storage, sandbox, resolver } = ground
   const port = sandbox?.deliveryPort ?? config.delivery.port
-  const way = { ...deliveryOptions(config), port, owner: newId(clock.now()), pollMs: options.pollMs }
-  const wake = await startDelivery({ storage, resolver, clock, log, options: way }, started)
-  const quotas = createQuotas({ storage, clock, plans })
+  const way = { ...deliveryOptions(config, tables), port, owner: newId(clock.now()), pollMs: options.pollMs }
+  const told = { ...options.policyHosts, deliveryPort: port }
+  const policies = openTlsPolicies(config, { storage, resolver, clock, log }, told)
+  started.defer(() => policies.stop())
+  const delivery = await startDelivery({ storage, resolver, policies, clock, log, options: way }, started)
+  const onStored = (): void => delivery.wake()
+  const tlsReporter = openTlsReporter(config, { storage, resolver, clock, log, onStored }, told)
+  started.defer(() => tlsReporter.stop())
+  policies.start()
+  tlsReporter.start()
+  return { delivery, policies }
+}
+
+/** Hourly looks at the addresses that mail leaves from. */
+function watchSources(ground: Ground, book: SourceBook, delivery: Delivery, tables: LiveTables): void {
+  const { config, options, log, clock, started, storage, resolver } = ground
+  const { blocklists } = tables
+  const watching = { ...domainPolls(options), blocklists, onChange: () => delivery.changed() }
+  const watcher = openSourceWatcher(config, { storage, book, resolver, clock, log }, watching)
+  started.defer(() => watcher.stop())
+  watcher.start()
+}
+
+/** What operators ask and change. */
+function operatorsDoors(ground: Ground, { book }: People, out: WayOut, tables: LiveTables) {
+  const { delivery, policies } = out
+  const { config, options, clock, storage, sandbox, resolver } = ground
+  const look = openDoctor(config, tables.blocklists)
+  const freshResolver = () => openResolver(config, clock, sandbox?.resolver ?? options.resolver)
+  const change = (work: () => Promise<void>) => delivery.change(work)
+  const activity = (source: string, provider: string) => delivery.laneActivity(source, provider)
+  return {
+    shaping: createShapingBook({ ...{ storage, clock, table: tables.providers, change }, activity }),
+    queue: createQueueControl({ storage, clock, wake: () => delivery.wake() }),
+    sources: heeded(book, () => delivery.changed()),
+    tlsPolicies: policies,
+    doctor: createSharedDoctor(clock, (domain, tell) =>
+      look({ storage, resolver, freshResolver, clock, host: book.host }, domain, tell),
+    ),
+  }
+}
+
+/** The doors in: REST with the dashboard, and SMTP. */
+async function openDoors(ground: Ground, people: People, out: WayOut, tables: LiveTables) {
+  const { config, options, log, clock, started, storage, sandbox, resolver } = ground
+  const { accounts, senders } = people
+  const wake = (): void => out.delivery.wake()
+  const quotas = createQuotas({ storage, clock, plans: tables.plans })
   const rateLimiter = createRateLimiter({ clock, perSecond: config.limits.rate_per_second })
   const fetch = openFetch(resolver, clock, { allowNetworks: options.fetchNetworks })
-  const intake = createIntake({ storage, senders, quotas, fetch, clock, limits: config.limits, wake })
+  const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
+  const tracked = await openTracking(ground, tables, certificates)
+  const { tracking } = tracked
+  const intake = createIntake({
+    ...{ storage, senders, quotas, fetch, clock, wake, tracking },
+    ...{ limits: config.limits, testDomains: testDomains(config.delivery) },
+  })
   started.defer(() => intake.close())
-
-  const schedules = createSchedules({ storage, clock, wake })
-  const doors = {
+  const operators = operatorsDoors(ground, people, out, tables)
+  const erasures = createErasures({ storage, clock, log, pollMs: domainPolls(options).pollMs })
+  started.defer(() => erasures.stop())
+  erasures.start()
+  const node = openNode(config, clock, sandbox !== null)
+  const http = await createHttp({
+    tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
-    schedules,
+    schedules: createSchedules({ storage, clock, wake }),
     accounts,
+    providers: openSignInProviders(config, { storage, clock, accounts }),
     senders,
     quotas,
     rateLimiter,
     intake,
+    sendNotice: createNotices({ ...ground, intake, hostname: config.hostname, from: config.notices.from }),
     clock,
     log,
     sandboxInbox: sandbox?.inbox,
-  }
-  const http = await createHttp({ ...doors, config: httpOptions(config), dashboard: DASHBOARD })
+    webhooks: ground.events.webhooks,
+    erasures,
+    retention: retentionOf(ground),
+    tracking,
+    instruments: ground.instruments,
+    health: ground.health,
+    node,
+    ...operators,
+    ...openFirstRun(ground, people),
+    config: httpOptions(config),
+    dashboard: options.dashboard ?? DASHBOARD,
+  })
   started.defer(() => http.close())
-  const [url] = await http.listen(config.http.listen)
-  const smtp = await openSubmission(config, {
-    senders,
-    rateLimiter,
-    intake,
-    requestLog: http.requestLog,
+  const origins = await listenHttp(http, config, { acme }, started)
+  const [url] = origins
+  tracked.listening(url)
+  const { requestLog } = http
+  const mail = { senders, rateLimiter, intake, requestLog, clock, log, certificates }
+  const smtp = await openSubmission(config, mail)
+  started.defer(() => smtp.close())
+  const metrics = await openMetrics(ground, operators.shaping)
+  node.listening({ http: origins, metrics, smtp })
+  return { url: url!, http: origins, smtp, metrics, certificates }
+}
+
+/** Opens and clicks. Where links lead is known once the server listens, before the first email is taken. */
+async function openTracking(
+  { config, clock, storage, log }: Ground,
+  { robots }: LiveTables,
+  certificates: Certificates,
+) {
+  const secret = await storage.secret({ name: 'tracking', fresh: randomBytes(32) }, clock.now())
+  let origin: string | null = config.http.public_url ?? null
+  // Without listeners of our own for HTTPS a proxy speaks it, and its certificates cannot be seen from here.
+  const certified = (host: string): boolean =>
+    config.http.tls_listen.length === 0 || certificates.covers(host)
+  const tracking = createTracking({
+    ...{ storage, clock, log, secret, origin: () => origin, certified },
+    storeIp: config.tracking.store_ip,
+    robots,
+  })
+  const listening = (url: string | undefined): void => {
+    origin ??= reachable(url)
+  }
+  return { tracking, listening }
+}
+
+/** The page for Prometheus, and its listener where one is wanted. Returns its origins. */
+async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string[]> {
+  const { config, clock, storage, stats, instruments, health, log, started } = ground
+  instruments.lookAt(createLook({ config, storage, shaping, clock, stats }))
+  const listener = createMetricsListener({ instruments, health, log })
+  started.defer(() => listener.close())
+  return listener.listen(config.metrics.listen)
+}
+
+/** Reads again what a running daemon can exchange, and lets the lanes heed it. */
+async function reloadParts(tables: LiveTables, book: Certificates, delivery: Delivery): Promise<Error[]> {
+  const refused = tables.reread()
+  const steps = [book.reload(), delivery.change(async () => undefined)]
+  const results = await Promise.allSettled(steps)
+  return [...refused, ...results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))]
+}
+
+/** Builds and starts the daemon. Rejects when anything is missing or taken; then nothing is left running. */
+export async function compose(config: Config, options: ComposeOptions): Promise<Appliance> {
+  await using started = new AsyncDisposableStack()
+  const tables = openTables(config)
+
+  const ground = await openGround(config, options, started, tables)
+  const people = await openPeople(ground)
+  const out = await openWayOut(ground, tables)
+  const { url, http, smtp, metrics, certificates } = await openDoors(ground, people, out, tables)
+
+  people.senders.watch()
+  watchSources(ground, people.book, out.delivery, tables)
+  ground.events.start()
+  const { log, clock, storage, sandbox } = ground
+  const housekeeping = startHousekeeping({
+    storage,
     clock,
     log,
+    logDays: config.logs.retention_days,
+    webhookDays: config.webhooks.retention_days,
+    auditDays: config.retention.audit_days,
+    retention: retentionPeriods(config),
+    ...domainPolls(ground.options),
   })
-  started.defer(() => smtp.close())
-  senders.watch()
-  const housekeeping = startHousekeeping({ storage, clock, log, logDays: config.logs.retention_days })
   started.defer(() => housekeeping.stop())
 
   // Everything runs: from here on stopping is the caller's.
   const running = started.move()
-  return { url: url!, storage, senders, accounts, sandbox, smtp, stop: () => running.disposeAsync() }
+  const { accounts, senders } = people
+  const stop = () => running.disposeAsync()
+  const alive = () => ground.health.alive()
+  const reload = () => reloadParts(tables, certificates, out.delivery)
+  return { url, http, storage, senders, accounts, sandbox, smtp, metrics, alive, reload, stop }
 }

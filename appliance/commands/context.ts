@@ -6,14 +6,26 @@ import {
   formatComplaint,
   PlansRefused,
   readRunning,
+  TableRefused,
   type Config,
   type Loaded,
 } from '../config/config.ts'
 import type { Resolver } from '../dns/dns.ts'
+import type { Webhooks } from '../events/events.ts'
+import type { DoctorDeps, SourceBook } from '../insights/insights.ts'
+import type { Actor } from '../mail/audit.ts'
+import type { Finding } from '../mail/finding.ts'
 import { Refusal } from '../mail/refusals.ts'
+import type { TlsPolicyView } from '../mail/tls-policy.ts'
+import type { Logger } from '../watch/log.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
-import type { Storage, Team } from '../storage/storage.ts'
+import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
+import { Failure } from './failure.ts'
+import { fileReason } from './file-reason.ts'
 import { createOutput, type Output } from './output.ts'
+import { teamCalled, type TeamOption } from './which-team.ts'
+
+export { Failure } from './failure.ts'
 
 /** The options that every command has. */
 export interface CommonOptions {
@@ -30,6 +42,28 @@ export type Adapters = () => Promise<{
     change?: { servers: string[]; authoritativePort: number },
   ) => Resolver
   schemaVersion: () => Promise<number>
+  makeBackup: (
+    config: Config,
+    source: string | null,
+    options: { file: string; bodies: boolean; verify: boolean },
+    now: number,
+  ) => Promise<BackupDone>
+  hasStorage: (config: Config) => boolean
+  auditLogOf: (config: Config) => Pick<Storage, 'appendAudit'>
+  restoreBackup: (options: { file: string; dataDir: string; by: Actor }, now: number) => Promise<Restored>
+  snapshotsOf: (config: Config) => Snapshot[]
+  openSourceBook: (config: Config, storage: Storage, clock: Clock) => Promise<SourceBook>
+  openTlsPolicies: (
+    config: Config,
+    deps: { storage: Storage; resolver: Resolver; clock: Clock; log: Logger },
+  ) => { view(domain: string): Promise<TlsPolicyView> }
+  openWebhooks: (
+    config: Config,
+    deps: { storage: Storage; resolver: Resolver; clock: Clock },
+  ) => { webhooks: Webhooks; close(): void }
+  openDoctor: (
+    config: Config,
+  ) => (deps: Omit<DoctorDeps, 'config' | 'blocklists' | 'targets'>, only?: Domain) => Promise<Finding[]>
 }>
 
 export interface Context {
@@ -38,15 +72,16 @@ export interface Context {
   storage: Storage
   accounts: Accounts
   senders: Senders
+  sources: SourceBook
+  webhooks: Webhooks
+  /** Made at the first question. */
+  resolver: Resolver
   output: Output
   /** Number of the newest migration, which opening the storage has made. */
   schemaVersion: () => Promise<number>
-  /** The team that commands act for. Fails when there is none yet. */
-  team: () => Promise<Team>
+  /** The team that the command acts for: that of its option `--team`, or else the first. Fails when there is none. */
+  team: () => Promise<Pick<Team, 'id' | 'name'>>
 }
-
-/** A command's "no": one line on standard error, exit code 1. */
-export class Failure extends Error {}
 
 /** Stops with every complaint when the configuration is not sound. */
 export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unknown }> {
@@ -58,7 +93,7 @@ export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unkno
 
 /** Runs a command on the configured appliance, whether its daemon runs or not; returns the exit code. */
 export async function withContext(
-  options: CommonOptions,
+  options: CommonOptions & TeamOption,
   adapters: Adapters,
   command: (context: Context) => Promise<void>,
 ): Promise<number> {
@@ -70,19 +105,34 @@ export async function withContext(
     const clock = systemClock
     const storage = await openStorage(adapters, config)
     opened.defer(() => storage.close())
-    const resolver = lazyResolver(() => resolverFor(adapters, config, clock, sandbox))
+    const resolver = lazyResolver(async () => (await resolverFor(adapters, config, clock, sandbox))())
     opened.defer(() => resolver.close())
-    const host = { hostname: config.hostname, sourceIps: config.delivery.source_ips }
-    const senders = createSenders({ storage, resolver, clock, config: host })
-    const accounts = createAccounts({ storage, clock })
+    const sources = await (await adapters()).openSourceBook(config, storage, clock)
+    const hooks = (await adapters()).openWebhooks(config, { storage, resolver, clock })
+    opened.defer(() => hooks.close())
+    const senders = createSenders({ storage, resolver, clock, config: sources.host })
+    const accounts = createAccounts({ storage, clock, hostname: config.hostname })
     const team = async () => {
-      const found = await storage.firstTeam({}, clock.now())
-      if (!found)
+      const first = await storage.firstTeam({}, clock.now())
+      if (!first)
         throw new Failure('There is no owner yet. First run: posthaste setup --email you@example.com')
-      return found
+      if (options.team === undefined) return first
+      return teamCalled(await storage.listTeams({}, clock.now()), options.team)
     }
     const schemaVersion = async () => (await adapters()).schemaVersion()
-    await command({ config, clock, storage, accounts, senders, output, team, schemaVersion })
+    await command({
+      config,
+      clock,
+      storage,
+      accounts,
+      senders,
+      resolver,
+      sources,
+      webhooks: hooks.webhooks,
+      output,
+      team,
+      schemaVersion,
+    })
     return 0
   })
 }
@@ -92,38 +142,40 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
   try {
     return await step()
   } catch (error) {
-    if (!(error instanceof Failure || error instanceof Refusal || error instanceof PlansRefused)) throw error
-    output.error(error.message)
+    const known = [Failure, Refusal, PlansRefused, TableRefused].some((kind) => error instanceof kind)
+    if (!known) throw error
+    output.error((error as Error).message)
     return 1
   }
 }
 
-async function openStorage(adapters: Adapters, config: Config): Promise<Storage> {
+/** Opens the storage, or fails with the reason. */
+export async function openStorage(adapters: Adapters, config: Config): Promise<Storage> {
   try {
     const { openStorage } = await adapters()
     return await openStorage(config)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = fileReason(error)
     throw new Failure(`The storage in ${config.data_dir} could not be opened: ${reason}`, { cause: error })
   }
 }
 
-/** A running sandbox answers for the names in it, so commands beside it ask its name server. */
-async function resolverFor(
+/** What makes resolvers. A running sandbox answers for the names in it, so commands beside it ask its name server. */
+export async function resolverFor(
   adapters: Adapters,
   config: Config,
   clock: Clock,
   sandbox: boolean,
-): Promise<Resolver> {
+): Promise<() => Resolver> {
   const { openResolver } = await adapters()
   const running = sandbox ? readRunning(config.data_dir) : undefined
-  if (!running) return openResolver(config, clock)
+  if (!running) return () => openResolver(config, clock)
   const authoritativePort = Number(running.dns.split(':').at(-1))
-  return openResolver(config, clock, { servers: [running.dns], authoritativePort })
+  return () => openResolver(config, clock, { servers: [running.dns], authoritativePort })
 }
 
 /** Most commands ask nothing of DNS: the resolver is made at the first question. */
-function lazyResolver(open: () => Promise<Resolver>): Resolver & { close(): Promise<void> } {
+export function lazyResolver(open: () => Promise<Resolver>): Resolver & { close(): Promise<void> } {
   let opened: Promise<Resolver> | undefined
   const get = () => (opened ??= open())
   return {

@@ -1,8 +1,23 @@
-import type { Context } from './context.ts'
+import type { Adapters, Context } from './context.ts'
+import { bytes, instant, table } from './output.ts'
 
-/** `migrate`: brings the database up to date. Opening it does that; this tells what it is at. */
-export async function migrate({ config, output, schemaVersion }: Context): Promise<void> {
+/** `migrate`: brings the database up to date. Opening it does that; this tells what it is at, and where the copies from before are. */
+export async function migrate({ config, output, schemaVersion }: Context, adapters: Adapters): Promise<void> {
   const version = await schemaVersion()
-  output.object({ object: 'migration', schema: version, data_dir: config.data_dir })
+  const snapshots = (await adapters()).snapshotsOf(config)
+  output.object({
+    object: 'migration',
+    schema: version,
+    data_dir: config.data_dir,
+    snapshots: snapshots.map(({ file, schema, size, createdAt }) => ({
+      file,
+      schema,
+      size,
+      created_at: new Date(createdAt).toISOString(),
+    })),
+  })
   output.text(`The database in ${config.data_dir} is up to date: schema ${version}.`)
+  if (snapshots.length === 0) return
+  const rows = snapshots.map((one) => [instant(one.createdAt), String(one.schema), bytes(one.size), one.file])
+  output.text('', 'Copies from before upgrades:', ...table(['MADE', 'SCHEMA', 'SIZE', 'FILE'], rows))
 }

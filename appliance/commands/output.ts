@@ -67,3 +67,11 @@ export function shorten(text: string, width: number): string {
 export function instant(ms: number | null): string {
   return ms === null ? '-' : new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }
+
+/** A number of bytes for people: `12.3 MB`. */
+export function bytes(count: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log10(count) / 3))
+  const value = count / 1000 ** power
+  return `${power === 0 ? value : value.toFixed(1)} ${units[power]}`
+}

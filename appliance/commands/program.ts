@@ -1,19 +1,46 @@
 /** The command line: which commands there are and what they take. */
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
-import { isId } from '../mail/ids.ts'
+import { CATEGORIES } from '../mail/bounce.ts'
+import type { QueueAction } from '../mail/queue-action.ts'
+import { STREAMS } from '../mail/source.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
 import type { Permission } from '../storage/storage.ts'
 import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { addAudit } from './audit-commands.ts'
+import { erase } from './erase.ts'
+import type { CrashtestArgs } from './crashtest.ts'
 import { addDomain, listDomains, removeDomain, rotateDomain, showDomain, verifyDomain } from './domain.ts'
+import { doctor } from './doctor.ts'
+import { status } from './status.ts'
+import { showTlsPolicy } from './tls.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
+import { makeBackup, type BackupOptions } from './backup.ts'
+import { recompute, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
 import { createOutput } from './output.ts'
-import { changeQueue, listQueue, showQueue, type QueueChange, type QueueOptions } from './queue.ts'
+import { countQueue, listQueue, showQueue } from './queue.ts'
+import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
+import { restore, type RestoreOptions } from './restore.ts'
+import { setBodies, showRetention } from './retention.ts'
 import { setup } from './setup.ts'
-import { setPlan } from './team.ts'
-import { addSuppression, listSuppressions, removeSuppression } from './suppression.ts'
+import { listLanes, pauseLane, resumeLane } from './lane.ts'
+import { listProviders, setProvider, showProvider } from './provider.ts'
+import * as source from './source.ts'
+import * as webhook from './webhook.ts'
+import { addMembers, addTeam } from './member-commands.ts'
+import {
+  addSuppression,
+  exportSuppressions,
+  importSuppressions,
+  listSuppressions,
+  removeSuppression,
+} from './suppression.ts'
+import { addCertificates } from './certificate-commands.ts'
+import { addImport } from './import-commands.ts'
+import { addUsers } from './user-commands.ts'
+import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
 import { printVersion } from './version.ts'
 
 /** Builds the command line; `finish` is told the exit code of the command that ran. */
@@ -29,9 +56,37 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addDomains(registrar)
   addKeys(registrar)
   addTeam(registrar)
+  addMembers(registrar)
+  addUsers(registrar)
   addSuppressions(registrar)
+  addWebhooks(registrar)
   addQueue(registrar)
-  registrar.add('migrate', 'bring the database up to date').action(registrar.does(migrate))
+  addAudit(registrar)
+  addSources(registrar)
+  addShaping(registrar)
+  addMetrics(registrar)
+  addTls(registrar, adapters)
+  addCertificates(registrar)
+  addStatus(registrar, adapters)
+  addDoctor(registrar, adapters)
+  addCrashtest(registrar, adapters)
+  addBackups(registrar, adapters)
+  addImport(registrar)
+  registrar
+    .addInTeam(
+      'retention',
+      'show how long what is kept, what it takes on the disk, and how long the disk will do',
+    )
+    .action(registrar.does(showRetention))
+  registrar
+    .addInTeam('erase', "erase one person's data by address; what waits for the address is given up")
+    .argument('<address>', 'whose data it is')
+    .option('--dry-run', 'count what would be touched, and change nothing')
+    .option('--yes', 'without asking')
+    .action(registrar.doesWith(erase))
+  registrar
+    .add('migrate', 'bring the database up to date; a copy is made before')
+    .action(registrar.does((context) => migrate(context, adapters)))
   registrar
     .add('version', 'print the version')
     .action((options: CommonOptions) => printVersion(createOutput(options.json === true), version))
@@ -62,14 +117,16 @@ function addServe({ add, finish }: Registrar): void {
     .action(async (options: CommonOptions & { sandbox?: boolean }) => {
       const code = await reportFailure(createOutput(options.json === true), async () => {
         const { config: file, sandbox: wanted = false } = options
-        const found =
+        const find = () =>
           wanted && file === undefined
             ? { sandbox: true, loaded: sandboxConfig({ env: process.env }) }
             : findConfig({ file, env: process.env })
+        const found = find()
         const { config, notes } = soundConfig(found.loaded)
         // The daemon's whole object graph: other commands start faster without it.
         const { serve } = await import('./serve.ts')
-        return serve({ config, notes, sandbox: wanted || found.sandbox })
+        const reread = () => find().loaded
+        return serve({ config, notes, sandbox: wanted || found.sandbox, reread })
       })
       finish(code)
     })
@@ -82,86 +139,261 @@ function addSetup({ add, does }: Registrar): void {
     .action(does(setup))
 }
 
-function addDomains({ group, add, does, doesTo }: Registrar): void {
+function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const domain = group('domain', 'domains to send from')
   const on = (name: string, description: string) =>
-    add(name, description, domain).argument('<name>', 'example.com')
+    addInTeam(name, description, domain).argument('<name>', 'example.com')
   on('add', 'add a domain and print the records to publish').action(doesTo(addDomain))
-  add('list', 'list the domains', domain).action(does(listDomains))
+  addInTeam('list', 'list the domains', domain).action(does(listDomains))
   on('show', 'show the records, expected and found').action(doesTo(showDomain))
   on('verify', 'look the records up; exit code 1 while any is missing').action(doesTo(verifyDomain))
   on('rotate', 'make new DKIM keys and print their records').action(doesTo(rotateDomain))
+  on('bodies', 'keep the bodies of its emails, or remove them as soon as an email is final')
+    .addArgument(new Argument('<what>', 'from now on').choices(['keep', 'discard']))
+    .action(doesWith(setBodies))
   on('remove', 'remove a domain with its DKIM keys').action(doesTo(removeDomain))
 }
 
-function addKeys({ group, add, does, doesTo }: Registrar): void {
+function addKeys({ group, addInTeam, does, doesTo }: Registrar): void {
   const key = group('key', 'API keys')
   const permission = new Option('--permission <permission>', 'what it may do').choices([
     'full_access',
     'sending_access',
   ] satisfies Permission[])
-  add('create', 'make a key and print its token, once', key)
+  addInTeam('create', 'make a key and print its token, once', key)
     .requiredOption('--name <name>', 'what the key is for')
     .addOption(permission)
     .option('--domain <name>', 'may only send from this domain')
     .action(does(createKey))
-  add('list', 'list the keys', key).action(does(listKeys))
-  add('revoke', 'end a key at once', key)
+  addInTeam('list', 'list the keys', key).action(does(listKeys))
+  addInTeam('revoke', 'end a key at once', key)
     .addArgument(new Argument('<id>', 'as the list shows it').argParser(parseId))
     .action(doesTo(revokeKey))
 }
 
-function addTeam({ group, add, doesTo }: Registrar): void {
-  const team = group('team', 'the team and what it may send')
-  add('plan', 'give the team another plan', team)
-    .argument('<name>', 'of a plan in config/plans.toml: free, unlimited')
-    .action(doesTo(setPlan))
-}
-
-function addSuppressions({ group, add, does, doesTo }: Registrar): void {
+function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
   const suppression = group('suppression', 'addresses that nothing is sent to')
-  add('list', 'list the addresses, newest first', suppression)
+  addInTeam('list', 'list the addresses, newest first', suppression)
     .addOption(new Option('--origin <origin>', 'only those put there by').choices(SUPPRESSION_ORIGINS))
+    .option('--search <text>', 'only addresses that contain this')
     .option('--limit <count>', 'at most this many (default: 100)', parseCount)
     .action(does(listSuppressions))
-  add('add', 'send nothing to an address any more', suppression)
+  addInTeam('add', 'send nothing to an address any more', suppression)
     .argument('<email>', 'the address')
     .action(doesTo(addSuppression))
-  add('remove', 'let mail be sent to an address again', suppression)
+  addInTeam('remove', 'let mail be sent to an address again', suppression)
     .argument('<email>', 'the address, or the id of its entry')
     .action(doesTo(removeSuppression))
+  addInTeam('export', 'print the list as CSV', suppression)
+    .addOption(new Option('--origin <origin>', 'only those put there by').choices(SUPPRESSION_ORIGINS))
+    .action(does(exportSuppressions))
+  addInTeam('import', 'add the addresses of a CSV list', suppression)
+    .argument('<file>', 'the list, or - for standard input')
+    .addOption(
+      new Option('--origin <origin>', 'of lines that do not say it (default: manual)').choices(
+        SUPPRESSION_ORIGINS,
+      ),
+    )
+    .option('--preview', 'only tell what would happen')
+    .action(doesWith(importSuppressions))
+}
+
+function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
+  const commands = group('webhook', 'endpoints of apps that are told what happens')
+  const id = () => new Argument('<id>', 'of the webhook').argParser(parseId)
+  addInTeam('list', 'list the webhooks and how they do', commands).action(does(webhook.listWebhooks))
+  addInTeam('show', 'show a webhook with its secret and its last requests', commands)
+    .addArgument(id())
+    .action(doesTo(webhook.showWebhook))
+  addInTeam('add', 'tell an endpoint', commands)
+    .argument('<url>', 'https:// on a public host, or in webhooks.allow_networks')
+    .option('--events <types>', 'with commas between (default: all about emails)')
+    .action(
+      doesWith((context, [url], options: { events?: string }) => webhook.addWebhook(context, url!, options)),
+    )
+  addInTeam('enable', 'send to it again', commands).addArgument(id()).action(doesTo(webhook.enableWebhook))
+  addInTeam('disable', 'send nothing to it until it is enabled', commands)
+    .addArgument(id())
+    .action(doesTo(webhook.disableWebhook))
+  addInTeam('rotate', 'make a new secret; the old one signs too for 24 hours', commands)
+    .addArgument(id())
+    .action(doesTo(webhook.rotateWebhook))
+  addInTeam('ping', 'send a test event now', commands).addArgument(id()).action(doesTo(webhook.pingWebhook))
+  addInTeam('replay', 'send again what happened in a range of time', commands)
+    .addArgument(id())
+    .requiredOption('--since <instant>', 'from when on: ISO 8601')
+    .option('--until <instant>', 'until when (default: now)')
+    .option('--all', 'also what the endpoint took')
+    .action(
+      doesWith((context, [which], options: webhook.ReplayOptions) =>
+        webhook.replayWebhook(context, which!, options),
+      ),
+    )
+  addInTeam('remove', 'remove a webhook with its log', commands)
+    .addArgument(id())
+    .action(doesTo(webhook.removeWebhook))
 }
 
 function addQueue({ group, add, does, doesTo }: Registrar): void {
   const queue = group('queue', 'mail that waits')
-  const filtered = (name: string, description: string) =>
-    add(name, description, queue)
-      .option('--domain <name>', 'only to recipients at this domain')
-      .option('--email <id>', 'only of this email', parseId)
-      .option('--id <id>', 'only this delivery', parseId)
-      .addOption(new Option('--state <state>', 'only in this state').choices(['waiting', 'held']))
-  const changes = (change: QueueChange) =>
-    does((context, options: QueueOptions) => changeQueue(context, change, options))
+  const filtered = (name: string, description: string) => addFilter(add(name, description, queue))
+  const changing = (action: QueueAction, description: string) =>
+    filtered(action, description)
+      .option('--dry-run', 'show what it would touch, and change nothing')
+      .action(does((context, options: ChangeOptions) => changeQueue(context, action, options)))
   filtered('list', 'list what waits and why')
     .option('--limit <count>', 'at most this many (default: 100)', parseCount)
     .action(does(listQueue))
+  filtered('count', 'count what waits by provider and age, and list the rules that hold new mail').action(
+    does(countQueue),
+  )
   add('show', 'show all that happened to an email, with what was said', queue)
     .addArgument(new Argument('<id>', 'of the email or of a waiting delivery').argParser(parseId))
     .action(doesTo(showQueue))
-  filtered('hold', 'stop trying until released').action(changes('hold'))
-  filtered('release', 'let what is held go on').action(changes('release'))
-  filtered('retry', 'try now instead of later').action(changes('retry'))
-  filtered('drop', 'give up: the email becomes failed')
-    .option('--all', 'everything that waits')
-    .action(changes('drop'))
+  changing('hold', 'stop trying until released').option(
+    '--new',
+    'new mail, too, by domain, provider, team and tag: until undone',
+  )
+  changing('release', 'let what is held go on')
+  changing('retry', 'try now instead of later')
+  changing('reroute', 'let the next attempt leave from another pool').requiredOption(
+    '--to <pool>',
+    'its name',
+  )
+  const final = (action: QueueAction, description: string) =>
+    changing(action, description).option('--all', 'everything that waits').option('--yes', 'without asking')
+  final('expire', 'give up as if the time were over: the email bounces, its sender gets a report')
+  final('drop', 'give up: the email becomes failed')
+  add('undo', 'take back a hold with its rule, a release or a re-route, where nobody touched it since', queue)
+    .addArgument(new Argument('<id>', 'of the audit entry').argParser(parseId))
+    .action(doesTo(undoQueue))
 }
 
-function parseId(text: string): string {
-  if (!isId(text)) throw new InvalidArgumentError('An id looks like 0197c3e2-5a71-7000-8000-1c2d3e4f5061.')
-  return text.toLowerCase()
+/** The options that say which deliveries are meant; their texts are read by the same reader as the API's. */
+function addFilter(command: Command): Command {
+  return command
+    .option('--domain <name>', 'only to recipients at this domain')
+    .option('--provider <id>', 'only to this mailbox provider')
+    .option('--pool <name>', 'only of this pool')
+    .addOption(new Option('--stream <stream>', 'only of this kind').choices(STREAMS))
+    .addOption(new Option('--team <id>', 'only of this team (default: all)').argParser(parseId))
+    .option('--tag <tag>', 'only with this tag: name or name=value')
+    .option('--older-than <age>', 'only accepted longer ago: 90m, 2h, 3d')
+    .option('--newer-than <age>', 'only accepted since')
+    .addOption(new Option('--state <state>', 'only in this state').choices(['waiting', 'held']))
+    .option('--reply <words>', 'only with these words in the last answer')
+    .addOption(new Option('--category <category>', 'only failures of this kind').choices(CATEGORIES))
+    .option('--email <id>', 'only of this email', parseId)
+    .option('--id <id>', 'only this delivery', parseId)
+    .option('--source <ip>', 'only last tried from this address')
 }
 
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 to 999999.')
-  return Number(text)
+function addSources({ group, add, does, doesWith }: Registrar): void {
+  const sources = group('source', 'addresses that mail leaves from')
+  const on = (name: string, description: string) =>
+    add(name, description, sources).argument('<ip>', 'of this machine, or auto where the system chooses')
+  add('list', 'list the sources with their checks, and which mail uses which pool', sources).action(
+    does(source.listSources),
+  )
+  on('add', 'let mail leave from another address')
+    .option('--pool <name>', 'the pool it is in (default: default)')
+    .option('--hostname <name>', "its EHLO name, where its PTR record is not the appliance's hostname")
+    .option('--warm-up', 'begin with little mail')
+    .action(doesWith(source.addSource))
+  on('remove', 'let nothing leave from an address that was added').action(doesWith(source.removeSource))
+  on('suspend', 'let nothing leave from an address until resumed').action(doesWith(source.suspendSource))
+  on('resume', 'use an address again').action(doesWith(source.resumeSource))
+  on('pool', 'move an address into a pool').argument('<pool>', 'its name').action(doesWith(source.movePool))
+  on('hostname', 'give an address an EHLO name of its own')
+    .argument('<name>', "mail2.example.com; - for the appliance's hostname")
+    .action(doesWith(source.nameSource))
+  on('warm-up', 'begin with little mail from an address')
+    .option('--end', 'end the warm-up: no plan limits it any more')
+    .action(doesWith(source.warmUpSource))
+  add('assign', 'send some mail through a pool; without options, all', sources)
+    .argument('<pool>', 'its name')
+    .addOption(new Option('--team <id>', 'of this team').argParser(parseId))
+    .option('--domain <name>', 'from this domain')
+    .addOption(new Option('--stream <stream>', 'of this kind').choices(STREAMS))
+    .action(doesWith(source.assignPool))
+  add('unassign', 'remove an assignment', sources)
+    .addArgument(new Argument('<id>', 'as the list shows it').argParser(parseId))
+    .action(doesWith(source.unassignPool))
+}
+
+function addShaping({ group, add, does, doesTo, doesWith }: Registrar): void {
+  const providers = group('provider', 'mailbox providers and their limits')
+  add('list', 'list the limits of each', providers).action(does(listProviders))
+  const on = (name: string, description: string) =>
+    add(name, description, providers).argument('<id>', 'google, default, or the domain of a mail exchanger')
+  on('show', 'show one, with the replies that pause it').action(doesTo(showProvider))
+  on('set', 'change limits, at once and until set again')
+    .argument('<name=value...>', 'connections=3; connections= gives it back to providers.toml')
+    .action(doesWith((context, given) => setProvider(context, given.flat())))
+  const lanes = group('lane', 'what goes from one source address to one provider')
+  const lane = (name: string, description: string) =>
+    add(name, description, lanes).argument('<id>', '192.0.2.1~google, as the list shows it')
+  add('list', 'list what each lane allows now, and why', lanes).action(does(listLanes))
+  lane('pause', 'let nothing leave')
+    .option('--minutes <count>', 'for so long (default: until resumed)', parseMinutes)
+    .action(doesWith(pauseLane))
+  lane('resume', 'end a pause, and the narrow limits after it').action(doesTo(resumeLane))
+}
+
+function addMetrics({ group, add, addInTeam, does }: Registrar): void {
+  const metrics = group('metrics', 'how much mail there was, and what became of it')
+  addInTeam('show', 'count the mail of a range of time', metrics)
+    .option('--start <date>', 'ISO 8601 date or datetime (default: six days before the end)')
+    .option('--end <date>', 'the same, not including it (default: now)')
+    .option('--timezone <name>', 'of periods and dates, such as Europe/Berlin (default: UTC)')
+    .option('--granularity <length>', 'of periods: hourly, daily, weekly or monthly (default: daily)')
+    .option('--metrics <names>', 'with commas between, or all (default: the usual ones)')
+    .option('--by <dimensions>', 'a row for each period, domain or email, with commas between')
+    .action(does(showMetrics))
+  add('recompute', 'count again from the events, for all teams', metrics).action(does(recompute))
+}
+
+function addTls({ group, add, doesTo }: Registrar, adapters: Adapters): void {
+  const tls = group('tls', 'encryption on the way to recipients')
+  add('policy', 'show what a recipient domain demands of TLS, and why; sends nothing', tls)
+    .argument('<domain>', 'example.com')
+    .action(doesTo((context, domain) => showTlsPolicy(context, domain, adapters)))
+}
+
+function addStatus({ add, finish }: Registrar, adapters: Adapters): void {
+  add('status', 'show on one screen how things stand; exit code 1 when something needs a person').action(
+    async (options: CommonOptions) => finish(await status(options, adapters)),
+  )
+}
+
+function addDoctor({ add, finish }: Registrar, adapters: Adapters): void {
+  add('doctor', 'look at all that decides whether mail gets out; exit code 1 when a check failed')
+    .option('--domain <name>', 'only at the records and listings of this domain')
+    .action(async (options: CommonOptions & { domain?: string }) => finish(await doctor(options, adapters)))
+}
+
+function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
+  add(
+    'crashtest',
+    'kill a daemon of its own, with mail of its own, again and again; exit code 1 when any is lost',
+  )
+    .option('--kills <count>', 'how often', parseCount, 100)
+    .option('--seed <number>', 'of the plan of kills: the same seed, the same plan', parseSeed, 1)
+    .option('--duration <seconds>', 'no kill after so many seconds', parseCount)
+    .action(async (options: CrashtestArgs) => {
+      const { crashtest } = await import('./crashtest.ts')
+      finish(await crashtest(options, adapters))
+    })
+}
+
+function addBackups({ add, finish }: Registrar, adapters: Adapters): void {
+  add('backup', 'write the whole appliance into one file, while it runs')
+    .argument('<file>', 'it must not exist')
+    .option('--no-bodies', 'without bodies and messages of finished emails')
+    .option('--no-verify', 'do not restore it into a scratch directory and check it')
+    .action(async (file: string, options: BackupOptions) => finish(await makeBackup(file, options, adapters)))
+  add('restore', 'make a data directory out of a backup; what waits in it is held')
+    .argument('<file>', 'the backup')
+    .option('--data-dir <directory>', 'empty, or not there yet (default: data_dir of the configuration)')
+    .action(async (file: string, options: RestoreOptions) => finish(await restore(file, options, adapters)))
 }

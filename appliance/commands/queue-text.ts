@@ -1,10 +1,16 @@
 import type { Step } from '../mail/transcript.ts'
 import { formatReply } from '../mail/reply.ts'
+import type { Cause } from '../mail/verdict.ts'
+import type { Explanation } from '../shaping/shaping.ts'
 import type { Attempt, Email, EmailHistory } from '../storage/storage.ts'
 import { instant, paragraph, table } from './output.ts'
 
 /** All that happened to one email, for a terminal: recipients, then each attempt with what was said. */
-export function describeHistory(email: Email, { deliveries, attempts, events }: EmailHistory): string[] {
+export function describeHistory(
+  email: Email,
+  { deliveries, attempts, events }: EmailHistory,
+  waiting: readonly (Explanation | null)[],
+): string[] {
   const head = [`email    ${email.id}`, `from     ${email.from}`, `subject  ${email.subject}`]
   const rows = deliveries.map(({ state, attempts: count, dueAt, recipient }) => [
     state,
@@ -17,14 +23,29 @@ export function describeHistory(email: Email, { deliveries, attempts, events }: 
     '',
     ...table(['STATE', 'ATTEMPTS', 'NEXT', 'RECIPIENT'], rows),
     ...deliveries.flatMap(({ recipient, cause }) =>
-      cause === null ? [] : ['', ...paragraph(`${recipient}: ${cause.note}`)],
+      cause === null ? [] : ['', ...describeCause(recipient, cause)],
     ),
+    ...deliveries.flatMap(({ recipient }, at) => {
+      const why = waiting[at]?.why
+      return why === undefined ? [] : ['', ...paragraph(`${recipient}: ${why}`)]
+    }),
     ...attempts.flatMap(describeAttempt),
     '',
     ...table(
       ['EVENT', 'AT', 'RECIPIENT'],
       events.map(({ type, createdAt, data }) => [type, instant(createdAt), data.recipient ?? '']),
     ),
+  ]
+}
+
+/** Why a delivery is where it is, what that is about, and what can be done. */
+function describeCause(recipient: string, { note, category, advice }: Cause): string[] {
+  const about = category === undefined ? '' : `${category}: `
+  return [
+    ...paragraph(`${recipient}: ${about}${note}`),
+    ...(advice
+      ? paragraph(`What to do: ${advice.text}${advice.link === undefined ? '' : ` ${advice.link}`}`)
+      : []),
   ]
 }
 

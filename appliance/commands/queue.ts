@@ -1,101 +1,154 @@
-import type { Delivery, QueueFilter } from '../storage/storage.ts'
-import { presentDelivery, presentList, presentTimeline, timestampOrNull } from '../wireformat/wireformat.ts'
+import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../spool/queue.ts'
+import type { Delivery, Email, QueueFilter } from '../storage/storage.ts'
+import type { Explanation } from '../shaping/shaping.ts'
+import {
+  presentDelivery,
+  presentHoldRule,
+  presentList,
+  presentQueueSummary,
+  presentTimeline,
+} from '../wireformat/wireformat.ts'
 import { Failure, type Context } from './context.ts'
-import { instant, shorten } from './output.ts'
+import { instant, paragraph, shorten, table } from './output.ts'
+import { shapingOf } from './provider.ts'
 import { describeHistory } from './queue-text.ts'
 
-/** The filter options of the queue commands. */
+/** The filter options of the queue commands, as they were typed. */
 export interface QueueOptions {
   domain?: string
+  provider?: string
+  pool?: string
+  stream?: string
+  team?: string
+  tag?: string
+  state?: string
+  olderThan?: string
+  newerThan?: string
+  reply?: string
+  category?: string
   email?: string
   id?: string
-  state?: 'waiting' | 'held'
-  all?: boolean
-  limit?: number
+  source?: string
 }
 
-const filterOf = ({ domain, email, id, state }: QueueOptions): QueueFilter => ({
-  domain: domain?.toLowerCase(),
-  emailId: email,
-  deliveryId: id,
-  state,
-})
+/** The operator's hand on the queue; a running daemon notices what becomes due by itself, within a second. */
+export const controlOf = ({ storage, clock }: Context): QueueControl =>
+  createQueueControl({ storage, clock, wake: () => undefined })
+
+/** The filter that the options make: of all teams, where none is named. */
+export function filterOf(options: QueueOptions, { clock }: Context): QueueFilter {
+  const { domain, provider, pool, stream, tag, state, reply, category, id, source } = options
+  const { olderThan: older_than, newerThan: newer_than, email: email_id, team: team_id } = options
+  const plain = { domain, provider, pool, stream, tag, state, reply, category, id, source }
+  const { filter, team } = readQueueFilter(
+    { ...plain, older_than, newer_than, email_id, team_id },
+    clock.now(),
+    (name) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`,
+  )
+  return team === undefined || team === 'all' ? filter : { ...filter, teamId: team }
+}
 
 /** `queue list`: what waits, and why. */
-export async function listQueue({ storage, clock, output }: Context, options: QueueOptions): Promise<void> {
+export async function listQueue(context: Context, options: QueueOptions & { limit?: number }): Promise<void> {
+  const { output } = context
+  const control = controlOf(context)
   const limit = options.limit ?? 100
-  const [summary, found] = await Promise.all([
-    storage.queueSummary({}, clock.now()),
-    storage.listQueue({ ...filterOf(options), limit: limit + 1 }, clock.now()),
-  ])
-  const shown = found.slice(0, limit)
-  output.object({
-    ...presentList(shown.map(presentDelivery), found.length > limit),
-    summary: {
-      waiting: summary.waiting,
-      held: summary.held,
-      in_flight: summary.inFlight,
-      oldest_at: timestampOrNull(summary.oldestAt),
-    },
-  })
+  const summary = await control.summary({})
+  const { items, hasMore } = await control.list(filterOf(options, context), { limit })
+  const waiting = await shapingOf(context).explain(items)
+  const shown = items.map((one, at) => presentDelivery(one, waiting[at]))
+  output.object({ ...presentList(shown, hasMore), summary: presentQueueSummary(summary) })
   output.text(
-    `${summary.waiting} waiting, ${summary.held} held, ${summary.inFlight} in flight${
-      summary.oldestAt === null ? '' : `; the oldest since ${instant(summary.oldestAt)} UTC`
-    }`,
-    ...shown.flatMap(describeDelivery),
-    ...(found.length > limit ? ['', `The first ${limit} are shown; --limit shows more.`] : []),
+    headline(summary),
+    ...items.flatMap((one, at) => describeDelivery(one, waiting[at])),
+    ...(hasMore ? ['', `The first ${limit} are shown; --limit shows more.`] : []),
   )
 }
 
-function describeDelivery({ id, recipient, state, attempts, dueAt, cause }: Delivery): string[] {
+/** `queue count`: how much waits, where, and since when; then the rules that hold new mail. */
+export async function countQueue(context: Context, options: QueueOptions): Promise<void> {
+  const { output } = context
+  const control = controlOf(context)
+  const summary = await control.summary(filterOf(options, context))
+  const rules = await control.rules({ teamId: undefined })
+  output.object({ ...presentQueueSummary(summary), hold_rules: rules.map(presentHoldRule) })
+  output.text(headline(summary), ...describeCounts(summary))
+  if (rules.length === 0) return
+  const rows = rules
+    .map(presentHoldRule)
+    .map(({ id, domain, provider, tag, team_id }) =>
+      [domain, provider, tag, team_id].map((one) => one ?? 'any').concat(id),
+    )
+  output.text('', 'New mail is held to:', ...table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows))
+}
+
+const headline = ({ waiting, held, inFlight, oldestAt }: QueueSummary): string =>
+  `${waiting} waiting, ${held} held, ${inFlight} in flight${
+    oldestAt === null ? '' : `; the oldest since ${instant(oldestAt)} UTC`
+  }`
+
+/** By provider, then by age. */
+export function describeCounts({ providers, ages, count }: QueueSummary): string[] {
+  if (count === 0) return []
+  const rows = providers.map(({ provider, waiting, held, inFlight, oldestAt }) => [
+    ...[waiting, held, inFlight].map(String),
+    instant(oldestAt),
+    provider,
+  ])
+  return [
+    '',
+    ...table(['WAITING', 'HELD', 'IN FLIGHT', 'OLDEST', 'PROVIDER'], rows),
+    '',
+    ...table(
+      ['COUNT', 'AGE'],
+      ages.map(({ count: many, from, to }) => [String(many), describeAge(from, to)]),
+    ),
+  ]
+}
+
+const span = (ms: number): string => (ms < 3_600_000 ? `${ms / 60_000} min` : `${ms / 3_600_000} h`)
+const describeAge = (from: number, to: number | null): string =>
+  to === null ? `${span(from)} and older` : from === 0 ? `under ${span(to)}` : `${span(from)} to ${span(to)}`
+
+/** A delivery in lines: whose, how far, why. */
+export function describeDelivery(delivery: Delivery, waiting: Explanation | null | undefined): string[] {
+  const { id, recipient, state, attempts, dueAt, cause } = delivery
+  const about = cause?.category === undefined ? '' : `${cause.category}: `
   const reason = cause?.reply ? `${cause.note} (${cause.reply.code} ${cause.reply.text})` : cause?.note
   return [
     '',
     `${id}  ${recipient}`,
     `  ${state}, ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}, next ${instant(dueAt)}`,
-    ...(reason === undefined ? [] : [`  ${shorten(reason.replaceAll('\n', ' '), 76)}`]),
+    ...(reason === undefined ? [] : [`  ${shorten(about + reason.replaceAll('\n', ' '), 76)}`]),
+    ...(waiting ? paragraph(waiting.why, 2) : []),
   ]
 }
 
-/** `queue show`: the whole history of one email, named by its own id or by that of a waiting delivery. */
-export async function showQueue({ storage, clock, output, team }: Context, id: string): Promise<void> {
-  const { id: teamId } = await team()
-  const [delivery] = await storage.listQueue({ teamId, deliveryId: id, limit: 1 }, clock.now())
+/** `queue show`: the whole history of one email of any team, named by its own id or by that of a waiting delivery. */
+export async function showQueue(context: Context, id: string): Promise<void> {
+  const { storage, clock, output } = context
+  const delivery = await controlOf(context).get({ id, teamId: undefined })
   const emailId = delivery?.emailId ?? id
-  const email = await storage.getEmail({ teamId, id: emailId }, clock.now())
-  if (!email)
+  const found = await findEmail(context, emailId)
+  if (!found)
     throw new Failure(
       `There is no email and no waiting delivery with the id ${id}. Finished deliveries: use the email's id.`,
     )
+  const { teamId, email } = found
   const history = await storage.getHistory({ teamId, id: emailId }, clock.now())
-  output.object(presentTimeline(emailId, history))
-  output.text(...describeHistory(email, history))
+  const waiting = await shapingOf(context).explain(history.deliveries)
+  output.object(presentTimeline(emailId, history, waiting))
+  output.text(...describeHistory(email, history, waiting))
 }
 
-/** What the changing commands do, and how they say it. */
-const changes = {
-  hold: { method: 'holdQueue', done: 'held' },
-  release: { method: 'releaseQueue', done: 'released' },
-  retry: { method: 'retryQueue', done: 'due now' },
-  drop: { method: 'dropQueue', done: 'given up' },
-} as const
-
-export type QueueChange = keyof typeof changes
-
-/** `queue hold|release|retry|drop`: acts on every delivery that the filter names. */
-export async function changeQueue(
-  { storage, clock, output }: Context,
-  change: QueueChange,
-  options: QueueOptions,
-): Promise<void> {
-  const filter = filterOf(options)
-  // Dropped mail does not come back: a forgotten option must not empty the queue.
-  if (change === 'drop' && !options.all && Object.values(filter).every((value) => value === undefined))
-    throw new Failure(
-      'This would give up everything that waits. Name --domain, --email, --id or --state, or say --all.',
-    )
-  const { method, done } = changes[change]
-  const count = await storage[method](filter, clock.now())
-  output.object({ object: 'queue_change', change, count })
-  output.text(`${count === 1 ? '1 delivery is' : `${count} deliveries are`} ${done}.`)
+/** The operator's command line sees the mail of every team. */
+async function findEmail(
+  { storage, clock }: Context,
+  id: string,
+): Promise<{ teamId: string; email: Email } | undefined> {
+  for (const { id: teamId } of await storage.listTeams({}, clock.now())) {
+    const email = await storage.getEmail({ teamId, id }, clock.now())
+    if (email) return { teamId, email }
+  }
+  return undefined
 }

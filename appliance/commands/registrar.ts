@@ -1,4 +1,5 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { audited, type Typed } from './audited-command.ts'
 import { withContext, type Adapters, type CommonOptions, type Context } from './context.ts'
 
 /** A command's work; it returns nothing when all is done. */
@@ -10,12 +11,18 @@ export interface Registrar {
   group: (name: string, description: string) => Command
   /** A command with the options that all have; at the top without a parent. */
   add: (name: string, description: string, parent?: Command) => Command
+  /** The same with `--team`: it acts for the team that `context.team()` then returns. */
+  addInTeam: (name: string, description: string, parent?: Command) => Command
   /** The action of a command that works on the appliance. */
-  does: <O extends object>(work: Work<O>) => (options: O & CommonOptions) => Promise<void>
+  does: <O extends object>(work: Work<O>) => (options: O & CommonOptions, command: Command) => Promise<void>
   /** The same for a command with one argument. */
   doesTo: (
     work: (context: Context, argument: string) => Promise<void>,
-  ) => (argument: string, options: CommonOptions) => Promise<void>
+  ) => (argument: string, options: CommonOptions, command: Command) => Promise<void>
+  /** The same for a command with several arguments, and options of its own. */
+  doesWith: <O extends object>(
+    work: (context: Context, given: string[], options: O) => Promise<void>,
+  ) => (...parameters: unknown[]) => Promise<void>
   /** Tells the exit code. */
   finish: (code: number) => void
 }
@@ -26,18 +33,45 @@ export function createRegistrar(
   adapters: Adapters,
   finish: (code: number) => void,
 ): Registrar {
+  const run = async (options: CommonOptions, typed: Typed, work: (context: Context) => Promise<void>) =>
+    finish(await withContext(options, adapters, (context) => audited(typed, context, work)))
+  const add: Registrar['add'] = (name, description, parent = program) =>
+    parent
+      .command(name)
+      .description(description)
+      .option('-c, --config <file>', 'configuration file (default: /etc/posthaste/posthaste.toml)')
+      .option('--json', 'print the result as JSON')
   return {
     group: (name, description) => program.command(name).description(description),
-    add: (name, description, parent = program) =>
-      parent
-        .command(name)
-        .description(description)
-        .option('-c, --config <file>', 'configuration file (default: /etc/posthaste/posthaste.toml)')
-        .option('--json', 'print the result as JSON'),
-    does: (work) => async (options) =>
-      finish(await withContext(options, adapters, (context) => work(context, options))),
-    doesTo: (work) => async (argument, options) =>
-      finish(await withContext(options, adapters, (context) => work(context, argument))),
+    add,
+    addInTeam: (name, description, parent) =>
+      add(name, description, parent).addOption(
+        new Option('--team <team>', 'its name or id (default: the first team)'),
+      ),
+    does: (work) => async (options, command) =>
+      run(options, { name: nameOf(command), given: [], options }, (context) => work(context, options)),
+    doesTo: (work) => async (argument, options, command) =>
+      run(options, { name: nameOf(command), given: [argument], options }, (context) =>
+        work(context, argument),
+      ),
+    doesWith:
+      <O extends object>(work: (context: Context, given: string[], options: O) => Promise<void>) =>
+      async (...parameters: unknown[]) => {
+        // Commander passes the arguments, then the options, then the command itself.
+        const command = parameters.at(-1) as Command
+        const options = parameters.at(-2) as O & CommonOptions
+        const given = parameters.slice(0, -2) as string[]
+        await run(options, { name: nameOf(command), given, options }, (context) =>
+          work(context, given, options),
+        )
+      },
     finish,
   }
+}
+
+/** `domain add`: the name with that of its group. */
+function nameOf(command: Command): string {
+  const names: string[] = []
+  for (let one: Command | null = command; one?.parent; one = one.parent) names.unshift(one.name())
+  return names.join(' ')
 }

@@ -1,8 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { CannotStart, compose, type Appliance } from '../compose.ts'
-import { runningFile, type Config, type Running } from '../config/config.ts'
+import { runningFile, type Config, type Loaded, type Running } from '../config/config.ts'
+import { systemClock } from '../clock/clock.ts'
 import { Failure } from './context.ts'
-import { createLogger } from '../watch/log.ts'
+import { removeDaemonRun, writeDaemonRun } from './daemon-file.ts'
+import { reload } from './reload.ts'
+import { tellSetUpLink } from './set-up-link.ts'
+import { createLogger, type Logger } from '../watch/log.ts'
+import { createNotifier } from '../watch/notify.ts'
+import { originsOf } from '../node.ts'
 import { VERSION } from '../version.ts'
 
 /** What `serve` is told by the command line. */
@@ -11,12 +17,16 @@ export interface ServeArgs {
   /** Things worth telling at start, from the configuration. */
   notes: string[]
   sandbox: boolean
+  /** Reads the configuration again, for a reload. */
+  reread: () => Loaded
 }
 
-/** Runs the daemon until SIGTERM or SIGINT; the exit code is 0 after a clean stop. */
-export async function serve({ config, notes, sandbox }: ServeArgs): Promise<number> {
+/** Runs the daemon until SIGTERM or SIGINT, reloading at SIGHUP; the exit code is 0 after a clean stop, 1 when a part of it failed to stop. */
+export async function serve({ config, notes, sandbox, reread }: ServeArgs): Promise<number> {
   // The sandbox is for reading by people: warnings only, the welcome says the rest.
   const log = createLogger(sandbox && config.log.level === 'info' ? 'warn' : config.log.level)
+  const notifier = createNotifier({ clock: systemClock, log, env: process.env, pid: process.pid })
+  const reloads = reloadSignals()
   const onLost = (error: Error): void => {
     // Whoever supervises starts us again; what was accepted is on disk.
     log.fatal({ err: error }, 'the storage is lost: ending')
@@ -25,18 +35,56 @@ export async function serve({ config, notes, sandbox }: ServeArgs): Promise<numb
   const appliance = await compose(config, { log, sandbox, onLost }).catch((error: unknown) => {
     throw error instanceof CannotStart ? new Failure(error.message) : error
   })
+  // Before anybody hears that it is started, and so that it may be stopped.
+  const stop = stopSignal()
   for (const note of notes) log.warn(note)
   log.info({ version: VERSION, url: appliance.url, hostname: config.hostname }, 'started')
+  writeDaemonRun(config.data_dir, {
+    pid: process.pid,
+    version: VERSION,
+    startedAt: systemClock.now(),
+    listeners: originsOf(appliance),
+  })
   if (appliance.sandbox) {
     writeRunning(config, appliance.sandbox)
     console.log(welcome(appliance))
   }
-  const signal = await stopSignal()
+  await tellSetUpLink({ appliance, config, clock: systemClock, log })
+  await notifier.ready(`Mail is taken at ${appliance.url}.`, () => appliance.alive())
+  reloads.heed(async () => {
+    await notifier.reloading()
+    await notifier.reloaded(await reload({ appliance, running: config, reread, log }))
+  })
+  const signal = await stop
   log.info({ signal }, 'stopping')
-  await appliance.stop()
+  await notifier.stopping()
+  const clean = await stopped(appliance, log)
+  notifier.close()
+  removeDaemonRun(config.data_dir)
   if (appliance.sandbox) rmSync(runningFile(config.data_dir), { force: true })
-  log.info('stopped')
-  return 0
+  return clean ? 0 : 1
+}
+
+/** Ends the appliance; false when a part of it could not end as it should, which the log then names. */
+async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
+  try {
+    await appliance.stop()
+    log.info('stopped')
+    return true
+  } catch (error) {
+    // The parts after the failed one are closed all the same, and what was accepted is on disk.
+    log.error({ err: error }, 'stopped, but a part failed to; accepted mail is on disk, start again')
+    return false
+  }
+}
+
+/** SIGHUP, which would end the process by default: from the start on it does not, and once it is heeded it reloads. */
+function reloadSignals(): { heed(work: () => Promise<void>): void } {
+  let last = Promise.resolve()
+  let work: () => Promise<void> = async () => undefined
+  // One after the other: a reload reports its own end.
+  process.on('SIGHUP', () => void (last = last.then(() => work())))
+  return { heed: (what) => void (work = what) }
 }
 
 /** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. */

@@ -1,5 +1,6 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Context } from './context.ts'
+import { dashboardOrigin } from './dashboard-origin.ts'
 import { readNewPassword } from './password-input.ts'
 
 /** `setup`: makes the team and its owner. The password comes from standard input. */
@@ -18,8 +19,7 @@ export async function setup(context: Context, options: { email: string; team: st
     user: { id: user.id, email: user.email },
     team: { id: team.id, name: team.name },
   })
-  const origin =
-    config.http.public_url ?? `http://${config.http.listen[0]!.replace('0.0.0.0', config.hostname)}`
+  const origin = dashboardOrigin(config)
   output.text(
     `Team "${team.name}" and its owner ${user.email} are ready. What comes next:`,
     '',

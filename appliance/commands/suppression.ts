@@ -1,6 +1,15 @@
 import type { SuppressionOrigin } from '../mail/suppression.ts'
-import { presentList, presentSuppression } from '../wireformat/wireformat.ts'
-import type { Context } from './context.ts'
+import { readFile } from 'node:fs/promises'
+import { text as readAll } from 'node:stream/consumers'
+import {
+  presentList,
+  presentSuppression,
+  presentSuppressionImport,
+  SUPPRESSION_COLUMNS,
+  suppressionRecord,
+} from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { fileReason } from './file-reason.ts'
 import { instant, table } from './output.ts'
 
 const DEFAULT_LIMIT = 100
@@ -8,10 +17,10 @@ const DEFAULT_LIMIT = 100
 /** `suppression list` */
 export async function listSuppressions(
   { senders, output, team }: Context,
-  { origin, limit = DEFAULT_LIMIT }: { origin?: SuppressionOrigin; limit?: number },
+  { origin, search, limit = DEFAULT_LIMIT }: { origin?: SuppressionOrigin; search?: string; limit?: number },
 ): Promise<void> {
   const { id: teamId } = await team()
-  const { items, hasMore } = await senders.listSuppressions({ teamId, limit, origin })
+  const { items, hasMore } = await senders.listSuppressions({ teamId, limit, origin, search })
   output.object(presentList(items.map(presentSuppression), hasMore))
   if (items.length === 0) return output.text('No addresses are suppressed.')
   const rows = items.map((one) => [instant(one.createdAt), one.origin, one.email])
@@ -36,4 +45,47 @@ export async function removeSuppression(
   const { id, email } = await senders.unsuppress({ teamId, idOrEmail })
   output.object({ object: 'suppression', id, deleted: true })
   output.text(`Mail to ${email} is sent again.`)
+}
+
+/** `suppression export`: the whole list as CSV, newest first, to standard output. */
+export async function exportSuppressions(
+  { senders, output, team }: Context,
+  { origin }: { origin?: SuppressionOrigin },
+): Promise<void> {
+  const { id: teamId } = await team()
+  const objects: ReturnType<typeof presentSuppression>[] = []
+  output.text(SUPPRESSION_COLUMNS.trimEnd())
+  for await (const one of senders.allSuppressions({ teamId, origin })) {
+    output.text(suppressionRecord(one).trimEnd())
+    objects.push(presentSuppression(one))
+  }
+  output.object(presentList(objects))
+}
+
+/** `suppression import`: a list as CSV, from a file or from standard input (`-`). */
+export async function importSuppressions(
+  { senders, output, team }: Context,
+  [file]: string[],
+  { origin = 'manual', preview = false }: { origin?: SuppressionOrigin; preview?: boolean },
+): Promise<void> {
+  const { id: teamId } = await team()
+  const csv = file === '-' ? await readAll(process.stdin) : await readList(file!)
+  const result = await senders.importSuppressions({ teamId, csv, origin, preview })
+  output.object(presentSuppressionImport(result, preview))
+  const { added, present, invalid, examples, ignoredColumns } = result
+  for (const { line, text, expected } of examples)
+    output.error(`line ${line}: "${text}" is not ${expected}; left out`)
+  if (invalid > examples.length)
+    output.error(`and ${invalid - examples.length} more lines that cannot be used`)
+  if (ignoredColumns.length > 0) output.error(`columns that are not used: ${ignoredColumns.join(', ')}`)
+  output.text(`${preview ? 'To add' : 'Added'}: ${added} · there already: ${present} · left out: ${invalid}`)
+}
+
+async function readList(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    // The file is the caller's: what the system says of it is the answer.
+    throw new Failure(`The list cannot be read: ${fileReason(error)}`)
+  }
 }

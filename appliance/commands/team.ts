@@ -1,5 +1,50 @@
 import { loadPlans } from '../config/config.ts'
+import type { TeamDetails } from '../storage/storage.ts'
+import { presentList, timestamp } from '../wireformat/wireformat.ts'
 import { Failure, type Context } from './context.ts'
+import { table } from './output.ts'
+
+/** `team list` */
+export async function listTeams({ storage, clock, output }: Context): Promise<void> {
+  const teams = await storage.listTeams({}, clock.now())
+  output.object(presentList(teams.map(present)))
+  const rows = teams.map(({ id, name, members, plan, mfaRequired }) => [
+    ...[id, String(members), plan, mfaRequired ? 'required' : 'optional', name],
+  ])
+  output.text(...table(['ID', 'MEMBERS', 'PLAN', 'SECOND FACTOR', 'NAME'], rows))
+}
+
+/** `team create` */
+export async function createTeam(
+  { accounts, storage, clock, output }: Context,
+  [name]: string[],
+  { owner: email }: { owner: string },
+): Promise<void> {
+  const owner = await storage.findUser({ email: email.trim().normalize('NFC') }, clock.now())
+  if (!owner) throw new Failure(`Nobody has an account with the address ${email}. See: posthaste user list`)
+  const { id } = await accounts.teams.createTeam({ name: name!, ownerId: owner.id })
+  const team = await accounts.teams.getTeam({ id })
+  output.object(present(team))
+  output.text(`Team "${team.name}" is made; ${owner.email} is its owner. Its id: ${id}`)
+}
+
+/** `team rename` */
+export async function renameTeam({ accounts, output, team }: Context, renamed: string): Promise<void> {
+  const { id, name: before } = await team()
+  const after = await accounts.teams.renameTeam({ id, name: renamed })
+  output.object(present(after))
+  output.text(`Team "${before}" is called "${after.name}" now.`)
+}
+
+const present = (team: TeamDetails) => ({
+  object: 'team',
+  id: team.id,
+  name: team.name,
+  plan: team.plan,
+  mfa_required: team.mfaRequired,
+  members: team.members,
+  created_at: timestamp(team.createdAt),
+})
 
 /** `team plan`: gives the team another plan. A running daemon follows within a second. */
 export async function setPlan(context: Context, plan: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Complaint } from './complaint.ts'
 import type { Given } from './environment.ts'
+import { checkProviders, type ProviderTable } from './sign-in.ts'
 
 /** What no single key can tell: settings that do not go together. Runs when each of them is sound. */
 export function crossCheck(
@@ -19,9 +20,49 @@ export function crossCheck(
       cert === undefined ? 'tls.key' : 'tls.cert',
       'tls.cert and tls.key go together: set both or neither.',
     )
+  for (const { key, message } of checkAcme(values, given)) complain(key, message)
   const all = 'delivery.max_connections'
   const one = 'delivery.max_connections_per_domain'
   const [most, each] = [Number(values.get(all)), Number(values.get(one))]
   if (each > most) complain(given.has(one) ? one : all, `${one} is ${each}, more than ${all} (${most}).`)
+  const providers = values.get('sign_in.providers') as ProviderTable[]
+  const publicUrl = (values.get('http.admin_url') ?? values.get('http.public_url')) as string | undefined
+  for (const { path, message } of checkProviders(providers, publicUrl)) {
+    const place = given.get('sign_in.providers')?.at(path)
+    complaints.push({ ...(place ?? { file: null, line: null, variable: null, key: null }), message })
+  }
   return complaints
+}
+
+/** Certificates of an authority: what each way of proving a name needs, and what goes together. */
+function checkAcme(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, Given>,
+): { key: string; message: string }[] {
+  const wrong: { key: string; message: string }[] = []
+  const value = (key: string): unknown => values.get(`acme.${key}`)
+  const written = [...given.keys()].find((key) => key.startsWith('acme.'))
+  if (value('agree_terms') !== true)
+    return written === undefined || given.has('acme.agree_terms')
+      ? []
+      : [
+          {
+            key: written,
+            message: `${written} does nothing until acme.agree_terms is true: read the terms of the authority, then set it.`,
+          },
+        ]
+  const challenge = value('challenge')
+  if (challenge === 'dns-01' && value('hook') === undefined)
+    wrong.push({ key: 'acme.challenge', message: 'acme.challenge "dns-01" needs acme.hook.' })
+  const secure = ['http.tls_listen', 'http.admin_tls_listen'].some(
+    (key) => (values.get(key) as string[] | undefined)?.length,
+  )
+  if (challenge === 'tls-alpn-01' && !secure)
+    wrong.push({ key: 'acme.challenge', message: 'acme.challenge "tls-alpn-01" needs http.tls_listen.' })
+  if ((value('eab_key_id') === undefined) !== (value('eab_hmac_key') === undefined))
+    wrong.push({
+      key: value('eab_key_id') === undefined ? 'acme.eab_hmac_key' : 'acme.eab_key_id',
+      message: 'acme.eab_key_id and acme.eab_hmac_key go together: set both or neither.',
+    })
+  return wrong
 }

@@ -40,7 +40,25 @@ function isOrigin(text: string): boolean {
   return /^https?:$/.test(url.protocol) && text.replace(/\/$/, '').toLowerCase() === url.origin
 }
 
+function isDirectory(text: string): boolean {
+  if (text === 'letsencrypt' || text === 'letsencrypt-staging') return true
+  return URL.canParse(text) && new URL(text).protocol === 'https:'
+}
+
+/** Where who listens on the way could be the provider, there is none: http:// is for this machine only. */
+function isIssuer(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, search, hash, username, password } = new URL(text)
+  if (search !== '' || hash !== '' || username !== '' || password !== '') return false
+  const local = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+  return protocol === 'https:' || (protocol === 'http:' && local)
+}
+
 export const FORMATS: Record<string, Format> = {
+  'acme-directory': {
+    expected: '"letsencrypt", "letsencrypt-staging" or an https:// address',
+    test: isDirectory,
+  },
   hostname: {
     expected: 'a fully qualified host name such as mail.example.com',
     test: (text) => isHostname(text) && text.includes('.'),
@@ -68,10 +86,30 @@ export const FORMATS: Record<string, Format> = {
     expected: 'an IP address such as 192.0.2.1 or 2001:db8::1',
     test: (text) => isIP(text) > 0 && !text.includes('%'),
   },
+  address: {
+    expected: 'an email address such as tls-reports@example.com',
+    test(text) {
+      const at = text.lastIndexOf('@')
+      const domain = text.slice(at + 1)
+      return (
+        /^[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}$/i.test(text.slice(0, at)) &&
+        isHostname(domain) &&
+        domain.includes('.')
+      )
+    },
+  },
   network: { expected: 'a network such as 10.0.0.0/8 or fd00::/8', test: isNetwork },
   origin: {
     expected: 'an origin such as https://mail.example.com, without a path',
     test: isOrigin,
+  },
+  issuer: {
+    expected: 'an address such as https://login.example.com (http:// on this machine only)',
+    test: isIssuer,
+  },
+  'provider-id': {
+    expected: 'up to 32 small letters, digits and dashes, such as google',
+    test: (text) => /^[a-z0-9][a-z0-9-]{0,31}$/.test(text),
   },
   id: { expected: 'an id as the key list shows it', test: (text) => /^[0-9a-f-]{36}$/i.test(text) },
 }

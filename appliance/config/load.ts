@@ -65,7 +65,9 @@ function readText(file: string, demanded: boolean, complaints: Complaint[]): str
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && !demanded) return null
-    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})`
+    const hint = code === 'EACCES' ? '; run this as root, or as the user of the service' : ''
+    const why =
+      code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})${hint}`
     complaints.push({ file, line: null, variable: null, key: null, message: `${why}.` })
     return null
   }
@@ -143,11 +145,15 @@ function assemble(values: ReadonlyMap<string, unknown>): Config {
 }
 
 function normalise(config: Config): Config {
-  const { public_url: url } = config.http
+  const { public_url: url, admin_url: adminUrl } = config.http
   return {
     ...config,
     hostname: config.hostname.toLowerCase(),
-    http: { ...config.http, ...(url === undefined ? {} : { public_url: new URL(url).origin }) },
+    http: {
+      ...config.http,
+      ...(url === undefined ? {} : { public_url: new URL(url).origin }),
+      ...(adminUrl === undefined ? {} : { admin_url: new URL(adminUrl).origin }),
+    },
   }
 }
 

@@ -6,11 +6,26 @@ import { SECTIONS, type Key, type KeySchema } from './keys.ts'
 /** What stands for a required setting in the example. */
 const examples: Record<string, unknown> = {
   hostname: 'mail.example.com',
+  'notices.from': 'posthaste@example.com',
+  'tls_reports.from': 'tls-reports@example.com',
+  'tls_reports.contact': 'postmaster@example.com',
   'storage.url': 'postgres://posthaste:secret@127.0.0.1/posthaste',
   'http.public_url': 'https://mail.example.com',
+  'http.admin_url': 'https://mail-admin.example.com',
+  'delivery.providers': '/etc/posthaste/providers.toml',
+  'delivery.bounces': '/etc/posthaste/bounces.toml',
+  'tracking.robots': '/etc/posthaste/robots.toml',
+  'doctor.blocklists': '/etc/posthaste/blocklists.toml',
+  'doctor.targets': '/etc/posthaste/doctor.toml',
+  'retention.disk_budget_mb': 20_000,
   'limits.plans': '/etc/posthaste/plans.toml',
   'tls.cert': '/etc/posthaste/cert.pem',
   'tls.key': '/etc/posthaste/key.pem',
+  'acme.email': 'you@example.com',
+  'acme.hook': '/etc/posthaste/acme-hook',
+  'acme.eab_key_id': 'kid-1',
+  'acme.eab_hmac_key': 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG4',
+  'acme.ca': '/etc/posthaste/acme-ca.pem',
 }
 
 /** A value as TOML writes it. */

@@ -25,6 +25,7 @@ export function sandboxConfig({
       'smtp.starttls': ['127.0.0.1:0'],
       'smtp.implicit_tls': ['127.0.0.1:0'],
       'delivery.allow_networks': ['127.0.0.0/8'],
+      'webhooks.allow_networks': ['127.0.0.0/8', '::1/128'],
     },
   })
 }

@@ -1,22 +1,12 @@
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
+import { PROVIDERS_DESCRIPTION, ProviderSchema } from './sign-in.ts'
+import { acmeSection } from './schema-acme.ts'
+import { later, secret, section, strings } from './schema-parts.ts'
 
 /**
  * The configuration: every key with its type, default and meaning. The loader, the environment names, the
  * commented example file and the reference in docs/ are all made from this one schema.
  */
-
-/** A list of texts of one format (formats.ts). */
-const strings = (description: string, format: string, value: string[] = [], options: object = {}) =>
-  Type.Array(Type.String({ format }), { default: value, description, ...options })
-
-const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
-  Type.Object(properties, { additionalProperties: false, default: {}, description })
-
-/** Keys of the outside contract whose feature is not in this version: accepted, and said so at start. */
-const later = (feature: string) => ({ later: feature })
-
-/** Keys whose value is never repeated in a complaint. */
-const secret = { secret: true }
 
 export const ConfigSchema = Type.Object(
   {
@@ -43,6 +33,20 @@ export const ConfigSchema = Type.Object(
           ...later('PostgreSQL'),
         }),
       ),
+      min_free_mb: Type.Integer({
+        minimum: 0,
+        maximum: 1_000_000_000,
+        default: 64,
+        description:
+          'Megabytes (of a million bytes) that must be free on the disk under data_dir. Below it new mail is refused for the time being (452 4.3.1, HTTP 507), and accepted mail goes on being delivered with what is left. 0: refused only when the disk is full.',
+      }),
+      reserve_mb: Type.Integer({
+        minimum: 0,
+        maximum: 1_000_000,
+        default: 16,
+        description:
+          'Megabytes (of a million bytes) that a file of the appliance\'s own, "reserve" in data_dir, takes up. It is removed when another program fills the disk, so that the outcomes of accepted mail can still be written down, and made again when there is room. min_free_mb counts beside it. 0: no reserve.',
+      }),
     }),
     http: section('REST API and dashboard.', {
       listen: strings(
@@ -51,6 +55,22 @@ export const ConfigSchema = Type.Object(
         ['0.0.0.0:8025'],
         { minItems: 1 },
       ),
+      tls_listen: strings(
+        'Addresses that speak HTTPS, host:port, with the certificates of [tls] and [acme]. An empty list: none.',
+        'host-port',
+      ),
+      admin_listen: strings(
+        'Addresses for the dashboard and all that people sign in for, host:port. Where it or admin_tls_listen is set, listen and tls_listen answer apps only. An empty list: everything is at listen.',
+        'host-port',
+      ),
+      admin_tls_listen: strings('The same, speaking HTTPS.', 'host-port'),
+      hsts_days: Type.Integer({
+        minimum: 0,
+        maximum: 3650,
+        default: 0,
+        description:
+          'Days for which browsers are told to come by HTTPS only (Strict-Transport-Security), said over HTTPS. 0: nothing is said. It cannot be taken back before its time.',
+      }),
       public_url: Type.Optional(
         Type.String({
           format: 'origin',
@@ -58,10 +78,20 @@ export const ConfigSchema = Type.Object(
             'The origin at which people and apps reach this server, for links. Default: http:// and the first listening address.',
         }),
       ),
+      admin_url: Type.Optional(
+        Type.String({
+          format: 'origin',
+          description:
+            'The origin at which people reach the dashboard where that is another one: for links in invitations and for a new password, for passkeys and identity providers. Default: http.public_url, and with http.admin_listen the first of its addresses.',
+        }),
+      ),
       trust_proxy: strings(
         'Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, in CIDR form.',
         'network',
       ),
+    }),
+    sign_in: section('How people sign in to the dashboard.', {
+      providers: Type.Array(ProviderSchema, { default: [], description: PROVIDERS_DESCRIPTION }),
     }),
     smtp: section('SMTP submission.', {
       starttls: strings(
@@ -121,6 +151,7 @@ export const ConfigSchema = Type.Object(
         },
       ),
     }),
+    acme: acmeSection,
     dns: section('Name resolution.', {
       servers: strings(
         'Resolvers, ip or ip:port, asked in this order. Default: those of /etc/resolv.conf.',
@@ -128,8 +159,8 @@ export const ConfigSchema = Type.Object(
       ),
       trust_ad: Type.Boolean({
         default: false,
-        description: 'The resolvers validate DNSSEC and the way to them is safe: needed for DANE.',
-        ...later('DANE'),
+        description:
+          'The resolvers validate DNSSEC and the way to them is safe, as to an unbound on this machine: needed for DANE. Without it TLSA records are not looked at.',
       }),
     }),
     delivery: section('Delivery to mail exchangers.', {
@@ -140,9 +171,26 @@ export const ConfigSchema = Type.Object(
         description: 'Port of the mail exchangers.',
       }),
       source_ips: strings('Local addresses to send from, IPv4 and IPv6. Default: the system chooses.', 'ip'),
+      warm_up: Type.Boolean({
+        default: false,
+        description:
+          'Addresses that are new in source_ips begin with little mail and get more from day to day. Those that were there before stay as they are.',
+      }),
       allow_networks: strings(
         'Networks that may be delivered to although they are loopback, link-local, unspecified or otherwise special, in CIDR form. Private networks always may.',
         'network',
+      ),
+      bounces: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with your own rules on what the replies of servers mean. They are asked before those that come with the program, config/bounces.toml.',
+        }),
+      ),
+      test_domains: strings(
+        'Domains whose addresses are emulated here and never dialled: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list: none.',
+        'hostname',
+        ['resend.dev', 'test.posthaste.invalid'],
       ),
       max_connections: Type.Integer({
         minimum: 1,
@@ -154,15 +202,69 @@ export const ConfigSchema = Type.Object(
         minimum: 1,
         maximum: 500,
         default: 10,
-        description: 'SMTP connections open at once towards one recipient domain.',
+        description:
+          'SMTP connections open at once from one source address towards a mailbox provider that providers.toml says nothing of.',
       }),
+      providers: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with the mailbox providers and their limits. Default: those that come with the program, config/providers.toml.',
+        }),
+      ),
+    }),
+    tls_reports: section(
+      'Daily reports to recipient domains that ask for them: which connections to their mail servers failed to be secure (RFC 8460).',
+      {
+        from: Type.Optional(
+          Type.String({
+            format: 'address',
+            description:
+              'Address that reports come from, of a verified domain of the first team. Unset: no reports are sent; what they would say can be seen all the same.',
+          }),
+        ),
+        contact: Type.Optional(
+          Type.String({
+            format: 'address',
+            description: 'Address in the reports for those who have questions. Default: tls_reports.from.',
+          }),
+        ),
+      },
+    ),
+    notices: section('Mail of the appliance itself to people: new passwords, invitations.', {
+      from: Type.Optional(
+        Type.String({
+          format: 'address',
+          description:
+            'Address that they come from, of a verified domain of the first team. Default: posthaste@ its first verified domain.',
+        }),
+      ),
     }),
     webhooks: section('Webhooks.', {
       allow_networks: strings(
-        'Private networks in which endpoints may be, in CIDR form.',
+        'Networks in which endpoints may be although they are not public (private ones, loopback), in CIDR form. To them plain http:// is allowed, too.',
         'network',
         [],
-        later('Webhooks'),
+      ),
+      retention_days: Type.Integer({
+        minimum: 1,
+        maximum: 365,
+        default: 30,
+        description: 'How many days events that were sent to endpoints are kept, with every attempt.',
+      }),
+    }),
+    tracking: section('Opens and clicks, of domains that ask for it.', {
+      store_ip: Type.Boolean({
+        default: true,
+        description:
+          'Whether the addresses of people who open emails and follow links are kept, and told to webhooks. Without it they are looked at and forgotten.',
+      }),
+      robots: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with your own rules on which programs are no persons. They are asked before those that come with the program, config/robots.toml.',
+        }),
       ),
     }),
     limits: section('Limits.', {
@@ -195,6 +297,72 @@ export const ConfigSchema = Type.Object(
         description:
           'Days that a request is kept. Bodies are kept up to 16 KiB each, without secrets and attachments; a busy app makes some hundred megabytes a day. 0 keeps none from now on.',
       }),
+    }),
+    retention: section(
+      'How long finished emails are kept, in days after they were accepted. What waits is never removed.',
+      {
+        bodies_days: Type.Integer({
+          minimum: 0,
+          maximum: 36_500,
+          default: 30,
+          description:
+            'Html, text, attachments and the message itself. 0: as soon as the email is final, within the hour.',
+        }),
+        attempts_days: Type.Integer({
+          minimum: 1,
+          maximum: 36_500,
+          default: 90,
+          description: 'Transcripts of the conversations with mail exchangers.',
+        }),
+        events_days: Type.Integer({
+          minimum: 1,
+          maximum: 36_500,
+          default: 90,
+          description: 'Events: what the timeline of an email shows, and what webhooks can be sent again.',
+        }),
+        emails_days: Type.Integer({
+          minimum: 1,
+          maximum: 36_500,
+          default: 365,
+          description: 'Emails with all that belongs to them: recipients, states, subjects.',
+        }),
+        audit_days: Type.Integer({
+          minimum: 0,
+          maximum: 36_500,
+          default: 730,
+          description: 'Entries of the audit log, in days after the act. 0: for ever.',
+        }),
+        disk_budget_mb: Type.Optional(
+          Type.Integer({
+            minimum: 100,
+            maximum: 1_000_000_000,
+            description:
+              'Megabytes (of a million bytes) that database and messages may hold. Above it the oldest bodies of finished emails go before their time. Unset: no limit but the disk.',
+          }),
+        ),
+      },
+    ),
+    doctor: section('Self-checks: `posthaste doctor`, and the hourly look at the source addresses.', {
+      blocklists: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with the blocklists to ask. Default: those that come with the program, config/blocklists.toml.',
+        }),
+      ),
+      targets: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with the hosts that are asked how this machine reaches the internet. Default: those that come with the program, config/doctor.toml.',
+        }),
+      ),
+    }),
+    metrics: section('For Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
+      listen: strings(
+        'Addresses of a listener of its own that asks for no key, host:port; choose ones that strangers do not reach. An empty list: none. On http.listen /metrics needs a key of the team that runs the server.',
+        'host-port',
+      ),
     }),
     log: section('Logging to standard output.', {
       level: Type.Union(

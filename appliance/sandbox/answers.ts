@@ -27,6 +27,8 @@ export function publishedEntry(name: string, records: readonly ExpectedRecord[])
     .filter(({ type }) => type === 'MX')
     .map(({ value, priority }) => ({ preference: priority ?? 10, exchange: value }))
   const TXT = here.filter(({ type }) => type === 'TXT').map(({ value }) => value)
+  const alias = here.find(({ type }) => type === 'CNAME')
+  if (alias) return { CNAME: alias.value, ttl: TTL }
   return { MX, TXT, ttl: TTL }
 }
 

@@ -135,10 +135,11 @@ export async function startExchangers(
       size: deps.maxBytes,
       maxAllowedUnauthenticatedCommands: false,
       SNICallback: (name, done) => {
-        const until = memory.brokenTls.get(name.toLowerCase())
+        // Every handshake meanwhile: a client tries a smaller ClientHello before it does without TLS.
+        const until = memory.brokenTls.get(name.toLowerCase()) ?? 0
+        if (deps.clock.now() < until) return closeAbruptly(server, ({ _upgrading }) => _upgrading === true)
         memory.brokenTls.delete(name.toLowerCase())
-        if (until === undefined || deps.clock.now() >= until) done(null)
-        else closeAbruptly(server, ({ _upgrading }) => _upgrading === true)
+        done(null)
       },
     })
     server.on('error', () => undefined) // a client that hangs up is what the sandbox is for

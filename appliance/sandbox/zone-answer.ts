@@ -97,15 +97,7 @@ export async function answerFrom(
   question: { name: string; type: string },
   options: { negativeTtl: number; chase: boolean },
 ): Promise<ZoneAnswer> {
-  const answer: ZoneAnswer = {
-    rcode: 0,
-    answers: [],
-    authorities: [],
-    authentic: true,
-    truncate: false,
-    delayMs: 0,
-    failure: undefined,
-  }
+  const answer = emptyAnswer()
   let { name } = question
   for (let links = 0; ; links++) {
     const entry = (await find(name, question.type)) ?? 'NXDOMAIN'
@@ -126,6 +118,23 @@ export async function answerFrom(
     if (!options.chase || links === MAX_LINKS) return answer
     name = alias.toLowerCase()
   }
+}
+
+function emptyAnswer(): ZoneAnswer {
+  return {
+    rcode: 0,
+    answers: [],
+    authorities: [],
+    authentic: true,
+    truncate: false,
+    delayMs: 0,
+    failure: undefined,
+  }
+}
+
+/** What a server answers that could not look the name up: SERVFAIL. */
+export function failedAnswer(name: string): ZoneAnswer {
+  return fail({ ...emptyAnswer(), authentic: false }, name, 'SERVFAIL', 0)
 }
 
 function fail(answer: ZoneAnswer, name: string, failure: ZoneFailure, negativeTtl: number): ZoneAnswer {

@@ -1,7 +1,14 @@
 import { once } from 'node:events'
 import { isIPv6, type Socket } from 'node:net'
 import { createTCPServer, createUDPServer, type Packet } from 'dns2'
-import { answerFrom, findEntry, type Zone, type ZoneEntry, type ZoneFunction } from './zone-answer.ts'
+import {
+  answerFrom,
+  failedAnswer,
+  findEntry,
+  type Zone,
+  type ZoneEntry,
+  type ZoneFunction,
+} from './zone-answer.ts'
 import { typeName, writeResponse } from './zone-wire.ts'
 
 export type { Zone, ZoneEntry, ZoneFailure, ZoneFunction, ZoneRecords } from './zone-answer.ts'
@@ -109,7 +116,11 @@ class ZoneState {
     this.queries.push({ ...asked, transport })
     if (this.queries.length > MAX_QUERIES) this.queries.shift()
     const { negativeTtl = 60, chase = true } = this.#options
-    const answer = await answerFrom((name, type) => this.#find(name, type), asked, { negativeTtl, chase })
+    // What can't be looked up is a SERVFAIL (RFC 1035 §4.1.1): the storage behind a zone may be closing.
+    const answer = await answerFrom((name, type) => this.#find(name, type), asked, {
+      negativeTtl,
+      chase,
+    }).catch(() => failedAnswer(asked.name))
     const bytes = writeResponse(request, answer, transport)
     if (!bytes) return
     if (answer.delayMs === 0) return void send(bytes)

@@ -1,12 +1,21 @@
 import cron from 'node-cron'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger } from './log.ts'
+import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
+
+export { viewDisk, type DiskView } from './retention-view.ts'
+export { forecast, removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
 
 /** What housekeeping needs of the storage; a shape, so that this folder knows no other. */
-export interface Sweepable {
+export interface Sweepable extends Retainable {
   purgeSessions(args: object, now: number): Promise<number>
+  purgeTickets(args: object, now: number): Promise<number>
+  purgeInvitations(args: object, now: number): Promise<number>
   purgeReceipts(args: { limit: number }, now: number): Promise<number>
   purgeLogs(args: { before: number; most: number }, now: number): Promise<number>
+  purgeWebhookDeliveries(args: { before: number; most: number }, now: number): Promise<number>
+  purgeTlsResults(args: { before: string; most: number }, now: number): Promise<number>
+  purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
 }
 
 const DAY = 24 * 60 * 60 * 1000
@@ -25,6 +34,19 @@ export function purgeLogs(storage: Sweepable, clock: Clock, days: number): Promi
   return inSteps(() => storage.purgeLogs({ before, most: STEP }, clock.now()))
 }
 
+/** Removes what endpoints were sent more than `days` ago, in such steps; returns how many. */
+export function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+  const before = clock.now() - days * DAY
+  return inSteps(() => storage.purgeWebhookDeliveries({ before, most: STEP }, clock.now()))
+}
+
+/** Removes entries of the audit log that are older than `days`, in such steps; 0: none. Returns how many. */
+export async function purgeAudit(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+  if (days === 0) return 0
+  const before = clock.now() - days * DAY
+  return inSteps(() => storage.purgeAudit({ before, most: STEP }, clock.now()))
+}
+
 async function inSteps(step: () => Promise<number>): Promise<number> {
   let removed = 0
   for (;;) {
@@ -34,32 +56,179 @@ async function inSteps(step: () => Promise<number>): Promise<number> {
   }
 }
 
-/** Regular chores: removing sessions that have ended, receipts that have expired, and old requests. */
-export function startHousekeeping({
-  storage,
-  clock,
-  log,
-  logDays,
-}: {
+/** Days that results of TLS and reports about them are kept. */
+const TLS_DAYS = 30
+/** Domains of one day removed at a time: each has up to a hundred rows. */
+const TLS_STEP = 20
+
+/** Removes what is known of TLS towards recipient domains after its time, and policies that have expired; returns how many rows. */
+export async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number> {
+  const before = new Date(clock.now() - TLS_DAYS * DAY).toISOString().slice(0, 10)
+  let removed = 0
+  for (;;) {
+    const count = await storage.purgeTlsResults({ before, most: TLS_STEP }, clock.now())
+    if (count === 0) return removed
+    removed += count
+  }
+}
+
+/** What the chores need. */
+export interface ChoreDeps {
   storage: Sweepable
   clock: Clock
   log: Logger
   /** How many days the API's requests are kept. */
   logDays: number
+  /** How many days deliveries to webhooks are kept. */
+  webhookDays: number
+  /** How many days entries of the audit log are kept; 0: for ever. */
+  auditDays: number
+  /** How long finished emails are kept. */
+  retention: RetentionPeriods
+}
+
+/** Regular chores: removing sessions that have ended, receipts that have expired, old requests, and old results of TLS. */
+export function startHousekeeping({
+  pollMs,
+  ...deps
+}: ChoreDeps & {
+  /** How often bodies that are not to be kept are looked for, in milliseconds. */
+  pollMs: number
 }): {
   stop(): Promise<void>
 } {
-  const sweep = cron.schedule('17 * * * *', async () => {
-    try {
+  const chores = createChores(deps)
+  const sweep = cron.schedule('17 * * * *', () => chores.run())
+  const unkept = watchUnkept({ ...deps, pollMs, logged: deps.logDays > 0 })
+  return {
+    async stop() {
+      await sweep.destroy()
+      await chores.stop()
+      await unkept.stop()
+    },
+  }
+}
+
+/** The hourly chores. */
+export interface Chores {
+  /** All of them, once. Never rejects: a failure is told to the log, and the next hour tries again. */
+  run(): Promise<void>
+  /** Ends a run between two steps and waits for it. Never rejects: what failed an hour ago must not fail a stop. */
+  stop(): Promise<void>
+}
+
+/** Makes the hourly chores; who calls `run` decides when. */
+export function createChores(deps: ChoreDeps): Chores {
+  const { storage, clock, log, logDays, webhookDays, auditDays, retention } = deps
+  let stopping = false
+  let running: Promise<void> = Promise.resolve()
+  const steps: (() => Promise<void>)[] = [
+    async () => {
       const sessions = await storage.purgeSessions({}, clock.now())
       if (sessions > 0) log.info({ sessions }, 'removed sessions that had ended')
+      const invitations = await storage.purgeInvitations({}, clock.now())
+      if (invitations > 0) log.info({ invitations }, 'removed invitations that nobody accepted in time')
+      const tickets = await storage.purgeTickets({}, clock.now())
+      if (tickets > 0) log.info({ tickets }, 'removed sign-ins and links that were never finished')
+    },
+    async () => {
       const receipts = await purgeReceipts(storage, clock)
       if (receipts > 0) log.info({ receipts }, 'removed receipts of requests that had expired')
+    },
+    async () => {
       const requests = await purgeLogs(storage, clock, logDays)
       if (requests > 0) log.info({ requests }, 'removed old requests of the API')
+    },
+    async () => {
+      const told = await purgeWebhooks(storage, clock, webhookDays)
+      if (told > 0) log.info({ deliveries: told }, 'removed old deliveries to webhooks')
+    },
+    async () => {
+      const results = await purgeTlsResults(storage, clock)
+      if (results > 0) log.info({ results }, 'removed old results of TLS')
+    },
+    async () => {
+      const entries = await purgeAudit(storage, clock, auditDays)
+      if (entries > 0) log.info({ entries }, 'removed old entries of the audit log')
+    },
+    () => applyRetention({ storage, clock, log, retention }, () => stopping),
+  ]
+  const all = async (): Promise<void> => {
+    try {
+      for (const step of steps) if (!stopping) await step()
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; it is tried again in an hour')
     }
-  })
-  return { stop: async () => void (await sweep.destroy()) }
+  }
+  return {
+    run: () => (running = all()),
+    stop() {
+      stopping = true
+      return running
+    },
+  }
+}
+
+/** One run of the retention, told to the log. */
+async function applyRetention(
+  {
+    storage,
+    clock,
+    log,
+    retention,
+  }: { storage: Retainable; clock: Clock; log: Logger; retention: RetentionPeriods },
+  stopped: () => boolean,
+): Promise<void> {
+  const { overBudget, ...removed } = await retain(storage, clock, retention, stopped)
+  if (Object.values(removed).some((count) => count > 0))
+    log.info(removed, 'removed what was kept long enough')
+  if (overBudget)
+    log.warn(
+      { disk_budget: retention.diskBudget },
+      'more is held than retention.disk_budget_mb although all bodies of finished emails are gone: raise it, or shorten the other periods',
+    )
+}
+
+/** Milliseconds between looks where no request is logged, so that nothing has to be waited for. */
+const SOON = 5000
+
+/** Removes bodies of domains whose bodies are not kept, on the clock that the mail goes by. */
+function watchUnkept({
+  storage,
+  clock,
+  log,
+  pollMs,
+  logged,
+}: {
+  storage: Retainable
+  clock: Clock
+  log: Logger
+  pollMs: number
+  logged: boolean
+}): {
+  stop(): Promise<void>
+} {
+  const wait = logged ? pollMs : Math.min(pollMs, SOON)
+  let looking: Promise<void> = Promise.resolve()
+  let stopped = false
+  const look = async (): Promise<void> => {
+    try {
+      const emails = await removeUnkept(storage, clock, logged)
+      if (emails > 0) log.info({ emails }, 'removed bodies that are not kept')
+    } catch (error) {
+      log.error({ err: error }, 'bodies that are not kept could not be removed; it is tried again')
+    }
+    if (!stopped) arm()
+  }
+  const arm = (): void => void (cancel = clock.after(wait, () => void (looking = look())))
+  let cancel = (): void => undefined
+  // What became final just before the last stop need not wait.
+  looking = look()
+  return {
+    async stop() {
+      stopped = true
+      cancel()
+      await looking
+    },
+  }
 }

@@ -1,0 +1,251 @@
+/** Certificates of an authority: had, renewed and put in use without a restart. What fails is remembered and tried again later. */
+import { X509Certificate } from 'node:crypto'
+import type { Clock } from '../clock/clock.ts'
+import type { CertificatePair } from '../wire/self-signed.ts'
+import { createChallenges, type ChallengeAnswers, type Challenges, type ChallengeType } from './challenges.ts'
+import { AcmeProblem, createAcmeClient, type AcmeClient } from './client.ts'
+import { createExchange } from './exchange.ts'
+import { createHook } from './hook.ts'
+import { issue } from './issue.ts'
+import { signingKey } from './jose.ts'
+import * as plan from './plan.ts'
+import { openStore, takeAsked, type Asked, type Kept, type Memory, type Store } from './store.ts'
+
+export type { ChallengeAnswers, ChallengeType } from './challenges.ts'
+export type { Attempts, Wanted } from './plan.ts'
+export { namesIn } from './plan.ts'
+export { ask, certificateFile, certificateFiles, readMemory, type Asked, type Memory } from './store.ts'
+
+/** The short names of directories. */
+const DIRECTORIES: Readonly<Record<string, string>> = {
+  letsencrypt: 'https://acme-v02.api.letsencrypt.org/directory',
+  'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',
+}
+
+export interface AcmeOptions {
+  dataDir: string
+  /** As in the configuration: a short name or a URL. */
+  directory: string
+  email: string | undefined
+  challenge: ChallengeType
+  hook: { file: string; seconds: number } | undefined
+  /** External account binding. */
+  binding: { keyId: string; hmacKey: string } | undefined
+  /** PEM of authorities that certify the authority's own server. */
+  ca: string | undefined
+  /** The User-Agent. */
+  agent: string
+  /** How often wishes and new names are looked for, in milliseconds. Default 5000. */
+  pollMs?: number | undefined
+}
+
+export interface AcmeDeps {
+  clock: Clock
+  log: {
+    info(fields: object, message: string): void
+    warn(fields: object, message: string): void
+    error(fields: object, message: string): void
+  }
+  /** Which certificates should be there. */
+  wanted: () => Promise<plan.Wanted[]>
+  /** Puts certificates in use. */
+  use: (pairs: readonly CertificatePair[]) => void
+  random: () => number
+  options: AcmeOptions
+}
+
+export interface Acme extends ChallengeAnswers {
+  /** Puts in use what is kept, then begins to look after it. Never rejects for what the authority does. */
+  start(): Promise<void>
+  /** Ends what is under way; resolves when nothing runs any more. */
+  stop(): Promise<void>
+}
+
+/** How often new names and wishes of people are looked for (milliseconds). */
+const POLL_MS = 5000
+
+/** Makes it; nothing is asked before `start`. */
+export function createAcme(deps: AcmeDeps): Acme {
+  const { clock, options } = deps
+  const stopping = new AbortController()
+  const hook = options.hook && createHook(options.hook.file, options.hook.seconds, clock)
+  const challenges = createChallenges(clock, hook)
+  const keeper = new Keeper(deps, challenges, stopping.signal)
+  let cancel: () => void = () => undefined
+  let running = Promise.resolve()
+  const next = (): void => {
+    cancel = clock.after(options.pollMs ?? POLL_MS, () => {
+      running = keeper.look().finally(() => stopping.signal.aborted || next())
+    })
+  }
+  return {
+    http: (token) => challenges.http(token),
+    tls: (name) => challenges.tls(name),
+    expected: () => challenges.expected(),
+    async start() {
+      await keeper.useKept()
+      running = keeper.look().finally(() => stopping.signal.aborted || next())
+    },
+    async stop() {
+      cancel()
+      stopping.abort(new Error('The server stops.'))
+      await running
+    },
+  }
+}
+
+class Keeper {
+  readonly #deps: AcmeDeps
+  readonly #challenges: Challenges
+  readonly #signal: AbortSignal
+  readonly #store: Store
+  readonly #directory: string
+  #memory: Memory | undefined
+  #client: AcmeClient | undefined
+
+  constructor(deps: AcmeDeps, challenges: Challenges, signal: AbortSignal) {
+    const { dataDir, directory } = deps.options
+    this.#deps = deps
+    this.#challenges = challenges
+    this.#signal = signal
+    this.#store = openStore(dataDir)
+    this.#directory = DIRECTORIES[directory] ?? directory
+  }
+
+  /** One round: each certificate that is due, one after the other. Never rejects. */
+  async look(): Promise<void> {
+    // The directory is read anew in each round that asks: its addresses may have changed since (RFC 8555 §7.1.1).
+    this.#client = undefined
+    try {
+      const asked = await takeAsked(this.#deps.options.dataDir)
+      this.#memory ??= await this.#store.memory()
+      for (const wanted of await this.#deps.wanted()) {
+        if (this.#signal.aborted) return
+        await this.#keep(wanted, this.#memory, asked)
+      }
+      if (!asked) return
+      this.#memory.wishDoneAt = this.#deps.clock.now()
+      await this.#store.remember(this.#memory)
+    } catch (err) {
+      // The disk or the storage: whoever uses them says more; the next round tries again.
+      this.#deps.log.error({ err }, 'the certificates could not be looked after; see the data directory')
+    }
+  }
+
+  /** Certificates that are kept are used, whatever the authority says today. */
+  async useKept(): Promise<void> {
+    const { wanted, use, log } = this.#deps
+    const kept: Kept[] = []
+    for (const { id } of await wanted()) {
+      const one = await this.#store.certificate(id)
+      if (one) kept.push(one)
+    }
+    try {
+      use(kept)
+    } catch (err) {
+      log.error({ err }, 'a certificate of the authority cannot be used')
+    }
+  }
+
+  async #keep(wanted: plan.Wanted, memory: Memory, asked: Asked | undefined): Promise<void> {
+    const { clock } = this.#deps
+    const kept = (await this.#store.certificate(wanted.id))?.certificate
+    let tried = plan.withoutFuture(memory.certificates[wanted.id] ?? plan.UNTRIED, clock.now())
+    const good = plan.fits(wanted, kept, tried, this.#directory)
+    if (asked) {
+      if (good && !asked.all) return
+    } else {
+      if (clock.now() < memory.pausedUntil) return
+      if (good && plan.isToBeAsked(kept!, tried, clock.now())) {
+        tried = await this.#askWhen(kept!, tried)
+        await this.#remember(memory, wanted.id, tried)
+      }
+      if (good && plan.isFresh(kept!, tried, clock.now())) return
+      if (plan.dueAt(wanted, kept, tried, this.#directory) > clock.now()) return
+    }
+    await this.#get(wanted, memory, tried, good ? kept : undefined)
+  }
+
+  /** The authority's opinion of when to renew; two thirds of the life where it has none or cannot be asked. */
+  async #askWhen(kept: X509Certificate, tried: plan.Attempts): Promise<plan.Attempts> {
+    const { clock, random, log } = this.#deps
+    const id = plan.certificateId(kept)
+    try {
+      const client = await this.#open()
+      const window = id === undefined ? undefined : await client.renewalWindow(id)
+      const askAt = clock.now() + plan.opinionHolds(window?.retryAfter ?? 0)
+      if (!window) return { ...tried, renewAt: plan.twoThirds(kept), askAt }
+      // The moment is drawn once for a window: drawn at each question, it would move to the window's begin.
+      const inside = tried.renewAt !== null && tried.renewAt >= window.start && tried.renewAt <= window.end
+      const renewAt = inside ? tried.renewAt : plan.momentIn(window, kept, random())
+      return { ...tried, renewAt, askAt }
+    } catch (err) {
+      if (this.#signal.aborted) return tried
+      log.info({ err }, 'the authority does not say when to renew; two thirds of the life it is')
+      return { ...tried, renewAt: plan.twoThirds(kept), askAt: clock.now() + plan.opinionHolds(0) }
+    }
+  }
+
+  async #get(
+    wanted: plan.Wanted,
+    memory: Memory,
+    tried: plan.Attempts,
+    replaced: X509Certificate | undefined,
+  ): Promise<void> {
+    const { clock, log, options } = this.#deps
+    const { names } = wanted
+    // Written before anybody is asked: a process that dies in each try must not ask again at once.
+    const pending = { ...tried, retryAt: clock.now() + plan.waitAfter(tried.failures + 1, 0, 0) }
+    await this.#remember(memory, wanted.id, pending)
+    try {
+      const client = await this.#open()
+      await client.enter({ email: options.email, binding: options.binding })
+      const onLeft = (name: string, { message: reason }: Error): void =>
+        log.warn({ name, reason }, 'what proved a name to the authority is left behind: take it away by hand')
+      const deps = { client, challenges: this.#challenges, clock, signal: this.#signal, onLeft }
+      const replaces = replaced && plan.certificateId(replaced)
+      const pair = await issue({ ...deps, challenge: options.challenge }, wanted, replaces)
+      await this.#store.save(wanted.id, pair)
+      await this.#succeeded(wanted, memory, pair)
+    } catch (error) {
+      if (this.#signal.aborted) return this.#remember(memory, wanted.id, tried)
+      const failed = this.#failed(memory, tried, error as Error)
+      await this.#remember(memory, wanted.id, failed)
+      const again = new Date(failed.retryAt).toISOString()
+      log.error({ names, reason: failed.error, again }, 'no certificate: the one before stays in use')
+    }
+  }
+
+  async #succeeded(wanted: plan.Wanted, memory: Memory, pair: CertificatePair): Promise<void> {
+    const certificate = new X509Certificate(pair.cert)
+    const renewAt = plan.twoThirds(certificate)
+    const had = { directory: this.#directory, renewAt, hadAt: this.#deps.clock.now() }
+    await this.#remember(memory, wanted.id, { ...plan.UNTRIED, ...had })
+    await this.useKept()
+    this.#deps.log.info({ names: wanted.names, until: certificate.validTo }, 'a new certificate is in use')
+  }
+
+  #failed(memory: Memory, tried: plan.Attempts, error: Error): plan.Attempts {
+    const now = this.#deps.clock.now()
+    const problem = error instanceof AcmeProblem ? error : undefined
+    const failures = tried.failures + 1
+    const retryAt = now + plan.waitAfter(failures, problem?.retryAfter ?? 0, this.#deps.random())
+    // A limit may be one of the account or the address: nobody else's order is tried before its time either.
+    if (problem?.type === 'rateLimited') memory.pausedUntil = Math.max(memory.pausedUntil, retryAt)
+    return { ...tried, failures, failedAt: now, error: error.message, retryAt }
+  }
+
+  async #remember(memory: Memory, id: string, tried: plan.Attempts): Promise<void> {
+    memory.certificates[id] = tried
+    await this.#store.remember(memory)
+  }
+
+  async #open(): Promise<AcmeClient> {
+    if (this.#client) return this.#client
+    const { clock, options } = this.#deps
+    const exchange = createExchange({ clock, agent: options.agent, ca: options.ca, signal: this.#signal })
+    const key = signingKey(await this.#store.accountKey(this.#directory))
+    this.#client = createAcmeClient(exchange, key, this.#directory, () => clock.now())
+    return this.#client
+  }
+}

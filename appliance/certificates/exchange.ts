@@ -1,0 +1,67 @@
+/** Requests to a certificate authority. Its addresses come from the operator and from the authority itself, over TLS only. */
+import { request } from 'node:https'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Clock } from '../clock/clock.ts'
+
+/** Octets of an answer that are read: a certificate chain has some 6000. */
+const MAX_ANSWER = 262_144
+/** For one request with its answer, in milliseconds. */
+const DEADLINE = 30_000
+
+/** What the authority answered. */
+export interface Answered {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+/** Asks; rejects with an error whose message says what failed. */
+export type Exchange = (method: 'GET' | 'HEAD' | 'POST', url: string, body?: string) => Promise<Answered>
+
+/**
+ * @param agent the User-Agent (RFC 8555 §6.1 demands one)
+ * @param ca authorities (PEM) that may certify the server instead of Node's own
+ */
+export function createExchange(options: {
+  clock: Clock
+  agent: string
+  ca?: string | undefined
+  signal: AbortSignal
+}): Exchange {
+  const { clock, agent, ca, signal } = options
+  return (method, url, body) =>
+    new Promise((resolve, reject) => {
+      if (!URL.canParse(url) || new URL(url).protocol !== 'https:') {
+        reject(new Error(`${url} is not an https:// address.`))
+        return
+      }
+      const fail = (error: Error): void => {
+        cancel()
+        reject(new Error(`${new URL(url).host} cannot be asked: ${error.message}.`, { cause: error }))
+      }
+      const headers = {
+        'user-agent': agent,
+        // RFC 8555 §6.2
+        ...(body === undefined ? {} : { 'content-type': 'application/jose+json' }),
+      }
+      const asked = request(url, { method, headers, ca, signal, agent: false }, (response) => {
+        const chunks: Buffer[] = []
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          if (size > MAX_ANSWER) response.destroy(new Error(`its answer has more than ${MAX_ANSWER} octets`))
+          else chunks.push(chunk)
+        })
+        response.on('error', fail)
+        response.on('end', () => {
+          cancel()
+          const text = Buffer.concat(chunks).toString('utf8')
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+        })
+      })
+      const late = new Error(`no answer within ${DEADLINE / 1000} seconds`)
+      const cancel = clock.after(DEADLINE, () => asked.destroy(late))
+      asked.on('error', fail)
+      asked.end(body)
+    })
+}

@@ -1,0 +1,66 @@
+/** The program that publishes DNS records for dns-01: no shell, nothing on its command line but what is to be done. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import type { Clock } from '../clock/clock.ts'
+
+/** Publishes or removes the TXT record of a name; rejects with what the program said. */
+export type Hook = (act: 'present' | 'cleanup', name: string, value: string) => Promise<void>
+
+/** Most of what the program writes that is kept for the log, in characters. */
+const MOST_SAID = 500
+
+/**
+ * @param file the program; called with `present` or `cleanup`, and in its environment ACME_DOMAIN, ACME_RECORD
+ * (`_acme-challenge.` and the name, RFC 8555 §8.4) and ACME_VALUE
+ * @param seconds it may take
+ */
+export function createHook(file: string, seconds: number, clock: Clock): Hook {
+  return (act, name, value) =>
+    new Promise((resolve, reject) => {
+      // Nothing else of our own environment: it may hold settings with secrets.
+      const { PATH, HOME, LANG, TZ } = process.env
+      const env = {
+        PATH,
+        HOME,
+        LANG,
+        TZ,
+        ACME_DOMAIN: name,
+        ACME_RECORD: `_acme-challenge.${name}`,
+        ACME_VALUE: value,
+      }
+      const child = spawn(file, [act], { env, stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+      let said = ''
+      let late = false
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        said = (said + text).slice(-MOST_SAID)
+      })
+      const cancel = clock.after(seconds * 1000, () => {
+        late = true
+        kill(child)
+      })
+      const fail = (why: string): void => {
+        cancel()
+        reject(new Error(`acme.hook ${file} ${act} for ${name} failed: ${why}`))
+      }
+      child.on('error', (error) => fail(`${error.message}. Is it there, and executable by the service?`))
+      child.on('exit', (code, signal) => {
+        child.stderr.destroy()
+        const words = said.replaceAll(/\p{Cc}+/gu, ' ').trim()
+        if (late) fail(`it did not end within ${seconds} seconds.`)
+        else if (code !== 0) fail(`${code === null ? signal : `exit code ${code}`}. ${words}`.trim())
+        else {
+          cancel()
+          resolve()
+        }
+      })
+    })
+}
+
+/** The whole group: what a script started goes with it. */
+function kill({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    // It ended in this moment.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

@@ -1,0 +1,131 @@
+/** One certificate, from the order to the chain: RFC 8555 §7.4. */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import type { Clock } from '../clock/clock.ts'
+import type { CertificatePair } from '../wire/self-signed.ts'
+import type { Challenges, ChallengeType } from './challenges.ts'
+import {
+  AcmeProblem,
+  problemText,
+  type AcmeClient,
+  type Authorization,
+  type Challenge,
+  type Order,
+  type Resource,
+} from './client.ts'
+import { signingRequest } from './csr.ts'
+import { namesIn, type Wanted } from './plan.ts'
+
+export interface IssueDeps {
+  client: AcmeClient
+  challenges: Challenges
+  challenge: ChallengeType
+  clock: Clock
+  signal: AbortSignal
+  /** Told when a proof could not be taken away again: the authority has seen it, so the order goes on. */
+  onLeft: (name: string, reason: Error) => void
+}
+
+/** The authority's work on one step takes seconds; after this it is taken for stuck (milliseconds). */
+const LONGEST = 5 * 60_000
+const [SHORT_PAUSE, LONG_PAUSE] = [1000, 15_000]
+
+/** Gets a certificate. Rejects with an `AcmeProblem`, or with what the network or a hook said. */
+export async function issue(deps: IssueDeps, wanted: Wanted, replaces?: string): Promise<CertificatePair> {
+  const { client } = deps
+  const order = await newOrder(client, wanted, replaces)
+  for (const url of order.value.authorizations) await authorize(deps, url)
+  const { csr, key } = await signingRequest(wanted.names)
+  const ready = await settled<Order>(deps, order, ['pending'])
+  if (ready.value.status === 'ready')
+    await client.post(order.value.finalize, { csr: csr.toString('base64url') })
+  const done = await settled<Order>(deps, order, ['pending', 'ready', 'processing'])
+  if (done.value.status !== 'valid' || done.value.certificate === undefined)
+    throw failure(`The order for ${wanted.id} became ${done.value.status}`, done.value.error)
+  return checked({ cert: await client.certificate(done.value.certificate), key }, wanted)
+}
+
+/** RFC 9773 §5: an authority may refuse that the certificate is replaced once more; then it is an order like any other. */
+async function newOrder(
+  client: AcmeClient,
+  { names }: Wanted,
+  replaces: string | undefined,
+): Promise<Resource<Order>> {
+  if (replaces === undefined) return client.newOrder(names)
+  try {
+    return await client.newOrder(names, replaces)
+  } catch (error) {
+    if (!(error instanceof AcmeProblem) || error.type === 'rateLimited') throw error
+    return client.newOrder(names)
+  }
+}
+
+async function authorize(deps: IssueDeps, url: string): Promise<void> {
+  const { client, challenges, challenge: type, onLeft } = deps
+  const asked = await client.get<Authorization>(url)
+  const { identifier, status, challenges: offered } = asked.value
+  if (status === 'valid') return
+  const challenge = offered.find((one) => one.type === type)
+  if (!challenge)
+    throw new AcmeProblem(
+      '',
+      `The authority offers no ${type} for ${identifier.value}, but ${offered.map((one) => one.type).join(', ')}: set acme.challenge.`,
+    )
+  const key = client.keyAuthorization(challenge.token)
+  const withdraw = await challenges.present(type, identifier.value, challenge.token, key)
+  try {
+    await client.post<Challenge>(challenge.url, {})
+    const done = await settled<Authorization>(deps, { ...asked, url }, ['pending'])
+    if (done.value.status !== 'valid') {
+      const said = done.value.challenges.find((one) => one.error !== undefined)?.error
+      throw failure(`${identifier.value} was not proved to be ours by ${type}`, said)
+    }
+  } finally {
+    await withdraw().catch((error: unknown) => onLeft(identifier.value, error as Error))
+  }
+}
+
+/** Asks until the state is none of `waiting`; RFC 8555 §7.5.1: as often as Retry-After says. */
+async function settled<T extends { status: string }>(
+  { client, clock, signal }: IssueDeps,
+  { url }: Resource<unknown>,
+  waiting: readonly string[],
+): Promise<Resource<T>> {
+  const end = clock.now() + LONGEST
+  for (let pause = SHORT_PAUSE; ; pause = Math.min(LONG_PAUSE, pause * 1.5)) {
+    const found = await client.get<T>(url)
+    if (!waiting.includes(found.value.status)) return found
+    if (clock.now() > end) throw new Error(`${url} is still ${found.value.status} after five minutes.`)
+    await sleep(clock, Math.min(LONGEST, Math.max(pause, found.retryAfter)), signal)
+  }
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      cancel()
+      reject(signal.reason as Error)
+    }
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+function failure(what: string, problem: unknown): AcmeProblem {
+  const { type, text } = problemText(problem)
+  return new AcmeProblem(type, `${what}: ${text}${type === '' ? '' : ` (${type})`}`)
+}
+
+/** What comes from outside is looked at before it replaces what works. */
+function checked(pair: CertificatePair, wanted: Wanted): CertificatePair {
+  const certificate = new X509Certificate(pair.cert)
+  if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))
+    throw new Error('The authority gave a certificate for another key.')
+  const names = namesIn(certificate)
+  const missing = wanted.names.filter((name) => !names.includes(name.toLowerCase()))
+  if (missing.length > 0) throw new Error(`The authority gave a certificate without ${missing.join(', ')}.`)
+  return pair
+}

@@ -1,0 +1,136 @@
+/** What of certificates is kept in the data directory, for its service user alone. */
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { CertificatePair } from '../wire/self-signed.ts'
+import { freshKey } from './jose.ts'
+import { UNTRIED, type Attempts } from './plan.ts'
+
+/** A certificate of the authority, with the file it is in. */
+export interface Kept extends CertificatePair {
+  file: string
+  certificate: X509Certificate
+}
+
+/** What is remembered between tries, and over restarts. */
+export interface Memory {
+  certificates: Record<string, Attempts>
+  /** The authority takes no orders before this time (Unix milliseconds). */
+  pausedUntil: number
+  /** When the last wish of a person was done with, whatever came of it (Unix milliseconds). */
+  wishDoneAt: number
+}
+
+/** What a person asked for on the command line. */
+export interface Asked {
+  /** Due or not; otherwise what is missing or failed. */
+  all: boolean
+}
+
+export interface Store {
+  /** The account's private key with this authority, PEM; made when there is none. */
+  accountKey(directory: string): Promise<string>
+  /** The certificate kept under a name; undefined when there is none or it cannot be used. */
+  certificate(id: string): Promise<Kept | undefined>
+  save(id: string, pair: CertificatePair): Promise<void>
+  memory(): Promise<Memory>
+  remember(memory: Memory): Promise<void>
+}
+
+const folderOf = (dataDir: string): string => join(dataDir, 'acme')
+
+/** The file of a certificate: its private key, then the chain. Readable by the service alone. */
+export const certificateFile = (dataDir: string, id: string): string =>
+  join(folderOf(dataDir), 'certificates', `${id}.pem`)
+
+/** The files of all certificates that were had from an authority. */
+export async function certificateFiles(dataDir: string): Promise<string[]> {
+  const folder = join(folderOf(dataDir), 'certificates')
+  try {
+    return (await readdir(folder))
+      .filter((name) => name.endsWith('.pem'))
+      .sort()
+      .map((name) => join(folder, name))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** What is remembered; nothing where there is no file yet, or half of one. */
+export async function readMemory(dataDir: string): Promise<Memory> {
+  const empty: Memory = { certificates: {}, pausedUntil: 0, wishDoneAt: 0 }
+  try {
+    const found = JSON.parse(await readFile(join(folderOf(dataDir), 'state.json'), 'utf8')) as Partial<Memory>
+    const entries = Object.entries(found.certificates ?? {}).map(([id, one]) => [id, { ...UNTRIED, ...one }])
+    return { ...empty, ...found, certificates: Object.fromEntries(entries) as Memory['certificates'] }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
+    return empty
+  }
+}
+
+/** Leaves a wish for the daemon, which looks for it every few seconds. */
+export async function ask(dataDir: string, asked: Asked): Promise<void> {
+  await write(folderOf(dataDir), 'asked.json', JSON.stringify(asked))
+}
+
+/** Takes the wish, once. */
+export async function takeAsked(dataDir: string): Promise<Asked | undefined> {
+  const file = join(folderOf(dataDir), 'asked.json')
+  try {
+    await rename(file, `${file}.taken`)
+    const { all } = JSON.parse(await readFile(`${file}.taken`, 'utf8')) as Partial<Asked>
+    return { all: all === true }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** A reader sees the old content or the new one, and strangers neither. */
+async function write(folder: string, name: string, text: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await chmod(folder, 0o700)
+  const file = join(folder, name)
+  await writeFile(`${file}.new`, text, { mode: 0o600, flush: true })
+  await rename(`${file}.new`, file)
+}
+
+/** Opens the folder `acme` of the data directory. */
+export function openStore(dataDir: string): Store {
+  const folder = folderOf(dataDir)
+  return {
+    async accountKey(directory) {
+      const name = `account-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}.pem`
+      try {
+        return await readFile(join(folder, name), 'utf8')
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+        const key = freshKey()
+        await write(folder, name, key)
+        return key
+      }
+    },
+    async certificate(id) {
+      const file = certificateFile(dataDir, id)
+      try {
+        const text = await readFile(file, 'utf8')
+        const begin = text.indexOf('-----BEGIN CERTIFICATE-----')
+        const [key, cert] = [text.slice(0, begin), text.slice(begin)]
+        const certificate = new X509Certificate(cert)
+        return certificate.checkPrivateKey(createPrivateKey(key))
+          ? { file, key, cert, certificate }
+          : undefined
+      } catch (error) {
+        // Another one is had in the place of what is damaged; what we may not read must be seen.
+        if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
+        return undefined
+      }
+    },
+    save: (id, { cert, key }) =>
+      write(join(folder, 'certificates'), `${id}.pem`, `${key.trimEnd()}\n${cert}`),
+    memory: () => readMemory(dataDir),
+    remember: (memory) => write(folder, 'state.json', JSON.stringify(memory, null, 2)),
+  }
+}

@@ -1,0 +1,68 @@
+/** How what a command changes is before and after it, for the audit log. */
+import { Refusal } from '../mail/refusals.ts'
+import {
+  presentApiKey,
+  presentDomainSummary,
+  presentLane,
+  presentProvider,
+  presentSource,
+  presentWebhookSummary,
+} from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { shapingOf } from './provider.ts'
+
+/** @param named the first argument of the command */
+type Read = (context: Context, named: string, teamId: string) => Promise<unknown>
+
+/** By the noun of the act; nouns without one are made by their commands or have nothing to show. */
+const READS: Record<string, Read> = {
+  async domain({ senders, storage, clock }, name, teamId) {
+    const domain = await senders.findDomain({ teamId, name })
+    if (!domain) return undefined
+    const without = await storage.domainsWithoutBodies({ teamId }, clock.now())
+    return { ...presentDomainSummary(domain), tls: domain.tls, keep_bodies: !without.includes(domain.name) }
+  },
+  async api_key({ senders }, id, teamId) {
+    const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
+    return key && presentApiKey(key)
+  },
+  webhook: async ({ webhooks }, id, teamId) => presentWebhookSummary(await webhooks.get({ teamId, id })),
+  source: async ({ sources }, ip) => presentSource(await sources.get(ip)),
+  provider: async (context, id) => presentProvider(await shapingOf(context).provider(id)),
+  async lane(context, id) {
+    const lane = (await shapingOf(context).lanes()).find((one) => one.id === id)
+    return lane && presentLane(lane)
+  },
+  async member({ accounts }, email, teamId) {
+    const typed = email.trim().normalize('NFC').toLowerCase()
+    const members = await accounts.members.listMembers({ teamId })
+    const member = members.find((one) => one.email.toLowerCase() === typed)
+    return member && { email: member.email, role: member.role }
+  },
+  async team({ accounts }, _named, teamId) {
+    const { name, mfaRequired } = await accounts.teams.getTeam({ id: teamId })
+    return { name, mfa_required: mfaRequired }
+  },
+  plan: async ({ storage, clock }, _named, teamId) => ({
+    plan: await storage.planOf({ teamId }, clock.now()),
+  }),
+  pool_assignment: ({ storage, clock }) => storage.listAssignments({}, clock.now()),
+}
+
+/** What a command is about, as it is now; undefined where there is nothing, or nothing to show. */
+export async function readAct(
+  context: Context,
+  act: { noun: string; personal?: true },
+  given: readonly string[],
+  teamId: string | null,
+): Promise<unknown> {
+  const read = act.personal ? undefined : READS[act.noun]
+  if (!read) return undefined
+  try {
+    return await read(context, given[0] ?? '', teamId ?? '')
+  } catch (error) {
+    // The command says itself that there is no such thing.
+    if (error instanceof Refusal || error instanceof Failure) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,19 @@
+/** The command of the audit log. */
+import { Option } from 'commander'
+import { listAudit } from './audit.ts'
+import type { Registrar } from './registrar.ts'
+import { parseCount, parseId } from './values.ts'
+
+/** Puts `audit` into the program. */
+export function addAudit({ add, does }: Registrar): void {
+  add('audit', 'list what was done, newest first')
+    .addOption(new Option('--team <id>', 'only to what is of this team').argParser(parseId))
+    .option('--actor <words>', 'only by this person, key or account; a part will do')
+    .option('--action <action>', 'only this: domain.update, or all of a noun: domain')
+    .option('--target <target>', 'only about this: a noun, an id, or both')
+    .option('--since <instant>', 'only from then on: ISO 8601')
+    .option('--until <instant>', 'only before')
+    .option('--limit <count>', 'at most this many (default: 20)', parseCount)
+    .option('--csv', 'all of them, as CSV')
+    .action(does(listAudit))
+}

@@ -1,0 +1,62 @@
+import { AUDIT_COLUMNS, auditRecord, presentAuditEntry, presentList } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { instant, printable, table } from './output.ts'
+
+/** What `audit` takes. */
+export interface AuditOptions {
+  limit?: number
+  team?: string
+  actor?: string
+  action?: string
+  target?: string
+  since?: string
+  until?: string
+  csv?: boolean
+  json?: boolean
+}
+
+/** Entries of a file that are read at once. */
+const AT_ONCE = 500
+
+/** `audit`: what was done, newest first; with --csv all of it, as a file. */
+export async function listAudit(
+  { storage, clock, output }: Context,
+  { limit = 20, csv = false, ...options }: AuditOptions,
+): Promise<void> {
+  const { team: teamId, actor, action, target } = options
+  const range = { since: instantOf('--since', options.since), until: instantOf('--until', options.until) }
+  const filter = { teamId, actor, action, target, ...range }
+  if (csv && options.json) throw new Failure('Say --csv or --json, not both.')
+  if (csv) return printCsv({ storage, clock, output }, filter)
+  const { items, hasMore } = await storage.listAudit({ limit, ...filter }, clock.now())
+  output.object(presentList(items.map(presentAuditEntry), hasMore))
+  if (items.length === 0) return output.text('Nothing of that was done yet.')
+  const rows = items.map(({ id, at, actor, actorKind, action, target, details, after }) => [
+    ...[instant(at), id, action, `${actor} (${actorKind})`, target],
+    `${JSON.stringify(details)} ${after === null ? 'not known whether it came to its end' : JSON.stringify(after)}`,
+  ])
+  output.text(...table(['AT', 'ID', 'ACTION', 'BY', 'TO', 'WHAT'], rows))
+}
+
+type Filter = Omit<Parameters<Context['storage']['listAudit']>[0], 'limit' | 'after' | 'before'>
+
+async function printCsv(
+  { storage, clock, output }: Pick<Context, 'storage' | 'clock' | 'output'>,
+  filter: Filter,
+): Promise<void> {
+  output.text(AUDIT_COLUMNS.trimEnd())
+  for (let after: string | undefined; ;) {
+    const page = await storage.listAudit({ ...filter, limit: AT_ONCE, after }, clock.now())
+    for (const entry of page.items) output.text(printable(auditRecord(entry).trimEnd()))
+    if (!page.hasMore) return
+    after = page.items.at(-1)?.id
+  }
+}
+
+function instantOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at) || at < 0)
+    throw new Failure(`${option} takes an instant such as 2026-11-20T09:00:00Z, or a day in UTC.`)
+  return at
+}

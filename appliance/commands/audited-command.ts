@@ -1,0 +1,163 @@
+/** Writes down in the audit log what commands change, before they do it and with what came of it. */
+import { beginAct, endAct, recordAct } from '../accounts/audit.ts'
+import { Refusal } from '../mail/refusals.ts'
+import { readAct } from './act-reads.ts'
+import type { Context } from './context.ts'
+import { thisPerson } from './queue-change.ts'
+
+/** What the audit log says of a command. */
+export interface CommandAct {
+  /** Noun and verb, as those of the API: `domain.create`. */
+  action: string
+  /** With the first argument, or else the id that is printed, it makes the target. */
+  noun: string
+  /** It is about the whole appliance. */
+  appliance?: true
+  /** Its arguments name people who get mail: they are not written, as no erasure reaches the log. */
+  personal?: true
+  /** What it prints is a key to something: it is not written. */
+  secret?: true
+}
+
+const source = (verb: string): CommandAct => ({ action: `source.${verb}`, noun: 'source', appliance: true })
+const webhook = (verb: string): CommandAct => ({ action: `webhook.${verb}`, noun: 'webhook' })
+const suppression = (verb: string): CommandAct => ({
+  ...{ action: `suppression.${verb}`, noun: 'suppression', personal: true },
+})
+const domain = (verb: string): CommandAct => ({ action: `domain.${verb}`, noun: 'domain' })
+
+/** The commands that change something, by their name. Those that are not here look, or write themselves down. */
+export const COMMAND_ACTS: Record<string, CommandAct> = {
+  setup: { action: 'team.create', noun: 'team' },
+  'domain add': domain('create'),
+  'domain verify': domain('verify'),
+  'domain rotate': domain('rotate_dkim'),
+  'domain bodies': domain('keep_bodies'),
+  'domain remove': domain('delete'),
+  'key create': { action: 'api_key.create', noun: 'api_key' },
+  'key revoke': { action: 'api_key.delete', noun: 'api_key' },
+  'user reset-factors': { action: 'user.reset_factors', noun: 'user', secret: true },
+  'user password': { action: 'user.password', noun: 'user', secret: true },
+  'user reset-link': { action: 'user.reset_link', noun: 'user', secret: true },
+  'team create': { action: 'team.create', noun: 'team', appliance: true },
+  'team rename': { action: 'team.rename', noun: 'team' },
+  'member invite': { action: 'invitation.create', noun: 'invitation', secret: true },
+  'member role': { action: 'member.update', noun: 'member' },
+  'member remove': { action: 'member.remove', noun: 'member' },
+  'certificate issue': { action: 'certificate.issue', noun: 'certificate', appliance: true },
+  'certificate renew': { action: 'certificate.renew', noun: 'certificate', appliance: true },
+  'team plan': { action: 'team.plan', noun: 'plan' },
+  'suppression add': suppression('create'),
+  'suppression remove': suppression('delete'),
+  'suppression import': suppression('import'),
+  // What it makes is written down one by one, too.
+  import: { action: 'import.run', noun: 'import', secret: true },
+  'webhook add': webhook('create'),
+  'webhook enable': webhook('update'),
+  'webhook disable': webhook('update'),
+  'webhook rotate': webhook('rotate_secret'),
+  'webhook replay': webhook('replay'),
+  'webhook remove': webhook('delete'),
+  'source add': source('create'),
+  'source remove': source('delete'),
+  'source suspend': source('update'),
+  'source resume': source('update'),
+  'source pool': source('update'),
+  'source hostname': source('update'),
+  'source warm-up': source('update'),
+  'source assign': { action: 'pool_assignment.create', noun: 'pool_assignment', appliance: true },
+  'source unassign': { action: 'pool_assignment.delete', noun: 'pool_assignment', appliance: true },
+  'provider set': { action: 'provider.update', noun: 'provider', appliance: true },
+  'lane pause': { action: 'lane.pause', noun: 'lane', appliance: true },
+  'lane resume': { action: 'lane.resume', noun: 'lane', appliance: true },
+  'metrics recompute': { action: 'metrics.recompute', noun: 'metrics', appliance: true },
+}
+
+/** What was typed: the command's name with its group's, its arguments and its options. */
+export interface Typed {
+  /** `domain add` */
+  name: string
+  given: string[]
+  options: object
+}
+
+/** Does a command's work; where it changes something, between the two halves of an entry. */
+export async function audited(
+  typed: Typed,
+  context: Context,
+  work: (context: Context) => Promise<void>,
+): Promise<void> {
+  const act = COMMAND_ACTS[typed.name]
+  if (!act || onlyLooks(typed.options)) return work(context)
+  const { storage, clock } = context
+  const printed: Printed = {}
+  const writing = { ...context, output: overheard(context, printed) }
+  const asked = {
+    actor: thisPerson(),
+    action: act.action,
+    target: targetOf(act, typed),
+    details: act.personal ? { command: typed.name } : detailsOf(typed),
+  }
+  const teamId = await teamOf(act, context, typed)
+  // Only `setup` makes a team: before it, there is nobody's log to write into.
+  if (teamId === undefined) {
+    await work(writing)
+    const made = await teamOf(act, context, typed)
+    return recordAct(storage, clock, { ...asked, teamId: made ?? null, after: printed.object })
+  }
+  const read = () => readAct(context, act, typed.given, teamId)
+  const before = await read()
+  const id = await beginAct(storage, clock, { ...asked, teamId, before })
+  try {
+    await work(writing)
+  } catch (error) {
+    await endAct(storage, clock, { id, after: { refused: reasonOf(act, error) } })
+    throw error
+  }
+  const untold = act.personal === true || act.secret === true
+  const after = (before === undefined ? undefined : await read()) ?? (untold ? {} : printed.object)
+  await endAct(storage, clock, { id, after, target: targetOf(act, typed, printed.object) })
+}
+
+const onlyLooks = (options: { preview?: boolean; dryRun?: boolean }): boolean =>
+  options.preview === true || options.dryRun === true
+
+/** The object of the API that a command prints with --json. */
+interface Printed {
+  object?: object
+}
+
+function overheard({ output }: Context, printed: Printed): Context['output'] {
+  return {
+    ...output,
+    object(value) {
+      printed.object = value
+      output.object(value)
+    },
+  }
+}
+
+/** Null: the whole appliance; undefined: there is no team yet. */
+async function teamOf({ appliance }: CommandAct, context: Context, { name }: Typed) {
+  if (appliance) return null
+  const first = await context.storage.firstTeam({}, context.clock.now())
+  // What `setup` is given with --team is the name of the team to be.
+  return first === undefined || name === 'setup' ? first?.id : (await context.team()).id
+}
+
+function targetOf({ noun, personal }: CommandAct, { given }: Typed, printed: object = {}): string {
+  const { id } = printed as { id?: unknown }
+  const named = personal ? id : (given[0] ?? id)
+  return typeof named === 'string' ? `${noun} ${named}` : noun
+}
+
+function detailsOf({ name, given, options }: Typed): Record<string, unknown> {
+  const { config: _config, json: _json, yes: _yes, ...asked } = options as Record<string, unknown>
+  return { command: name, ...(given.length > 0 && { arguments: given.flat() }), ...asked }
+}
+
+/** Sentences of failures may name the arguments. */
+function reasonOf({ personal }: CommandAct, error: unknown): string {
+  if (error instanceof Refusal) return error.wireName
+  return !personal && error instanceof Error ? error.message : 'failed'
+}

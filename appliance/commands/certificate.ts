@@ -1,0 +1,76 @@
+import { ask, readMemory } from '../certificates/certificates.ts'
+import { viewCertificates } from '../insights/insights.ts'
+import type { CertificateView } from '../mail/certificate.ts'
+import { presentCertificate, presentList } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { readDaemonRun } from './daemon-file.ts'
+import { instant, paragraph, table } from './output.ts'
+
+/** How long the daemon is waited for: an authority takes seconds for each name, minutes where it is busy (milliseconds). */
+const LONGEST = 10 * 60_000
+const PAUSE = 250
+
+/** `certificate list`: what listeners show, and what an authority did not give. */
+export async function listCertificates({ config, output }: Context): Promise<void> {
+  const views = await viewCertificates(config)
+  output.object(presentList(views.map(presentCertificate)))
+  output.text(...describe(views))
+}
+
+/** `certificate issue`: asks for what is missing or failed, without waiting for its time. */
+export const issueCertificates = (context: Context): Promise<void> => askDaemon(context, false)
+
+/** `certificate renew`: asks for all certificates of the authority anew. */
+export const renewCertificates = (context: Context): Promise<void> => askDaemon(context, true)
+
+/** The daemon asks the authority: it alone answers at the ports that the authority looks at. */
+async function askDaemon(context: Context, all: boolean): Promise<void> {
+  const { config, output } = context
+  const { data_dir: dataDir, acme } = config
+  if (!acme.agree_terms)
+    throw new Failure(
+      'No authority is asked for certificates: set [acme] with agree_terms = true (docs/certificates.md).',
+    )
+  if (readDaemonRun(dataDir)?.alive !== true)
+    throw new Failure(
+      'The daemon does not run: it answers what the authority asks. Start it, then try again.',
+    )
+  const before = (await readMemory(dataDir)).wishDoneAt
+  await ask(dataDir, { all })
+  await answered(context, before)
+  const views = await viewCertificates(config)
+  output.object(presentList(views.map(presentCertificate)))
+  output.text(...describe(views))
+  const failed = views.filter(({ source, failures }) => source === 'authority' && failures > 0)
+  if (failed.length > 0)
+    throw new Failure(
+      `No certificate for ${failed.map(({ name }) => name).join(', ')}: the reasons are above.`,
+    )
+}
+
+async function answered({ config, clock }: Context, before: number): Promise<void> {
+  const end = clock.now() + LONGEST
+  while ((await readMemory(config.data_dir)).wishDoneAt <= before) {
+    if (clock.now() > end)
+      throw new Failure(
+        'The daemon is not done after ten minutes. Its log and "certificate list" say how far it came.',
+      )
+    await new Promise((resolve) => setTimeout(resolve, PAUSE))
+  }
+}
+
+function describe(views: readonly CertificateView[]): string[] {
+  const rows = views.map((one) => [
+    one.name,
+    one.source.replace('_', '-'),
+    one.issuer ?? '-',
+    one.validUntil === null ? 'none' : instant(one.validUntil),
+    one.renewAt === null ? '-' : instant(one.renewAt),
+  ])
+  const troubles = views.flatMap(({ name, error, retryAt }) =>
+    error === null
+      ? []
+      : ['', ...paragraph(`${name}: ${error}${retryAt === null ? '' : ` Tried again ${instant(retryAt)}.`}`)],
+  )
+  return [...table(['NAME', 'FROM', 'ISSUER', 'UNTIL', 'RENEWED'], rows), ...troubles]
+}

@@ -1,0 +1,112 @@
+import { systemClock } from '../clock/clock.ts'
+import { runCrashtest, type CrashtestReport } from '../crashtest/crashtest.ts'
+import { reportFailure, type Adapters, type CommonOptions } from './context.ts'
+import { createOutput, table } from './output.ts'
+
+export interface CrashtestArgs extends CommonOptions {
+  kills: number
+  seed: number
+  /** Seconds. */
+  duration?: number
+}
+
+/** Faults of one kind that are printed; `--json` has all. */
+const MOST_SHOWN = 20
+
+/** `crashtest`: kills a daemon of its own again and again; exit code 1 when anything was lost or doubled without a kill.
+ * SIGTERM ends the killing early, with a report. */
+export async function crashtest(args: CrashtestArgs, adapters: Adapters): Promise<number> {
+  const output = createOutput(args.json === true)
+  return reportFailure(output, async () => {
+    const { openStorage, openResolver } = await adapters()
+    const enough = new AbortController()
+    process.once('SIGTERM', () => enough.abort())
+    const report = await runCrashtest(
+      { openStorage, openResolver },
+      {
+        kills: args.kills,
+        seed: args.seed,
+        durationMs: args.duration === undefined ? undefined : args.duration * 1000,
+        clock: systemClock,
+        enough: enough.signal,
+        progress: (text) => output.error(text),
+      },
+    )
+    output.object({ object: 'crashtest', ...report })
+    output.text(...describeCrashtest(report))
+    return report.sound ? 0 : 1
+  })
+}
+
+/** The report for people: how the daemon died, what became of the mail, and every fault. */
+export function describeCrashtest(report: CrashtestReport): string[] {
+  const { verdict, points, faults, events } = report
+  const explained = verdict.duplicates.filter(({ kills }) => kills !== null).length
+  const rows: [string, string | number][] = [
+    ['accepted emails', verdict.accepted],
+    ['their recipients', verdict.expected],
+    ['delivered', verdict.delivered],
+    ['bounced', verdict.bounced],
+    ['lost', verdict.lost.length],
+    ['delivered twice, explained by a kill after the 250', explained],
+    ['delivered twice, not explained', verdict.duplicates.length - explained],
+    ['most of them from one kill', verdict.mostOfOneKill],
+    ['most conversations open at a kill', report.mostConversations],
+    ['idempotency keys used twice', verdict.twice.length],
+    ['sent again by an SMTP client whose answer a kill took', verdict.resent],
+    ['events of these emails', events.events],
+    ['events never told', events.untold.length],
+    ['events that the webhook endpoint was told of', events.told],
+    ['told again, under the same id', events.repeated],
+    [
+      'start until mail is taken, median / longest (ms)',
+      `${report.startMs.median} / ${report.startMs.longest}`,
+    ],
+  ]
+  return [
+    `${report.kills} kills, seed ${report.seed}, ${report.seconds} seconds.`,
+    '',
+    ...table(
+      ['KILLED AT', 'PLANNED', 'DONE'],
+      points.map(({ name, planned, reached, unreachable }) => [
+        name,
+        `${planned}`,
+        unreachable ?? `${reached}`,
+      ]),
+    ),
+    '',
+    ...table(
+      ['WHAT BECAME OF THE MAIL', ''],
+      rows.map(([name, value]) => [name, `${value}`]),
+    ),
+    '',
+    ...complaints(report),
+    report.sound
+      ? 'Nothing that was accepted was lost.'
+      : `The test failed. Everything is kept in ${report.kept ?? ''}, with the ledger.`,
+    ...(faults.length > 0 ? faults.slice(0, MOST_SHOWN) : []),
+  ]
+}
+
+function complaints({ verdict, points, events }: CrashtestReport): string[] {
+  const { lost, twice, wrong, refused, duplicates } = verdict
+  const unexplained = duplicates
+    .filter(({ kills }) => kills === null)
+    .map(({ mark, recipient, copies }) => `${mark} ${recipient}: ${copies} copies`)
+  const missed = points.filter(({ planned, reached }) => planned > 0 && reached === 0).map(({ name }) => name)
+  const untried = points
+    .filter(({ planned, unreachable }) => planned === 0 && unreachable === null)
+    .map(({ name }) => name)
+  const kinds: [string, string[]][] = [
+    ['Lost', lost],
+    ['Key used twice', twice],
+    ['Wrong', wrong],
+    ['Refused', refused],
+    ['Delivered twice without a kill', unexplained],
+    ['Never told', events.untold],
+    ['Told wrongly', events.strange],
+    ['Not reached', missed],
+    ['Not tried, too few kills', untried],
+  ]
+  return kinds.flatMap(([kind, list]) => list.slice(0, MOST_SHOWN).map((one) => `${kind}: ${one}`))
+}

@@ -1,0 +1,122 @@
+import { systemClock, type Clock } from '../clock/clock.ts'
+import { findConfig, type Config } from '../config/config.ts'
+import type { DoctorDeps } from '../insights/insights.ts'
+import type { Finding, FindingStatus } from '../mail/finding.ts'
+import { spfSources } from '../mail/source.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
+import { presentDoctor } from '../wireformat/wireformat.ts'
+import {
+  Failure,
+  lazyResolver,
+  openStorage,
+  reportFailure,
+  resolverFor,
+  soundConfig,
+  type Adapters,
+  type CommonOptions,
+} from './context.ts'
+import { createOutput, paragraph, shorten } from './output.ts'
+
+/** `doctor`: looks at all that decides whether mail gets out. Works without a daemon, and without a storage that opens. */
+export async function doctor(
+  options: CommonOptions & { domain?: string },
+  adapters: Adapters,
+): Promise<number> {
+  const output = createOutput(options.json === true)
+  return reportFailure(output, async () => {
+    const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
+    const { config } = soundConfig(loaded)
+    await using opened = new AsyncDisposableStack()
+    const clock = systemClock
+    const storage = await tryStorage(adapters, config, opened)
+    const open = (await adapters()).openDoctor(config)
+    const fresh = await resolverFor(adapters, config, clock, sandbox)
+    const resolver = lazyResolver(() => Promise.resolve(fresh()))
+    opened.defer(() => resolver.close())
+    const host = { hostname: config.hostname, sourceIps: await sourceIps(config, storage, clock) }
+    const domain = options.domain === undefined ? undefined : await named(storage, options.domain, clock)
+    const findings = await open({ storage, resolver, freshResolver: fresh, clock, host }, domain)
+    output.object(presentDoctor(findings, clock.now()))
+    if (sandbox) output.text(...SANDBOX)
+    output.text(...describeFindings(findings))
+    return findings.some(({ status }) => status === 'failed') ? 1 : 0
+  })
+}
+
+type Unavailable = Extract<DoctorDeps['storage'], { unavailable: unknown }>
+
+/** A storage that is broken is a finding like others; one that is not there yet is made by the daemon, not by a look. */
+async function tryStorage(
+  adapters: Adapters,
+  config: Config,
+  opened: AsyncDisposableStack,
+): Promise<Storage | Unavailable> {
+  if (!(await adapters()).hasStorage(config)) return { unavailable: null }
+  try {
+    const storage = await openStorage(adapters, config)
+    opened.defer(() => storage.close())
+    return storage
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { unavailable: error.message }
+  }
+}
+
+async function sourceIps(
+  { delivery }: Config,
+  storage: DoctorDeps['storage'],
+  clock: Clock,
+): Promise<string[]> {
+  return spfSources(
+    delivery.source_ips,
+    'unavailable' in storage ? [] : await storage.listSources({}, clock.now()),
+  )
+}
+
+async function named(storage: Storage | Unavailable, name: string, clock: Clock): Promise<Domain> {
+  const now = clock.now()
+  if ('unavailable' in storage)
+    throw new Failure(storage.unavailable ?? 'There are no domains yet: the appliance was never started.')
+  const teams = await storage.listTeams({}, now)
+  const domains = await Promise.all(teams.map(({ id }) => storage.listDomains({ teamId: id }, now)))
+  const called = domains.flat().filter((one) => one.name === name.toLowerCase())
+  // Several teams may have added it; at most one of them could prove that it is theirs.
+  const found = called.find(({ status }) => status === 'verified') ?? called[0]
+  if (!found) throw new Failure(`Domain ${name} not found. posthaste domain list shows those that there are.`)
+  return found
+}
+
+const SANDBOX = [
+  'This is the sandbox: its names are made up and no mail leaves it. What follows is how the machine would do',
+  'for real mail, with a configuration of its own (docs/operations.md).',
+  '',
+]
+
+const WORDS: Record<FindingStatus, string> = {
+  failed: 'FAILED',
+  warning: 'WARNING',
+  skipped: 'skipped',
+  ok: 'ok',
+}
+const INDENT = 9
+
+/** The findings for a terminal: what is wrong in full, what is well on one line each, and the sum. */
+export function describeFindings(findings: readonly Finding[]): string[] {
+  const count = (status: FindingStatus): number => findings.filter((one) => one.status === status).length
+  const warnings = count('warning') === 1 ? '1 warning' : `${count('warning')} warnings`
+  return [
+    ...findings.flatMap(describeFinding),
+    '',
+    `${count('failed')} failed, ${warnings}, ${count('skipped')} skipped, ${count('ok')} ok`,
+  ]
+}
+
+function describeFinding({ status, title, found, advice }: Finding): string[] {
+  const head = WORDS[status].padEnd(INDENT)
+  if (status === 'ok' && advice === null) return [shorten(`${head}${title}: ${found}`, 110)]
+  return [
+    `${head}${title}`,
+    ...paragraph(found, INDENT),
+    ...(advice === null ? [] : paragraph(`-> ${advice}`, INDENT)),
+  ]
+}

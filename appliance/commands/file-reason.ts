@@ -1,0 +1,11 @@
+import { userName } from './user-name.ts'
+
+/**
+ * What went wrong with a file, for people. Where access was denied also as whom it was tried: the installed program does
+ * what root asks as the user of the service, who may not read what root has just written.
+ */
+export function fileReason(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (!/\b(EACCES|EPERM)\b/.test(message)) return message
+  return `${message.replace(/\.$/, '')}. The user ${userName()} may not: give that user access, or run it as another (docs/install.md).`
+}

@@ -1,0 +1,34 @@
+/** Writes down in the audit log what an import makes, as if each object had been made by itself. */
+import { recordAct } from '../accounts/audit.ts'
+import type { Made } from '../moving/moving.ts'
+import { presentApiKey, presentDomainSummary, presentWebhookSummary } from '../wireformat/wireformat.ts'
+import type { Context } from './context.ts'
+import { thisPerson } from './queue-change.ts'
+
+/** Records one. Tokens and secrets are not among what is written. */
+export async function recordMade(
+  { storage, clock }: Pick<Context, 'storage' | 'clock'>,
+  { teamId, base, what }: { teamId: string; base: string; what: Made },
+): Promise<void> {
+  const details = { command: 'import', from: base }
+  await recordAct(storage, clock, { teamId, actor: thisPerson(), details, ...actOf(what) })
+}
+
+function actOf(what: Made): { action: string; target: string; after: object } {
+  switch (what.kind) {
+    case 'domain': {
+      const { domain } = what
+      return { action: 'domain.create', target: `domain ${domain.id}`, after: presentDomainSummary(domain) }
+    }
+    case 'suppressions':
+      return { action: 'suppression.import', target: 'suppression', after: { added: what.added } }
+    case 'webhook':
+    case 'webhook_enabled': {
+      const action = what.kind === 'webhook' ? 'webhook.create' : 'webhook.update'
+      const { webhook } = what
+      return { action, target: `webhook ${webhook.id}`, after: presentWebhookSummary(webhook) }
+    }
+    case 'api_key':
+      return { action: 'api_key.create', target: `api_key ${what.key.id}`, after: presentApiKey(what.key) }
+  }
+}

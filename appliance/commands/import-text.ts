@@ -1,0 +1,106 @@
+/** How an import is told, to people and to programs. Pure. */
+import {
+  sharesReturnPath,
+  zoneText,
+  type Kind,
+  type Made,
+  type NotTaken,
+  type Report,
+  type Tally,
+} from '../moving/moving.ts'
+import { presentDomain } from '../wireformat/wireformat.ts'
+import { paragraph, shorten, table } from './output.ts'
+
+/** A token or signing secret, as a line for people and as an object. */
+export interface Secret {
+  text: string
+  object: object
+}
+
+/** What an import was asked to do. */
+export interface Title {
+  base: string
+  team: string
+  teamId: string
+  dryRun: boolean
+  /** Secrets that are part of the result. */
+  printed: Secret[]
+}
+
+/** What is to be kept of something that was made; undefined when nothing of it is secret. */
+export function secretOf(what: Made): Secret | undefined {
+  if (what.kind === 'api_key') {
+    const { token, domain } = what
+    const { id, name, permission } = what.key
+    const where = domain === null ? '' : `, ${domain}`
+    return {
+      text: `API key "${name}" (${permission}${where}): ${token}`,
+      object: { object: 'api_key', id, name, permission, domain, token },
+    }
+  }
+  if (what.kind !== 'webhook') return undefined
+  const { id, endpoint, events, status, secret } = what.webhook
+  return {
+    text: `Webhook ${endpoint}: ${secret}`,
+    object: { object: 'webhook', id, endpoint, events, status, signing_secret: secret },
+  }
+}
+
+const WORDS: Record<Kind, string> = {
+  domains: 'domains',
+  suppressions: 'suppressions',
+  webhooks: 'webhooks',
+  keys: 'API keys',
+}
+
+const talliesOf = ({ tallies }: Report) => Object.entries(tallies) as [Kind, Tally][]
+
+/** The report for people: counts, what was left out and why, what is different here, what is not taken. */
+export function describe(report: Report, { base, team, dryRun }: Title): string[] {
+  const all = talliesOf(report)
+  const rows = all.map(([kind, { there, added, present, leftOut }]) => [
+    ...[WORDS[kind], String(there), String(added), String(present), String(leftOut)],
+  ])
+  const reasons = all.flatMap(([, { reasons }]) => reasons)
+  const more = all.reduce((sum, [, tally]) => sum + tally.leftOut - tally.reasons.length, 0)
+  const notes = all.flatMap(([, tally]) => tally.notes)
+  return [
+    `From ${base} to the team "${team}"${dryRun ? '; nothing is changed' : ''}:`,
+    ...(rows.length === 0
+      ? ['nothing']
+      : table(['', 'THERE', dryRun ? 'TO ADD' : 'ADDED', 'HERE ALREADY', 'LEFT OUT'], rows)),
+    ...reasons.map(({ what, text }) => `left out: ${shorten(what, 100)}: ${text}`),
+    ...(more > 0 ? [`and ${more} more that were left out`] : []),
+    ...notes.map(({ what, text }) => `note: ${shorten(what, 100)}: ${text}`),
+    ...report.domains.filter(sharesReturnPath).flatMap(({ domain }) => ['', ...paragraph(sharing(domain))]),
+    ...report.notTaken.map((one) => `not taken by this version: ${counted(one)} ${one.kind}`),
+  ]
+}
+
+const sharing = ({ name, returnPath }: { name: string; returnPath: string }): string =>
+  `note: ${name}: bounces come back to ${returnPath}.${name}, here as on the other side, and a name has one owner: the domain is verified here once those records lead here. To run both for a while, remove the domain here and import it with --return-path and another label.`
+
+const counted = ({ count, more }: NotTaken): string => (more ? `more than ${count}` : String(count))
+
+/** The report for programs. */
+export function presentImport(report: Report, title: Title & { failure: string | null }): object {
+  const { base, teamId, dryRun, printed, failure } = title
+  return {
+    object: 'import',
+    from: base,
+    team_id: teamId,
+    dry_run: dryRun,
+    ...Object.fromEntries(talliesOf(report).map(([kind, tally]) => [kind, presentTally(tally)])),
+    not_taken: report.notTaken.map(({ kind, count, more }) => ({ kind, count, more })),
+    domains_here: report.domains.map(({ domain, records, keys }) => presentDomain(domain, records, keys)),
+    zone: zoneText(report.domains),
+    secrets: printed.map(({ object }) => object),
+    failure,
+  }
+}
+
+function presentTally({ there, added, present, leftOut, reasons, notes }: Tally): object {
+  const said = ({ what, text }: { what: string; text: string }) => ({ what, text })
+  const remarks = { reasons: reasons.map(said), notes: notes.map(said) }
+  return { there, added, present, left_out: leftOut, ...remarks }
+}

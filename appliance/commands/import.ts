@@ -1,0 +1,160 @@
+import { open, readFile, writeFile, type FileHandle } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { text as readAll } from 'node:stream/consumers'
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  createHosted,
+  HostedFailed,
+  KINDS,
+  move,
+  newReport,
+  readBase,
+  readKey,
+  zoneText,
+  type Kind,
+  type Made,
+  type Report,
+} from '../moving/moving.ts'
+import type { Permission } from '../storage/storage.ts'
+import { Failure, type Context } from './context.ts'
+import { fileReason } from './file-reason.ts'
+import { recordMade } from './import-audit.ts'
+import { describe, presentImport, secretOf, type Secret } from './import-text.ts'
+
+/** What `import` takes. */
+export interface ImportOptions {
+  /** Address of the other side's API. */
+  from: string
+  /** File with a key of the other side, or `-`. */
+  keyFile: string
+  only?: Kind[]
+  dryRun?: boolean
+  returnPath?: string
+  permission?: Permission
+  enable?: boolean
+  /** File for tokens and secrets; without it they are printed. */
+  secrets?: string
+  /** File for the DNS records; without it they are printed. */
+  zone?: string
+}
+
+/** `import`: exit code 1 when the other side stopped answering, or something was left out. */
+export async function importFrom(context: Context, options: ImportOptions): Promise<void> {
+  try {
+    await run(context, options)
+  } catch (error) {
+    if (error instanceof HostedFailed) throw new Failure(error.message, { cause: error })
+    throw error
+  }
+}
+
+async function run(context: Context, options: ImportOptions): Promise<void> {
+  const { clock, output, senders, webhooks } = context
+  const { dryRun = false, enable = false, only = [...KINDS], permission = 'sending_access' } = options
+  const now = () => clock.now()
+  const tell = (line: string): void => output.error(line)
+  const base = readBase(options.from)
+  const key = readKey(await readGiven(options.keyFile))
+  const { id: teamId, name: team } = await context.team()
+  await using sink = await openSink(context, dryRun ? undefined : options.secrets)
+  const hosted = createHosted({ base, key, agent: 'Posthaste', wait, now, tell })
+  const made = async (what: Made): Promise<void> => {
+    await sink.keep(what)
+    await recordMade(context, { teamId, base, what })
+  }
+  const { returnPath } = options
+  const asked = { only, dryRun, returnPath, permission, enable }
+  const report = newReport()
+  const title = { base, team, teamId, dryRun, printed: sink.printed }
+  try {
+    await move({ hosted, senders, webhooks, teamId, options: asked, made, now }, report)
+  } catch (error) {
+    const failure = error instanceof HostedFailed ? error.message : 'It broke off; the reason is below.'
+    output.object(presentImport(report, { ...title, failure }))
+    output.text(...describe(report, title))
+    throw error
+  }
+  output.object(presentImport(report, { ...title, failure: null }))
+  output.text(...describe(report, title))
+  await publish(context, report, options.zone)
+  const left = Object.values(report.tallies).reduce((sum, { leftOut }) => sum + leftOut, 0)
+  if (left > 0)
+    throw new Failure(
+      `${left === 1 ? '1 object was' : `${left} objects were`} left out, for the reasons above.`,
+    )
+}
+
+async function readGiven(file: string): Promise<string> {
+  if (file === '-') return readAll(process.stdin)
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new Failure(`The key file cannot be read: ${fileReason(error)}`, { cause: error })
+  }
+}
+
+/** The records that are to be published, into the file or else to standard output. */
+async function publish({ output }: Context, { domains }: Report, file: string | undefined): Promise<void> {
+  if (domains.length === 0) return
+  const zone = zoneText(domains)
+  if (file === undefined) return output.text('', ...zone.trimEnd().split('\n'))
+  try {
+    await writeFile(file, zone)
+  } catch (error) {
+    throw new Failure(`The DNS records cannot be written: ${fileReason(error)}`, { cause: error })
+  }
+  output.text(`The DNS records to publish are in ${file}.`)
+}
+
+/** Where tokens and secrets go, each in the moment in which it is made: what comes later may fail. */
+interface Sink extends AsyncDisposable {
+  keep(what: Made): Promise<void>
+  /** With --json and without a file: those that go into the result. */
+  printed: Secret[]
+}
+
+async function openSink({ output }: Context, file: string | undefined): Promise<Sink> {
+  const printed: Secret[] = []
+  const handle = file === undefined ? undefined : await openSecret(file)
+  return {
+    printed,
+    async keep(what) {
+      const secret = secretOf(what)
+      if (!secret) return
+      if (handle) return append(handle, secret, what)
+      printed.push(secret)
+      output.text(secret.text)
+    },
+    [Symbol.asyncDispose]: async () => handle?.close(),
+  }
+}
+
+/** Opens a file that its owner alone can read, making it where it is not there. What is in it stays. */
+async function openSecret(file: string): Promise<FileHandle> {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
+  let handle: FileHandle
+  try {
+    handle = await open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+  } catch (error) {
+    throw new Failure(`The file for secrets cannot be opened: ${fileReason(error)}`, { cause: error })
+  }
+  const stat = await handle.stat()
+  if (stat.isFile() && (stat.mode & 0o077) === 0) return handle
+  await handle.close()
+  throw new Failure(`${file} must be a file that its owner alone can read: chmod 600 ${file}`)
+}
+
+async function append(handle: FileHandle, secret: Secret, what: Made): Promise<void> {
+  try {
+    await handle.appendFile(`${JSON.stringify(secret.object)}\n`)
+    await handle.datasync()
+  } catch (error) {
+    const remedy =
+      what.kind === 'api_key'
+        ? `the token of key ${what.key.id} is lost. Revoke it: posthaste key revoke ${what.key.id}`
+        : 'posthaste webhook show prints it'
+    throw new Failure(`The file for secrets cannot be written: ${fileReason(error)}; ${remedy}`, {
+      cause: error,
+    })
+  }
+}

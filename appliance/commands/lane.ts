@@ -1,0 +1,51 @@
+import type { LaneFacts } from '../shaping/shaping.ts'
+import { presentLane, presentList } from '../wireformat/wireformat.ts'
+import type { Context } from './context.ts'
+import { instant, paragraph, table } from './output.ts'
+import { shapingOf } from './provider.ts'
+
+/** `lane list`: what each lane allows now, and why. */
+export async function listLanes(context: Context): Promise<void> {
+  const { output } = context
+  const lanes = await shapingOf(context).lanes()
+  output.object(presentList(lanes.map(presentLane)))
+  if (lanes.length === 0) return output.text('Nothing is known of any lane yet.')
+  output.text(...table(['LANE', 'CONNECTIONS', 'PER MINUTE', 'STATE'], lanes.map(rowOf)))
+  for (const { id, reason, reasonAt } of lanes)
+    if (reason !== null) output.text('', ...paragraph(`${id}, ${instant(reasonAt)}: ${reason}`))
+}
+
+/** `lane pause`: nothing more leaves; what is under way ends. */
+export async function pauseLane(
+  context: Context,
+  [id]: string[],
+  { minutes }: { minutes?: number },
+): Promise<void> {
+  tell(context, await shapingOf(context).pauseLane(id!, minutes ?? null))
+}
+
+/** `lane resume`: ends a pause of any kind, and the narrow limits after it. */
+export async function resumeLane(context: Context, id: string): Promise<void> {
+  tell(context, await shapingOf(context).resumeLane(id))
+}
+
+function tell({ output }: Context, lane: LaneFacts): void {
+  output.object(presentLane(lane))
+  output.text(`${lane.id}: ${lane.reason ?? 'open'}`)
+}
+
+function rowOf({ id, allowed, limits, paused, warmUp }: LaneFacts): string[] {
+  const warm = warmUp === null ? '' : `warm-up day ${warmUp.day}, ${warmUp.sent} of ${warmUp.share}`
+  const state =
+    paused === null
+      ? warm || 'open'
+      : paused.until === null
+        ? 'paused'
+        : `paused until ${instant(paused.until)}`
+  return [
+    id,
+    `${allowed.connections} of ${limits.connections}`,
+    `${Math.round(allowed.messagesPerMinute)} of ${limits.messagesPerMinute}`,
+    state,
+  ]
+}

@@ -1,0 +1,81 @@
+/** Members of a team by the command line, which acts as an owner. */
+import { OPERATOR, roleNamed } from '../accounts/accounts.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Member } from '../storage/storage.ts'
+import { presentList, timestamp } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { dashboardOrigin } from './dashboard-origin.ts'
+import { instant, table } from './output.ts'
+
+/** `member list` */
+export async function listMembers({ accounts, output, team }: Context): Promise<void> {
+  const { id: teamId } = await team()
+  const members = await accounts.members.listMembers({ teamId })
+  output.object(presentList(members.map(present)))
+  const rows = members.map((one) => [
+    one.email,
+    one.role,
+    one.hasSecondFactor ? 'yes' : 'no',
+    instant(one.createdAt),
+  ])
+  output.text(...table(['ADDRESS', 'ROLE', 'SECOND FACTOR', 'SINCE'], rows))
+}
+
+/** `member invite`: prints the link; no mail is sent from here. */
+export async function inviteMember(
+  { accounts, output, config, team }: Context,
+  [email]: string[],
+  options: { role: string },
+): Promise<void> {
+  const { id: teamId, name } = await team()
+  const role = roleNamed(options.role)
+  const { invitation, token } = await accounts.members.invite({ teamId, email: email!, role, by: OPERATOR })
+  const origin = dashboardOrigin(config)
+  const link = `${origin}/dashboard/invitation#${token}`
+  const expires = timestamp(invitation.expiresAt)
+  output.object({ object: 'invitation', id: invitation.id, email: email!, role, link, expires_at: expires })
+  output.text(
+    link,
+    '',
+    `With this link ${invitation.email} joins "${name}" as ${role}. It works once, for 7 days.`,
+    'No mail was sent: pass it on where nobody else reads.',
+  )
+}
+
+/** `member role` */
+export async function setMemberRole(context: Context, [email, word]: string[]): Promise<void> {
+  const { accounts, output, team } = context
+  const { id: teamId, name } = await team()
+  const { userId } = await find(context, teamId, email!)
+  const role = roleNamed(word!)
+  const member = await accounts.members.setRole({ teamId, userId, role, by: OPERATOR })
+  output.object(present(member))
+  output.text(`${member.email} is ${role} of "${name}" now.`)
+}
+
+/** `member remove` */
+export async function removeMember(context: Context, email: string): Promise<void> {
+  const { accounts, output, team } = context
+  const { id: teamId, name } = await team()
+  const { userId, email: address } = await find(context, teamId, email)
+  await accounts.members.removeMember({ teamId, userId, by: OPERATOR })
+  output.object({ object: 'member', id: userId, deleted: true })
+  output.text(`${address} is in "${name}" no more; the sessions there have ended.`)
+}
+
+async function find({ accounts }: Context, teamId: string, email: string): Promise<Member> {
+  const typed = email.trim().normalize('NFC').toLowerCase()
+  const members = await accounts.members.listMembers({ teamId })
+  const member = members.find((one) => one.email.toLowerCase() === typed)
+  if (!member) throw new Failure(`${refuse('not_found', { resource: 'Member' }).message}: ${email}`)
+  return member
+}
+
+const present = (member: Member) => ({
+  object: 'member',
+  id: member.userId,
+  email: member.email,
+  role: member.role,
+  has_second_factor: member.hasSecondFactor,
+  created_at: timestamp(member.createdAt),
+})

@@ -1,0 +1,70 @@
+import { loadProviders } from '../config/config.ts'
+import { createShapingBook, NUMBER_SETTINGS, type Provider, type ShapingBook } from '../shaping/shaping.ts'
+import { presentList, presentProvider } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { table } from './output.ts'
+
+/** What the configured table and the storage know of providers and lanes. */
+export function shapingOf({ config, storage, clock }: Context): ShapingBook {
+  const { providers, max_connections_per_domain: connections } = config.delivery
+  return createShapingBook({ storage, clock, table: () => loadProviders({ connections }, providers) })
+}
+
+/** `provider list`: the limits of each. */
+export async function listProviders(context: Context): Promise<void> {
+  const { output } = context
+  const providers = await shapingOf(context).providers()
+  output.object(presentList(providers.map(presentProvider)))
+  const rows = providers.map(({ id, limits, name }) => [
+    id,
+    ...NUMBER_SETTINGS.map(({ key }) => String(limits[key])),
+    name,
+  ])
+  const heads = ['ID', 'CONNECTIONS', 'PER CONNECTION', 'PER MINUTE', 'RECIPIENTS', 'IDLE S', 'NAME']
+  output.text(...table(heads, rows))
+}
+
+/** `provider show`: one, with its exchangers, its warm-up and the replies that pause it. */
+export async function showProvider(context: Context, id: string): Promise<void> {
+  show(context, await shapingOf(context).provider(id.toLowerCase()))
+}
+
+/** `provider set`: `name=number`, `warm_up=50,100,200`, or `name=` for what the file says. */
+export async function setProvider(context: Context, [id, ...words]: string[]): Promise<void> {
+  const change = Object.fromEntries(words.map(readWord))
+  show(context, await shapingOf(context).setProvider(id!.toLowerCase(), change))
+}
+
+function readWord(word: string): [string, unknown] {
+  const [, name, value] = /^([a-z_]+)=([\d,]*)$/.exec(word) ?? []
+  if (name === undefined || value === undefined)
+    throw new Failure(`"${word}" sets nothing. Write name=number, such as connections=3.`)
+  if (value === '') return [name, null]
+  return [name, name === 'warm_up' ? value.split(',').map(Number) : Number(value)]
+}
+
+function show({ output }: Context, provider: Provider): void {
+  const { id, name, mx, limits, warmUp, pauses, changed } = provider
+  output.object(presentProvider(provider))
+  output.text(
+    `${id}  ${name}`,
+    ...(mx.length > 0 ? [`exchangers  ${mx.join(', ')}`] : []),
+    '',
+    ...table(
+      ['SETTING', 'VALUE', ''],
+      [
+        ...NUMBER_SETTINGS.map((one) => [
+          one.name,
+          String(limits[one.key]),
+          changed.includes(one.name) ? 'changed' : '',
+        ]),
+        ['warm_up', warmUp.join(','), changed.includes('warm_up') ? 'changed' : ''],
+      ],
+    ),
+    '',
+    ...pauses.map(
+      ({ minutes, says, text, enhanced }) =>
+        `pauses ${minutes} minutes: it ${says} (${[enhanced?.source, text?.source].filter(Boolean).join(' and ')})`,
+    ),
+  )
+}

@@ -1,0 +1,113 @@
+import { createInterface } from 'node:readline/promises'
+import type { Actor } from '../mail/audit.ts'
+import type { QueueAction } from '../mail/queue-action.ts'
+import { isEverything, type QueueChange, type QueuePreview } from '../spool/queue.ts'
+import { presentDelivery, presentQueueChange, presentQueuePreview } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { instant } from './output.ts'
+import { controlOf, describeCounts, describeDelivery, filterOf, type QueueOptions } from './queue.ts'
+import { userName } from './user-name.ts'
+
+/** What the changing commands take beside the filter. */
+export interface ChangeOptions extends QueueOptions {
+  dryRun?: boolean
+  all?: boolean
+  yes?: boolean
+  new?: boolean
+  to?: string
+}
+
+/** How it is said of deliveries: `2 deliveries are held`. */
+const WORDS: Record<QueueAction, { would: string; done: string }> = {
+  hold: { would: 'would be held', done: 'held' },
+  release: { would: 'would be released', done: 'released' },
+  retry: { would: 'would be due now', done: 'due now' },
+  reroute: { would: 'would be moved', done: 'moved' },
+  expire: { would: 'would be given up', done: 'given up' },
+  drop: { would: 'would be given up', done: 'given up' },
+}
+
+/** What does not come back. */
+const FINAL: readonly QueueAction[] = ['expire', 'drop']
+
+/** `queue hold|release|retry|reroute|expire|drop`: acts on every delivery that the filter names. */
+export async function changeQueue(
+  context: Context,
+  action: QueueAction,
+  options: ChangeOptions,
+): Promise<void> {
+  const control = controlOf(context)
+  const filter = filterOf(options, context)
+  // Mail that is given up does not come back: a forgotten option must not empty the queue.
+  if (FINAL.includes(action) && !options.all && isEverything(filter))
+    throw new Failure(
+      'This would give up everything that waits. Name a condition such as --domain, or say --all.',
+    )
+  const act = { action, filter, pool: options.to, all: options.all, keep: options.new }
+  if (options.dryRun) return showPreview(context, action, await control.preview(act))
+  const asks = FINAL.includes(action) && !options.yes
+  if (asks && !process.stdin.isTTY)
+    throw new Failure('This cannot be undone: look at it with --dry-run, then say --yes.')
+  let expectedCount: number | undefined
+  if (asks) {
+    const preview = await control.preview(act)
+    await showPreview(context, action, preview)
+    expectedCount = preview.count
+    if (preview.count === 0 || !(await agrees(preview.count)))
+      throw new Failure('Stopped; nothing was changed.')
+  }
+  tell(context, await control.act({ ...act, expectedCount }, thisPerson()))
+}
+
+/** `queue undo`: takes back what an audit entry did. */
+export async function undoQueue(context: Context, auditId: string): Promise<void> {
+  tell(context, await controlOf(context).undo({ auditId, teamId: undefined }, thisPerson()))
+}
+
+/** Who sits at the command line. */
+export function thisPerson(): Actor {
+  return { kind: 'command', name: process.env.SUDO_USER ?? userName(), ip: null }
+}
+
+const many = (count: number): string => (count === 1 ? '1 delivery' : `${count} deliveries`)
+
+async function showPreview(context: Context, action: QueueAction, preview: QueuePreview): Promise<void> {
+  const { count, oldestAt, newestAt, sample, domains } = preview
+  context.output.object(
+    presentQueuePreview(
+      action,
+      preview,
+      sample.map((one) => presentDelivery(one)),
+    ),
+  )
+  const since = count === 0 ? '' : `, accepted from ${instant(oldestAt)} to ${instant(newestAt)} UTC`
+  context.output.text(
+    `${many(count)} ${WORDS[action].would}${since}.`,
+    ...describeCounts(preview),
+    ...(domains.length > 0
+      ? ['', `Domains: ${domains.map((one) => `${one.domain} (${one.count})`).join(', ')}`]
+      : []),
+    ...sample.flatMap((one) => describeDelivery(one, null)),
+  )
+}
+
+async function agrees(count: number): Promise<boolean> {
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await asking.question(`Give up ${many(count)}? Type yes: `)).trim().toLowerCase() === 'yes'
+  } finally {
+    asking.close()
+  }
+}
+
+function tell({ output }: Context, change: QueueChange): void {
+  const { action, count, auditId, rule } = change
+  output.object(presentQueueChange(change))
+  output.text(`${many(count)} ${count === 1 ? 'is' : 'are'} ${WORDS[action].done}.`)
+  if (rule)
+    output.text(
+      action === 'hold' ? 'So is new mail of that kind.' : 'New mail of that kind is no longer held.',
+    )
+  if (['hold', 'release', 'reroute'].includes(action) && (count > 0 || rule))
+    output.text(`Undo: posthaste queue undo ${auditId}`)
+}

@@ -1,0 +1,64 @@
+import { resolve } from 'node:path'
+import { systemClock } from '../clock/clock.ts'
+import { findConfig } from '../config/config.ts'
+import { refused } from './backup.ts'
+import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { thisPerson } from './queue-change.ts'
+import { createOutput, instant, paragraph } from './output.ts'
+
+export interface RestoreOptions extends CommonOptions {
+  dataDir?: string
+}
+
+/** `restore`: makes a data directory out of a backup. Returns the exit code. */
+export async function restore(file: string, options: RestoreOptions, adapters: Adapters): Promise<number> {
+  const output = createOutput(options.json === true)
+  return reportFailure(output, async () => {
+    const dataDir = resolve(options.dataDir ?? configuredDirectory(options))
+    const { restoreBackup } = await adapters()
+    const path = resolve(file)
+    const restored = await refused(() =>
+      restoreBackup({ file: path, dataDir, by: thisPerson() }, systemClock.now()),
+    )
+    const { about, held, reports, auditId } = restored
+    output.object({
+      object: 'restore',
+      data_dir: dataDir,
+      held,
+      reports_given_up: reports,
+      audit_id: auditId,
+      backup: { version: about.version, schema: about.schema, bodies: about.bodies, counts: about.counts },
+      backup_made_at: new Date(about.createdAt).toISOString(),
+    })
+    output.text(
+      `Restored ${about.counts.emails} emails into ${dataDir}, as they were at ${instant(about.createdAt)} UTC.`,
+      ...paragraph(holdSentence(held)),
+      ...(held === 0
+        ? []
+        : [
+            '',
+            '  posthaste queue list --state held    what it is',
+            '  posthaste queue release              send it',
+            '  posthaste queue drop --state held    give it up',
+            '',
+          ]),
+      ...(reports === 0
+        ? []
+        : paragraph(`${reports} reports to senders were due; they are not sent, for the same reason.`)),
+      'The configuration from then, where there was one, is in restored-config/.',
+    )
+    return 0
+  })
+}
+
+const holdSentence = (held: number): string =>
+  held === 0
+    ? 'Nothing waited.'
+    : `${held === 1 ? '1 delivery is' : `${held} deliveries are`} on hold: it may have been sent after the backup was made. New mail is sent as usual.`
+
+function configuredDirectory({ config: file }: CommonOptions): string {
+  const { sandbox, loaded } = findConfig({ file, env: process.env })
+  if (sandbox)
+    throw new Failure('There is no configuration. Name the directory: --data-dir /var/lib/posthaste')
+  return soundConfig(loaded).config.data_dir
+}

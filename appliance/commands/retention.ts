@@ -1,0 +1,62 @@
+import { statfs } from 'node:fs/promises'
+import { viewDisk } from '../watch/housekeeping.ts'
+import { presentRetention } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { bytes, table } from './output.ts'
+
+/** `retention`: the periods, what is held, and in how many days there is no room. */
+export async function showRetention({ config, storage, clock, output, team }: Context): Promise<void> {
+  const { retention, logs, webhooks, data_dir: dataDir } = config
+  const budget = retention.disk_budget_mb === undefined ? null : retention.disk_budget_mb * 1_000_000
+  const { bavail, bsize } = await statfs(dataDir)
+  const disk = await viewDisk(storage, clock, { budget, onDisk: bavail * bsize })
+  const { id: teamId } = await team()
+  const without = await storage.domainsWithoutBodies({ teamId }, clock.now())
+  const days = {
+    bodies: retention.bodies_days,
+    attempts: retention.attempts_days,
+    events: retention.events_days,
+    emails: retention.emails_days,
+    logs: logs.retention_days,
+    webhooks: webhooks.retention_days,
+    audit: retention.audit_days,
+  }
+  output.object(presentRetention(days, disk, without))
+  const rows = [
+    ['bodies', `${days.bodies} days`],
+    ['transcripts', `${days.attempts} days`],
+    ['events', `${days.events} days`],
+    ['emails', `${days.emails} days`],
+    ['requests', `${days.logs} days`],
+    ['webhooks', `${days.webhooks} days`],
+    ['audit log', days.audit === 0 ? 'ever' : `${days.audit} days`],
+  ]
+  output.text(
+    ...table(['KEPT', 'FOR'], rows),
+    '',
+    `Held: ${bytes(disk.held)}${budget === null ? '' : ` of ${bytes(budget)}`} (database ${bytes(disk.database)}, messages in files ${bytes(disk.files)}); room for ${bytes(disk.room)}.`,
+    disk.fullInDays === null
+      ? 'It does not grow, as far as is known.'
+      : `At the rate of the last week it is full in ${disk.fullInDays} days.`,
+    ...(without.length > 0 ? [`Bodies are not kept for: ${without.join(', ')}`] : []),
+  )
+}
+
+/** `domain bodies`: whether the bodies of a domain's emails are kept. */
+export async function setBodies(
+  { storage, senders, clock, output, team }: Context,
+  given: string[],
+): Promise<void> {
+  const [name = '', what = ''] = given
+  const { id: teamId } = await team()
+  const domain = await senders.findDomain({ teamId, name })
+  if (!domain) throw new Failure(`There is no domain ${name}.`)
+  const keep = what === 'keep'
+  await storage.setKeepBodies({ teamId, domainId: domain.id, keep }, clock.now())
+  output.object({ object: 'domain', id: domain.id, name: domain.name, keep_bodies: keep })
+  output.text(
+    keep
+      ? `Bodies of emails from ${domain.name} are kept for retention.bodies_days.`
+      : `Bodies of emails from ${domain.name} are removed as soon as an email is final. Those that were accepted before stay until their time is over.`,
+  )
+}

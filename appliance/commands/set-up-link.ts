@@ -1,0 +1,52 @@
+import { createSetUp } from '../accounts/accounts.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import type { Logger } from '../watch/log.ts'
+import type { Appliance } from '../compose.ts'
+import { dashboardOrigin } from './dashboard-origin.ts'
+
+/** What the link is made of. */
+export interface SetUpLinkDeps {
+  appliance: Pick<Appliance, 'accounts' | 'storage' | 'url'>
+  config: Pick<Config, 'hostname' | 'http'>
+  clock: Clock
+  log: Logger
+}
+
+/**
+ * While there is no owner: makes a one-time link to the set-up page and tells it in the log, and on the terminal where a
+ * person sits at one. Never rejects: a daemon that cannot store a token still delivers what waits.
+ */
+export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLinkDeps): Promise<void> {
+  const { accounts, storage, url } = appliance
+  try {
+    const opened = await createSetUp({ storage, clock, accounts }).open()
+    if (!opened) return
+    const link = `${originOf(config, url)}/dashboard/setup#${opened.token}`
+    const expires = new Date(opened.expiresAt).toISOString()
+    log.warn({ link, expires }, 'there is no owner yet: open the link in a browser to set up')
+    // Programs that read the log read JSON; below their level it would not be told at all.
+    if (process.stdout.isTTY || !log.isLevelEnabled('warn')) console.log(invitation(link))
+  } catch (error) {
+    log.error(
+      { err: error },
+      'no set-up link could be made: use "posthaste setup", or mend the storage and restart',
+    )
+  }
+}
+
+/** An address that listens everywhere is no place to go to: the host name is. */
+export function originOf(config: SetUpLinkDeps['config'], listening: string): string {
+  const { hostname, http } = config
+  const apart = http.admin_listen.length + http.admin_tls_listen.length > 0
+  if (apart || http.admin_url !== undefined) return dashboardOrigin(config)
+  return http.public_url ?? listening.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:|$)/, `//${hostname}`)
+}
+
+const invitation = (link: string): string => `
+There is no owner yet. Open this link in a browser to set up; it is good once, for 24 hours:
+
+  ${link}
+
+Or on this machine: posthaste setup --email you@example.com
+`

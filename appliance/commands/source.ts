@@ -1,0 +1,148 @@
+import type { Assignment, Source } from '../mail/source.ts'
+import { presentAssignment, presentList, presentSource } from '../wireformat/wireformat.ts'
+import { Failure, type Context } from './context.ts'
+import { instant, paragraph, table } from './output.ts'
+
+/** `source list`: the sources with what the last check said, then which mail uses which pool. */
+export async function listSources({ sources, output }: Context): Promise<void> {
+  await sources.reconcile()
+  const [found, assignments] = [await sources.list(), await sources.assignments()]
+  output.object({
+    ...presentList(found.map(presentSource)),
+    assignments: assignments.map(presentAssignment),
+  })
+  const rows = found.map((source) => [
+    source.pool,
+    source.ip,
+    source.state,
+    source.hostname ?? '-',
+    source.warmUpSince === null ? 'warm' : `since ${instant(source.warmUpSince)}`,
+    instant(source.checkedAt),
+  ])
+  output.text(...table(['POOL', 'ADDRESS', 'STATE', 'EHLO NAME', 'WARM-UP', 'CHECKED'], rows))
+  output.text(...found.flatMap(describeTrouble))
+  if (assignments.length > 0) output.text('', ...describeAssignments(assignments))
+}
+
+/** Why a source is suspended, and what its last check found wrong. */
+function describeTrouble({ ip, stateReason, health }: Source): string[] {
+  const wrong = (health?.findings ?? []).filter(({ status }) => status === 'failed' || status === 'warning')
+  const reason = stateReason === null ? [] : [`Suspended: ${stateReason}`]
+  const lines = [...reason, ...wrong.filter(({ found }) => found !== stateReason).map(({ found }) => found)]
+  return lines.flatMap((line) => ['', ...paragraph(`${ip}: ${line}`)])
+}
+
+function describeAssignments(assignments: readonly Assignment[]): string[] {
+  return table(
+    ['POOL', 'TEAM', 'DOMAIN', 'STREAM', 'ID'],
+    assignments.map(({ pool, teamId, domainId, stream, id }) => [
+      pool,
+      teamId ?? 'any',
+      domainId ?? 'any',
+      stream ?? 'any',
+      id,
+    ]),
+  )
+}
+
+/** What `source add` is told beside the address. */
+export interface AddSourceOptions {
+  pool?: string
+  hostname?: string
+  warmUp?: boolean
+}
+
+/** `source add` */
+export async function addSource(
+  { sources, output }: Context,
+  [ip]: string[],
+  { pool, hostname, warmUp }: AddSourceOptions,
+): Promise<void> {
+  const source = await sources.add({ ip: ip!, pool, hostname, warmUp })
+  output.object(presentSource(source))
+  output.text(
+    `Mail leaves from ${source.ip}, too (pool ${source.pool}), as soon as the daemon sees it, within a minute.`,
+    ...paragraph(
+      'SPF records of all domains must name it now: posthaste domain show prints them. Its PTR record must lead to its EHLO name and back.',
+    ),
+  )
+}
+
+/** `source remove` */
+export async function removeSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
+  const source = await sources.remove(ip!)
+  output.object({ object: 'source', ip: source.ip, deleted: true })
+  output.text(`Nothing leaves from ${source.ip} any more.`)
+}
+
+/** `source suspend` */
+export async function suspendSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
+  const source = await sources.change(ip!, { suspended: true })
+  output.object(presentSource(source))
+  output.text(`Nothing leaves from ${source.ip} until: posthaste source resume ${source.ip}`)
+}
+
+/** `source resume` */
+export async function resumeSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
+  const source = await sources.change(ip!, { suspended: false })
+  output.object(presentSource(source))
+  output.text(`${source.ip} is used again, unless the next check suspends it.`)
+}
+
+/** `source pool` */
+export async function movePool({ sources, output }: Context, [ip, pool]: string[]): Promise<void> {
+  const source = await sources.change(ip!, { pool: pool! })
+  output.object(presentSource(source))
+  output.text(`${source.ip} is in the pool ${source.pool}.`)
+}
+
+/** `source hostname`: `-` is the appliance's own. */
+export async function nameSource({ sources, output }: Context, [ip, name]: string[]): Promise<void> {
+  const source = await sources.change(ip!, { hostname: name === '-' ? null : name })
+  output.object(presentSource(source))
+  output.text(`Mail from ${source.ip} introduces itself as ${source.hostname ?? "the appliance's hostname"}.`)
+}
+
+/** `source warm-up`: begins one, or ends it. */
+export async function warmUpSource(
+  { sources, output }: Context,
+  [ip]: string[],
+  { end = false }: { end?: boolean },
+): Promise<void> {
+  const source = await sources.change(ip!, { warmUp: !end })
+  output.object(presentSource(source))
+  output.text(
+    source.warmUpSince === null
+      ? `${source.ip} is warm: no plan limits it.`
+      : `${source.ip} is being warmed up since ${instant(source.warmUpSince)} UTC.`,
+  )
+}
+
+/** Which mail `source assign` is about. */
+export interface AssignOptions {
+  team?: string
+  domain?: string
+  stream?: string
+}
+
+/** `source assign`: without options, all mail. */
+export async function assignPool(
+  { sources, senders, team, output }: Context,
+  [pool]: string[],
+  { team: teamId, domain: name, stream }: AssignOptions,
+): Promise<void> {
+  const domain =
+    name === undefined ? undefined : await senders.findDomain({ teamId: (await team()).id, name })
+  if (name !== undefined && !domain) throw new Failure(`Domain ${name} not found.`)
+  await sources.reconcile()
+  const assignment = await sources.assign({ teamId, domainId: domain?.id, stream, pool: pool! })
+  output.object(presentAssignment(assignment))
+  output.text(`That mail goes through the pool ${assignment.pool} (${assignment.id}).`)
+}
+
+/** `source unassign` */
+export async function unassignPool({ sources, output }: Context, [id]: string[]): Promise<void> {
+  await sources.unassign(id!)
+  output.object({ object: 'pool_assignment', id, deleted: true })
+  output.text('The assignment is removed.')
+}

@@ -1,0 +1,226 @@
+/** Which of the facts of `posthaste status` need a person. Pure. */
+import type { Finding } from '../mail/finding.ts'
+import type { Source } from '../mail/source.ts'
+import type { LaneFacts } from '../shaping/shaping.ts'
+import type { Delivery, Domain, Webhook } from '../storage/storage.ts'
+import type { QueueSummary } from '../spool/queue.ts'
+import type { DaemonRun } from './daemon-file.ts'
+import type { BackupNote } from './last-backup.ts'
+
+/** All that `status` shows. Instants in Unix milliseconds. */
+export interface StatusFacts {
+  hostname: string
+  now: number
+  /** `alive` false: it ended without stopping. Null: it was stopped, or never started. */
+  daemon: { run: DaemonRun; alive: boolean } | null
+  /** What is wrong with each listener of the daemon; null where it answers. */
+  listeners: { address: string; trouble: string | null }[]
+  queue: QueueSummary
+  /** The oldest that waits and is not held, with why. */
+  oldest: { delivery: Delivery; why: string | null } | null
+  /** When the next delivery is due, whatever its lane says; null: none is. */
+  nextDue: number | null
+  lanes: LaneFacts[]
+  sources: Source[]
+  domains: Domain[]
+  webhooks: Webhook[]
+  /** Recipients by counter, over the last four quarters of an hour and the one that runs. */
+  lastHour: Record<'delivered' | 'bounced' | 'delayed', number>
+  /** What the doctor's checks of the disk and the certificates say. */
+  disk: Finding
+  certificates: Finding[]
+  /** Null: it does not grow, as far as is known. */
+  fullInDays: number | null
+  backup: BackupNote | null
+}
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Due mail is taken within seconds: after this nobody takes it. */
+const OVERDUE = 15 * MINUTE
+/** A webhook endpoint that is being deployed is back by then. */
+const WEBHOOK_PATIENCE = HOUR
+const LEAST_DAYS = 7
+const BACKUP_AGE = 8 * DAY
+/** Providers begin to block senders at such a share; below so many recipients it says little. */
+const BOUNCE_SHARE = 0.1
+const BOUNCES_OF = 50
+
+const problem = (id: string, title: string, found: string, advice: string): Finding => ({
+  id,
+  title,
+  status: 'failed',
+  found,
+  advice,
+})
+
+/** What needs a person, most urgent first. Empty: all is well. */
+export function needsPerson(facts: StatusFacts): Finding[] {
+  return [
+    ...judgeDaemon(facts),
+    ...[facts.disk, ...facts.certificates].filter(urgent),
+    ...judgeRoom(facts),
+    ...judgeQueue(facts),
+    ...judgeSources(facts),
+    ...judgeLanes(facts),
+    ...judgeDomains(facts),
+    ...judgeWebhooks(facts),
+    ...judgeBounces(facts),
+    ...judgeBackup(facts),
+  ]
+}
+
+/** A self-signed certificate is a choice; one that ends soon is not. */
+const urgent = ({ status, found }: Finding): boolean =>
+  status === 'failed' || (status === 'warning' && !found.includes('self-signed'))
+
+function judgeDaemon({ daemon, listeners }: StatusFacts): Finding[] {
+  const start = 'Start it: systemctl start posthaste, or posthaste serve. Mail that waits is on the disk.'
+  if (daemon === null) return [problem('daemon', 'Daemon', 'The daemon does not run.', start)]
+  if (!daemon.alive)
+    return [
+      problem(
+        'daemon',
+        'Daemon',
+        `The daemon (pid ${daemon.run.pid}) ended without stopping.`,
+        `${start} Its log tells why: journalctl -u posthaste.`,
+      ),
+    ]
+  return listeners.flatMap(({ address, trouble }) =>
+    trouble === null
+      ? []
+      : [
+          problem(
+            `listener:${address}`,
+            `Listener ${address}`,
+            `It ${trouble}.`,
+            'Look at the log, then restart the daemon.',
+          ),
+        ],
+  )
+}
+
+function judgeRoom({ fullInDays }: StatusFacts): Finding[] {
+  if (fullInDays === null || fullInDays > LEAST_DAYS) return []
+  return [
+    problem(
+      'disk-forecast',
+      'Disk forecast',
+      `At the rate of the last week there is no room in ${fullInDays} days.`,
+      'Shorten [retention], set retention.disk_budget_mb, or give it a larger disk. posthaste retention shows what is held.',
+    ),
+  ]
+}
+
+function judgeQueue({ nextDue, now, lanes, queue }: StatusFacts): Finding[] {
+  const overdue = nextDue === null ? 0 : now - nextDue
+  // Behind a paused lane mail stays due; the lane says so.
+  if (overdue < OVERDUE || queue.inFlight > 0 || lanes.some(({ paused }) => paused !== null)) return []
+  const minutes = Math.floor(overdue / MINUTE)
+  return [
+    problem(
+      'queue',
+      'Queue',
+      `Mail is due since ${minutes} minutes, and none is being tried.`,
+      'posthaste queue list says what each waits for; posthaste doctor looks at DNS and port 25.',
+    ),
+  ]
+}
+
+function judgeSources({ sources }: StatusFacts): Finding[] {
+  const suspended = sources.filter(({ state }) => state === 'suspended')
+  if (sources.length > 0 && suspended.length === sources.length)
+    return [
+      problem(
+        'sources',
+        'Sources',
+        'Every source address is suspended: nothing leaves.',
+        'posthaste source list says why; posthaste source resume IP uses one again.',
+      ),
+    ]
+  return suspended
+    .filter(({ suspendedBy }) => suspendedBy === 'check')
+    .map(({ ip, stateReason }) =>
+      problem(
+        `source:${ip}`,
+        `Source ${ip}`,
+        `Suspended: ${stateReason ?? 'a check failed.'}`,
+        'It is used again when the check passes; posthaste doctor tells what to correct.',
+      ),
+    )
+}
+
+function judgeLanes({ lanes }: StatusFacts): Finding[] {
+  return lanes
+    .filter(({ paused }) => paused !== null && paused.until === null)
+    .map(({ id, reason }) =>
+      problem(
+        `lane:${id}`,
+        `Lane ${id}`,
+        `Paused until somebody resumes it: ${reason ?? 'no reason was given.'}`,
+        `posthaste lane resume ${id}`,
+      ),
+    )
+}
+
+function judgeDomains({ domains }: StatusFacts): Finding[] {
+  return domains
+    .filter(isBroken)
+    .map(({ name, checks, status }) =>
+      problem(
+        `domain:${name}`,
+        `Domain ${name}`,
+        checks.find(({ note }) => note !== null)?.note ?? `Its records are ${status.replace('_', ' ')}.`,
+        `posthaste domain show ${name} prints what to publish.`,
+      ),
+    )
+}
+
+/** Whether a domain lost records that it had, or never got them in time. */
+export const isBroken = ({ status }: Domain): boolean => status === 'failed' || status === 'partially_failed'
+
+function judgeWebhooks({ webhooks, now }: StatusFacts): Finding[] {
+  return webhooks.flatMap(({ id, endpoint, disabled, failingSince }) => {
+    const about = [`webhook:${id}`, `Webhook ${endpoint}`] as const
+    if (disabled !== null)
+      return [
+        problem(...about, `Disabled: ${disabled.reason}`, `Correct it, then: posthaste webhook enable ${id}`),
+      ]
+    if (failingSince === null || now - failingSince < WEBHOOK_PATIENCE) return []
+    const since = new Date(failingSince).toISOString().slice(0, 16).replace('T', ' ')
+    return [
+      problem(
+        ...about,
+        `It fails since ${since} UTC.`,
+        `posthaste webhook show ${id} shows its last answers.`,
+      ),
+    ]
+  })
+}
+
+function judgeBounces({ lastHour: { delivered, bounced } }: StatusFacts): Finding[] {
+  const ended = delivered + bounced
+  if (ended < BOUNCES_OF || bounced < ended * BOUNCE_SHARE) return []
+  return [
+    problem(
+      'bounces',
+      'Bounces',
+      `Of ${ended} recipients of the last hour ${bounced} bounced.`,
+      'posthaste metrics show --by domain tells whose mail; hold it before providers block the address: posthaste queue hold.',
+    ),
+  ]
+}
+
+function judgeBackup({ backup, now }: StatusFacts): Finding[] {
+  if (backup === null || now - backup.at < BACKUP_AGE) return []
+  return [
+    problem(
+      'backup',
+      'Backup',
+      `The last backup is ${Math.floor((now - backup.at) / DAY)} days old.`,
+      'posthaste backup FILE makes one; see why the timer did not.',
+    ),
+  ]
+}

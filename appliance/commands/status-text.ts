@@ -1,0 +1,151 @@
+/** The facts of `posthaste status` for people and for programs. Pure. */
+import type { Finding } from '../mail/finding.ts'
+import type { LaneFacts } from '../shaping/shaping.ts'
+import { presentDelivery, presentLane, presentSource } from '../wireformat/wireformat.ts'
+import { bytes, instant, paragraph, shorten } from './output.ts'
+import { isBroken, type StatusFacts } from './status-judge.ts'
+
+const LABEL = 13
+/** Lines of a kind that are shown, so that it stays one screen. */
+const SHOWN = 5
+
+/** The screen: what is, then what needs a person. */
+export function describeStatus(facts: StatusFacts, problems: readonly Finding[]): string[] {
+  const { hostname, queue, lastHour, disk, certificates, fullInDays, backup } = facts
+  const count = problems.length === 1 ? '1 thing needs' : `${problems.length} things need`
+  const oldest = queue.oldestAt === null ? '' : `; the oldest since ${instant(queue.oldestAt)} UTC`
+  return [
+    `${hostname}: ${problems.length === 0 ? 'all is well.' : `${count} a person.`}`,
+    '',
+    ...describeDaemon(facts),
+    row('queue', `${queue.waiting} waiting, ${queue.held} held, ${queue.inFlight} in flight${oldest}`),
+    ...describeOldest(facts),
+    ...describeLanes(facts),
+    row(
+      'sources',
+      tally(facts.sources, ({ state }) => state),
+    ),
+    row(
+      'domains',
+      tally(facts.domains, ({ status }) => status.replaceAll('_', ' ')),
+    ),
+    row('webhooks', tally(facts.webhooks, webhookState)),
+    row(
+      'last hour',
+      `${lastHour.delivered} delivered, ${lastHour.bounced} bounced, ${lastHour.delayed} delayed`,
+    ),
+    row('disk', disk.found),
+    row('', fullInDays === null ? 'It does not grow, as far as is known.' : `Full in ${fullInDays} days.`),
+    ...certificates.map(({ found }) => row('certificate', found)),
+    row(
+      'backup',
+      backup === null
+        ? 'none is known'
+        : `${instant(backup.at)} UTC, ${bytes(backup.size)}${backup.verified ? '' : ', not checked'}: ${backup.file}`,
+    ),
+    ...(problems.length === 0 ? [] : ['', 'Needs a person:']),
+    ...problems.flatMap(describeProblem),
+  ]
+}
+
+const row = (label: string, text: string): string => shorten(label.padEnd(LABEL) + text, 110)
+
+function describeProblem({ title, found, advice }: Finding): string[] {
+  return [...paragraph(`${title}: ${found}`, 2), ...(advice === null ? [] : paragraph(`-> ${advice}`, 4))]
+}
+
+function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
+  if (daemon === null) return [row('daemon', 'does not run')]
+  const { pid, version, startedAt } = daemon.run
+  if (!daemon.alive) return [row('daemon', `ended without stopping (version ${version}, pid ${pid})`)]
+  return [
+    row(
+      'daemon',
+      `version ${version}, pid ${pid}, up ${age(now - startedAt)}, since ${instant(startedAt)} UTC`,
+    ),
+    ...listeners.map(({ address, trouble }, at) =>
+      row(at === 0 ? 'listens' : '', `${address}${trouble === null ? '' : `: ${trouble}`}`),
+    ),
+  ]
+}
+
+/** `3 d 4 h`, `2 h 5 min`, `7 min`. */
+function age(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000))
+  const hours = Math.floor(minutes / 60)
+  if (hours === 0) return `${minutes} min`
+  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+function describeOldest({ oldest }: StatusFacts): string[] {
+  if (oldest === null) return []
+  const { recipient, cause, dueAt, attempts } = oldest.delivery
+  const reason = cause?.note ?? oldest.why ?? 'not tried yet'
+  const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
+  return [row('', `${recipient}: ${tries}, next ${instant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)]
+}
+
+/** Whether a lane allows less than it may: paused, or its limits are narrowed. */
+const isSlowed = ({ paused, allowed, limits }: LaneFacts): boolean =>
+  paused === null &&
+  (allowed.connections < limits.connections || allowed.messagesPerMinute < limits.messagesPerMinute)
+
+function describeLanes({ lanes }: StatusFacts): string[] {
+  const paused = lanes.filter((lane) => lane.paused !== null)
+  const slowed = lanes.filter((lane) => isSlowed(lane) && lane.reason !== null)
+  return [
+    row('lanes', `${lanes.length}, of them ${paused.length} paused, ${slowed.length} slowed`),
+    ...[...paused, ...slowed]
+      .slice(0, SHOWN)
+      .map(({ id, reason }) => row('', `${id}: ${reason ?? 'paused'}`)),
+  ]
+}
+
+function webhookState({ disabled, status, failingSince }: StatusFacts['webhooks'][number]): string {
+  if (disabled !== null || status === 'disabled') return 'disabled'
+  return failingSince === null ? 'enabled' : 'failing'
+}
+
+/** `3 active, 1 suspended`, or `none`. */
+function tally<T>(all: readonly T[], kindOf: (one: T) => string): string {
+  const kinds = Object.entries(Object.groupBy(all, kindOf))
+  return kinds.length === 0 ? 'none' : kinds.map(([kind, some]) => `${some!.length} ${kind}`).join(', ')
+}
+
+const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+
+/** The same with --json; `problems` is what made the exit code 1. */
+export function presentStatus(facts: StatusFacts, problems: readonly Finding[]): object {
+  const { daemon, queue, oldest, backup, lastHour } = facts
+  return {
+    object: 'status',
+    hostname: facts.hostname,
+    needs_attention: problems.length > 0,
+    problems: problems.map(({ id, title, found, advice }) => ({ id, title, found, advice })),
+    daemon:
+      daemon === null
+        ? null
+        : {
+            running: daemon.alive,
+            pid: daemon.run.pid,
+            version: daemon.run.version,
+            started_at: iso(daemon.run.startedAt),
+            listeners: facts.listeners,
+          },
+    queue: {
+      waiting: queue.waiting,
+      held: queue.held,
+      in_flight: queue.inFlight,
+      oldest_at: iso(queue.oldestAt),
+      oldest: oldest === null ? null : { ...presentDelivery(oldest.delivery), why: oldest.why },
+    },
+    lanes: facts.lanes.filter((lane) => lane.paused !== null || isSlowed(lane)).map(presentLane),
+    sources: facts.sources.map(presentSource),
+    broken_domains: facts.domains.filter(isBroken).map(({ id, name, status }) => ({ id, name, status })),
+    webhooks: facts.webhooks.map((one) => ({ id: one.id, endpoint: one.endpoint, state: webhookState(one) })),
+    last_hour: lastHour,
+    disk: { status: facts.disk.status, found: facts.disk.found, full_in_days: facts.fullInDays },
+    certificates: facts.certificates.map(({ status, found }) => ({ status, found })),
+    backup: backup === null ? null : { ...backup, at: iso(backup.at) },
+  }
+}

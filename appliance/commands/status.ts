@@ -1,0 +1,132 @@
+/** `posthaste status`: one screen for whoever is called at night. */
+import { statfs } from 'node:fs/promises'
+import { findConfig } from '../config/config.ts'
+import {
+  dialOnly,
+  examineAttempts,
+  judgeCertificate,
+  judgeDisk,
+  measureDisk,
+  readCertificates,
+} from '../insights/insights.ts'
+import { createOutput } from './output.ts'
+import {
+  reportFailure,
+  soundConfig,
+  withContext,
+  type Adapters,
+  type CommonOptions,
+  type Context,
+} from './context.ts'
+import { readDaemonRun, type DaemonRun } from './daemon-file.ts'
+import { lastBackup } from './last-backup.ts'
+import { shapingOf } from './provider.ts'
+import { controlOf } from './queue.ts'
+import { viewDisk } from '../watch/housekeeping.ts'
+import { needsPerson, type StatusFacts } from './status-judge.ts'
+import { describeStatus, presentStatus } from './status-text.ts'
+
+const HOUR = 3_600_000
+const DIAL_MS = 2000
+
+/** Returns the exit code: 1 when something needs a person. */
+export async function status(options: CommonOptions, adapters: Adapters): Promise<number> {
+  const output = createOutput(options.json === true)
+  let well = true
+  const code = await reportFailure(output, async () => {
+    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    // A look does not make the database; the first start does.
+    if (!(await adapters()).hasStorage(config)) {
+      output.object({ object: 'status', needs_attention: true, daemon: null, problems: [] })
+      output.text(
+        `The appliance was never started: there is no database in ${config.data_dir}.`,
+        '-> posthaste setup, then posthaste serve',
+      )
+      return 1
+    }
+    return withContext(options, adapters, async (context) => {
+      const facts = await look(context)
+      const problems = needsPerson(facts)
+      well = problems.length === 0
+      output.object(presentStatus(facts, problems))
+      output.text(...describeStatus(facts, problems))
+    })
+  })
+  return well ? code : 1
+}
+
+async function look(context: Context): Promise<StatusFacts> {
+  const { config, storage, clock } = context
+  const now = clock.now()
+  const daemon = readDaemonRun(config.data_dir)
+  const teams = (await storage.listTeams({}, now)).map(({ id: teamId }) => ({ teamId }))
+  const { data_dir: dataDir } = config
+  const shown = await readCertificates(config)
+  return {
+    hostname: config.hostname,
+    now,
+    daemon,
+    listeners: daemon?.alive === true ? await dialAll(daemon.run) : [],
+    ...(await lookAtQueue(context, now)),
+    lanes: await shapingOf(context).lanes(),
+    sources: await storage.listSources({}, now),
+    domains: (await Promise.all(teams.map((team) => storage.listDomains(team, now)))).flat(),
+    webhooks: (await Promise.all(teams.map((team) => storage.listWebhooks(team, now)))).flat(),
+    lastHour: await countHour(context, now),
+    disk: judgeDisk(await measureDisk(dataDir)),
+    certificates: [
+      ...shown.map(({ facts, hostname }) => judgeCertificate(facts, hostname, now)),
+      ...(await examineAttempts(config)),
+    ],
+    fullInDays: await forecastOf(context),
+    backup: lastBackup(dataDir),
+  }
+}
+
+async function forecastOf({ config, storage, clock }: Context): Promise<number | null> {
+  const { disk_budget_mb: megabytes } = config.retention
+  const { bavail, bsize } = await statfs(config.data_dir)
+  const budget = megabytes === undefined ? null : megabytes * 1_000_000
+  return (await viewDisk(storage, clock, { budget, onDisk: bavail * bsize })).fullInDays
+}
+
+async function lookAtQueue(
+  context: Context,
+  now: number,
+): Promise<Pick<StatusFacts, 'queue' | 'oldest' | 'nextDue'>> {
+  const control = controlOf(context)
+  const { items } = await control.list({ state: 'waiting' }, { limit: 1 })
+  const [delivery] = items
+  const [explained] = await shapingOf(context).explain(items)
+  return {
+    queue: await control.summary({}),
+    oldest: delivery === undefined ? null : { delivery, why: explained?.why ?? null },
+    nextDue: (await context.storage.nextDue({ closed: [] }, now)) ?? null,
+  }
+}
+
+/** The mail of all teams. Roll-ups are quarters of an hour: it is an hour and the quarter that runs. */
+async function countHour({ storage }: Context, now: number): Promise<StatusFacts['lastHour']> {
+  const sum = { delivered: 0, bounced: 0, delayed: 0 }
+  for (const { teamId } of await storage.metricsSpans({}, now)) {
+    const rows = await storage.sumMetrics({ teamId, ranges: [{ start: now - HOUR, end: now }] }, now)
+    for (const { counter, n } of rows) {
+      if (counter === 'delivered') sum.delivered += n
+      if (counter.startsWith('bounced_')) sum.bounced += n
+      if (counter === 'delivery_delayed') sum.delayed += n
+    }
+  }
+  return sum
+}
+
+function dialAll({ listeners }: DaemonRun): Promise<StatusFacts['listeners']> {
+  return Promise.all(
+    listeners.map(async (address) => {
+      const { hostname, port, protocol } = new URL(address)
+      const host = hostname.replace(/^\[|\]$/g, '')
+      const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+      const standard = protocol === 'http:' ? 80 : 443
+      return { address, trouble: await dialOnly({ ip, port: Number(port) || standard, timeoutMs: DIAL_MS }) }
+    }),
+  )
+}

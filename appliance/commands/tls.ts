@@ -1,0 +1,42 @@
+import { parseDomain } from '../mail/domain.ts'
+import type { TlsPolicyView } from '../mail/tls-policy.ts'
+import { silentLogger } from '../watch/log.ts'
+import { presentTlsPolicy } from '../wireformat/wireformat.ts'
+import { type Adapters, type Context, Failure } from './context.ts'
+import { paragraph } from './output.ts'
+
+/** `tls policy`: what a recipient domain demands of TLS, looked up now; nothing is sent. */
+export async function showTlsPolicy(context: Context, name: string, adapters: Adapters): Promise<void> {
+  const domain = parseDomain(name)
+  if (domain === undefined) throw new Failure(`${name} is not a domain name such as example.com.`)
+  const { config, storage, resolver, clock, output } = context
+  const { openTlsPolicies } = await adapters()
+  const policies = openTlsPolicies(config, { storage, resolver, clock, log: silentLogger() })
+  const view = await policies.view(domain)
+  output.object(presentTlsPolicy(view))
+  output.text(...describeTlsPolicy(view))
+}
+
+/** The policy in lines for people. */
+export function describeTlsPolicy(view: TlsPolicyView): string[] {
+  const { domain, validating, mxAuthentic, mtaSts, troubles, hosts, reportsTo } = view
+  const dane = !validating
+    ? 'not looked at: dns.trust_ad is off'
+    : mxAuthentic
+      ? 'the MX records are validated'
+      : 'not possible: the MX records are not signed'
+  const until = mtaSts && new Date(mtaSts.expiresAt).toISOString().slice(0, 10)
+  return [
+    domain,
+    `  DANE      ${dane}`,
+    `  MTA-STS   ${mtaSts ? `${mtaSts.mode} until ${until}: ${mtaSts.mx.join(', ')}` : 'no policy'}`,
+    `  Reports   ${reportsTo.length > 0 ? reportsTo.join(', ') : 'not wanted'}`,
+    ...hosts.flatMap(({ host, preference, tls, why, tlsa }) => [
+      '',
+      `  ${preference ?? '-'} ${host}: ${tls}`,
+      ...(why === null ? [] : paragraph(why).map((line) => `      ${line}`)),
+      ...tlsa.map((record) => `      TLSA ${record}`),
+    ]),
+    ...troubles.flatMap((trouble) => ['', ...paragraph(trouble)]),
+  ]
+}

@@ -1,0 +1,40 @@
+/** Passwords of people by the command line: for those who cannot get at their mail, and for owners who locked themselves out. */
+import { Failure, type Context } from './context.ts'
+import { dashboardOrigin } from './dashboard-origin.ts'
+import { readNewPassword } from './password-input.ts'
+
+/** The person with that address. */
+async function find({ storage, clock }: Context, email: string) {
+  const user = await storage.findUser({ email: email.trim().normalize('NFC') }, clock.now())
+  if (!user) throw new Failure(`Nobody has an account with the address ${email}.`)
+  return user
+}
+
+/** `user password`: sets a password from standard input; all sessions of the person end. */
+export async function setUserPassword(context: Context, email: string): Promise<void> {
+  const { accounts, output } = context
+  // Before anybody types a password for nothing.
+  const user = await find(context, email)
+  await accounts.setPassword({ userId: user.id, password: await readNewPassword() })
+  output.object({ object: 'user', id: user.id, email: user.email })
+  output.text(
+    `The password of ${user.email} is set. All sessions of the account have ended; second factors stay.`,
+  )
+}
+
+/** `user reset-link`: prints a link with which the person chooses a password. */
+export async function makeResetLink(context: Context, email: string): Promise<void> {
+  const { accounts, output, config } = context
+  const link = await accounts.beginReset({ email })
+  if (!link) throw new Failure(`Nobody has an account with the address ${email}.`)
+  const origin = dashboardOrigin(config)
+  const url = `${origin}/dashboard/reset#${link.token}`
+  const expires = new Date(link.expiresAt).toISOString()
+  output.object({ object: 'reset_link', id: link.user.id, email: link.user.email, url, expires_at: expires })
+  output.text(
+    url,
+    '',
+    `With this link ${link.user.email} chooses a new password. It works once, until ${expires}.`,
+    'Whoever has the link can do that: pass it on where nobody else reads.',
+  )
+}

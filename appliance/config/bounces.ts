@@ -1,0 +1,162 @@
+/** Reads the bounce rules: a TOML file with a [[rule]] for each, checked whole, with every complaint at once. */
+import { join } from 'node:path'
+import { Type, type Static } from 'typebox'
+import {
+  BOUNCE_ACTIONS,
+  CATEGORIES,
+  SHAPINGS,
+  SUB_TYPES,
+  type BounceRule,
+  type Category,
+  type SubType,
+} from '../mail/bounce.ts'
+import { checkValue } from './check-value.ts'
+import type { KeySchema } from './keys.ts'
+import { whyUnsafe } from './pattern.ts'
+import { readTables, type Complain } from './tables.ts'
+
+/** The rules that come with the program. */
+export const SHIPPED_BOUNCES = join(import.meta.dirname, '..', '..', 'config', 'bounces.toml')
+
+/** Phases in which a server can have spoken (mail/verdict.ts). */
+const PHASES = ['connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'body'] as const
+
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>(Type.Union(values.map((one) => Type.Literal(one))))
+const some = Type.Optional(Type.Array(Type.String(), { minItems: 1 }))
+
+const RuleSchema = Type.Object({
+  topic: Type.String(),
+  category: oneOf(CATEGORIES),
+  action: oneOf(BOUNCE_ACTIONS),
+  says: Type.String(),
+  sub_type: Type.Optional(oneOf(SUB_TYPES)),
+  code: some,
+  enhanced: some,
+  text: some,
+  phase: Type.Optional(Type.Array(oneOf(PHASES), { minItems: 1 })),
+  provider: some,
+  advice: Type.Optional(Type.String()),
+  link: Type.Optional(Type.String()),
+  shaping: Type.Optional(oneOf(SHAPINGS)),
+  minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1440 })),
+})
+type Written = Static<typeof RuleSchema>
+
+/**
+ * The rules in the order in which they are asked: those of the operator's own file, which so have precedence, then the shipped ones.
+ * @throws TableRefused
+ */
+export function loadBounces(file?: string): readonly BounceRule[] {
+  return [...(file === undefined ? [] : readRules(file)), ...readRules(SHIPPED_BOUNCES)]
+}
+
+function readRules(file: string): BounceRule[] {
+  return readTables('The bounce rules', file, ({ rule = [], ...others }, complain) => {
+    for (const key of Object.keys(others))
+      complain(key, `there is no key ${key}; a rule begins with [[rule]].`)
+    if (Array.isArray(rule)) return rule.flatMap((one, at) => readRule(one, `rule[${at}]`, complain))
+    complain('rule', 'rule is no list: write [[rule]] before each rule.')
+    return []
+  })
+}
+
+/** One rule; none when it is not sound, and then there are complaints. */
+function readRule(value: unknown, path: string, complain: Complain): BounceRule[] {
+  const misfits = checkValue(RuleSchema as unknown as KeySchema, value, path)
+  for (const misfit of misfits)
+    complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
+  if (misfits.length > 0) return []
+  const written = value as Written // it fits the schema that Written is the type of
+  const wrong = complaintsOf(written)
+  for (const [key, message] of wrong) complain(`${path}.${key}`, `${path}.${key} ${message}.`)
+  return wrong.length > 0 ? [] : [assemble(written)]
+}
+
+type Wrong = [key: keyof Written, message: string]
+
+const CODE = /^[45](?:\d\d|\dx|xx)$/
+const ENHANCED = /^[45x]\.(?:\d{1,3}|x)\.(?:\d{1,3}(?:-\d{1,3})?|x)$/
+const CONDITIONS = ['code', 'enhanced', 'text', 'phase', 'provider'] as const
+
+/** What is wrong with a rule of the right shape: the key, and what completes the sentence. */
+function complaintsOf(rule: Written): Wrong[] {
+  const { topic, category, action, code = [], enhanced = [], text = [], link, shaping, minutes } = rule
+  const found: (Wrong | false)[] = [
+    !/^[a-z][a-z0-9-]{0,49}$/.test(topic) && ['topic', 'is no name: small letters, digits and -, at most 50'],
+    CONDITIONS.every((key) => rule[key] === undefined) && [
+      'topic',
+      `has no condition and would fit every reply: give one of ${CONDITIONS.join(', ')}`,
+    ],
+    action === 'suppress' &&
+      category !== 'recipient' && [
+        'action',
+        'is "suppress", which only the category "recipient" may have: nothing else tells that the address is dead',
+      ],
+    category === 'reputation' &&
+      action !== 'defer' && [
+        'action',
+        `is "${action}"; the category "reputation" takes only "defer": it is about our address, never about the recipient`,
+      ],
+    (shaping === undefined) !== (minutes === undefined) && [
+      shaping === undefined ? 'minutes' : 'shaping',
+      'goes with the other of shaping and minutes: set both or neither',
+    ],
+    link !== undefined &&
+      !/^https:\/\/[^\s]+$|^mailto:[^\s]+$/.test(link) && ['link', 'is no https: or mailto: address'],
+    link !== undefined && rule.advice === undefined && ['link', 'needs an advice that it belongs to'],
+    ...code.map(
+      (one): Wrong | false =>
+        !CODE.test(one) && ['code', `has "${one}"; expected a code such as 550, 55x or 5xx`],
+    ),
+    ...enhanced.map(
+      (one): Wrong | false =>
+        !ENHANCED.test(one) && [
+          'enhanced',
+          `has "${one}"; expected a code such as 5.1.1, x.1.1, 5.7.x or 5.7.606-649`,
+        ],
+    ),
+    ...text.map((one): Wrong | false => complaintOfPattern(one)),
+  ]
+  return found.filter((one) => one !== false)
+}
+
+function complaintOfPattern(pattern: string): Wrong | false {
+  try {
+    compile(pattern)
+  } catch (error) {
+    // The engine's reason says what is wrong and where.
+    return ['text', `has a pattern that is no regular expression (${(error as Error).message})`]
+  }
+  const unsafe = whyUnsafe(pattern)
+  return unsafe !== undefined && ['text', `has a pattern that ${unsafe}: ${pattern}`]
+}
+
+const compile = (pattern: string): RegExp => new RegExp(pattern, 'iu')
+
+/** What a bounce of a category is called on the wire, where the rule does not say. */
+const SUB_TYPE_OF: Partial<Record<Category, SubType>> = {
+  recipient: 'NoEmail',
+  'mailbox-full': 'MailboxFull',
+  size: 'MessageTooLarge',
+  content: 'ContentRejected',
+}
+
+function assemble(rule: Written): BounceRule {
+  const { topic, category, action, says, code, enhanced, text, phase, provider } = rule
+  const { sub_type: subType, advice, link, shaping, minutes } = rule
+  return {
+    topic,
+    category,
+    action,
+    says,
+    subType: subType ?? SUB_TYPE_OF[category] ?? 'General',
+    ...(code && { code }),
+    ...(enhanced && { enhanced }),
+    ...(text && { text: text.map(compile) }),
+    ...(phase && { phase }),
+    ...(provider && { provider }),
+    ...(advice !== undefined && { advice: { text: advice, ...(link !== undefined && { link }) } }),
+    ...(shaping === undefined || minutes === undefined ? {} : { shaping: { kind: shaping, minutes } }),
+  }
+}

@@ -1,0 +1,36 @@
+/** Most repetitions that `{n,m}` may allow. */
+const MOST_REPEATS = 100
+/** Most quantifiers between two `|`: their ranges multiply. */
+const MOST_QUANTIFIERS = 3
+
+/** One token of a pattern: an escape, a class, a group's beginning, a quantifier or a single character. */
+const token =
+  /\\(?:u\{[^}]*\}|p\{[^}]*\}|k<[^>]*>|.)|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]))?|\{\d+(?:,\d*)?\}|[\s\S]/gu
+
+/**
+ * Why a regular expression is not used on text that strangers write; undefined when it is fine. What passes takes time that grows with the
+ * text at most polynomially and slowly: no repeated group, no unbounded `.`, no reference back to a group.
+ */
+export function whyUnsafe(pattern: string): string | undefined {
+  let quantifiers = 0
+  let previous = ''
+  for (const [part] of pattern.matchAll(token)) {
+    if (/^\\(?:[1-9]|k<)/.test(part)) return 'refers back to a group'
+    if (part === '|') quantifiers = 0
+    if (part === '*' || part === '+' || /^\{\d/.test(part)) {
+      if (previous === ')') return `repeats a group with ${part}`
+      if (previous === '.' && !part.startsWith('{')) return `has .${part}; write .{0,80}`
+      if (isWide(part)) return `allows more than ${MOST_REPEATS} repetitions with ${part}`
+      if (++quantifiers > MOST_QUANTIFIERS)
+        return `repeats more than ${MOST_QUANTIFIERS} things in one alternative`
+    }
+    previous = part
+  }
+  return undefined
+}
+
+function isWide(part: string): boolean {
+  const [, first, comma, last] = /^\{(\d+)(,?)(\d*)\}$/.exec(part) ?? []
+  if (first === undefined) return false
+  return comma === '' ? Number(first) > MOST_REPEATS : last === '' || Number(last) > MOST_REPEATS
+}

@@ -1,0 +1,61 @@
+/** Reads the rules by which machines are told from people: a TOML file with a [[rule]] for each, with every complaint at once. */
+import { join } from 'node:path'
+import { Type, type Static } from 'typebox'
+import type { RobotRule } from '../mail/robot.ts'
+import { parseNetworks } from '../wire/networks.ts'
+import { checkValue } from './check-value.ts'
+import { readTables, type Complain } from './tables.ts'
+
+/** The rules that come with the program. */
+export const SHIPPED_ROBOTS = join(import.meta.dirname, '..', '..', 'config', 'robots.toml')
+
+const some = Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }))
+
+const RuleSchema = Type.Object({
+  name: Type.String(),
+  is: Type.Union([Type.Literal('robot'), Type.Literal('proxy')]),
+  agents: some,
+  exact_agents: some,
+  networks: some,
+})
+type Written = Static<typeof RuleSchema>
+
+/**
+ * The rules in the order in which they are asked: those of the operator's own file, which so have precedence, then the shipped ones.
+ * @throws TableRefused
+ */
+export function loadRobots(file?: string): readonly RobotRule[] {
+  return [...(file === undefined ? [] : readRules(file)), ...readRules(SHIPPED_ROBOTS)]
+}
+
+function readRules(file: string): RobotRule[] {
+  return readTables('The rules on robots', file, ({ rule = [], ...others }, complain) => {
+    for (const key of Object.keys(others))
+      complain(key, `there is no key ${key}; a rule begins with [[rule]].`)
+    if (Array.isArray(rule)) return rule.flatMap((one, at) => readRule(one, `rule[${at}]`, complain))
+    complain('rule', 'rule is no list: write [[rule]] before each rule.')
+    return []
+  })
+}
+
+/** One rule; none when it is not sound, and then there are complaints. */
+function readRule(value: unknown, path: string, complain: Complain): RobotRule[] {
+  const misfits = checkValue(RuleSchema, value, path)
+  for (const misfit of misfits)
+    complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)
+  if (misfits.length > 0) return []
+  const { name, is, agents = [], exact_agents: exact = [], networks = [] } = value as Written // it fits the schema that Written is the type of
+  if (agents.length + exact.length + networks.length === 0) {
+    complain(`${path}.name`, `${path} would fit everybody: give it one of agents, exact_agents and networks.`)
+    return []
+  }
+  try {
+    parseNetworks(networks)
+  } catch (error) {
+    // The reason lists every entry that is none.
+    complain(`${path}.networks`, `${path}.networks: ${(error as Error).message}.`)
+    return []
+  }
+  const lower = (list: string[]): string[] => list.map((one) => one.toLowerCase())
+  return [{ name, is, agents: lower(agents), exactAgents: lower(exact), networks }]
+}

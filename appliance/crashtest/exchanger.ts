@@ -1,0 +1,177 @@
+/**
+ * The mail exchangers of the test: a small SMTP server (RFC 5321) that writes down every message it says 250 to. It runs in
+ * the tester's process, so what it knows does not die with the daemon.
+ */
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import type { Copy, Ledger } from './ledger.ts'
+
+/** The header field that carries the mark of a message. */
+export const MARK_FIELD = 'X-Crashtest'
+
+/** The last line of every message's text. */
+export const lastLine = (mark: string): string => `END-${mark}`
+
+export interface Exchangers {
+  port: number
+  /** Conversations that are open now. */
+  conversations(): number
+  close(): Promise<void>
+}
+
+export interface ExchangerDeps {
+  ledger: Pick<Ledger, 'copies' | 'rejected'>
+  now: () => number
+  /** The start of the daemon that is under way. */
+  run: () => number
+  /** Milliseconds to think before 250 to a message: what is in flight at a kill. */
+  thinkMs: () => number
+}
+
+/** Starts listening on loopback. Recipients `refuse-…` do not exist, recipients `later-…` are deferred once. */
+export async function startExchangers(deps: ExchangerDeps): Promise<Exchangers> {
+  const sockets = new Set<Socket>()
+  const deferred = new Set<string>()
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    // The daemon dies in the middle of conversations: that is the test.
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    new Conversation(socket, deps, deferred).begin()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    conversations: () => sockets.size,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+const END_OF_DATA = Buffer.from('\r\n.\r\n')
+
+class Conversation {
+  readonly #socket: Socket
+  readonly #deps: ExchangerDeps
+  readonly #deferred: Set<string>
+  readonly #run: number
+  #input = Buffer.alloc(0)
+  #recipients: string[] = []
+  /** The message so far, while one is sent; null between messages. */
+  #parts: Buffer[] | null = null
+  #busy = false
+
+  constructor(socket: Socket, deps: ExchangerDeps, deferred: Set<string>) {
+    this.#socket = socket
+    this.#deps = deps
+    this.#deferred = deferred
+    this.#run = deps.run()
+  }
+
+  begin(): void {
+    this.#say('220 crashtest ESMTP')
+    this.#socket.on('data', (chunk: Buffer) => {
+      this.#input = Buffer.concat([this.#input, chunk])
+      this.#consume()
+    })
+  }
+
+  #say(line: string): void {
+    if (!this.#socket.destroyed) this.#socket.write(`${line}\r\n`)
+  }
+
+  #consume(): void {
+    while (!this.#busy) {
+      if (this.#parts) {
+        if (!this.#takeMessage()) return
+        continue
+      }
+      const end = this.#input.indexOf('\r\n')
+      if (end < 0) return
+      const line = this.#input.toString('latin1', 0, end)
+      this.#input = this.#input.subarray(end + 2)
+      this.#obey(line)
+    }
+  }
+
+  #obey(line: string): void {
+    const verb = line.slice(0, 4).toUpperCase()
+    if (verb === 'EHLO') this.#say('250-crashtest\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SIZE 100000000')
+    else if (verb === 'MAIL' || verb === 'RSET') {
+      this.#recipients = []
+      this.#say('250 2.0.0 Ok')
+    } else if (verb === 'RCPT') this.#say(this.#recipient(/<([^>]*)>/.exec(line)?.[1] ?? ''))
+    else if (verb === 'DATA' && this.#recipients.length === 0) this.#say('503 5.5.1 Nobody to get it')
+    else if (verb === 'DATA') {
+      this.#parts = []
+      this.#say('354 Go on')
+    } else if (verb === 'QUIT') {
+      this.#say('221 2.0.0 Bye')
+      this.#socket.end()
+    } else this.#say('250 2.0.0 Ok')
+  }
+
+  #recipient(address: string): string {
+    if (address.startsWith('refuse-')) {
+      this.#deps.ledger.rejected.add(address)
+      return '550 5.1.1 Nobody of this name here'
+    }
+    if (address.startsWith('later-') && !this.#deferred.has(address)) {
+      this.#deferred.add(address)
+      return '450 4.2.0 Come back later'
+    }
+    this.#recipients.push(address)
+    return '250 2.1.5 Ok'
+  }
+
+  /** True when the message is whole: then the 250 is under way. */
+  #takeMessage(): boolean {
+    const parts = this.#parts!
+    // The end may lie across two chunks: the last bytes stay in the input.
+    const end = this.#input.indexOf(END_OF_DATA)
+    if (end < 0) {
+      const kept = Math.max(0, this.#input.length - END_OF_DATA.length)
+      parts.push(this.#input.subarray(0, kept))
+      this.#input = this.#input.subarray(kept)
+      return false
+    }
+    parts.push(this.#input.subarray(0, end))
+    this.#input = this.#input.subarray(end + END_OF_DATA.length)
+    this.#parts = null
+    const message = Buffer.concat(parts).toString('latin1')
+    const recipients = this.#recipients
+    this.#recipients = []
+    this.#busy = true
+    setTimeout(() => {
+      this.#write(message, recipients)
+      this.#busy = false
+      this.#consume()
+    }, this.#deps.thinkMs())
+    return true
+  }
+
+  /** A real server has the message on its disk before it can know that nobody hears the 250: it counts in any case. */
+  #write(message: string, recipients: string[]): void {
+    const { ledger, now } = this.#deps
+    const mark = field(message, MARK_FIELD)
+    const about: Omit<Copy, 'recipient'> = {
+      mark,
+      messageId: field(message, 'Message-ID'),
+      run: this.#run,
+      at: now(),
+      whole: message.includes(`\n${lastLine(mark)}`),
+    }
+    for (const recipient of recipients) ledger.copies.push({ ...about, recipient })
+    this.#say('250 2.0.0 Taken')
+  }
+}
+
+/** The value of a header field, unfolded; empty when it is not there. */
+function field(message: string, name: string): string {
+  const header = message.slice(0, message.indexOf('\r\n\r\n')).replace(/\r\n[ \t]+/g, ' ')
+  return new RegExp(`^${name}:[ ]*(.*)$`, 'im').exec(header)?.[1]?.trim() ?? ''
+}

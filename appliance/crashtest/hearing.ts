@@ -1,0 +1,85 @@
+/** Waits until the webhook endpoint was told all there is to tell, and asks the daemon which events there were. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../clock/clock.ts'
+import { ask, askAll, type Asked } from './ask.ts'
+import type { KnownEvent, Ledger } from './ledger.ts'
+import { judgeEvents } from './verdict-events.ts'
+
+/** How long the last daemon has to tell what its forerunners could not, in milliseconds. */
+const TELL_MS = 180_000
+/** Between two looks; a request to an endpoint that answers at once is over long before the next. */
+const LOOK_MS = 1000
+/** Timelines that are asked for at once. */
+const AT_ONCE = 16
+
+interface WaitingEvent {
+  id: string
+}
+
+interface TimelineEvents {
+  events: { type: string; created_at: string }[]
+}
+
+/**
+ * Fills `ledger.known` with the events of these emails, which must be in a final state: nothing follows. Then waits, three minutes at
+ * most, until nothing waits to be told and each event was.
+ * @returns what went wrong; what was not told is for the verdict to find
+ */
+export async function hearOut(
+  asked: Asked,
+  emailIds: readonly string[],
+  { ledger, clock }: { ledger: Ledger; clock: Clock },
+): Promise<string[]> {
+  try {
+    const [webhook] = await askAll<{ id: string }>(asked, '/webhooks')
+    if (webhook === undefined) return []
+    ledger.known = await eventsOf(asked, emailIds)
+    const late = clock.now() + TELL_MS
+    let before = new Set<string>()
+    for (;;) {
+      const waiting = await waitingEvents(asked, webhook.id)
+      const { untold } = judgeEvents(ledger)
+      if (waiting.length === 0 && untold.length === 0) return []
+      if (clock.now() > late)
+        return waiting.length === 0 ? [] : [`${waiting.length} events still wait for the webhook endpoint.`]
+      // What stood there a look ago is not under way: its attempt died with a daemon, and waits half a minute to hours. It is
+      // sent again as an operator would who does not want to wait, under the same id.
+      const stuck = waiting.filter((id) => before.has(id))
+      await each(stuck, (id) => ask(asked, `/webhooks/${webhook.id}/events/${id}/replay`, 'POST'))
+      before = new Set(waiting.filter((id) => !stuck.includes(id)))
+      await pause(LOOK_MS)
+    }
+  } catch (error) {
+    return [`The daemon was asked for events. ${(error as Error).message}`]
+  }
+}
+
+/** Ids of what the endpoint is still to be told. */
+async function waitingEvents(asked: Asked, webhookId: string): Promise<string[]> {
+  const path = `/webhooks/${webhookId}/events`
+  const pending = await askAll<WaitingEvent>(asked, path, { status: 'pending' })
+  const attempting = await askAll<WaitingEvent>(asked, path, { status: 'attempting' })
+  return [...new Set([...pending, ...attempting].map(({ id }) => id))]
+}
+
+async function eventsOf(asked: Asked, emailIds: readonly string[]): Promise<KnownEvent[]> {
+  const known: KnownEvent[] = []
+  await each(emailIds, async (emailId) => {
+    const { events } = await ask<TimelineEvents>(asked, `/emails/${emailId}/timeline`)
+    for (const { type, created_at } of events) known.push({ emailId, type, at: instantOf(created_at) })
+  })
+  return known
+}
+
+/** `2026-11-20 08:00:00.5+00`, as REST writes instants, in Unix milliseconds. */
+const instantOf = (text: string): number => Date.parse(`${text.replace(' ', 'T')}:00`)
+
+/** Does it for all, some at a time. */
+async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const rest = items.values()
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const item of rest) await work(item)
+    }),
+  )
+}

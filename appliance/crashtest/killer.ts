@@ -1,0 +1,163 @@
+/** Starts the daemon, ends it as planned, starts it again; and at last lets it finish its work. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../clock/clock.ts'
+import { CRASH_POINTS } from '../watch/crash-points.ts'
+import { killAtCheckpoint, runCommand, startDaemon, type Daemon } from './daemon.ts'
+import { hearOut } from './hearing.ts'
+import type { Ledger } from './ledger.ts'
+import { nameOf, type PlannedKill } from './plan.ts'
+import type { Stage } from './stage.ts'
+import type { Traffic } from './traffic.ts'
+import { judgeLedger } from './verdict.ts'
+import { unfinishedEmails } from './last-word.ts'
+
+export interface KillerDeps {
+  stage: Stage
+  ledger: Ledger
+  clock: Clock
+  /** Conversations open at the exchangers. */
+  conversations: () => number
+  /** Counts the starts of the daemon. */
+  nextRun: () => number
+}
+
+/** Emails that the clients may send at full speed after each start; the rest of the time what waits is delivered. */
+const BURST = 150
+/** A start, a stop, and the way to a named point may take so long, in milliseconds, on a machine that does other things. */
+const START_MS = 60_000
+const STOP_MS = 40_000
+const POINT_MS = 15_000
+/** A daemon that dies in an attempt leaves the delivery for a minute and longer: every so many kills somebody retries all. */
+const RETRY_EVERY = 8
+/** How long the last daemon has for everything that waits. */
+const DRAIN_MS = 180_000
+/** Long enough for what a dead process's sockets still had to be read before the next one starts. */
+const SETTLE_DOWN_MS = 10
+
+export class Killer {
+  /** What went wrong beside the mail: a daemon that did not start, or ended by itself. */
+  readonly faults: string[] = []
+  /** Milliseconds that each start took. */
+  readonly starts: number[] = []
+  traffic: Traffic | undefined
+  readonly #deps: KillerDeps
+  #daemon: Daemon | undefined
+  #run = 0
+  #retrying: Promise<void> = Promise.resolve()
+
+  constructor(deps: KillerDeps) {
+    this.#deps = deps
+  }
+
+  /** Starts a daemon and ends it as planned. One that does not get to its point is killed all the same. */
+  async kill(planned: PlannedKill): Promise<void> {
+    const point = planned.kind === 'point' ? `${planned.point}:${planned.count}` : undefined
+    const daemon = this.#start(point)
+    const hit =
+      planned.kind === 'random' ? await this.#random(daemon, planned) : await this.#point(daemon, planned)
+    const { conversations, ledger, clock } = this.#deps
+    const open = conversations()
+    daemon.signal('SIGKILL')
+    const end = await daemon.ended
+    const at = clock.now()
+    if (end === 'SIGKILL') {
+      const how = hit ? nameOf(planned) : 'point not reached'
+      ledger.kills.push({ number: ledger.kills.length + 1, run: this.#run, how, at, conversations: open })
+    } else if (planned.kind !== 'checkpoint-midway' || end !== 0)
+      this.faults.push(`Start ${this.#run} ended by itself (${end}): ${daemon.tail()}`)
+    await pause(SETTLE_DOWN_MS)
+  }
+
+  /** The last daemon: every client is answered, everything that waits is tried until it is done and told, and the daemon is asked. */
+  async drain(apiKey: string): Promise<void> {
+    const { stage, ledger, clock } = this.#deps
+    const daemon = this.#start()
+    if (!(await this.#ready(daemon))) return
+    const asked = { url: stage.url, apiKey }
+    const late = clock.now() + DRAIN_MS
+    let unanswered = true
+    const finished = (this.traffic?.finish() ?? Promise.resolve()).then(() => (unanswered = false))
+    while (clock.now() < late) {
+      await this.#retry()
+      await Promise.race([finished, pause(1500)])
+      if (unanswered || judgeLedger(ledger).lost.length > 0) continue
+      const { ids, unfinished } = await unfinishedEmails(asked, ledger)
+      if (unfinished.length === 0) {
+        this.faults.push(...(await hearOut(asked, ids, { ledger, clock })))
+        return await this.#stop(daemon)
+      }
+      await pause(500)
+    }
+    if (unanswered) return void this.faults.push('A client was not answered in three minutes.')
+    const { unfinished: left } = await unfinishedEmails(asked, ledger)
+    this.faults.push(...left.slice(0, 20), ...(left.length > 20 ? [`and ${left.length - 20} more`] : []))
+  }
+
+  /** Kills what may still run. */
+  async end(): Promise<void> {
+    this.#daemon?.signal('SIGKILL')
+    await this.#daemon?.ended
+    await this.#retrying
+  }
+
+  #start(point?: string): Daemon {
+    this.#run = this.#deps.nextRun()
+    this.#daemon = startDaemon(this.#deps.stage.configFile, point)
+    return this.#daemon
+  }
+
+  /** Waits until the daemon takes mail; false when it does not, which is a fault unless it was meant to die. */
+  async #ready(daemon: Daemon, mayDie = false): Promise<boolean> {
+    const { clock } = this.#deps
+    const begun = clock.now()
+    const ready = await Promise.race([daemon.ready, pause(START_MS, false, { ref: false })])
+    if (ready) this.starts.push(clock.now() - begun)
+    else if (!(mayDie && daemon.isOver)) this.faults.push(`Start ${this.#run} took no mail: ${daemon.tail()}`)
+    return ready
+  }
+
+  async #random(daemon: Daemon, planned: PlannedKill & { kind: 'random' }): Promise<boolean> {
+    if (planned.since === 'ready') {
+      if (!(await this.#ready(daemon))) return false
+      this.#send()
+    }
+    await Promise.race([pause(planned.afterMs), daemon.ended])
+    return true
+  }
+
+  async #point(daemon: Daemon, planned: Exclude<PlannedKill, { kind: 'random' }>): Promise<boolean> {
+    const reach = planned.kind === 'point' ? CRASH_POINTS[planned.point].reach : 'stop'
+    const ready = await this.#ready(daemon, true)
+    if (reach !== 'start' && ready) {
+      this.#send()
+      if (reach === 'stop') await pause(300)
+    }
+    const midway = planned.kind === 'checkpoint-midway'
+    const unwatch = midway ? killAtCheckpoint(this.#deps.stage.config.data_dir, daemon) : undefined
+    if (reach === 'stop') daemon.signal('SIGTERM')
+    const late = this.#deps.clock.now() + (reach === 'stop' ? STOP_MS : POINT_MS)
+    while (!daemon.isOver && this.#deps.clock.now() < late) {
+      await Promise.race([daemon.ended, pause(400)])
+      if (reach === 'traffic') this.#send()
+    }
+    unwatch?.()
+    return daemon.isOver && (await daemon.ended) === 'SIGKILL'
+  }
+
+  #send(): void {
+    this.traffic?.allow(BURST)
+    if (this.#run % RETRY_EVERY === 0) this.#retrying = this.#retry()
+  }
+
+  /** As an operator would who does not want to wait. That it may fail when the daemon dies beside it harms nothing: it comes again. */
+  async #retry(): Promise<void> {
+    await runCommand(['queue', 'retry'], this.#deps.stage.configFile).catch(() => undefined)
+  }
+
+  async #stop(daemon: Daemon): Promise<void> {
+    daemon.signal('SIGTERM')
+    const end = await Promise.race([daemon.ended, pause(STOP_MS, 'nothing', { ref: false })])
+    if (end !== 0)
+      this.faults.push(`The last daemon was asked to stop and ended with ${end}: ${daemon.tail()}`)
+  }
+}

@@ -1,0 +1,37 @@
+/** What the daemon itself says at the end: every email it holds is in a final state, and every answered id is one of them. */
+import { askAll, type Asked } from './ask.ts'
+import type { Ledger } from './ledger.ts'
+
+/** The states of an email that nothing follows (wire format, `last_event`). */
+const FINAL = new Set(['delivered', 'bounced', 'failed', 'suppressed'])
+
+interface Listed {
+  id: string
+  last_event: string
+}
+
+/**
+ * Sentences about emails that are not in a final state, and ids that were answered and are not known; none when all is well.
+ * `ids`: every email that the daemon holds.
+ */
+export async function unfinishedEmails(
+  asked: Asked,
+  { sent }: Pick<Ledger, 'sent'>,
+): Promise<{ ids: string[]; unfinished: string[] }> {
+  let listed: Listed[]
+  try {
+    listed = await askAll<Listed>(asked, '/emails')
+  } catch (error) {
+    return { ids: [], unfinished: [(error as Error).message] }
+  }
+  const states = new Map(listed.map(({ id, last_event }) => [id, last_event]))
+  const waiting = [...states].filter(([, state]) => !FINAL.has(state))
+  const unknown = sent.flatMap(({ ids }) => ids.filter((id) => !states.has(id)))
+  return {
+    ids: [...states.keys()],
+    unfinished: [
+      ...waiting.map(([id, state]) => `The daemon says that email ${id} is ${state}.`),
+      ...unknown.map((id) => `The daemon does not know email ${id}, which it accepted.`),
+    ],
+  }
+}

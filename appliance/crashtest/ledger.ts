@@ -1,0 +1,91 @@
+/** What the tester itself saw, kept outside of the daemon: the evidence. */
+
+/** An end of the daemon that the tester made. */
+export interface Kill {
+  number: number
+  /** Which start of the daemon it ended. */
+  run: number
+  /** `random`, or the named point. */
+  how: string
+  /** When the tester saw the process gone (Unix milliseconds). */
+  at: number
+  /** Conversations that were open at the exchangers. */
+  conversations: number
+}
+
+/** One try to submit over SMTP, which has no idempotency key: each try carries a mark of its own. */
+export interface SmtpTry {
+  mark: string
+  run: number
+  /** 250 after the final dot was read. */
+  accepted: boolean
+}
+
+/** One email that a client wanted to send. */
+export interface Sent {
+  /** What is in the message, so that the exchangers know it again; over SMTP followed by the number of the try. */
+  mark: string
+  recipients: string[]
+  /** REST: the ids that were answered, each once. */
+  ids: string[]
+  /** SMTP: tries in which something was said. */
+  tries: SmtpTry[]
+  /** What the daemon said no to for good; a fault, as nothing here is wrong. */
+  refused: string | null
+}
+
+/** A copy of a message that an exchanger answered 250. */
+export interface Copy {
+  mark: string
+  recipient: string
+  messageId: string
+  /** The start of the daemon in which the connection was opened. */
+  run: number
+  /** When 250 was written (Unix milliseconds). */
+  at: number
+  /** The last line of the text was there. */
+  whole: boolean
+}
+
+/** A request that the webhook endpoint took. */
+export interface Told {
+  /** `svix-id`, the same in every attempt. */
+  id: string
+  /** Null for what is not about an email. */
+  emailId: string | null
+  type: string
+  /** When it happened (Unix milliseconds). */
+  at: number
+  /** Whom it concerns. */
+  to: string[]
+}
+
+/** An event of an email, as the daemon lists it in the end. */
+export interface KnownEvent {
+  emailId: string
+  type: string
+  /** Unix milliseconds. */
+  at: number
+}
+
+/** Everything that the verdict is made of. */
+export interface Ledger {
+  kills: Kill[]
+  sent: Sent[]
+  copies: Copy[]
+  /** Recipients that an exchanger refused for good. */
+  rejected: Set<string>
+  /** What the webhook endpoint was told, in the order of the requests. */
+  told: Told[]
+  /** The events of all emails, asked of the last daemon: what the endpoint must have been told. Null: it did not come to that. */
+  known: KnownEvent[] | null
+}
+
+export const emptyLedger = (): Ledger => ({
+  kills: [],
+  sent: [],
+  copies: [],
+  rejected: new Set(),
+  told: [],
+  known: null,
+})

@@ -1,0 +1,75 @@
+/** Which kills there will be: a pure function of their number and the seed. */
+import { CRASH_POINTS, type CrashPoint } from '../watch/crash-points.ts'
+import type { Dice } from './dice.ts'
+
+/** One kill. */
+export type PlannedKill =
+  /** From outside, so many milliseconds after the process was started, or after it said that it was ready. */
+  | { kind: 'random'; since: 'spawn' | 'ready'; afterMs: number }
+  /** The daemon kills itself at the count-th time that it passes a point. */
+  | { kind: 'point'; point: CrashPoint; count: number }
+  /** From outside, while a clean stop writes the log into the database. */
+  | { kind: 'checkpoint-midway' }
+
+/** What a kill is called in the table. */
+export function nameOf(kill: PlannedKill): string {
+  if (kill.kind !== 'random') return kill.kind === 'point' ? kill.point : kill.kind
+  return kill.since === 'spawn' ? 'random, during start' : 'random'
+}
+
+/** How often a point may be passed before it strikes; what is passed rarely must strike soon. */
+const MOST_PASSES: Record<CrashPoint, number> = {
+  'message-file': 2,
+  'accept-before-commit': 40,
+  'accept-after-commit': 40,
+  'claim-before-commit': 5,
+  'claim-after-commit': 5,
+  connect: 6,
+  data: 40,
+  body: 40,
+  'remote-250': 40,
+  'settle-before-commit': 40,
+  'settle-after-commit': 40,
+  webhook: 20,
+  retention: 1,
+  migration: 10,
+  checkpoint: 1,
+}
+
+/** Points that people ask about and that this test does not get to, with the reason. */
+export const UNREACHABLE: Record<string, string> = {}
+
+/** Only a new database is migrated: that comes first, and once. */
+const isRepeatable = (point: CrashPoint): boolean => CRASH_POINTS[point].reach !== 'start'
+
+/**
+ * The kills in their order: first a migration of the new database, then every other named point once, then random moments
+ * (about half), named points, and moments of the start.
+ */
+export function planKills(kills: number, dice: Dice): PlannedKill[] {
+  const points = Object.keys(CRASH_POINTS) as CrashPoint[]
+  const repeatable = points.filter(isRepeatable)
+  const at = (point: CrashPoint): PlannedKill => ({
+    kind: 'point',
+    point,
+    count: dice.between(1, MOST_PASSES[point]),
+  })
+  const once: PlannedKill[] = [
+    ...points.filter((point) => !isRepeatable(point)).map(at),
+    ...dice.shuffled([
+      ...repeatable.filter((point) => point !== 'retention').map(at),
+      { kind: 'checkpoint-midway' } as const,
+    ]),
+    // A start removes what was finished before it, so something has to be.
+    at('retention'),
+  ]
+  const further = (): PlannedKill => {
+    const draw = dice.next()
+    if (draw < 0.35) return at(repeatable[dice.between(0, repeatable.length - 1)]!)
+    if (draw < 0.37) return { kind: 'checkpoint-midway' }
+    if (draw < 0.45) return { kind: 'random', since: 'spawn', afterMs: dice.between(0, 900) }
+    return { kind: 'random', since: 'ready', afterMs: dice.between(5, 600) }
+  }
+  const rest = Array.from({ length: Math.max(0, kills - once.length) }, further)
+  return [...once.slice(0, kills), ...rest]
+}

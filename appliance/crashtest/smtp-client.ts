@@ -1,0 +1,109 @@
+/** The SMTP half of a good client: one connection, kept as long as it lasts. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** How long an answer may take, in milliseconds: a killed daemon closes the connection, so this is for one that hangs. */
+const PATIENCE_MS = 20_000
+
+export interface SmtpMessage {
+  from: string
+  recipients: string[]
+  /** With CRLF line ends and no line that begins with a dot. */
+  data: string
+}
+
+/** What became of a try: `none`: the connection broke before an answer; `said` tells whether the message was begun. */
+export type SmtpAnswer =
+  { kind: 'accepted' } | { kind: 'refused'; reply: string } | { kind: 'none'; said: boolean }
+
+class Broken extends Error {}
+
+export class SmtpClient {
+  readonly #port: number
+  #socket: Socket | null = null
+  #input = ''
+  #wake = (): void => undefined
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  /** Submits one message; never rejects. */
+  async submit({ from, recipients, data }: SmtpMessage): Promise<SmtpAnswer> {
+    let said = false
+    try {
+      if (!this.#socket) await this.#open()
+      const commands = [`MAIL FROM:<${from}>`, ...recipients.map((one) => `RCPT TO:<${one}>`), 'DATA']
+      for (const command of commands) {
+        const reply = await this.#ask(command)
+        if (!/^[23]/.test(reply)) return this.#refused(reply)
+      }
+      said = true
+      const reply = await this.#ask(`${data}\r\n.`)
+      return reply.startsWith('2') ? { kind: 'accepted' } : this.#refused(reply)
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error
+      this.close()
+      return { kind: 'none', said }
+    }
+  }
+
+  close(): void {
+    this.#socket?.destroy()
+    this.#socket = null
+  }
+
+  #refused(reply: string): SmtpAnswer {
+    this.close()
+    return { kind: 'refused', reply }
+  }
+
+  async #open(): Promise<void> {
+    const socket = connect(this.#port, '127.0.0.1')
+    this.#input = ''
+    socket.setNoDelay(true)
+    try {
+      await once(socket, 'connect')
+    } catch {
+      // No daemon is there: the caller comes back.
+      socket.destroy()
+      throw new Broken()
+    }
+    const broke = (): void => {
+      if (this.#socket === socket) this.#socket = null
+      this.#wake()
+    }
+    socket.on('error', broke).on('close', broke)
+    socket.on('data', (chunk: Buffer) => {
+      this.#input += chunk.toString('latin1')
+      this.#wake()
+    })
+    this.#socket = socket
+    for (const reply of [await this.#reply(), await this.#ask('EHLO client.test')])
+      if (!reply.startsWith('2')) throw new Broken()
+  }
+
+  #ask(line: string): Promise<string> {
+    this.#socket?.write(`${line}\r\n`, 'latin1')
+    return this.#reply()
+  }
+
+  async #reply(): Promise<string> {
+    const end = Date.now() + PATIENCE_MS
+    for (;;) {
+      const found = /^(?:\d{3}-[^\n]*\n)*(\d{3}(?: [^\n]*)?)\n/.exec(this.#input)
+      if (found) {
+        this.#input = this.#input.slice(found[0].length)
+        return found[1]!.trim()
+      }
+      if (!this.#socket || Date.now() > end) throw new Broken()
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, PATIENCE_MS)
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+}

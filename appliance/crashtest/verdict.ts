@@ -1,0 +1,147 @@
+/** Judges a ledger: what was lost, what came twice, and whether a kill explains it. Pure. */
+import type { Copy, Kill, Ledger, Sent, SmtpTry } from './ledger.ts'
+
+/** A message that one recipient got more than once. */
+export interface Duplicate {
+  mark: string
+  recipient: string
+  copies: number
+  /** The kills between an exchanger's 250 and settle that made the copies; null: one is not explained. */
+  kills: number[] | null
+}
+
+export interface Verdict {
+  /** Emails that were answered 200 or 250. */
+  accepted: number
+  /** Recipients of them. */
+  expected: number
+  delivered: number
+  bounced: number
+  /** `mark recipient` of what was accepted and reached no final state. */
+  lost: string[]
+  duplicates: Duplicate[]
+  /** Emails that the client sent again over SMTP, because a kill took the answer, and that had been accepted (RFC 1047). */
+  resent: number
+  /** Marks that became two emails although their idempotency key, or their one acceptance, was one. */
+  twice: string[]
+  /** Recipients that were both delivered to and refused, copies that nobody sent, and copies without their end. */
+  wrong: string[]
+  /** Emails that were refused for good. */
+  refused: string[]
+  /** The most duplicates that one kill made. */
+  mostOfOneKill: number
+}
+
+/**
+ * How long after the 250 a kill may be blamed for a second copy, in milliseconds. The time to settle is milliseconds; this
+ * leaves room for a machine that does other things. A later kill found the delivery settled, so it must not come again.
+ */
+const SETTLE_MS = 5000
+
+/** What is to be true for one mark: to whom it must have gone if it was accepted. */
+interface Promised {
+  mark: string
+  recipients: string[]
+  accepted: boolean
+  ids: string[]
+}
+
+const promises = ({ mark, recipients, ids, tries }: Sent): Promised[] =>
+  tries.length > 0
+    ? tries.map((one) => ({ mark: one.mark, recipients, accepted: one.accepted, ids: [] }))
+    : [{ mark, recipients, accepted: ids.length > 0, ids }]
+
+/** Judges. An email that was never answered may arrive or not, but not twice without a kill either. */
+export function judgeLedger({ kills, sent, copies, rejected }: Ledger): Verdict {
+  const byMark = Map.groupBy(copies, ({ mark }) => mark)
+  const ended = new Map(kills.map((kill) => [kill.run, kill]))
+  const verdict: Verdict = {
+    accepted: 0,
+    expected: 0,
+    delivered: 0,
+    bounced: 0,
+    lost: [],
+    duplicates: [],
+    resent: 0,
+    twice: [],
+    wrong: [],
+    refused: sent.flatMap(({ mark, refused }) => (refused === null ? [] : [`${mark}: ${refused}`])),
+    mostOfOneKill: 0,
+  }
+  const known = new Set<string>()
+  for (const promised of sent.flatMap(promises)) {
+    known.add(promised.mark)
+    judgeMark(promised, byMark.get(promised.mark) ?? [], { rejected, ended, verdict })
+  }
+  for (const one of sent) {
+    const again = resentOf(one, byMark)
+    verdict.resent += again.length
+    for (const { mark, run } of again)
+      if (!ended.has(run)) verdict.wrong.push(`${mark}: accepted without an answer, and no kill took it`)
+  }
+  for (const { mark, recipient } of copies)
+    if (!known.has(mark)) verdict.wrong.push(`${mark} ${recipient}: nobody sent it`)
+  const blamed = Map.groupBy(
+    verdict.duplicates.flatMap((one) => one.kills ?? []),
+    (kill) => kill,
+  )
+  verdict.mostOfOneKill = Math.max(0, ...[...blamed.values()].map((one) => one.length))
+  return verdict
+}
+
+interface Bench {
+  rejected: Set<string>
+  ended: Map<number, Kill>
+  verdict: Verdict
+}
+
+function judgeMark(promised: Promised, copies: Copy[], { rejected, ended, verdict }: Bench): void {
+  const { mark, recipients, accepted, ids } = promised
+  const messageIds = new Set(copies.map(({ messageId }) => messageId))
+  if (messageIds.size > 1 || ids.length > 1) verdict.twice.push(mark)
+  else if (ids[0] !== undefined && copies.some(({ messageId }) => !messageId.includes(ids[0]!)))
+    verdict.twice.push(mark)
+  if (accepted) verdict.accepted += 1
+  const byRecipient = Map.groupBy(copies, ({ recipient }) => recipient)
+  for (const recipient of recipients) {
+    const own = byRecipient.get(recipient) ?? []
+    byRecipient.delete(recipient)
+    const refused = rejected.has(recipient)
+    if (accepted) {
+      verdict.expected += 1
+      if (own.length > 0) verdict.delivered += 1
+      else if (refused) verdict.bounced += 1
+      else verdict.lost.push(`${mark} ${recipient}`)
+    }
+    if (own.length > 0 && refused) verdict.wrong.push(`${mark} ${recipient}: delivered and refused`)
+    if (own.some(({ whole }) => !whole)) verdict.wrong.push(`${mark} ${recipient}: arrived without its end`)
+    if (own.length > 1) verdict.duplicates.push(duplicateOf(own, ended))
+  }
+  for (const recipient of byRecipient.keys())
+    verdict.wrong.push(`${mark} ${recipient}: not one of its recipients`)
+}
+
+/** Each copy after the first needs a kill that ended the run of the one before it, soon after that one's 250. */
+function duplicateOf(copies: Copy[], ended: Map<number, Kill>): Duplicate {
+  const inOrder = copies.toSorted((a, b) => a.at - b.at)
+  const { mark, recipient } = inOrder[0]!
+  const kills = inOrder.slice(1).map((copy, index) => {
+    const before = inOrder[index]!
+    const kill = ended.get(before.run)
+    return kill && copy.run > before.run && kill.at - before.at <= SETTLE_MS ? kill.number : undefined
+  })
+  const explained = kills.every((kill) => kill !== undefined) ? kills : null
+  return { mark, recipient, copies: copies.length, kills: explained }
+}
+
+/** Tries that were not answered and arrived all the same, where another arrived too. */
+function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
+  const arrived = tries.filter(({ mark }) => byMark.has(mark))
+  return arrived.length > 1 ? arrived.filter(({ accepted }) => !accepted) : []
+}
+
+/** Whether all is as it must be: nothing lost, nothing doubled without a kill, no key used twice. */
+export function isSound({ lost, duplicates, twice, wrong, refused }: Verdict): boolean {
+  const faults = [...lost, ...twice, ...wrong, ...refused]
+  return faults.length === 0 && duplicates.every(({ kills }) => kills !== null)
+}

@@ -1,0 +1,27 @@
+/** What may be an endpoint. */
+import { isIP } from 'node:net'
+import { urlProblem } from '../wire/fetch.ts'
+import { inNetworks, isForbiddenTarget, type Cidr } from '../wire/networks.ts'
+
+/**
+ * Why a URL cannot be an endpoint, as what is expected instead; undefined when it may be tried. Names are judged at every request, by
+ * the addresses that they have then; here only what is plain to see is refused.
+ */
+export function endpointProblem(text: string, allowNetworks: readonly Cidr[]): string | undefined {
+  if (!URL.canParse(text)) return 'an https:// URL'
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'an https:// URL'
+  const problem = urlProblem(url)
+  if (problem !== undefined) return `a URL that ${problem}`
+  if (url.hash !== '') return 'a URL without a fragment (#…)'
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const ips = host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : [host]
+  const known = ips.filter((ip) => isIP(ip) !== 0)
+  if (known.length > 0 && known.every((ip) => isForbiddenTarget(ip, allowNetworks)))
+    return 'a URL on a host with a public address, or in webhooks.allow_networks'
+  const plain = url.protocol === 'http:'
+  const listed =
+    known.length === 0 ? allowNetworks.length > 0 : known.some((ip) => inNetworks(ip, allowNetworks))
+  if (plain && !listed) return 'an https:// URL: http:// is for networks in webhooks.allow_networks'
+  return undefined
+}

@@ -1,0 +1,88 @@
+/**
+ * Tells the apps what became of their mail: events, stored with the state changes that they tell of, are drained from the outbox into
+ * webhook deliveries, which are sent lane by lane.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import type { Cidr } from '../wire/networks.ts'
+import type { Poster } from '../wire/post.ts'
+import { createLanes } from './lanes.ts'
+import { createOutbox } from './outbox.ts'
+import { createWebhooks, type Webhooks } from './webhooks.ts'
+import type { Worker } from './worker.ts'
+
+export { createWebhooks, type WebhookChange, type Webhooks, type WebhooksDeps } from './webhooks.ts'
+
+export interface EventsDeps {
+  storage: Storage
+  poster: Poster
+  clock: Clock
+  log: Logger
+  /** `User-Agent` of requests to endpoints. */
+  agent: string
+  /** Networks in which endpoints may be although they are not public. */
+  allowNetworks: readonly Cidr[]
+  /** How often to look for what other processes stored, in milliseconds. Default 1000. */
+  pollMs?: number | undefined
+  /** Dice: a number in [0, 1). */
+  random?: (() => number) | undefined
+}
+
+/** The working side of webhooks; `wake` says that an event may have been stored. */
+export interface Events extends Worker {
+  readonly webhooks: Webhooks
+}
+
+/** Builds outbox, lanes and the methods of owners; nothing is sent before `start()`. */
+export function createEvents(deps: EventsDeps): Events {
+  const { pollMs = 1000, random = Math.random } = deps
+  const lanes = createLanes({ ...deps, pollMs, random })
+  const wake = (): void => lanes.wake()
+  const outbox = createOutbox({ ...deps, pollMs, onStored: wake })
+  return {
+    webhooks: createWebhooks({ ...deps, wake }),
+    start() {
+      outbox.start()
+      lanes.start()
+    },
+    wake: () => outbox.wake(),
+    async stop() {
+      await outbox.stop()
+      await lanes.stop()
+    },
+  }
+}
+
+/** Methods of the storage after which there may be new events. */
+const TELLING = [
+  'put',
+  'lease',
+  'settle',
+  'cancel',
+  'reschedule',
+  'dropQueue',
+  'putReport',
+  'complain',
+  'recordHit',
+  'createDomain',
+  'updateDomain',
+  'deleteDomain',
+  'saveDomainCheck',
+  'scheduleDomainCheck',
+  'addSuppressions',
+  'removeSuppressions',
+] as const
+
+/** The same storage; `wake` is called when something was written that may have made an event. */
+export function announcing(storage: Storage, wake: () => void): Storage {
+  const announced = TELLING.map((name) => {
+    const then = async (args: unknown, now: number): Promise<unknown> => {
+      const result = await (storage[name] as (args: unknown, now: number) => Promise<unknown>)(args, now)
+      wake()
+      return result
+    }
+    return [name, then] as const
+  })
+  return { ...storage, ...Object.fromEntries(announced) }
+}

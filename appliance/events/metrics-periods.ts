@@ -1,0 +1,114 @@
+/** The calendar: hours, days, weeks and months as people of a time zone have them. Pure. */
+
+export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
+export type Granularity = (typeof GRANULARITIES)[number]
+
+/** From `start` until before `end`, Unix milliseconds. */
+export interface Period {
+  start: number
+  end: number
+}
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+/** The shortest that a period of each granularity can be: no more of them fit. */
+const LEAST: Record<Granularity, number> = {
+  hourly: HOUR / 2,
+  daily: 20 * HOUR,
+  weekly: 6 * DAY,
+  monthly: 27 * DAY,
+}
+
+/** A time zone's clock. */
+export interface Zone {
+  /** How far local time is ahead of UTC at an instant, in milliseconds. */
+  offsetAt(at: number): number
+}
+
+const FIELDS = ['year', 'month', 'day', 'hour', 'minute', 'second'] as const
+
+/** The zone of an IANA name (`America/New_York`), or undefined when there is none. */
+export function zoneOf(name: string): Zone | undefined {
+  if (name === 'UTC') return { offsetAt: () => 0 }
+  // Offsets such as +02:00 are taken by the formatter too, but are no names of zones.
+  if (!/^[A-Za-z]/.test(name)) return undefined
+  let format: Intl.DateTimeFormat
+  try {
+    const numeric = Object.fromEntries(FIELDS.map((field) => [field, 'numeric']))
+    format = new Intl.DateTimeFormat('en-US', { ...numeric, timeZone: name, hourCycle: 'h23', era: 'short' })
+  } catch {
+    // The platform knows no zone of this name, and that is the answer.
+    return undefined
+  }
+  return {
+    offsetAt(at) {
+      const second = Math.floor(at / 1000) * 1000
+      const parts = new Map(format.formatToParts(second).map(({ type, value }) => [type, value]))
+      const [year, month, day, hour, minute, seconds] = FIELDS.map((field) => Number(parts.get(field)))
+      return Date.UTC(year!, month! - 1, day, hour, minute, seconds) - second
+    },
+  }
+}
+
+/**
+ * The instant at which the clocks of a zone show a time, which is given as if it were UTC. Of two the first; where clocks
+ * jump over it, the instant of the jump.
+ */
+export function instantOf(local: number, zone: Zone): number {
+  const before = zone.offsetAt(local - DAY)
+  const after = zone.offsetAt(local + DAY)
+  const candidates = [local - Math.max(before, after), local - Math.min(before, after)]
+  return candidates.find((at) => at + zone.offsetAt(at) === local) ?? local - before
+}
+
+/** Start of the period that a local time is in, in local time; `step` periods further on. */
+function boundary(local: number, granularity: Exclude<Granularity, 'hourly'>, step: number): number {
+  const date = new Date(local)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+  if (granularity === 'monthly') return Date.UTC(year, month + step, 1)
+  if (granularity === 'daily') return Date.UTC(year, month, day + step)
+  // Weeks begin on Monday (ISO 8601).
+  return Date.UTC(year, month, day - ((date.getUTCDay() + 6) % 7) + 7 * step)
+}
+
+/** Start of the hour on the zone's clock; hours of zones that are half an hour off begin at half past in UTC. */
+const hourOf = (at: number, zone: Zone): number => {
+  const local = at + zone.offsetAt(at)
+  return at - (((local % HOUR) + HOUR) % HOUR)
+}
+
+function startOf(at: number, granularity: Granularity, zone: Zone): number {
+  if (granularity === 'hourly') return hourOf(at, zone)
+  return instantOf(boundary(at + zone.offsetAt(at), granularity, 0), zone)
+}
+
+function nextStart(start: number, granularity: Granularity, zone: Zone): number {
+  // Where clocks move by half an hour, one hour of theirs is shorter or longer.
+  if (granularity === 'hourly') return Math.max(hourOf(start + HOUR, zone), start + HOUR / 2)
+  const next = instantOf(boundary(start + zone.offsetAt(start), granularity, 1), zone)
+  // A day that a zone left out (Samoa, 30 December 2011) has no length.
+  return next > start ? next : instantOf(boundary(start + zone.offsetAt(start), granularity, 2), zone)
+}
+
+/**
+ * The periods of a zone that a range touches, without gaps; the first and last may reach beyond it. Undefined when there
+ * may be more than `most`.
+ */
+export function periodsOf(
+  range: Period,
+  granularity: Granularity,
+  zone: Zone,
+  most: number,
+): Period[] | undefined {
+  if ((range.end - range.start) / LEAST[granularity] > most * 2) return undefined
+  const periods: Period[] = []
+  let start = startOf(range.start, granularity, zone)
+  while (start < range.end || periods.length === 0) {
+    if (periods.length === most) return undefined
+    const end = nextStart(start, granularity, zone)
+    periods.push({ start, end })
+    start = end
+  }
+  return periods
+}

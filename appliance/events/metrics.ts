@@ -1,0 +1,171 @@
+/** How much mail there was and what became of it: GET /emails/metrics and `posthaste metrics`. */
+import { refuse } from '../mail/refusals.ts'
+import type { Storage } from '../storage/storage.ts'
+import { metricsOf, type Metric } from './metrics-names.ts'
+import { sumInPieces } from './metrics-pieces.ts'
+import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
+import type { Dimension, MetricsRequest } from './metrics-query.ts'
+
+export { METRICS, type Metric } from './metrics-names.ts'
+export { GRANULARITIES, type Granularity } from './metrics-periods.ts'
+export { reportBreakdown, readBreakdownQuery, BREAKDOWNS, type Breakdown } from './metrics-breakdown.ts'
+export { DIMENSIONS, readMetricsQuery, type Dimension, type MetricsRequest } from './metrics-query.ts'
+
+/** Metrics of one combination of the asked dimensions; fields of others are absent. */
+export interface MetricsRow {
+  /** Start of the period, Unix milliseconds. */
+  period?: number
+  domainId?: string
+  /** Null for a domain that was removed. */
+  domainName?: string | null
+  emailId?: string
+  metrics: Record<string, number>
+}
+
+/** The answer. Times in Unix milliseconds. */
+export interface MetricsReport {
+  range: Period
+  metrics: Metric[]
+  dimensions: Dimension[]
+  granularity: Granularity
+  totals: Record<string, number>
+  /** By period, domain and email; null when no dimension was asked for. */
+  rows: MetricsRow[] | null
+}
+
+/** Rows, and periods, in one answer (reference: wire format §2.2). */
+const MOST_ROWS = 10_000
+/** Events read for the emails of an answer: a quarter of a second of the reading thread. */
+const MOST_EVENTS = 100_000
+
+type Deps = Pick<Storage, 'sumMetrics' | 'sumEmailMetrics' | 'listDomains'>
+
+/** One sum, whatever it was made from. */
+interface Sum {
+  start: number
+  domainId: string
+  emailId?: string
+  counter: string
+  n: number
+}
+
+const narrower = (parameter: string, expected: string) => refuse('invalid_parameter', { parameter, expected })
+
+/**
+ * Answers from the roll-ups; where emails are asked for one by one, from the events.
+ * @throws Refusal when the answer would be too long
+ */
+export async function reportMetrics(
+  storage: Deps,
+  teamId: string,
+  request: MetricsRequest,
+  now: number,
+): Promise<MetricsReport> {
+  const { range, dimensions, granularity, metrics } = request
+  const ranges = rangesOf(request)
+  const sums = await sumsOf(storage, teamId, request, ranges, now)
+  const totals = metricsOf(metrics, countersOf(sums))
+  const about = { range, metrics, dimensions, granularity, totals }
+  if (dimensions.length === 0) return { ...about, rows: null }
+  const names = new Map((await storage.listDomains({ teamId }, now)).map(({ id, name }) => [id, name]))
+  const rows = rowsOf(sums, request, ranges, names)
+  if (rows.length > MOST_ROWS)
+    throw narrower(
+      'start_date',
+      `a shorter range or fewer dimensions: the answer has more than ${MOST_ROWS} rows`,
+    )
+  return { ...about, rows }
+}
+
+/** The asked periods, cut to the asked range. */
+function rangesOf({ range, dimensions, granularity, zone }: MetricsRequest): Period[] {
+  if (!dimensions.includes('period')) return [range]
+  const periods = periodsOf(range, granularity, zone, MOST_ROWS)
+  if (!periods) throw narrower('granularity', `at most ${MOST_ROWS} periods in the range`)
+  return periods.map(({ start, end }) => ({
+    start: Math.max(start, range.start),
+    end: Math.min(end, range.end),
+  }))
+}
+
+async function sumsOf(
+  storage: Deps,
+  teamId: string,
+  { dimensions, domainIds, emailIds, broadcastIds }: MetricsRequest,
+  ranges: Period[],
+  now: number,
+): Promise<Sum[]> {
+  // No email belongs to a broadcast.
+  if (broadcastIds || dimensions.includes('broadcast')) return []
+  const together = !dimensions.includes('domain')
+  const query = { teamId, domainIds, ranges: ranges.filter(({ start, end }) => start < end), together }
+  if (query.ranges.length === 0) return []
+  if (!emailIds && !dimensions.includes('email')) return sumInPieces(storage, query, now)
+  const sums = await storage.sumEmailMetrics({ ...query, emailIds, mostEvents: MOST_EVENTS }, now)
+  if (!sums)
+    throw narrower('start_date', 'a shorter range, or up to 100 `email_id`: there is too much mail in it')
+  return sums
+}
+
+function countersOf(sums: readonly Sum[]): Map<string, number> {
+  const counters = new Map<string, number>()
+  for (const { counter, n } of sums) counters.set(counter, (counters.get(counter) ?? 0) + n)
+  return counters
+}
+
+function rowsOf(
+  sums: readonly Sum[],
+  { dimensions, metrics }: MetricsRequest,
+  ranges: readonly Period[],
+  names: ReadonlyMap<string, string>,
+): MetricsRow[] {
+  const has = (dimension: Dimension) => dimensions.includes(dimension)
+  const keyOf = ({ start, domainId, emailId }: Omit<Sum, 'counter' | 'n'>) =>
+    JSON.stringify([has('period') ? start : 0, has('domain') ? domainId : '', has('email') ? emailId : ''])
+  const groups = Map.groupBy(sums, keyOf)
+  // A chart over time needs the periods in which nothing happened too.
+  if (dimensions.length === 1 && has('period'))
+    for (const { start } of ranges) {
+      const key = keyOf({ start, domainId: '' })
+      if (!groups.has(key)) groups.set(key, [{ start, domainId: '', counter: '', n: 0 }])
+    }
+  const ordered = [...groups.values()].map((group) => ({ group, first: group[0]! }))
+  ordered.sort(
+    ({ first: a }, { first: b }) =>
+      a.start - b.start ||
+      (names.get(a.domainId) ?? '').localeCompare(names.get(b.domainId) ?? '') ||
+      (a.emailId ?? '').localeCompare(b.emailId ?? ''),
+  )
+  return ordered.map(({ group, first: { start, domainId, emailId } }) => ({
+    ...(has('period') ? { period: start } : {}),
+    ...(has('domain') ? { domainId, domainName: names.get(domainId) ?? null } : {}),
+    ...(has('email') && emailId !== undefined ? { emailId } : {}),
+    metrics: metricsOf(metrics, countersOf(group)),
+  }))
+}
+
+/** Quarters that are recomputed in one transaction: a day of them. */
+const STEP = 24 * 3_600_000
+const QUARTER = 900_000
+
+/** What recomputing found: numbers that were wrong, and quarters of an hour of which events were removed and that stay. */
+export interface Recomputed {
+  changed: number
+  left: number
+}
+
+/** Makes the roll-ups of all teams from the events again, a day at a time, between which mail is taken. */
+export async function recomputeMetrics(
+  storage: Pick<Storage, 'metricsSpans' | 'recomputeMetrics'>,
+  now: number,
+): Promise<Recomputed> {
+  const all = { changed: 0, left: 0 }
+  for (const { teamId, first, last } of await storage.metricsSpans({}, now)) {
+    for (let start = Math.floor(first / QUARTER) * QUARTER; start <= last; start += STEP) {
+      const { changed, left } = await storage.recomputeMetrics({ teamId, start, end: start + STEP }, now)
+      all.changed += changed
+      all.left += left
+    }
+  }
+  return all
+}

@@ -1,0 +1,48 @@
+/**
+ * Drains the outbox: events, which were stored with the state changes they tell of, become webhook deliveries. The cursor moves in the
+ * transaction that stores them, so that a kill neither loses an event nor tells it twice.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { NotMade, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { deliveriesFor } from './fan-out.ts'
+import { createWorker, type Worker } from './worker.ts'
+
+/** Events read at a time. */
+const STEP = 500
+/** Rest between two looks when events come all the time (milliseconds): they are taken together. */
+const REST_MS = 20
+
+export interface OutboxDeps {
+  storage: Pick<Storage, 'readOutbox' | 'fanOutWebhooks'>
+  clock: Clock
+  log: Logger
+  /** How often to look for events of other processes, in milliseconds. */
+  pollMs: number
+  /** Deliveries are due. */
+  onStored: () => void
+}
+
+/** The line that a delivery has in the log, for those that are never attempted. The recipient's domain, not the address. */
+function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
+  for (const { teamId, emailId, deliveryId, recipient } of suppressed) {
+    const domain = recipient.slice(recipient.lastIndexOf('@') + 1)
+    const about = { email_id: emailId, team_id: teamId, delivery: deliveryId, domain }
+    log.info({ ...about, state: 'suppressed' }, 'delivery')
+  }
+}
+
+/** Builds the outbox; it begins with `start()`. */
+export function createOutbox({ storage, clock, log, pollMs, onStored }: OutboxDeps): Worker {
+  const step = async (): Promise<boolean> => {
+    const { from, to, events, webhooks, suppressed } = await storage.readOutbox({ limit: STEP }, clock.now())
+    if (to === from) return false
+    const deliveries = deliveriesFor(events, webhooks, clock.now())
+    const stored = await storage.fanOutWebhooks({ from, to, deliveries }, clock.now())
+    if (stored) logSuppressed(suppressed, log)
+    if (stored && deliveries.length > 0) onStored()
+    return events.length === STEP
+  }
+  const trouble = 'webhooks are delayed: the storage did not answer; no event is lost'
+  return createWorker({ step, clock, log, pollMs, restMs: REST_MS, trouble })
+}

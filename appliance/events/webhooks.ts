@@ -1,0 +1,224 @@
+/** Endpoints and their log, as their owners manage them. */
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import { PING, WEBHOOK_EVENTS, type WebhookDeliveryState, type WebhookStatus } from '../mail/webhook.ts'
+import type {
+  NewWebhookDelivery,
+  Page,
+  PageArgs,
+  Storage,
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookStorage,
+} from '../storage/storage.ts'
+import { presentPing } from '../wireformat/wireformat.ts'
+import type { Poster } from '../wire/post.ts'
+import type { Cidr } from '../wire/networks.ts'
+import { attemptWebhook } from './attempt.ts'
+import { endpointProblem } from './endpoint.ts'
+import { newDeliveryId, replaysFor } from './fan-out.ts'
+import { newSecret } from './signature.ts'
+
+/** Endpoints of a team. Every event is stored once for each that listens. */
+const MOST = 50
+/** How long the old secret signs beside the new one. */
+const OVERLAP = 24 * 3_600_000
+/** Events replayed in one transaction. */
+const STEP = 500
+
+export interface WebhookChange {
+  endpoint?: string | undefined
+  events?: string[] | undefined
+  status?: WebhookStatus | undefined
+}
+
+type One = { teamId: string; id: string }
+type OneDelivery = One & { deliveryId: string }
+
+export interface Webhooks {
+  /**
+   * Refuses: `invalid_field`, `too_many_webhooks`.
+   * @param args disabled: why nothing is to be sent to it yet; without it, it is enabled
+   */
+  create(args: { teamId: string; endpoint: string; events: string[]; disabled?: string }): Promise<Webhook>
+  /** Refuses what `create` would, all but `too_many_webhooks`; changes nothing. */
+  check(args: { endpoint: string; events: string[] }): void
+  list(args: { teamId: string }): Promise<Webhook[]>
+  /** This and all below refuse: `not_found`. */
+  get(args: One): Promise<Webhook>
+  /** Refuses: `invalid_field`. */
+  update(args: One & { change: WebhookChange }): Promise<Webhook>
+  /** Makes a new secret; both sign for 24 hours. */
+  rotate(args: One): Promise<Webhook>
+  remove(args: One): Promise<void>
+  deliveries(
+    args: One &
+      Omit<PageArgs, 'teamId'> & { status?: WebhookDeliveryState | undefined; type?: string | undefined },
+  ): Promise<Page<WebhookDelivery>>
+  delivery(args: OneDelivery): Promise<WebhookDelivery>
+  /** Of one delivery, or all to the endpoint. */
+  attempts(
+    args: One & Omit<PageArgs, 'teamId'> & { deliveryId?: string | undefined },
+  ): Promise<Page<WebhookAttempt>>
+  /** Sends one again, under the same id. */
+  replay(args: OneDelivery): Promise<void>
+  /**
+   * Sends again what happened from `since` to before `until` (Unix milliseconds) that the endpoint listens to, also what it was never
+   * sent. `onlyUndelivered` leaves out what it took. Returns how many.
+   */
+  replayRange(args: One & { since: number; until: number; onlyUndelivered: boolean }): Promise<number>
+  /** Sends a test event now, once, also to a disabled endpoint. */
+  ping(args: One): Promise<{ delivery: NewWebhookDelivery; attempt: WebhookAttempt }>
+}
+
+export interface WebhooksDeps {
+  storage: Pick<Storage, keyof WebhookStorage>
+  poster: Poster
+  clock: Clock
+  agent: string
+  allowNetworks: readonly Cidr[]
+  /** Deliveries are due. */
+  wake: () => void
+}
+
+/** Makes the methods. */
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  const { storage, clock, wake } = deps
+  const found = async (args: One): Promise<Webhook> =>
+    (await storage.getWebhook(args, clock.now())) ?? notFound()
+  return {
+    ...settings(deps, found),
+    ...log(deps, found),
+    async replay({ teamId, id, deliveryId }) {
+      await found({ teamId, id })
+      const which = { teamId, webhookId: id, id: deliveryId }
+      if (!(await storage.replayWebhookDelivery(which, clock.now())))
+        throw refuse('not_found', { resource: 'Webhook event' })
+      wake()
+    },
+    async replayRange({ teamId, id, since, until, onlyUndelivered }) {
+      const webhook = await found({ teamId, id })
+      let count = 0
+      let after: { createdAt: number; seq: number } | null = null
+      for (;;) {
+        const range = { teamId, since, until, after, limit: STEP }
+        const events = await storage.listTeamEvents(range, clock.now())
+        const deliveries = replaysFor(events, webhook, clock.now())
+        if (deliveries.length > 0)
+          count += await storage.replayWebhookEvents({ deliveries, onlyUndelivered }, clock.now())
+        wake()
+        const last = events.at(-1)
+        if (!last || events.length < STEP) return count
+        after = { createdAt: last.createdAt, seq: last.seq }
+      }
+    },
+    async ping(args) {
+      const { id: webhookId, teamId, endpoint, secret, oldSecret } = await found(args)
+      const now = clock.now()
+      const payload = JSON.stringify(presentPing(webhookId, now))
+      const about = { webhookId, teamId, eventId: null, emailId: null, createdAt: now }
+      const delivery = { id: newDeliveryId(now), type: PING, payload, ...about }
+      const attempt = await attemptWebhook({ ...delivery, endpoint, secret, oldSecret }, deps)
+      await storage.keepWebhookPing({ delivery, attempt }, clock.now())
+      return { delivery, attempt }
+    },
+  }
+}
+
+type Settings = Pick<Webhooks, 'create' | 'check' | 'list' | 'get' | 'update' | 'rotate' | 'remove'>
+type Log = Pick<Webhooks, 'deliveries' | 'delivery' | 'attempts'>
+type Found = (args: One) => Promise<Webhook>
+
+function notFound(): never {
+  throw refuse('not_found', { resource: 'Webhook' })
+}
+
+function settings({ storage, clock, allowNetworks, wake }: WebhooksDeps, found: Found): Settings {
+  return {
+    async create({ teamId, endpoint, events, disabled }) {
+      const now = clock.now()
+      const webhook: Webhook = {
+        ...{
+          id: newId(now),
+          teamId,
+          endpoint: readEndpoint(endpoint, allowNetworks),
+          events: readEvents(events),
+        },
+        ...{ secret: newSecret(), oldSecret: null, createdAt: now },
+        ...{ succeededAt: null, failingSince: null },
+        ...(disabled === undefined
+          ? { status: 'enabled', disabled: null }
+          : { status: 'disabled', disabled: { at: now, reason: disabled } }),
+      }
+      if (!(await storage.createWebhook({ webhook, most: MOST }, now)))
+        throw refuse('too_many_webhooks', { limit: MOST })
+      return webhook
+    },
+    check({ endpoint, events }) {
+      readEndpoint(endpoint, allowNetworks)
+      readEvents(events)
+    },
+    list: (args) => storage.listWebhooks(args, clock.now()),
+    get: found,
+    async update({ teamId, id, change: { endpoint, events, status } }) {
+      const change = {
+        ...(endpoint === undefined ? {} : { endpoint: readEndpoint(endpoint, allowNetworks) }),
+        ...(events === undefined ? {} : { events: readEvents(events) }),
+        ...(status === undefined ? {} : { status }),
+      }
+      const reason = 'Somebody disabled it.'
+      const changed = await storage.updateWebhook({ teamId, id, change, reason }, clock.now())
+      wake()
+      return changed ?? notFound()
+    },
+    async rotate({ teamId, id }) {
+      const now = clock.now()
+      const change = { teamId, id, secret: newSecret(), oldUntil: now + OVERLAP }
+      return (await storage.rotateWebhookSecret(change, now)) ?? notFound()
+    },
+    async remove(args) {
+      if (!(await storage.deleteWebhook(args, clock.now()))) notFound()
+    },
+  }
+}
+
+function log({ storage, clock }: WebhooksDeps, found: Found): Log {
+  return {
+    async deliveries({ id, ...args }) {
+      await found({ teamId: args.teamId, id })
+      return storage.listWebhookDeliveries({ ...args, webhookId: id }, clock.now())
+    },
+    async delivery({ teamId, id, deliveryId }) {
+      await found({ teamId, id })
+      const which = { teamId, webhookId: id, id: deliveryId }
+      const one = await storage.getWebhookDelivery(which, clock.now())
+      if (!one) throw refuse('not_found', { resource: 'Webhook event' })
+      return one
+    },
+    async attempts({ id, ...args }) {
+      await found({ teamId: args.teamId, id })
+      return storage.listWebhookAttempts({ ...args, webhookId: id }, clock.now())
+    },
+  }
+}
+
+function readEndpoint(text: string, allowNetworks: readonly Cidr[]): string {
+  const expected = endpointProblem(text, allowNetworks)
+  if (expected !== undefined) throw refuse('invalid_field', { field: 'endpoint', expected })
+  return text
+}
+
+function readEvents(types: string[]): string[] {
+  const known: readonly string[] = WEBHOOK_EVENTS
+  const unknown = types.find((type) => !known.includes(type))
+  if (unknown !== undefined)
+    throw refuse('invalid_field', {
+      field: 'events',
+      expected: `${JSON.stringify(unknown.slice(0, 60))} is no event type. Take some of ${known.join(', ')}`,
+    })
+  if (types.length === 0)
+    throw refuse('invalid_field', { field: 'events', expected: 'at least one event type' })
+  return [...new Set(types)]
+}

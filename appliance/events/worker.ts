@@ -1,0 +1,73 @@
+/** Something that is looked at from time to time, and sooner when told. */
+import { setTimeout as rest } from 'node:timers/promises'
+import type { Clock } from '../clock/clock.ts'
+import type { Logger } from '../watch/log.ts'
+
+export interface Worker {
+  start(): void
+  /** There may be something: look soon. */
+  wake(): void
+  /** Finishes the step in hand. */
+  stop(): Promise<void>
+}
+
+/** Pause after the storage refused to answer (milliseconds). */
+const TROUBLE_MS = 5000
+
+export interface WorkerDeps {
+  /** True: there is more, and it is called again. */
+  step: () => Promise<boolean>
+  clock: Clock
+  log: Logger
+  /** How often to look without being told, in milliseconds. */
+  pollMs: number
+  /** Real time between a look and the next (milliseconds): what comes meanwhile is taken together. It spares the machine and decides nothing. */
+  restMs: number
+  /** What is said when a step fails. */
+  trouble: string
+}
+
+/** Runs steps one after the other, never two at once. */
+export function createWorker({ step, clock, log, pollMs, restMs, trouble }: WorkerDeps): Worker {
+  let stopped = true
+  let again = false
+  let looking: Promise<void> | undefined
+  let cancelTimer = (): void => undefined
+
+  const all = async (): Promise<void> => {
+    do {
+      again = false
+      while (!stopped && (await step()));
+      await rest(restMs)
+    } while (again && !stopped)
+  }
+  const look = async (): Promise<void> => {
+    let pause = pollMs
+    try {
+      await all()
+    } catch (error) {
+      pause = Math.max(pollMs, TROUBLE_MS)
+      log.error({ err: error }, trouble)
+    }
+    looking = undefined
+    cancelTimer()
+    if (!stopped) cancelTimer = clock.after(pause, wake)
+  }
+  const wake = (): void => {
+    if (stopped) return
+    again = true
+    looking ??= look()
+  }
+  return {
+    start() {
+      stopped = false
+      wake()
+    },
+    wake,
+    async stop() {
+      stopped = true
+      cancelTimer()
+      await looking
+    },
+  }
+}

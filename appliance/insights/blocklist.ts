@@ -1,0 +1,98 @@
+/** Whether blocklists list an address or a domain (RFC 5782). */
+import type { Blocklist } from '../config/config.ts'
+import type { Answer, Resolver } from '../dns/dns.ts'
+import type { Finding } from '../mail/finding.ts'
+import { inNetworks, parseNetworks, reverseLabels } from '../wire/networks.ts'
+
+/** What a list says of one thing, and of another that it must not list. */
+export interface Listing {
+  list: Blocklist
+  /** The address or domain that was asked about. */
+  what: string
+  answer: Answer<'A'>
+  /**
+   * Where `what` is listed, the answer about 127.0.0.1 or `invalid`, which no list that works lists. Where it is not, that about
+   * 127.0.0.2, which every list of addresses lists. Null where neither was asked.
+   */
+  control: Answer<'A'> | null
+}
+
+const LOOPBACK = parseNetworks(['127.0.0.0/8'])
+
+/** Asks one list about an address or a domain. Never rejects. */
+export async function askBlocklist(
+  resolver: Pick<Resolver, 'resolve'>,
+  list: Blocklist,
+  what: string,
+): Promise<Listing> {
+  const { zone } = list
+  const addresses = list.lists === 'addresses'
+  const answer = await resolver.resolve(`${addresses ? reverseLabels(what) : what}.${zone}`, 'A')
+  const tested = answer.kind === 'found' ? (addresses ? '1.0.0.127' : 'invalid') : '2.0.0.127'
+  const asks = answer.kind === 'found' || (answer.kind === 'absent' && addresses)
+  const control = asks ? await resolver.resolve(`${tested}.${zone}`, 'A') : null
+  return { list, what, answer, control }
+}
+
+/** What an answer means. A list that cannot be believed says nothing. */
+export function judgeListing({ list, what, answer, control }: Listing): Finding {
+  const { zone, name, delist, listed, refused, suspend } = list
+  const about = { id: `blocklist:${zone}:${what}`, title: `${name}: ${what}` }
+  const skipped = (found: string, advice: string | null = null): Finding => ({
+    ...about,
+    status: 'skipped',
+    found,
+    advice,
+  })
+  if (answer.kind === 'failed') return skipped(`${name} could not be asked: ${answer.note}.`)
+  if (answer.kind === 'absent' && control !== null && control.kind !== 'found')
+    return skipped(`${name} does not list its own test entry: it cannot be asked through this resolver.`)
+  if (answer.kind === 'absent')
+    return { ...about, status: 'ok', found: `${name} does not list ${what}.`, advice: null }
+  const refusal = answer.records.find((code) => refused[code] !== undefined)
+  if (refusal !== undefined)
+    return skipped(
+      `${name} does not answer this resolver (${refusal}: ${refused[refusal]}).`,
+      `Use a resolver of your own on this machine to ask ${name}.`,
+    )
+  const codes = answer.records
+  if (!codes.every((code) => inNetworks(code, LOOPBACK)))
+    return skipped(
+      `${name} seems to answer ${codes.join(', ')}, which no blocklist does: somebody on the way changes DNS answers.`,
+      'Use a resolver of your own on this machine.',
+    )
+  if (control?.kind === 'found')
+    return skipped(`${name} lists everything now, so its answer says nothing: the list has probably ended.`)
+  const meanings = codes.map((code) => listed[code] ?? listed['*'] ?? 'an answer that is not in the table')
+  return {
+    ...about,
+    status: suspend ? 'failed' : 'warning',
+    found: `${name} lists ${what}: ${meanings.join('; ')} (${codes.join(', ')}).`,
+    advice: `Find out what was sent and stop it first; then ask for removal at ${delist}`,
+  }
+}
+
+/** Puts together what several lists say of one thing: every listing, and one finding for all that is well or unknown. */
+export function summarise(what: string, findings: readonly Finding[]): Finding[] {
+  const of = (status: Finding['status']) => findings.filter((one) => one.status === status)
+  const about = { id: `blocklists:${what}`, title: `Blocklists: ${what}` }
+  const nameOf = ({ title }: Finding) => title.slice(0, title.lastIndexOf(': '))
+  const [well, unknown] = [of('ok'), of('skipped')]
+  const rest: Finding[] = []
+  if (unknown.length > 0)
+    rest.push({
+      ...about,
+      id: `${about.id}:unasked`,
+      status: 'skipped',
+      found: unknown.map(({ found }) => found).join(' '),
+      advice: unknown.find(({ advice }) => advice !== null)?.advice ?? null,
+    })
+  if (well.length > 0)
+    rest.push({
+      ...about,
+      status: 'ok',
+      found: `${what} is not on ${well.map(nameOf).join(', ')}.`,
+      advice: null,
+    })
+  return [...of('failed'), ...of('warning'), ...rest]
+}

@@ -1,0 +1,61 @@
+/** All certificates of the appliance, for people: what listeners show, and what an authority did not give. */
+import type { X509Certificate } from 'node:crypto'
+import { namesIn, readMemory, type Attempts } from '../certificates/certificates.ts'
+import type { Config } from '../config/config.ts'
+import type { CertificateView } from '../mail/certificate.ts'
+import { readCertificates, type ShownCertificate } from './certificate.ts'
+
+/** Reads them now, the host's own first. Rejects where the data directory cannot be read. */
+export async function viewCertificates(
+  config: Pick<Config, 'hostname' | 'data_dir' | 'tls' | 'acme'>,
+): Promise<CertificateView[]> {
+  const shown = await readCertificates(config)
+  const tried: Record<string, Attempts> = config.acme.agree_terms
+    ? (await readMemory(config.data_dir)).certificates
+    : {}
+  const views = shown.map((one) => viewOf(one, config, tried))
+  const known = new Set(views.filter(({ source }) => source === 'authority').map(({ name }) => name))
+  const missing = Object.entries(tried).flatMap(([name, attempts]) =>
+    known.has(name) || attempts.failures === 0 ? [] : [{ ...nothing(name), ...triesOf(attempts) }],
+  )
+  return [...views, ...missing]
+}
+
+const triesOf = ({ failures, error, retryAt, renewAt }: Attempts) => ({
+  ...{ failures, error, renewAt },
+  retryAt: failures > 0 ? retryAt : null,
+})
+
+const nothing = (name: string): CertificateView => ({
+  ...{ name, source: 'authority', file: null, names: [], issuer: null, validFrom: null, validUntil: null },
+  ...{ renewAt: null, failures: 0, error: null, retryAt: null },
+})
+
+function viewOf(
+  { facts, hostname }: ShownCertificate,
+  { data_dir: dataDir, tls }: Pick<Config, 'data_dir' | 'tls'>,
+  tried: Readonly<Record<string, Attempts>>,
+): CertificateView {
+  const { file } = facts
+  const configured = [tls.cert, ...tls.additional.map(({ cert }) => cert)].includes(file)
+  const source = configured ? 'file' : file.startsWith(`${dataDir}/acme/`) ? 'authority' : 'self_signed'
+  if (!('certificate' in facts))
+    return { ...nothing(hostname ?? file), source, file, error: 'note' in facts ? facts.note : null }
+  const { certificate } = facts
+  const names = namesIn(certificate)
+  const id = file.slice(file.lastIndexOf('/') + 1, -'.pem'.length)
+  const name = source === 'authority' ? id : (names[0] ?? hostname ?? file)
+  const attempts = source === 'authority' ? tried[id] : undefined
+  return {
+    ...{ ...nothing(name), source, file, names, issuer: issuerOf(certificate) },
+    validFrom: Date.parse(certificate.validFrom),
+    validUntil: Date.parse(certificate.validTo),
+    ...(attempts ? triesOf(attempts) : {}),
+  }
+}
+
+/** The organization or the common name, of the lines of a distinguished name. */
+function issuerOf({ issuer }: X509Certificate): string {
+  const parts = new Map(issuer.split('\n').map((line) => line.split('=', 2) as [string, string]))
+  return parts.get('O') ?? parts.get('CN') ?? issuer.replaceAll('\n', ', ')
+}

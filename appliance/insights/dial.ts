@@ -1,0 +1,98 @@
+/** Trying addresses and ports. Deadlines here are real time: a network is waited for, not a schedule. */
+import { createServer, connect } from 'node:net'
+
+/** The first line that a server says, or why there is none, completing the sentence "the server …". */
+export type Greeting = { kind: 'greeted'; line: string } | { kind: 'silent' | 'unreachable'; note: string }
+
+/** What to dial. */
+export interface Dial {
+  ip: string
+  port: number
+  /** Source address; undefined lets the system choose. */
+  localAddress?: string | undefined
+  /** Milliseconds for connection and greeting together. */
+  timeoutMs: number
+}
+
+/** The longest greeting that is read, in bytes (RFC 5321 §4.5.3.1.5 allows 512 for a line). */
+const MOST_BYTES = 1024
+
+const REASONS: Record<string, string> = {
+  ECONNREFUSED: 'refuses connections',
+  EHOSTUNREACH: 'is unreachable',
+  ENETUNREACH: 'is unreachable: there is no route to its network',
+  ETIMEDOUT: 'does not answer',
+  ECONNRESET: 'closes the connection at once',
+  EADDRNOTAVAIL: 'was not dialled: the source address is not one of this machine',
+  EACCES: 'was not dialled: a local firewall forbids it',
+  EPERM: 'was not dialled: a local firewall forbids it',
+}
+
+const reasonOf = (error: NodeJS.ErrnoException): string =>
+  REASONS[error.code ?? ''] ?? `cannot be reached (${error.code ?? error.message})`
+
+/** Connects, waits for a greeting and says QUIT. Never rejects. */
+export function dialForGreeting({ ip, port, localAddress, timeoutMs }: Dial): Promise<Greeting> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: ip, port, localAddress })
+    let text = ''
+    let connected = false
+    const settle = (greeting: Greeting): void => {
+      clearTimeout(timer)
+      resolve(greeting)
+      if (greeting.kind === 'greeted') socket.end('QUIT\r\n')
+      else socket.destroy()
+    }
+    const seconds = Math.round(timeoutMs / 1000)
+    const timer = setTimeout(() => {
+      settle(
+        connected
+          ? { kind: 'silent', note: `takes the connection but says nothing for ${seconds} seconds` }
+          : { kind: 'unreachable', note: `does not answer within ${seconds} seconds` },
+      )
+      socket.destroy()
+    }, timeoutMs)
+    socket.setEncoding('latin1')
+    socket.once('connect', () => (connected = true))
+    socket.on('data', (chunk: string) => {
+      text += chunk
+      if (!text.includes('\n') && text.length < MOST_BYTES) return
+      settle({ kind: 'greeted', line: text.split(/\r?\n/, 1)[0]!.slice(0, MOST_BYTES) })
+    })
+    socket.on('error', (error) =>
+      settle({ kind: connected ? 'silent' : 'unreachable', note: reasonOf(error) }),
+    )
+    socket.on('end', () => settle({ kind: 'silent', note: 'closes the connection without a greeting' }))
+    // Whoever does not close after QUIT is not waited for.
+    socket.setTimeout(timeoutMs + 1000, () => socket.destroy())
+  })
+}
+
+/** Connects and closes again. Null: it worked; else why not. Never rejects. */
+export function dialOnly({ ip, port, timeoutMs }: Dial): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: ip, port, timeout: timeoutMs })
+    const settle = (why: string | null): void => {
+      socket.destroy()
+      resolve(why)
+    }
+    socket.once('connect', () => settle(null))
+    socket.once('timeout', () => settle('does not answer'))
+    socket.on('error', (error) => settle(reasonOf(error)))
+  })
+}
+
+/** Whether an address is one of this machine: null when it is, else why it cannot be used. Never rejects. */
+export function probeAddress(ip: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(
+        error.code === 'EADDRNOTAVAIL'
+          ? `${ip} is not an address of this machine`
+          : `${ip} cannot be used (${error.code ?? error.message})`,
+      ),
+    )
+    server.listen({ host: ip, port: 0, exclusive: true }, () => server.close(() => resolve(null)))
+  })
+}

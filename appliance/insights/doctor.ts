@@ -1,0 +1,281 @@
+/** `doctor`: looks at everything around the appliance that decides whether its mail gets out and is taken. */
+import type { Clock } from '../clock/clock.ts'
+import type { Blocklist, Config, DoctorTargets } from '../config/config.ts'
+import type { Resolver } from '../dns/dns.ts'
+import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
+import { AUTO, type Source } from '../mail/source.ts'
+import { zoneOf, type SendingHost } from '../senders/records.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
+import { isPublicAddress, lookUpHost, machineAddresses, seenAddresses } from './addresses.ts'
+import { askBlocklist, judgeListing, summarise } from './blocklist.ts'
+import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
+import { probeAddress } from './dial.ts'
+import { judgeForecast, measureForecast } from './disk-forecast.ts'
+import { judgeDisk, measureDisk } from './disk.ts'
+import { judgeDomain, lookUpDomain } from './domains.ts'
+import { judgeHelo, judgeHostAddresses } from './helo.ts'
+import { judgeListeners, tryListener, type Listener } from './listeners.ts'
+import { judgePort25, tryPort25 } from './port25.ts'
+import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
+import { lookAtSource } from './source-check.ts'
+import { returnPathsOf } from './source-watcher.ts'
+import { askTime, judgeTime } from './time.ts'
+
+/** What a look at the machine needs. */
+export interface DoctorDeps {
+  /** Or why it could not be opened (null: nothing was ever stored): everything else is looked at all the same. */
+  storage:
+    | Pick<Storage, 'listSources' | 'listDomains' | 'dkimKeys' | 'firstTeam' | 'diskUse' | 'listDiskDays'>
+    | { unavailable: string | null }
+  resolver: Resolver
+  /** Makes a resolver that remembers nothing; the caller closes it. */
+  freshResolver: () => Resolver
+  clock: Clock
+  config: Pick<
+    Config,
+    'hostname' | 'data_dir' | 'dns' | 'http' | 'smtp' | 'tls' | 'acme' | 'delivery' | 'retention'
+  >
+  host: SendingHost
+  blocklists: readonly Blocklist[]
+  targets: DoctorTargets
+  /** The machine as tests have it; by default, as it is. */
+  machine?: Partial<Machine>
+}
+
+/** What is asked of the machine itself. */
+export interface Machine {
+  local: () => string[]
+  isPublic: (ip: string) => boolean
+  probe: (ip: string) => Promise<string | null>
+  /** How long a dialled exchanger may take, and the pause between two questions of one name, in milliseconds. */
+  dialMs: number | undefined
+  pauseMs: number | undefined
+}
+
+/** Failures first; of equal ones in the order in which they were looked at. */
+export function sortFindings(findings: readonly Finding[]): Finding[] {
+  const rank = ({ status }: Finding): number => FINDING_STATUSES.indexOf(status)
+  return findings.toSorted((a, b) => rank(a) - rank(b))
+}
+
+/**
+ * Looks at everything, or at the records and listings of one domain; failures first. Never rejects for what it finds.
+ * @param tell called with what is known already, group by group, while the rest is still looked at
+ */
+export async function examine(
+  deps: DoctorDeps,
+  only?: Domain,
+  tell: (findings: Finding[]) => void = () => undefined,
+): Promise<Finding[]> {
+  const known = await readStorage(deps)
+  if (only) return sortFindings(await examineDomain(deps, only, true))
+  tell(known.findings)
+  const looks = [
+    ...known.sources.map((source) => examineSource(deps, source, known.domains)),
+    examineNames(deps, known.sources),
+    examineResolver(deps),
+    examineMachine(deps),
+    examineForecast(deps),
+    // The listings of the host's own domain are asked with its name.
+    ...known.domains.map((one) => examineDomain(deps, one, zoneOf(one.name) !== zoneOf(deps.host.hostname))),
+  ]
+  const groups = await Promise.all(
+    looks.map(async (look) => {
+      const findings = await look
+      tell(findings)
+      return findings
+    }),
+  )
+  return sortFindings([...known.findings, ...groups.flat()])
+}
+
+interface Known {
+  sources: Pick<Source, 'ip' | 'hostname' | 'state' | 'stateReason'>[]
+  domains: Domain[]
+  findings: Finding[]
+}
+
+/** What the configuration alone says, where the storage cannot be read. */
+function withoutStorage({ config }: DoctorDeps, reason: string | null): Known {
+  const ips = config.delivery.source_ips.length > 0 ? config.delivery.source_ips : [AUTO]
+  return {
+    sources: ips.map((ip) => ({ ip, hostname: null, state: 'active', stateReason: null })),
+    domains: [],
+    findings: [reason === null ? notStored : brokenStorage(reason)],
+  }
+}
+
+const notStored: Finding = {
+  id: 'storage',
+  title: 'Storage',
+  status: 'skipped',
+  found: 'Nothing is stored yet: there are no domains and sources to look at.',
+  advice: null,
+}
+
+const brokenStorage = (reason: string): Finding => ({
+  id: 'storage',
+  title: 'Storage',
+  status: 'failed',
+  found: `${reason} Domains and sources are not known without it.`,
+  advice: 'No mail can be taken until it opens: see the disk, and who owns data_dir.',
+})
+
+async function readStorage(deps: DoctorDeps): Promise<Known> {
+  const { storage, clock } = deps
+  if ('unavailable' in storage) return withoutStorage(deps, storage.unavailable)
+  const team = await storage.firstTeam({}, clock.now())
+  const domains = team ? await storage.listDomains({ teamId: team.id }, clock.now()) : []
+  const sources = await storage.listSources({}, clock.now())
+  const findings = sources.flatMap(suspension)
+  // Before the first start of the daemon nothing is written down yet.
+  if (sources.length > 0) return { sources, domains, findings }
+  return { ...withoutStorage(deps, null), domains, findings }
+}
+
+function suspension({ ip, state, stateReason, suspendedBy }: Source): Finding[] {
+  if (state === 'active') return []
+  const advice = suspendedBy === 'operator' ? `To use it again: posthaste source resume ${ip}.` : null
+  return [
+    {
+      id: `suspended:${ip}`,
+      title: `Source ${ip}`,
+      status: 'warning',
+      found: `It is suspended, nothing leaves from it: ${stateReason ?? ''}`,
+      advice: advice ?? 'It is used again by itself once the reason is gone.',
+    },
+  ]
+}
+
+const machineOf = ({ machine = {} }: DoctorDeps): Machine => ({
+  local: machineAddresses,
+  isPublic: isPublicAddress,
+  probe: probeAddress,
+  dialMs: undefined,
+  pauseMs: undefined,
+  ...machine,
+})
+
+async function examineSource(
+  deps: DoctorDeps,
+  source: Known['sources'][number],
+  domains: readonly Domain[],
+): Promise<Finding[]> {
+  const { resolver, targets, blocklists, config } = deps
+  const machine = machineOf(deps)
+  const [tries, health] = await Promise.all([
+    tryPort25(resolver, targets.port25, source.ip, machine.dialMs),
+    lookAtSource(source, {
+      ...{ resolver, blocklists, hostname: config.hostname, ...machine },
+      returnPaths: returnPathsOf(domains),
+    }),
+  ])
+  const listings = health.findings.filter(({ id }) => id.startsWith('blocklist:'))
+  const others = health.findings.filter((one) => !listings.includes(one))
+  const addresses = new Set(listings.map(({ title }) => title.slice(title.lastIndexOf(': ') + 2)))
+  const summaries = [...addresses].flatMap((ip) =>
+    summarise(
+      ip,
+      listings.filter(({ id }) => id.endsWith(`:${ip}`)),
+    ),
+  )
+  return [judgePort25(source.ip, tries), ...others, ...summaries, ipv6Finding(source.ip, health.ipv6)].filter(
+    (one) => one !== null,
+  )
+}
+
+/** What the look at PTR and SPF means for IPv6; null where IPv6 is no question. */
+function ipv6Finding(ip: string, ipv6: boolean | null): Finding | null {
+  const about = { id: `ipv6:${ip}`, title: `IPv6 from ${ip === AUTO ? 'this machine' : ip}` }
+  if (ipv6 === null && ip !== AUTO) return null
+  if (ipv6 === null)
+    return {
+      ...about,
+      status: 'skipped',
+      found: 'There is no public IPv6 address that could be judged: mail goes over IPv4.',
+      advice: null,
+    }
+  return ipv6
+    ? { ...about, status: 'ok', found: 'Reverse DNS and SPF pass: mail goes over IPv6, too.', advice: null }
+    : {
+        ...about,
+        status: 'warning',
+        found: 'Not used: its reverse DNS or SPF does not pass, and large receivers refuse such mail.',
+        advice: 'Put right what is said about its reverse DNS and SPF, or leave it: IPv4 is used.',
+      }
+}
+
+async function examineNames(deps: DoctorDeps, sources: Known['sources']): Promise<Finding[]> {
+  const { resolver, config, blocklists } = deps
+  const { local, isPublic } = machineOf(deps)
+  const names = [...new Set([config.hostname, ...sources.flatMap(({ hostname }) => hostname ?? [])])]
+  const hosts = await Promise.all(names.map((name) => lookUpHost(resolver, name)))
+  const seen = sources.flatMap(({ ip }) => seenAddresses(ip, hosts[0]!, local(), isPublic))
+  const listings = await examineListings(resolver, blocklists, config.hostname)
+  return [...hosts.map(judgeHelo), judgeHostAddresses(hosts[0]!, seen), ...listings]
+}
+
+/** Domain lists know registered domains, and what is below them. */
+async function examineListings(
+  resolver: Resolver,
+  blocklists: readonly Blocklist[],
+  name: string,
+): Promise<Finding[]> {
+  const zone = zoneOf(name)
+  const lists = blocklists.filter((list) => list.lists === 'domains')
+  const asked = await Promise.all(lists.map((list) => askBlocklist(resolver, list, zone)))
+  return summarise(zone, asked.map(judgeListing))
+}
+
+async function examineDomain(deps: DoctorDeps, domain: Domain, listed: boolean): Promise<Finding[]> {
+  const { storage, resolver, host, clock, blocklists } = deps
+  const keys = 'unavailable' in storage ? [] : await storage.dkimKeys({ domainId: domain.id }, clock.now())
+  const [seen, listings] = await Promise.all([
+    lookUpDomain(resolver, domain, keys, host),
+    listed ? examineListings(resolver, blocklists, domain.name) : [],
+  ])
+  return [judgeDomain(domain, seen), ...listings]
+}
+
+async function examineResolver(deps: DoctorDeps): Promise<Finding[]> {
+  const { freshResolver, targets, config } = deps
+  const facts = await questionResolver(freshResolver, targets.resolver, machineOf(deps).pauseMs)
+  return [judgeAnswers(facts), judgeCaching(facts), judgeValidation(facts, config.dns.trust_ad)]
+}
+
+/** How long there is room; nothing where nothing is known of what is held. */
+async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<Finding[]> {
+  if ('unavailable' in storage) return []
+  const facts = await measureForecast({ storage, clock, config })
+  return facts === null ? [] : [judgeForecast(facts)]
+}
+
+async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<Finding[]> {
+  const { hostname, data_dir, http, smtp, acme } = config
+  const listeners: Listener[] = [
+    ...(['listen', 'tls_listen', 'admin_listen', 'admin_tls_listen'] as const).flatMap((key) =>
+      http[key].map((address): Listener => ({ address, setting: `http.${key}` })),
+    ),
+    ...(acme.agree_terms ? acme.http_listen : []).map((address): Listener => ({
+      address,
+      setting: 'acme.http_listen',
+    })),
+    ...smtp.starttls.map((address): Listener => ({ address, setting: 'smtp.starttls' })),
+    ...smtp.implicit_tls.map((address): Listener => ({ address, setting: 'smtp.implicit_tls' })),
+  ]
+  const [time, disk, shown, attempts, answered] = await Promise.all([
+    Promise.all(targets.clock.map((origin) => askTime(origin))),
+    measureDisk(data_dir),
+    readCertificates(config),
+    examineAttempts(config),
+    Promise.all(listeners.map((listener) => tryListener(listener, hostname))),
+  ])
+  const now = clock.now()
+  return [
+    judgeTime(time, now),
+    judgeDisk(disk),
+    ...shown.map(({ facts, hostname: name }) => judgeCertificate(facts, name, now)),
+    ...attempts,
+    judgeListeners(answered.filter((one) => one !== null)),
+  ]
+}

@@ -1,0 +1,45 @@
+/** The records of a sending domain, looked at without changing what is known of the domain. */
+import type { Resolver } from '../dns/dns.ts'
+import type { Finding } from '../mail/finding.ts'
+import { checkRecords } from '../senders/check.ts'
+import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
+import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
+
+/** What was seen of one record. */
+export interface SeenRecord {
+  record: ExpectedRecord
+  check: Pick<RecordCheck, 'status' | 'note'>
+}
+
+/** Looks up all records of a domain. Never rejects. */
+export async function lookUpDomain(
+  resolver: Resolver,
+  domain: Domain,
+  keys: readonly DkimKey[],
+  host: SendingHost,
+): Promise<SeenRecord[]> {
+  const records = expectedRecords(domain, keys, host)
+  const checks = await checkRecords(resolver, domain, records)
+  return records.flatMap((record) => {
+    const check = checks.find(({ key }) => key === record.key)
+    return check ? [{ record, check }] : []
+  })
+}
+
+/** What the records mean for mail from the domain. */
+export function judgeDomain({ name }: Pick<Domain, 'name'>, seen: readonly SeenRecord[]): Finding {
+  const about = { id: `domain:${name}`, title: `Records of ${name}` }
+  const isBad = ({ check }: SeenRecord): boolean => check.status === 'failed' || check.status === 'pending'
+  const advice = `posthaste domain show ${name} prints what to publish.`
+  const tell = (bad: readonly SeenRecord[]): string =>
+    bad
+      .map(({ record, check }) => `${record.record} (${record.type} ${record.fqdn}): ${check.note ?? ''}`)
+      .join(' ')
+  const wrong = seen.filter((one) => one.record.required && isBad(one))
+  if (wrong.length > 0) return { ...about, status: 'failed', found: tell(wrong), advice }
+  const unclear = seen.filter(({ record, check }) => record.required && check.status === 'temporary_failure')
+  if (unclear.length > 0) return { ...about, status: 'skipped', found: tell(unclear), advice: null }
+  const missing = seen.filter((one) => one.record.label === 'recommended' && isBad(one))
+  if (missing.length > 0) return { ...about, status: 'warning', found: tell(missing), advice }
+  return { ...about, status: 'ok', found: 'All required records are published.', advice: null }
+}

@@ -1,0 +1,75 @@
+/** Whether the daemon's own ports answer, seen from this machine. */
+import type { Finding } from '../mail/finding.ts'
+import { parseHostPort } from '../wire/listeners.ts'
+import { dialForGreeting, dialOnly } from './dial.ts'
+
+/** A configured listener: what is spoken there decides what is expected of it. */
+export interface Listener {
+  /** `host:port` as configured. */
+  address: string
+  /** The key that asks for it. */
+  setting:
+    | `http.${'listen' | 'tls_listen' | 'admin_listen' | 'admin_tls_listen'}`
+    | 'acme.http_listen'
+    | 'smtp.starttls'
+    | 'smtp.implicit_tls'
+}
+
+/** What answered: `ours`, somebody else with their words, or nothing with the reason. */
+export type Answered = Listener & ({ ours: true } | { other: string } | { nothing: string })
+
+const TIMEOUT = 3000
+
+/** Dials one listener. Never rejects. A port 0 is chosen anew at each start, so nothing can be said of it. */
+export async function tryListener(listener: Listener, hostname: string): Promise<Answered | null> {
+  const { host, port } = parseHostPort(listener.address)
+  if (port === 0) return null
+  const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  if (listener.setting !== 'smtp.starttls') {
+    const why = await dialOnly({ ip, port, timeoutMs: TIMEOUT })
+    return why === null ? { ...listener, ours: true } : { ...listener, nothing: why }
+  }
+  const greeting = await dialForGreeting({ ip, port, timeoutMs: TIMEOUT })
+  if (greeting.kind !== 'greeted')
+    return greeting.kind === 'silent'
+      ? { ...listener, other: greeting.note }
+      : { ...listener, nothing: greeting.note }
+  return greeting.line.startsWith(`220 ${hostname} `)
+    ? { ...listener, ours: true }
+    : { ...listener, other: `says "${greeting.line.slice(0, 80)}"` }
+}
+
+/** All listeners together: with none of ours, the daemon does not run, which is no fault of theirs. */
+export function judgeListeners(answered: readonly Answered[]): Finding {
+  const about = { id: 'listeners', title: 'Ports of the daemon' }
+  const where = (one: Listener): string => `${one.address} (${one.setting})`
+  const [ours, others, nothing] = [
+    answered.filter((one) => 'ours' in one),
+    answered.filter((one) => 'other' in one),
+    answered.filter((one) => 'nothing' in one),
+  ]
+  if (others.length > 0)
+    return {
+      ...about,
+      status: 'failed',
+      found: `Another program answers: ${others.map((one) => `${where(one)} ${one.other}`).join('; ')}.`,
+      advice: 'Stop it (ss -ltnp names it), or take the port out of the configuration.',
+    }
+  if (ours.length === 0)
+    return {
+      ...about,
+      status: 'skipped',
+      found: 'None of the configured ports answers: the daemon does not run.',
+      advice: 'Start it: systemctl start posthaste, or posthaste serve.',
+    }
+  if (nothing.length > 0)
+    return {
+      ...about,
+      status: 'warning',
+      found: `${nothing.map((one) => `${where(one)} ${one.nothing}`).join('; ')}; ${ours.length} of ${answered.length} ports answer.`,
+      advice: "The daemon's log of its start says why it left a port out.",
+    }
+  const found =
+    ours.length === 1 ? 'The configured port answers.' : `All ${ours.length} configured ports answer.`
+  return { ...about, status: 'ok', found, advice: null }
+}

@@ -1,0 +1,77 @@
+/** Whether mail gets out: port 25 of well-known mail exchangers, dialled from one source. */
+import { isIP } from 'node:net'
+import type { Resolver } from '../dns/dns.ts'
+import type { Finding } from '../mail/finding.ts'
+import { AUTO } from '../mail/source.ts'
+import { familyOf } from './addresses.ts'
+import { dialForGreeting, type Greeting } from './dial.ts'
+
+/** How long one exchanger may take to greet, in milliseconds; honest ones take less than a second. */
+const TIMEOUT = 8000
+
+/** What came of dialling one exchanger. */
+export interface Port25Try {
+  host: string
+  greeting: Greeting | { kind: 'unresolved'; note: string }
+}
+
+/** Dials all targets at once from a source. Never rejects. */
+export function tryPort25(
+  resolver: Pick<Resolver, 'resolve'>,
+  targets: readonly string[],
+  source: string,
+  timeoutMs: number = TIMEOUT,
+): Promise<Port25Try[]> {
+  return Promise.all(
+    targets.map(async (target): Promise<Port25Try> => {
+      const [, host = target, port = '25'] = /^(.*):(\d+)$/.exec(target) ?? []
+      const address = await addressOf(resolver, host, source)
+      if ('note' in address) return { host, greeting: { kind: 'unresolved', note: address.note } }
+      const localAddress = source === AUTO ? undefined : source
+      return {
+        host,
+        greeting: await dialForGreeting({ ip: address.ip, port: Number(port), localAddress, timeoutMs }),
+      }
+    }),
+  )
+}
+
+async function addressOf(
+  resolver: Pick<Resolver, 'resolve'>,
+  host: string,
+  source: string,
+): Promise<{ ip: string } | { note: string }> {
+  if (isIP(host) !== 0) return { ip: host }
+  const answer = await resolver.resolve(host, familyOf(source) === 6 ? 'AAAA' : 'A')
+  if (answer.kind === 'found') return { ip: answer.records[0]! }
+  return { note: answer.kind === 'failed' ? answer.note : `${host} has no address of this kind` }
+}
+
+/** One exchanger that greets is enough: the others may have reasons of their own. */
+export function judgePort25(source: string, tries: readonly Port25Try[]): Finding {
+  const from = source === AUTO ? 'this machine' : source
+  const about = { id: `port25:${source}`, title: `Outbound port 25 from ${from}` }
+  const good = tries.find(({ greeting }) => greeting.kind === 'greeted' && greeting.line.startsWith('220'))
+  if (good) return { ...about, status: 'ok', found: `${good.host} answers.`, advice: null }
+  if (tries.every(({ greeting }) => greeting.kind === 'unresolved'))
+    return {
+      ...about,
+      status: 'skipped',
+      found: 'No mail exchanger could be dialled: DNS gave no address of any.',
+      advice: 'See what is said about the resolver.',
+    }
+  const seen = tries.map(({ host, greeting }) =>
+    greeting.kind === 'greeted' ? `${host} says "${greeting.line.slice(0, 80)}"` : `${host} ${greeting.note}`,
+  )
+  const answered = tries.some(({ greeting }) => greeting.kind === 'greeted')
+  return {
+    ...about,
+    status: 'failed',
+    found: answered
+      ? `Something answers on port 25, but not as a mail exchanger does: ${seen.join('; ')}.`
+      : `No mail exchanger can be reached: ${seen.join('; ')}.`,
+    advice: answered
+      ? 'A firewall or the provider intercepts outgoing mail. Have it let TCP connections to port 25 through unchanged.'
+      : `No mail can leave. Most hosting providers block outgoing port 25 until they are asked: ask yours to open outgoing TCP port 25 for ${from}, for a mail server that sends its own customers' mail. Then look at the firewall of this machine.`,
+  }
+}

@@ -1,0 +1,246 @@
+/** The book of the sources: which there are, in which pools, and which mail goes through which pool. */
+import { isIP } from 'node:net'
+import type { Clock } from '../clock/clock.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import {
+  AUTO,
+  DEFAULT_POOL,
+  spfSources,
+  STREAMS,
+  type Assignment,
+  type Source,
+  type Stream,
+} from '../mail/source.ts'
+import type { SendingHost } from '../senders/records.ts'
+import type { SourceChange, SourceStorage } from '../storage/storage.ts'
+import { canonicalIp } from '../wire/networks.ts'
+
+/** A new source. */
+export interface NewSource {
+  ip: string
+  pool?: string | undefined
+  hostname?: string | null | undefined
+  /** It begins with little mail. */
+  warmUp?: boolean | undefined
+}
+
+/** What an operator can change; what is undefined stays. */
+export interface SourceEdit {
+  pool?: string | undefined
+  hostname?: string | null | undefined
+  suspended?: boolean | undefined
+  /** True begins a warm-up now, false ends it. */
+  warmUp?: boolean | undefined
+}
+
+/** A new assignment; what is null or undefined means any. */
+export interface NewAssignment {
+  teamId?: string | null | undefined
+  domainId?: string | null | undefined
+  stream?: string | null | undefined
+  pool: string
+}
+
+/** Every method refuses what makes no sense, naming the field. */
+export interface SourceBook {
+  /** What SPF policies and checks of domains go by; follows the book. */
+  readonly host: SendingHost
+  /** Makes the book agree with the configuration. For the daemon, at its start. */
+  reconcile(): Promise<void>
+  list(): Promise<Source[]>
+  get(ip: string): Promise<Source>
+  add(source: NewSource): Promise<Source>
+  change(ip: string, edit: SourceEdit): Promise<Source>
+  /** Returns what was removed. */
+  remove(ip: string): Promise<Source>
+  assignments(): Promise<Assignment[]>
+  assign(assignment: NewAssignment): Promise<Assignment>
+  unassign(id: string): Promise<void>
+}
+
+export interface SourceBookDeps {
+  storage: SourceStorage
+  clock: Clock
+  hostname: string
+  /** See `SendingHost`. */
+  webHost?: string | undefined
+  /** `delivery.source_ips`, and whether new ones begin with little mail. */
+  configured: readonly string[]
+  warmUp: boolean
+}
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,49}$/
+const HOSTNAME = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/
+
+const fresh = (ip: string, more: Partial<Source>): Source => ({
+  ...{ ip, pool: DEFAULT_POOL, hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ...more,
+})
+
+/** What must be added to and removed from the book for it to agree with the configuration. Pure. */
+export function differences(
+  sources: readonly Source[],
+  { configured, warmUp }: Pick<SourceBookDeps, 'configured' | 'warmUp'>,
+  now: number,
+): { add: Source[]; remove: string[] } {
+  const wanted = new Set(configured.flatMap((ip) => canonicalIp(ip) ?? []))
+  const add = [...wanted]
+    .filter((ip) => !sources.some((source) => source.ip === ip))
+    .map((ip) => fresh(ip, { warmUpSince: warmUp ? now : null }))
+  const gone = sources.filter(
+    ({ ip, origin }) => origin === 'configuration' && ip !== AUTO && !wanted.has(ip),
+  )
+  const remain = [...sources.filter((one) => !gone.includes(one)), ...add]
+  // Mail without an assignment always has a way out: as long as its pool has no address, the system chooses one.
+  const needsAuto = !remain.some(({ ip, pool }) => ip !== AUTO && pool === DEFAULT_POOL)
+  const hasAuto = remain.some(({ ip }) => ip === AUTO)
+  if (needsAuto && !hasAuto) add.push(fresh(AUTO, {}))
+  return { add, remove: [...gone.map(({ ip }) => ip), ...(hasAuto && !needsAuto ? [AUTO] : [])] }
+}
+
+/** Opens the book. */
+export function createSourceBook(deps: SourceBookDeps): SourceBook {
+  const { storage, clock, hostname, webHost, configured } = deps
+  let named: readonly string[] = configured
+  const list = async (): Promise<Source[]> => {
+    const sources = await storage.listSources({}, clock.now())
+    named = spfSources(configured, sources)
+    return sources
+  }
+  const reconcile = async (): Promise<void> => {
+    const { add, remove } = differences(await list(), deps, clock.now())
+    for (const source of add) await storage.addSource({ source }, clock.now())
+    for (const ip of remove) await storage.removeSource({ ip }, clock.now())
+    await list()
+  }
+  const get = async (given: string): Promise<Source> => {
+    const ip = canonicalIp(given) ?? given
+    const found = (await list()).find((one) => one.ip === ip)
+    if (!found) throw refuse('not_found', { resource: `Source ${given}` })
+    return found
+  }
+  return {
+    host: {
+      hostname,
+      webHost,
+      get sourceIps() {
+        return named
+      },
+    },
+    reconcile,
+    list,
+    get,
+    async add({ ip: given, pool = DEFAULT_POOL, hostname: name = null, warmUp = false }) {
+      const ip = readIp(given)
+      const source = fresh(ip, {
+        ...{ pool: readPool(pool), hostname: readHostname(name), origin: 'operator' },
+        warmUpSince: warmUp ? clock.now() : null,
+      })
+      if (!(await storage.addSource({ source }, clock.now()))) throw refuse('source_taken', { ip })
+      await reconcile()
+      return source
+    },
+    async change(given, edit) {
+      const source = await get(given)
+      await storage.saveSource({ ip: source.ip, change: readEdit(source, edit, clock.now()) }, clock.now())
+      await reconcile()
+      return (await list()).find(({ ip }) => ip === source.ip) ?? source
+    },
+    async remove(given) {
+      const source = await get(given)
+      const { ip, origin } = source
+      if (origin === 'configuration') throw refuse('source_configured', { ip })
+      await storage.removeSource({ ip }, clock.now())
+      await reconcile()
+      return source
+    },
+    ...assignmentMethods(deps, list),
+  }
+}
+
+/** Which mail goes through which pool. */
+function assignmentMethods(
+  { storage, clock }: SourceBookDeps,
+  list: () => Promise<Source[]>,
+): Pick<SourceBook, 'assignments' | 'assign' | 'unassign'> {
+  return {
+    assignments: () => storage.listAssignments({}, clock.now()),
+    async assign({ teamId = null, domainId = null, stream = null, pool }) {
+      const pools = [...new Set((await list()).map((source) => source.pool))]
+      if (!pools.includes(readPool(pool)))
+        throw refuse('invalid_field', {
+          field: 'pool',
+          expected: `a pool that has a source: ${pools.join(', ')}`,
+        })
+      const assignment = {
+        ...{ id: newId(clock.now()), teamId, domainId },
+        ...{ stream: readStream(stream), pool },
+      }
+      const stored = await storage.saveAssignment({ assignment }, clock.now())
+      if (!stored) throw refuse('not_found', { resource: domainId === null ? 'Team' : 'Domain' })
+      return stored
+    },
+    async unassign(id) {
+      if (!(await storage.removeAssignment({ id }, clock.now())))
+        throw refuse('not_found', { resource: 'Assignment' })
+    },
+  }
+}
+
+function readIp(given: string): string {
+  const ip = isIP(given) === 0 || given.includes('%') ? undefined : canonicalIp(given)
+  if (ip === undefined)
+    throw refuse('invalid_field', {
+      field: 'ip',
+      expected: 'an IP address of this machine, such as 192.0.2.1',
+    })
+  return ip
+}
+
+function readPool(pool: string): string {
+  if (!NAME.test(pool))
+    throw refuse('invalid_field', {
+      field: 'pool',
+      expected: 'a name of small letters, digits, - and _, at most 50 characters',
+    })
+  return pool
+}
+
+function readHostname(name: string | null): string | null {
+  const lower = name?.toLowerCase() ?? null
+  if (lower !== null && !HOSTNAME.test(lower))
+    throw refuse('invalid_field', {
+      field: 'hostname',
+      expected: 'a full host name such as mail2.example.com',
+    })
+  return lower
+}
+
+function readStream(stream: string | null): Stream | null {
+  const found = STREAMS.find((one) => one === stream)
+  if (stream !== null && !found)
+    throw refuse('invalid_field', { field: 'stream', expected: `one of ${STREAMS.join(', ')}` })
+  return found ?? null
+}
+
+function readEdit(source: Source, edit: SourceEdit, now: number): SourceChange {
+  const { pool, hostname, suspended, warmUp } = edit
+  if (source.ip === AUTO && pool !== undefined && pool !== DEFAULT_POOL)
+    throw refuse('invalid_field', { field: 'pool', expected: 'auto is always in the pool default' })
+  const change: SourceChange = {}
+  if (pool !== undefined) change.pool = readPool(pool)
+  if (hostname !== undefined) change.hostname = readHostname(hostname)
+  // A warm-up that runs goes on: beginning anew is ending it first.
+  if (warmUp !== undefined) change.warmUpSince = warmUp ? (source.warmUpSince ?? now) : null
+  if (suspended === true)
+    Object.assign(change, {
+      state: 'suspended',
+      stateReason: 'An operator suspended it.',
+      suspendedBy: 'operator',
+    } satisfies SourceChange)
+  if (suspended === false)
+    Object.assign(change, { state: 'active', stateReason: null, suspendedBy: null } satisfies SourceChange)
+  return change
+}

@@ -1,0 +1,131 @@
+/** One look at a source: is it here, does reverse DNS agree, is it listed, does SPF cover it; and what follows from it. */
+import type { Blocklist } from '../config/config.ts'
+import type { Resolver } from '../dns/dns.ts'
+import type { Finding } from '../mail/finding.ts'
+import { AUTO, isUsable, usableSources, type Source, type SourceHealth } from '../mail/source.ts'
+import { familyOf, lookUpHost, seenAddresses, type HostAnswers, type SeenAddress } from './addresses.ts'
+import { askBlocklist, judgeListing } from './blocklist.ts'
+import { judgePtr, lookUpPtr } from './ptr.ts'
+import { askSpf, judgeSpfOf } from './spf.ts'
+
+/** What a look needs beside the source. */
+export interface SourceCheckDeps {
+  resolver: Pick<Resolver, 'resolve'>
+  blocklists: readonly Blocklist[]
+  /** The appliance's EHLO name. */
+  hostname: string
+  /** Domains in the envelope senders of what is sent. */
+  returnPaths: readonly string[]
+  /** The machine's own addresses. */
+  local: () => string[]
+  /** Whether receivers see an address as it is. */
+  isPublic: (ip: string) => boolean
+  /** Null when the address is the machine's own, else why it cannot be used. */
+  probe: (ip: string) => Promise<string | null>
+}
+
+/** Looks at everything. Never rejects for what the internet does. */
+export async function lookAtSource(
+  source: Pick<Source, 'ip' | 'hostname'>,
+  deps: SourceCheckDeps,
+): Promise<SourceHealth> {
+  const helo = source.hostname ?? deps.hostname
+  const host = await lookUpHost(deps.resolver, helo)
+  const seen = seenAddresses(source.ip, host, deps.local(), deps.isPublic)
+  const [here, ...others] = await Promise.all([
+    lookForAddress(source.ip, deps),
+    ...seen.map((address) => lookAtAddress(address, helo, deps)),
+  ])
+  const findings = [...here, ...others.flat()]
+  if (seen.length === 0) findings.push(unseen(source.ip, host))
+  return { findings, ipv6: judgeIpv6(source.ip, seen, findings) }
+}
+
+async function lookForAddress(ip: string, { probe }: SourceCheckDeps): Promise<Finding[]> {
+  if (ip === AUTO) return []
+  const about = { id: `here:${ip}`, title: `Source address ${ip}` }
+  const why = await probe(ip)
+  if (why === null)
+    return [{ ...about, status: 'ok', found: `${ip} is an address of this machine.`, advice: null }]
+  const advice = `Add ${ip} to a network interface, or take it out: delivery.source_ips, posthaste source remove ${ip}.`
+  return [{ ...about, status: 'failed', found: `${why}.`, advice }]
+}
+
+async function lookAtAddress(seen: SeenAddress, helo: string, deps: SourceCheckDeps): Promise<Finding[]> {
+  const { resolver, blocklists, returnPaths } = deps
+  const { ip, family } = seen
+  const lists = blocklists.filter((list) => list.lists === 'addresses')
+  const [ptr, listings, policies] = await Promise.all([
+    lookUpPtr(resolver, ip),
+    Promise.all(lists.map((list) => askBlocklist(resolver, list, ip))),
+    family === 6 ? Promise.all(returnPaths.map((domain) => askSpf(resolver, { ip, domain, helo }))) : [],
+  ])
+  return [judgePtr(ptr, helo), ...listings.map(judgeListing), ...policies.map(judgeSpfOf)]
+}
+
+/** A private address, and nothing public is known of it. */
+function unseen(ip: string, { name }: HostAnswers): Finding {
+  const what = ip === AUTO ? 'This machine' : ip
+  return {
+    id: `seen:${ip}`,
+    title: `Public address of ${ip === AUTO ? 'this machine' : ip}`,
+    status: 'skipped',
+    found: `${what} has no public address, and ${name} leads to none: how receivers see its mail cannot be told, so reverse DNS and blocklists were not asked.`,
+    advice: `Behind a router (NAT), publish the router's public address for ${name}.`,
+  }
+}
+
+/** PTR and SPF decide over IPv6 (large receivers refuse what lacks either). An address that only this network sees may be used. */
+function judgeIpv6(ip: string, seen: readonly SeenAddress[], findings: readonly Finding[]): boolean | null {
+  const six = seen.filter(({ family }) => family === 6)
+  if (six.length === 0) return ip !== AUTO && familyOf(ip) === 6 ? true : null
+  const deciding = findings.filter(({ id }) => six.some((one) => decidesIpv6(id, one.ip)))
+  if (deciding.some(({ status }) => status === 'failed')) return false
+  return deciding.some(({ status }) => status === 'skipped') ? null : true
+}
+
+const decidesIpv6 = (id: string, ip: string): boolean => id === `ptr:${ip}` || id.startsWith(`spf:${ip}:`)
+
+/**
+ * The health to keep: where DNS gave no answer this time, what was known before stays. Otherwise a name server that is down for
+ * an hour would put a listed address back to use, or take a good one out.
+ */
+export function keepKnown(before: SourceHealth | null, now: SourceHealth, ip: string): SourceHealth {
+  const findings = now.findings.map((finding) => {
+    if (finding.status !== 'skipped') return finding
+    const known = before?.findings.find(({ id }) => id === finding.id)
+    return known && known.status !== 'skipped' ? known : finding
+  })
+  if (now.ipv6 !== null) return { findings, ipv6: now.ipv6 }
+  const six = findings.flatMap(({ id }) => /^ptr:(.*:.*)$/.exec(id)?.[1] ?? [])
+  const seen = six.map((one): SeenAddress => ({ ip: one, family: 6, behind: null }))
+  return { findings, ipv6: judgeIpv6(ip, seen, findings) ?? null }
+}
+
+/** What a look means for the use of a source. */
+export type SourceState = Pick<Source, 'state' | 'stateReason' | 'suspendedBy'>
+
+/**
+ * Whether a source is used from now on. What an operator suspended stays so. A listing takes an address out of use only while
+ * another one can take its mail: mail that is refused by some receivers is worth more than mail that waits for all.
+ * @param others all other sources as they are now
+ */
+export function decideState(source: Source, health: SourceHealth, others: readonly Source[]): SourceState {
+  const { ip, state, stateReason, suspendedBy, pool } = source
+  if (suspendedBy === 'operator') return { state, stateReason, suspendedBy }
+  const suspended = (why: Finding): SourceState => ({
+    state: 'suspended',
+    stateReason: why.found,
+    suspendedBy: 'check',
+  })
+  const failed = health.findings.filter((finding) => finding.status === 'failed')
+  const gone = failed.find(({ id }) => id === `here:${ip}`)
+  if (gone) return suspended(gone)
+  const unfit = failed.find(({ id }) => decidesIpv6(id, ip))
+  if (unfit && familyOf(ip) === 6) return suspended(unfit)
+  const listed = failed.find(({ id }) => id.startsWith('blocklist:'))
+  const family = ip === AUTO ? 4 : familyOf(ip)
+  if (listed && usableSources(others, pool, family).some((one) => isUsable(one, family)))
+    return suspended(listed)
+  return { state: 'active', stateReason: null, suspendedBy: null }
+}

@@ -1,0 +1,143 @@
+/** Looks after the sources in the background: hourly, and every quarter of an hour while something is wrong with one. */
+import type { Clock } from '../clock/clock.ts'
+import type { Source, SourceHealth } from '../mail/source.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { decideState, keepKnown, lookAtSource, type SourceCheckDeps } from './source-check.ts'
+import type { SourceBook } from './source-book.ts'
+
+export interface SourceWatcher {
+  /** Looks at all sources at once, then goes on. */
+  start(): void
+  /** Ends at once; a look that is on its way is dropped. */
+  stop(): Promise<void>
+}
+
+export interface SourceWatcherDeps {
+  storage: Pick<Storage, 'saveSource' | 'firstTeam' | 'listDomains'>
+  book: Pick<SourceBook, 'list'>
+  /** Asked at each look: the blocklists can be exchanged. */
+  look: () => Omit<SourceCheckDeps, 'returnPaths'>
+  clock: Clock
+  log: Logger
+  /** Dice: a number in [0, 1). */
+  random: () => number
+  /** How often to see whether other processes added a source, in milliseconds. */
+  pollMs: number
+  /** Told when a source came into use or went out of it. */
+  onChange: () => void
+}
+
+const HOUR = 3_600_000
+/** How soon a source is looked at again with which something is wrong. */
+const SOON = HOUR / 4
+/** Looks are spread by this share of the time, so that many machines do not ask a list at once. */
+const JITTER = 0.1
+
+/** When to look again. Pure. */
+export function nextLook(
+  source: Pick<Source, 'suspendedBy'>,
+  health: SourceHealth,
+  now: number,
+  dice: number,
+): number {
+  const bad = source.suspendedBy === 'check' || health.findings.some(({ status }) => status === 'failed')
+  return now + (bad ? SOON : HOUR) * (1 + JITTER * (2 * dice - 1))
+}
+
+/** Domains in the envelope senders of what may be sent now. */
+export function returnPathsOf(domains: readonly Pick<Domain, 'name' | 'returnPath' | 'status'>[]): string[] {
+  return domains
+    .filter(({ status }) => status === 'verified')
+    .map(({ name, returnPath }) => `${returnPath}.${name}`)
+}
+
+/** Builds the watcher; it begins with `start()`. */
+export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
+  const { storage, book, clock, log, random, pollMs } = deps
+  const due = new Map<string, number>()
+  let stopped = true
+  let cancel: (() => void) | null = null
+  let saving: Promise<unknown> = Promise.resolve()
+
+  async function look(source: Source, returnPaths: string[]): Promise<void> {
+    const seen = await lookAtSource(source, { ...deps.look(), returnPaths })
+    if (stopped) return
+    const health = keepKnown(source.health, seen, source.ip)
+    const all = await book.list()
+    // What happened during the look counts: the pool may be another, the others may be suspended meanwhile.
+    const current = all.find(({ ip }) => ip === source.ip)
+    if (!current) return
+    const others = all.filter(({ ip }) => ip !== source.ip)
+    const state = decideState(current, health, others)
+    const now = clock.now()
+    const change = { ...state, health, checkedAt: now }
+    const save = storage.saveSource({ ip: source.ip, change, seen: current }, now)
+    saving = save
+    if (!(await save)) {
+      // An operator was quicker: the next poll looks again.
+      due.set(source.ip, now + pollMs)
+      return
+    }
+    due.set(source.ip, nextLook(state, health, now, random()))
+    tell(current, { ...current, ...state, health }, log)
+    if (state.state !== current.state || health.ipv6 !== (current.health?.ipv6 ?? null)) deps.onChange()
+  }
+
+  async function round(): Promise<void> {
+    const all = await book.list()
+    forgetOthers(due, all)
+    const sources = all.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
+    if (sources.length === 0) return
+    const team = await storage.firstTeam({}, clock.now())
+    const domains = team ? await storage.listDomains({ teamId: team.id }, clock.now()) : []
+    // One after the other: of two that are listed, the second sees that the first is suspended already.
+    for (const source of sources) if (!stopped) await look(source, returnPathsOf(domains))
+  }
+
+  const run = async (): Promise<void> => {
+    try {
+      await round()
+    } catch (error) {
+      // Only the storage rejects here; after the end it is closed.
+      if (!stopped)
+        log.error({ err: error }, 'the source addresses could not be looked after; it is tried again')
+    }
+    if (stopped) return
+    const next = Math.min(clock.now() + pollMs, ...due.values())
+    // At least a second: a source that could not be saved must not be looked at in a circle.
+    cancel = clock.after(Math.max(1000, next - clock.now()), () => void run())
+  }
+
+  return {
+    start() {
+      stopped = false
+      void run()
+    },
+    async stop() {
+      stopped = true
+      cancel?.()
+      await saving.catch(() => undefined) // Its failure was told in the round.
+    },
+  }
+}
+
+/** What is no longer in the book is never due. */
+function forgetOthers(due: Map<string, number>, sources: readonly Source[]): void {
+  for (const ip of due.keys()) if (!sources.some((one) => one.ip === ip)) due.delete(ip)
+}
+
+/** Says in the log what a person on call should know. */
+function tell(before: Source, after: Source, log: Logger): void {
+  const about = { source: after.ip, pool: after.pool }
+  if (after.state !== before.state) {
+    if (after.state === 'active') log.info(about, 'source is used again')
+    else log.warn({ ...about, reason: after.stateReason }, 'source is suspended: nothing leaves from it')
+  }
+  const known = new Set(
+    (before.health?.findings ?? []).flatMap(({ id, status }) => (status === 'failed' ? [id] : [])),
+  )
+  for (const { id, status, found, advice } of after.health?.findings ?? [])
+    if (status === 'failed' && !known.has(id))
+      log.warn({ ...about, check: id, found, advice }, 'source check failed')
+}

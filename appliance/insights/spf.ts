@@ -1,0 +1,62 @@
+/** Whether SPF lets a domain's mail come from an address, as a receiver evaluates it (RFC 7208 §4). */
+import type { DNSResolver } from 'mailauth'
+import type { RecordType, Resolver } from '../dns/dns.ts'
+import type { Finding } from '../mail/finding.ts'
+
+/** A receiver's verdict: `pass`, `fail`, `softfail`, `neutral`, `none`, `temperror`, `permerror`. */
+export interface SpfFacts {
+  ip: string
+  domain: string
+  result: string
+}
+
+/** Our resolver in the manner of `node:dns`, as the evaluator wants it. */
+function asNodeDns(resolver: Pick<Resolver, 'resolve'>): DNSResolver {
+  const wrong = (code: string, name: string): Error => Object.assign(new Error(`${code} ${name}`), { code })
+  const TYPES = new Set<string>(['A', 'AAAA', 'MX', 'TXT', 'PTR'] satisfies RecordType[])
+  const lookup = async (name: string, type: string): Promise<unknown[]> => {
+    if (!TYPES.has(type)) throw wrong('ENODATA', name)
+    const answer = await resolver.resolve(name, type as RecordType)
+    if (answer.kind === 'failed') throw wrong('ESERVFAIL', name)
+    if (answer.kind === 'absent') throw wrong(answer.why === 'nxdomain' ? 'ENOTFOUND' : 'ENODATA', name)
+    return answer.records.map((record) => {
+      if (typeof record === 'string') return type === 'TXT' ? [record] : record
+      return 'exchange' in record ? { priority: record.preference, exchange: record.exchange } : record
+    })
+  }
+  // Its types know strings only; MX records are objects all the same, as in node:dns.
+  return lookup as DNSResolver
+}
+
+/** Evaluates the policy of a return-path domain for mail from `ip`. Never rejects for what DNS does. */
+export async function askSpf(
+  resolver: Pick<Resolver, 'resolve'>,
+  args: { ip: string; domain: string; helo: string },
+): Promise<SpfFacts> {
+  // Loaded when it is first needed: few machines send over IPv6.
+  const { spf } = await import('mailauth/lib/spf/index.js')
+  const { ip, domain, helo } = args
+  const { status } = await spf({
+    ip,
+    helo,
+    sender: `postmaster@${domain}`,
+    mta: helo,
+    resolver: asNodeDns(resolver),
+  })
+  return { ip, domain, result: status.result }
+}
+
+/** What a verdict means. */
+export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
+  const about = { id: `spf:${ip}:${domain}`, title: `SPF of ${domain} for ${ip}` }
+  if (result === 'pass')
+    return { ...about, status: 'ok', found: `${domain} lets mail come from ${ip}.`, advice: null }
+  if (result === 'temperror')
+    return { ...about, status: 'skipped', found: `DNS gave no answer about SPF of ${domain}.`, advice: null }
+  return {
+    ...about,
+    status: 'failed',
+    found: `SPF of ${domain} does not let mail come from ${ip} (${result}).`,
+    advice: `Publish the SPF record that posthaste domain show prints; it must cover ${ip}.`,
+  }
+}

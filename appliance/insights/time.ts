@@ -1,0 +1,60 @@
+/** Whether this machine's clock is right: compared with the Date header of web servers. */
+import { request } from 'node:https'
+import type { Finding } from '../mail/finding.ts'
+
+/** Milliseconds that a server may take. */
+const TIMEOUT = 5000
+/** The header has whole seconds, and the network adds to it: less than this says nothing. */
+const WARN_MS = 30_000
+/** DKIM signatures, certificates and sessions begin to fail about here. */
+const FAIL_MS = 300_000
+
+/** The time at an origin, in Unix milliseconds, or why it is not known. */
+export type RemoteTime = { origin: string } & ({ at: number } | { note: string })
+
+/** Asks one origin for its time. Never rejects. */
+export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<RemoteTime> {
+  return new Promise((resolve) => {
+    const asking = request(
+      origin,
+      // With a clock that is far off every certificate looks expired; nothing but the date is believed.
+      { method: 'HEAD', rejectUnauthorized: false, timeout: timeoutMs, agent: false },
+      (response) => {
+        response.destroy()
+        const at = Date.parse(response.headers.date ?? '')
+        resolve(Number.isNaN(at) ? { origin, note: 'sent no date' } : { origin, at })
+      },
+    )
+    asking.on('timeout', () => asking.destroy(new Error(`did not answer within ${timeoutMs / 1000} seconds`)))
+    asking.on('error', (error: NodeJS.ErrnoException) =>
+      resolve({ origin, note: error.code ?? error.message }),
+    )
+    asking.end()
+  })
+}
+
+/**
+ * Judges the clock.
+ * @param now this machine's, in Unix milliseconds, when the remote time came
+ */
+export function judgeTime(remote: readonly RemoteTime[], now: number): Finding {
+  const about = { id: 'clock', title: 'Clock' }
+  const known = remote.find((one) => 'at' in one)
+  if (!known || !('at' in known))
+    return {
+      ...about,
+      status: 'skipped',
+      found: `No web server could be asked for the time: ${remote.map((one) => `${one.origin} ${'note' in one ? one.note : ''}`).join('; ')}.`,
+      advice: null,
+    }
+  const off = now - known.at
+  const [size, way] = [Math.round(Math.abs(off) / 1000), off > 0 ? 'ahead of' : 'behind']
+  if (Math.abs(off) < WARN_MS)
+    return { ...about, status: 'ok', found: `The clock agrees with ${known.origin}.`, advice: null }
+  return {
+    ...about,
+    status: Math.abs(off) < FAIL_MS ? 'warning' : 'failed',
+    found: `The clock is ${size} seconds ${way} ${known.origin}: retries, signatures and certificates depend on it.`,
+    advice: 'Have it set by NTP: timedatectl set-ntp true.',
+  }
+}

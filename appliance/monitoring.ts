@@ -1,0 +1,72 @@
+/** How things stand, for the metrics: gathered from the storage, the disk and the certificates when somebody asks. */
+import { statfs } from 'node:fs/promises'
+import type { Clock } from './clock/clock.ts'
+import type { Config } from './config/config.ts'
+import { readCertificates } from './insights/insights.ts'
+import type { ShapingBook } from './shaping/shaping.ts'
+import type { Storage } from './storage/storage.ts'
+import type { Standing } from './watch/metrics.ts'
+
+/** Free and all bytes of the file system under the data directory; null where it cannot be asked. */
+export async function diskOf(dataDir: string): Promise<Standing['disk']> {
+  try {
+    const { bavail, bsize, blocks } = await statfs(dataDir)
+    return { free: bavail * bsize, size: blocks * bsize }
+  } catch {
+    // Some file systems do not tell; the gauge is absent then.
+    return null
+  }
+}
+
+async function spoolOf(storage: Pick<Storage, 'surveyQueue'>, now: number): Promise<Standing['spool']> {
+  const spool = { waiting: 0, held: 0, inFlight: 0, oldestSeconds: 0 }
+  let after: string | undefined
+  do {
+    const { groups, next } = await storage.surveyQueue({ after }, now)
+    for (const { state, count, oldestAt } of groups) {
+      spool[state === 'in_flight' ? 'inFlight' : state] += count
+      if (state !== 'held') spool.oldestSeconds = Math.max(spool.oldestSeconds, (now - oldestAt) / 1000)
+    }
+    after = next ?? undefined
+  } while (after !== undefined)
+  return spool
+}
+
+async function certificatesOf(config: Config): Promise<Standing['certificates']> {
+  const read = await readCertificates(config)
+  return read.flatMap(({ facts }) =>
+    'certificate' in facts
+      ? [{ file: facts.file, endsAt: Date.parse(facts.certificate.validTo) / 1000 }]
+      : [],
+  )
+}
+
+/** Makes the look at everything that `Standing` tells. */
+export function createLook(deps: {
+  config: Config
+  storage: Pick<Storage, 'surveyQueue' | 'listSources'>
+  shaping: Pick<ShapingBook, 'lanes'>
+  clock: Clock
+  /** Of the storage engine, where it counts them. */
+  stats: (() => { commits: number; calls: number }) | undefined
+}): () => Promise<Standing> {
+  const { config, storage, shaping, clock, stats } = deps
+  return async () => {
+    const now = clock.now()
+    const [spool, lanes, sources, certificates, disk] = await Promise.all([
+      spoolOf(storage, now),
+      shaping.lanes(),
+      storage.listSources({}, now),
+      certificatesOf(config),
+      diskOf(config.data_dir),
+    ])
+    return {
+      ...{ spool, certificates, disk, storage: stats?.() ?? null },
+      lanes: lanes.map(({ source, provider, allowed, paused }) => ({
+        ...{ source, provider, paused: paused !== null },
+        ...{ connections: allowed.connections, perMinute: allowed.messagesPerMinute },
+      })),
+      sources: sources.map(({ ip, pool, state }) => ({ source: ip, pool, active: state === 'active' })),
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { REGIONS, type NewDomainArgs } from '../senders/senders.ts'
+import type { Domain } from '../storage/storage.ts'
+import { readDomain, selectorsIn, text, type HostedDomain } from './objects.ts'
+import { add, leaveOut, type MoveDeps, type MovedDomain, type Report, type Tally } from './report.ts'
+
+/** Adds the domains of the other side, with new DKIM keys. One that is here already stays as it is. */
+export async function moveDomains(deps: MoveDeps, report: Report, tally: Tally): Promise<void> {
+  const { hosted, senders, teamId } = deps
+  for await (const summary of hosted.list('/domains')) {
+    tally.there += 1
+    const [id, name] = [text(summary.id), text(summary.name)]
+    if (id === null || name === null) {
+      leaveOut(tally, 'a domain', 'the other side tells no id or no name of it')
+      continue
+    }
+    const theirs = readDomain(await hosted.get(`/domains/${encodeURIComponent(id)}`), name)
+    const here = await senders.findDomain({ teamId, name })
+    if (here) {
+      tally.present += 1
+      report.domains.push(await told(deps, here, theirs))
+    } else await add(tally, name, () => addOne(deps, theirs, report, tally))
+  }
+}
+
+async function addOne(deps: MoveDeps, theirs: HostedDomain, report: Report, tally: Tally): Promise<void> {
+  const { senders, options, made } = deps
+  const args = argsOf(deps, theirs)
+  if (options.dryRun) {
+    senders.checkDomain(args)
+    remark(theirs, tally)
+    return
+  }
+  const domain = await senders.addDomain(args)
+  await made({ kind: 'domain', domain })
+  remark(theirs, tally)
+  report.domains.push(await told(deps, domain, theirs))
+}
+
+/** A key under the other side's selector would end the signatures that it still makes: ours gets another one then. */
+function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainArgs {
+  const { name, region, settings } = theirs
+  return {
+    ...{ teamId, name, settings },
+    region: region !== null && isKnown(region) ? region : undefined,
+    returnPath: options.returnPath ?? theirs.returnPath ?? undefined,
+    takenSelectors: selectorsIn(theirs).filter((selector) => selector.startsWith('posthaste')),
+  }
+}
+
+const isKnown = (region: string): boolean => REGIONS.some((one) => one === region)
+
+function remark({ name, region, settings }: HostedDomain, tally: Tally): void {
+  const note = (text: string) => tally.notes.push({ what: name, text })
+  if (region !== null && !isKnown(region))
+    note(`its region ${region.slice(0, 40)} is not known here; it got ${REGIONS[0]}, which changes nothing`)
+  if (settings.receiving) note('it receives mail there; this version takes no mail for it')
+}
+
+async function told({ senders }: MoveDeps, domain: Domain, { records }: HostedDomain): Promise<MovedDomain> {
+  const [expected, keys] = [await senders.expectedRecords(domain), await senders.dkimKeys(domain)]
+  return { domain, records: expected, keys, theirs: records }
+}

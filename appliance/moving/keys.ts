@@ -1,0 +1,78 @@
+import type { Permission } from '../storage/storage.ts'
+import type { Wire } from './hosted.ts'
+import { text } from './objects.ts'
+import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
+
+const PERMISSIONS = ['full_access', 'sending_access'] as const satisfies Permission[]
+
+/**
+ * Makes a key for each of the other side's, by its name; tokens cannot be moved. The hosted service tells neither permission nor
+ * domain of a key, another Posthaste does. A name of which there are as many keys here is left alone.
+ */
+export async function moveKeys(deps: MoveDeps, tally: Tally): Promise<void> {
+  const { hosted, senders, teamId, options } = deps
+  const here = new Map<string, number>()
+  for (const { name } of await senders.listKeys({ teamId })) here.set(name, (here.get(name) ?? 0) + 1)
+  const domains = domainNames(deps)
+  const untold: string[] = []
+  for await (const wire of hosted.list('/api-keys')) {
+    tally.there += 1
+    const name = text(wire.name)
+    const left = here.get(name ?? '') ?? 0
+    if (name === null) leaveOut(tally, 'an API key', 'the other side tells no name of it')
+    else if (left > 0) {
+      tally.present += 1
+      here.set(name, left - 1)
+    } else if (await addOne(deps, wire, { name, tally, domains })) untold.push(name)
+  }
+  if (untold.length === 0) return
+  const many = untold.length === 1 ? '1 key' : `${untold.length} keys`
+  tally.notes.push({
+    what: many,
+    text: `the other side does not tell what they may do; here it is ${options.permission} (--permission)`,
+  })
+}
+
+interface One {
+  name: string
+  tally: Tally
+  domains: (id: string) => Promise<string | undefined>
+}
+
+/** Whether it was added without knowing what it may do. */
+async function addOne(deps: MoveDeps, wire: Wire, { name, tally, domains }: One): Promise<boolean> {
+  const { senders, teamId, options, made } = deps
+  const told = PERMISSIONS.find((one) => one === wire.permission)
+  const hostedDomain = text(wire.domain_id)
+  const domain = hostedDomain === null ? null : await domains(hostedDomain)
+  if (domain === undefined) {
+    leaveOut(tally, name, 'it may only send as a domain that the other side does not list')
+    return false
+  }
+  const permission = told ?? (domain === null ? options.permission : 'sending_access')
+  const moves = options.dryRun && options.only.includes('domains')
+  const here = domain === null || moves ? undefined : await senders.findDomain({ teamId, name: domain })
+  if (domain !== null && !moves && !here) {
+    leaveOut(tally, name, `it may only send as ${domain}, which is not here`)
+    return false
+  }
+  const before = tally.added
+  await add(tally, name, async () => {
+    if (options.dryRun) return
+    const fresh = await senders.createKey({ teamId, name, permission, domainId: here?.id })
+    await made({ kind: 'api_key', ...fresh, domain })
+  })
+  return tally.added > before && told === undefined
+}
+
+/** Names of the other side's domains by id, asked for when the first key is bound to one. */
+function domainNames({ hosted }: MoveDeps): One['domains'] {
+  let names: Map<string, string> | undefined
+  return async (id) => {
+    if (!names) {
+      names = new Map()
+      for await (const one of hosted.list('/domains')) names.set(text(one.id) ?? '', text(one.name) ?? '')
+    }
+    return names.get(id)
+  }
+}

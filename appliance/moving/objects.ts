@@ -1,0 +1,94 @@
+/** The hosted service's objects as far as they can be moved (reference: wire format §2). Tolerant: what is absent is null. Pure. */
+import { zoneOf } from '../senders/records.ts'
+import type { DomainSettings } from '../storage/storage.ts'
+import type { Wire } from './hosted.ts'
+
+/** A DNS record that the other side asks for. */
+export interface HostedRecord {
+  /** The heading under which it is listed: SPF, DKIM, … */
+  record: string
+  type: string
+  /** The whole owner name, small letters, without the root dot. */
+  fqdn: string
+  value: string
+}
+
+export interface HostedDomain {
+  id: string
+  name: string
+  region: string | null
+  /** Label of the return path, of a field of its own or of the records. */
+  returnPath: string | null
+  settings: Partial<DomainSettings>
+  records: HostedRecord[]
+}
+
+/** Of anything that is no text, null. */
+export const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+const flag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined)
+
+/** GET /domains/:id. */
+export function readDomain(wire: Wire, name: string): HostedDomain {
+  const records = (Array.isArray(wire.records) ? (wire.records as unknown[]) : []).flatMap((one) =>
+    typeof one === 'object' && one !== null ? recordsIn(one as Wire, name) : [],
+  )
+  return {
+    ...{ id: text(wire.id) ?? '', name, region: text(wire.region) },
+    returnPath: text(wire.custom_return_path) ?? returnPathIn(records, name),
+    settings: settingsOf(wire),
+    records,
+  }
+}
+
+function recordsIn(wire: Wire, domain: string): HostedRecord[] {
+  const [type, name, value] = [text(wire.type), text(wire.name), text(wire.value)]
+  if (type === null || name === null || value === null) return []
+  const fqdn = text(wire.fqdn) ?? wholeName(name, domain)
+  return [{ record: text(wire.record) ?? '', type, fqdn: fqdn.toLowerCase(), value }]
+}
+
+/** Names are relative to the registrable domain, as DNS panels want them. */
+function wholeName(name: string, domain: string): string {
+  const zone = zoneOf(domain)
+  const bare = name.replace(/\.$/, '').toLowerCase()
+  if (bare === '' || bare === '@') return zone
+  return bare === zone || bare.endsWith(`.${zone}`) ? bare : `${bare}.${zone}`
+}
+
+/** The label in front of the domain at which bounces come in. */
+function returnPathIn(records: readonly HostedRecord[], domain: string): string | null {
+  const mx = records.find(({ record, type }) => record === 'SPF' && type === 'MX')
+  const end = `.${domain.toLowerCase()}`
+  return mx?.fqdn.endsWith(end) ? mx.fqdn.slice(0, -end.length) : null
+}
+
+function settingsOf(wire: Wire): Partial<DomainSettings> {
+  const abilities = (wire.capabilities ?? {}) as Wire
+  const enabled = (value: unknown) => (value === 'enabled' ? true : value === 'disabled' ? false : undefined)
+  const given = {
+    tls: wire.tls === 'enforced' || wire.tls === 'opportunistic' ? wire.tls : undefined,
+    sending: enabled(abilities.sending),
+    receiving: enabled(abilities.receiving),
+    openTracking: flag(wire.open_tracking),
+    clickTracking: flag(wire.click_tracking),
+    trackingSubdomain:
+      wire.tracking_subdomain === '' ? undefined : (text(wire.tracking_subdomain) ?? undefined),
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+/** Selectors of its DKIM keys. */
+export function selectorsIn({ name, records }: HostedDomain): string[] {
+  const end = `._domainkey.${name.toLowerCase()}`
+  return records.flatMap(({ fqdn }) => (fqdn.endsWith(end) ? [fqdn.slice(0, -end.length)] : []))
+}
+
+/** An instant in either form of the API as ISO 8601; undefined for what is none. */
+export function isoOf(value: unknown): string | undefined {
+  const given = text(value)
+    ?.replace(' ', 'T')
+    .replace(/([+-]\d\d)$/, '$1:00')
+  const at = given === undefined ? NaN : Date.parse(given)
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString()
+}

@@ -1,0 +1,51 @@
+import { csvRecord } from '../mail/csv.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
+import type { Wire } from './hosted.ts'
+import { isoOf, text } from './objects.ts'
+import { leaveOut, type MoveDeps, type Tally } from './report.ts'
+
+/** Entries that are added at once. */
+const PIECE = 500
+const COLUMNS = csvRecord(['email', 'origin', 'created_at', 'source_id', 'reason'])
+
+/**
+ * Puts the addresses of the other side onto the list, with their origin, the id of the email that caused them and since when. They go
+ * through the import of lists, so what holds there holds here: an address that is listed keeps its entry.
+ */
+export async function moveSuppressions(deps: MoveDeps, tally: Tally): Promise<void> {
+  let piece: Wire[] = []
+  for await (const one of deps.hosted.list('/suppressions')) {
+    tally.there += 1
+    if (text(one.email) === null) leaveOut(tally, 'a suppression', 'the other side tells no address')
+    else piece.push(one)
+    if (piece.length < PIECE) continue
+    await keep(piece, deps, tally)
+    piece = []
+  }
+  await keep(piece, deps, tally)
+}
+
+async function keep(piece: readonly Wire[], deps: MoveDeps, tally: Tally): Promise<void> {
+  if (piece.length === 0) return
+  const { senders, teamId, options, made, hosted, now } = deps
+  const reason = `Moved from ${hosted.base}`
+  const csv = COLUMNS + piece.map((one) => lineOf(one, reason, now())).join('')
+  const result = await senders.importSuppressions({ teamId, csv, origin: 'manual', preview: options.dryRun })
+  tally.added += result.added
+  tally.present += result.present
+  for (const { text, expected } of result.examples) leaveOut(tally, text, `it is not ${expected}`)
+  tally.leftOut += result.invalid - result.examples.length
+  if (result.added > 0 && !options.dryRun) await made({ kind: 'suppressions', added: result.added })
+}
+
+/** An address that bounced is not to be lost over a detail: what cannot be read of origin and time is left to the import. */
+function lineOf(one: Wire, reason: string, now: number): string {
+  const since = isoOf(one.created_at)
+  return csvRecord([
+    text(one.email) ?? '',
+    SUPPRESSION_ORIGINS.find((origin) => origin === one.origin) ?? '',
+    since !== undefined && Date.parse(since) <= now ? since : '',
+    text(one.source_id) ?? '',
+    reason,
+  ])
+}

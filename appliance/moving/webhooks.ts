@@ -1,0 +1,105 @@
+import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
+import type { Webhook } from '../storage/storage.ts'
+import { text } from './objects.ts'
+import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
+
+/** Why a webhook that was moved is disabled; also how a later `--enable` knows those that wait for it. */
+export const WAITS = 'It was moved here and waits: posthaste import --enable, or enable it by hand.'
+
+/** A webhook of the other side. */
+export interface HostedWebhook {
+  endpoint: string
+  /** The types that are known here. */
+  events: string[]
+  /** The others. */
+  unknown: string[]
+  enabled: boolean
+}
+
+/**
+ * Adds the webhooks of the other side with new secrets, disabled: both sides would tell an app of everything that happens while both
+ * send. With `enable`, those that are enabled there are enabled here.
+ */
+export async function moveWebhooks(deps: MoveDeps, tally: Tally): Promise<void> {
+  const { hosted, webhooks, teamId } = deps
+  const theirs: HostedWebhook[] = []
+  for await (const wire of hosted.list('/webhooks')) {
+    tally.there += 1
+    const endpoint = text(wire.endpoint)
+    const types = (Array.isArray(wire.events) ? (wire.events as unknown[]) : []).flatMap(
+      (one) => text(one) ?? [],
+    )
+    if (endpoint === null || types.length === 0)
+      leaveOut(tally, endpoint ?? 'a webhook', 'the other side tells no endpoint or no events of it')
+    else theirs.push({ endpoint, ...sorted(types), enabled: wire.status !== 'disabled' })
+  }
+  for (const [hook, here] of pairs(theirs, await webhooks.list({ teamId }))) {
+    if (here) await leave(hook, here, deps, tally)
+    else await addOne(hook, deps, tally)
+  }
+}
+
+function sorted(types: readonly string[]): Pick<HostedWebhook, 'events' | 'unknown'> {
+  const known: readonly string[] = WEBHOOK_EVENTS
+  return {
+    events: types.filter((type) => known.includes(type)),
+    unknown: types.filter((type) => !known.includes(type)),
+  }
+}
+
+/**
+ * Which webhook here is which of theirs: one to the same endpoint, rather with the same events. An endpoint may have several, and
+ * somebody may have changed one here since the last move.
+ */
+export function pairs<T extends Pick<Webhook, 'endpoint' | 'events'>>(
+  theirs: readonly HostedWebhook[],
+  here: readonly T[],
+): [HostedWebhook, T | undefined][] {
+  const free = [...here]
+  const taken = new Map<HostedWebhook, T>()
+  const take = (same: (hook: HostedWebhook, one: T) => boolean): void => {
+    for (const hook of theirs.filter((one) => !taken.has(one))) {
+      const at = free.findIndex((one) => one.endpoint === hook.endpoint && same(hook, one))
+      if (at >= 0) taken.set(hook, free.splice(at, 1)[0]!)
+    }
+  }
+  take((hook, one) => sameEvents(hook.events, one.events))
+  take(() => true)
+  return theirs.map((hook) => [hook, taken.get(hook)])
+}
+
+const sameEvents = (some: readonly string[], others: readonly string[]): boolean =>
+  some.every((type) => others.includes(type)) && others.every((type) => some.includes(type))
+
+async function leave(hook: HostedWebhook, here: Webhook, deps: MoveDeps, tally: Tally): Promise<void> {
+  const { webhooks, teamId, options, made } = deps
+  tally.present += 1
+  const { id, endpoint } = here
+  if (!sameEvents(hook.events, here.events))
+    tally.notes.push({ what: endpoint, text: 'it is here already, with other events; they stay' })
+  if (!options.enable || options.dryRun || !hook.enabled || here.disabled?.reason !== WAITS) return
+  const webhook = await webhooks.update({ teamId, id, change: { status: 'enabled' } })
+  tally.notes.push({ what: endpoint, text: 'it is enabled now' })
+  await made({ kind: 'webhook_enabled', webhook })
+}
+
+async function addOne(hook: HostedWebhook, deps: MoveDeps, tally: Tally): Promise<void> {
+  const { webhooks, teamId, options, made } = deps
+  const { endpoint, events, unknown } = hook
+  await add(tally, endpoint, async () => {
+    if (options.dryRun) return webhooks.check({ endpoint, events })
+    const disabled = options.enable && hook.enabled ? {} : { disabled: hook.enabled ? WAITS : DISABLED }
+    const webhook = await webhooks.create({ teamId, endpoint, events, ...disabled })
+    await made({ kind: 'webhook', webhook })
+  })
+  if (unknown.length > 0 && events.length > 0)
+    tally.notes.push({ what: endpoint, text: `without events that are not known here: ${listed(unknown)}` })
+}
+
+const DISABLED = 'It was disabled on the other side when it was moved here.'
+
+const listed = (types: readonly string[]): string =>
+  types
+    .slice(0, 10)
+    .map((type) => type.slice(0, 60))
+    .join(', ')

@@ -1,0 +1,83 @@
+/** The records of moved domains as lines of a zone file, in the order in which they are published. Pure. */
+import type { ExpectedRecord } from '../senders/records.ts'
+import type { HostedRecord } from './objects.ts'
+import type { MovedDomain } from './report.ts'
+
+/** Seconds. */
+const TTL = 3600
+/** Length limit of one character-string in a TXT record (RFC 1035 §3.3). */
+const CHARACTER_STRING = 255
+
+/** What a zone file needs of a moved domain. */
+type Recorded = Omit<MovedDomain, 'keys'>
+
+/** Which records stand in the place of others: those that the other side has at the same name. */
+export function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
+  // A DMARC policy is the domain's own, whoever sends for it; DKIM keys have selectors of their own.
+  if (record.record === 'DMARC' || record.record === 'DKIM') return []
+  return theirs.filter(({ fqdn, type }) => fqdn === record.fqdn && type === record.type)
+}
+
+/** Whether the domain is verified here only once something of the other side's is replaced. */
+export function sharesReturnPath({ records, theirs }: Pick<Recorded, 'records' | 'theirs'>): boolean {
+  return records.some((record) => record.required && replacedBy(record, theirs).length > 0)
+}
+
+/** The records as a zone file (RFC 1035 §5.1), names absolute: first what stands beside the other side's, then what replaces it. */
+export function zoneText(moved: readonly Recorded[]): string {
+  return moved.map(zoneOfOne).join('\n')
+}
+
+function zoneOfOne({ domain, records, theirs }: Recorded): string {
+  const shared = (record: ExpectedRecord) => replacedBy(record, theirs).length > 0
+  const beside = records.filter((record) => !shared(record))
+  const instead = records.filter(shared)
+  const lines = [
+    `; ${domain.name}: at once, beside what is there`,
+    ...beside.flatMap((one) => linesOf(one, [])),
+  ]
+  if (instead.length > 0) lines.push(`; ${domain.name}: at the switch, instead of what is there`)
+  lines.push(...instead.flatMap((one) => linesOf(one, replacedBy(one, theirs))))
+  return `${lines.join('\n')}\n`
+}
+
+function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): string[] {
+  const line = `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}`
+  if (record.record === 'DMARC') return ['; only where the domain has no DMARC record yet', line]
+  const notes = replaced.map(({ value }) => comment(`instead of ${value}`))
+  const merged = replaced.flatMap(({ value }) => mergedSpf(value, record) ?? [])
+  return [
+    ...(record.required ? [] : [`; ${record.label ?? 'optional'}`]),
+    ...notes,
+    ...(replaced.length > 0 && record.record === 'Tracking'
+      ? [
+          '; tracked links in mail that the other side has sent lead through this name and break; rather take another label',
+        ]
+      : []),
+    ...merged.map((policy) => comment(`while both send, one record for both: "${policy}"`)),
+    line,
+  ]
+}
+
+/** The other side's policy with our mechanisms at its front: a name has one policy (RFC 7208 §4.5). */
+export function mergedSpf(
+  theirs: string,
+  { type, value }: Pick<ExpectedRecord, 'type' | 'value'>,
+): string | undefined {
+  const policy = /^"?v=spf1 +([^"]*?) *"?$/i.exec(theirs)?.[1]
+  const ours = /^v=spf1 +(.*?) +[-~?+]?all$/i.exec(value)?.[1]
+  return type === 'TXT' && policy !== undefined && ours !== undefined ? `v=spf1 ${ours} ${policy}` : undefined
+}
+
+/** What a stranger wrote must not become a line of its own. */
+const comment = (text: string): string => `; ${text.replace(/[^\x20-\x7e]/g, '?').slice(0, 300)}`
+
+function rdata({ type, value, priority }: ExpectedRecord): string {
+  if (type === 'MX') return `${priority ?? 10} ${absolute(value)}`
+  if (type === 'CNAME') return absolute(value)
+  const pieces = value.match(new RegExp(`.{1,${CHARACTER_STRING}}`, 'gs')) ?? ['']
+  const quoted = pieces.map((piece) => `"${piece.replace(/["\\]/g, '\\$&')}"`)
+  return quoted.length === 1 ? quoted.join('') : `( ${quoted.join(' ')} )`
+}
+
+const absolute = (name: string): string => name.replace(/\.?$/, '.')

@@ -1,0 +1,61 @@
+/** The configuration as the parts of the appliance take it. */
+import type { Config } from './config/config.ts'
+import { diskOf } from './monitoring.ts'
+import type { LiveTables } from './tables.ts'
+import { VERSION } from './version.ts'
+import type { RetentionPeriods } from './watch/housekeeping.ts'
+import { parseNetworks } from './wire/networks.ts'
+
+/** Domains of test addresses, in lower case. */
+export const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>
+  names.map((name) => name.toLowerCase())
+
+/** The room that is kept on the disk, in bytes. */
+export const roomOptions = ({ data_dir: dataDir, storage }: Config) => ({
+  dataDir,
+  leastFree: storage.min_free_mb * 1_000_000,
+  bytes: storage.reserve_mb * 1_000_000,
+  freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
+})
+
+/** What delivery is told. */
+export function deliveryOptions({ hostname, delivery }: Config, { bounces, providers }: LiveTables) {
+  return {
+    hostname,
+    sourceIps: delivery.source_ips,
+    allowNetworks: parseNetworks(delivery.allow_networks),
+    testDomains: testDomains(delivery),
+    bounces,
+    providers,
+    maxConnections: delivery.max_connections,
+  }
+}
+
+/** What the HTTP door is told. */
+export function httpOptions({ hostname, limits, http, logs }: Config) {
+  const { trust_proxy: trustProxy, public_url: publicUrl } = http
+  const adminApart = http.admin_listen.length + http.admin_tls_listen.length > 0
+  return {
+    hostname,
+    version: VERSION,
+    messageBytes: limits.message_bytes,
+    trustProxy,
+    publicUrl,
+    hstsDays: http.hsts_days,
+    adminApart,
+    peopleUrl: http.admin_url ?? (adminApart ? undefined : publicUrl),
+    logApiUse: logs.retention_days > 0,
+  }
+}
+
+/** How long what is kept, the disk budget in bytes. */
+export function retentionPeriods({ retention }: Config): RetentionPeriods {
+  const { bodies_days, attempts_days, events_days, emails_days, disk_budget_mb: budget } = retention
+  return {
+    bodiesDays: bodies_days,
+    attemptsDays: attempts_days,
+    eventsDays: events_days,
+    emailsDays: emails_days,
+    diskBudget: budget === undefined ? null : budget * 1_000_000,
+  }
+}

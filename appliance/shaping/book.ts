@@ -1,0 +1,241 @@
+/** What people do with providers and lanes, by API or command line: the same on both, whether the daemon runs or not. */
+import type { Clock } from '../clock/clock.ts'
+import type { Source } from '../mail/source.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { LaneRecord, Storage } from '../storage/storage.ts'
+import { explain, type Explanation, type Situation, type Waiting } from './explain.ts'
+import { allowed, isPaused, pausedBy, resumed, type LaneState } from './lane.ts'
+import { Providers, type Provider, type ProviderTable } from './providers.ts'
+import type { LaneActivity } from './recent.ts'
+import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
+import { readSettings, SETTING_NAMES } from './settings.ts'
+import { warmUpOf, type WarmUp } from './warm-up.ts'
+import { moment } from './words.ts'
+
+export interface ShapingDeps {
+  storage: Pick<
+    Storage,
+    'listLanes' | 'saveLanes' | 'listProviderSettings' | 'saveProviderSettings' | 'listSources'
+  >
+  clock: Clock
+  /** Asked each time: it can be exchanged. */
+  table: () => ProviderTable
+  /** Runs a change so that the daemon in this process acts on it at once; without one, a running daemon notices it by itself. */
+  change?: (work: () => Promise<void>) => Promise<void>
+  /** What the daemon in this process does on a lane now; without one, nobody knows. */
+  activity?: (source: string, provider: string) => LaneActivity
+}
+
+/** A lane as people see it. Times in Unix milliseconds. */
+export interface LaneFacts {
+  id: string
+  source: string
+  /** Of the source; null: it is no longer there. */
+  pool: string | null
+  provider: string
+  name: string
+  /** What it allows now, and the limits that it may grow to. */
+  allowed: { connections: number; messagesPerMinute: number }
+  limits: Provider['limits']
+  paused: { until: number | null } | null
+  warmUp: WarmUp | null
+  /** Null: asked of no daemon. */
+  activity: LaneActivity | null
+  reason: string | null
+  reasonAt: number | null
+  updatedAt: number
+}
+
+export interface ShapingBook {
+  providers(): Promise<Provider[]>
+  /** Of any id; refuses what can be none. */
+  provider(id: string): Promise<Provider>
+  /** Sets what is given; null gives a setting back to the table. Names and values as they are written outside. */
+  setProvider(id: string, change: Record<string, unknown>): Promise<Provider>
+  /** By source and provider; those on which something happened. */
+  lanes(): Promise<LaneFacts[]>
+  /** @param minutes null: until resumed */
+  pauseLane(id: string, minutes: number | null): Promise<LaneFacts>
+  resumeLane(id: string): Promise<LaneFacts>
+  /** Why each of these waits. */
+  explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
+}
+
+/** The longest pause that ends by itself: a week. */
+export const MOST_PAUSE_MINUTES = 10_080
+
+export function createShapingBook(deps: ShapingDeps): ShapingBook {
+  return new Book(deps)
+}
+
+class Book implements ShapingBook {
+  readonly #deps: ShapingDeps
+
+  constructor(deps: ShapingDeps) {
+    this.#deps = deps
+  }
+
+  async providers(): Promise<Provider[]> {
+    return (await this.#providersNow()).list()
+  }
+
+  async provider(id: string): Promise<Provider> {
+    refuseProvider(id)
+    return (await this.#providersNow()).get(id)
+  }
+
+  async setProvider(id: string, given: Record<string, unknown>): Promise<Provider> {
+    const { storage, clock } = this.#deps
+    refuseProvider(id)
+    refuseSettings(given)
+    await this.#change(async () => {
+      const now = clock.now()
+      const live = await storage.listProviderSettings({}, now)
+      const before = live.find((one) => one.provider === id)?.settings ?? {}
+      const after = Object.entries({ ...before, ...given }).filter(([, value]) => value !== null)
+      const settings = after.length > 0 ? Object.fromEntries(after) : null
+      await storage.saveProviderSettings({ provider: id, settings }, now)
+    })
+    return (await this.#providersNow()).get(id)
+  }
+
+  async lanes(): Promise<LaneFacts[]> {
+    const { providers, records, sources } = await this.#readAll()
+    return records.map((record) => this.#factsOf(record, providers, sources))
+  }
+
+  pauseLane(id: string, minutes: number | null): Promise<LaneFacts> {
+    return this.#changeLane(id, (state, now) => {
+      const until = minutes === null ? null : now + minutes * 60_000
+      const end = until === null ? '' : ` until ${moment(until, now)}`
+      return pausedBy(state, until, `paused by an operator at ${moment(now, now)}${end}`, now)
+    })
+  }
+
+  resumeLane(id: string): Promise<LaneFacts> {
+    return this.#changeLane(id, resumed)
+  }
+
+  async explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]> {
+    const waits = deliveries.some(({ state }) => state === 'waiting' || state === 'held')
+    if (!waits) return deliveries.map(() => null)
+    const { providers, records, sources } = await this.#readAll()
+    const lanes = records.map(({ source, provider, state }) => ({
+      source,
+      provider,
+      state: readLane(state, providers.get(provider).limits),
+    }))
+    const situation: Situation = { lanes, sources, providers }
+    return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+  }
+
+  async #changeLane(id: string, next: (state: LaneState, now: number) => LaneState): Promise<LaneFacts> {
+    const { storage, clock } = this.#deps
+    const named = parseLaneId(id)
+    if (!named) throw refuse('not_found', { resource: 'Lane' })
+    let facts: LaneFacts | undefined
+    await this.#change(async () => {
+      const now = clock.now()
+      const { providers, records, sources } = await this.#readAll()
+      const record = records.find((one) => one.source === named.source && one.provider === named.provider)
+      const known = sources.some(({ ip }) => ip === named.source) && isProviderId(named.provider)
+      if (!record && !known) throw refuse('not_found', { resource: 'Lane' })
+      const state = next(readLane(record?.state ?? '', providers.get(named.provider).limits), now)
+      // The daemon tells a row of somebody else's by its time.
+      const saved = recordOf(named, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
+      await storage.saveLanes({ lanes: [saved] }, now)
+      facts = this.#factsOf(saved, providers, sources)
+    })
+    return facts!
+  }
+
+  #factsOf(record: LaneRecord, providers: Providers, sources: readonly Source[]): LaneFacts {
+    const { clock, activity } = this.#deps
+    const now = clock.now()
+    const facts = factsOf(record, providers, sources, now)
+    return { ...facts, activity: activity?.(record.source, record.provider) ?? null }
+  }
+
+  #change(work: () => Promise<void>): Promise<void> {
+    const { change } = this.#deps
+    return change ? change(work) : work()
+  }
+
+  async #providersNow(): Promise<Providers> {
+    const { storage, clock, table } = this.#deps
+    const settings = await storage.listProviderSettings({}, clock.now())
+    return new Providers(table(), new Map(settings.map((one) => [one.provider, one.settings])))
+  }
+
+  async #readAll() {
+    const { storage, clock } = this.#deps
+    const now = clock.now()
+    const [providers, records, sources] = await Promise.all([
+      this.#providersNow(),
+      storage.listLanes({}, now),
+      storage.listSources({}, now),
+    ])
+    return { providers, records, sources }
+  }
+}
+
+/** `default`, an id of the table, a domain, or an address literal; never a domain that was not looked up. */
+const isProviderId = (id: string): boolean =>
+  /^(?:[a-z0-9](?:[a-z0-9._-]{0,250}[a-z0-9])?|\[[0-9a-fA-F.:v]{2,45}\])$/i.test(id) &&
+  id === id.toLowerCase()
+
+function refuseProvider(id: string): void {
+  if (!isProviderId(id)) throw refuse('not_found', { resource: 'Provider' })
+}
+
+function refuseSettings(given: Record<string, unknown>): void {
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+  const unknown = Object.keys(given).find((name) => !SETTING_NAMES.includes(name))
+  if (unknown !== undefined)
+    throw refuse('invalid_field', { field: unknown, expected: `one of ${SETTING_NAMES.join(', ')}` })
+  const [bad] = readSettings(set).bad
+  if (bad) throw refuse('invalid_field', { field: bad.name, expected: bad.expected })
+}
+
+function recordOf(
+  { source, provider }: { source: string; provider: string },
+  state: LaneState,
+  updatedAt: number,
+): LaneRecord {
+  const { pause, reason, reasonAt } = state
+  return {
+    source,
+    provider,
+    state: writeLane(state),
+    pausedUntil: pause?.until ?? null,
+    reason,
+    reasonAt,
+    updatedAt,
+  }
+}
+
+function factsOf(
+  record: LaneRecord,
+  providers: Providers,
+  sources: readonly Source[],
+  now: number,
+): Omit<LaneFacts, 'activity'> {
+  const provider = providers.get(record.provider)
+  const state = readLane(record.state, provider.limits)
+  const { connections, rate } = allowed(state, provider.limits, now)
+  const source = sources.find(({ ip }) => ip === record.source)
+  return {
+    id: laneId(record.source, record.provider),
+    source: record.source,
+    pool: source?.pool ?? null,
+    provider: record.provider,
+    name: provider.name,
+    allowed: { connections, messagesPerMinute: rate },
+    limits: provider.limits,
+    paused: isPaused(state, now) ? { until: state.pause!.until } : null,
+    warmUp: warmUpOf(state, source?.warmUpSince ?? null, provider.warmUp, now),
+    reason: record.reason,
+    reasonAt: record.reasonAt,
+    updatedAt: record.updatedAt,
+  }
+}

@@ -1,0 +1,127 @@
+/** What can be set for a provider: in config/providers.toml, and live by API and command line. Pure. */
+
+/** Limits of one lane: one source address towards one provider. */
+export interface Limits {
+  /** Connections open at once. */
+  connections: number
+  messagesPerConnection: number
+  messagesPerMinute: number
+  recipientsPerMessage: number
+  /** A connection that is not used for so long is closed. */
+  idleSeconds: number
+}
+
+/** All that can be set. */
+export interface Settings extends Limits {
+  /** Messages that a new source address may send on its first, second, … day. */
+  warmUp: number[]
+}
+
+/** One setting that is a number. */
+interface NumberSetting {
+  /** As it is written in files, on the wire and on the command line. */
+  name: string
+  key: keyof Limits
+  minimum: number
+  maximum: number
+  description: string
+}
+
+/** The settings that are numbers, in the order in which they are shown. */
+export const NUMBER_SETTINGS: readonly NumberSetting[] = [
+  {
+    name: 'connections',
+    key: 'connections',
+    minimum: 1,
+    maximum: 500,
+    description: 'Connections open at once from one source address.',
+  },
+  {
+    name: 'messages_per_connection',
+    key: 'messagesPerConnection',
+    minimum: 1,
+    maximum: 10_000,
+    description: 'Messages sent through one connection before it is closed.',
+  },
+  {
+    name: 'messages_per_minute',
+    key: 'messagesPerMinute',
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Messages in any 60 seconds from one source address.',
+  },
+  {
+    name: 'recipients_per_message',
+    key: 'recipientsPerMessage',
+    minimum: 1,
+    maximum: 1000,
+    description: 'Recipients of one message in one transaction.',
+  },
+  {
+    name: 'idle_seconds',
+    key: 'idleSeconds',
+    minimum: 0,
+    maximum: 300,
+    description: 'Seconds after which a connection that is not used is closed.',
+  },
+]
+
+/** The setting that is a list. */
+export const WARM_UP = {
+  name: 'warm_up',
+  most: 120,
+  maximum: 100_000_000,
+  description:
+    'Messages that a new source address may send on its first, second, … day; after the last, any number.',
+}
+
+/** All names of settings. */
+export const SETTING_NAMES: readonly string[] = [...NUMBER_SETTINGS.map(({ name }) => name), WARM_UP.name]
+
+/** A value that cannot be used; `expected` completes "expected …". */
+export interface BadSetting {
+  name: string
+  expected: string
+}
+
+const isWhole = (value: unknown, minimum: number, maximum: number): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum && value <= maximum
+
+/** Reads the settings of an object as it is written outside; names that are no settings are left to the caller. */
+export function readSettings(given: Record<string, unknown>): {
+  settings: Partial<Settings>
+  bad: BadSetting[]
+} {
+  const settings: Partial<Settings> = {}
+  const bad: BadSetting[] = []
+  for (const { name, key, minimum, maximum } of NUMBER_SETTINGS) {
+    const value = given[name]
+    if (value === undefined) continue
+    if (isWhole(value, minimum, maximum)) settings[key] = value
+    else bad.push({ name, expected: `a whole number from ${minimum} to ${maximum}` })
+  }
+  const plan = given[WARM_UP.name]
+  if (plan === undefined) return { settings, bad }
+  if (isPlan(plan)) settings.warmUp = plan
+  else
+    bad.push({
+      name: WARM_UP.name,
+      expected: `at most ${WARM_UP.most} whole numbers from 1 up, none smaller than the one before`,
+    })
+  return { settings, bad }
+}
+
+function isPlan(value: unknown): value is number[] {
+  if (!Array.isArray(value) || value.length > WARM_UP.most) return false
+  return value.every(
+    (one, at) => isWhole(one, 1, WARM_UP.maximum) && (at === 0 || one >= (value[at - 1] as number)),
+  )
+}
+
+/** The settings as they are written outside. */
+export function writeSettings(settings: Settings): Record<string, number | number[]> {
+  return {
+    ...Object.fromEntries(NUMBER_SETTINGS.map(({ name, key }) => [name, settings[key]])),
+    [WARM_UP.name]: settings.warmUp,
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Changes pieces of a transfer-encoded text (RFC 2045 §6) and leaves the encoding of the rest as it is. Texts are handled as octets, one
+ * character for each (latin1). Pure.
+ */
+import type { Edit } from './rewrite.ts'
+
+/** A decoded text that can be changed in its encoded form. */
+export interface Encoded {
+  text: string
+  /** The encoded text after these changes; undefined when it would have a line that mail cannot carry. */
+  change(edits: readonly Edit[]): Buffer | undefined
+}
+
+/** Longest line of a message without its CRLF (RFC 5322 §2.1.1), and of an encoded text (RFC 2045 §6.7, §6.8). */
+const LINE = 998
+const ENCODED_LINE = 76
+
+/** Reads a body by its transfer encoding, in any case; undefined for an encoding that nobody knows. */
+export function readEncoded(body: Buffer, encoding: string): Encoded | undefined {
+  const known: Record<string, (body: Buffer) => Encoded> = {
+    '7bit': identity,
+    '8bit': identity,
+    binary: identity,
+    'quoted-printable': quotedPrintable,
+    base64,
+  }
+  return known[encoding.trim().toLowerCase()]?.(body)
+}
+
+function apply(text: string, edits: readonly Edit[]): string {
+  let [at, changed] = [0, '']
+  for (const edit of edits) {
+    changed += text.slice(at, edit.start) + edit.text
+    at = edit.end
+  }
+  return changed + text.slice(at)
+}
+
+function identity(body: Buffer): Encoded {
+  const text = body.toString('latin1')
+  return {
+    text,
+    change(edits) {
+      const changed = apply(text, edits)
+      return changed.split('\n').some((line) => line.length > LINE + 1)
+        ? undefined
+        : Buffer.from(changed, 'latin1')
+    },
+  }
+}
+
+function base64(body: Buffer): Encoded {
+  const text = Buffer.from(body.toString('latin1'), 'base64').toString('latin1')
+  const end = /[\r\n]*$/.exec(body.toString('latin1'))![0]
+  return {
+    text,
+    change(edits) {
+      const changed = Buffer.from(apply(text, edits), 'latin1').toString('base64')
+      return Buffer.from(changed.replace(/.{76}(?=.)/g, '$&\r\n') + end, 'latin1')
+    },
+  }
+}
+
+/** RFC 2045 §6.7. `from[i]` is where octet `i` of the text stands in the body. */
+function quotedPrintable(body: Buffer): Encoded {
+  const source = body.toString('latin1')
+  const pieces: string[] = []
+  const from: number[] = []
+  // An escape, a soft line break, white space that the way has added to a line, or any octet.
+  for (const match of source.matchAll(/=([0-9A-Fa-f]{2})|=[ \t]*\r\n|[ \t]+(?=\r\n)|[\s\S]/g)) {
+    const [whole, hex] = match
+    if (hex === undefined && whole.length > 1) continue
+    if (hex === undefined && (whole === ' ' || whole === '\t') && source.startsWith('\r\n', match.index + 1))
+      continue
+    pieces.push(hex === undefined ? whole : String.fromCharCode(Number.parseInt(hex, 16)))
+    from.push(match.index)
+  }
+  from.push(source.length)
+  const inSource = ({ start, end, text }: Edit): Edit => ({
+    start: from[start]!,
+    end: end === start ? from[start]! : from[end]!,
+    text: softly(text),
+  })
+  return {
+    text: pieces.join(''),
+    change: (edits) => Buffer.from(apply(source, edits.map(inSource)), 'latin1'),
+  }
+}
+
+/** An ASCII text on lines of its own, which are none when decoded. */
+function softly(text: string): string {
+  const lines = ['']
+  for (const piece of text.replaceAll('=', '=3D').match(/=3D|[^=]/g) ?? []) {
+    if (lines.at(-1)!.length + piece.length < ENCODED_LINE) lines[lines.length - 1] += piece
+    else lines.push(piece)
+  }
+  return ['', ...lines, ''].join('=\r\n')
+}

@@ -1,0 +1,107 @@
+/** Finds what tracking changes in html, without changing it. The only file that knows htmlparser2. Pure. */
+import { Tokenizer } from 'htmlparser2'
+
+/** The value of an `href` that a person can click. */
+export interface Href {
+  /** Where the value stands, without its quotes. */
+  start: number
+  end: number
+  /** With its character references resolved. */
+  url: string
+}
+
+export interface Scanned {
+  /** In the order of the text; those that are marked to be left alone are not among them. */
+  hrefs: Href[]
+  /** Where one more element can stand: before the end of the body; null where it would become text or part of a comment. */
+  end: number | null
+}
+
+/** Attributes that say "leave this link alone": ours, and those that other services made common. */
+const MARKS: Record<string, RegExp> = {
+  'data-posthaste-track': /^(?:off|false|no|0)$/i,
+  clicktracking: /^off$/i,
+  'data-clicktracking': /^off$/i,
+  'data-pm-no-track': /^/,
+  'ses:no-track': /^/,
+  'mc:disable-tracking': /^/,
+  'disable-tracking': /^(?:true|)$/i,
+  'data-disable-tracking': /^(?:true|)$/i,
+  'data-msys-clicktrack': /^0$/,
+  'data-msys-unsubscribe': /^1$/,
+}
+
+/** From the end of an attribute's name to the first character of its value (WHATWG HTML, 13.2.5.34–13.2.5.37). */
+const TO_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*(["']?)/y
+
+/** Stands behind the html: seen as a tag, it proves that the html ends where a tag may begin. */
+const PROBE = '<posthaste-end>'
+
+/** What the tokenizer tells of that changes nothing here. */
+const ignore = (): void => undefined
+const REST = {
+  ...{ oncdata: ignore, oncomment: ignore, ondeclaration: ignore, onprocessinginstruction: ignore },
+  ...{ onend: ignore, ontext: ignore, ontextentity: ignore },
+}
+
+/** Reads html as browsers read it: raw text, comments and quoted values hold no links. */
+export function scanHtml(html: string): Scanned {
+  const found: Scanned = { hrefs: [], end: null }
+  const ends = { body: -1, html: -1, text: false }
+  let link: { href: Href | null; marked: boolean } | null = null
+  let name = { text: '', end: 0 }
+  let value = ''
+
+  const closeTag = (): void => {
+    if (link?.href && !link.marked) found.hrefs.push(link.href)
+    link = null
+  }
+  const tokenizer = new Tokenizer(
+    { xmlMode: false, decodeEntities: true },
+    {
+      onopentagname(start, end) {
+        if (start > html.length) ends.text = true
+        const tag = html.slice(start, end).toLowerCase()
+        link = tag === 'a' || tag === 'area' ? { href: null, marked: false } : null
+      },
+      onattribname(start, end) {
+        name = { text: html.slice(start, end).toLowerCase(), end }
+        value = ''
+      },
+      onattribdata(start, end) {
+        // A NUL in a value is a replacement character (WHATWG HTML, 13.2.5.36).
+        if (link) value += html.slice(start, end).replaceAll('\0', '\uFFFD')
+      },
+      onattribentity(codepoint) {
+        if (link) value += String.fromCodePoint(codepoint)
+      },
+      onattribend(_quote, end) {
+        if (!link) return
+        if (MARKS[name.text]?.test(value.trim())) link.marked = true
+        // Of two attributes with one name the first counts.
+        if (name.text === 'href') link.href ??= place(html, name.end, end, value)
+      },
+      onopentagend: closeTag,
+      onselfclosingtag: closeTag,
+      onclosetag(start, end) {
+        const tag = html.slice(start, end).toLowerCase()
+        if (tag === 'body' || tag === 'html') ends[tag] = start - 2
+      },
+      ...REST,
+    },
+  )
+  tokenizer.write(html + PROBE)
+  tokenizer.end()
+  found.end = ends.body >= 0 ? ends.body : ends.html >= 0 ? ends.html : ends.text ? html.length : null
+  return found
+}
+
+/** Null for an attribute without a value. */
+function place(html: string, nameEnd: number, end: number, url: string): Href | null {
+  TO_VALUE.lastIndex = nameEnd
+  const before = TO_VALUE.exec(html)
+  if (!before) return null
+  const start = TO_VALUE.lastIndex
+  const quote = before[1]!
+  return { start, end: quote === '' ? end : html.indexOf(quote, start), url }
+}

@@ -1,0 +1,147 @@
+/**
+ * Tracks the html of a message that arrived as bytes: its parts are decoded, changed and encoded again, all other bytes stay. What is signed
+ * or encrypted is left alone, for a change would break it. Pure.
+ */
+import { isAscii, isUtf8 } from 'node:buffer'
+import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { readEncoded } from './encoded.ts'
+import { editsOf, type Edit, type TrackingPlan } from './rewrite.ts'
+
+/** Deepest nesting and most parts that are looked at; honest messages have a tenth of it. */
+const MAX_DEPTH = 20
+const MAX_PARTS = 200
+/** Larger html is left alone, in octets: it would hold up everybody else, and readers cut it off at a tenth of that. */
+const MAX_HTML = 1024 * 1024
+
+interface Replacement {
+  start: number
+  end: number
+  bytes: Buffer
+}
+
+/** The message with its html tracked; the same object when nothing was changed. */
+export function trackMessage(message: Uint8Array, plan: TrackingPlan): Uint8Array {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  const { fields } = splitMessage(bytes)
+  // Its signature covers the body (RFC 6376 §3.7), and somebody may rely on it.
+  if (valuesOf(fields, 'dkim-signature').length > 0) return message
+  const walk = { bytes, plan, parts: 0, pixel: plan.opens, found: [] as Replacement[] }
+  trackPart(walk, 0, bytes.length, 0)
+  if (walk.found.length === 0) return message
+  const pieces: Buffer[] = []
+  let at = 0
+  for (const { start, end, bytes: put } of walk.found) {
+    pieces.push(bytes.subarray(at, start), put)
+    at = end
+  }
+  return Buffer.concat([...pieces, bytes.subarray(at)])
+}
+
+interface Walk {
+  bytes: Buffer
+  plan: TrackingPlan
+  parts: number
+  /** The pixel is still to be put somewhere: into the first html. */
+  pixel: boolean
+  found: Replacement[]
+}
+
+const valuesOf = (fields: readonly HeaderField[], name: string): string[] =>
+  fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
+
+/** One entity (RFC 2045 §2.4) between two offsets. */
+function trackPart(walk: Walk, start: number, end: number, depth: number): void {
+  if (depth > MAX_DEPTH || ++walk.parts > MAX_PARTS) return
+  const { fields, bodyOffset } = splitMessage(walk.bytes.subarray(start, end))
+  const types = valuesOf(fields, 'content-type')
+  const encodings = valuesOf(fields, 'content-transfer-encoding')
+  // Readers differ in which of two they believe.
+  if (types.length !== 1 || encodings.length > 1) return
+  const { type, parameters } = readType(types[0]!)
+  const body = start + bodyOffset
+  if (type.startsWith('multipart/')) {
+    const boundary = parameters.get('boundary')
+    // RFC 1847; S/MIME and OpenPGP.
+    if (type === 'multipart/signed' || type === 'multipart/encrypted' || !boundary) return
+    for (const part of partsOf(walk.bytes, body, end, boundary)) trackPart(walk, ...part, depth + 1)
+    return
+  }
+  const attached = valuesOf(fields, 'content-disposition').some((value) => /^\s*attachment\b/i.test(value))
+  if (type !== 'text/html' || attached || end - body > MAX_HTML) return
+  trackBody(walk, body, end, parameters.get('charset') ?? 'us-ascii', encodings[0] ?? '7bit')
+}
+
+function trackBody(walk: Walk, start: number, end: number, charset: string, encoding: string): void {
+  if (!ASCII_COMPATIBLE.test(charset)) return
+  const encoded = readEncoded(walk.bytes.subarray(start, end), encoding)
+  if (!encoded) return
+  const edits = editsIn(encoded.text, charset, { ...walk.plan, opens: walk.pixel })
+  const bytes = edits.length > 0 ? encoded.change(edits) : undefined
+  if (!bytes) return
+  walk.pixel = false
+  walk.found.push({ start, end, bytes })
+}
+
+/** Charsets in which octets below 128 are ASCII and nothing else. */
+const ASCII_COMPATIBLE = /^(?:us-ascii|utf-?8|iso-8859-\d{1,2}|windows-125\d|cp125\d|latin\d)$/i
+
+/** What is to be changed in html that is given as octets, one character for each. */
+function editsIn(html: string, charset: string, plan: TrackingPlan): Edit[] {
+  const octets = Buffer.from(html, 'latin1')
+  // Of other charsets links beyond ASCII are left alone: here nothing tells what their octets mean.
+  if (!isAscii(octets) && !(/^utf-?8$/i.test(charset) && isUtf8(octets)))
+    return editsOf(html, plan, (url) => (/^[\0-\x7f]*$/.test(url) ? url : undefined))
+  const text = octets.toString('utf8')
+  let [at, octet] = [0, 0]
+  const octetAt = (index: number): number => {
+    octet += Buffer.byteLength(text.slice(at, index))
+    at = index
+    return octet
+  }
+  return editsOf(text, plan).map((edit) => ({
+    start: octetAt(edit.start),
+    end: octetAt(edit.end),
+    text: edit.text,
+  }))
+}
+
+/** RFC 2045 §5.1, without comments. Of a parameter that comes twice, and of one in pieces (RFC 2231), nothing is believed. */
+function readType(value: string): { type: string; parameters: Map<string, string> } {
+  const [, type = ''] = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)\s*(?:;|$)/.exec(value) ?? []
+  const parameters = new Map<string, string>()
+  for (const [, name, quoted, token] of value.matchAll(
+    /;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g,
+  )) {
+    const key = name!.toLowerCase()
+    const text = quoted?.replaceAll(/\\(.)/g, '$1') ?? token!
+    parameters.set(key, parameters.has(key) ? '' : text)
+  }
+  return { type: type.toLowerCase(), parameters }
+}
+
+/** Where the parts of a multipart begin and end, without the CRLF before each delimiter, which is the delimiter's (RFC 2046 §5.1.1). */
+function partsOf(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  boundary: string,
+): [start: number, end: number][] {
+  const delimiter = Buffer.from(`--${boundary}`, 'latin1')
+  const parts: [number, number][] = []
+  let open = -1
+  for (let at = bytes.indexOf(delimiter, start); at >= 0 && at < end;) {
+    const rest = at + delimiter.length
+    const lineEnd = bytes.indexOf('\r\n', rest)
+    const line = bytes.toString('latin1', rest, Math.min(lineEnd < 0 ? end : lineEnd, rest + 100, end))
+    const begins = at === start || (bytes[at - 1] === 10 && bytes[at - 2] === 13)
+    const closes = /^--[ \t]*$/.test(line)
+    if (begins && (closes || /^[ \t]*$/.test(line))) {
+      if (open >= 0) parts.push([open, Math.max(open, at - 2)])
+      if (closes || lineEnd < 0 || parts.length >= MAX_PARTS) return parts
+      open = lineEnd + 2
+    }
+    at = bytes.indexOf(delimiter, rest)
+  }
+  // Without an end the last part may be cut off: it stays as it is.
+  return parts
+}

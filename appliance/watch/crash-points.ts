@@ -1,0 +1,83 @@
+/**
+ * Places at which the daemon can be made to die, for `posthaste crashtest`: between two steps of which one must not be
+ * undone by the other's absence. Off, a point is one comparison. The state is the module's own, once in each thread,
+ * because the places are deep in code that must not know of tests.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** How the tester brings the daemon to a point: by mail, by a fresh start, or by a stop. */
+export type Reach = 'traffic' | 'start' | 'stop'
+
+/** Every named point, with what has happened there and what has not. */
+export const CRASH_POINTS = {
+  'message-file': { reach: 'traffic', at: 'a large message is a file, its rows are not written' },
+  'accept-before-commit': { reach: 'traffic', at: 'the rows of an email are written, not committed' },
+  'accept-after-commit': { reach: 'traffic', at: 'an email is committed, nobody was told' },
+  'claim-before-commit': { reach: 'traffic', at: 'a lease is written, not committed' },
+  'claim-after-commit': { reach: 'traffic', at: 'a lease is committed, nobody works on it' },
+  connect: { reach: 'traffic', at: 'a mail exchanger is about to be dialled' },
+  data: { reach: 'traffic', at: 'the exchanger said 354, no byte of the message was sent' },
+  body: { reach: 'traffic', at: 'the message is sent, its final dot may be too' },
+  'remote-250': { reach: 'traffic', at: 'the exchanger took the message, nothing of it is written down' },
+  'settle-before-commit': { reach: 'traffic', at: 'the outcome is written, not committed' },
+  'settle-after-commit': { reach: 'traffic', at: 'the outcome is committed, the dispatcher does not know' },
+  webhook: { reach: 'traffic', at: 'the endpoint answered, nothing of it is written down' },
+  retention: { reach: 'traffic', at: 'rows of finished emails are gone, files of their messages are not' },
+  migration: { reach: 'start', at: 'some migrations ran, nothing is committed' },
+  checkpoint: { reach: 'stop', at: 'a clean stop, before the log is copied into the database' },
+} as const satisfies Record<string, { reach: Reach; at: string }>
+
+export type CrashPoint = keyof typeof CRASH_POINTS
+
+/** The variable that arms a point: `name:count` dies when the point is passed for the count-th time in its thread. */
+export const CRASH_POINT_VARIABLE = 'POSTHASTE_CRASH_POINT'
+
+/** The file that says that a data directory was made by `crashtest` and may be lost. */
+export const SCRATCH_MARK = '.crashtest'
+
+let armed: { name: string; left: number } | undefined
+
+/**
+ * Reads the variable; to be called once at the start of each thread.
+ * @returns undefined, or why the daemon must not start: the sentence names the variable
+ */
+export function armCrashPoint(env: NodeJS.ProcessEnv, dataDir: string): string | undefined {
+  const text = env[CRASH_POINT_VARIABLE]
+  if (text === undefined || text === '') return undefined
+  const [, name = '', count = ''] = /^([a-z0-9-]+):([1-9]\d{0,8})$/.exec(text) ?? []
+  if (!Object.hasOwn(CRASH_POINTS, name)) {
+    const known = Object.keys(CRASH_POINTS).join(', ')
+    return `${CRASH_POINT_VARIABLE} is name:count, the name one of ${known}; it is "${text}". Unset it: it is for posthaste crashtest.`
+  }
+  if (!existsSync(join(dataDir, SCRATCH_MARK)))
+    return `${CRASH_POINT_VARIABLE} is set, and ${dataDir} was not made by posthaste crashtest: the daemon would kill itself. Unset it.`
+  armed = { name, left: Number(count) }
+  return undefined
+}
+
+/** Dies here when this point is armed and its count is reached. SIGKILL: no handler, no exit code, no last write. */
+export function crashPoint(name: CrashPoint): void {
+  if (armed !== undefined) strike(name)
+}
+
+/** The points of the commits that methods of the storage are made durable by. */
+const COMMITS: Record<string, 'accept' | 'claim' | 'settle'> = {
+  put: 'accept',
+  lease: 'claim',
+  settle: 'settle',
+}
+
+/** `crashPoint` before or after the commit of calls of the storage, each counted. */
+export function crashAtCommit(calls: readonly { method: string }[], when: 'before' | 'after'): void {
+  if (armed === undefined) return
+  for (const { method } of calls) {
+    const point = COMMITS[method]
+    if (point) strike(`${point}-${when}-commit`)
+  }
+}
+
+function strike(name: CrashPoint): void {
+  if (armed?.name !== name || --armed.left > 0) return
+  process.kill(process.pid, 'SIGKILL')
+}

@@ -1,0 +1,143 @@
+/** What Prometheus reads: counters and histograms of this process, and gauges that are looked at when it asks. */
+import { collectDefaultMetrics, Registry, type Histogram } from 'prom-client'
+import type { Clock } from '../clock/clock.ts'
+import { seriesOf, type SeriesOf } from './series.ts'
+import { createStandingGauges, type Standing } from './standing.ts'
+
+export type { Standing } from './standing.ts'
+
+/** What the rest of the appliance tells. Times in seconds. */
+export interface Instruments {
+  httpAnswered(facts: { method: string; route: string; status: number; seconds: number }): void
+  accepted(via: string, emails: number, recipients: number): void
+  /** From being due for the first time until the first attempt begins. */
+  waited(seconds: number): void
+  settled(facts: { provider: string; state: string; seconds: number }): void
+  attempted(seconds: number): void
+  inFlight(provider: string, change: number): void
+  webhookAttempted(success: boolean, seconds: number): void
+  stored(method: string, seconds: number, failed: boolean): void
+  /** Something that must keep happening did: how a monitor notices silence. */
+  succeeded(what: string): void
+  /** Where the gauges come from. */
+  lookAt(look: () => Promise<Standing>): void
+  /** The page, in the text format of Prometheus. */
+  page(): Promise<{ type: string; text: string }>
+  close(): void
+}
+
+export interface InstrumentsDeps {
+  clock: Clock
+  version: string
+  /** Whether a provider has a series of its own; all others share `other`. */
+  knownProvider: (id: string) => boolean
+}
+
+/** Seconds; accepting takes milliseconds, waiting may take days. */
+const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const LONG = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400, 345_600]
+const LOOP = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]
+
+/** How often the event loop is asked how late it is (milliseconds). */
+const LOOP_STEP = 100
+/** Counting the spool reads all of it: at most so often (milliseconds). */
+const LOOK_AGAIN = 10_000
+
+const METHODS = new Set(['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])
+
+/** What is told as it happens; the rest of `Instruments` is about reading. */
+type Told = Omit<Instruments, 'lookAt' | 'page' | 'close'>
+
+function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps): Told {
+  const { counter, gauge, histogram } = series
+  const acceptedEmails = counter('accepted_emails_total', 'Emails accepted', ['via'])
+  const acceptedRecipients = counter('accepted_recipients_total', 'Recipients of accepted emails', ['via'])
+  const http = histogram('http_request_seconds', 'Requests, from first byte to answer', QUICK, [
+    ...(['method', 'route', 'status'] as const),
+  ])
+  const wait = histogram('queue_wait_seconds', 'From due to the first attempt', LONG)
+  const delivery = histogram('delivery_seconds', 'From accepted to a final state', LONG, ['state'])
+  const attempt = histogram('attempt_seconds', 'One conversation with a mail exchanger', LONG)
+  const outcomes = counter('attempted_deliveries_total', 'Deliveries tried', ['state', 'provider'])
+  const inFlight = gauge('deliveries_in_flight', 'Deliveries being tried', ['provider'])
+  const webhooks = histogram('webhook_attempt_seconds', 'Requests to webhook endpoints', QUICK, ['outcome'])
+  const calls = histogram('storage_call_seconds', 'Storage calls; writes until they are durable', QUICK, [
+    'method',
+  ])
+  const failures = counter('storage_failures_total', 'Storage calls that failed', ['method'])
+  const successes = gauge('last_success_timestamp_seconds', 'When it last went well', ['what'])
+  const group = (provider: string): string => (knownProvider(provider) ? provider : 'other')
+  return {
+    httpAnswered: ({ method, route, status, seconds }) =>
+      http.observe(
+        { method: METHODS.has(method) ? method : 'other', route, status: `${Math.floor(status / 100)}xx` },
+        seconds,
+      ),
+    accepted(via, emails, recipients) {
+      acceptedEmails.inc({ via }, emails)
+      acceptedRecipients.inc({ via }, recipients)
+    },
+    waited: (seconds) => wait.observe(Math.max(0, seconds)),
+    settled({ provider, state, seconds }) {
+      outcomes.inc({ state, provider: group(provider) })
+      if (state !== 'waiting' && state !== 'held') delivery.observe({ state }, Math.max(0, seconds))
+    },
+    attempted: (seconds) => attempt.observe(Math.max(0, seconds)),
+    inFlight: (provider, change) => inFlight.inc({ provider: group(provider) }, change),
+    webhookAttempted: (success, seconds) =>
+      webhooks.observe({ outcome: success ? 'success' : 'failure' }, seconds),
+    stored(method, seconds, failed) {
+      calls.observe({ method }, seconds)
+      if (failed) failures.inc({ method })
+    },
+    succeeded: (what) => successes.set({ what }, clock.now() / 1000),
+  }
+}
+
+/** Notes every `LOOP_STEP` how late the event loop was. Returns how to stop that. */
+function watchLoop(delays: Histogram): () => void {
+  let due = performance.now() + LOOP_STEP
+  const ticking = setInterval(() => {
+    const now = performance.now()
+    delays.observe(Math.max(0, now - due) / 1000)
+    due = now + LOOP_STEP
+  }, LOOP_STEP).unref()
+  return () => clearInterval(ticking)
+}
+
+/** Every series has its labels from small sets: routes, states, providers of the table. No label tells of a recipient. */
+export function createInstruments(deps: InstrumentsDeps): Instruments {
+  const { clock, version, knownProvider } = deps
+  const registry = new Registry()
+  const series = seriesOf(registry)
+  collectDefaultMetrics({ register: registry })
+  series.gauge('info', 'The running program', ['version']).set({ version }, 1)
+  const show = createStandingGauges(series, knownProvider)
+  const stopLoop = watchLoop(series.histogram('event_loop_delay_seconds', 'How late the event loop is', LOOP))
+
+  let look: (() => Promise<Standing>) | undefined
+  let lookedAt = -Infinity
+  let looking: Promise<void> | undefined
+  const refresh = async (): Promise<void> => {
+    if (!look || clock.now() - lookedAt < LOOK_AGAIN) return
+    looking ??= look()
+      .then(show)
+      .finally(() => {
+        looking = undefined
+        lookedAt = clock.now()
+      })
+    await looking
+  }
+  return {
+    ...createTold(series, deps),
+    lookAt: (how) => void (look = how),
+    async page() {
+      await refresh()
+      return { type: registry.contentType, text: await registry.metrics() }
+    },
+    close() {
+      stopLoop()
+      registry.clear()
+    },
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * What the service manager is told: sd_notify(3). Node has no Unix datagram sockets, so the notices are sent by
+ * systemd-notify(1), a child process; the unit therefore says `NotifyAccess=all`.
+ */
+import { execFile } from 'node:child_process'
+import type { Clock } from '../clock/clock.ts'
+import type { Health } from './health.ts'
+import type { Logger } from './log.ts'
+
+/** Sends one notice, such as `['READY=1', 'STATUS=…']`; rejects when it could not be sent. */
+export type Send = (assignments: readonly string[]) => Promise<void>
+
+export interface NotifyDeps {
+  clock: Clock
+  log: Pick<Logger, 'warn' | 'error'>
+  /** The environment of the process: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
+  env: NodeJS.ProcessEnv
+  /** This process: the watchdog may be meant for another one. */
+  pid: number
+  /** How notices are sent; by default with systemd-notify. */
+  send?: Send
+}
+
+/** The service manager's view of the daemon. Without one (no NOTIFY_SOCKET) every call does nothing. */
+export interface Notifier {
+  /** The daemon takes mail. From here on `alive` is asked three times in each watchdog period. */
+  ready(status: string, alive: () => Promise<Health>): Promise<void>
+  /** A reload has begun; it ends with `reloaded`. */
+  reloading(): Promise<void>
+  reloaded(status: string): Promise<void>
+  /** A stop has begun. The watchdog is still fed, since closed storage answers nobody; the stop has its own time limit. */
+  stopping(): Promise<void>
+  /** No further notices of the watchdog. */
+  close(): void
+}
+
+/** How long one notice may take (milliseconds): a manager that does not read is not waited for. */
+const SEND_MS = 10_000
+
+/**
+ * How often the watchdog is fed, in milliseconds; null: nobody waits for it (sd_watchdog_enabled(3)). A third of the
+ * period, so that one late notice does no harm. Pure.
+ */
+export function watchdogPause(env: NodeJS.ProcessEnv, pid: number): number | null {
+  const { WATCHDOG_USEC: period, WATCHDOG_PID: meant } = env
+  if (period === undefined || !/^[1-9]\d*$/.test(period)) return null
+  if (meant !== undefined && meant !== String(pid)) return null
+  return Math.max(1, Math.floor(Number(period) / 1000 / 3))
+}
+
+/** Opens the way to the service manager that started this process, when there is one. */
+export function createNotifier({ clock, log, env, pid, send = systemdNotify }: NotifyDeps): Notifier {
+  const supervised = env.NOTIFY_SOCKET !== undefined && env.NOTIFY_SOCKET !== ''
+  const pause = supervised ? watchdogPause(env, pid) : null
+  let last = Promise.resolve()
+  let cancel: () => void = () => undefined
+  let stage: 'running' | 'stopping' | 'closed' = 'running'
+
+  // One after the other: READY=1 must not overtake RELOADING=1.
+  const tell = (...assignments: string[]): Promise<void> => {
+    if (!supervised) return last
+    last = last
+      .then(() => send(assignments))
+      .catch((err: unknown) =>
+        log.warn(
+          { err, notice: assignments[0] },
+          'the service manager could not be told; is systemd-notify installed?',
+        ),
+      )
+    return last
+  }
+
+  const feed = async (alive: () => Promise<Health>): Promise<void> => {
+    const { ok, reasons } = stage === 'running' ? await alive() : { ok: true, reasons: [] }
+    // The storage may have been closed while it was asked.
+    if (ok || stage !== 'running') await tell('WATCHDOG=1')
+    else
+      log.error(
+        { reasons },
+        'not alive: the watchdog is not fed, the service manager will restart this process',
+      )
+  }
+  const watch = (alive: () => Promise<Health>): void => {
+    if (pause === null) return
+    const again = (): void => {
+      cancel = clock.after(pause, () => void feed(alive).finally(() => stage !== 'closed' && again()))
+    }
+    again()
+  }
+
+  return {
+    async ready(status, alive) {
+      await tell('READY=1', `STATUS=${oneLine(status)}`)
+      watch(alive)
+    },
+    reloading: () => tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`),
+    reloaded: (status) => tell('READY=1', `STATUS=${oneLine(status)}`),
+    stopping() {
+      stage = 'stopping'
+      return tell('STOPPING=1', 'STATUS=Waiting for conversations in flight.')
+    },
+    close() {
+      stage = 'closed'
+      cancel()
+    },
+  }
+}
+
+/** A line break would begin another assignment. */
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ')
+
+function systemdNotify(assignments: readonly string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile('systemd-notify', ['--', ...assignments], { timeout: SEND_MS }, (error) => {
+      if (error) reject(new Error('systemd-notify failed', { cause: error }))
+      else resolve()
+    })
+  })
+}

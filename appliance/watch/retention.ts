@@ -1,0 +1,156 @@
+/** Removing what has been kept long enough, and how long the disk will do. */
+import type { Clock } from '../clock/clock.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+/** Days that finished emails are kept. */
+export interface RetentionPeriods {
+  bodiesDays: number
+  attemptsDays: number
+  eventsDays: number
+  emailsDays: number
+  /** Bytes that may be held; null: as many as the disk has. */
+  diskBudget: number | null
+}
+
+interface Purged {
+  count: number
+  bytes: number
+  next: string | null
+}
+
+type Purge = (
+  args: { before: number; most: number; after?: string | undefined; enough?: number },
+  now: number,
+) => Promise<Purged>
+
+/** What retention needs of the storage; a shape, so that this folder knows no other. */
+export interface Retainable {
+  purgeBodies: Purge
+  purgeUnkeptBodies: Purge
+  purgeAttempts: Purge
+  purgeEvents: Purge
+  purgeEmails: Purge
+  shrink(args: { pages: number }, now: number): Promise<number>
+  diskUse(args: object, now: number): Promise<{ database: number; free: number; files: number }>
+  saveDiskDay(args: { day: string; bytes: number; since: string }, now: number): Promise<void>
+}
+
+/** What one run removed. */
+export interface RetentionDone {
+  /** Emails whose bodies went; those that the budget took included. */
+  bodies: number
+  attempts: number
+  events: number
+  emails: number
+  /** Whether the appliance holds more than its budget although nothing is left to remove. */
+  overBudget: boolean
+}
+
+/** Rows looked at in one step, so that the writer is held for a few milliseconds. */
+const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails', number> = {
+  bodies: 200,
+  attempts: 200,
+  events: 500,
+  emails: 500,
+}
+
+/** Pages of the database given back in one step: some four megabytes. */
+const PAGES = 1000
+/** Free pages are used again; only beyond this share of the database some go back. */
+const FREE_SHARE = 0.25
+
+/** Takes the steps of one kind until nothing is left, the bytes are enough, or `stop` says so. */
+async function every(
+  step: (after: string | undefined, enough: number) => Promise<Purged>,
+  stop: () => boolean,
+  enough = Infinity,
+): Promise<number> {
+  let count = 0
+  let bytes = 0
+  let after: string | undefined
+  while (bytes < enough && !stop()) {
+    const done = await step(after, enough - bytes)
+    count += done.count
+    bytes += done.bytes
+    if (done.next === null) break
+    after = done.next
+  }
+  return count
+}
+
+/**
+ * One run: each kind after its period, then bodies, oldest first, while the appliance holds more than its budget, then free pages back to
+ * the disk. Broken off at any point it has done what it did; the next run goes on.
+ * @param stopped asked between steps, each of which holds the writer for a moment only
+ */
+export async function retain(
+  storage: Retainable,
+  clock: Clock,
+  { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget }: RetentionPeriods,
+  stopped: () => boolean = () => false,
+): Promise<RetentionDone> {
+  const run = (purge: Purge, most: number, before: number, enough?: number): Promise<number> =>
+    every((after, enough) => purge({ before, most, after, enough }, clock.now()), stopped, enough)
+  const before = (days: number): number => clock.now() - days * DAY
+  const emails = await run(storage.purgeEmails, MOST.emails, before(emailsDays))
+  const attempts = await run(storage.purgeAttempts, MOST.attempts, before(attemptsDays))
+  const events = await run(storage.purgeEvents, MOST.events, before(eventsDays))
+  let bodies = await run(storage.purgeBodies, MOST.bodies, before(bodiesDays))
+  const held = async (): Promise<number> => {
+    const { database, files } = await storage.diskUse({}, clock.now())
+    return database + files
+  }
+  const excess = diskBudget === null ? 0 : (await held()) - diskBudget
+  if (excess > 0) bodies += await run(storage.purgeBodies, MOST.bodies, clock.now(), excess)
+  await shrink(storage, clock, stopped)
+  const bytes = await held()
+  const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+  await storage.saveDiskDay({ day: day(clock.now()), bytes, since: day(before(60)) }, clock.now())
+  return { bodies, attempts, events, emails, overBudget: diskBudget !== null && bytes > diskBudget }
+}
+
+async function shrink(storage: Retainable, clock: Clock, stopped: () => boolean): Promise<void> {
+  while (!stopped()) {
+    const { database, free } = await storage.diskUse({}, clock.now())
+    if (free <= FREE_SHARE * (database + free)) return
+    if ((await storage.shrink({ pages: PAGES }, clock.now())) === 0) return
+  }
+}
+
+/** Emails younger than this are left alone: the request that made them may not be logged yet. */
+const LOGGED_BY = 60_000
+
+/**
+ * Removes bodies of final emails of domains whose bodies are not kept, and of erased addresses; returns of how many.
+ * @param logged whether requests are logged: then emails of the last minute are left for the next time
+ */
+export function removeUnkept(
+  storage: Pick<Retainable, 'purgeUnkeptBodies'>,
+  clock: Clock,
+  logged = true,
+): Promise<number> {
+  const age = logged ? LOGGED_BY : 0
+  return every(
+    () => storage.purgeUnkeptBodies({ before: clock.now() - age, most: MOST.bodies }, clock.now()),
+    () => false,
+  )
+}
+
+/** Days that growth is judged by. */
+const JUDGED_DAYS = 7
+
+/**
+ * In how many days the room is used up, at the rate of the last week; null when what is held does not grow, or too little is known.
+ * @param days what was held on UTC days, oldest first
+ * @param room bytes that are left now
+ */
+export function forecast(days: readonly { day: string; bytes: number }[], room: number): number | null {
+  const last = days.at(-1)
+  if (!last) return null
+  const at = (day: string): number => Date.parse(`${day}T00:00:00Z`) / DAY
+  const first = days.find(({ day }) => at(last.day) - at(day) <= JUDGED_DAYS)!
+  const span = at(last.day) - at(first.day)
+  const growth = span === 0 ? 0 : (last.bytes - first.bytes) / span
+  return growth > 0 ? Math.max(0, Math.floor(room / growth)) : null
+}

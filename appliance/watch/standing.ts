@@ -1,0 +1,97 @@
+/** Gauges of how things stand when the metrics are read. */
+import type { Gauge } from 'prom-client'
+import type { SeriesOf } from './series.ts'
+
+/** What is looked at when the metrics are read. Every list is bounded by the configuration, never by the mail. */
+export interface Standing {
+  spool: { waiting: number; held: number; inFlight: number; oldestSeconds: number }
+  lanes: { source: string; provider: string; connections: number; perMinute: number; paused: boolean }[]
+  sources: { source: string; pool: string; active: boolean }[]
+  /** Unix seconds. */
+  certificates: { file: string; endsAt: number }[]
+  /** Bytes of the file system of the data directory; null where it cannot be asked. */
+  disk: { free: number; size: number } | null
+  storage: { commits: number; calls: number } | null
+}
+
+/** A gauge that is written anew at each look, so that what is gone leaves. */
+function setAll<L extends string>(gauge: Gauge<L>, rows: [labels: Record<L, string>, value: number][]): void {
+  gauge.reset()
+  for (const [labels, value] of rows) gauge.set(labels, value)
+}
+
+function createLaneGauges(
+  { gauge }: Pick<SeriesOf, 'gauge'>,
+  known: (provider: string) => boolean,
+): (all: Standing['lanes']) => void {
+  const laneConnections = gauge('lane_connections', 'Connections that a lane allows', ['source', 'provider'])
+  const lanePerMinute = gauge('lane_messages_per_minute', 'Messages a minute that a lane allows', [
+    'source',
+    'provider',
+  ])
+  const lanePaused = gauge('lane_paused', '1 while a lane is paused', ['source', 'provider'])
+  return (all) => {
+    const lanes = all.filter(({ provider }) => known(provider))
+    const of = ({ source, provider }: Standing['lanes'][number]) => ({ source, provider })
+    setAll(
+      laneConnections,
+      lanes.map((lane) => [of(lane), lane.connections]),
+    )
+    setAll(
+      lanePerMinute,
+      lanes.map((lane) => [of(lane), lane.perMinute]),
+    )
+    setAll(
+      lanePaused,
+      lanes.map((lane) => [of(lane), lane.paused ? 1 : 0]),
+    )
+  }
+}
+
+/** @param known those whose lanes are shown: the others are as many as the domains that mail goes to */
+export function createStandingGauges(
+  { gauge }: SeriesOf,
+  known: (provider: string) => boolean,
+): (standing: Standing) => void {
+  const spool = gauge('spool_deliveries', 'Deliveries that wait', ['state'])
+  const oldest = gauge('spool_oldest_seconds', 'Age of the oldest delivery that waits and is not held')
+  const showLanes = createLaneGauges({ gauge }, known)
+  const sources = gauge('source_active', '1 for an address in use, 0 for a suspended one', ['source', 'pool'])
+  const certificates = gauge('certificate_expiry_timestamp_seconds', 'When a certificate ends', ['file'])
+  const disk = gauge('disk_bytes', 'The file system of the data directory', ['what'])
+  const commits = gauge('storage_commits', 'Commits since the start')
+  const committed = gauge('storage_committed_calls', 'Writes since the start; several share a commit')
+
+  return (standing) => {
+    const { waiting, held, inFlight, oldestSeconds } = standing.spool
+    setAll(spool, [
+      [{ state: 'waiting' }, waiting],
+      [{ state: 'held' }, held],
+      [{ state: 'in_flight' }, inFlight],
+    ])
+    oldest.set(oldestSeconds)
+    showLanes(standing.lanes)
+    setAll(
+      sources,
+      standing.sources.map(({ source, pool, active }) => [{ source, pool }, active ? 1 : 0]),
+    )
+    setAll(
+      certificates,
+      standing.certificates.map(({ file, endsAt }) => [{ file }, endsAt]),
+    )
+    const space = standing.disk
+    setAll(
+      disk,
+      space
+        ? [
+            [{ what: 'free' }, space.free],
+            [{ what: 'size' }, space.size],
+          ]
+        : [],
+    )
+    if (standing.storage) {
+      commits.set(standing.storage.commits)
+      committed.set(standing.storage.calls)
+    }
+  }
+}
