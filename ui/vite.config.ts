@@ -1,12 +1,34 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte'
-import { defineConfig } from 'vite'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { defineConfig, type Plugin } from 'vite'
 
 /** Where `vite dev` finds a running appliance. */
 const appliance = 'http://127.0.0.1:8025'
 
+/** Under this a compressed file saves no packet. */
+const WORTH_IT = 1024
+
+/** Puts compressed copies beside scripts and style sheets: the appliance sends them as they are. Their names carry hashes, so no copy is ever stale. */
+const compressed = (): Plugin => ({
+  name: 'compressed',
+  apply: 'build',
+  async writeBundle({ dir }, bundle) {
+    const names = Object.keys(bundle).filter((name) => /^assets\/.*\.(js|css|svg)$/.test(name))
+    for (const name of names) {
+      const path = join(dir ?? '', name)
+      const bytes = await readFile(path)
+      if (bytes.length < WORTH_IT) continue
+      await writeFile(`${path}.gz`, gzipSync(bytes, { level: 9 }))
+      await writeFile(`${path}.br`, brotliCompressSync(bytes))
+    }
+  },
+})
+
 export default defineConfig({
   base: '/dashboard/',
-  plugins: [svelte({ configFile: false })],
+  plugins: [svelte({ configFile: false }), compressed()],
   build: {
     target: 'es2022',
     // The content security policy allows no data: URL but for images.

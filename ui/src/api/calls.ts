@@ -10,17 +10,33 @@ import type {
 import type { AttachmentList } from '../../../appliance/http/schemas/attachments.ts'
 import type { Email, EmailList, EmailShared } from '../../../appliance/http/schemas/emails.ts'
 import type { Log, LogList } from '../../../appliance/http/schemas/logs.ts'
+import type { DomainBodies } from '../../../appliance/http/schemas/retention.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../../appliance/http/schemas/sandbox.ts'
-import type { Session, SignIn } from '../../../appliance/http/schemas/session.ts'
-import type { Suppression, SuppressionList } from '../../../appliance/http/schemas/suppressions.ts'
+import type { Session } from '../../../appliance/http/schemas/session.ts'
+import type {
+  ImportSuppressions,
+  Suppression,
+  SuppressionImport,
+  SuppressionList,
+} from '../../../appliance/http/schemas/suppressions.ts'
 import type { Timeline } from '../../../appliance/http/schemas/timeline.ts'
 import type { Usage } from '../../../appliance/http/schemas/usage.ts'
+import type {
+  CreateWebhook,
+  ReplayWebhook,
+  UpdateWebhook,
+  Webhook,
+  WebhookAttemptList,
+  WebhookCreated,
+  WebhookEvent,
+  WebhookEventList,
+  WebhookList,
+  WebhookPinged,
+  WebhookReplayed,
+} from '../../../appliance/http/schemas/webhooks.ts'
 import { ApiError, change, read, request } from './client.ts'
 
 const id = encodeURIComponent
-
-export const signIn = async (body: Static<typeof SignIn>): Promise<Session> =>
-  (await (await request('/session', { method: 'POST', body })).json()) as Session
 
 export const signOut = async (): Promise<void> => void (await request('/session', { method: 'DELETE' }))
 
@@ -82,6 +98,11 @@ export const createDomain = (body: CreateDomain) => change<Domain>('POST', '/dom
 export const updateDomain = (domain: string, body: UpdateDomain) =>
   change('PATCH', `/domains/${id(domain)}`, body)
 
+export const getDomainBodies = (domain: string) => read<DomainBodies>(`/domains/${id(domain)}/bodies`)
+
+export const setDomainBodies = (domain: string, keep: boolean) =>
+  change<DomainBodies>('PUT', `/domains/${id(domain)}/bodies`, { keep })
+
 export const deleteDomain = (domain: string) => change('DELETE', `/domains/${id(domain)}`)
 
 /** Begins the rotation of the DKIM keys: a new key waits for its record. */
@@ -96,8 +117,11 @@ export const renameApiKey = (key: string, name: string) => change('PATCH', `/api
 
 export const deleteApiKey = (key: string) => change('DELETE', `/api-keys/${id(key)}`)
 
-export const listSuppressions = (query: Cursor & { origin: string }, limit: number, signal?: AbortSignal) =>
-  read<Static<typeof SuppressionList>>(listPath('/suppressions', { limit, ...query }), signal)
+export const listSuppressions = (
+  query: Cursor & { origin: string; search: string },
+  limit: number,
+  signal?: AbortSignal,
+) => read<Static<typeof SuppressionList>>(listPath('/suppressions', { limit, ...query }), signal)
 
 /** The suppression of an address or with an id; null when there is none. */
 export async function findSuppression(which: string, signal?: AbortSignal): Promise<Suppression | null> {
@@ -108,6 +132,14 @@ export async function findSuppression(which: string, signal?: AbortSignal): Prom
     throw error
   }
 }
+
+/** Where the list comes as a file. */
+export const suppressionsFile = (query: { origin: string; search: string }) =>
+  listPath('/suppressions/export', query)
+
+/** Reads a CSV list; with `preview` nothing is changed. */
+export const importSuppressions = async (body: Static<typeof ImportSuppressions>) =>
+  (await (await request('/suppressions/import', { method: 'POST', body })).json()) as SuppressionImport
 
 /** At most 100 at once. */
 export const addSuppressions = (emails: readonly string[]) =>
@@ -128,3 +160,49 @@ export const listSandboxMessages = (signal?: AbortSignal) =>
 
 export const getSandboxMessage = (message: string, signal?: AbortSignal) =>
   read<SandboxMessage>(`/sandbox/messages/${id(message)}`, signal)
+
+export const listWebhooks = (signal?: AbortSignal) => read<Static<typeof WebhookList>>('/webhooks', signal)
+
+export const getWebhook = (webhook: string, signal?: AbortSignal) =>
+  read<Webhook>(`/webhooks/${id(webhook)}`, signal)
+
+export const createWebhook = (body: Static<typeof CreateWebhook>) =>
+  change<Static<typeof WebhookCreated>>('POST', '/webhooks', body)
+
+export const updateWebhook = (webhook: string, body: Static<typeof UpdateWebhook>) =>
+  change('PATCH', `/webhooks/${id(webhook)}`, body)
+
+export const deleteWebhook = (webhook: string) => change('DELETE', `/webhooks/${id(webhook)}`)
+
+export const rotateWebhook = (webhook: string) =>
+  change('POST', `/webhooks/${id(webhook)}/signing-secret/rotate`)
+
+/** Sends a test event; resolves when the endpoint has answered, or has not in time. */
+export const pingWebhook = (webhook: string) => change<WebhookPinged>('POST', `/webhooks/${id(webhook)}/ping`)
+
+/** Sends again what happened in a range of time. */
+export const replayWebhook = (webhook: string, range: Static<typeof ReplayWebhook>) =>
+  change<Static<typeof WebhookReplayed>>('POST', `/webhooks/${id(webhook)}/replay`, range)
+
+export const listWebhookEvents = (
+  webhook: string,
+  query: Cursor & { status: string },
+  limit: number,
+  signal?: AbortSignal,
+) =>
+  read<Static<typeof WebhookEventList>>(
+    listPath(`/webhooks/${id(webhook)}/events`, { limit, ...query }),
+    signal,
+  )
+
+export const getWebhookEvent = (webhook: string, event: string, signal?: AbortSignal) =>
+  read<WebhookEvent>(`/webhooks/${id(webhook)}/events/${id(event)}`, signal)
+
+export const listWebhookEventAttempts = (webhook: string, event: string, signal?: AbortSignal) =>
+  read<Static<typeof WebhookAttemptList>>(
+    `/webhooks/${id(webhook)}/events/${id(event)}/attempts?limit=100`,
+    signal,
+  )
+
+export const replayWebhookEvent = (webhook: string, event: string) =>
+  change('POST', `/webhooks/${id(webhook)}/events/${id(event)}/replay`)

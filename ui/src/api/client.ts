@@ -21,7 +21,7 @@ export function whenSessionEnds(act: () => void): void {
 }
 
 interface Options {
-  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   body?: unknown
   signal?: AbortSignal
 }
@@ -76,7 +76,7 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 /** The JSON answer to a request that changes something. */
 export async function change<T>(
-  method: 'POST' | 'PATCH' | 'DELETE',
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
   body?: unknown,
 ): Promise<T> {

@@ -15,5 +15,14 @@ const FAULTS: Record<string, string> = {
 
 /** The verdict on a certificate in a word or two, to follow "certificate". */
 export function certificate(tls: NonNullable<Attempt['tls']>): string {
-  return tls.verified ? 'valid' : (FAULTS[tls.error ?? ''] ?? 'not valid')
+  if (tls.verified) return tls.by === 'dane' ? 'valid by DANE' : 'valid'
+  return FAULTS[tls.error ?? ''] ?? 'not valid'
+}
+
+/** What TLS was agreed on, and whose certificate it was, to be followed by the verdict. */
+export function agreed(tls: NonNullable<Attempt['tls']>): string {
+  const how = [tls.version, tls.cipher, tls.group].filter(Boolean).join(' ')
+  const valid = [tls.validFrom && `from ${tls.validFrom.slice(0, 10)}`, `until ${tls.validTo.slice(0, 10)}`]
+  const certificate = `Certificate of ${tls.subject || 'nobody'}, issued by ${tls.issuer || 'nobody'}`
+  return `${how}. ${certificate}, ${valid.filter(Boolean).join(' ')}`
 }

@@ -5,7 +5,7 @@ export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['Enter', 'open the row'],
   ['Esc', 'close, or back to the list'],
   ['/', 'search this page, or everything'],
-  ['Ctrl K', 'go to a page or an email (⌘ K)'],
+  ['Ctrl K', 'go to a page or an email (⌘ K)'],
   ['?', 'this list'],
 ]
 

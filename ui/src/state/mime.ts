@@ -7,6 +7,8 @@ export interface Opened {
   headers: { name: string; value: string }[]
   /** Inline parts by Content-ID, as `data:` URLs. */
   inline: Map<string, string>
+  /** The html as it was sent; null without one. */
+  html: string | null
 }
 
 /** Parses a message. Rejects when it is not one. */
@@ -19,6 +21,7 @@ export async function openMessage(source: Uint8Array | string): Promise<Opened> 
       value: decodeWords(value),
     })),
     inline: new Map(parsed.attachments.flatMap(inlinePart)),
+    html: parsed.html ?? null,
   }
 }
 

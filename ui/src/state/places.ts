@@ -1,37 +1,59 @@
 import type { Component } from 'svelte'
+import ChartLine from '@lucide/svelte/icons/chart-line'
 import ChartNoAxesColumn from '@lucide/svelte/icons/chart-no-axes-column'
 import Globe from '@lucide/svelte/icons/globe'
 import Inbox from '@lucide/svelte/icons/inbox'
 import KeyRound from '@lucide/svelte/icons/key-round'
+import Layers from '@lucide/svelte/icons/layers'
+import Network from '@lucide/svelte/icons/network'
 import Plus from '@lucide/svelte/icons/plus'
 import ScrollText from '@lucide/svelte/icons/scroll-text'
 import Send from '@lucide/svelte/icons/send'
 import ShieldOff from '@lucide/svelte/icons/shield-off'
+import Settings from '@lucide/svelte/icons/settings'
+import Webhook from '@lucide/svelte/icons/webhook'
+import type { Session } from '../../../appliance/http/schemas/session.ts'
 
 /** Where one can go: the rail and the palette show the same list. */
 export interface Place {
   path: string
   label: string
   icon: Component<{ size?: number }>
+  /** Who lacks it cannot go there. */
+  right?: Session['rights'][number]
 }
 
 const PLACES: readonly Place[] = [
   { path: '/emails', label: 'Emails', icon: Send },
+  { path: '/metrics', label: 'Metrics', icon: ChartLine },
+  { path: '/queue', label: 'Queue', icon: Layers },
   { path: '/domains', label: 'Domains', icon: Globe },
+  { path: '/webhooks', label: 'Webhooks', icon: Webhook },
   { path: '/logs', label: 'Logs', icon: ScrollText },
   { path: '/api-keys', label: 'API keys', icon: KeyRound },
   { path: '/suppressions', label: 'Suppressions', icon: ShieldOff },
   { path: '/usage', label: 'Usage', icon: ChartNoAxesColumn },
+  { path: '/settings/team', label: 'Settings', icon: Settings },
 ]
 
 const INBOX: Place = { path: '/inbox', label: 'Inbox', icon: Inbox }
 
-/** The pages in the order of the rail; the sandbox has one more. */
-export const placesOf = (sandbox: boolean): readonly Place[] => (sandbox ? [...PLACES, INBOX] : PLACES)
+/** The addresses of the machine, for those who run it; its place is after the suppressions. */
+const SOURCES: Place = { path: '/sources', label: 'IPs', icon: Network }
+const BEFORE_SOURCES = '/suppressions'
+
+/** The pages in the order of the rail; the sandbox has one more, and so has the team that runs the server. */
+export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: boolean }): readonly Place[] {
+  const places = PLACES.flatMap((place) =>
+    operator && place.path === BEFORE_SOURCES ? [place, SOURCES] : [place],
+  )
+  return sandbox ? [...places, INBOX] : places
+}
 
 /** What can be begun from anywhere. */
 export const ACTIONS: readonly Place[] = [
-  { path: '/api-keys?new=1', label: 'Create an API key', icon: Plus },
-  { path: '/domains?new=1', label: 'Add a domain', icon: Plus },
-  { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus },
+  { path: '/api-keys?new=1', label: 'Create an API key', icon: Plus, right: 'keys' },
+  { path: '/domains?new=1', label: 'Add a domain', icon: Plus, right: 'configure' },
+  { path: '/webhooks?new=1', label: 'Add a webhook', icon: Plus, right: 'configure' },
+  { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]

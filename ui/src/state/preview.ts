@@ -16,8 +16,8 @@ export interface Prepared {
   remote: number
 }
 
-/** Makes `html` safe to show; `inline` gives the images that `cid:` means. */
-export function prepare(html: string, inline: ReadonlyMap<string, string>): Prepared {
+/** Makes `html` safe to show; `inline` gives the images that `cid:` means; `dark`: as a reader shows it that is set to dark. */
+export function prepare(html: string, inline: ReadonlyMap<string, string>, dark = false): Prepared {
   const message = new DOMParser().parseFromString(html, 'text/html')
   const remote = unload(message)
   for (const element of message.querySelectorAll(ACTIVE)) element.remove()
@@ -33,7 +33,7 @@ export function prepare(html: string, inline: ReadonlyMap<string, string>): Prep
   const head =
     `<!doctype html><meta http-equiv="Content-Security-Policy" content="${POLICY}">` +
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">' +
-    '<style>:root{color-scheme:light}img{max-width:100%}</style>'
+    `<style>:root{color-scheme:${dark ? 'dark' : 'light'}}img{max-width:100%}</style>`
   return { document: head + message.documentElement.outerHTML, remote }
 }
 

@@ -51,6 +51,11 @@ export const railFolded = new Remembered<boolean>('rail-folded', false, isBoolea
 /** Whether exact instants are written in UTC instead of the browser's zone. */
 export const utc = new Remembered<boolean>('utc', false, isBoolean)
 
+const isTexts = (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string')
+
+/** Ids of the teams whose first run is done or dismissed. */
+export const setUpOver = new Remembered<readonly string[]>('set-up-over', [], isTexts)
+
 /** In which language examples are shown. */
 export const language = new Remembered<Language>('language', 'curl', (value) =>
   LANGUAGES.some(([known]) => known === value),

@@ -1,4 +1,5 @@
 import { tick } from 'svelte'
+import { ApiError } from '../api/client.ts'
 import { restore } from './router.svelte.ts'
 
 /**
@@ -7,10 +8,17 @@ import { restore } from './router.svelte.ts'
 
 /** Enough for Back to be instant through a long walk. */
 const REMEMBERED = 60
+/** HTTP statuses of what is forbidden, not there, and gone (RFC 9110 §15.5.4, §15.5.5, §15.5.11). */
+const LAST_WORDS: ReadonlySet<number> = new Set([403, 404, 410])
 const memory = new Map<string, unknown>()
 
+const forgetful = [() => memory.clear()]
+
+/** Has `act` called too when everything that was read is dropped. */
+export const alsoForget = (act: () => void): void => void forgetful.push(act)
+
 /** Drops everything that was read: at the end of a session. */
-export const forget = () => memory.clear()
+export const forget = () => forgetful.forEach((act) => act())
 
 function keep(key: string, value: unknown): void {
   memory.delete(key)
@@ -23,6 +31,8 @@ function keep(key: string, value: unknown): void {
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: string | null
+  /** Whether that was the appliance's last word: asking again changes nothing (403, 404, 410). */
+  readonly refused: boolean
   /** Reads again now. Resolves when the answer is in, whether good or bad. */
   refresh(): Promise<void>
 }
@@ -48,6 +58,7 @@ function whenSeenAgain(act: () => void): () => void {
 export function resource<T>(plan: Plan<T>): Resource<T> {
   let data = $state.raw<T | undefined>()
   let error = $state<string | null>(null)
+  let refused = $state(false)
   let round: AbortController | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -66,6 +77,7 @@ export function resource<T>(plan: Plan<T>): Resource<T> {
     } catch (reason) {
       if (mine.signal.aborted) return
       error = reason instanceof Error ? reason.message : String(reason)
+      refused = reason instanceof ApiError && LAST_WORDS.has(reason.status)
     }
     schedule(key)
   }
@@ -97,6 +109,9 @@ export function resource<T>(plan: Plan<T>): Resource<T> {
     },
     get error() {
       return error
+    },
+    get refused() {
+      return error !== null && refused
     },
     async refresh() {
       const key = plan.key()

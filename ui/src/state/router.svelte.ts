@@ -13,9 +13,13 @@ interface Left {
   row: string | null
 }
 
-/** The state of a history entry: which address led to it, and how it was left, once it was. */
+/**
+ * The state of a history entry: which address led to it, which address of another page did (the tabs of a page lead to
+ * each other), and how it was left, once it was.
+ */
 interface Entry {
   from?: string
+  origin?: string
   left?: Left
 }
 
@@ -43,6 +47,15 @@ export const router = {
   },
 }
 
+const pathOf = (address: string): string => address.split('?', 1)[0] ?? address
+
+/** The path of the page from which this one was opened, whatever tabs were looked at since; null: by a link from outside. */
+export function originPath(): string | null {
+  void current
+  const { origin } = entry()
+  return origin === undefined ? null : pathOf(origin)
+}
+
 /** The address of a dashboard path, for `href`. */
 export const href = (path: string): string => base + path
 
@@ -57,13 +70,19 @@ export function withQuery(changes: Record<string, string | null>): string {
   return current.path + (search === '' ? '' : `?${search}`)
 }
 
+/** What the entry of `to` knows of the page before. */
+function entryFor(to: string): Entry {
+  const origin = pathOf(to) === current.path ? entry().origin : router.here
+  return { from: router.here, ...(origin !== undefined && { origin }) }
+}
+
 /** Goes to a dashboard path. `replace` leaves no history entry behind: for redirects and small view state. */
 export function go(to: string, options: { replace?: boolean } = {}): void {
   const before = current.path
   if (options.replace) history.replaceState(history.state, '', href(to))
   else {
     remember()
-    history.pushState({ from: router.here } satisfies Entry, '', href(to))
+    history.pushState(entryFor(to), '', href(to))
   }
   current = here()
   if (current.path === before) return
@@ -87,7 +106,8 @@ const seen = new Map<string, Left & { address: string }>()
 /** Up one level, to the page as it was left: for Esc and for the link above a title. */
 export function up(path: string): void {
   const last = seen.get(path)
-  go(last?.address ?? path)
+  const { origin = path } = entry()
+  go(last?.address ?? (pathOf(origin) === path ? origin : path))
   pending = last ?? null
   void tick().then(restore)
 }
@@ -100,6 +120,9 @@ function remember(): void {
   history.replaceState({ ...entry(), left } satisfies Entry, '')
   seen.set(current.path, { ...left, address: router.here })
 }
+
+/** Whether this is a page that was left before, and is not yet as it was. */
+export const returning = (): boolean => pending !== null
 
 /** Returns to where the page was left. Called after each first load of data, since only then is there a place to return to. */
 export function restore(): void {
@@ -145,3 +168,7 @@ addEventListener('popstate', (event) => {
   void tick().then(restore)
 })
 addEventListener('pagehide', remember)
+// A link with a secret behind the `#`, opened in a tab where its page is open already: the page reads it when it begins.
+addEventListener('hashchange', () => {
+  if (location.hash.length > 1) location.reload()
+})

@@ -38,6 +38,25 @@ export function enter(session: Session): void {
   go(next?.startsWith('/') ? next : '/emails', { replace: true })
 }
 
+/** Whether the person's role includes a right. What it does not is hidden or disabled; the appliance refuses it anyway. */
+export const may = (right: Session['rights'][number]): boolean =>
+  standing.kind === 'in' && standing.session.rights.includes(right)
+
+/** Whether the team runs the server: what belongs to the whole machine is shown to no other. */
+export const operates = (): boolean => standing.kind === 'in' && standing.session.operator
+
+/** Goes on in another team: nothing of the one before is kept. */
+export function changeTeam(session: Session): void {
+  forget()
+  standing = { kind: 'in', session }
+  go('/emails')
+}
+
+/** Asks again who is signed in, without a blank page meanwhile: after a role or a name has changed. */
+export async function renewSession(): Promise<void> {
+  standing = { kind: 'in', session: await getSession() }
+}
+
 /** Signs out here and at the appliance. */
 export async function depart(): Promise<void> {
   try {
@@ -51,11 +70,14 @@ export async function depart(): Promise<void> {
   go('/sign-in')
 }
 
+/** Pages for those who are not signed in. */
+const OUTSIDE = ['/sign-in', '/setup', '/forgot-password', '/reset', '/invitation']
+
 /** To the sign-in page, with the way back. What was loaded belongs to the one who was signed in: it is dropped. */
 function leave(): void {
   forget()
   standing = { kind: 'out' }
-  if (router.path === '/sign-in') return
+  if (OUTSIDE.includes(router.path)) return
   const back = router.here === '/' ? '' : `?${new URLSearchParams({ next: router.here })}`
   go(`/sign-in${back}`, { replace: true })
 }

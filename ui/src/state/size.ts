@@ -1,6 +1,7 @@
-/** A number of bytes as people read it: `812 bytes`, `14.2 KiB`, `3.5 MiB`. */
+/** A number of bytes as people read it: `812 bytes`, `14.2 KiB`, `3.5 MiB`, `70.8 GiB`. */
 export function bytes(count: number): string {
   if (count < 1024) return `${count} ${count === 1 ? 'byte' : 'bytes'}`
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`
-  return `${(count / 1024 / 1024).toFixed(1)} MiB`
+  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MiB`
+  return `${(count / 1024 ** 3).toFixed(1)} GiB`
 }

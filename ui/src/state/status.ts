@@ -17,7 +17,9 @@ import ShieldOff from '@lucide/svelte/icons/shield-off'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
 import type { DkimKey, Domain, DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
 import type { Email } from '../../../appliance/http/schemas/emails.ts'
+import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
 import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
 import type { Delivery, EmailEvent } from '../../../appliance/http/schemas/timeline.ts'
 import { isScheduled } from './story.ts'
@@ -86,6 +88,20 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
   verified: look('verified', 'green', Check),
   failed: look('failed', 'red', X),
   temporary_failure: look('no answer', 'amber', TriangleAlert),
+}
+
+/** How far a record has come to the servers of its zone. */
+export const PROPAGATION: Record<Propagation['records'][number]['status'], Look> = {
+  ...RECORD_STATUS,
+  partial: look('on its way', 'amber', HourglassIcon),
+}
+
+/** What a self-check came to. */
+export const FINDING: Record<Doctor['checks'][number]['status'], Look> = {
+  failed: look('failed', 'red', X),
+  warning: look('warning', 'amber', TriangleAlert),
+  skipped: look('not told', 'slate', CircleDashed),
+  ok: look('good', 'green', Check),
 }
 
 /** Where a DKIM key is in its life. */

@@ -68,10 +68,21 @@ function eventEntry(event: EmailEvent): Entry {
     key: event.id,
     at: instant(event.created_at),
     kind: event.type,
-    title: event.cause ? asTitle(event.cause.note) : plainTitle(event.type),
+    title: event.visit
+      ? visitTitle(event.visit)
+      : event.cause
+        ? asTitle(event.cause.note)
+        : plainTitle(event.type),
     reply: event.cause?.reply ?? null,
     attempt: null,
   }
+}
+
+/** Who came, and for what; machines are told apart. */
+function visitTitle({ link, robot, seen_by: seenBy }: NonNullable<EmailEvent['visit']>): string {
+  const what = link === null ? 'Opened' : `Followed a link to ${link}`
+  if (robot) return `${what} by a machine${seenBy === null ? '' : ` (${seenBy})`}: counted apart`
+  return seenBy === null ? what : `${what}, seen by the ${seenBy}`
 }
 
 /** A note of one sentence loses its full stop as a title. */
@@ -83,9 +94,12 @@ function plainTitle(type: EmailEvent['type']): string {
     'email.sent': 'Accepted and stored: delivery begins',
     'email.delivered': 'Delivered',
     'email.delivery_delayed': 'Delayed: it will be tried again',
+    'email.complained': 'The recipient reported it as spam',
     'email.bounced': 'Refused for good',
     'email.failed': 'Given up before the recipient’s server decided',
     'email.suppressed': 'Not sent: the address is on the suppression list',
+    'email.opened': 'Opened',
+    'email.clicked': 'A link was followed',
   }
   return titles[type]
 }
@@ -184,7 +198,29 @@ export function outlook(delivery: Delivery, now: number): Outlook {
   const givenUp = delivery.expires_at === null ? null : instant(delivery.expires_at)
   const which = delivery.attempts === 0 ? 'First' : 'Next'
   const when = next === null || next <= now + 1000 ? 'is due now' : `in ${span(next - now)}`
-  return { final: false, title: `${which} try ${when}`, detail: delivery.cause?.note ?? '', next, givenUp }
+  return { final: false, title: `${which} try ${when}`, detail: whyWaiting(delivery), next, givenUp }
+}
+
+/** The note of a cause without its full stop, as it stands within what a delivery waits for. */
+const noteOf = ({ cause }: Delivery) => cause?.note.replace(/\.$/, '') ?? ''
+
+/**
+ * Why a delivery waits, as one sentence or more; empty where its time says it all. What it waits for may hold the reason
+ * of the last attempt already, and the number and time of the next, which the reader is told in words of their own.
+ */
+export function whyWaiting(delivery: Delivery): string {
+  const note = delivery.state === 'held' ? '' : noteOf(delivery)
+  const why = delivery.waiting?.why ?? ''
+  if (note !== '' && (why === '' || why.endsWith(`: ${note}`))) return sentence(note)
+  if (why === '') return ''
+  return note === '' ? sentence(why) : `${sentence(note)} ${sentence(why)}`
+}
+
+/** With a capital and a full stop; a host name at the beginning stays as it is written. */
+function sentence(text: string): string {
+  const [first = ''] = text.split(' ', 1)
+  const begun = first.includes('.') ? text : text.charAt(0).toUpperCase() + text.slice(1)
+  return begun.endsWith('.') ? begun : `${begun}.`
 }
 
 /** One line for the head of a story: how it stands, in the fewest words. */

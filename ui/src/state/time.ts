@@ -48,9 +48,17 @@ export function exact(at: number, inUtc: boolean): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
 }
 
+/** Names of zones by their minutes from UTC: a formatter takes 0.2 ms to make, and a list names the zone in each row. */
+const zones = new Map<number, string>()
+
 /** The zone that `exact` used, as short as the browser knows it: `UTC`, `GMT+1`. */
 export function zone(at: number, inUtc: boolean): string {
   if (inUtc) return 'UTC'
+  const offset = new Date(at).getTimezoneOffset()
+  const known = zones.get(offset)
+  if (known !== undefined) return known
   const parts = new Intl.DateTimeFormat('en', { timeZoneName: 'short' }).formatToParts(at)
-  return parts.find((part) => part.type === 'timeZoneName')?.value ?? ''
+  const name = parts.find((part) => part.type === 'timeZoneName')?.value ?? ''
+  zones.set(offset, name)
+  return name
 }

@@ -2,10 +2,19 @@
 export interface Toast {
   id: number
   text: string
+  /** What can still be done about it: a button. */
+  offer: Offer | null
 }
 
-/** Long enough to read two short sentences, in milliseconds. */
+/** A button of a note, while it is shown. */
+export interface Offer {
+  words: string
+  act: () => void
+}
+
+/** Long enough to read two short sentences, and to think better of what was done; in milliseconds. */
 const SHOWN = 6000
+const OFFERED = 10_000
 
 let last = 0
 let shown = $state.raw<readonly Toast[]>([])
@@ -18,9 +27,9 @@ export const toasts = {
 
 export const dismiss = (id: number): void => void (shown = shown.filter((toast) => toast.id !== id))
 
-/** Shows `text` for a few seconds; screen readers speak it. */
-export function toast(text: string): void {
+/** Shows `text` for a few seconds, with a button for ten where something is offered; screen readers speak it. */
+export function toast(text: string, offer: Offer | null = null): void {
   const id = ++last
-  shown = [...shown.slice(-2), { id, text }]
-  setTimeout(() => dismiss(id), SHOWN)
+  shown = [...shown.slice(-2), { id, text, offer }]
+  setTimeout(() => dismiss(id), offer ? OFFERED : SHOWN)
 }

@@ -1,0 +1,42 @@
+/** Calls about finding emails, and about what can be done with one. */
+import type {
+  EmailSearch,
+  EmailWebhookEvents,
+  FoundEmail,
+} from '../../../appliance/http/schemas/email-search.ts'
+import type { EmailCreated } from '../../../appliance/http/schemas/emails.ts'
+import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
+import type { EmailConditions } from '../state/email-search.ts'
+import { change, read } from './client.ts'
+
+export type { EmailSearch, FoundEmail }
+
+const id = encodeURIComponent
+
+/** A part of what a search finds; `after` is the `next` of the part before. */
+export const searchEmails = (
+  conditions: EmailConditions,
+  after: string | null,
+  limit: number,
+  signal?: AbortSignal,
+) => {
+  const query = new URLSearchParams({ ...conditions, limit: String(limit), ...(after !== null && { after }) })
+  return read<EmailSearch>(`/emails/search?${query}`, signal)
+}
+
+/** Where all that a search finds comes as a file. */
+export const emailsFile = (conditions: EmailConditions) =>
+  `/emails/export.csv?${new URLSearchParams(conditions)}`
+
+export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
+  read<EmailWebhookEvents>(`/emails/${id(email)}/webhooks`, signal)
+
+/** Makes a new email of the same content. */
+export const resendEmail = (email: string) => change<EmailCreated>('POST', `/emails/${id(email)}/resend`)
+
+/** Tries all recipients that wait for a later attempt now. */
+export const retryEmail = (email: string) =>
+  change<QueueChange>('POST', '/queue/retry', { filter: { email_id: email }, all: false })
+
+/** Where the html of an email is shown with the images that it loads from elsewhere. */
+export const previewPath = (email: string) => `/emails/${id(email)}/preview`

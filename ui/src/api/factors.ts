@@ -1,0 +1,105 @@
+/** Second factors: the second step of a sign-in, and one's own. */
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser'
+import type { Static } from 'typebox'
+import type {
+  FactorAdded,
+  Factors,
+  Passkey,
+  PasskeyOptions,
+  Proof,
+  RecoveryCodes,
+  TotpStarted,
+} from '../../../appliance/http/schemas/factors.ts'
+import type { Session, SignIn, SignInStep } from '../../../appliance/http/schemas/session.ts'
+import { ApiError, change, read } from './client.ts'
+
+export type { Factors, Passkey } from '../../../appliance/http/schemas/factors.ts'
+export type { SignInStep } from '../../../appliance/http/schemas/session.ts'
+
+/** The first step: a session, or the step that is missing. */
+export const signIn = (body: Static<typeof SignIn>) => change<Session | SignInStep>('POST', '/session', body)
+
+/** The step that a sign-in elsewhere left open; null when there is none. */
+export async function getStep(): Promise<SignInStep | null> {
+  try {
+    return await read<SignInStep>('/session/step')
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return null
+    throw error
+  }
+}
+
+export const cancelStep = () => change('DELETE', '/session/step')
+
+export const giveTotp = (code: string) => change<Session>('POST', '/session/totp', { code })
+
+export const giveRecoveryCode = (code: string) => change<Session>('POST', '/session/recovery-code', { code })
+
+/** What the browser said of a passkey, in words. */
+function whyNot(error: unknown): Error {
+  const name = error instanceof Error ? error.name : ''
+  if (name === 'NotAllowedError' || name === 'AbortError')
+    return new Error('The passkey was not used: it was cancelled, or it took too long.')
+  if (name === 'InvalidStateError') return new Error('This device has a passkey for this account already.')
+  if (name === 'SecurityError')
+    return new Error('The browser allows passkeys only over https, and at the name they were made for.')
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** Lets the browser answer with a passkey. */
+async function answer(path: string): Promise<AuthenticationResponseJSON> {
+  const { options } = await change<Static<typeof PasskeyOptions>>('POST', path)
+  const { startAuthentication } = await import('@simplewebauthn/browser')
+  try {
+    return await startAuthentication({ optionsJSON: options as PublicKeyCredentialRequestOptionsJSON })
+  } catch (error) {
+    throw whyNot(error)
+  }
+}
+
+/** The second step by passkey; without a first one, the whole sign-in. */
+export async function givePasskey(): Promise<Session> {
+  const response = await answer('/session/passkey/options')
+  return change<Session>('POST', '/session/passkey', { response })
+}
+
+export const getFactors = (signal?: AbortSignal) => read<Factors>('/account/factors', signal)
+
+/** Shows again who one is, so that factors can be changed. */
+export const prove = (proof: Static<typeof Proof>) => change('POST', '/account/proof', proof)
+
+export async function proveByPasskey(): Promise<void> {
+  await prove({ response: await answer('/account/proof/options') })
+}
+
+export const startTotp = () => change<Static<typeof TotpStarted>>('POST', '/account/totp')
+
+export const confirmTotp = (code: string) => change<FactorAdded>('POST', '/account/totp/confirm', { code })
+
+export const removeTotp = () => change('DELETE', '/account/totp')
+
+export const renewRecoveryCodes = () =>
+  change<Static<typeof RecoveryCodes>>('POST', '/account/recovery-codes')
+
+/** Lets the browser make a passkey, and keeps it. */
+export async function addPasskey(name: string): Promise<FactorAdded> {
+  const { options } = await change<Static<typeof PasskeyOptions>>('POST', '/account/passkeys/options')
+  const { startRegistration } = await import('@simplewebauthn/browser')
+  try {
+    const response = await startRegistration({
+      optionsJSON: options as PublicKeyCredentialCreationOptionsJSON,
+    })
+    return await change<FactorAdded>('POST', '/account/passkeys', { name, response })
+  } catch (error) {
+    throw whyNot(error)
+  }
+}
+
+export const removePasskey = (id: string) => change('DELETE', `/account/passkeys/${encodeURIComponent(id)}`)
+
+export const renamePasskey = (id: string, name: string) =>
+  change<Passkey>('PATCH', `/account/passkeys/${encodeURIComponent(id)}`, { name })

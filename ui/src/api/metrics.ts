@@ -1,0 +1,8 @@
+import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
+import { read } from './client.ts'
+
+export type { MetricsBreakdown }
+
+/** What became of the mail, by one thing; the parameters are those of the API. */
+export const breakDown = (query: Record<string, string>, signal?: AbortSignal) =>
+  read<MetricsBreakdown>(`/emails/metrics/breakdown?${new URLSearchParams(query)}`, signal)

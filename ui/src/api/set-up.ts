@@ -1,0 +1,26 @@
+/** The calls of the first run. */
+import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
+import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
+import type { CreateOwner, SetUp } from '../../../appliance/http/schemas/set-up.ts'
+import { change, read } from './client.ts'
+
+export const getSetUp = (signal?: AbortSignal) => read<SetUp>('/setup', signal)
+
+/** Makes the owner, and signs this browser in. */
+export const createOwner = (body: CreateOwner) => change<SetUp>('POST', '/setup', body)
+
+/** What the self-check has found so far; the first call begins it. */
+export const getDoctor = (signal?: AbortSignal) => read<Doctor>('/doctor?wait=false', signal)
+
+export const getPropagation = (domain: string, signal?: AbortSignal) =>
+  read<Propagation>(`/domains/${encodeURIComponent(domain)}/propagation`, signal)
+
+/** What a first email is made of. */
+export interface FirstEmail {
+  from: string
+  to: string
+  subject: string
+  text: string
+}
+
+export const sendEmail = (body: FirstEmail) => change<{ id: string }>('POST', '/emails', body)

@@ -1,0 +1,47 @@
+/** Calls about the addresses that mail leaves from, and about whom it goes to. */
+import type { Static } from 'typebox'
+import type { Provider, ProviderList, UpdateProvider } from '../../../appliance/http/schemas/shaping.ts'
+import type {
+  CreatePoolAssignment,
+  CreateSource,
+  PoolAssignmentList,
+  Source,
+  SourceList,
+  UpdateSource,
+} from '../../../appliance/http/schemas/sources.ts'
+import type { TlsPolicy, TlsResultList } from '../../../appliance/http/schemas/tls.ts'
+import { change, read } from './client.ts'
+
+export type { Provider, Source, TlsPolicy }
+
+const id = encodeURIComponent
+
+export const listSources = (signal?: AbortSignal) => read<Static<typeof SourceList>>('/sources', signal)
+
+export const addSource = (body: Static<typeof CreateSource>) => change<Source>('POST', '/sources', body)
+
+export const updateSource = (ip: string, body: Static<typeof UpdateSource>) =>
+  change<Source>('PATCH', `/sources/${id(ip)}`, body)
+
+export const removeSource = (ip: string) => change('DELETE', `/sources/${id(ip)}`)
+
+export const listAssignments = (signal?: AbortSignal) =>
+  read<Static<typeof PoolAssignmentList>>('/sources/assignments', signal)
+
+export const assign = (body: Static<typeof CreatePoolAssignment>) =>
+  change('POST', '/sources/assignments', body)
+
+export const unassign = (assignment: string) => change('DELETE', `/sources/assignments/${id(assignment)}`)
+
+export const listProviders = (signal?: AbortSignal) => read<Static<typeof ProviderList>>('/providers', signal)
+
+/** What is null is given back to providers.toml. */
+export const updateProvider = (provider: string, body: Static<typeof UpdateProvider>) =>
+  change<Provider>('PATCH', `/providers/${id(provider)}`, body)
+
+export const listTlsResults = (signal?: AbortSignal) =>
+  read<Static<typeof TlsResultList>>('/tls/results', signal)
+
+/** Looked up now. */
+export const getTlsPolicy = (domain: string, signal?: AbortSignal) =>
+  read<TlsPolicy>(`/tls/policies/${id(domain)}`, signal)

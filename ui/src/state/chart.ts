@@ -1,0 +1,191 @@
+/** One chart of the metrics, drawn by uPlot on a canvas; the page around it gives it names, keys and words. */
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { figure, type Limit } from './metrics.ts'
+
+/** What is drawn. Instants are Unix milliseconds; all lists are as long as `times`. */
+export interface Drawing {
+  times: readonly number[]
+  now: readonly (number | null)[]
+  before: readonly (number | null)[]
+  robots: readonly (number | null)[] | null
+  share: boolean
+  limits: readonly Limit[]
+  hourly: boolean
+  utc: boolean
+}
+
+/** Colours as the canvas takes them, of the theme that holds. */
+export interface Colours {
+  line: string
+  fill: string
+  ghost: string
+  grid: string
+  ink: string
+  limit: string
+  font: string
+}
+
+/** With more points than that, dots would touch. */
+const MOST_DOTS = 40
+/** All charts of the page move one cursor. */
+const SYNC = 'metrics'
+
+const HEIGHT = 150
+
+/** The words below the axis: hours of one day, else days. */
+function tick(at: number, { hourly, utc }: Drawing, step: number): string {
+  const zone = utc ? { timeZone: 'UTC' } : {}
+  const format =
+    hourly && step < 86_400_000
+      ? ({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...zone } as const)
+      : ({ day: 'numeric', month: 'short', ...zone } as const)
+  return new Intl.DateTimeFormat('en-GB', format).format(at)
+}
+
+/** Lines that a rate should stay under, with their words at the left. */
+function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void {
+  const { ctx, bbox } = u
+  ctx.save()
+  ctx.strokeStyle = ctx.fillStyle = colours.limit
+  ctx.font = scaled(colours.font)
+  ctx.textAlign = 'left'
+  ctx.textBaseline = 'bottom'
+  ctx.lineWidth = devicePixelRatio
+  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio])
+  for (const { at, words } of limits) {
+    const y = Math.round(u.valToPos(at, 'y', true))
+    ctx.beginPath()
+    ctx.moveTo(bbox.left, y)
+    ctx.lineTo(bbox.left + bbox.width, y)
+    ctx.stroke()
+    ctx.fillText(words, bbox.left + 4 * devicePixelRatio, y - devicePixelRatio)
+  }
+  ctx.restore()
+}
+
+/** A font in the pixels of the canvas. */
+const scaled = (font: string): string =>
+  font.replace(/(\d+)px/, (_, size: string) => `${Number(size) * devicePixelRatio}px`)
+
+/** From zero to what is there; limits are in sight, a lone zero is not the top. */
+const range =
+  ({ limits, share }: Drawing) =>
+  (_: uPlot, _min: number, max: number): uPlot.Range.MinMax => {
+    const top = Math.max(max || 0, ...limits.map(({ at }) => at))
+    return [0, top === 0 ? (share ? 0.01 : 4) : top * 1.15]
+  }
+
+function series(drawing: Drawing, colours: Colours): uPlot.Series[] {
+  const dots = { show: drawing.times.length <= MOST_DOTS, size: 5, fill: colours.line }
+  const thin = { width: 1, points: { show: drawing.times.length === 1 } }
+  return [
+    {},
+    // First: what is filled would hide the thin lines.
+    { stroke: colours.line, fill: colours.fill, width: 2, points: dots },
+    { stroke: colours.ghost, dash: [5, 4], ...thin },
+    ...(drawing.robots ? [{ stroke: colours.ink, dash: [1, 3], ...thin }] : []),
+  ]
+}
+
+function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
+  const look = { stroke: colours.ink, font: colours.font, ticks: { show: false } }
+  return [
+    {
+      ...{ ...look, grid: { show: false }, space: 64, size: 28, gap: 7 },
+      values: (_, splits, _axis, _space, step) => splits.map((at) => tick(at, drawing, step)),
+    },
+    {
+      ...{ ...look, grid: { stroke: colours.grid, width: 1 }, space: 36, size: 52, gap: 4 },
+      // Half an email is none.
+      incrs: drawing.share ? SHARES : WHOLE,
+      values: (_, splits) => splits.map((value) => (drawing.share ? figure(value, true) : short(value))),
+    },
+  ]
+}
+
+const WHOLE = Array.from({ length: 13 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat()
+const SHARES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5]
+
+const short = (value: number): string =>
+  value.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+const dataOf = ({ times, now, before, robots }: Drawing): uPlot.AlignedData => [
+  [...times],
+  [...now],
+  [...before],
+  ...(robots ? [[...robots]] : []),
+]
+
+/**
+ * Draws into `target` until it is destroyed.
+ * @param onpoint told of the point under the cursor, null when there is none
+ */
+export function draw(
+  target: HTMLElement,
+  drawing: Drawing,
+  colours: Colours,
+  onpoint: (index: number | null) => void,
+): uPlot {
+  return new uPlot(
+    {
+      width: Math.max(target.clientWidth, 100),
+      height: HEIGHT,
+      ms: 1,
+      ...(drawing.utc && { tzDate: (at: number) => uPlot.tzDate(new Date(at), 'Etc/UTC') }),
+      // Half of the last day's name stands beyond the last point.
+      padding: [8, 22, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, sync: { key: SYNC, setSeries: false } },
+      scales: { x: { time: true }, y: { range: range(drawing) } },
+      series: series(drawing, colours),
+      axes: axes(drawing, colours),
+      hooks: {
+        setCursor: [(u) => onpoint(u.cursor.idx ?? null)],
+        draw: [(u) => drawLimits(u, drawing.limits, colours)],
+      },
+    },
+    dataOf(drawing),
+    target,
+  )
+}
+
+/** What one chart looks like now, with the words above it. */
+export interface Pictured {
+  title: string
+  words: string
+  canvas: HTMLCanvasElement
+}
+
+/** All charts in one picture (PNG), two in a row. */
+export function picture(
+  charts: readonly Pictured[],
+  head: string,
+  colours: { ground: string; ink: string; font: string },
+): HTMLCanvasElement {
+  const scale = devicePixelRatio
+  const [gap, top, label] = [20 * scale, 48 * scale, 44 * scale]
+  const width = Math.max(...charts.map(({ canvas }) => canvas.width))
+  const height = HEIGHT * scale + label
+  const sheet = document.createElement('canvas')
+  sheet.width = 2 * width + 3 * gap
+  sheet.height = top + Math.ceil(charts.length / 2) * (height + gap)
+  const ctx = sheet.getContext('2d')
+  if (!ctx) return sheet
+  ctx.fillStyle = colours.ground
+  ctx.fillRect(0, 0, sheet.width, sheet.height)
+  ctx.fillStyle = colours.ink
+  const font = scaled(colours.font)
+  ctx.font = `bold ${font}`
+  ctx.fillText(head, gap, 30 * scale)
+  for (const [i, { title, words, canvas }] of charts.entries()) {
+    const x = gap + (i % 2) * (width + gap)
+    const y = top + Math.floor(i / 2) * (height + gap)
+    ctx.font = `bold ${font}`
+    ctx.fillText(title, x, y + 14 * scale)
+    ctx.font = font
+    ctx.fillText(words, x, y + 32 * scale)
+    ctx.drawImage(canvas, x, y + label)
+  }
+  return sheet
+}

@@ -1,0 +1,179 @@
+import { tick, untrack } from 'svelte'
+import { searchEmails, type EmailSearch, type FoundEmail } from '../api/emails.ts'
+import { afterPart, merged, MOST_ROWS, PART, placeOf, renewed, rowOf, type Loaded } from './email-rows.ts'
+import type { EmailConditions } from './email-search.ts'
+import { alsoForget } from './resource.svelte.ts'
+import { restore } from './router.svelte.ts'
+
+/** Lists that are remembered, so that Back returns to the row. */
+const REMEMBERED = 8
+/** What is looked at again when something happened: emails of the last hour. Older ones are asked for by their id. */
+const RECENT = 3_600_000
+/** Of those, at once. */
+const MOST_CHANGED = 10
+
+const memory = new Map<string, Loaded>()
+alsoForget(() => memory.clear())
+
+function keep(key: string, loaded: Loaded): void {
+  memory.delete(key)
+  memory.set(key, loaded)
+  const oldest = memory.size > REMEMBERED ? memory.keys().next().value : undefined
+  if (oldest !== undefined) memory.delete(oldest)
+}
+
+export interface EmailList {
+  readonly rows: readonly FoundEmail[]
+  /** Undefined before the first part is there. */
+  readonly loaded: boolean
+  readonly busy: boolean
+  /** Whether there may be more, which is loaded. */
+  readonly more: boolean
+  /** There is more, but the list is as long as one can be: when its last email was accepted, in the API's words. */
+  readonly cutAt: string | null
+  readonly lookedBackTo: string | null
+  /** New emails above, which `show` lets in. */
+  readonly waiting: number
+  readonly error: string | null
+  /** Loads the next part. */
+  load(): Promise<void>
+  /** Looks for what is new and what became of the rows with these ids. `hold`: new rows wait. */
+  refresh(ids: ReadonlySet<string>, hold: boolean): Promise<void>
+  show(): void
+}
+
+interface Plan {
+  /** Which list it is. */
+  key: () => string
+  /** Null: there is nothing to search for. */
+  conditions: () => EmailConditions | null
+  now: () => number
+}
+
+/** The emails that meet the conditions, part after part, for as long as the calling component lives. */
+export function emailList(plan: Plan): EmailList {
+  const list = new List(plan)
+  $effect(() => {
+    const key = plan.key()
+    untrack(() => list.begin(key))
+    return () => list.end()
+  })
+  return list
+}
+
+class List implements EmailList {
+  readonly #plan: Plan
+  #list = $state.raw<Loaded | null>(null)
+  /** With the new rows that wait. */
+  #held = $state.raw<Loaded | null>(null)
+  #error = $state<string | null>(null)
+  #busy = $state(false)
+  #round = new AbortController()
+
+  constructor(plan: Plan) {
+    this.#plan = plan
+  }
+
+  begin(key: string): void {
+    this.#round = new AbortController()
+    this.#list = memory.get(key) ?? null
+    this.#held = null
+    this.#error = null
+    this.#busy = false
+    if (this.#list === null) void this.load()
+    else {
+      void tick().then(restore)
+      void this.refresh(new Set(), true)
+    }
+  }
+
+  end(): void {
+    this.#round.abort()
+  }
+
+  get rows() {
+    return this.#list?.rows ?? []
+  }
+  get loaded() {
+    return this.#list !== null
+  }
+  get busy() {
+    return this.#busy
+  }
+  get more() {
+    return this.#list !== null && this.#list.next !== null && this.rows.length < MOST_ROWS
+  }
+  get cutAt() {
+    const cut = this.#list !== null && this.#list.next !== null && !this.more
+    return cut ? (this.rows.at(-1)?.created_at ?? null) : null
+  }
+  get lookedBackTo() {
+    return this.#list?.lookedBackTo ?? null
+  }
+  get error() {
+    return this.#error
+  }
+  get waiting() {
+    const first = this.#list?.rows[0]?.id
+    return this.#held && first !== undefined ? placeOf(this.#held.rows, first) : 0
+  }
+
+  async load(): Promise<void> {
+    const conditions = this.#plan.conditions()
+    if (this.#busy || conditions === null || (this.#list !== null && !this.more)) return
+    this.#busy = true
+    const mine = this.#round
+    await this.#attempt(async (signal) => {
+      const part = await searchEmails(conditions, this.#list?.next ?? null, PART, signal)
+      if (!signal.aborted) this.#set(afterPart(this.#list?.rows ?? [], part))
+    })
+    if (mine === this.#round) this.#busy = false
+  }
+
+  async refresh(ids: ReadonlySet<string>, hold: boolean): Promise<void> {
+    const conditions = this.#plan.conditions()
+    if (this.#busy || conditions === null || this.#list === null) return
+    const floor = new Date(this.#plan.now() - RECENT).toISOString()
+    const since = conditions.since !== undefined && conditions.since > floor ? conditions.since : floor
+    await this.#attempt(async (signal) => {
+      const fresh = await searchEmails({ ...conditions, since }, null, PART, signal)
+      const changed = await this.#changed(ids, fresh, signal)
+      if (signal.aborted || this.#list === null) return
+      const known = { ...this.#list, rows: renewed(this.#list.rows, [...fresh.data, ...changed]) }
+      const all = merged(known, fresh)
+      const wait = hold && known.rows.length > 0 && all.rows[0]?.id !== known.rows[0]?.id
+      this.#set(wait ? known : all)
+      this.#held = wait ? all : null
+    })
+  }
+
+  show(): void {
+    if (this.#held) this.#set(this.#held)
+    this.#held = null
+  }
+
+  /** Rows with these ids that are older than what was read anew. */
+  async #changed(ids: ReadonlySet<string>, fresh: EmailSearch, signal: AbortSignal): Promise<FoundEmail[]> {
+    const seen = new Set(fresh.data.map(({ id }) => id))
+    const older = [...ids].filter((id) => !seen.has(id) && rowOf(this.rows, id)).slice(0, MOST_CHANGED)
+    const answers = await Promise.all(older.map((id) => searchEmails({ id }, null, 1, signal)))
+    return answers.flatMap(({ data }) => data)
+  }
+
+  #set(loaded: Loaded): void {
+    const first = this.#list === null
+    this.#list = loaded
+    keep(this.#plan.key(), loaded)
+    if (first) void tick().then(restore)
+  }
+
+  async #attempt(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#round
+    try {
+      await work(signal)
+      if (!signal.aborted) this.#error = null
+    } catch (reason) {
+      if (!signal.aborted) this.#error = reason instanceof Error ? reason.message : String(reason)
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import type { Erasure } from '../../../appliance/http/schemas/erasures.ts'
+
+const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string]> = {
+  deliveries: ['waiting delivery given up', 'waiting deliveries given up'],
+  emails: ['email', 'emails'],
+  recipients: ['recipient', 'recipients'],
+  bodies: ['body', 'bodies'],
+  bodies_later: ['body later', 'bodies later'],
+  events: ['event', 'events'],
+  attempts: ['transcript', 'transcripts'],
+  requests: ['request', 'requests'],
+  webhook_deliveries: ['webhook payload', 'webhook payloads'],
+  webhook_attempts: ['answer of an endpoint', 'answers of endpoints'],
+  receipts: ['idempotency receipt', 'idempotency receipts'],
+  suppressions: ['suppression', 'suppressions'],
+}
+
+/** What an erasure touched, or would touch: `2 emails`, `1 body`. Empty where there is nothing. Pure. */
+export const erasedWords = (counts: Erasure['counts']): string[] =>
+  Object.entries(counts).flatMap(([name, count]) => {
+    const [one, several] = WORDS[name as keyof Erasure['counts']]
+    return count === 0 ? [] : [`${count.toLocaleString('en')} ${count === 1 ? one : several}`]
+  })

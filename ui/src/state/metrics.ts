@@ -1,0 +1,160 @@
+/** What metrics say, in numbers and words, and which emails are behind them. Pure. */
+import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
+import type { Tone } from './status.ts'
+import { written } from './email-search.ts'
+
+export type Counts = Record<string, number>
+
+/** A line that a rate should stay under. */
+export interface Limit {
+  at: number
+  words: string
+}
+
+/** One chart: what it shows of the counts of a period. */
+export interface Measure {
+  id: string
+  title: string
+  /** What one number counts, and of what a share is one. */
+  words: string
+  tone: Tone
+  /** Null: that cannot be told of these counts. */
+  of: (counts: Counts) => number | null
+  /** A share from 0 to 1. */
+  share: boolean
+  limits: readonly Limit[]
+  /** What happened to the emails behind it, as the search calls it. */
+  event: string
+  /** The same by machines, which is in no rate. */
+  robots?: { of: (counts: Counts) => number; event: string }
+}
+
+const count = (
+  id: string,
+  title: string,
+  tone: Tone,
+  words: string,
+  robots?: Measure['robots'],
+): Measure => ({
+  ...{ id, title, tone, words, share: false, limits: [], event: id },
+  of: (counts) => counts[id] ?? null,
+  ...(robots && { robots }),
+})
+
+const byRobots = (event: string): Measure['robots'] => ({ event, of: (counts) => counts[event] ?? 0 })
+
+/** What was sent, or where that is not told apart, what came to an end. */
+export const handled = (counts: Counts): number =>
+  counts.sent ?? (counts.delivered ?? 0) + (counts.bounced ?? 0) + (counts.failed ?? 0)
+
+/** What was sent in one period may bounce in the next: never above 1. */
+export const share = (part: number, whole: number): number | null =>
+  whole === 0 ? null : Math.min(1, part / whole)
+
+/** In the order of the page. The limits are those of Gmail and Yahoo for complaints, and a common one for bounces. */
+export const MEASURES: readonly Measure[] = [
+  count('delivered', 'Delivered', 'green', 'recipients'),
+  count('bounced', 'Bounced', 'red', 'recipients'),
+  count('delivery_delayed', 'Delayed', 'amber', 'times'),
+  count('complained', 'Complained', 'magenta', 'recipients'),
+  count('opened', 'Opened', 'violet', 'times, by people', byRobots('opened_by_robots')),
+  count('clicked', 'Clicked', 'violet', 'times, by people', byRobots('clicked_by_robots')),
+  {
+    ...{ id: 'bounce_rate', title: 'Bounce rate', tone: 'red', share: true, event: 'bounced' },
+    words: 'of what was sent',
+    of: (counts) => share(counts.bounced ?? 0, handled(counts)),
+    limits: [{ at: 0.04, words: '4 %: mailbox providers begin to refuse' }],
+  },
+  {
+    ...{ id: 'complaint_rate', title: 'Complaint rate', tone: 'magenta', share: true, event: 'complained' },
+    words: 'of what was delivered',
+    of: (counts) => share(counts.complained ?? 0, counts.delivered ?? 0),
+    limits: [
+      { at: 0.001, words: '0.1 %: stay below' },
+      { at: 0.003, words: '0.3 %: mail goes to junk' },
+    ],
+  },
+]
+
+/** A number with its thousands, or a share in percent. */
+export function figure(value: number | null, asShare: boolean): string {
+  if (value === null) return '–'
+  if (!asShare) return value.toLocaleString('en')
+  return `${(value * 100).toLocaleString('en', { maximumFractionDigits: value < 0.01 ? 2 : 1 })} %`
+}
+
+/** How a number compares with that of the stretch before, as a sentence without an end. */
+export function compared(now: number | null, before: number | null, asShare: boolean): string {
+  if (now === null || before === null) return before === null ? 'nothing to compare with' : 'none'
+  const was = figure(before, asShare)
+  if (now === before) return `as before (${was})`
+  const word = now > before ? 'more' : 'less'
+  if (asShare) {
+    const points = Math.abs(now - before) * 100
+    return `${points.toLocaleString('en', { maximumFractionDigits: 2 })} percentage points ${word} than before (${was})`
+  }
+  if (before === 0) return 'none before'
+  const percent = Math.round((Math.abs(now - before) / before) * 100)
+  // Three times as many is easier to grasp than 212 % more.
+  if (now >= before * 2)
+    return `${(now / before).toLocaleString('en', { maximumFractionDigits: 1 })} times as many as before (${was})`
+  return `${percent < 1 ? 'under 1' : percent} % ${now > before ? 'more' : 'fewer'} than before (${was})`
+}
+
+/** Whose emails: what the page is narrowed to. */
+export interface Narrowed {
+  domain?: string | null
+  provider?: string | null
+  bounce?: string | null
+}
+
+/** The address of the emails to which `event` happened in a stretch of time: exactly those that were counted. */
+export function emailsOf(event: string, span: { start: number; end: number }, of: Narrowed): string {
+  const iso = (at: number) => new Date(at).toISOString().replace(/:00\.000Z$/, 'Z')
+  const words = [
+    { key: 'event', value: event },
+    { key: 'happened', value: `${iso(span.start)}..${iso(span.end)}` },
+    ...(['domain', 'provider', 'bounce'] as const).flatMap((key) =>
+      of[key] ? [{ key, value: of[key] }] : [],
+    ),
+  ]
+  return `/emails?${new URLSearchParams({ q: words.map(written).join(' ') })}`
+}
+
+/** What bounces are about, in words that people know. */
+export const CATEGORY_WORDS: Record<string, string> = {
+  recipient: 'The mailbox is not there or closed',
+  'mailbox-full': 'The mailbox is full',
+  policy: 'A rule forbids it',
+  reputation: 'They do not trust our address or domain',
+  content: 'What the message holds',
+  size: 'The message is too large',
+  tls: 'Encryption',
+  dns: 'Names: their zone or ours',
+  network: 'Connections and timeouts',
+  quota: 'We send too much or too fast',
+  temporary: 'The server was in trouble for too long',
+  undetermined: 'That was not told',
+}
+
+/** How a row of a breakdown is called. */
+export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data'][number]): string {
+  const { value, name } = row
+  if (value === null) return 'All others'
+  if (by === 'bounce_category') return CATEGORY_WORDS[value] ?? value
+  if (by === 'domain') return name ?? (value === '' ? 'Reports of the appliance' : 'A domain that is gone')
+  if (value === '') return 'Not known'
+  return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)
+}
+
+/** The numbers of the page as CSV (RFC 4180): a line for each period, with those of the stretch before beside it. */
+export function metricsCsv(now: MetricsBreakdown, before: MetricsBreakdown): string {
+  const { metrics } = now
+  const head = ['period', ...metrics, 'period_before', ...metrics.map((name) => `${name}_before`)]
+  const lines = now.data.map((row, i) => {
+    const was = before.data[i]
+    const numbers = (counts: Counts | undefined) => metrics.map((name) => counts?.[name] ?? '')
+    return [row.value, ...numbers(row.counts), was?.value ?? '', ...numbers(was?.counts)]
+  })
+  return [head, ...lines].map((line) => `${line.join(',')}\r\n`).join('')
+}

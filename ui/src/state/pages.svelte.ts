@@ -1,0 +1,108 @@
+import { tick, type Component } from 'svelte'
+import type { Session } from '../../../appliance/http/schemas/session.ts'
+import { match, restore } from './router.svelte.ts'
+
+/** What every page is given; it takes what it needs. */
+export interface PageProps {
+  /** The part of the address that stands for `:id`; empty where there is none. */
+  id: string
+  session: Session
+}
+
+type PageComponent = Component<PageProps> | Component<Record<string, never>>
+
+/** A page and its address. Each is a file of its own, loaded when it is first needed. */
+export interface Page {
+  /** Its path; `:id` is any one name. */
+  readonly pattern: string
+  readonly load: () => Promise<{ default: PageComponent }>
+  /** Only the sandbox has it. */
+  readonly sandbox?: true
+  /** Seldom seen: not loaded before somebody goes there. */
+  readonly rare?: true
+}
+
+/** The pages within the frame with the rail, for those who are signed in. */
+export const PAGES: readonly Page[] = [
+  { pattern: '/emails', load: () => import('../pages/Emails.svelte') },
+  { pattern: '/emails/:id', load: () => import('../pages/Email.svelte') },
+  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte') },
+  { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
+  { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
+  { pattern: '/domains', load: () => import('../pages/Domains.svelte') },
+  { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte') },
+  { pattern: '/logs', load: () => import('../pages/Logs.svelte') },
+  { pattern: '/logs/:id', load: () => import('../pages/Log.svelte') },
+  { pattern: '/api-keys', load: () => import('../pages/ApiKeys.svelte') },
+  { pattern: '/suppressions', load: () => import('../pages/Suppressions.svelte') },
+  { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte') },
+  { pattern: '/webhooks/:id', load: () => import('../pages/Webhook.svelte') },
+  { pattern: '/usage', load: () => import('../pages/Usage.svelte') },
+  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), sandbox: true },
+  { pattern: '/inbox/:id', load: () => import('../pages/InboxMessage.svelte'), sandbox: true },
+  { pattern: '/account', load: () => import('../pages/Account.svelte') },
+  { pattern: '/settings/:id', load: () => import('../pages/Settings.svelte') },
+  { pattern: '/setup', load: () => import('../pages/SetUp.svelte'), rare: true },
+]
+
+/** The page at `path`, and what its `:id` is. */
+export function pageAt(path: string): { page: Page | undefined; id: string } {
+  for (const page of PAGES) {
+    const found = match(page.pattern, path)
+    if (found) return { page, id: found.id ?? '' }
+  }
+  return { page: undefined, id: '' }
+}
+
+type Loaded = Component<PageProps>
+
+let loaded = $state.raw<ReadonlyMap<Page, Loaded>>(new Map())
+let failed = $state.raw<{ page: Page; why: string } | null>(null)
+
+/** The component of a page that was loaded, at once: Back finds the page as it was in the same moment. */
+export const component = (page: Page): Loaded | undefined => loaded.get(page)
+
+/** Why a page could not be loaded; null while it may still come. */
+export const whyNot = (page: Page): string | null => (failed?.page === page ? failed.why : null)
+
+/** A page without properties ignores those that it is given. */
+const keep = (page: Page, made: PageComponent): void =>
+  void (loaded = new Map(loaded).set(page, made as Loaded))
+
+/** Loads a page unless it is there. A failure is kept, for `whyNot`. */
+export async function fetchPage(page: Page): Promise<void> {
+  if (loaded.has(page)) return
+  failed = null
+  try {
+    keep(page, (await page.load()).default)
+    void tick().then(restore)
+  } catch (reason) {
+    failed = { page, why: reason instanceof Error ? reason.message : String(reason) }
+  }
+}
+
+/** Milliseconds before the other pages are loaded, and between two of them: what is looked at comes first. */
+const [REST_AFTER, REST_STEP] = [1000, 20]
+let begun = false
+
+/** Whether the person asked the browser to load no more than needed. */
+const sparing = () => (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true
+
+/** Loads the other pages, one after the other, so that going to one does not wait for the network. Once in the life of the window. */
+export function fetchTheRest(): void {
+  if (begun || sparing()) return
+  begun = true
+  const rest = PAGES.filter((page) => !page.rare)
+  const next = () => {
+    const page = rest.shift()
+    if (!page) return
+    page.load().then(
+      ({ default: made }) => {
+        if (!loaded.has(page)) keep(page, made)
+        setTimeout(next, REST_STEP)
+      },
+      () => undefined, // Asked for again when somebody goes there, and then it is said.
+    )
+  }
+  setTimeout(next, REST_AFTER)
+}

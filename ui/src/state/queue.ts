@@ -1,0 +1,107 @@
+import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
+import { span } from './time.ts'
+
+/** Conditions of the queue by name; what is empty is left out. */
+export type QueueConditions = Record<string, string>
+/** What can be done to what waits. */
+export type QueueAction = QueueChange['action']
+
+/** The conditions that the address of the page may hold, with their words. */
+export const CONDITIONS = {
+  team_id: 'Team',
+  domain: 'Domain',
+  provider: 'Provider',
+  state: 'State',
+  older_than: 'Older than',
+  newer_than: 'Younger than',
+  reply: 'Reply',
+  category: 'Category',
+  pool: 'Pool',
+  stream: 'Stream',
+  tag: 'Tag',
+  source: 'Tried from',
+  email_id: 'Email',
+  id: 'Delivery',
+} as const
+type Condition = keyof typeof CONDITIONS
+
+/** Those that have a field or a button of their own; the others are shown as chips. */
+const WITH_FIELD: readonly string[] = ['team_id', 'domain', 'provider', 'state', 'reply']
+
+/** Those that the address names. */
+export function conditionsIn(query: URLSearchParams): QueueConditions {
+  const given = Object.keys(CONDITIONS).map((name) => [name, query.get(name) ?? ''] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== ''))
+}
+
+/** Conditions without a field, as chips that can be taken away. */
+export const chipsOf = (conditions: QueueConditions): { name: string; words: string; value: string }[] =>
+  Object.entries(conditions)
+    .filter(([name]) => !WITH_FIELD.includes(name))
+    .map(([name, value]) => ({ name, words: CONDITIONS[name as Condition], value }))
+
+/** Whether new mail can be measured by these conditions: it has no age, no reply and no attempt yet. */
+export const canHoldNew = (conditions: QueueConditions): boolean =>
+  Object.keys(conditions).every((name) => ['team_id', 'domain', 'provider', 'tag'].includes(name))
+
+/** Whether they name all of one's mail; whose mail it is narrows nothing. */
+export const isEverything = ({ team_id: _team, ...others }: QueueConditions): boolean =>
+  Object.keys(others).length === 0
+
+/** What can be done there, in words. `final`: it does not come back. `undo`: it can be taken back. */
+export interface QueueActionLook {
+  action: QueueAction
+  words: string
+  done: string
+  final?: true
+  undo?: true
+  /** For those who run the server. */
+  operator?: true
+}
+
+export const QUEUE_ACTIONS: readonly QueueActionLook[] = [
+  { action: 'hold', words: 'Hold', done: 'held', undo: true },
+  { action: 'release', words: 'Release', done: 'released', undo: true },
+  { action: 'retry', words: 'Retry now', done: 'due now' },
+  { action: 'reroute', words: 'Re-route', done: 're-routed', undo: true, operator: true },
+  { action: 'expire', words: 'Expire', done: 'given up as expired', final: true },
+  { action: 'drop', words: 'Drop', done: 'dropped', final: true },
+]
+
+/** Whether an entry of the audit log can be taken back: `queue.hold` and the like. */
+export const isUndoable = (action: string): boolean =>
+  QUEUE_ACTIONS.some((look) => look.undo === true && action === `queue.${look.action}`)
+
+/** `1 delivery`, `1,204 deliveries`. */
+export const many = (count: number): string =>
+  count === 1 ? '1 delivery' : `${count.toLocaleString('en')} deliveries`
+
+/** One bar of the ages. */
+export interface AgeBar {
+  /** `15 min to 1 h` */
+  words: string
+  count: number
+  /** Of the longest bar, 0 to 1. */
+  share: number
+  /** The conditions that name exactly these. */
+  conditions: { older_than: string | null; newer_than: string | null }
+}
+
+/** The ages of what waits as bars, the youngest first. */
+export function ageBars(
+  ages: readonly { from_minutes: number; to_minutes: number | null; count: number }[],
+): AgeBar[] {
+  const most = Math.max(1, ...ages.map(({ count }) => count))
+  return ages.map(({ from_minutes: from, to_minutes: to, count }) => ({
+    words: wordsOfAge(from, to),
+    count,
+    share: count / most,
+    conditions: { older_than: from === 0 ? null : `${from}m`, newer_than: to === null ? null : `${to}m` },
+  }))
+}
+
+const wordsOfAge = (from: number, to: number | null): string => {
+  const age = (minutes: number) => span(minutes * 60_000)
+  if (from === 0) return to === null ? 'any age' : `under ${age(to)}`
+  return to === null ? `over ${age(from)}` : `${age(from)} to ${age(to)}`
+}

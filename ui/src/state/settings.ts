@@ -1,0 +1,38 @@
+import type { Component } from 'svelte'
+import type { Session } from '../../../appliance/http/schemas/session.ts'
+
+/** A tab of the settings; each is loaded when it is opened. */
+export interface SettingsTab {
+  /** Its address is `/settings/<id>`. */
+  id: string
+  label: string
+  /** Who lacks it does not see the tab. */
+  right?: Session['rights'][number]
+  /** About the whole machine: other teams do not see the tab. */
+  operator?: true
+  load: () => Promise<{ default: Component }>
+}
+
+/** In the order of the page. */
+export const SETTINGS: readonly SettingsTab[] = [
+  { id: 'team', label: 'Team', load: () => import('../parts/SettingsTeam.svelte') },
+  { id: 'members', label: 'Members', load: () => import('../parts/SettingsMembers.svelte') },
+  { id: 'limits', label: 'Limits', load: () => import('../parts/SettingsLimits.svelte') },
+  {
+    id: 'retention',
+    label: 'Retention and disk',
+    load: () => import('../parts/SettingsRetention.svelte'),
+  },
+  {
+    id: 'nodes',
+    label: 'Nodes',
+    operator: true,
+    load: () => import('../parts/SettingsNodes.svelte'),
+  },
+  {
+    id: 'audit',
+    label: 'Audit',
+    right: 'security',
+    load: () => import('../parts/SettingsAudit.svelte'),
+  },
+]

@@ -1,0 +1,27 @@
+/** What the page of source addresses shows of them. Pure. */
+import type { Source } from '../../../appliance/http/schemas/sources.ts'
+
+type Finding = Source['checks'][number]
+type Status = Finding['status']
+
+const WORST: readonly Status[] = ['failed', 'warning', 'skipped', 'ok']
+
+/** The worst of the checks whose id begins like this; null where there is none. */
+export function worstOf(checks: readonly Finding[], prefix: string): Status | null {
+  const found = checks.filter(({ id }) => id.startsWith(prefix)).map(({ status }) => status)
+  return WORST.find((status) => found.includes(status)) ?? null
+}
+
+/** `auto` stands for an address that the system chooses. */
+export const addressWords = (ip: string): string => (ip === 'auto' ? 'chosen by the system' : ip)
+
+/** Pools that have an address; `default` is always there. */
+export const poolsOf = (sources: readonly Pick<Source, 'pool'>[]): string[] => [
+  ...new Set(['default', ...sources.map(({ pool }) => pool)]),
+]
+
+/** Reads what was typed as a plan: whole numbers with spaces or commas between them. Null: it is none. */
+export function readPlan(text: string): number[] | null {
+  const words = text.split(/[\s,]+/).filter(Boolean)
+  return words.every((word) => /^\d{1,9}$/.test(word)) ? words.map(Number) : null
+}
