@@ -7,6 +7,8 @@ import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 
 export interface LoadPlan {
+  /** Default 127.0.0.1. */
+  host?: string
   port: number
   path: string
   headers: Record<string, string>
@@ -96,7 +98,9 @@ function receive(line: Line, chunk: string): void {
 }
 
 async function open(): Promise<Line> {
-  const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
+  const socket = connect({ port: plan.port, host: plan.host ?? '127.0.0.1', noDelay: true }).setEncoding(
+    'latin1',
+  )
   const line: Line = { socket, due: null, received: '' }
   socket.on('data', (chunk: string) => receive(line, chunk))
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))

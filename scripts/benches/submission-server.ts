@@ -11,6 +11,7 @@ import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
+import { openCertificates } from '../../appliance/wire/certificates.ts'
 import { freeAddress } from '../../test/world/addresses.ts'
 
 /** Where to send from which domain. */
@@ -43,12 +44,14 @@ const intake = createIntake({
 })
 const address = `${freeAddress()}:2525`
 const trusted = [{ listen: address, networks: ['127.0.0.0/8'], api_key_id: key.id }]
+const { data_dir: dataDir, hostname } = config
 await openSubmission(
   { ...config, smtp: { ...config.smtp, starttls: [], implicit_tls: [], trusted } },
   {
     ...{ senders, intake, clock, log },
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     rateLimiter: createRateLimiter({ clock, perSecond: 1_000_000 }),
+    certificates: await openCertificates({ dataDir, hostname, clock }),
   },
 )
 process.send!({ address, domain } satisfies Target)

@@ -2,11 +2,12 @@
  * How many messages a second are accepted over SMTP from a trusted network, durable before the reply; beside Postfix, which
  * takes them into its queue (its own fsync) and holds them there. Both in the same minutes on the same machine, in turns, each
  * alone at its time, with Postfix's smtp-source as the client. Prints a table. Needs root and Postfix.
- * usage: ./scripts/bench submission [--rounds N] [--messages N] [--sessions N] [--bytes N]
+ * With --mime the messages are no plain ASCII, but text and html as programs send them: two parts, UTF-8, base64.
+ * usage: ./scripts/bench submission [--rounds N] [--messages N] [--sessions N] [--bytes N] [--mime]
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { open, mkdtemp, rm } from 'node:fs/promises'
+import { open, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     messages: { type: 'string', default: '4000' },
     sessions: { type: 'string', default: '50' },
     bytes: { type: 'string', default: '2000' },
+    mime: { type: 'boolean', default: false },
   },
 })
 const [rounds, messages, sessions, bytes] = [
@@ -39,14 +41,39 @@ type Way = keyof typeof ways
 await using cleanup = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
 cleanup.defer(() => rm(folder, { recursive: true, force: true }))
+const content = values.mime ? ['-F', await writeMimeMessage()] : ['-l', String(bytes)]
 const ours = await startOurs()
 const postfix = await startPostfixQueue()
 const targets: Record<Name, Target> = { ours: ours.target, postfix: postfix.target }
 
 console.log(
-  `${availableParallelism()} cores, ${messages} messages of ${bytes} bytes a round, ${sessions} sessions at once`,
+  `${availableParallelism()} cores, ${messages} messages of ${bytes} bytes${values.mime ? ' in two parts' : ''} a round, ${sessions} sessions at once`,
 )
 for (const way of Object.keys(ways) as Way[]) await measure(way)
+
+/** A file with a message of about `bytes`, its lines ended as files have it. */
+async function writeMimeMessage(): Promise<string> {
+  const sentence = 'Gr\u00fc\u00dfe aus dem B\u00fcro. '
+  const repeated = sentence.repeat(Math.max(1, Math.round(bytes / 3 / sentence.length)))
+  const encoded = (text: string): string => Buffer.from(text).toString('base64').replaceAll(/.{76}/g, '$&\n')
+  const parts = [
+    ['plain', repeated],
+    ['html', `<p>${repeated}</p>`],
+  ].map(
+    ([kind, text]) =>
+      `--b1\nContent-Type: text/${kind}; charset=utf-8\nContent-Transfer-Encoding: base64\n\n${encoded(text!)}\n`,
+  )
+  const fields = [
+    'From: App <app@acme.example>',
+    'To: ada@customer.example',
+    'Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/alternative; boundary="b1"',
+  ]
+  const file = join(folder, 'message')
+  await writeFile(file, `${fields.join('\n')}\n\n${parts.join('')}--b1--\n`)
+  return file
+}
 
 async function startOurs(): Promise<{ child: ChildProcess; target: Target }> {
   const script = join(import.meta.dirname, 'submission-server.ts')
@@ -88,7 +115,7 @@ async function processorTime(): Promise<number> {
 async function send(name: Name, way: Way): Promise<number> {
   const { address, domain } = targets[name]
   const envelope = ['-f', `app@${domain}`, '-t', 'ada@customer.example', '-M', 'app-host.example']
-  const counts = ['-m', String(messages), '-s', String(sessions), '-l', String(bytes)]
+  const counts = ['-m', String(messages), '-s', String(sessions), ...content]
   const start = performance.now()
   await execute('smtp-source', [...ways[way], ...envelope, ...counts, `inet:${address}`])
   const rate = messages / ((performance.now() - start) / 1000)

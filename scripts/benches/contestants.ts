@@ -1,0 +1,183 @@
+/** Mail servers that take mail from loopback, keep it durably and relay it to one exchanger: what `relay.ts` measures. */
+import { execFile, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
+import { startPostfixInstance } from '../../test/world/postfix-instance.ts'
+import { makeHome, SENDER, startDaemon } from './real-daemon.ts'
+
+const execute = promisify(execFile)
+
+/** One of the servers, running. */
+export interface Contestant {
+  name: string
+  /** Where it takes mail, `host:port`. */
+  address: string
+  /** Its processes; their descendants count, too. */
+  roots: number[]
+  close(): Promise<void>
+}
+
+export interface Exchanger {
+  address: string
+  port: number
+}
+
+/** Ours with its defaults, all features on; only the rate limits of providers.toml are lifted. */
+export async function startOurs(folder: string, exchanger: Exchanger): Promise<Contestant> {
+  const home = await makeHome(folder, exchanger)
+  const daemon = await startDaemon(folder, home)
+  const close = async (): Promise<void> => {
+    await daemon.stop()
+    await home.close()
+  }
+  return { name: 'Posthaste', address: home.smtp, roots: [daemon.pid], close }
+}
+
+/** Postfix with its defaults, but without those that make it wait (in_flow_delay) or that are below the sessions of the bench. */
+export async function startPostfix(
+  name: string,
+  exchanger: Exchanger,
+  sessions: number,
+  milter?: { socket: string; pid: number },
+): Promise<Contestant> {
+  let master = ''
+  const instance = await startPostfixInstance(({ folder }) => {
+    master = join(folder, 'queue', 'pid', 'master.pid')
+    const settings = {
+      myhostname: `mail.${SENDER}`,
+      mynetworks: '127.0.0.0/8',
+      relayhost: `[${exchanger.address}]:${exchanger.port}`,
+      in_flow_delay: 0,
+      smtpd_client_connection_count_limit: 0,
+      default_process_limit: Math.max(100, sessions * 2),
+      ...(milter ? { smtpd_milters: milter.socket, milter_default_action: 'tempfail' } : {}),
+    }
+    return { settings, services: 'smtp unix - - n - - smtp\nrelay unix - - n - - smtp\n' }
+  })
+  const pid = Number(await readFile(master, 'utf8'))
+  const roots = milter ? [pid, milter.pid] : [pid]
+  return { name, address: `${instance.address}:25`, roots, close: () => instance.close() }
+}
+
+/** The same with OpenDKIM as a milter, which signs with RSA-SHA256, 2048 bits, relaxed/relaxed. */
+export async function startPostfixWithOpenDkim(
+  folder: string,
+  exchanger: Exchanger,
+  sessions: number,
+): Promise<Contestant> {
+  const key = join(folder, 'opendkim.key')
+  await writeFile(key, freshKey(), { mode: 0o600 })
+  const address = `${freeAddress()}:${likelyFreePort()}`
+  const socket = `inet:${address.split(':')[1]}@${address.split(':')[0]}`
+  const settings = `Mode s\nSyslog no\nDomain ${SENDER}\nSelector bench\nKeyFile ${key}
+Canonicalization relaxed/relaxed\nInternalHosts 127.0.0.0/8\nRequireSafeKeys no\nSocket ${socket}\nUserID root\n`
+  const file = join(folder, 'opendkim.conf')
+  await writeFile(file, settings)
+  const child = spawn('opendkim', ['-f', '-x', file], { stdio: 'inherit' })
+  await listening(address)
+  const [host, port] = address.split(':')
+  const milter = { socket: `inet:${host}:${port}`, pid: child.pid! }
+  const postfix = await startPostfix('Postfix + OpenDKIM', exchanger, sessions, milter)
+  const close = async (): Promise<void> => {
+    await postfix.close()
+    child.kill()
+  }
+  return { ...postfix, close }
+}
+
+/** Where Haraka is installed, once. */
+const HARAKA = join(tmpdir(), 'posthaste-bench-haraka')
+/** The newest whose dependencies, too, are in every mirror of the registry. */
+const HARAKA_BEFORE = '2026-09-01'
+
+/** Haraka with its outbound queue and its DKIM plugin; rejects when it cannot be installed. */
+export async function startHaraka(folder: string, exchanger: Exchanger): Promise<Contestant> {
+  await installHaraka()
+  const address = `${freeAddress()}:${likelyFreePort()}`
+  const base = join(folder, 'haraka')
+  const put = async (name: string, text: string): Promise<void> => {
+    const path = join(base, name)
+    await mkdir(join(path, '..'), { recursive: true })
+    await writeFile(path, text)
+  }
+  await mkdir(join(base, 'queue'), { recursive: true })
+  await put('config/smtp.ini', `listen=${address}\nnodes=cpus\n`)
+  await put('config/me', `mail.${SENDER}\n`)
+  await put('config/plugins', 'bench\ndkim\n')
+  await put('config/log.ini', '[main]\nlevel=notice\n')
+  await put('config/outbound.ini', 'enable_tls=false\nlocal_mx_ok=true\n')
+  await put('config/databytes', '50000000\n')
+  // It reads its own defaults only from the folder of the instance.
+  const shipped = join(HARAKA, 'node_modules', 'Haraka', 'config', 'connection.ini')
+  await put('config/connection.ini', await readFile(shipped, 'utf8'))
+  await put(
+    'config/dkim.ini',
+    `[sign]\nenabled=true\nselector=bench\ndomain=${SENDER}\n[verify]\nenabled=false\n`,
+  )
+  await put(`config/dkim/${SENDER}/private`, freshKey())
+  await put(`config/dkim/${SENDER}/selector`, 'bench\n')
+  const to = JSON.stringify({ priority: 0, exchange: exchanger.address, port: exchanger.port })
+  await put(
+    'plugins/bench.js',
+    `exports.hook_connect = (next, connection) => { connection.relaying = true; next() }
+exports.hook_rcpt = (next) => next(OK)
+exports.hook_get_mx = (next) => next(OK, ${to})\n`,
+  )
+  const log = await open(join(folder, 'haraka.log'), 'w')
+  const program = join(HARAKA, 'node_modules', 'Haraka', 'bin', 'haraka')
+  const child = spawn(process.execPath, [program, '-c', base], { stdio: ['ignore', log.fd, log.fd] })
+  await log.close()
+  const ended = once(child, 'exit')
+  await listening(address)
+  const close = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await ended
+  }
+  return { name: 'Haraka + DKIM', address, roots: [child.pid!], close }
+}
+
+async function installHaraka(): Promise<void> {
+  const installed = await stat(join(HARAKA, 'node_modules', 'haraka-plugin-dkim')).catch(() => null)
+  if (installed) return
+  await mkdir(HARAKA, { recursive: true })
+  await writeFile(join(HARAKA, 'package.json'), '{ "private": true }\n')
+  const options = [
+    '--ignore-scripts',
+    '--omit=optional',
+    '--no-audit',
+    '--no-fund',
+    `--before=${HARAKA_BEFORE}`,
+  ]
+  await execute('npm', ['install', ...options, 'Haraka', 'haraka-plugin-dkim'], {
+    cwd: HARAKA,
+    timeout: 90_000,
+  })
+}
+
+const freshKey = (): string =>
+  generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+    type: 'pkcs1',
+    format: 'pem',
+  }) as string
+
+/** Waits until somebody answers there; rejects after ten seconds. */
+async function listening(address: string): Promise<void> {
+  const [host, port] = address.split(':')
+  const end = Date.now() + 10_000
+  for (;;) {
+    const socket = connect(Number(port), host)
+    const there = await new Promise<boolean>((resolve) =>
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false)),
+    )
+    socket.destroy()
+    if (there) return
+    if (Date.now() > end) throw new Error(`Nobody listens on ${address}.`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

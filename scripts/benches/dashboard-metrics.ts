@@ -1,0 +1,85 @@
+/** What the page of metrics asks for, and how long one call of it holds the reading thread. */
+import {
+  readBreakdownQuery,
+  readMetricsQuery,
+  reportBreakdown,
+  reportMetrics,
+} from '../../appliance/events/metrics.ts'
+import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../appliance/storage/storage.ts'
+import { TEAM } from './many-emails.ts'
+import { quantile } from './measured.ts'
+
+const DAY = 86_400_000
+const ZONE = 'America/New_York'
+
+/** Milliseconds of each call to the reading thread since `take` was called last. */
+function timed(storage: Storage): { storage: Storage; take: () => number[] } {
+  let calls: number[] = []
+  const wrapped = new Proxy(storage, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name)
+      if (typeof method !== 'function') return method
+      return async (...given: unknown[]) => {
+        const began = performance.now()
+        const answer: unknown = await Reflect.apply(method, target, given)
+        calls.push(performance.now() - began)
+        return answer
+      }
+    },
+  })
+  return { storage: wrapped, take: () => [calls, (calls = [])][0]! }
+}
+
+/** The questions of the page over `days`: what each chart shows, and the tables below. */
+function questions(days: number, now: number): [name: string, ask: (storage: Storage) => Promise<unknown>][] {
+  const range = {
+    start_date: new Date(now - days * DAY).toISOString(),
+    end_date: new Date(now).toISOString(),
+    timezone: ZONE,
+  }
+  const breakdown = (by: string, more: Record<string, string> = {}) => {
+    const asked = readBreakdownQuery({ ...range, ...more, by, granularity: 'daily' }, now)
+    return (storage: Storage) => reportBreakdown(storage, TEAM, asked, new Map(), now)
+  }
+  const plain = readMetricsQuery({ ...range, dimensions: 'period' }, now)
+  return [
+    ['by period', breakdown('period')],
+    ['by period, one provider', breakdown('period', { provider: 'gmail' })],
+    ['by domain', breakdown('domain')],
+    ['by provider', breakdown('provider')],
+    ['by bounce category', breakdown('bounce_category')],
+    ['GET /emails/metrics by period', (storage) => reportMetrics(storage, TEAM, plain, now)],
+  ]
+}
+
+/** Asks each question some times over 90 days and over 7, and prints how long it took. */
+export async function measureMetrics(dataDir: string, rounds: number, now: number): Promise<void> {
+  const opened = await openSqlite({ dataDir })
+  const { storage, take } = timed(opened)
+  console.log(
+    '\nmetrics                               days  calls  answer p50    longest       one call p95  longest       processor time',
+  )
+  for (const days of [7, 90])
+    for (const [name, ask] of questions(days, now)) {
+      const answers: number[] = []
+      const calls: number[] = []
+      const before = process.cpuUsage()
+      let count = 0
+      for (let round = 0; round < rounds; round++) {
+        const began = performance.now()
+        await ask(storage)
+        answers.push(performance.now() - began)
+        const these = take()
+        count = these.length
+        calls.push(...these)
+      }
+      const { user, system } = process.cpuUsage(before)
+      const ms = (value: number): string => `${value.toFixed(1)} ms`.padEnd(14)
+      console.log(
+        `${name.padEnd(38)}${String(days).padEnd(6)}${String(count).padEnd(7)}` +
+          `${ms(quantile(answers, 0.5))}${ms(Math.max(...answers))}${ms(quantile(calls, 0.95))}${ms(Math.max(...calls))}${ms((user + system) / 1000 / rounds)}`,
+      )
+    }
+  await opened.close()
+}

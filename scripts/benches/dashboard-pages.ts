@@ -1,0 +1,150 @@
+/** How long the dashboard takes from one page to another, in a browser. */
+import type { Page } from 'playwright-core'
+import { quantile } from './measured.ts'
+
+/** Milliseconds without a change after which a page stands still; rows of the clock change no elements. */
+const STILL_MS = 400
+
+/** What is installed in the page before its scripts: told as text, since scripts know no DOM types. */
+const WATCH = `(() => {
+  const bench = (window.bench = { shifts: 0, shown: null, pending: null, changed: 0 })
+  new PerformanceObserver((list) => {
+    for (const { value } of list.getEntries()) bench.shifts += value
+  }).observe({ type: 'layout-shift', buffered: true })
+  new MutationObserver((records) => {
+    if (records.some(({ target }) => target.closest?.('main'))) bench.changed = performance.now()
+  }).observe(document, { childList: true, subtree: true })
+
+  const there = () => {
+    const main = document.querySelector('main')
+    return main?.querySelector('h1') && !main.querySelector('[data-was]') && !main.querySelector('.skeleton')
+  }
+  const look = () => {
+    if (!there()) return requestAnimationFrame(look)
+    // A task after this frame's callbacks runs when the frame is laid out and painted.
+    const channel = new MessageChannel()
+    channel.port1.onmessage = () => (bench.shown = performance.now() - bench.began)
+    channel.port2.postMessage(null)
+  }
+  bench.follow = (began) => {
+    Object.assign(bench, { began, shifts: 0, shown: null, changed: began })
+    for (const element of document.querySelectorAll('main > *')) element.dataset.was = ''
+    requestAnimationFrame(look)
+  }
+  bench.standing = async () => {
+    const moving = () => bench.shown === null || performance.now() - Math.max(bench.changed, bench.began + bench.shown) < ${STILL_MS}
+    while (moving()) await new Promise((resolve) => setTimeout(resolve, 20))
+    return [bench.shown, Math.max(bench.shown, bench.changed - bench.began), bench.shifts]
+  }
+  addEventListener('click', (event) => bench.follow(event.timeStamp), true)
+  addEventListener('popstate', (event) => bench.follow(event.timeStamp), true)
+})()`
+
+/** One change of the page. */
+interface Change {
+  /** From the click to the first frame that shows the new page with its data. */
+  shown: number
+  /** From the click to the last element that came or went, of the page's own accord. */
+  still: number
+  /** Layout shift meanwhile, of what follows the click too (which the usual score leaves out). */
+  shift: number
+}
+
+/** Has each page of the context watched. */
+export async function watchPages(page: Page): Promise<void> {
+  await page.addInitScript(WATCH)
+}
+
+/** Does `act`, which leads to another page, and waits until that stands still. */
+async function change(page: Page, act: () => Promise<unknown>): Promise<Change> {
+  await act()
+  const [shown, still, shift] = await page.evaluate<[number, number, number]>('bench.standing()')
+  return { shown, still, shift }
+}
+
+/** A way from one page to another, which begins at the page of another name or an address. */
+interface Way {
+  name: string
+  from: string
+  act: (page: Page) => Promise<unknown>
+}
+
+const entry = (label: string) => (page: Page) =>
+  page
+    .getByRole('navigation', { name: 'Main' })
+    .first()
+    .getByRole('link', { name: label, exact: true })
+    .click()
+const firstRow = (page: Page) => page.locator('main [data-row]').nth(3).click()
+
+/** The entries of the rail, then rows and the way back from them. */
+async function waysOf(page: Page): Promise<Way[]> {
+  const links = page.getByRole('navigation', { name: 'Main' }).first().getByRole('link')
+  const labels = (await links.allTextContents()).map((label) => label.trim())
+  const entries = labels.map((label) => ({
+    name: label,
+    from: label === 'Emails' ? '/api-keys' : '/emails',
+    act: entry(label),
+  }))
+  return [
+    ...entries,
+    { name: 'Metrics, 90 days', from: '/emails', act: (at) => at.evaluate(NINETY) },
+    { name: 'an email of the list', from: '/emails', act: firstRow },
+    { name: 'a domain of the list', from: '/domains', act: firstRow },
+    { name: 'a request of the log', from: '/logs', act: firstRow },
+  ]
+}
+
+/** There is no entry for it: as a link in the page. */
+const NINETY = `(() => {
+  const link = document.createElement('a')
+  link.href = '/dashboard/metrics?range=90d'
+  document.body.append(link)
+  link.click()
+  link.remove()
+})()`
+
+async function begin(page: Page, origin: string, path: string): Promise<void> {
+  await page.goto(`${origin}/dashboard${path}`)
+  await page.locator('main h1').first().waitFor()
+  await page.locator('main .skeleton').first().waitFor({ state: 'detached' })
+}
+
+function print(name: string, changes: readonly Change[]): void {
+  const shown = changes.map((one) => one.shown)
+  const ms = (value: number): string => `${value.toFixed(0)} ms`.padEnd(10)
+  const shift = Math.max(...changes.map((one) => one.shift))
+  const still = quantile(
+    changes.map((one) => one.still),
+    0.5,
+  )
+  console.log(
+    `${name.padEnd(34)}${ms(quantile(shown, 0.5))}${ms(quantile(shown, 0.95))}${ms(Math.max(...shown))}` +
+      `${ms(still)}${shift.toFixed(3)}`,
+  )
+}
+
+/**
+ * Measures each way: right after the page it begins at was loaded anew (nothing of the other is there yet), again a moment later, and
+ * Back from there.
+ * @param page signed in and watched
+ */
+export async function measurePages(page: Page, origin: string, rounds: number): Promise<void> {
+  const ways = await waysOf(page)
+  console.log('page change                       p50       p95       max       still     shift')
+  const all: Record<'first' | 'again' | 'back', Change[]> = { first: [], again: [], back: [] }
+  for (const { name, from, act } of ways) {
+    const of: typeof all = { first: [], again: [], back: [] }
+    for (let round = 0; round < rounds; round++) {
+      await begin(page, origin, from)
+      of.first.push(await change(page, () => act(page)))
+      of.back.push(await change(page, () => page.evaluate('history.back()')))
+      of.again.push(await change(page, () => act(page)))
+    }
+    for (const kind of ['first', 'again', 'back'] as const) {
+      print(`${name}, ${kind}`, of[kind])
+      all[kind].push(...of[kind])
+    }
+  }
+  for (const kind of ['first', 'again', 'back'] as const) print(`all, ${kind}`, all[kind])
+}

@@ -1,0 +1,105 @@
+/** What the team of `many-emails.ts` has beside its emails, for the dashboard: somebody who signs in, domains, and roll-ups of half a year. */
+import Database from 'better-sqlite3'
+import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
+import { QUARTER, quarterOf } from '../../appliance/storage/counters.ts'
+import { START, TEAM } from './many-emails.ts'
+
+/** Who signs in: the sandbox takes an owner of this name for its own, and gives it a password. */
+const OWNER = 'you@example.test'
+const DOMAINS = 200
+const DAY = 86_400_000
+/** Days that the page of metrics shows at most, and as many before them, with which they are compared. */
+const DAYS = 90
+/** Four in five recipients are with one of these, the others with as many small ones. */
+const LARGE = ['gmail', 'microsoft', 'yahoo', 'icloud', 'gmx', 'webde', 'orange', 'comcast']
+const SMALL = 3000
+
+const domainId = (i: number): string => `${firstIdAt(START).slice(0, 24)}${String(i).padStart(12, '0')}`
+
+/** The same numbers from 0 to 1 in each run (Park and Miller's generator). */
+function numbers(): () => number {
+  let state = 1
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
+}
+
+/** The counters that one email raises, with the provider that each is about. */
+function countersOf(next: () => number): [counter: string, provider: string][] {
+  const large = LARGE[Math.floor(next() * LARGE.length)]!
+  const provider = next() < 0.8 ? large : `?mail${Math.floor(next() * SMALL)}.example`
+  const chance = (part: number, ...counters: string[]): [string, string][] =>
+    next() < part ? counters.map((counter) => [counter, '']) : []
+  const bounced = next() < 0.02
+  return [
+    ['sent', ''],
+    ...(bounced
+      ? ([
+          ['bounced_permanent', provider],
+          ['bounced_about_recipient', provider],
+        ] as [string, string][])
+      : [['delivered', provider] as [string, string]]),
+    ...(next() < 0.03 ? [['delivery_delayed', provider] as [string, string]] : []),
+    ...chance(0.3, 'opened', 'unique_opened'),
+    ...chance(0.1, 'opened_by_robots'),
+    ...chance(0.05, 'clicked', 'unique_clicked'),
+  ]
+}
+
+/** Roll-ups as that many emails in 90 days leave them, and as many in the 90 days before. */
+function addRollUps(db: Database.Database, emails: number, now: number): void {
+  const insert = db.prepare(
+    'insert or replace into metrics (team_id, at, domain_id, counter, provider, n) values (?, ?, ?, ?, ?, ?)',
+  )
+  const next = numbers()
+  const each = (emails * QUARTER) / (DAYS * DAY)
+  const last = quarterOf(now)
+  let owed = 0
+  db.transaction(() => {
+    for (let at = last - 2 * DAYS * DAY; at <= last; at += QUARTER) {
+      const sums = new Map<string, number>()
+      for (owed += each; owed >= 1; owed--) {
+        const domain = domainId(Math.floor(next() * DOMAINS))
+        for (const [counter, provider] of countersOf(next)) {
+          const key = `${domain} ${counter} ${provider}`
+          sums.set(key, (sums.get(key) ?? 0) + 1)
+        }
+      }
+      for (const key of [...sums.keys()].sort()) insert.run(TEAM, at, ...key.split(' '), sums.get(key))
+    }
+  })()
+}
+
+function addPeople(db: Database.Database, now: number): void {
+  const id = newId(now)
+  db.prepare(
+    `insert into users (id, email, email_key, password_hash, created_at) values (?, ?, ?, '', ?)`,
+  ).run(id, OWNER, OWNER, now)
+  db.prepare(`insert into members (team_id, user_id, role, created_at) values (?, ?, 'owner', ?)`).run(
+    ...[TEAM, id, now],
+  )
+}
+
+function addDomains(db: Database.Database): void {
+  const insert = db.prepare(
+    `insert into domains (id, team_id, name, status, region, return_path, checks, created_at)
+     values (?, ?, ?, 'verified', '', 'send', '[]', ?)`,
+  )
+  for (let i = 0; i < DOMAINS; i++) insert.run(domainId(i), TEAM, `s${i}.acme.example`, START)
+}
+
+/**
+ * Adds them unless they are there.
+ * @param emails how many the roll-ups of 90 days tell of
+ * @param now Unix milliseconds: where the roll-ups end
+ */
+export function addTeam(path: string, emails: number, now: number): void {
+  const db = new Database(path)
+  db.pragma('synchronous = OFF')
+  const known = db.prepare('select 1 from users where email_key = ?').get(OWNER)
+  if (known === undefined) {
+    addPeople(db, now)
+    addDomains(db)
+    addRollUps(db, emails, now)
+    db.exec('analyze')
+  }
+  db.close()
+}

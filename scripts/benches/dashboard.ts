@@ -1,0 +1,92 @@
+/** How quick the dashboard is with a great many emails: page changes, the long list, and the page of metrics. Nothing is asserted. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { chromium, type Page } from 'playwright-core'
+import { ownDashboard } from '../../test/browser/build.ts'
+import { measureMetrics } from './dashboard-metrics.ts'
+import { measurePages, watchPages } from './dashboard-pages.ts'
+import { measureList, send } from './dashboard-scroll.ts'
+import type { Served } from './dashboard-server.ts'
+import { addTeam } from './dashboard-team.ts'
+import { generateEmails } from './many-emails.ts'
+
+const { values } = parseArgs({
+  options: {
+    emails: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '5' },
+    /** Screens that are scrolled by wheel. */
+    screens: { type: 'string', default: '100' },
+    /** Seconds of jumping to the end of the list. */
+    seconds: { type: 'string', default: '20' },
+    /** Keeps the generated data there, and uses what is there already: that of `bench emails` does. */
+    data: { type: 'string' },
+    /** Only one of the parts: pages, list, metrics. */
+    only: { type: 'string' },
+  },
+})
+const EMAILS = Number(values.emails)
+const ROUNDS = Number(values.rounds)
+/** Bytes of each generated message: the dashboard's lists show none of them. */
+const BODY = 200
+const LOGGED = 10
+
+async function signIn(page: Page, { url, email, password }: Served): Promise<void> {
+  await page.goto(`${url}/dashboard/emails`)
+  await page.getByLabel('Email address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.locator('main [data-row]').first().waitFor()
+}
+
+/** The appliance over the data, told how to end. */
+async function serve(dataDir: string): Promise<{ served: Served; stop: () => Promise<void> }> {
+  const program = join(import.meta.dirname, 'dashboard-server.ts')
+  const child = fork(program, [dataDir, await ownDashboard()])
+  const ended = once(child, 'exit')
+  const [served] = (await Promise.race([once(child, 'message'), ended])) as [Served | number | null]
+  if (served === null || typeof served === 'number') throw new Error('the appliance did not start')
+  const stop = async (): Promise<void> => {
+    if (child.connected) child.disconnect()
+    await ended
+  }
+  return { served, stop }
+}
+
+async function inBrowser(dataDir: string): Promise<void> {
+  const { served, stop } = await serve(dataDir)
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu'],
+  })
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+    await watchPages(page)
+    await signIn(page, served)
+    // Rows for the log of requests.
+    for (let i = 0; i < LOGGED; i++) await send(served, 1, 'Logged')
+    if (values.only !== 'list') await measurePages(page, served.url, ROUNDS)
+    if (values.only !== 'pages')
+      await measureList(page, served, { screens: Number(values.screens), seconds: Number(values.seconds) })
+  } finally {
+    await browser.close()
+    await stop()
+  }
+}
+
+const dataDir = values.data ?? mkdtempSync(join(tmpdir(), 'posthaste-bench-'))
+mkdirSync(dataDir, { recursive: true })
+const file = join(dataDir, 'posthaste.db')
+try {
+  if (!existsSync(file)) generateEmails(file, { emails: EMAILS, body: BODY })
+  addTeam(file, EMAILS, Date.now())
+  console.log(`${EMAILS} emails, load average ${loadavg()[0]!.toFixed(1)}\n`)
+  if (values.only !== 'metrics') await inBrowser(dataDir)
+  if (values.only === undefined || values.only === 'metrics')
+    await measureMetrics(dataDir, ROUNDS, Date.now())
+} finally {
+  if (values.data === undefined) rmSync(dataDir, { recursive: true })
+}

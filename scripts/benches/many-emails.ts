@@ -1,0 +1,86 @@
+/** A database with as many emails of one team as are wanted, written as the appliance would have left it. */
+import Database from 'better-sqlite3'
+import { firstIdAt } from '../../appliance/mail/ids.ts'
+import { applyMigrations, shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
+
+/** When the first email was accepted (Unix milliseconds). */
+export const START = Date.UTC(2026, 0, 1)
+/** Milliseconds between two emails: a million in three weeks. */
+export const STEP = 1800
+/** Whose emails they are. */
+export const TEAM = '019b76da-a800-7000-8000-00000000000a'
+
+/** The id of an email, which sorts by its number. */
+export const idOf = (i: number): string =>
+  `${firstIdAt(START + i * STEP).slice(0, 24)}${String(i).padStart(12, '0')}`
+
+/** What became of an email: one in 200 bounced, one in 20 000 was complained about. */
+function statusOf(i: number): string {
+  if (i % 20_000 === 7) return 'complained'
+  if (i % 200 === 3) return 'bounced'
+  return i % 3 === 0 ? 'opened' : 'delivered'
+}
+
+const cause = (i: number): string =>
+  JSON.stringify({
+    phase: 'body',
+    host: `mx${i % 7}.reader${i % 5000}.example`,
+    ip: '192.0.2.7',
+    reply: { code: 250, enhanced: '2.0.0', text: `Ok: queued as ${(i * 7919).toString(36).toUpperCase()}` },
+    note: 'The mail server took the message.',
+  })
+
+/** How much is written. */
+export interface Many {
+  emails: number
+  /** Bytes of each message; its html and its text have a fifth of them each. */
+  body: number
+}
+
+/** Writes one email with its content, message and recipient. */
+function writerOf(db: Database.Database, bytes: number): (i: number) => void {
+  const email = db.prepare(`
+    insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
+      subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at, created_at)
+    values (?, ?, 'd', ?, 'rest', ?, ?, '[]', '[]', '[]', ?, '[]', ?, '[]', ?, ?, ?, ?, null, ?, ?)`)
+  const content = db.prepare('insert into contents (email_id, team_id, html, text) values (?, ?, ?, ?)')
+  const message = db.prepare('insert into messages (email_id, team_id, body) values (?, ?, ?)')
+  const recipient = db.prepare(`
+    insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
+      updated_at) values (?, ?, ?, ?, 'to', 'default', 'reader', ?, 1, ?, ?, ?)`)
+  const body = Buffer.alloc(bytes, 'x')
+  const text = 'x'.repeat(Math.round(bytes / 5))
+  return (i) => {
+    const [id, at] = [idOf(i), START + i * STEP]
+    const to = `person${(i * 31) % 400_000}@reader${i % 5000}.example`
+    const status = statusOf(i)
+    const words = `Order ${i} from shop ${i % 40}${i % 50_000 === 11 ? ' walrus' : ''}`
+    const tags = JSON.stringify([{ name: 'kind', value: i % 100 === 0 ? 'invoice' : 'receipt' }])
+    email.run(
+      ...[id, TEAM, `key-${i % 5}`, `Shop <shop@s${i % 20}.acme.example>`, JSON.stringify([to]), words, tags],
+      ...[`<${id}@acme.example>`, `b-${id}@send.acme.example`, bytes, status, at, at],
+    )
+    content.run(id, TEAM, `<p>${text}</p>`, text)
+    message.run(id, TEAM, body)
+    recipient.run(id, TEAM, id, to, status === 'bounced' ? 'bounced' : 'delivered', cause(i), at, at)
+  }
+}
+
+/**
+ * Writes the database: emails, contents, messages and recipients.
+ * @param path of a file that is not there yet
+ */
+export function generateEmails(path: string, { emails, body }: Many): void {
+  const db = new Database(path)
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = OFF')
+  applyMigrations(db, shippedMigrations())
+  db.prepare('insert into teams (id, name, created_at) values (?, ?, 0)').run(TEAM, 'Bench')
+  const put = writerOf(db, body)
+  for (let i = 0; i < emails; i += 10_000)
+    db.transaction(() => {
+      for (let n = i; n < Math.min(emails, i + 10_000); n++) put(n)
+    })()
+  db.exec('analyze')
+  db.close()
+}

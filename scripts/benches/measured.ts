@@ -1,0 +1,124 @@
+/** What processes cost, read from /proc (proc(5)) and, for calls into the kernel, from perf. Linux only. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Linux tells processor times in hundredths of a second (USER_HZ), on all platforms that Node knows. */
+const TICK_SECONDS = 0.01
+
+interface Process {
+  pid: number
+  parent: number
+  /** Seconds, of all its threads. */
+  own: number
+  /** Seconds, of its children that ended. */
+  children: number
+}
+
+function readProcess(pid: number): Process | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number)
+    const seconds = (at: number): number => (fields[at]! + fields[at + 1]!) * TICK_SECONDS
+    return { pid, parent: fields[1]!, own: seconds(11), children: seconds(13) }
+  } catch {
+    return null // it ended meanwhile
+  }
+}
+
+/** The processes and all that descends from them. */
+function family(roots: readonly number[]): Process[] {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const processes = all.map((name) => readProcess(Number(name))).filter((process) => process !== null)
+  const found = new Set(roots)
+  for (let size = 0; size !== found.size;) {
+    size = found.size
+    for (const { pid, parent } of processes) if (found.has(parent)) found.add(pid)
+  }
+  return processes.filter(({ pid }) => found.has(pid))
+}
+
+/** Seconds of processor time so far, with all descendants, ended ones included. */
+export function processorSeconds(roots: readonly number[]): number {
+  return family(roots).reduce((sum, { own, children }) => sum + own + children, 0)
+}
+
+/** Memory now in bytes, with all descendants; a page that several share is counted once (PSS). */
+export function memoryBytes(roots: readonly number[]): number {
+  return family(roots).reduce((sum, { pid }) => sum + proportionalBytes(pid), 0)
+}
+
+function proportionalBytes(pid: number): number {
+  try {
+    return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))![1]) * 1024
+  } catch {
+    return 0 // it ended meanwhile
+  }
+}
+
+/** Resident memory of one process in bytes (RSS). */
+export function residentBytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1]) * 1024
+}
+
+/** Watches the memory every half a second until it is asked for the highest reading, in bytes. */
+export function watchMemory(roots: readonly number[]): () => number {
+  let peak = memoryBytes(roots)
+  const look = (): void => void (peak = Math.max(peak, memoryBytes(roots)))
+  const timer = setInterval(look, 500)
+  return () => {
+    clearInterval(timer)
+    look()
+    return peak
+  }
+}
+
+const SYNCS = ['fsync', 'fdatasync', 'sync_file_range', 'msync'].map((name) => `syscalls:sys_enter_${name}`)
+
+/** True when perf can count calls into the kernel here: it is installed and we are root. */
+export function canCountSyncs(): boolean {
+  try {
+    execFileSync('perf', ['stat', '-e', SYNCS.join(','), 'true'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false // not installed, or not allowed: the column stays empty
+  }
+}
+
+/**
+ * Counts calls that wait for the disk, of the processes with all their threads and whatever they start meanwhile. perf counts in
+ * the kernel: a tracer such as strace would slow down what it counts, and so change how many messages share a commit.
+ * @returns what ends the count and tells it
+ */
+export async function countSyncs(roots: readonly number[]): Promise<() => Promise<number>> {
+  const pids = family(roots).map(({ pid }) => pid)
+  const perf = spawn('perf', ['stat', '-x', ';', '-e', SYNCS.join(','), '-p', pids.join(',')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let report = ''
+  perf.stderr.on('data', (chunk: Buffer) => (report += chunk.toString()))
+  // It says nothing when it is ready.
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  return async () => {
+    const closed = once(perf, 'close')
+    perf.kill('SIGINT')
+    await closed
+    const counts = report.split('\n').map((line) => Number(line.split(';')[0]))
+    return counts.filter(Number.isFinite).reduce((sum, count) => sum + count, 0)
+  }
+}
+
+/** The middle one, or the mean of the two in the middle. */
+export function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2
+}
+
+/** The smallest that so many of them (0 to 1) do not exceed. */
+export function quantile(numbers: readonly number[], part: number): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
+}

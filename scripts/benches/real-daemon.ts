@@ -1,0 +1,127 @@
+/** The daemon as it is run in production, with its DNS and an account beside it: for benches of the whole path. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { createAccounts } from '../../appliance/accounts/accounts.ts'
+import { openResolver, openStorage } from '../../appliance/adapters.ts'
+import { systemClock as clock } from '../../appliance/clock/clock.ts'
+import { loadConfig, SHIPPED_PROVIDERS } from '../../appliance/config/config.ts'
+import { startZoneServer } from '../../appliance/sandbox/zone.ts'
+import { createSenders } from '../../appliance/senders/senders.ts'
+import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
+
+/** What the bench's mail is from and to. */
+export const SENDER = 'acme.example'
+export const RECIPIENT = 'customer.example'
+
+/** Everything that the daemon needs, on disk. */
+export interface Home {
+  configFile: string
+  /** Trusted listener, `host:port`. */
+  smtp: string
+  /** Origin of the REST API. */
+  url: string
+  apiKey: string
+  close(): Promise<void>
+}
+
+/**
+ * Makes data directory, team, verified domain with an RSA key of 2048 bits, API key, DNS and configuration.
+ * @param exchanger where mail to `RECIPIENT` goes
+ */
+export async function makeHome(folder: string, exchanger: { address: string; port: number }): Promise<Home> {
+  const dns = await startZoneServer({
+    zone: (name) =>
+      Promise.resolve(
+        name === RECIPIENT
+          ? { MX: { preference: 10, exchange: `mx.${RECIPIENT}` } }
+          : name === `mx.${RECIPIENT}`
+            ? { A: exchanger.address }
+            : 'NXDOMAIN',
+      ),
+  })
+  await mkdir(join(folder, 'data'), { mode: 0o700 })
+  const providers = join(folder, 'providers.toml')
+  // The rate that a courteous sender keeps to is not what is measured.
+  const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
+  await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
+  const configFile = join(folder, 'posthaste.toml')
+  const [http, smtp] = [freeAddress(), freeAddress()].map((address) => `${address}:${likelyFreePort()}`)
+  const settings = `hostname = "mail.${SENDER}"
+data_dir = "${join(folder, 'data')}"
+[http]
+listen = ["${http}"]
+[dns]
+servers = ["${dns.address}:${dns.port}"]
+[delivery]
+port = ${exchanger.port}
+allow_networks = ["127.0.0.0/8"]
+providers = "${providers}"
+[limits]
+rate_per_second = 1000000
+[smtp]
+starttls = []
+implicit_tls = []
+`
+  await writeFile(configFile, settings)
+  const key = await makeAccount(configFile)
+  const trusted = `[[smtp.trusted]]\nlisten = "${smtp}"\nnetworks = ["127.0.0.0/8"]\napi_key_id = "${key.id}"\n`
+  await writeFile(configFile, settings + trusted)
+  const url = `http://${http}`
+  return { configFile, smtp: smtp!, url, apiKey: key.token, close: () => dns.close() }
+}
+
+async function makeAccount(configFile: string): Promise<{ id: string; token: string }> {
+  const loaded = loadConfig({ file: configFile, env: {} })
+  if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+  await using opened = new AsyncDisposableStack()
+  const storage = await openStorage(loaded.config)
+  opened.defer(() => storage.close())
+  const resolver = openResolver(loaded.config, clock, {})
+  opened.defer(() => resolver.close())
+  const host = { hostname: loaded.config.hostname, sourceIps: [] }
+  const senders = createSenders({ storage, resolver, clock, config: host })
+  opened.defer(() => senders.close())
+  const owner = { email: `owner@${SENDER}`, password: 'a quiet harbour at dusk', teamName: 'Acme' }
+  const { team } = await createAccounts({ storage, clock }).createOwner(owner)
+  const { id } = await senders.addDomain({ teamId: team.id, name: SENDER })
+  await storage.saveDomainCheck({ teamId: team.id, id, status: 'verified', checks: [] }, clock.now())
+  const made = await senders.createKey({ teamId: team.id, name: 'bench', permission: 'full_access' })
+  return { id: made.key.id, token: made.token }
+}
+
+/** A daemon that takes mail. */
+export interface RunningDaemon {
+  pid: number
+  /** Milliseconds from the start of the process to the first answer of its last listener. */
+  startMs: number
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
+}
+
+/** As in scripts/runtime.sh. */
+const FLAGS = ['--max-semi-space-size=16']
+const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
+
+/** Starts `posthaste serve`; its log goes to a file, as with a supervisor. */
+export async function startDaemon(folder: string, { configFile }: Home): Promise<RunningDaemon> {
+  const file = join(folder, 'log')
+  const log = await open(file, 'w')
+  const begin = performance.now()
+  const child = spawn(process.execPath, [...FLAGS, PROGRAM, 'serve', '--config', configFile], {
+    stdio: ['ignore', log.fd, log.fd],
+  })
+  await log.close()
+  const ended = once(child, 'exit')
+  while (!(await readFile(file, 'utf8')).includes('"msg":"started"')) {
+    if (child.exitCode !== null) throw new Error(await readFile(file, 'utf8'))
+    await new Promise((resolve) => setTimeout(resolve, 3))
+  }
+  const startMs = performance.now() - begin
+  const stop = async (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> => {
+    child.kill(signal)
+    await ended
+  }
+  return { pid: child.pid!, startMs, stop }
+}

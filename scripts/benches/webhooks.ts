@@ -1,0 +1,139 @@
+/**
+ * Events to endpoints: so many a second from the storing of the event to the answer of the endpoint, through endpoints of which the last one
+ * takes requests and never answers. Endpoints are a process of their own. Prints figures, asserts nothing.
+ * usage: ./scripts/bench webhooks [--rate 1000] [--seconds 10] [--endpoints 20]
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as rest } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { openEvents, openResolver } from '../../appliance/adapters.ts'
+import { systemClock as clock } from '../../appliance/clock/clock.ts'
+import { loadConfig } from '../../appliance/config/config.ts'
+import { announcing } from '../../appliance/events/events.ts'
+import { newId } from '../../appliance/mail/ids.ts'
+import { suppressedCause } from '../../appliance/mail/suppression.ts'
+import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
+import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
+import { silentLogger } from '../../appliance/watch/log.ts'
+
+const { values } = parseArgs({
+  options: {
+    rate: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '10' },
+    endpoints: { type: 'string', default: '20' },
+  },
+})
+const [rate, seconds, endpoints] = [values.rate, values.seconds, values.endpoints].map(Number) as [
+  number,
+  number,
+  number,
+]
+/** Events that are stored together. */
+const BATCH = 20
+
+/** An email to a suppressed address: nothing is sent, and its event is stored with it. */
+function emailOf(teamId: string, now: number): NewEmail {
+  const id = newId(now)
+  return {
+    ...{ id, teamId, domainId: newId(now), apiKeyId: null, via: 'rest', from: 'Shop <shop@example.com>' },
+    ...{ to: ['ada@customer.example'], cc: [], bcc: [], replyTo: [], subject: 'Your order', html: null },
+    ...{ text: 'x', headers: [], tags: [{ name: 'kind', value: 'receipt' }], attachments: [] },
+    ...{
+      messageId: `<${id}@example.com>`,
+      returnPath: `b-${id}@send.example.com`,
+      reportTo: null,
+      dsn: null,
+    },
+    ...{ requireTls: null, scheduledAt: null, stream: 'transactional', pool: 'default' },
+    message: Buffer.from('Subject: x\r\n\r\nx\r\n'),
+    deliveries: [
+      {
+        ...{ id: newId(now), recipient: 'ada@customer.example', field: 'to', dueAt: now, expiresAt: now },
+        ...{ suppressed: suppressedCause({ origin: 'manual' }), dsn: null },
+      },
+    ],
+  }
+}
+
+/** A team with an endpoint on each port; the one on the last never answers. */
+async function makeTeams(storage: Storage, ports: number[]): Promise<string[]> {
+  const now = clock.now()
+  const teams: string[] = []
+  for (const port of ports) {
+    const teamId = newId(now)
+    const user = { id: newId(now), email: `owner${port}@example.com`, passwordHash: 'x', createdAt: now }
+    await storage.createOwner({ team: { id: teamId, name: 'Team', createdAt: now }, user }, now)
+    const webhook = {
+      ...{ id: newId(now), teamId, endpoint: `http://127.0.0.1:${port}/`, events: ['email.suppressed'] },
+      ...{ status: 'enabled' as const, secret: `whsec_${'A'.repeat(32)}`, oldSecret: null, createdAt: now },
+      ...{ succeededAt: null, failingSince: null, disabled: null },
+    }
+    await storage.createWebhook({ webhook, most: 50 }, now)
+    teams.push(teamId)
+  }
+  return teams
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'posthaste-bench-'))
+const script = join(import.meta.dirname, 'webhook-receivers.ts')
+const child = spawn(process.execPath, [script, String(endpoints)], {
+  stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+})
+try {
+  const [{ ports }] = (await once(child, 'message')) as [{ ports: number[] }]
+  const env = { POSTHASTE_HOSTNAME: 'mail.example.com', POSTHASTE_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
+  const loaded = loadConfig({ env, defaultFile: '/nonexistent' })
+  if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+  const storage = announcing(await openSqlite({ dataDir: folder }), () => events.wake())
+  const resolver = openResolver(loaded.config, clock)
+  const events = openEvents(loaded.config, { storage, resolver, clock, log: silentLogger() })
+  const teams = await makeTeams(storage, ports)
+  events.start()
+  await measure(storage, teams)
+  child.send('report')
+  const [report] = (await once(child, 'message')) as [Record<'taken' | 'p50' | 'p99' | 'most', number>]
+  const { taken, p50, p99, most } = report
+  const sent = rate * seconds * ((endpoints - 1) / endpoints)
+  console.log(
+    `taken by live endpoints: ${taken} of ${sent}, event to endpoint p50 ${p50} ms, p99 ${p99} ms, most ${most} ms`,
+  )
+  child.kill('SIGKILL')
+  await events.stop()
+  resolver.close()
+  await storage.close()
+} finally {
+  child.kill('SIGKILL')
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** Stores events at the rate, to one team after the other, and waits two seconds for the last to arrive. */
+async function measure(storage: Storage, teams: string[]): Promise<void> {
+  console.log(
+    `${availableParallelism()} cores, ${rate} events/s for ${seconds} s, ${endpoints} endpoints, one dead`,
+  )
+  const begun = clock.now()
+  const used = process.cpuUsage()
+  let made = 0
+  const puts: Promise<unknown>[] = []
+  while (made < rate * seconds) {
+    const now = clock.now()
+    const due = Math.min(rate * seconds, ((now - begun) / 1000) * rate)
+    while (made + BATCH <= due) {
+      const emails = Array.from({ length: BATCH }, () => emailOf(teams[made++ % teams.length]!, now))
+      puts.push(storage.put({ emails, receipt: null, quota: null }, now))
+    }
+    await rest(5)
+  }
+  await Promise.all(puts)
+  const took = (clock.now() - begun) / 1000
+  const { user, system } = process.cpuUsage(used)
+  const cores = (user + system) / 1e6 / took
+  console.log(
+    `stored ${made} events in ${took.toFixed(1)} s; the daemon's side used ${cores.toFixed(2)} cores, storing included`,
+  )
+  await rest(2000)
+}
