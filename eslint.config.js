@@ -8,7 +8,7 @@ const sizes = {
 }
 
 export default tseslint.config(
-  { ignores: ['node_modules/', '.runtime/', '.sandbox/', 'ui/dist/', 'docs/'] },
+  { ignores: ['node_modules/', '.program/', '.runtime/', '.sandbox/', 'ui/dist/', 'docs/'] },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked, tseslint.configs.stylisticTypeChecked],
@@ -39,6 +39,15 @@ export default tseslint.config(
     // Command output is what these files are for.
     files: ['appliance/commands/**', 'appliance/main.ts', 'scripts/**'],
     rules: { 'no-console': 'off' },
+  },
+  {
+    // Tables: one row after the other, to be looked up and not read.
+    files: [
+      'appliance/mail/refusals.ts',
+      'appliance/storage/schema.ts',
+      'appliance/http/openapi-operations.ts',
+    ],
+    rules: { 'max-lines': 'off' },
   },
   {
     // A describe block is a table of contents, not a step.

@@ -1,4 +1,15 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+
+// Daemons of the tests are the program as it is put together for everybody. Threads and scripts that tests start from the
+// sources are given these without their types.
+const hook = join(import.meta.dirname, 'scripts', 'stripped.mjs')
+execFileSync('bash', ['-c', 'source scripts/runtime.sh && prepare program sources'], {
+  cwd: import.meta.dirname,
+  stdio: 'inherit',
+})
+process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${JSON.stringify(hook)}`
 
 export default defineConfig({
   test: {
@@ -7,6 +18,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Most tests wait for sockets and timers: one file at a time, the default on two cores, leaves the machine idle.
+    maxWorkers: 2,
     passWithNoTests: false,
   },
 })

@@ -5,6 +5,10 @@ import {
   type BrowserContextOptions,
   type Page,
 } from 'playwright-core'
+import { vi } from 'vitest'
+
+// Browsers on two cores that others use as well: these tests wait for what they see, and only a hang is a failure.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** The system's Chromium, told to talk to nobody but the pages it is given. */
 export const launch = (): Promise<Browser> =>
@@ -33,7 +37,7 @@ export interface Watched {
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(20_000)
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {

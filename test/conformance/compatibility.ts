@@ -5,7 +5,6 @@ import { OPERATIONS } from './upstream.ts'
 /** Why a part of the hosted API is not answered: by the beginning of its path. The longest that fits counts. */
 const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> = {
   '/emails/receiving': { answer: 'later', note: 'with receiving mail' },
-  '/emails/metrics': { answer: 'later', note: 'with metrics' },
   '/domains/claim': {
     answer: 'on purpose',
     note: 'a server has one owner: there is nobody to claim a domain from',
@@ -19,7 +18,6 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/segments': { answer: 'later', note: 'with the audience' },
   '/topics': { answer: 'later', note: 'with the audience' },
   '/broadcasts': { answer: 'later', note: 'with the audience' },
-  '/webhooks': { answer: 'later', note: 'with webhooks' },
   '/automations': { answer: 'on purpose', note: 'not planned: a workflow engine beside the apps that send' },
   '/events': { answer: 'on purpose', note: 'only feeds automations' },
 }

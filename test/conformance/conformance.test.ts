@@ -4,10 +4,12 @@ import { startAppliance } from '../world/appliance.ts'
 import { accountPart } from './account.part.ts'
 import { compatibilityPage, reasonFor, type Probe } from './compatibility.ts'
 import { emailsPart } from './emails.part.ts'
+import { metricsPart } from './metrics.part.ts'
 import { record, type Recorder } from './recorder.ts'
 import { sendersPart } from './senders.part.ts'
 import type { Suite } from './suite.ts'
 import { OPERATIONS, staleDeviations } from './upstream.ts'
+import { webhooksPart } from './webhooks.part.ts'
 
 let suite: Suite
 let recorder: Recorder
@@ -29,6 +31,8 @@ afterAll(async () => {
 
 describe('emails', () => emailsPart(() => suite))
 describe('senders', () => sendersPart(() => suite))
+describe('webhooks', () => webhooksPart(() => suite))
+describe('metrics', () => metricsPart(() => suite))
 describe('account', () => accountPart(() => suite))
 
 describe('what the suite covers', () => {

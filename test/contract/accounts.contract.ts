@@ -9,6 +9,11 @@ const session = (teamId: string, userId: string, tokenHash: string): Session => 
   userId,
   createdAt: T0,
   expiresAt: T0 + DAY,
+  id: newId(T0),
+  lastSeenAt: T0,
+  provedAt: T0,
+  method: 'password',
+  strong: false,
   ip: '192.0.2.7',
   userAgent: null,
 })
@@ -38,6 +43,16 @@ export function accountsContract(storage: () => Storage): void {
     expect(await storage().findUser({ email: user.email }, T0)).toEqual(user)
   })
 
+  test('a set-up makes the first team only', async () => {
+    const made = await makeTeam(storage())
+    const other = {
+      team: { ...made.team, id: newId(T0) },
+      user: { ...made.user, id: newId(T0), email: `${unique('o')}@x.test` },
+    }
+    expect(await storage().createOwner({ ...other, onlyFirst: true }, T0)).toBe('exists')
+    expect(await storage().findUser({ email: other.user.email }, T0)).toBeUndefined()
+  })
+
   test('of two owners made at once with one address, one is created', async () => {
     const make = (n: number) => ({
       team: { id: newId(T0), name: `Team ${n}`, createdAt: T0 },
@@ -52,8 +67,24 @@ export function accountsContract(storage: () => Storage): void {
 
   test('a password is replaced', async () => {
     const { user } = await makeTeam(storage())
-    await storage().setPassword({ userId: user.id, passwordHash: 'new' }, T0)
+    await storage().setPassword({ userId: user.id, passwordHash: 'new', keep: null }, T0)
     expect(await storage().findUser({ email: user.email }, T0)).toEqual({ ...user, passwordHash: 'new' })
+  })
+
+  test.each([
+    ['all of the user’s sessions', false],
+    ['all of the user’s sessions but the one to keep', true],
+  ])('a new password ends %s, and nobody else’s', async (_, keeping) => {
+    const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
+    const [here, elsewhere, theirs] = [unique('here'), unique('elsewhere'), unique('theirs')]
+    for (const hash of [here, elsewhere])
+      await storage().createSession(session(mine.team.id, mine.user.id, hash), T0)
+    await storage().createSession(session(other.team.id, other.user.id, theirs), T0)
+    // A stranger's token keeps nothing alive, not even when it is somebody's.
+    const keep = keeping ? here : theirs
+    await storage().setPassword({ userId: mine.user.id, passwordHash: 'new', keep }, T0)
+    const open = async (tokenHash: string) => (await storage().findSession({ tokenHash }, T0)) !== undefined
+    expect([await open(here), await open(elsewhere), await open(theirs)]).toEqual([keeping, false, true])
   })
 
   test('a session is found with its user and team until it expires', async () => {
@@ -62,7 +93,8 @@ export function accountsContract(storage: () => Storage): void {
     const stored = session(team.id, user.id, hash)
     await storage().createSession(stored, T0)
     const found = await storage().findSession({ tokenHash: hash }, T0 + DAY - 1)
-    expect(found).toEqual({ session: stored, user, team })
+    const rules = { role: 'owner', hasSecondFactor: false, mfaRequired: false }
+    expect(found).toEqual({ session: stored, user, team, ...rules })
     expect(await storage().findSession({ tokenHash: hash }, T0 + DAY)).toBeUndefined()
     expect(await storage().findSession({ tokenHash: unique('other') }, T0)).toBeUndefined()
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
-import { DAY, makeTeam, newEmail, putEmail, T0, putArgs } from './fixtures.ts'
+import { DAY, makeTeam, newEmail, putEmail, T0, putArgs, summaryOf } from './fixtures.ts'
 
 /** More than any engine keeps in a row. */
 const LARGE = 300 * 1024
@@ -32,7 +32,7 @@ export function emailsContract(storage: () => Storage): void {
       ],
     })
     const { message, deliveries: _deliveries, reportTo: _reportTo, dsn: _dsn, ...more } = email
-    const { requireTls: _requireTls, ...rest } = more
+    const { requireTls: _requireTls, stream: _stream, pool: _pool, ...rest } = more
     expect(await storage().getEmail({ teamId: team.id, id: email.id }, T0)).toEqual({
       ...rest,
       size: message.byteLength,
@@ -55,13 +55,14 @@ export function emailsContract(storage: () => Storage): void {
     const email = await putEmail(storage(), team.id, ['a@Example.NET', 'b@example.org'])
     const history = await storage().getHistory({ teamId: team.id, id: email.id }, T0)
     expect(history.deliveries).toEqual(
-      email.deliveries.map(({ id, recipient, lane, dueAt, expiresAt }) => ({
+      email.deliveries.map(({ id, recipient, dueAt, expiresAt }) => ({
         id,
         emailId: email.id,
         teamId: team.id,
         recipient,
         field: 'to',
-        lane,
+        pool: 'default',
+        provider: `?${recipient.slice(2).toLowerCase()}`,
         state: 'waiting',
         attempts: 0,
         createdAt: T0,
@@ -137,7 +138,7 @@ export function emailsContract(storage: () => Storage): void {
     await expect(storage().put(putArgs(email), T0)).rejects.toThrow()
     expect(await storage().getEmail({ teamId: team.id, id: email.id }, T0)).toBeUndefined()
     expect(await storage().getMessage({ emailId: email.id }, T0)).toBeUndefined()
-    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBeUndefined()
+    expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
   })
 
   test('pages run newest first, onwards with after and back with before', async () => {
@@ -190,7 +191,7 @@ export function emailsContract(storage: () => Storage): void {
     const { items, hasMore } = await storage().listEmails({ teamId: team.id, limit: 1000 }, T0)
     expect(hasMore).toBe(false)
     expect(items.map((item) => item.id)).toEqual(emails.map((email) => email.id).reverse())
-    expect((await storage().queueSummary({}, T0)).waiting).toBe(500)
+    expect((await summaryOf(storage(), {}, T0)).waiting).toBe(500)
   })
 
   test('a call that fails does not hurt the calls made with it', async () => {

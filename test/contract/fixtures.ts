@@ -9,7 +9,9 @@ import type {
   LeaseArgs,
   NewEmail,
   PutArgs,
+  QueueFilter,
   Storage,
+  SurveyGroup,
   Team,
   User,
 } from '../../appliance/storage/storage.ts'
@@ -84,7 +86,7 @@ export function newDomain(teamId: string, name: string): { domain: Domain; keys:
   return { domain, keys: [key] }
 }
 
-/** An email to these recipients, due at `now`; each waits in the lane of its domain. Not stored. */
+/** An email to these recipients, due at `now`. Not stored. */
 export function newEmail(
   teamId: string,
   recipients: string[],
@@ -115,12 +117,13 @@ export function newEmail(
     dsn: null,
     requireTls: null,
     scheduledAt: null,
+    stream: 'transactional',
+    pool: 'default',
     message: Buffer.from(`Subject: hello\r\n\r\n${id}\r\n`),
     deliveries: recipients.map((recipient) => ({
       id: newId(now),
       recipient,
       field: 'to',
-      lane: recipient.slice(recipient.lastIndexOf('@') + 1),
       dueAt: now,
       expiresAt: now + 4 * DAY,
       suppressed: null,
@@ -153,8 +156,8 @@ export function leaseArgs(more: Partial<LeaseArgs> = {}): LeaseArgs {
   return {
     owner: 'one',
     limit: 100,
-    perLane: 100,
-    fullLanes: [],
+    room: {},
+    roomElse: 100,
     leaseUntil: T0 + 30 * MINUTE,
     retryDelays: [MINUTE, 5 * MINUTE, 10 * MINUTE],
     ...more,
@@ -214,4 +217,26 @@ export function newAttempt(email: NewEmail, deliveryIds: string[]): Attempt {
       tls: null,
     },
   }
+}
+
+/** The queue of a team, or all of it, counted. */
+export async function summaryOf(
+  storage: Storage,
+  filter: QueueFilter,
+  now: number,
+): Promise<{ waiting: number; held: number; inFlight: number; oldestAt: number | null }> {
+  const groups: SurveyGroup[] = []
+  for (
+    let after: string | undefined, next: string | null | undefined;
+    next !== null;
+    after = next ?? undefined
+  ) {
+    const part = await storage.surveyQueue({ ...filter, after }, now)
+    groups.push(...part.groups)
+    next = part.next
+  }
+  const count = (state: SurveyGroup['state']): number =>
+    groups.reduce((sum, group) => sum + (group.state === state ? group.count : 0), 0)
+  const oldest = groups.map(({ oldestAt }) => oldestAt).sort((a, b) => a - b)[0] ?? null
+  return { waiting: count('waiting'), held: count('held'), inFlight: count('in_flight'), oldestAt: oldest }
 }

@@ -6,7 +6,7 @@ import type {
   NewReceipt,
   QuotaLimit,
   Storage,
-  Suppression,
+  NewSuppression,
 } from '../../appliance/storage/storage.ts'
 import { DAY, leaseArgs, makeTeam, MINUTE, newEmail, putArgs, T0, unique } from './fixtures.ts'
 
@@ -250,7 +250,7 @@ export function putContract(storage: () => Storage): void {
 
     test('are found on the list of the team, in any case, at the moment of storing', async () => {
       const [teamId, stranger] = [await withTeam(), await withTeam()]
-      const suppressed = (team: string, email: string): Suppression => ({
+      const suppressed = (team: string, email: string): NewSuppression => ({
         ...{
           id: unique('suppression'),
           teamId: team,
@@ -283,7 +283,7 @@ export function putContract(storage: () => Storage): void {
       expect(stored).toMatchObject({ lastEvent: 'suppressed' })
       const { events } = await storage().getHistory({ teamId, id: email.id }, T0)
       expect(events.map(({ type }) => type)).toEqual(['email.suppressed'])
-      expect(await storage().nextDue({ fullLanes: [] }, T0)).toBeUndefined()
+      expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
     })
 
     test('do not hide that an email is scheduled for others', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { NewEmail, Storage, Team } from '../../appliance/storage/storage.ts'
-import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
+import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0, summaryOf } from './fixtures.ts'
 
 interface Filled {
   team: Team
@@ -19,7 +19,10 @@ async function fill(storage: Storage): Promise<Filled> {
 }
 
 const listed = async (storage: Storage, filter: Parameters<Storage['holdQueue']>[0] = {}) =>
-  (await storage.listQueue({ ...filter, limit: 100 }, T0)).map(({ recipient, state }) => [recipient, state])
+  (await storage.listQueue({ ...filter, limit: 100 }, T0)).items.map(({ recipient, state }) => [
+    recipient,
+    state,
+  ])
 
 export function queueContract(storage: () => Storage): void {
   test('the queue is listed oldest first and no further than the limit', async () => {
@@ -30,14 +33,15 @@ export function queueContract(storage: () => Storage): void {
       ['c@y.example', 'waiting'],
       ['d@z.example', 'waiting'],
     ])
-    const [first] = await storage().listQueue({ limit: 1 }, T0)
+    const [first] = (await storage().listQueue({ limit: 1 }, T0)).items
     expect(first).toEqual({
       id: emails[0]!.deliveries[0]!.id,
       emailId: emails[0]!.id,
       teamId: emails[0]!.teamId,
       recipient: 'a@x.example',
       field: 'to',
-      lane: 'x.example',
+      pool: 'default',
+      provider: '?x.example',
       state: 'waiting',
       attempts: 0,
       createdAt: T0,
@@ -71,7 +75,7 @@ export function queueContract(storage: () => Storage): void {
 
   test('the summary counts each delivery once', async () => {
     const { team } = await fill(storage())
-    expect(await storage().queueSummary({}, T0 - 1)).toEqual({
+    expect(await summaryOf(storage(), {}, T0 - 1)).toEqual({
       waiting: 4,
       held: 0,
       inFlight: 0,
@@ -80,11 +84,11 @@ export function queueContract(storage: () => Storage): void {
     await storage().lease(leaseArgs({ limit: 1 }), T0)
     await storage().holdQueue({ domain: 'y.example' }, T0)
     const summary = { waiting: 2, held: 1, inFlight: 1, oldestAt: T0 }
-    expect(await storage().queueSummary({ teamId: team.id }, T0)).toEqual(summary)
-    const after = await storage().queueSummary({ teamId: team.id }, T0 + 30 * MINUTE)
+    expect(await summaryOf(storage(), { teamId: team.id }, T0)).toEqual(summary)
+    const after = await summaryOf(storage(), { teamId: team.id }, T0 + 30 * MINUTE)
     expect(after).toEqual({ waiting: 3, held: 1, inFlight: 0, oldestAt: T0 })
     const other = await makeTeam(storage())
-    expect(await storage().queueSummary({ teamId: other.team.id }, T0)).toEqual({
+    expect(await summaryOf(storage(), { teamId: other.team.id }, T0)).toEqual({
       waiting: 0,
       held: 0,
       inFlight: 0,
@@ -94,12 +98,12 @@ export function queueContract(storage: () => Storage): void {
 
   test('what is held is not leased until it is released', async () => {
     await fill(storage())
-    expect(await storage().holdQueue({ domain: 'x.example' }, T0)).toBe(2)
-    expect(await storage().holdQueue({ domain: 'x.example' }, T0)).toBe(0)
+    expect(await storage().holdQueue({ domain: 'x.example' }, T0)).toEqual({ count: 2, next: null })
+    expect(await storage().holdQueue({ domain: 'x.example' }, T0)).toEqual({ count: 0, next: null })
     const leased = await storage().lease(leaseArgs(), T0 + DAY)
-    expect(leased.map((delivery) => delivery.lane)).toEqual(['y.example', 'z.example'])
-    expect(await storage().releaseQueue({}, T0)).toBe(2)
-    expect(await storage().releaseQueue({}, T0)).toBe(0)
+    expect(leased.map((delivery) => delivery.domain)).toEqual(['y.example', 'z.example'])
+    expect(await storage().releaseQueue({}, T0)).toEqual({ count: 2, next: null })
+    expect(await storage().releaseQueue({}, T0)).toEqual({ count: 0, next: null })
     expect(await storage().lease(leaseArgs(), T0 + DAY)).toHaveLength(2)
   })
 
@@ -131,7 +135,7 @@ export function queueContract(storage: () => Storage): void {
     await put('leased@y.example')
     await storage().lease(leaseArgs({ leaseUntil: T0 + DAY }), T0)
     await put('scheduled@z.example', T0 + DAY)
-    expect(await storage().retryQueue({}, T0 + MINUTE)).toBe(1)
+    expect(await storage().retryQueue({}, T0 + MINUTE)).toEqual({ count: 1, next: null })
     const leased = await storage().lease(leaseArgs(), T0 + MINUTE)
     expect(leased.map((delivery) => delivery.recipient)).toEqual(['deferred@x.example'])
   })
@@ -139,7 +143,7 @@ export function queueContract(storage: () => Storage): void {
   test('what an operator drops fails and is told', async () => {
     const { team, emails } = await fill(storage())
     await storage().holdQueue({ domain: 'y.example' }, T0)
-    expect(await storage().dropQueue({ emailId: emails[1]!.id }, T0 + 9)).toBe(2)
+    expect(await storage().dropQueue({ emailId: emails[1]!.id }, T0 + 9)).toEqual({ count: 2, next: null })
     const { deliveries, events } = await storage().getHistory({ teamId: team.id, id: emails[1]!.id }, T0)
     const note = 'dropped by an operator'
     const why = { phase: 'queue', host: null, ip: null, reply: null, note }
@@ -167,11 +171,11 @@ export function queueContract(storage: () => Storage): void {
   test('what is in flight is not dropped; the attempts of what was tried are kept', async () => {
     const { team, emails } = await fill(storage())
     const [tried] = await storage().lease(leaseArgs({ limit: 1 }), T0)
-    expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toBe(1)
+    expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toEqual({ count: 1, next: null })
     expect(await listed(storage(), { domain: 'x.example' })).toEqual([['a@x.example', 'waiting']])
     const changes = [change(tried!.id, 'waiting', null, T0 + DAY)]
     expect(await storage().settle({ owner: 'one', attempt: null, changes }, T0)).toEqual({ lost: [] })
-    expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toBe(1)
+    expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toEqual({ count: 1, next: null })
     const { deliveries } = await storage().getHistory({ teamId: team.id, id: emails[0]!.id }, T0)
     expect(deliveries).toMatchObject([{ state: 'failed', attempts: 1 }])
   })
@@ -180,7 +184,7 @@ export function queueContract(storage: () => Storage): void {
     const { team } = await makeTeam(storage())
     const many = Array.from({ length: 1203 }, (_, i) => `u${i}@x.example`)
     const email = await putEmail(storage(), team.id, [...many, 'kept@y.example'])
-    expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toBe(1203)
+    expect(await storage().dropQueue({ domain: 'x.example' }, T0)).toEqual({ count: 1203, next: null })
     const { deliveries, events } = await storage().getHistory({ teamId: team.id, id: email.id }, T0)
     expect(deliveries.filter((delivery) => delivery.state === 'failed')).toHaveLength(1203)
     expect(new Set(events.map((event) => event.deliveryId)).size).toBe(1203)

@@ -25,7 +25,10 @@ export function spoolContract(storage: () => Storage): void {
         emailId: email.id,
         domainId: email.domainId,
         recipient: 'A.b@example.net',
-        lane: 'example.net',
+        domain: 'example.net',
+        pool: 'default',
+        provider: '?example.net',
+        stream: 'transactional',
         attempts: 1,
         createdAt: T0,
         expiresAt: T0 + 4 * DAY,
@@ -57,42 +60,63 @@ export function spoolContract(storage: () => Storage): void {
     expect(recipients(leased)).toEqual(['at10@lane10.example', 'at20@lane20.example', 'at30@lane30.example'])
   })
 
-  test('at most perLane from one lane, and none from a full one', async () => {
+  test('no more from a destination than it has room for, and nothing from one that is closed', async () => {
     const { team } = await makeTeam(storage())
     let due = T0
     for (const user of ['a', 'b', 'c']) {
-      for (const lane of ['x.example', 'y.example', 'z.example']) {
-        await putEmail(storage(), team.id, [`${user}@${lane}`], due++)
+      for (const domain of ['x.example', 'y.example', 'z.example']) {
+        await putEmail(storage(), team.id, [`${user}@${domain}`], due++)
       }
     }
-    const leased = await storage().lease(leaseArgs({ perLane: 2, fullLanes: ['y.example'] }), due)
-    expect(recipients(leased)).toEqual(['a@x.example', 'a@z.example', 'b@x.example', 'b@z.example'])
+    const leased = await storage().lease(
+      leaseArgs({ room: { 'default/?x.example': 1, 'default/?y.example': 0 }, roomElse: 2 }),
+      due,
+    )
+    expect(recipients(leased)).toEqual(['a@x.example', 'a@z.example', 'b@z.example'])
   })
 
-  test('recipients of one email in one lane come together, before younger mail', async () => {
+  test('recipients of one email in one domain come together, before younger mail', async () => {
     const { team } = await makeTeam(storage())
     const first = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example', 'c@x.example'])
     await putEmail(storage(), team.id, ['d@x.example'], T0)
     // Deferred alone, so its next time differs from its sibling's.
-    await storage().lease(leaseArgs({ limit: 1 }), T0)
+    await storage().lease(leaseArgs({ limit: 1, recipients: 1 }), T0)
     const changes = [change(first.deliveries[0]!.id, 'waiting', null, T0 + 2)]
     await storage().settle({ owner: 'one', attempt: null, changes }, T0)
-    const leased = await storage().lease(leaseArgs({ fullLanes: ['y.example'] }), T0 + 3)
+    const leased = await storage().lease(leaseArgs({ room: { 'default/?y.example': 0 } }), T0 + 3)
     expect(recipients(leased)).toEqual(['c@x.example', 'a@x.example', 'd@x.example'])
   })
 
-  test('a lane that fills the head of the queue does not hide the others', async () => {
+  test('room is counted in messages: recipients of one email in one domain share a place, up to so many', async () => {
+    const { team } = await makeTeam(storage())
+    const at = (domain: string) => Array.from({ length: 5 }, (_, i) => `u${i}@${domain}`)
+    await putEmail(storage(), team.id, [...at('x.example'), ...at('y.example')], T0)
+    await putEmail(storage(), team.id, ['late@x.example'], T0 + 1)
+    const lease = async (more: object) =>
+      (await storage().lease(leaseArgs({ room: { 'default/?y.example': 0 }, ...more }), T0 + 1)).map(
+        ({ recipient }) => recipient,
+      )
+    expect(await lease({ roomElse: 1, recipients: 3 })).toEqual([
+      'u0@x.example',
+      'u1@x.example',
+      'u2@x.example',
+    ])
+    expect(await lease({ limit: 2 })).toEqual(['u3@x.example', 'u4@x.example', 'late@x.example'])
+    expect(await lease({ limit: 1, room: {} })).toEqual(at('y.example'))
+  })
+
+  test('a destination that fills the head of the queue does not hide the others', async () => {
     const { team } = await makeTeam(storage())
     const many = Array.from({ length: 700 }, (_, i) => `u${i}@big.example`)
     await putEmail(storage(), team.id, many, T0)
     await putEmail(storage(), team.id, ['late@small.example'], T0 + 2)
     await putEmail(storage(), team.id, ['early@tiny.example'], T0 + 1)
-    const args = leaseArgs({ limit: 10, perLane: 4 })
-    const lanes = (await storage().lease(args, T0 + 3)).map((delivery) => delivery.lane)
-    expect(lanes).toEqual([...Array<string>(4).fill('big.example'), 'tiny.example', 'small.example'])
-    expect(await storage().nextDue({ fullLanes: ['big.example'] }, T0 + 3)).toBeUndefined()
+    const args = leaseArgs({ limit: 10, roomElse: 4, recipients: 1 })
+    const domains = (await storage().lease(args, T0 + 3)).map((delivery) => delivery.domain)
+    expect(domains).toEqual([...Array<string>(4).fill('big.example'), 'tiny.example', 'small.example'])
+    expect(await storage().nextDue({ closed: ['default/?big.example'] }, T0 + 3)).toBeUndefined()
     await putEmail(storage(), team.id, ['next@small.example'], T0 + 9)
-    expect(await storage().nextDue({ fullLanes: ['big.example'] }, T0 + 3)).toBe(T0 + 9)
+    expect(await storage().nextDue({ closed: ['default/?big.example'] }, T0 + 3)).toBe(T0 + 9)
   })
 
   test('the attempt is counted and the next time set before anyone dials', async () => {
@@ -247,7 +271,7 @@ export function spoolContract(storage: () => Storage): void {
     expect(await storage().voidLeases({ owner: 'one' }, T0)).toBe(0)
     expect(await storage().voidLeases({ owner: 'two' }, T0)).toBe(1)
     expect(await storage().voidLeases({ owner: 'two' }, T0)).toBe(0)
-    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + MINUTE)
+    expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + MINUTE)
     const changes = [change(leased.id, 'delivered')]
     expect(await storage().settle({ owner: 'one', attempt: null, changes }, T0)).toEqual({
       lost: [leased.id],
@@ -255,18 +279,18 @@ export function spoolContract(storage: () => Storage): void {
     expect((await history(storage(), email)).deliveries).toMatchObject([{ attempts: 1, state: 'waiting' }])
   })
 
-  test('the next due time is that of the first delivery which is neither leased, held, nor in a full lane', async () => {
+  test('the next due time is that of the first delivery which is neither leased, held, nor in a closed destination', async () => {
     const { team } = await makeTeam(storage())
-    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBeUndefined()
+    expect(await storage().nextDue({ closed: [] }, T0)).toBeUndefined()
     const emails: NewEmail[] = []
     for (const due of [10, 20, 30, 40]) {
       emails.push(await putEmail(storage(), team.id, [`a@lane${due}.example`], T0 + due))
     }
-    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + 10)
+    expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + 10)
     await storage().lease(leaseArgs({ limit: 1, leaseUntil: T0 + DAY }), T0 + 10)
-    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + 20)
+    expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + 20)
     await storage().holdQueue({ emailId: emails[1]!.id }, T0)
-    expect(await storage().nextDue({ fullLanes: [] }, T0)).toBe(T0 + 30)
-    expect(await storage().nextDue({ fullLanes: ['lane30.example', 'elsewhere'] }, T0)).toBe(T0 + 40)
+    expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + 30)
+    expect(await storage().nextDue({ closed: ['default/?lane30.example', 'elsewhere'] }, T0)).toBe(T0 + 40)
   })
 }

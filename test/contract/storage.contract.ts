@@ -1,28 +1,56 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { accountsContract } from './accounts.contract.ts'
+import { identitiesContract } from './identities.contract.ts'
+import { emailSearchContract } from './email-search.contract.ts'
 import { emailsContract } from './emails.contract.ts'
 import { DAY, T0, type OpenStorage } from './fixtures.ts'
+import { lanesContract } from './lanes.contract.ts'
+import { membersContract } from './members.contract.ts'
+import { metricsContract } from './metrics.contract.ts'
+import { placeContract } from './place.contract.ts'
 import { putContract } from './put.contract.ts'
 import { logsContract } from './logs.contract.ts'
 import { queueContract } from './queue.contract.ts'
+import { queueControlContract } from './queue-control.contract.ts'
+import { retentionContract } from './retention.contract.ts'
 import { scheduledContract } from './scheduled.contract.ts'
 import { reportsContract } from './reports.contract.ts'
 import { sendersContract } from './senders.contract.ts'
+import { sessionsContract } from './sessions.contract.ts'
+import { sourcesContract } from './sources.contract.ts'
 import { spoolContract } from './spool.contract.ts'
 import { suppressionsContract } from './suppressions.contract.ts'
+import { ticketsContract } from './tickets.contract.ts'
+import { tlsPoliciesContract } from './tls-policies.contract.ts'
+import { trackingContract } from './tracking.contract.ts'
+import { webhooksContract } from './webhooks.contract.ts'
 
 const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
+  sessions: sessionsContract,
+  identities: identitiesContract,
+  tickets: ticketsContract,
+  members: membersContract,
   senders: sendersContract,
   suppressions: suppressionsContract,
   emails: emailsContract,
+  emailSearch: emailSearchContract,
   put: putContract,
   scheduled: scheduledContract,
   spool: spoolContract,
+  sources: sourcesContract,
   queue: queueContract,
+  queueControl: queueControlContract,
+  place: placeContract,
+  lanes: lanesContract,
   reports: reportsContract,
+  retention: retentionContract,
   logs: logsContract,
+  metrics: metricsContract,
+  tlsPolicies: tlsPoliciesContract,
+  tracking: trackingContract,
+  webhooks: webhooksContract,
 }
 
 /**

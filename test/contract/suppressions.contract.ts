@@ -1,14 +1,17 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { Storage, Suppression } from '../../appliance/storage/storage.ts'
-import { makeTeam, T0, unique } from './fixtures.ts'
+import type { NewEmail, Storage, Suppression } from '../../appliance/storage/storage.ts'
+import { change, leaseArgs, makeTeam, putEmail, T0, unique } from './fixtures.ts'
 
 const entry = (
   teamId: string,
   email: string,
   origin: Suppression['origin'] = 'manual',
   now = T0,
-): Suppression => ({ id: newId(now), teamId, email, origin, sourceId: null, createdAt: now })
+): Suppression => ({
+  ...{ id: newId(now), teamId, email, origin, sourceId: null, createdAt: now },
+  ...{ reason: null, reply: null, removedAt: null },
+})
 
 export function suppressionsContract(storage: () => Storage): void {
   test('an address is on the list of its own team, in any case, and once', async () => {
@@ -62,5 +65,167 @@ export function suppressionsContract(storage: () => Storage): void {
     expect(await list({ after: newest[1]!.id })).toEqual({ items: newest.slice(2), hasMore: false })
     expect(await list({ before: newest[3]!.id })).toEqual({ items: newest.slice(1, 3), hasMore: true })
     expect(await list({ origin: 'bounce' })).toEqual({ items: [newest[1], newest[3]], hasMore: false })
+  })
+
+  test('a search finds what is contained in the address, and nothing is a wildcard', async () => {
+    const { team } = await makeTeam(storage())
+    const emails = ['Ann_1@example.com', 'annx1@example.com', '100%@example.com', '1000@example.com']
+    const suppressions = emails.map((email, index) => entry(team.id, email, 'manual', T0 + index))
+    await storage().addSuppressions({ teamId: team.id, suppressions }, T0)
+    const search = async (text: string) => {
+      const found = await storage().listSuppressions({ teamId: team.id, limit: 10, search: text }, T0)
+      return found.items.map(({ email }) => email)
+    }
+    expect(await search('ANN_')).toEqual(['Ann_1@example.com'])
+    expect(await search('0%')).toEqual(['100%@example.com'])
+    expect(await search('\\')).toEqual([])
+    expect(await search('@example.com')).toEqual(emails.toReversed())
+  })
+
+  test('an address that was removed and comes back says when it was removed', async () => {
+    const { team } = await makeTeam(storage())
+    const email = `${unique('back')}@example.com`
+    const add = async (one: Suppression) =>
+      (await storage().addSuppressions({ teamId: team.id, suppressions: [one] }, T0))[0]
+    await add(entry(team.id, email))
+    await storage().removeSuppressions({ teamId: team.id, refs: [{ email: email.toUpperCase() }] }, T0 + 7)
+    const again = entry(team.id, email)
+    expect(await add(again)).toEqual({ ...again, removedAt: T0 + 7 })
+  })
+
+  describe('a bounce', () => {
+    /** Settles the only delivery to `recipient` as bounced. */
+    const bounce = async (email: NewEmail, recipient: string, suppress: boolean, now = T0) => {
+      await storage().lease(leaseArgs(), now)
+      const { id } = email.deliveries.find((one) => one.recipient === recipient)!
+      const data = {
+        ...{ type: 'Permanent' as const, subType: 'NoEmail' as const, message: 'No.', diagnosticCode: [] },
+        ...(suppress ? { suppress: true as const } : {}),
+      }
+      const settled = {
+        ...change(id, 'bounced'),
+        event: { id: newId(now), type: 'email.bounced' as const, data: { recipient, bounce: data } },
+      }
+      expect(await storage().settle({ owner: 'one', attempt: null, changes: [settled] }, now)).toEqual({
+        lost: [],
+      })
+    }
+    const find = (teamId: string, email: string) => storage().getSuppression({ teamId, ref: { email } }, T0)
+
+    test('that tells of a dead address puts it, and it alone, on the list of its team', async () => {
+      const { team } = await makeTeam(storage())
+      const other = await makeTeam(storage())
+      const [dead, alive] = [`${unique('Dead')}@example.net`, `${unique('alive')}@example.net`]
+      const email = await putEmail(storage(), team.id, [dead, alive])
+      await bounce(email, dead, true)
+      expect(await find(team.id, dead)).toEqual({
+        ...{ id: expect.any(String) as string, teamId: team.id, email: dead, origin: 'bounce' },
+        ...{ sourceId: email.id, reason: 'bounced', reply: '451 4.7.1 later' },
+        ...{ removedAt: null, createdAt: T0 },
+      })
+      expect(await find(team.id, alive)).toBeUndefined()
+      expect(await find(other.team.id, dead)).toBeUndefined()
+    })
+
+    test('of any other kind suppresses nobody', async () => {
+      const { team } = await makeTeam(storage())
+      const address = `${unique('full')}@example.net`
+      await bounce(await putEmail(storage(), team.id, [address]), address, false)
+      expect(await find(team.id, address)).toBeUndefined()
+    })
+
+    test('after a removal tells of the removal; before one, it changes nothing', async () => {
+      const { team } = await makeTeam(storage())
+      const address = `${unique('again')}@example.net`
+      const [first, second] = [
+        await putEmail(storage(), team.id, [address]),
+        await putEmail(storage(), team.id, [address]),
+      ]
+      await bounce(first, address, true)
+      const entered = (await find(team.id, address))!
+      await storage().removeSuppressions({ teamId: team.id, refs: [{ id: entered.id }] }, T0 + 1)
+      await bounce(second, address, true, T0 + 2)
+      const back = (await find(team.id, address))!
+      expect(back).toMatchObject({ sourceId: second.id, removedAt: T0 + 1, createdAt: T0 + 2 })
+    })
+
+    test('suppresses what waits for the same address: its turn ends it before anybody is dialled', async () => {
+      const { team } = await makeTeam(storage())
+      const [dead, alive] = [`${unique('gone')}@example.net`, `${unique('here')}@example.net`]
+      const waiting = await putEmail(storage(), team.id, [dead, alive], T0 + 5)
+      await bounce(await putEmail(storage(), team.id, [dead]), dead, true)
+      const leased = await storage().lease(leaseArgs(), T0 + 5)
+      expect(
+        leased.filter(({ emailId }) => emailId === waiting.id).map(({ recipient }) => recipient),
+      ).toEqual([alive])
+      const { deliveries, events } = await storage().getHistory({ teamId: team.id, id: waiting.id }, T0)
+      expect(deliveries.map(({ state, attempts, dueAt }) => ({ state, attempts, dueAt }))).toEqual([
+        { state: 'suppressed', attempts: 0, dueAt: null },
+        expect.objectContaining({ state: 'waiting', attempts: 1 }),
+      ])
+      expect(events.map(({ type, deliveryId }) => [type, deliveryId])).toEqual([
+        ['email.suppressed', waiting.deliveries[0]!.id],
+        ['email.sent', null],
+      ])
+      expect(events[0]!.data).toMatchObject({ recipient: dead, suppressed: { reason: 'previous_bounce' } })
+    })
+
+    test('leaves an email that went to nobody else as suppressed, never as sent', async () => {
+      const { team } = await makeTeam(storage())
+      const dead = `${unique('only')}@example.net`
+      const waiting = await putEmail(storage(), team.id, [dead], T0 + 5)
+      await bounce(await putEmail(storage(), team.id, [dead]), dead, true)
+      await storage().lease(leaseArgs(), T0 + 5)
+      const { lastEvent } = (await storage().getEmail({ teamId: team.id, id: waiting.id }, T0))!
+      const { events } = await storage().getHistory({ teamId: team.id, id: waiting.id }, T0)
+      expect([lastEvent, events.map(({ type }) => type)]).toEqual(['suppressed', ['email.suppressed']])
+    })
+  })
+
+  describe('a complaint', () => {
+    test('is recorded once, and suppresses where that is asked for', async () => {
+      const { team } = await makeTeam(storage())
+      const other = await makeTeam(storage())
+      const address = `${unique('cross')}@example.net`
+      const email = await putEmail(storage(), team.id, [address])
+      const deliveryId = email.deliveries[0]!.id
+      const complain = (teamId: string, suppress: boolean) =>
+        storage().complain({ teamId, deliveryId, reason: 'Its reader pressed the button.', suppress }, T0 + 1)
+      expect(await complain(other.team.id, true)).toBe('unknown')
+      expect(await complain(team.id, true)).toBe('recorded')
+      expect(await complain(team.id, true)).toBe('known')
+      const { events } = await storage().getHistory({ teamId: team.id, id: email.id }, T0)
+      expect(events.map(({ type, data }) => [type, data])).toEqual([
+        ['email.complained', { recipient: address, complaint: { source: 'Its reader pressed the button.' } }],
+      ])
+      expect((await storage().getEmail({ teamId: team.id, id: email.id }, T0))!.lastEvent).toBe('complained')
+      const ref = { email: address }
+      expect(await storage().getSuppression({ teamId: team.id, ref }, T0)).toMatchObject({
+        ...{ origin: 'complaint', sourceId: email.id, reason: 'Its reader pressed the button.', reply: null },
+      })
+      expect(await storage().getSuppression({ teamId: other.team.id, ref }, T0)).toBeUndefined()
+    })
+
+    test('counts more than what put the address on the list before', async () => {
+      const { team } = await makeTeam(storage())
+      const address = `${unique('both')}@example.net`
+      const email = await putEmail(storage(), team.id, [address])
+      const suppressions = [entry(team.id, address)]
+      await storage().addSuppressions({ teamId: team.id, suppressions }, T0)
+      const deliveryId = email.deliveries[0]!.id
+      await storage().complain({ teamId: team.id, deliveryId, reason: 'Spam.', suppress: true }, T0 + 1)
+      expect(await storage().getSuppression({ teamId: team.id, ref: { email: address } }, T0)).toEqual({
+        ...suppressions[0]!,
+        ...{ origin: 'complaint', sourceId: email.id, reason: 'Spam.' },
+      })
+    })
+
+    test('that nobody wants on the list is only told', async () => {
+      const { team } = await makeTeam(storage())
+      const address = `${unique('told')}@example.net`
+      const deliveryId = (await putEmail(storage(), team.id, [address])).deliveries[0]!.id
+      await storage().complain({ teamId: team.id, deliveryId, reason: 'Spam.', suppress: false }, T0)
+      expect(await storage().getSuppression({ teamId: team.id, ref: { email: address } }, T0)).toBeUndefined()
+    })
   })
 }

@@ -8,7 +8,8 @@ import { runClient, type Sent } from '../unit/submission/clients.ts'
 export interface Order {
   /** `clear`: neither TLS nor sign-in. */
   how: 'starttls' | 'implicit' | 'clear'
-  /** On 127.0.0.1. */
+  /** 127.0.0.1 unless given. */
+  host?: string
   port: number
   key: string
   /** Of the header; MAIL FROM is always app@acme.example. */
@@ -22,26 +23,26 @@ export type Client = (order: Order) => Promise<Sent>
 const SENDER = 'app@acme.example'
 /** Defaults, and what every program is given as the message. */
 const whole = (order: Order) => {
-  const { from = SENDER, to = ['ada@customer.example'], body = 'Hi', ...rest } = order
+  const { from = SENDER, to = ['ada@customer.example'], body = 'Hi', host = '127.0.0.1', ...rest } = order
   const message = `From: ${from}\nTo: ${to[0]!}\nSubject: Hello\n\n${body}\n`
-  return { ...rest, from, to, body, message }
+  return { ...rest, host, from, to, body, message }
 }
 
 const swaks: Client = (order) => {
-  const { how, port, key, to, message } = whole(order)
+  const { how, host, port, key, to, message } = whole(order)
   const tls = { starttls: ['--tls'], implicit: ['--tls-on-connect'], clear: [] }[how]
   const auth = how === 'clear' ? [] : ['--auth', 'PLAIN', '--auth-user', 'posthaste', '--auth-password', key]
   const envelope = ['--from', SENDER, '--to', to.join(',')]
   return runClient(
     'swaks',
-    ['--server', '127.0.0.1', '--port', String(port), ...envelope, ...tls, ...auth, '--data', '-'],
+    ['--server', host, '--port', String(port), ...envelope, ...tls, ...auth, '--data', '-'],
     message,
   )
 }
 
 const curl: Client = (order) => {
-  const { how, port, key, to, message } = whole(order)
-  const url = `${how === 'implicit' ? 'smtps' : 'smtp'}://127.0.0.1:${port}`
+  const { how, host, port, key, to, message } = whole(order)
+  const url = `${how === 'implicit' ? 'smtps' : 'smtp'}://${host}:${port}`
   const tls = how === 'starttls' ? ['--ssl-reqd'] : []
   const auth = how === 'clear' ? [] : ['--user', `posthaste:${key}`]
   const envelope = ['--mail-from', SENDER, ...to.flatMap((address) => ['--mail-rcpt', address])]
@@ -54,12 +55,12 @@ const curl: Client = (order) => {
 
 /** Its configuration holds the key, and may be readable for its owner alone. */
 const msmtp: Client = async (order) => {
-  const { how, port, key, to, message } = whole(order)
+  const { how, host, port, key, to, message } = whole(order)
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-msmtp-'))
   const file = join(folder, 'msmtprc')
   const tls = how === 'clear' ? ['tls off'] : ['tls on', 'tls_certcheck off']
   const lines = [
-    ...['defaults', 'account default', 'host 127.0.0.1', `port ${port}`, `from ${SENDER}`, ...tls],
+    ...['defaults', 'account default', `host ${host}`, `port ${port}`, `from ${SENDER}`, ...tls],
     `tls_starttls ${how === 'implicit' ? 'off' : 'on'}`,
     ...(how === 'clear' ? [] : ['auth plain', 'user posthaste', `password ${key}`]),
   ]
@@ -74,11 +75,11 @@ const msmtp: Client = async (order) => {
 
 const script = `
 import smtplib, ssl, sys
-how, port, key, sender, recipients = sys.argv[1:6]
+how, host, port, key, sender, recipients = sys.argv[1:7]
 context = ssl._create_unverified_context()
 try:
     implicit = how == 'implicit'
-    s = smtplib.SMTP_SSL('127.0.0.1', int(port), context=context) if implicit else smtplib.SMTP('127.0.0.1', int(port))
+    s = smtplib.SMTP_SSL(host, int(port), context=context) if implicit else smtplib.SMTP(host, int(port))
     s.set_debuglevel(1)
     if how == 'starttls': s.starttls(context=context)
     if how != 'clear': s.login('posthaste', key)
@@ -88,14 +89,15 @@ except smtplib.SMTPResponseException as e:
     sys.exit('%d %s' % (e.smtp_code, e.smtp_error.decode()))
 `
 const smtplib: Client = (order) => {
-  const { how, port, key, to, message } = whole(order)
-  return runClient('/usr/bin/python3', ['-c', script, how, String(port), key, SENDER, to.join(',')], message)
+  const { how, host, port, key, to, message } = whole(order)
+  const args = [how, host, String(port), key, SENDER, to.join(',')]
+  return runClient('/usr/bin/python3', ['-c', script, ...args], message)
 }
 
 const nodemailer: Client = async (order) => {
-  const { how, port, key, from, to, body } = whole(order)
+  const { how, host, port, key, from, to, body } = whole(order)
   const transport = createTransport({
-    ...{ host: '127.0.0.1', port, secure: how === 'implicit', requireTLS: how === 'starttls' },
+    ...{ host, port, secure: how === 'implicit', requireTLS: how === 'starttls' },
     ignoreTLS: how === 'clear',
     tls: { rejectUnauthorized: false },
     ...(how === 'clear' ? {} : { auth: { user: 'posthaste', pass: key } }),

@@ -152,7 +152,7 @@ describe('mail of a domain', () => {
         state: 'waiting',
         cause: {
           phase: 'starttls',
-          note: 'mx.plain.test does not offer TLS, which the sending domain requires (tls: enforced).',
+          note: 'mx.plain.test does not offer TLS. The sending domain requires TLS (tls: enforced).',
         },
       },
       { state: 'delivered' },

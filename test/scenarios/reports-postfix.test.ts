@@ -2,6 +2,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { spf } from 'mailauth/lib/spf/index.js'
 import { Resolver } from 'node:dns/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Notify } from '../../appliance/mail/dsn.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { NewEmail } from '../../appliance/storage/storage.ts'
 import { readReport } from '../unit/reports/read.ts'
@@ -36,7 +37,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
     await postfix?.close()
   })
 
-  async function submit(recipient: string, notify: 'SUCCESS' | 'FAILURE'): Promise<string> {
+  async function submit(recipient: string, notify: Notify): Promise<string> {
     const { storage } = appliance.appliance
     const now = world.clock.now()
     const domain = (await storage.findDomain({ teamId: appliance.teamId, name: 'sender.test' }, now))!
@@ -52,16 +53,21 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
         attachments: [],
         messageId: `<${id}@sender.test>`,
       },
-      ...{ returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`, scheduledAt: null },
+      ...{
+        returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
+        scheduledAt: null,
+        stream: 'transactional',
+        pool: 'default',
+      },
       reportTo: 'app@postfix.test',
       dsn: { ret: 'FULL', envid: 'run 7+8' },
       requireTls: null,
       message: Buffer.from(`From: app@sender.test\r\nMessage-ID: <${id}@sender.test>\r\n\r\nPay.\r\n`),
       deliveries: [
         {
-          ...{ id: newId(now), recipient, field: 'to', lane: recipient.split('@')[1]!, dueAt: now },
+          ...{ id: newId(now), recipient, field: 'to', dueAt: now },
           ...{ expiresAt: now + 96 * HOUR, suppressed: null },
-          dsn: { notify: [notify], orcpt: `rfc822;${recipient}` },
+          dsn: { notify, orcpt: `rfc822;${recipient}` },
         },
       ],
     }
@@ -72,7 +78,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
   }
 
   test('refuses; its words come to the return address in a report that authenticates', async () => {
-    const id = await submit('ada@mx.postfix.test', 'FAILURE')
+    const id = await submit('ada@mx.postfix.test', ['FAILURE'])
     await appliance.until(id, isFinal)
     const [delivered] = await postfix.waitFor(1)
     expect(delivered).toMatch(/^Return-Path: <>/)
@@ -103,10 +109,10 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
 
   test('takes a message with all parameters; the report says that it was relayed', async () => {
     const before = (await postfix.messages()).length
-    const id = await submit('ada@postfix.test', 'SUCCESS')
+    const id = await submit('ada@postfix.test', ['SUCCESS'])
     const timeline = await appliance.until(id, isFinal)
     const said = timeline.attempts[0]!.steps.map(({ sent }) => sent)
-    expect(said).toContain('RCPT TO:<ada@postfix.test> NOTIFY=FAILURE ORCPT=rfc822;ada@postfix.test')
+    expect(said).toContain('RCPT TO:<ada@postfix.test> NOTIFY=NEVER ORCPT=rfc822;ada@postfix.test')
     expect(said.find((line) => line?.startsWith('MAIL'))).toMatch(/ RET=FULL ENVID=run\+207\+2B8$/)
     const messages = await postfix.waitFor(before + 2)
     const report = readReport(
@@ -116,6 +122,20 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
       ),
     )
     expect(report.status[1]).toMatchObject({ Action: 'relayed', Status: '2.0.0' })
+  })
+
+  test.each<[Notify, string]>([
+    ['NEVER', 'NEVER'],
+    [['FAILURE', 'DELAY'], 'FAILURE,DELAY'],
+  ])('takes NOTIFY=%s as the app said it, and nobody reports a success', async (notify, passed) => {
+    const before = (await postfix.messages()).length
+    const timeline = await appliance.until(await submit('ada@postfix.test', notify), isFinal)
+    expect(timeline.deliveries[0]!.state).toBe('delivered')
+    const said = timeline.attempts[0]!.steps.map(({ sent }) => sent)
+    expect(said).toContain(`RCPT TO:<ada@postfix.test> NOTIFY=${passed} ORCPT=rfc822;ada@postfix.test`)
+    await world.clock.advance(HOUR)
+    const messages = await postfix.waitFor(before + 1)
+    expect(messages.slice(before).some((text) => text.includes('delivery-status'))).toBe(false)
   })
 
   test('may ask SPF about our own name, as the sender is null (RFC 7208 §2.4)', async () => {

@@ -8,6 +8,7 @@ import { clients } from './clients.ts'
 /**
  * The programs that people send mail with, on the five ports of a default configuration (25, 587, 2587 with STARTTLS, 465,
  * 2465 with TLS from the first octet); here they are free ports of loopback. Port 25 differs from the others in what it tells strangers.
+ * Those ports themselves are in submission-ports.test.ts.
  */
 let door: Door
 let five: { how: 'starttls' | 'implicit'; port: number }[]

@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compose, type Appliance } from '../../appliance/compose.ts'
+import type { Clock } from '../../appliance/clock/clock.ts'
+import { compose, type Appliance, type ComposeOptions } from '../../appliance/compose.ts'
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
-import { createLogger, silentLogger } from '../../appliance/watch/log.ts'
+import { createLogger, silentLogger, type Logger } from '../../appliance/watch/log.ts'
 import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
 import type { World } from './world.ts'
 
@@ -33,6 +34,14 @@ export interface TestApplianceOptions {
   world?: World
   /** Further configuration keys, by section. */
   config?: Partial<Config>
+  /** The folder of another build of the dashboard than `ui/dist`. */
+  dashboard?: string
+  /** The time of a sandbox; a world brings its own. */
+  clock?: Clock
+  /** Where MTA-STS policies are had. */
+  policyHosts?: ComposeOptions['policyHosts']
+  /** Where its log goes; by default nowhere. */
+  log?: Logger
 }
 
 const OWNER = { email: 'owner@sender.test', password: 'a long password for tests' }
@@ -49,6 +58,8 @@ function configFor(dataDir: string, { world, config }: TestApplianceOptions): Co
     ...base,
     ...config,
     data_dir: dataDir,
+    // Hundreds of appliances need no reserve on this disk.
+    storage: { ...base.storage, reserve_mb: 0, ...config?.storage },
     http: { ...base.http, listen: ['127.0.0.1:0'], ...config?.http },
     smtp: { ...base.smtp, starttls: [], implicit_tls: [], ...config?.smtp },
     dns: { ...base.dns, servers: world?.dnsServers ?? [], ...config?.dns },
@@ -102,11 +113,14 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
   const { world } = options
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-test-'))
   const config = configFor(dataDir, options)
-  const log = process.env.TEST_LOG ? createLogger('debug') : silentLogger()
+  const log = options.log ?? (process.env.TEST_LOG ? createLogger('debug') : silentLogger())
   const start = (): Promise<Appliance> =>
     compose(config, {
       log,
       sandbox: !world,
+      ...(options.dashboard ? { dashboard: options.dashboard } : {}),
+      ...(options.clock ? { clock: options.clock } : {}),
+      ...(options.policyHosts ? { policyHosts: options.policyHosts } : {}),
       // A moved clock would otherwise stop at every second on its way over days.
       pollMs: world ? 3_600_000 : 1000,
       ...(world ? { clock: world.clock, resolver: { authoritativePort: world.authoritativePort } } : {}),

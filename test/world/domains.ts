@@ -2,6 +2,19 @@ import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import type { TestAppliance } from './appliance.ts'
 import type { World } from './world.ts'
 
+/** Puts records of a domain into the world's DNS. */
+export function publishRecords(world: World, records: Domain['records']): void {
+  for (const fqdn of new Set(records.map((record) => record.fqdn))) {
+    const here = records.filter((record) => record.fqdn === fqdn)
+    world.dns.set(fqdn, {
+      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+      MX: here
+        .filter(({ type }) => type === 'MX')
+        .map(({ value, priority }) => ({ preference: priority!, exchange: value })),
+    })
+  }
+}
+
 /** The life of a sending domain in a test: its records in the world's DNS, and time up to the next look at them. */
 export interface TestDomain {
   readonly id: string
@@ -39,16 +52,7 @@ export function testDomain(appliance: TestAppliance, world: World, id: string): 
     look,
     async publish(which = () => true) {
       const { records, recommended_records } = await get()
-      const chosen = [...records, ...recommended_records].filter(which)
-      for (const fqdn of new Set(chosen.map((record) => record.fqdn))) {
-        const here = chosen.filter((record) => record.fqdn === fqdn)
-        world.dns.set(fqdn, {
-          TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
-          MX: here
-            .filter(({ type }) => type === 'MX')
-            .map(({ value, priority }) => ({ preference: priority!, exchange: value })),
-        })
-      }
+      publishRecords(world, [...records, ...recommended_records].filter(which))
     },
     async lookUntil(enough, most = 100) {
       for (let looks = 0; looks < most; looks++) {

@@ -2,7 +2,8 @@ import { startPostfixInstance } from './postfix-instance.ts'
 
 /** A way on which a Postfix hands its mail to a smarthost. */
 export interface Route {
-  /** Port of the smarthost on 127.0.0.1. */
+  /** Address of the smarthost; 127.0.0.1 unless given. */
+  host?: string
   port: number
   /** Settings of this way alone; values without spaces. */
   settings: Record<string, string | number>
@@ -20,7 +21,7 @@ export interface SmarthostClient {
 /** @param routes by the domain of the recipients, `NAME.test` */
 export async function startSmarthostClient(routes: Record<string, Route>): Promise<SmarthostClient> {
   const maps = Object.entries(routes).map(
-    ([domain, { port }]) => `{ ${domain} = to-${domain}:[127.0.0.1]:${port} }`,
+    ([domain, { host = '127.0.0.1', port }]) => `{ ${domain} = to-${domain}:[${host}]:${port} }`,
   )
   const services = Object.entries(routes).map(([domain, { settings }]) => {
     const options = Object.entries(settings).map(([key, value]) => ` -o ${key}=${value}`)

@@ -13,8 +13,15 @@ export interface Postfix {
   close(): Promise<void>
 }
 
+export interface PostfixOptions {
+  domain: string
+  host: string
+  /** Further lines of main.cf, which go before ours. */
+  settings?: Record<string, string | number>
+}
+
 /** Starts a Postfix that takes mail for `domain`, offers STARTTLS, and is called `host`. */
-export async function startPostfix({ domain, host }: { domain: string; host: string }): Promise<Postfix> {
+export async function startPostfix({ domain, host, settings: own }: PostfixOptions): Promise<Postfix> {
   let inbox = ''
   const settings = ({ mail, uid, gid }: PostfixFolders) => {
     inbox = join(mail, 'inbox', 'new')
@@ -31,6 +38,7 @@ export async function startPostfix({ domain, host }: { domain: string; host: str
       smtpd_tls_cert_file: join(import.meta.dirname, 'tls', 'self-signed.pem'),
       smtpd_tls_key_file: join(import.meta.dirname, 'tls', 'self-signed.key'),
       smtpd_recipient_restrictions: 'reject_unauth_destination',
+      ...own,
     }
   }
   const { address, log, close } = await startPostfixInstance((folders) => ({ settings: settings(folders) }))

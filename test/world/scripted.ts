@@ -1,21 +1,22 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TLSSocket } from 'node:tls'
+import { type TlsOptions, TLSSocket } from 'node:tls'
 import { tlsOptions, type TlsMode } from './tls.ts'
 
 /** A server that follows a script byte for byte, for what a real mail server would never say. */
 
 /**
  * send: exactly these bytes · expect: the next line, without CRLF, equals the string or matches · expectBody: everything up
- * to CRLF.CRLF · startTls: goes on inside TLS · wait: milliseconds · close: an orderly end or a reset.
+ * to CRLF.CRLF · startTls: goes on inside TLS, with further options, or resets the connection when the ClientHello has more
+ * than `mostHello` bytes · wait: milliseconds · close: an orderly end or a reset.
  * After the last step the connection stays open and swallows what comes, until the client ends it.
  */
 export type ScriptStep =
   | { send: string | Buffer }
   | { expect: string | RegExp }
   | { expectBody: true }
-  | { startTls: Exclude<TlsMode, 'none'> }
+  | { startTls: Exclude<TlsMode, 'none'>; options?: TlsOptions; mostHello?: number }
   | { wait: number }
   | { close: 'end' | 'reset' }
 
@@ -120,7 +121,7 @@ class Performance {
   async #perform(step: ScriptStep): Promise<string | null> {
     if ('send' in step) this.#socket.write(step.send)
     else if ('wait' in step) await sleep(step.wait, undefined, { ref: false })
-    else if ('startTls' in step) this.#startTls(step.startTls)
+    else if ('startTls' in step) this.#startTls(step)
     else if ('close' in step) this.#close(step.close)
     else if ('expectBody' in step)
       return (await this.#take('\r\n.\r\n')) === null ? 'no end of the body came' : null
@@ -147,10 +148,23 @@ class Performance {
     }
   }
 
-  #startTls(mode: Exclude<TlsMode, 'none'>): void {
-    this.#socket.removeAllListeners('data')
-    this.#socket = new TLSSocket(this.#socket, { isServer: true, ...tlsOptions(mode) })
-    this.#listen(this.#socket)
+  #startTls({ startTls, options, mostHello }: Extract<ScriptStep, { startTls: unknown }>): void {
+    const plain = this.#socket
+    plain.removeAllListeners('data')
+    const secure = (): void => {
+      this.#socket = new TLSSocket(plain, { isServer: true, ...tlsOptions(startTls), ...options })
+      this.#listen(this.#socket)
+    }
+    if (mostHello === undefined) return secure()
+    plain.once('data', (hello: Buffer) => {
+      // The length of the first record, behind its type and version (RFC 8446 §5.1).
+      if (hello.readUInt16BE(3) > mostHello) plain.resetAndDestroy()
+      else {
+        plain.pause()
+        plain.unshift(hello)
+        secure()
+      }
+    })
   }
 
   #close(how: 'end' | 'reset'): void {

@@ -42,6 +42,8 @@ export interface WorldOptions {
   domains: Record<string, WorldDomain>
   /** Further names of the zone. */
   names?: Zone
+  /** Where DNS is served; a free port if not given. 53, for root alone, is where a program looks for authoritative servers. */
+  dnsPort?: number
 }
 
 export interface World {
@@ -74,7 +76,8 @@ export async function createWorld(options: WorldOptions): Promise<World> {
   const addresses = new Map([...hosts].map(([name, host]) => [name, giveAddresses(host)]))
   const address = freeAddress()
   const zone = { ...describeZone(options.domains, hosts, addresses), ...options.names }
-  const dns = await startZoneServer({ zone, address, nameServer: { host: NAME_SERVER, address } })
+  const nameServer = { host: NAME_SERVER, address }
+  const dns = await startZoneServer({ zone, address, port: options.dnsPort ?? 0, nameServer })
   const { port, running } = await startHosts(hosts, addresses).catch(async (error: unknown) => {
     await dns.close()
     throw error

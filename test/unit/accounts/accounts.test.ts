@@ -7,6 +7,7 @@ import { createHasher } from '../../../appliance/accounts/hasher.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
+import { sessionOf } from '../../world/signed-in.ts'
 
 let storage: Storage
 let accounts: Accounts
@@ -21,7 +22,10 @@ afterEach(() => storage.close())
 
 const owner = { email: 'Owner@Example.com', password: 'a long password', teamName: ' Acme ' }
 const browser = { ip: '192.0.2.1', userAgent: 'test' }
-const signIn = (email: string, password: string) => accounts.signIn({ email, password, ...browser })
+const signIn = async (email: string, password: string) => {
+  const result = await accounts.signIn({ email, password, ...browser })
+  return result && sessionOf(result)
+}
 
 describe('the first owner', () => {
   test('is made once, with a team', async () => {
@@ -54,7 +58,10 @@ describe('signing in', () => {
     const { user, team } = await accounts.createOwner(owner)
     const session = (await signIn(' OWNER@example.COM', owner.password))!
     expect(session.token).toMatch(/^[\w-]{43}$/)
-    expect(await accounts.resume(session.token)).toEqual({ user, team, expiresAt: session.expiresAt })
+    expect(await accounts.resume(session.token)).toMatchObject({
+      ...{ user, team, expiresAt: session.expiresAt, hasSecondFactor: false },
+      session: { method: 'password', strong: false, ip: browser.ip, userAgent: browser.userAgent },
+    })
     expect(await signIn('owner@example.com', 'a long Password')).toBeUndefined()
     expect(await signIn('owner@example.com', '')).toBeUndefined()
     expect(await signIn('owner@example.com', 'x'.repeat(10_000_000))).toBeUndefined()
@@ -96,6 +103,24 @@ describe('signing in', () => {
     await accounts.setPassword({ userId: user.id, password: 'another password' })
     expect(await signIn(owner.email, owner.password)).toBeUndefined()
     expect(await signIn(owner.email, 'another password')).toBeDefined()
+  })
+
+  test('ends with a new password, but for the browser in which it was set', async () => {
+    const { user } = await accounts.createOwner(owner)
+    const here = (await signIn(owner.email, owner.password))!
+    const elsewhere = (await signIn(owner.email, owner.password))!
+    await accounts.setPassword({ userId: user.id, password: 'another password', keep: here.token })
+    expect(await accounts.resume(here.token)).toBeDefined()
+    expect(await accounts.resume(elsewhere.token)).toBeUndefined()
+    await accounts.setPassword({ userId: user.id, password: 'a third password' })
+    expect(await accounts.resume(here.token)).toBeUndefined()
+  })
+
+  test('goes on when a new password was refused', async () => {
+    const { user } = await accounts.createOwner(owner)
+    const { token } = (await signIn(owner.email, owner.password))!
+    await expect(accounts.setPassword({ userId: user.id, password: 'short' })).rejects.toThrow()
+    expect(await accounts.resume(token)).toBeDefined()
   })
 })
 

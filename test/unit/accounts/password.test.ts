@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { loadBreached } from '../../../appliance/accounts/breached.ts'
 import { judgePassword } from '../../../appliance/accounts/password.ts'
 
-const email = 'Margarethe@example.com'
+const names = ['mail.fernweh.example', 'Margarethe@example.com', 'Kupfer Kanne']
+const breached = loadBreached()
 
 test.each([
   'correct horse battery',
@@ -12,9 +14,16 @@ test.each([
   '7391582640',
   'x'.repeat(3) + 'abcdefgh',
   'lorem ipsum '.repeat(80),
+  'kupfer und zinn am see',
+  'sunshine over 12 lakes',
+  '2718 monkey 281828459',
 ])('%j will do', (password) => {
-  expect(judgePassword(password, email)).toBeNull()
+  expect(judgePassword(password, names, breached)).toBeNull()
 })
+
+const guessed =
+  'a password that is not among the first to be guessed; a few words that nobody else would put together are good'
+const yours = 'a password that is more than your address or the name of the team or the server'
 
 test.each([
   ['', 'at least 10 characters'],
@@ -22,20 +31,28 @@ test.each([
   ['123456789', 'at least 10 characters'],
   ['🐎🔋📎✅🎉', 'at least 10 characters'],
   ['long '.repeat(300), 'at most 1024 characters'],
-  ['aaaaaaaaaaaa', 'a password that is not the first to be guessed'],
-  ['abababababab', 'a password that is not the first to be guessed'],
-  ['abcdabcdabcd', 'a password that is not the first to be guessed'],
-  ['0123456789', 'a password that is not the first to be guessed'],
-  ['9876543210', 'a password that is not the first to be guessed'],
-  ['abcdefghijkl', 'a password that is not the first to be guessed'],
-  ['Qwertyuiop', 'a password that is not the first to be guessed'],
-  ['Password123!', 'a password that is not the first to be guessed'],
-  ['2024Password', 'a password that is not the first to be guessed'],
-  ['passwordpassword', 'a password that is not the first to be guessed'],
-  ['secretsecret', 'a password that is not the first to be guessed'],
-  ['posthaste-2026', 'a password that is not the first to be guessed'],
-  ['margarethe@example.com', 'a password that is not your address'],
-  ['margarethe1', 'a password that is not your address'],
+  ['aaaaaaaaaaaa', guessed],
+  ['abababababab', guessed],
+  ['abcdabcdabcd', guessed],
+  ['0123456789', guessed],
+  ['9876543210', guessed],
+  ['abcdefghijkl', guessed],
+  ['Qwertyuiop', guessed],
+  ['Password123!', guessed],
+  ['2024Password', guessed],
+  ['passwordpassword', guessed],
+  ['secretsecret', guessed],
+  ['posthaste-2026', guessed],
+  ['1qaz2wsx3edc', guessed],
+  ['Manchester!!', guessed],
+  ['Sunshine2024', guessed],
+  ['P@ssw0rd2024', guessed],
+  ['$unsh1ne-2024!', guessed],
+  ['fernweh-mail-26', yours],
+  ['Kupfer.Kanne.9', yours],
+  ['example-kupfer', yours],
+  ['margarethe@example.com', yours],
+  ['margarethe1', yours],
 ])('%j is refused: %s', (password, expected) => {
-  expect(judgePassword(password, email)).toBe(expected)
+  expect(judgePassword(password, names, breached)).toBe(expected)
 })

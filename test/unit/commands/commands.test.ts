@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
+import { storeDeferred } from './deferred.ts'
 import { installation, posthaste, type Run } from './program.ts'
 
 // Every run is a process of its own, half a second and more on a busy machine.
@@ -34,6 +34,10 @@ interface Printed {
   data: unknown[]
   records: { record: string; value: string }[]
   summary: object
+  count: number
+  audit_id: string
+  rule: object | null
+  hold_rules: object[]
 }
 
 /** What a command prints with --json, which must be all that it prints. */
@@ -243,97 +247,7 @@ describe('queue', () => {
   const deliveryId = newId(Date.now())
 
   test('list tells what waits and why, without obeying what a remote server said', async () => {
-    const now = Date.now()
-    const team = (await storage.firstTeam({}, now))!
-    const domain = (await storage.findDomain({ teamId: team.id, name: 'sender.test' }, now))!
-    const delivery = (id: string, recipient: string) => ({
-      id,
-      recipient,
-      field: 'to' as const,
-      lane: recipient.split('@')[1]!,
-      dueAt: now,
-      expiresAt: now + 1e8,
-      suppressed: null,
-      dsn: null,
-    })
-    const email = {
-      id: emailId,
-      teamId: team.id,
-      domainId: domain.id,
-      apiKeyId: null,
-      via: 'rest' as const,
-      from: 'Acme <hi@sender.test>',
-      to: ['a@one.test', 'b@two.test'],
-      cc: [],
-      bcc: [],
-      replyTo: [],
-      subject: 'Hello',
-      html: null,
-      text: 'Hello',
-      headers: [],
-      tags: [],
-      attachments: [],
-      messageId: `<${emailId}@sender.test>`,
-      returnPath: `b+${emailId}@send.sender.test`,
-      reportTo: null,
-      dsn: null,
-      requireTls: null,
-      scheduledAt: null,
-      message: Buffer.from('Subject: Hello\r\n\r\nHello\r\n'),
-      deliveries: [delivery(deliveryId, 'a@one.test'), delivery(newId(now), 'b@two.test')],
-    }
-    await storage.put({ emails: [email], receipt: null, quota: null }, now)
-    const lease = {
-      owner: 'test',
-      limit: 1,
-      perLane: 1,
-      fullLanes: ['two.test'],
-      leaseUntil: now + 60_000,
-      retryDelays: [60_000],
-    }
-    const [leased] = await storage.lease(lease, now)
-    const reply = { code: 451, enhanced: '4.7.1', text: 'later\u001b]0;owned\u0007' }
-    const cause = {
-      phase: 'rcpt' as const,
-      host: 'mx.one.test',
-      ip: '192.0.2.9',
-      reply,
-      note: 'The server asks to wait.',
-    }
-    await storage.settle(
-      {
-        owner: 'test',
-        attempt: {
-          id: randomUUID(),
-          teamId: team.id,
-          emailId,
-          deliveryIds: [leased!.id],
-          startedAt: now,
-          endedAt: now + 120,
-          transcript: {
-            steps: [
-              {
-                name: 'rcpt',
-                host: 'mx.one.test',
-                ip: '192.0.2.9',
-                sent: 'RCPT TO:<a@one.test>',
-                reply,
-                note: null,
-                at: 80,
-                ms: 5,
-              },
-            ],
-            host: 'mx.one.test',
-            ip: '192.0.2.9',
-            tls: null,
-          },
-        },
-        changes: [
-          { deliveryId: leased!.id, state: 'waiting', dueAt: now + 60_000, cause, event: null, report: null },
-        ],
-      },
-      now,
-    )
+    await storeDeferred(storage, { emailId, deliveryId })
     const { code, stdout } = await run(['queue', 'list', '--domain', 'One.test'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^2 waiting, 0 held, 0 in flight; the oldest since [\d-]{10} [\d:]{8} UTC\n/)
@@ -377,30 +291,50 @@ describe('queue', () => {
     expect(unknown.stderr).toMatch(/^There is no email and no waiting delivery with the id 0197c3e2/)
   })
 
-  test('hold, release, retry and drop act on what the filter names', async () => {
-    expect(await run(['queue', 'hold', '--domain', 'one.test'])).toEqual({
-      code: 0,
-      stdout: '1 delivery is held.\n',
-      stderr: '',
-    })
+  test('what a change would touch is shown first, and nothing is changed', async () => {
+    const { code, stdout } = await run(['queue', 'hold', '--domain', 'one.test', '--dry-run'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /^1 delivery would be held, accepted from [\d-]{10} [\d:]{8} to [\d-]{10} [\d:]{8} UTC\.\n/,
+    )
+    expect(stdout).toMatch(/\n1 +0 +0 +[\d-]{10} [\d:]{8} +\?one\.test\n/)
+    expect(stdout).toContain('\nDomains: one.test (1)\n')
+    expect(stdout).toContain(`\n${deliveryId}  a@one.test\n`)
+    const preview = await json(['queue', 'drop', '--all', '--dry-run'])
+    expect(preview).toMatchObject({ object: 'queue_preview', action: 'drop', count: 2, waiting: 2 })
+    expect((await json(['queue', 'count', '--reply', 'LATER'])).count).toBe(1)
+  })
+
+  test('hold, release, retry, expire and drop act on what the filter names', async () => {
+    const held = await run(['queue', 'hold', '--domain', 'one.test'])
+    expect(held.stdout).toMatch(/^1 delivery is held\.\nUndo: posthaste queue undo [\da-f-]{36}\n$/)
     expect((await json(['queue', 'list', '--state', 'held'])).summary).toMatchObject({ waiting: 1, held: 1 })
     expect(await json(['queue', 'release', '--email', emailId])).toEqual({
       object: 'queue_change',
-      change: 'release',
+      action: 'release',
       count: 1,
+      audit_id: expect.any(String) as string,
+      rule: null,
     })
     expect(await run(['queue', 'retry'])).toMatchObject({ stdout: '2 deliveries are due now.\n' })
-    expect(await run(['queue', 'drop'])).toMatchObject({
+    expect(await run(['queue', 'drop'])).toEqual({
       code: 1,
       stdout: '',
-      stderr:
-        'This would give up everything that waits. Name --domain, --email, --id or --state, or say --all.\n',
+      stderr: 'This would give up everything that waits. Name a condition such as --domain, or say --all.\n',
     })
-    expect(await run(['queue', 'drop', '--id', deliveryId])).toMatchObject({
+    expect(await run(['queue', 'drop', '--id', deliveryId])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'This cannot be undone: look at it with --dry-run, then say --yes.\n',
+    })
+    expect(await run(['queue', 'drop', '--id', deliveryId, '--yes'])).toMatchObject({
       code: 0,
       stdout: '1 delivery is given up.\n',
     })
-    expect(await run(['queue', 'drop', '--all'])).toMatchObject({
+    expect(await run(['queue', 'expire', '--older-than', '1d', '--yes'])).toMatchObject({
+      stdout: '0 deliveries are given up.\n',
+    })
+    expect(await run(['queue', 'expire', '--all', '--yes'])).toMatchObject({
       code: 0,
       stdout: '1 delivery is given up.\n',
     })
@@ -409,12 +343,42 @@ describe('queue', () => {
       stdout: '0 waiting, 0 held, 0 in flight\n',
     })
   })
+
+  test('a bad condition is named', async () => {
+    expect(await run(['queue', 'list', '--older-than', 'soon'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'Invalid `--older-than` field: it must be a duration such as 90m, 2h or 3d.\n',
+    })
+    expect(await run(['queue', 'reroute', '--to', 'nowhere'])).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  test('a hold of new mail is listed until it is undone, and all of it is in the audit log', async () => {
+    const { audit_id: id, rule } = await json(['queue', 'hold', '--new', '--provider', 'google'])
+    expect(rule).toMatchObject({ object: 'hold_rule', id, provider: 'google', domain: null })
+    const counted = await run(['queue', 'count'])
+    expect(counted.stdout).toContain('New mail is held to:\nDOMAIN  PROVIDER  TAG  TEAM  RULE\n')
+    expect(counted.stdout).toContain(`any     google    any  any   ${id}\n`)
+    expect(await run(['queue', 'undo', id])).toMatchObject({
+      stdout: expect.stringMatching(
+        /^0 deliveries are released\.\nNew mail of that kind is no longer held\.\nUndo: /,
+      ) as string,
+    })
+    expect((await json(['queue', 'count'])).hold_rules).toEqual([])
+    const audit = await json(['audit', '--limit', '2'])
+    expect(audit.data).toMatchObject([
+      { action: 'queue.release', actor_kind: 'command', details: { undoes: id }, after: { count: 0 } },
+      { action: 'queue.hold', details: { filter: { provider: 'google' }, new: true }, ip: null },
+    ])
+    expect((await run(['audit'])).stdout).toMatch(/^AT +ID +ACTION +BY +TO +WHAT\n/)
+  })
 })
 
 test('migrate tells the number of the schema', async () => {
   expect(await json(['migrate'])).toEqual({
     object: 'migration',
     schema: expect.any(Number) as number,
+    snapshots: [],
     data_dir: expect.stringContaining('posthaste-commands-') as string,
   })
 })

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PROGRAM } from '../../world/program.ts'
 
 /** What a run of the program left behind. */
 export interface Run {
@@ -9,11 +10,6 @@ export interface Run {
   stdout: string
   stderr: string
 }
-
-/** Shared by all runs: without it each compiles everything anew, a third of its time. */
-const compiled = { NODE_COMPILE_CACHE: mkdtempSync(join(tmpdir(), 'posthaste-compiled-')) }
-
-const main = join(import.meta.dirname, '../../../appliance/main.ts')
 
 /** Runs the command line as its own process, without any POSTHASTE_ variable of the one that tests. */
 export function posthaste(
@@ -23,8 +19,8 @@ export function posthaste(
   const clean = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('POSTHASTE_')),
   )
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { ...clean, NODE_OPTIONS: '', ...compiled, ...env },
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    env: { ...clean, NODE_OPTIONS: '', ...env },
   })
   const run: Run = { code: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (run.stdout += text))

@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { installation, posthaste, type Run } from './program.ts'
 
@@ -101,7 +104,7 @@ describe('suppression', () => {
     const added = await json(['suppression', 'add', 'ada@bücher.test'])
     const entry = {
       ...{ object: 'suppression', id: anyId, email: 'Ada@xn--bcher-kva.test', origin: 'manual' },
-      ...{ source_id: null, created_at: anyTime },
+      ...{ source_id: null, created_at: anyTime, reason: null, reply: null, removed_at: null },
     }
     expect(added).toEqual(entry)
     expect(await json(['suppression', 'list', '--origin', 'manual'])).toEqual({
@@ -117,5 +120,22 @@ describe('suppression', () => {
       ...{ code: 1, stdout: '', stderr: 'Suppression not found\n' },
     })
     expect((await run(['suppression', 'list', '--origin', 'luck'])).code).toBe(2)
+  })
+
+  test('import and export carry the list as CSV', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'posthaste-list-')), 'list.csv')
+    await writeFile(file, 'email,created_at\nbob@csv.test,2026-01-02T03:04:05Z\nnonsense,\n')
+    const warned = 'line 3: "nonsense" is not an email address; left out\n'
+    expect(await run(['suppression', 'import', file, '--preview', '--origin', 'bounce'])).toEqual({
+      ...{ code: 0, stdout: 'To add: 1 · there already: 0 · left out: 1\n', stderr: warned },
+    })
+    expect(await run(['suppression', 'import', file, '--origin', 'bounce'])).toEqual({
+      ...{ code: 0, stdout: 'Added: 1 · there already: 0 · left out: 1\n', stderr: warned },
+    })
+    expect((await run(['suppression', 'export', '--origin', 'bounce'])).stdout).toBe(
+      'email,origin,created_at,source_id,reason,reply\nbob@csv.test,bounce,2026-01-02T03:04:05.000Z,,,\n',
+    )
+    const { code, stderr } = await run(['suppression', 'import', `${file}.missing`])
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The list cannot be read: ENOENT/)])
   })
 })

@@ -2,13 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import {
-  findConfig,
-  formatComplaint,
-  loadConfig,
-  readRunning,
-  sandboxConfig,
-} from '../../../appliance/config/config.ts'
+import { formatComplaint, loadConfig } from '../../../appliance/config/config.ts'
 import type { LoadArgs } from '../../../appliance/config/config.ts'
 import { renderExample } from '../../../appliance/config/reference.ts'
 
@@ -44,8 +38,12 @@ describe('a sound configuration', () => {
     expect(load(minimal).config).toEqual({
       hostname: 'mail.example.com',
       data_dir: '/var/lib/posthaste',
-      storage: { engine: 'sqlite' },
-      http: { listen: ['0.0.0.0:8025'], trust_proxy: [] },
+      storage: { engine: 'sqlite', min_free_mb: 64, reserve_mb: 16 },
+      http: {
+        ...{ listen: ['0.0.0.0:8025'], tls_listen: [], admin_listen: [], admin_tls_listen: [] },
+        ...{ hsts_days: 0, trust_proxy: [] },
+      },
+      sign_in: { providers: [] },
       smtp: {
         starttls: ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
         implicit_tls: ['0.0.0.0:465', '0.0.0.0:2465'],
@@ -55,6 +53,10 @@ describe('a sound configuration', () => {
         max_connections_per_address: 1000,
       },
       tls: { additional: [] },
+      acme: {
+        ...{ agree_terms: false, directory: 'letsencrypt', challenge: 'http-01', names: [] },
+        ...{ tracking_hosts: true, http_listen: [], hook_seconds: 120 },
+      },
       dns: { servers: [], trust_ad: false },
       delivery: {
         port: 25,
@@ -62,8 +64,16 @@ describe('a sound configuration', () => {
         allow_networks: [],
         max_connections: 100,
         max_connections_per_domain: 10,
+        warm_up: false,
+        test_domains: ['resend.dev', 'test.posthaste.invalid'],
       },
-      webhooks: { allow_networks: [] },
+      metrics: { listen: [] },
+      notices: {},
+      retention: { bodies_days: 30, attempts_days: 90, events_days: 90, emails_days: 365, audit_days: 730 },
+      tracking: { store_ip: true },
+      doctor: {},
+      tls_reports: {},
+      webhooks: { allow_networks: [], retention_days: 30 },
       limits: { rate_per_second: 10, message_bytes: 41_943_040 },
       log: { level: 'info' },
       logs: { retention_days: 30 },
@@ -96,8 +106,8 @@ allow_networks = ["127.0.0.0/8", "fd00::/8", "192.0.2.7"]
   })
 
   test('notes settings that have no effect in this version', () => {
-    expect(load(`${minimal}[dns]\ntrust_ad = true\n`).notes).toEqual([
-      'dns.trust_ad is set, but has no effect in this version (DANE).',
+    expect(load(`${minimal}[storage]\nurl = "postgres://db.example/mail"\n`).notes).toEqual([
+      'storage.url is set, but has no effect in this version (PostgreSQL).',
     ])
   })
 
@@ -205,7 +215,7 @@ listen = []
 port = "25"
 source_ips = ["192.0.2.300"]
 allow_networks = ["10.0.0.0/33"]
-retries = 5
+patience = 5
 [log]
 level = "verbose"
 `
@@ -218,7 +228,7 @@ level = "verbose"
       ':13: delivery.port is "25"; expected a whole number from 1 to 65535.',
       ':14: delivery.source_ips[0] is "192.0.2.300"; expected an IP address such as 192.0.2.1 or 2001:db8::1.',
       ':15: delivery.allow_networks[0] is "10.0.0.0/33"; expected a network such as 10.0.0.0/8 or fd00::/8.',
-      ':16: there is no key delivery.retries.',
+      ':16: there is no key delivery.patience.',
       ':18: log.level is "verbose"; expected "debug" or "info" or "warn" or "error".',
       expect.stringMatching(/^hostname is missing: .* Set it in .* or as POSTHASTE_HOSTNAME\.$/),
     ])
@@ -299,6 +309,51 @@ api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
     ])
   })
 
+  test('say what does not go together in an identity provider', () => {
+    const text = `${minimal}
+[[sign_in.providers]]
+id = "google"
+preset = "google"
+client_id = "x"
+client_secret = "do not show"
+join = { role = "viewer" }
+
+[[sign_in.providers]]
+id = "google"
+preset = "github"
+client_id = "x"
+client_secret = "do not show"
+client_secret_file = "/etc/secret"
+link_by_email = true
+
+[[sign_in.providers]]
+id = "corp"
+client_id = "x"
+`
+    const complaints = complaintsOf(text)
+    expect(complaints).toEqual([
+      ':3: sign_in.providers needs http.public_url, or http.admin_url where the dashboard has an origin of its own: providers send people back to that address.',
+      ':8: sign_in.providers[0].join needs allowed_domains with the preset "google", where anybody can have an account.',
+      ':11: sign_in.providers[1].id is "google" again; each provider needs its own.',
+      ':14: sign_in.providers[1].client_secret and client_secret_file are both set: keep one of them.',
+      ':16: sign_in.providers[1].link_by_email does not go with the preset "github": an address that was verified there once stays so when it is taken away.',
+      ':18: sign_in.providers[2].issuer is missing: the address of the provider, such as https://login.example.com.',
+      ':18: sign_in.providers[2].client_secret is missing: set it, or client_secret_file.',
+    ])
+  })
+
+  test.each(['http://login.example.com', 'login.example.com', 'https://login.example.com/?x=1'])(
+    'refuse %s as an issuer, and never show a secret',
+    (issuer) => {
+      const text = `${minimal}\n[[sign_in.providers]]\nid = "a"\nclient_id = "x"\nclient_secret = 5\nissuer = "${issuer}"\n`
+      const [secret, address] = complaintsOf(text)
+      expect(secret).toBe(
+        ':6: sign_in.providers[0].client_secret is a value that is not shown; expected a text.',
+      )
+      expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected an address such as`)
+    },
+  )
+
   test('find the line of dotted, quoted and inline keys, past multi-line strings', () => {
     expect(
       complaintsOf(`note = """
@@ -358,42 +413,6 @@ max_connections = 5
     expect('complaints' in loaded && loaded.complaints.map(formatComplaint)).toEqual([
       `${folder}: it cannot be read (EISDIR).`,
     ])
-  })
-})
-
-describe('the sandbox', () => {
-  const found = (args: Parameters<typeof findConfig>[0]) => findConfig(args).sandbox
-
-  test('is on loopback, and environment variables count', () => {
-    const loaded = sandboxConfig({ env: { POSTHASTE_HTTP__LISTEN: '127.0.0.1:0' }, directory: folder })
-    expect(loaded).toMatchObject({
-      config: {
-        hostname: 'mail.posthaste.localhost',
-        data_dir: folder,
-        http: { listen: ['127.0.0.1:0'] },
-        delivery: { allow_networks: ['127.0.0.0/8'] },
-      },
-      source: null,
-    })
-  })
-
-  test('is meant when nothing is configured, and only then', () => {
-    const none = join(folder, 'none')
-    expect(found({ env: {}, defaultFile: none })).toBe(true)
-    expect(found({ env: {}, defaultFile: file(minimal) })).toBe(false)
-    expect(found({ env: {}, defaultFile: none, file: file(minimal) })).toBe(false)
-    expect(found({ env: { POSTHASTE_HOSTNAME: 'a.example.com' }, defaultFile: none })).toBe(false)
-  })
-
-  test('that runs is found by its file, one that is gone is not', () => {
-    const running = { dns: '127.0.0.1:5300', deliveryPort: 2525, pid: process.pid }
-    const directory = mkdtempSync(join(folder, 'running-'))
-    expect(readRunning(directory)).toBeUndefined()
-    writeFileSync(join(directory, 'running.json'), JSON.stringify(running))
-    expect(readRunning(directory)).toEqual(running)
-    // Above the largest process id that Linux gives out.
-    writeFileSync(join(directory, 'running.json'), JSON.stringify({ ...running, pid: 4_194_305 }))
-    expect(readRunning(directory)).toBeUndefined()
   })
 })
 

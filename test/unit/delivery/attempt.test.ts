@@ -1,14 +1,24 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterEach, describe, expect, test } from 'vitest'
+import { loadBounces } from '../../../appliance/config/bounces.ts'
+import { loadProviders } from '../../../appliance/config/config.ts'
 import { attempt, type AttemptDeps } from '../../../appliance/delivery/attempt.ts'
+import { createClassifier } from '../../../appliance/delivery/classify.ts'
+import { createConnections } from '../../../appliance/delivery/connections.ts'
+import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
+import { Lanes } from '../../../appliance/delivery/lanes.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
 import type { Domain, LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { firstOf, on } from '../../world/behaviour.ts'
 import { dialog } from '../../world/scripted.ts'
 import { createWorld, type World, type WorldDomain } from '../../world/world.ts'
+
+const rules = loadBounces()
 
 const hour = 3_600_000
 const message = Buffer.from(
@@ -54,6 +64,36 @@ interface Tried {
   path: string[]
 }
 
+const auto: Source = {
+  ...{ ip: 'auto', pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+}
+
+/** Lanes that remember nothing from before. */
+function lanesFor(clock: World['clock']): Lanes {
+  const storage = {
+    ...{ saveLanes: async () => undefined, addLaneDays: async () => undefined },
+    ...{ listLanes: async () => [], listProviderSettings: async () => [], listSources: async () => [] },
+  }
+  const table = () => loadProviders({ connections: 10 })
+  const given = { storage, clock, log: silentLogger(), table }
+  return new Lanes({ ...given, fallback: [auto], random: () => 0 })
+}
+
+/** Policies that are found in DNS alone. */
+function policiesFor(clock: World['clock'], resolver: AttemptDeps['resolver'], port: number) {
+  const storage = {
+    findStsPolicy: async () => undefined,
+    saveStsPolicy: async () => undefined,
+    useStsPolicy: async () => undefined,
+    dueStsPolicies: async () => [],
+    addTlsResults: async () => undefined,
+  }
+  const fetch = () => Promise.reject(new Error('nothing is fetched here'))
+  const options = { trustAd: false, port }
+  return createTlsPolicies({ resolver, storage, fetch, clock, log: silentLogger(), options })
+}
+
 async function tryTo(
   recipients: string[],
   domains: Record<string, WorldDomain>,
@@ -63,27 +103,38 @@ async function tryTo(
   const { clock } = world
   const now = clock.now()
   const stored: Stored = { message, domain, keys: [key], ...options }
+  const resolver = createResolver({ servers: world.dnsServers, clock })
   const deps: AttemptDeps = {
     storage: {
       getMessage: async () => stored.message,
       getDomain: async () => stored.domain,
       signingKeys: async () => stored.keys ?? [],
+      place: async () => ({ count: 0, next: null }),
     },
-    resolver: createResolver({ servers: world.dnsServers, clock }),
+    resolver,
+    lanes: lanesFor(clock),
+    policies: policiesFor(clock, resolver, world.deliveryPort),
+    connections: createConnections({ clock }),
     signer: createSigner(),
     clock,
     random: () => 0,
+    classify: createClassifier(() => rules),
     options: {
       hostname: options.hostname ?? 'mail.sender.test',
       port: world.deliveryPort,
-      sourceIps: [],
       allowNetworks: parseNetworks(options.allowNetworks ?? world.allowNetworks),
       owner: 'owner',
     },
   }
   const batch = recipients.map((recipient, at): LeasedDelivery => ({
     ...{ id: `d${at}`, teamId: 'team', emailId: 'email', domainId: 'domain', recipient },
-    ...{ lane: 'example.test', attempts: options.attempts ?? 1, createdAt: now - (options.age ?? 0) * hour },
+    ...{
+      domain: 'example.test',
+      pool: 'default',
+      provider: '?example.test',
+      stream: 'transactional' as const,
+    },
+    ...{ attempts: options.attempts ?? 1, createdAt: now - (options.age ?? 0) * hour },
     ...{
       expiresAt: now + (96 - (options.age ?? 0)) * hour,
       leaseUntil: now + hour,
@@ -94,7 +145,9 @@ async function tryTo(
       requireTls: options.requireTls ?? null,
     },
   }))
-  const settled = await attempt(batch, deps)
+  const { settle } = await attempt(batch, deps)
+  const settled = settle!
+  await deps.connections.close()
   const states = settled.changes.map(({ state, event }, at) => [
     recipients[at],
     event ? `${state} ${event.type}` : state,
@@ -122,7 +175,7 @@ describe('an attempt that goes well', () => {
     expect(states).toEqual({ [bob]: 'delivered email.delivered' })
     expect(path).toEqual([
       ...['resolve', 'resolve', 'connect@mx1.example.test', 'greeting', 'ehlo', 'starttls', 'tls', 'ehlo'],
-      ...['mail', 'rcpt', 'data', 'body', 'quit'],
+      ...['mail', 'rcpt', 'data', 'body'],
     ])
     const { transcript, deliveryIds, emailId, teamId, startedAt, endedAt } = settled.attempt!
     expect(transcript).toMatchObject({
@@ -178,6 +231,40 @@ describe('an attempt that goes well', () => {
     expect(settled.changes[3]!.cause.status).toBe('5.6.7')
     expect(world!.mailboxOf('mx1.example.test')).toHaveLength(1)
   })
+
+  test('encodes what is beyond ASCII in a header, so that a server without SMTPUTF8 takes it, and signs it so', async () => {
+    const given = message.toString().replace('Hello\r\n', 'Grüße\r\n')
+    const { states } = await tryTo(
+      [bob],
+      mx({ preference: 10, host: 'mx1.example.test', exchanger: { smtp: { hideSMTPUTF8: true } } }),
+      { message: Buffer.from(given) },
+    )
+    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
+    const [arrival] = world!.mailboxOf('mx1.example.test')
+    const { raw } = arrival as unknown as { raw: Buffer }
+    expect(raw.toString()).toContain('\r\nSubject: =?utf-8?B?R3LDvMOfZQ==?=\r\n')
+    const report = (await dkimVerify(raw, {
+      resolver: async () => [[`v=DKIM1; k=ed25519; p=${publicKey}`]],
+    })) as unknown as { results: { status: { result: string } }[] }
+    expect(report.results.map(({ status }) => status.result)).toEqual(['pass'])
+  })
+
+  test.each([
+    [true, 'bounced email.bounced', '5.6.7'],
+    [false, 'delivered email.delivered', undefined],
+  ])(
+    'with an address beyond ASCII in its header needs SMTPUTF8 (hidden: %s)',
+    async (hideSMTPUTF8, state, status) => {
+      const given = message.toString().replace('To: bob@', 'Cc: Zoë <zoë@example.test>\r\nTo: bob@')
+      const { states, settled } = await tryTo(
+        [bob],
+        mx({ preference: 10, host: 'mx1.example.test', exchanger: { smtp: { hideSMTPUTF8 } } }),
+        { message: Buffer.from(given) },
+      )
+      expect(states).toEqual({ [bob]: state })
+      expect(settled.changes[0]!.cause.status).toBe(status)
+    },
+  )
 
   test('goes to the domain itself where there is no MX record', async () => {
     const { states } = await tryTo([bob], { 'example.test': { implicit: {} } })
@@ -274,7 +361,7 @@ describe('hosts and addresses after each other', () => {
       mx({ preference: 10, host: 'mx1.example.test', exchanger: { tls: 'broken' } }),
     )
     expect(states).toEqual({ [bob]: 'delivered email.delivered' })
-    expect(path.filter((step) => step.startsWith('connect'))).toHaveLength(2)
+    expect(path.filter((step) => step.startsWith('connect'))).toHaveLength(3)
     expect(settled.attempt!.transcript.tls).toBeNull()
   })
 })
@@ -341,6 +428,6 @@ describe('when something of ours is missing', () => {
     expect(states).toEqual({ [bob]: state })
     expect(settled.changes[0]!.cause).toMatchObject({ phase: 'sign', host: null })
     expect(settled.changes[0]!.cause.note).toMatch(note)
-    expect(path).toEqual([])
+    expect(path).toEqual(['resolve', 'resolve'])
   })
 })

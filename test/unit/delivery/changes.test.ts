@@ -13,7 +13,7 @@ const delivery: LeasedDelivery = {
   emailId: 'email',
   domainId: 'domain',
   recipient: 'bob@example.org',
-  lane: 'example.org',
+  ...{ domain: 'example.org', pool: 'default', provider: '?example.org', stream: 'transactional' as const },
   attempts: 1,
   createdAt,
   expiresAt: createdAt + 96 * hour,
@@ -63,7 +63,11 @@ describe('the change for', () => {
 
   test('an expired one is a transient bounce', () => {
     expect(
-      changeFor(delivery, { kind: 'expired', cause: said('452 4.2.2 mailbox full') }, createdAt),
+      changeFor(
+        delivery,
+        { kind: 'expired', cause: said('452 4.2.2 mailbox full'), subType: 'MailboxFull' },
+        createdAt,
+      ),
     ).toMatchObject({
       state: 'expired',
       event: {
@@ -79,35 +83,39 @@ describe('the change for', () => {
     })
   })
 
-  test('a bounced one has type, subtype, sentence and diagnostic code', () => {
-    expect(
-      changeFor(delivery, { kind: 'bounced', cause: said('550 5.1.1 user unknown') }, createdAt).event,
-    ).toMatchObject({
-      type: 'email.bounced',
-      data: {
-        bounce: {
-          type: 'Permanent',
-          subType: 'NoEmail',
-          message: 'It broke.',
-          diagnosticCode: ['smtp; 550 5.1.1 user unknown'],
-        },
-      },
+  const bounceOf = (verdict: Verdict) => changeFor(delivery, verdict, createdAt).event!.data.bounce
+
+  test('a bounced one has type, subtype, sentence, diagnostic code and category', () => {
+    const found: Cause = { ...said('550 5.7.1 no'), category: 'policy' }
+    const verdict: Verdict = { kind: 'bounced', cause: found, subType: 'General', suppress: false }
+    expect(changeFor(delivery, verdict, createdAt).event!.type).toBe('email.bounced')
+    expect(bounceOf(verdict)).toEqual({
+      type: 'Permanent',
+      subType: 'General',
+      message: 'It broke.',
+      diagnosticCode: ['smtp; 550 5.7.1 no'],
+      category: 'policy',
     })
   })
 
-  test.each([
-    ['5.1.10', 'NoEmail'],
-    ['5.1.2', 'NoEmail'],
-    ['5.3.4', 'MessageTooLarge'],
-    ['5.6.7', 'General'],
-    ['5.4.4', 'General'],
-  ])('what we found ourselves with status %s is classed %s', (status, subType) => {
-    const { event } = changeFor(delivery, { kind: 'bounced', cause: { ...cause, status } }, createdAt)
-    expect(event!.data.bounce).toEqual({
+  test('a bounced one whose address is dead says so', () => {
+    const found: Cause = { ...said('550 5.1.1 user unknown'), category: 'recipient' }
+    expect(bounceOf({ kind: 'bounced', cause: found, subType: 'NoEmail', suppress: true })).toEqual({
       type: 'Permanent',
-      subType,
+      subType: 'NoEmail',
       message: 'It broke.',
-      diagnosticCode: [`x-posthaste; ${status} It broke.`],
+      diagnosticCode: ['smtp; 550 5.1.1 user unknown'],
+      category: 'recipient',
+      suppress: true,
+    })
+  })
+
+  test('what we found ourselves has a private diagnostic code with its status', () => {
+    const own: Cause = { ...cause, status: '5.4.4', category: 'dns' }
+    expect(bounceOf({ kind: 'bounced', cause: own, subType: 'General', suppress: false })).toMatchObject({
+      type: 'Permanent',
+      subType: 'General',
+      diagnosticCode: ['x-posthaste; 5.4.4 It broke.'],
     })
   })
 })

@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { dialog, type ScriptStep } from '../../world/scripted.ts'
-import { serve, simple, talk, upTo } from './talk.ts'
+import { tlsFile } from '../../world/tls.ts'
+import { encrypted, serve, simple, talk, upTo } from './talk.ts'
 
 describe('an ordinary conversation', () => {
   test('is written down step by step', async () => {
@@ -243,23 +245,35 @@ describe('TLS', () => {
     expect(said.tls).toMatchObject({ version: 'TLSv1.3', verified: false, subject: 'mx.self-signed.test' })
     expect(said.tls!.error).toMatch(/SELF_SIGNED/)
     expect(Date.parse(said.tls!.validTo)).toBeGreaterThan(Date.now())
+    expect(Date.parse(said.tls!.validFrom!)).toBeLessThan(Date.now())
+    expect(said.tls).toMatchObject({
+      group: 'X25519MLKEM768',
+      by: 'pkix',
+      chainValid: false,
+      nameMatched: true,
+    })
+    const { fingerprint256 } = new X509Certificate(tlsFile('self-signed.pem'))
+    expect(said.tls!.fingerprint).toBe(fingerprint256)
     expect(said.lines.find((line) => line.startsWith('tls '))).toMatch(
-      /^tls \(TLSv1\.3, TLS_\w+, certificate not valid \(\w+\)\)$/,
+      /^tls \(TLSv1\.3, TLS_\w+, X25519MLKEM768, certificate not valid \(\w+\)\)$/,
     )
     expect(server.connections).toHaveLength(1)
   })
 
-  test('that is broken is followed by a second connection in plain text', async () => {
-    const server = await serve(tls('broken'), simple)
+  test('that is broken is tried again with less, and then done without', async () => {
+    const server = await serve(tls('broken'), tls('broken'), simple)
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
     expect(said.tls).toBeNull()
     expect(said.lines.map((line) => line.split(' ')[0])).toEqual([
       ...['connect', 'greeting', 'ehlo', 'starttls', 'tls'],
+      ...['connect', 'greeting', 'ehlo', 'starttls', 'tls'],
       ...['connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'body', 'quit'],
     ])
     expect(said.lines[4]).toMatch(/^tls \(.+handshake/i)
-    expect(said.lines[5]).toContain('again, without TLS')
+    expect(said.lines[5]).toContain('again, for a smaller ClientHello')
+    expect(said.lines[9]).toMatch(/^tls \(With a smaller ClientHello: .+handshake/i)
+    expect(said.lines[10]).toContain('again, without TLS')
   })
 
   test('that breaks right after the handshake is given up too', async () => {
@@ -277,12 +291,11 @@ describe('TLS', () => {
   })
 
   test.each([
-    ['broken', tls('broken'), 'tls starttls'],
     ['refused', `${start} S: 454 4.7.0 not now\n C: QUIT`, 'reply starttls 454 4.7.0 not now'],
     ['not offered', simple, 'tls starttls'],
   ])('that is required and %s is a failure without a second connection', async (_, script, fate) => {
     const server = await serve(script)
-    expect((await talk(server, { tls: 'required' })).fates['bob@example.org']).toBe(fate)
+    expect((await talk(server, { demand: encrypted })).fates['bob@example.org']).toBe(fate)
     expect(server.connections).toHaveLength(1)
     expect(server.connections[0]!.received.toString()).not.toContain('MAIL')
   })

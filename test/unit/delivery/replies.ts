@@ -1,183 +1,29 @@
-/**
- * Replies in the manner of known mail servers, addresses and hosts made anonymous, with the phase in which they come and what must become
- * of the delivery. Written down from what is known of the providers' texts, not captured from live servers: where a provider's wording is seen to
- * differ, its row is to be corrected. A table, so long lines are fine.
- */
-import type { SubType } from '../../../appliance/delivery/reply-rules.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'smol-toml'
+import type { BounceAction, Category, SubType } from '../../../appliance/mail/bounce.ts'
 import type { Phase } from '../../../appliance/mail/verdict.ts'
 
-type Kind = 'bounced' | 'deferred'
-type Row = [who: string, phase: Phase, reply: string, verdict: Kind, subType?: SubType]
+/** A reply of a real server, and what it must mean for a delivery that was alone in its transaction. */
+export interface Row {
+  /** Where the words stand in public, or "from knowledge". */
+  source: string
+  who: string
+  /** Id of the mailbox provider (config/providers.toml), null where it is none of those. */
+  provider: string | null
+  phase: Phase
+  reply: string
+  action: BounceAction
+  category: Category
+  subType: SubType
+}
 
-// prettier-ignore
-export const REPLIES: Row[] = [
-  ['Gmail', 'rcpt', '550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n550-5.1.1 double-checking the recipient\'s email address for typos or\r\n550-5.1.1 unnecessary spaces. For more information, go to\r\n550 5.1.1  https://support.google.com/mail/?p=NoSuchUser a1-2si1.1 - gsmtp', 'bounced', 'NoEmail'],
-  ['Gmail', 'rcpt', '550-5.2.1 The email account that you tried to reach is inactive. For more\r\n550-5.2.1 information, go to\r\n550 5.2.1  https://support.google.com/mail/?p=DisabledUser a1si1 - gsmtp', 'bounced', 'General'],
-  ['Gmail', 'rcpt', '452-4.2.2 The recipient\'s inbox is out of storage space. Please direct the\r\n452-4.2.2 recipient to\r\n452 4.2.2  https://support.google.com/mail/?p=OverQuotaTemp a1si1 - gsmtp', 'deferred', 'MailboxFull'],
-  ['Gmail', 'rcpt', '552-5.2.2 The recipient\'s inbox is out of storage space and inactive. Please\r\n552 5.2.2  direct the recipient to https://support.google.com/mail/?p=OverQuotaPerm a1si1 - gsmtp', 'deferred', 'MailboxFull'],
-  ['Gmail', 'rcpt', '450-4.2.1 The user you are trying to contact is receiving mail at a rate that\r\n450-4.2.1 prevents additional messages from being delivered. Please resend your\r\n450-4.2.1 message at a later time.\r\n450 4.2.1  https://support.google.com/mail/?p=ReceivingRate a1si1 - gsmtp', 'deferred'],
-  ['Gmail', 'body', '550-5.7.26 Your email has been blocked because the sender is unauthenticated.\r\n550-5.7.26 Gmail requires all senders to authenticate with either SPF or DKIM.\r\n550 5.7.26  https://support.google.com/mail/answer/81126#authentication a1si1 - gsmtp', 'bounced', 'General'],
-  ['Gmail', 'body', '550-5.7.26 Unauthenticated email from example.com is not accepted due to\r\n550-5.7.26 domain\'s DMARC policy. Please contact the administrator of\r\n550 5.7.26 example.com domain if this was a legitimate mail. a1si1 - gsmtp', 'bounced', 'General'],
-  ['Gmail', 'body', '550-5.7.1 [192.0.2.1 12] Our system has detected that this message is\r\n550-5.7.1 likely unsolicited mail. To reduce the amount of spam sent to Gmail,\r\n550-5.7.1 this message has been blocked.\r\n550 5.7.1  https://support.google.com/mail/?p=UnsolicitedMessageError a1si1 - gsmtp', 'bounced', 'ContentRejected'],
-  ['Gmail', 'body', '550-5.7.1 [192.0.2.1 19] Our system has detected that this message is likely\r\n550-5.7.1 suspicious due to the very low reputation of the sending IP address.\r\n550 5.7.1  https://support.google.com/mail/answer/188131 a1si1 - gsmtp', 'deferred', 'General'],
-  ['Gmail', 'body', '421-4.7.28 [192.0.2.1 15] Our system has detected an unusual rate of\r\n421-4.7.28 unsolicited mail originating from your IP address. To protect our\r\n421 4.7.28  users from spam, mail sent from your IP address has been temporarily rate limited. a1si1 - gsmtp', 'deferred'],
-  ['Gmail', 'body', '550-5.7.25 [192.0.2.1] The IP address sending this message does not have a\r\n550-5.7.25 PTR record setup, or the corresponding forward DNS entry does not\r\n550 5.7.25  match the sending IP. a1si1 - gsmtp', 'deferred', 'General'],
-  ['Gmail', 'body', '552-5.7.0 This message was blocked because its content presents a potential\r\n552-5.7.0 security issue. Please visit\r\n552 5.7.0  https://support.google.com/mail/?p=BlockedMessage to review our attachment security guidelines. a1si1 - gsmtp', 'bounced', 'AttachmentRejected'],
-  ['Gmail', 'mail', '552-5.3.4 Your message exceeded Google\'s message size limits. To view our message\r\n552 5.3.4 size guidelines, go to https://support.google.com/mail/?p=MaxSizeError a1si1 - gsmtp', 'bounced', 'MessageTooLarge'],
-  ['Gmail', 'rcpt', '550 5.4.5 Daily sending quota exceeded. https://support.google.com/a/answer/166852 a1si1 - gsmtp', 'deferred'],
-  ['Gmail', 'rcpt', '451-4.3.0 Mail server temporarily rejected message. For more information, go to\r\n451 4.3.0  https://support.google.com/a/answer/3221692 a1si1 - gsmtp', 'deferred'],
-  ['Gmail', 'rcpt', '555 5.5.2 Syntax error, cannot decode response. a1si1 - gsmtp', 'bounced', 'General'],
+type Written = Omit<Row, 'source' | 'provider' | 'subType'> & { provider?: string; sub_type: SubType }
 
-  ['Outlook.com', 'rcpt', '550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302). [XX1.prod.protection.outlook.com 2026-07-01T00:00:00.000Z]', 'bounced', 'General'],
-  ['Outlook.com', 'mail', '550 5.7.1 Unfortunately, messages from [192.0.2.1] weren\'t sent. Please contact your Internet service provider since part of their network is on our block list (S3140). You can also refer your provider to http://mail.live.com/mail/troubleshooting.aspx#errors. [XX1.prod.protection.outlook.com]', 'deferred', 'General'],
-  ['Outlook.com', 'mail', '550 SC-001 (COL004-MC1F1) Unfortunately, messages from 192.0.2.1 weren\'t sent. Please contact your Internet service provider since part of their network is on our block list.', 'deferred', 'General'],
-  ['Outlook.com', 'mail', '451 4.7.650 The mail server [192.0.2.1] has been temporarily rate limited due to IP reputation. For e-mail delivery information, see https://aka.ms/postmaster (S775)', 'deferred'],
-  ['Outlook.com', 'body', '550 5.7.515 Access denied, sending domain example.com doesn\'t meet the required authentication level. The sender\'s domain in the 5322.From address doesn\'t meet the authentication requirements: SPF, DKIM, DMARC.', 'bounced', 'General'],
-  ['Outlook.com', 'rcpt', '552 5.2.2 <u@outlook.com>: Recipient mailbox is full', 'deferred', 'MailboxFull'],
-  ['Microsoft 365', 'rcpt', '550 5.4.1 Recipient address rejected: Access denied. For more information see https://aka.ms/EXOSmtpErrors [XX1.prod.protection.outlook.com]', 'bounced', 'NoEmail'],
-  ['Microsoft 365', 'rcpt', '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient u@example.com not found by SMTP address lookup', 'bounced', 'NoEmail'],
-  ['Microsoft 365', 'rcpt', '550 5.7.606 Access denied, banned sending IP [192.0.2.1]. To request removal from this list please visit https://sender.office.com/ and follow the directions.', 'deferred', 'General'],
-  ['Microsoft 365', 'body', '550 5.7.509 Access denied, sending domain EXAMPLE.COM does not pass DMARC verification and has a DMARC policy of reject.', 'bounced', 'General'],
-  ['Microsoft 365', 'rcpt', '550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required; Delivery restriction check failed because the sender was not authenticated when sending to this group', 'bounced', 'General'],
-  ['Microsoft 365', 'mail', '451 4.7.500 Server busy. Please try again later from [192.0.2.1]. (S77719)', 'deferred'],
-  ['Microsoft 365', 'rcpt', '550 5.7.64 TenantAttribution; Relay Access Denied', 'bounced', 'General'],
-  ['Microsoft 365', 'body', '550 5.2.3 RESOLVER.RST.RecipSizeLimit; message too large for this recipient', 'bounced', 'MessageTooLarge'],
-  ['Exchange', 'rcpt', '550 5.1.1 User unknown', 'bounced', 'NoEmail'],
-  ['Exchange', 'body', '452 4.3.1 Insufficient system resources', 'deferred'],
-  ['Exchange', 'rcpt', '550 5.7.1 Unable to relay for u@example.com', 'bounced', 'General'],
-  ['Exchange', 'rcpt', '550 5.7.1 Recipient not authorized, your IP has been found on a block list', 'deferred', 'General'],
-  ['Exchange', 'greeting', '421 4.3.2 Service not available', 'deferred'],
-  ['Exchange', 'body', '550 5.7.1 Message rejected as spam by Content Filtering.', 'bounced', 'ContentRejected'],
-  ['Exchange', 'body', '554 5.2.2 mailbox full; 554 5.2.2 STOREDRV.Deliver.Exception: QuotaExceededException', 'deferred', 'MailboxFull'],
+const text = readFileSync(join(import.meta.dirname, 'replies.toml'), 'utf8')
+const { group } = parse(text) as unknown as { group: { source: string; replies: Written[] }[] }
 
-  ['Yahoo', 'body', '554 delivery error: dd This user doesn\'t have a yahoo.com account (u@yahoo.com) [0] - mta1.mail.bf1.yahoo.com', 'bounced', 'NoEmail'],
-  ['Yahoo', 'rcpt', '552 1 Requested mail action aborted, mailbox not found', 'deferred'],
-  ['Yahoo', 'greeting', '553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1, because the ip is in Spamhaus\'s list; see http://postmaster.yahoo.com/550-bl23.html', 'deferred'],
-  ['Yahoo', 'mail', '553 5.7.1 [BL21] Connections will not be accepted from 192.0.2.1, because the ip is in Spamhaus\'s list; see http://postmaster.yahoo.com/550-bl23.html', 'deferred', 'General'],
-  ['Yahoo', 'mail', '421 4.7.0 [TSS04] Messages from 192.0.2.1 temporarily deferred due to unexpected volume or user complaints - 4.16.55.1; see https://postmaster.yahooinc.com/error-codes', 'deferred'],
-  ['Yahoo', 'mail', '553 5.7.2 [TSS09] All messages from 192.0.2.1 will be permanently deferred; Retrying will NOT succeed. See https://postmaster.yahooinc.com/error-codes', 'deferred'],
-  ['Yahoo', 'body', '554 5.7.9 Message not accepted for policy reasons. See https://postmaster.yahooinc.com/error-codes', 'bounced', 'General'],
-  ['Yahoo', 'body', '554 Message not allowed - [PH01] Email not accepted for policy reasons. Please visit https://postmaster.yahooinc.com/error-codes', 'bounced', 'General'],
-  ['Yahoo', 'body', '451 Message temporarily deferred - [160]', 'deferred'],
-  ['Yahoo', 'rcpt', '554 30 Sorry, your message to u@yahoo.com cannot be delivered. This mailbox is disabled (554.30).', 'bounced', 'General'],
-  ['AOL', 'rcpt', '550 5.1.1 <u@aol.com>: Recipient address rejected: aol.com', 'bounced', 'NoEmail'],
-
-  ['iCloud', 'rcpt', '550 5.1.1 <u@icloud.com>: user does not exist', 'bounced', 'NoEmail'],
-  ['iCloud', 'rcpt', '552 5.2.2 <u@icloud.com>: user is over quota', 'deferred', 'MailboxFull'],
-  ['iCloud', 'body', '554 5.7.1 [CS01] Message rejected due to local policy. Please visit https://support.apple.com/en-us/HT204137', 'bounced', 'General'],
-  ['iCloud', 'greeting', '554 5.7.0 Blocked - see https://support.proofpoint.com/dnsbl-lookup.cgi?ip=192.0.2.1', 'deferred'],
-  ['iCloud', 'body', '550 5.7.0 [HM07] Message blocked due to spam content in the message.', 'bounced', 'ContentRejected'],
-
-  ['Postfix', 'rcpt', '550 5.1.1 <u@example.org>: Recipient address rejected: User unknown in local recipient table', 'bounced', 'NoEmail'],
-  ['Postfix', 'rcpt', '550 5.1.1 <u@example.org>: Recipient address rejected: User unknown in virtual mailbox table', 'bounced', 'NoEmail'],
-  ['Postfix', 'rcpt', '450 4.1.1 <u@example.org>: Recipient address rejected: User unknown in local recipient table', 'deferred', 'NoEmail'],
-  ['Postfix', 'rcpt', '554 5.7.1 <u@example.org>: Relay access denied', 'bounced', 'General'],
-  ['Postfix', 'rcpt', '454 4.7.1 <u@example.org>: Relay access denied', 'deferred'],
-  ['Postfix', 'rcpt', '554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org; https://www.spamhaus.org/query/ip/192.0.2.1', 'deferred', 'General'],
-  ['Postfix', 'rcpt', '450 4.7.1 Client host rejected: cannot find your reverse hostname, [192.0.2.1]', 'deferred'],
-  ['Postfix', 'rcpt', '554 5.7.1 <unknown[192.0.2.1]>: Client host rejected: Access denied', 'deferred'],
-  ['Postfix', 'rcpt', '550 5.1.8 <a@example.com>: Sender address rejected: Domain not found', 'bounced', 'General'],
-  ['Postfix', 'rcpt', '504 5.5.2 <mail>: Helo command rejected: need fully-qualified hostname', 'deferred'],
-  ['Postfix', 'rcpt', '450 4.2.0 <u@example.org>: Recipient address rejected: Greylisted, see http://postgrey.schweikert.ch/help/example.org.html', 'deferred'],
-  ['Postfix', 'rcpt', '452 4.3.1 Insufficient system storage', 'deferred'],
-  ['Postfix', 'mail', '552 5.3.4 Message size exceeds fixed limit', 'bounced', 'MessageTooLarge'],
-  ['Postfix', 'rcpt', '452 4.5.3 Error: too many recipients', 'deferred'],
-  ['Postfix', 'data', '554 5.5.1 Error: no valid recipients', 'bounced', 'General'],
-  ['Postfix', 'body', '550 5.7.1 Message contains a virus (Eicar-Test-Signature)', 'bounced', 'ContentRejected'],
-  ['Postfix', 'greeting', '421 4.7.0 mx.example.org Error: too many connections from 192.0.2.1', 'deferred'],
-  ['Postfix', 'body', '554 5.4.0 Error: too many hops', 'bounced', 'General'],
-  ['Postfix', 'rcpt', '550 5.2.0 <u@example.org>: account suspended', 'bounced', 'General'],
-
-  ['Exim', 'rcpt', '550 Unrouteable address', 'bounced', 'NoEmail'],
-  ['Exim', 'rcpt', '550-Verification failed for <bounce@send.example.com>\r\n550-No such person at this address.\r\n550 Sender verify failed', 'bounced', 'General'],
-  ['Exim', 'rcpt', '451 Temporary local problem - please try later', 'deferred'],
-  ['Exim', 'rcpt', '550-JunkMail rejected - mail.example.com [192.0.2.1]:24706 is in an RBL:\r\n550 Blocked - see https://www.spamcop.net/bl.shtml?192.0.2.1', 'deferred', 'General'],
-  ['Exim', 'rcpt', '550 relay not permitted', 'bounced', 'General'],
-  ['Exim', 'body', '550 This message was classified as SPAM and may not be delivered', 'bounced', 'ContentRejected'],
-  ['Exim', 'greeting', '421 Too many concurrent SMTP connections; please try again later.', 'deferred'],
-  ['cPanel', 'rcpt', '550 No Such User Here', 'bounced', 'NoEmail'],
-  ['cPanel', 'rcpt', '550 "The mail server could not deliver mail to u@example.org. The account or domain may not exist, they may be blacklisted, or missing the proper dns entries."', 'bounced', 'NoEmail'],
-  ['cPanel', 'rcpt', '550 Mailbox quota exceeded / Mailbox voll', 'deferred', 'MailboxFull'],
-  ['cPanel', 'rcpt', '503 This mail server requires authentication when attempting to send to a non-local e-mail address. Please check your mail client settings.', 'bounced', 'General'],
-  ['cPanel', 'rcpt', '451 Domain example.com has exceeded the max emails per hour (101/100 (101%)) allowed. Message will be reattempted later', 'deferred'],
-
-  ['qmail', 'rcpt', '553 sorry, that domain isn\'t in my list of allowed rcpthosts (#5.7.1)', 'bounced', 'General'],
-  ['qmail', 'rcpt', '550 sorry, no mailbox here by that name. (#5.1.1 - chkuser)', 'bounced', 'NoEmail'],
-  ['qmail', 'body', '552 sorry, that message size exceeds my databytes limit (#5.3.4)', 'bounced', 'MessageTooLarge'],
-  ['qmail', 'rcpt', '552 sorry, that message size exceeds my databytes limit (#5.3.4)', 'bounced', 'MessageTooLarge'],
-  ['qmail', 'body', '451 qq temporary problem (#4.3.0)', 'deferred'],
-  ['qmail', 'rcpt', '550 user is over quota (#5.2.2)', 'deferred', 'MailboxFull'],
-  ['Sendmail', 'rcpt', '550 5.1.1 <u@example.org>... User unknown', 'bounced', 'NoEmail'],
-  ['Sendmail', 'rcpt', '553 5.3.0 <u@example.org>... No such user', 'bounced', 'NoEmail'],
-  ['Sendmail', 'mail', '452 4.4.5 Insufficient disk space; try again later', 'deferred'],
-
-  ['Mimecast', 'rcpt', '550 Invalid Recipient - https://community.mimecast.com/docs/DOC-1369#550 [abc.us1]', 'bounced', 'NoEmail'],
-  ['Mimecast', 'rcpt', '451 Internal resources are temporarily unavailable - https://community.mimecast.com/docs/DOC-1369#451 [abc.us1]', 'deferred'],
-  ['Mimecast', 'rcpt', '550 Rejected by header based manually Blocked Senders: a@example.com - https://community.mimecast.com/docs/DOC-1369#550 [abc.us1]', 'bounced', 'General'],
-  ['Mimecast', 'body', '554 Email rejected due to security policies - https://community.mimecast.com/docs/DOC-1369#554 [abc.us1]', 'bounced', 'General'],
-  ['Mimecast', 'rcpt', '550 Greylisting - https://community.mimecast.com/docs/DOC-1369#550', 'deferred', 'General'],
-  ['Proofpoint', 'rcpt', '550 5.1.1 <u@example.org>... User unknown', 'bounced', 'NoEmail'],
-  ['Proofpoint', 'mail', '550 5.7.0 Local Policy Violation', 'bounced', 'General'],
-  ['Proofpoint', 'rcpt', '452 4.1.0 <u@example.org>... Try again later', 'deferred'],
-  ['Barracuda', 'rcpt', '550 permanent failure for one or more recipients (u@example.org:blocked)', 'bounced', 'General'],
-  ['Barracuda', 'greeting', '554 Service unavailable; Client host [mail.example.com] blocked using Barracuda Reputation; http://www.barracudanetworks.com/reputation/?r=1&ip=192.0.2.1', 'deferred'],
-  ['Barracuda', 'rcpt', '450 u@example.org: Recipient address rejected: unverified address: Address verification in progress', 'deferred'],
-  ['Cisco', 'rcpt', '550 #5.1.0 Address rejected.', 'bounced', 'General'],
-  ['Cisco', 'greeting', '554-mx1.example.org\r\n554 Your access to this mail system has been rejected due to the sending MTA\'s poor reputation. If you believe that this failure is in error, please contact the intended recipient via alternate means.', 'deferred'],
-  ['Symantec', 'greeting', '501 Connection rejected by policy [7.7] 38305, please visit https://www.messagelabs.com/support for more details about this error message.', 'deferred'],
-  ['Trend Micro', 'rcpt', '550 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using Trend Micro RBL+. Please see http://www.mail-abuse.com/cgi-bin/lookup?ip_address=192.0.2.1', 'deferred', 'General'],
-
-  ['GMX', 'greeting', '554-gmx.net (mxgmx017) Nemesis ESMTP Service not available\r\n554-No SMTP service\r\n554-Bad DNS PTR resource record.\r\n554 For explanation visit https://postmaster.gmx.net/en/error-messages?ip=192.0.2.1&c=rdns', 'deferred'],
-  ['GMX', 'rcpt', '550-Requested action not taken: mailbox unavailable\r\n550 For explanation visit https://postmaster.gmx.net/en/error-messages?ip=192.0.2.1&c=adr', 'bounced', 'General'],
-  ['GMX', 'body', '554-Transaction failed\r\n554-Reject due to policy restrictions.\r\n554 For explanation visit https://postmaster.gmx.net/en/error-messages?ip=192.0.2.1&c=hi', 'bounced', 'General'],
-  ['Web.de', 'rcpt', '450-Requested mail action not taken: mailbox unavailable\r\n450 Mail send limit exceeded.', 'deferred'],
-  ['T-Online', 'greeting', '554 IP=192.0.2.1 - A problem occurred. (Ask your postmaster for help or to contact tosa@rx.t-online.de to clarify.) (BL)', 'deferred'],
-  ['Strato', 'rcpt', '550 5.1.1 Empfaenger unbekannt', 'bounced', 'NoEmail'],
-  ['Orange', 'rcpt', '550 5.2.0 Mail rejete. Mail rejected. OFR_506 [506]', 'bounced', 'General'],
-  ['Orange', 'greeting', '421 mwinf5c04 ME Trop de connexions, veuillez verifier votre configuration. Too many connections, slow down. OFR004_104 [104]', 'deferred'],
-  ['Orange', 'rcpt', '550 5.1.1 Adresse d au moins un destinataire invalide. Invalid recipient. OFR_416 [416]', 'bounced', 'NoEmail'],
-  ['Free.fr', 'rcpt', '550 5.7.1 Spam detecte / spam detected', 'bounced', 'ContentRejected'],
-  ['Comcast', 'mail', '421 4.1.0 192.0.2.1 192.0.2.1 Throttled. Try again later. Please see https://postmaster.comcast.net/smtp-error-codes.php#RL000010', 'deferred'],
-  ['Comcast', 'rcpt', '550 5.1.1 Not our Customer', 'bounced', 'NoEmail'],
-  ['Comcast', 'greeting', '554 resimta-po-01v.sys.comcast.net comcast 192.0.2.1 Comcast block for spam. Please see http://postmaster.comcast.net/smtp-error-codes.php#BL000000', 'deferred'],
-  ['AT&T', 'mail', '553 5.3.0 flpd100 DNSBL:RBL 521< 192.0.2.1 >_is_blocked.For assistance forward this error to abuse_rbl@abuse-att.net', 'deferred'],
-  ['Spectrum', 'rcpt', '550 5.1.1 <u@example.org> recipient rejected', 'bounced', 'NoEmail'],
-  ['Mail.ru', 'rcpt', '550 Message was not accepted -- invalid mailbox.  Local mailbox u@mail.ru is unavailable: user not found', 'bounced', 'NoEmail'],
-  ['Mail.ru', 'body', '550 spam message rejected. Please visit http://help.mail.ru/notspam-support/id?c=abc or report details to abuse@corp.mail.ru.', 'bounced', 'ContentRejected'],
-  ['Mail.ru', 'rcpt', '550 Mailbox u@mail.ru is over quota', 'deferred', 'MailboxFull'],
-  ['Yandex', 'rcpt', '550 5.7.1 No such user!', 'bounced', 'NoEmail'],
-  ['Yandex', 'body', '554 5.7.1 Message rejected under suspicion of SPAM; https://ya.cc/1IrBc abc-123', 'bounced', 'General'],
-  ['Yandex', 'rcpt', '451 4.7.1 Sorry, the service is currently unavailable. Please come back later. abc-123', 'deferred'],
-  ['QQ', 'rcpt', '550 Mailbox not found. http://service.mail.qq.com/cgi-bin/help?subtype=1&&id=20022&&no=1000728', 'bounced', 'NoEmail'],
-  ['QQ', 'greeting', '550 Ip frequency limited [abc IP: 192.0.2.1]. http://service.mail.qq.com/cgi-bin/help?subtype=1&&id=20022&&no=1000725', 'deferred'],
-  ['QQ', 'mail', '550 Connection frequency limited. http://service.mail.qq.com/cgi-bin/help?id=20022', 'deferred', 'General'],
-  ['QQ', 'body', '550 Mail content denied. http://service.mail.qq.com/cgi-bin/help?subtype=1&&id=20022&&no=1000726', 'bounced', 'ContentRejected'],
-  ['QQ', 'mail', '550 Domain frequency limited. http://service.mail.qq.com/cgi-bin/help?id=20022', 'deferred'],
-  ['163.com', 'body', '554 DT:SPM 163 mx30,abc http://mail.163.com/help/help_spam_16.htm?ip=192.0.2.1&hostid=mx30&time=1', 'bounced', 'General'],
-  ['163.com', 'rcpt', '550 User not found: u@163.com', 'bounced', 'NoEmail'],
-  ['Zoho', 'rcpt', '550 5.1.1 User does not exist - <u@example.org>', 'bounced', 'NoEmail'],
-  ['Zoho', 'rcpt', '550 5.4.6 Unusual sending activity detected. Please try after sometime', 'bounced', 'General'],
-  ['Zoho', 'rcpt', '541 5.4.1 Mail rejected by destination domain', 'bounced', 'General'],
-  ['Proton', 'rcpt', '550 5.1.1 <u@proton.me>: Recipient address rejected: Address does not exist', 'bounced', 'NoEmail'],
-  ['Proton', 'rcpt', '450 4.7.1 <u@proton.me>: Recipient address rejected: Rate limit exceeded', 'deferred'],
-  ['Fastmail', 'rcpt', '550 5.1.1 <u@fastmail.com>: Recipient address rejected: Mailbox does not exist', 'bounced', 'NoEmail'],
-  ['OVH', 'rcpt', '550 5.2.1 Mailbox not available', 'bounced', 'General'],
-  ['Gandi', 'rcpt', '554 5.7.1 Mailbox temporarily disabled', 'deferred'],
-  ['Rackspace', 'body', '552 5.7.1 Message blocked due to: Virus detected', 'bounced', 'ContentRejected'],
-  ['Amazon WorkMail', 'rcpt', '550 5.1.1 Requested action not taken: mailbox unavailable', 'bounced', 'NoEmail'],
-
-  ['liar', 'rcpt', '550 Please try again later', 'deferred'],
-  ['liar', 'rcpt', '554 5.7.1 greylisted, retry in 300 seconds', 'deferred', 'General'],
-  ['liar', 'rcpt', '550 5.1.1 greylisted', 'deferred', 'General'],
-  ['liar', 'body', '554 5.3.0 Internal server error', 'deferred'],
-  ['liar', 'rcpt', '550 4.2.1 mailbox temporarily disabled', 'deferred'],
-  ['liar', 'rcpt', '552 5.5.3 Too many recipients', 'deferred'],
-  ['honest', 'rcpt', '550 5.1.1 User unknown; this is not a temporary error, do not try again later', 'bounced', 'NoEmail'],
-  ['terse', 'rcpt', '550', 'bounced', 'General'],
-  ['terse', 'body', '554 rejected', 'bounced', 'General'],
-  ['terse', 'rcpt', '450', 'deferred'],
-  ['RFC 7504', 'greeting', '521 mx.example.org does not accept mail', 'deferred'],
-  ['RFC 7504', 'rcpt', '556 5.1.10 Recipient address has null MX', 'bounced', 'NoEmail'],
-  ['ehlo', 'ehlo', '550 5.7.1 Helo command rejected: Host not found', 'deferred'],
-  ['starttls', 'starttls', '554 5.7.3 TLS is required but you may not have it', 'deferred'],
-]
+/** The table of replies.toml, row by row. */
+export const REPLIES: Row[] = group.flatMap(({ source, replies }) =>
+  replies.map(({ provider = null, sub_type: subType, ...row }) => ({ source, provider, subType, ...row })),
+)

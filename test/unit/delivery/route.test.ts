@@ -1,11 +1,12 @@
+import { isIP } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import type { Answer, RecordType } from '../../../appliance/dns/dns.ts'
 import { createRecorder } from '../../../appliance/delivery/recorder.ts'
 import { type Route, route } from '../../../appliance/delivery/route.ts'
-import { createSources, hasGlobalIpv6 } from '../../../appliance/delivery/sources.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import type { Step } from '../../../appliance/mail/transcript.ts'
+import { setUp } from '../dns/harness.ts'
 
 /** Names of a small internet: `fail` for SERVFAIL, a missing name for NXDOMAIN, a missing type for no data. */
 type Zone = Record<
@@ -38,6 +39,12 @@ interface Options {
   random?: () => number
 }
 
+/** Without addresses of ours the system chooses, for IPv4 and, unless said otherwise, for IPv6. */
+function reaches(ip: string, { sourceIps = [], ipv6 = true }: Options): boolean {
+  if (sourceIps.length > 0) return sourceIps.some((source) => isIP(source) === isIP(ip))
+  return isIP(ip) === 4 || ipv6
+}
+
 async function find(zone: Zone, options: Options = {}): Promise<{ route: Route; steps: Step[] }> {
   const recorder = createRecorder(systemClock, systemClock.now())
   const found = await route(options.domain ?? 'example.org', recorder, {
@@ -45,7 +52,7 @@ async function find(zone: Zone, options: Options = {}): Promise<{ route: Route; 
     random: options.random ?? (() => 0.999), // keeps the order of equals
     hostname: options.hostname ?? 'mail.sender.test',
     allowNetworks: parseNetworks(options.allow ?? []),
-    sources: createSources(options.sourceIps ?? [], options.ipv6 ?? true),
+    sources: { reaches: (ip) => reaches(ip, options) },
   })
   return { route: found, steps: recorder.steps }
 }
@@ -123,6 +130,178 @@ describe('the mail exchangers', () => {
     }
     expect(await outline(zone)).toEqual([`a.test ${a}`])
     expect(await outline({ 'example.org': mx([10, 'mail.sender.test']) })).toBe('no-route 5.4.6')
+  })
+})
+
+/** The hosts of RFC 5321 §5.1 in the corners that domains publish, each with what is tried, in this order. */
+describe('RFC 5321 §5.1 by example', () => {
+  const A = { A: [a] }
+  const own = 'mail.sender.test'
+  const both: Zone = { 'a.test': { A: [a] }, 'b.test': { A: [b] } }
+  const first = [`a.test ${a}`]
+  const second = [`b.test ${b}`]
+  const cases: { name: string; zone: Zone; expected: string[] | string; options?: Options }[] = [
+    {
+      name: 'preferences are compared as numbers, up to 65535',
+      zone: { ...both, 'example.org': mx([65535, 'b.test'], [9, 'a.test']) },
+      expected: [...first, ...second],
+    },
+    {
+      name: 'the dice shuffle equals among themselves only',
+      zone: { ...both, 'example.org': mx([5, 'c.test'], [10, 'a.test'], [10, 'b.test']), 'c.test': A },
+      options: { random: () => 0.5 },
+      expected: [`c.test ${a}`, ...second, ...first],
+    },
+    {
+      name: 'a host that is named twice is tried once, where it is best',
+      zone: { ...both, 'example.org': mx([30, 'a.test'], [20, 'b.test'], [10, 'a.test']) },
+      expected: [...first, ...second],
+    },
+    {
+      name: 'a host that is named twice in different letters is tried once',
+      zone: { ...both, 'example.org': mx([10, 'A.Test'], [10, 'a.tEST']) },
+      expected: first,
+    },
+    {
+      name: 'two hosts with the same address are two hosts',
+      zone: { 'example.org': mx([1, 'a.test'], [2, 'c.test']), 'a.test': A, 'c.test': A },
+      expected: [`a.test ${a}`, `c.test ${a}`],
+    },
+    {
+      name: 'the same address twice is one',
+      zone: { 'example.org': mx([1, 'a.test']), 'a.test': { A: [a, a] } },
+      expected: first,
+    },
+    {
+      name: 'our own name cuts itself, its equals and all that are worse',
+      zone: { ...both, 'example.org': mx([10, 'a.test'], [20, own], [20, 'b.test'], [30, 'b.test']) },
+      expected: first,
+    },
+    {
+      name: 'our own name counts where it is best',
+      zone: { ...both, 'example.org': mx([10, own], [20, 'a.test'], [30, own]) },
+      expected: 'no-route 5.4.6',
+    },
+    {
+      name: 'our own name as the domain itself is a loop too',
+      zone: { [own]: A },
+      options: { domain: own },
+      expected: 'no-route 5.4.6',
+    },
+    {
+      name: 'an MX that points to the domain itself is an ordinary host',
+      zone: { 'example.org': { MX: [[10, 'example.org']], A: [a] } },
+      expected: [`example.org ${a}`],
+    },
+    {
+      name: 'a root MX among others is no refusal, and no host',
+      zone: { ...both, 'example.org': mx([0, ''], [10, 'a.test']) },
+      expected: first,
+    },
+    {
+      name: 'a root MX written as a dot is one too',
+      zone: { ...both, 'example.org': mx([0, '.'], [10, 'a.test']) },
+      expected: first,
+    },
+    {
+      name: 'several root MX records and nothing else are a refusal',
+      zone: { 'example.org': mx([0, ''], [10, '.']) },
+      expected: 'no-route 5.1.10',
+    },
+    {
+      name: 'an address in place of a name is no host',
+      zone: {
+        ...both,
+        'example.org': mx([1, '192.0.2.1'], [2, '[192.0.2.1]'], [3, '2a00::1'], [9, 'a.test']),
+      },
+      expected: first,
+    },
+    {
+      name: 'addresses only in place of names are no route, and the domain itself is not tried',
+      zone: { 'example.org': { MX: [[1, '192.0.2.1']], A: [a] } },
+      expected: 'no-route 5.4.4',
+    },
+    {
+      name: 'underscores, which some publish, are dialled',
+      zone: { 'example.org': mx([1, 'mx_1.a.test']), 'mx_1.a.test': A },
+      expected: [`mx_1.a.test ${a}`],
+    },
+    {
+      name: 'what is written into a name cannot reach a command',
+      zone: { ...both, 'example.org': mx([1, 'x.test\r\nRSET'], [2, 'x test'], [3, 'a.test']) },
+      expected: first,
+    },
+    {
+      name: 'an alias without addresses is no host beside others',
+      zone: { ...both, 'example.org': mx([1, 'alias.test'], [2, 'a.test']), 'alias.test': {} },
+      expected: first,
+    },
+    {
+      name: 'a host whose look-up fails is passed over for the next',
+      zone: { ...both, 'example.org': mx([1, 'lost.test'], [2, 'a.test']), 'lost.test': 'fail' },
+      expected: first,
+    },
+    {
+      name: 'every look-up failing is no fact',
+      zone: { 'example.org': mx([1, 'lost.test'], [2, 'off.test']), 'lost.test': 'fail', 'off.test': 'fail' },
+      expected: 'dns',
+    },
+    {
+      name: 'one family failing and the other absent is no fact either',
+      zone: { 'example.org': mx([1, 'a.test']), 'a.test': { A: 'fail' } },
+      expected: 'dns',
+    },
+    {
+      name: 'a failed look-up weighs more than a forbidden address: it may have had another',
+      zone: {
+        'example.org': mx([1, 'a.test'], [2, 'b.test']),
+        'a.test': { A: ['127.0.0.1'] },
+        'b.test': 'fail',
+      },
+      expected: 'dns',
+    },
+    {
+      name: 'IPv6 alone is enough',
+      zone: { 'example.org': mx([1, 'a.test']), 'a.test': { AAAA: [v6] } },
+      expected: [`a.test ${v6}`],
+    },
+    {
+      name: 'IPv6 alone waits where no source has it',
+      zone: { 'example.org': mx([1, 'a.test']), 'a.test': { AAAA: [v6] } },
+      options: { ipv6: false },
+      expected: 'network 4.4.1',
+    },
+    {
+      name: 'a host that is off limits is passed over',
+      zone: {
+        ...both,
+        'example.org': mx([1, 'inside.test'], [2, 'a.test']),
+        'inside.test': { A: ['127.0.0.1'] },
+      },
+      expected: first,
+    },
+    {
+      name: 'nothing but hosts that are off limits is our refusal',
+      zone: {
+        'example.org': mx([1, 'inside.test']),
+        'inside.test': { A: ['0.0.0.0'], AAAA: ['::1', 'fe80::1'] },
+      },
+      expected: 'forbidden 5.4.4',
+    },
+    {
+      name: 'an eleventh host is not looked up, though the ten before it have no address',
+      zone: {
+        ...both,
+        'example.org': mx(...Array.from({ length: 10 }, (_, i): [number, string] => [i, `gone${i}.test`]), [
+          10,
+          'a.test',
+        ]),
+      },
+      expected: 'no-route 5.4.4',
+    },
+  ]
+  test.each(cases)('$name', async ({ zone, expected, options }) => {
+    expect(await outline(zone, options)).toEqual(expected)
   })
 })
 
@@ -234,22 +413,18 @@ test('the look-ups are in the transcript', async () => {
   ])
 })
 
-test('an address of the machine counts as IPv6 only when the world can answer to it', () => {
-  const one = (address: string, internal = false) =>
-    hasGlobalIpv6({
-      x: [{ address, internal, family: 'IPv6', netmask: '', mac: '', cidr: null, scopeid: 0 }],
+describe('with the resolver', () => {
+  test('an alias as mail exchanger, which RFC 2181 §10.3 forbids, is dialled by its name at the addresses behind it', async () => {
+    const { resolver } = await setUp({
+      'example.test': { MX: [{ preference: 5, exchange: 'Alias.Example.test.' }] },
+      'alias.example.test': { CNAME: 'Host.Provider.test' },
+      'host.provider.test': { A: a },
     })
-  expect(one('2a01:4f8::1')).toBe(true)
-  expect(one('fe80::1')).toBe(false)
-  expect(one('fd00::1')).toBe(false)
-  expect(one('::1', true)).toBe(false)
-  expect(hasGlobalIpv6({})).toBe(false)
-})
-
-test('sources of the right family are picked by the dice', () => {
-  const sources = createSources(['192.0.2.1', '192.0.2.2', '2001:db8::1'])
-  expect(sources.pick(a, () => 0)).toBe('192.0.2.1')
-  expect(sources.pick(a, () => 0.99)).toBe('192.0.2.2')
-  expect(sources.pick(v6, () => 0.99)).toBe('2001:db8::1')
-  expect(createSources([]).pick(a, () => 0)).toBeUndefined()
+    const recorder = createRecorder(systemClock, systemClock.now())
+    const found = await route('example.test', recorder, {
+      ...{ resolver, random: () => 0, hostname: 'mail.sender.test', allowNetworks: [] },
+      sources: { reaches: () => true },
+    })
+    expect(found).toMatchObject({ hosts: [{ name: 'alias.example.test', addresses: [a] }] })
+  })
 })

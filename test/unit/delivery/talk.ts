@@ -1,16 +1,16 @@
 import { afterEach } from 'vitest'
-import { converse, type Call } from '../../../appliance/delivery/converse.ts'
-import type { Said } from '../../../appliance/delivery/conversation.ts'
+import { type Connections, createConnections, type Said } from '../../../appliance/delivery/connections.ts'
 import { prepare } from '../../../appliance/delivery/message.ts'
 import type { Fate } from '../../../appliance/delivery/outcome.ts'
 import { createRecorder } from '../../../appliance/delivery/recorder.ts'
+import type { TlsDemand } from '../../../appliance/delivery/tls-demand.ts'
 import { formatReply } from '../../../appliance/mail/reply.ts'
 import type { Step } from '../../../appliance/mail/transcript.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { dialog, type ScriptedServer, type ScriptStep, startScripted } from '../../world/scripted.ts'
 
-/** Conversations with scripted servers, for the tests of converse. */
+/** Conversations with scripted servers, for the tests of connections. */
 
 export const minute = 60_000
 const servers: ScriptedServer[] = []
@@ -35,11 +35,23 @@ export interface Options {
   message?: string | Buffer
   /** Whom the certificate has to name. */
   host?: string
-  tls?: Call['tls']
+  demand?: TlsDemand
   clock?: ReturnType<typeof createTestClock>
   /** Milliseconds for the whole attempt. */
   within?: number
+  /** Where connections are kept; by default none is. */
+  connections?: Connections
+  messagesPerConnection?: number
+  idleMs?: number
+  lane?: { key: string; connections: number }
+  hostname?: string
+  localAddress?: string
 }
+
+/** Demands, in the words of those who make them. */
+export const encrypted: TlsDemand = { kind: 'encrypted', why: 'The sending domain requires it.' }
+export const verified: TlsDemand = { kind: 'verified', why: 'The policy says so.', requireTls: false }
+export const requireTls: TlsDemand = { kind: 'verified', why: 'The sender requires it.', requireTls: true }
 
 export interface Talked extends Said {
   steps: Step[]
@@ -63,21 +75,25 @@ export async function talk(
 ): Promise<Talked> {
   const clock = options.clock ?? createTestClock()
   const recorder = createRecorder(clock, clock.now())
-  const said = await converse(
+  const connections = options.connections ?? createConnections({ clock })
+  const kept = options.connections !== undefined
+  const said = await connections.converse(
     {
       host: options.host ?? 'mx.self-signed.test',
       ip: server.address,
       port: server.port,
-      localAddress: undefined,
-      hostname: 'mail.sender.test',
+      localAddress: options.localAddress,
+      hostname: options.hostname ?? 'mail.sender.test',
       from: options.from ?? 'bounce@sender.test',
       recipients: options.to ?? ['bob@example.org'],
       message: prepare(Buffer.alloc(0), Buffer.from(options.message ?? 'Subject: x\r\n\r\nHello\r\n')),
-      tls: options.tls ?? 'opportunistic',
+      demand: options.demand ?? { kind: 'opportunistic' },
       until: clock.now() + (options.within ?? 25 * minute),
+      lane: options.lane ?? { key: 'auto test', connections: 10 },
+      messagesPerConnection: options.messagesPerConnection ?? (kept ? 100 : 1),
+      idleMs: options.idleMs ?? (kept ? minute : 0),
     },
     recorder,
-    clock,
   )
   const lines = recorder.steps.map(({ name, sent, reply, note }) =>
     [name, sent, reply && `> ${formatReply(reply)}`, note && `(${note})`].filter(Boolean).join(' '),

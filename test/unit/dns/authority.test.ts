@@ -126,3 +126,47 @@ describe('resolveAuthoritative', () => {
     expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toMatch(/answered SERVFAIL$/)
   })
 })
+
+describe('survey', () => {
+  test('tells what each server of the zone answers, the one that has the change and the one that has not', async () => {
+    first.set('example.test', { TXT: 'newer' })
+    expect(await resolver.survey('Example.test.', 'TXT')).toEqual({
+      kind: 'asked',
+      zone: 'example.test',
+      servers: [
+        { host: 'ns1.host.test', answer: { kind: 'found', records: ['newer'], ttl: 300, authentic: false } },
+        { host: 'ns2.host.test', answer: { kind: 'found', records: ['new'], ttl: 300, authentic: false } },
+      ],
+    })
+  })
+
+  test('a server that is silent, off limits or nowhere fails alone, and says why', async () => {
+    first.set('example.test', 'TIMEOUT')
+    forbidden = second.address
+    recursive.set('example.test', { NS: ['ns1.host.test', 'ns2.host.test', 'ns3.host.test'] })
+    const survey = await resolver.survey('example.test', 'TXT')
+    const servers = survey.kind === 'asked' ? survey.servers : []
+    expect(servers.map(({ answer }) => answer.kind)).toEqual(['failed', 'failed', 'failed'])
+    expect(noteOf(servers[0]!.answer)).toContain(first.address)
+    expect(noteOf(servers[1]!.answer)).toBe(
+      `ns2.host.test has the address ${second.address}, which is off limits`,
+    )
+    expect(noteOf(servers[2]!.answer)).toBe('ns3.host.test has no address')
+  })
+
+  test('an alias is followed for each server', async () => {
+    first.set('links.example.test', { CNAME: 'target.example.test' })
+    first.set('target.example.test', { TXT: 'there' })
+    const survey = await resolver.survey('links.example.test', 'TXT')
+    expect(survey).toMatchObject({
+      servers: [
+        { host: 'ns1.host.test', answer: { kind: 'found', records: ['there'] } },
+        { host: 'ns2.host.test', answer: { kind: 'absent', why: 'nxdomain' } },
+      ],
+    })
+  })
+
+  test('a name without name servers is a failure as a whole', async () => {
+    expect(await resolver.survey('nobody.invalid', 'TXT')).toMatchObject({ kind: 'failed' })
+  })
+})

@@ -164,6 +164,7 @@ describe('aliases', () => {
     expect(await resolver.resolve('a.test', 'A')).toEqual({
       kind: 'found',
       records: ['192.0.2.7'],
+      alias: 'c.test',
       ttl: 40,
       authentic: false,
     })

@@ -28,7 +28,7 @@ describe('a new domain', () => {
       capabilities: { sending: 'enabled', receiving: 'enabled' },
       custom_return_path: 'out',
       ...{ checked_at: null, next_check_at: null, failing_since: null, gives_up_at: null },
-      notes: [expect.stringMatching(/^Tracking is stored/), expect.stringMatching(/^Receiving is stored/)],
+      notes: [expect.stringMatching(/^Receiving is stored/)],
     })
     expect(
       domain.records.map(({ record, type, name, ttl, status, required }) => ({
@@ -58,6 +58,14 @@ describe('a new domain', () => {
       },
       { record: 'SPF', type: 'MX', name: 'out', ttl: 'Auto', status: 'not_started', required: true },
       { record: 'SPF', type: 'TXT', name: 'out', ttl: 'Auto', status: 'not_started', required: true },
+      {
+        record: 'Tracking',
+        type: 'CNAME',
+        name: 'links',
+        ttl: 'Auto',
+        status: 'not_started',
+        required: false,
+      },
     ])
     expect(domain.recommended_records.map(({ record }) => record)).toEqual(['DMARC'])
     expect(domain.dkim_keys.map(({ algorithm, state }) => [algorithm, state])).toEqual([
@@ -117,6 +125,12 @@ describe('a new domain', () => {
       422,
       'validation_error',
       'Invalid `tracking_subdomain` field: a label such as links.',
+    ],
+    [
+      { name: 'x.example', tracking_subdomain: 'send' },
+      422,
+      'validation_error',
+      'Invalid `tracking_subdomain` field: another label than that of the return path.',
     ],
     [
       { name: 'x.example', capabilities: { sending: 'disabled' } },

@@ -1,23 +1,43 @@
+import { createShapingBook } from '../../../appliance/shaping/shaping.ts'
+import { loadProviders } from '../../../appliance/config/config.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAccounts, type Accounts } from '../../../appliance/accounts/accounts.ts'
-import { createResolver } from '../../../appliance/dns/resolver.ts'
-import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
-import { createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
 import {
+  createAccounts,
+  createProviderSignIns,
+  createSetUp,
+  type Accounts,
+  type ProviderSettings,
+} from '../../../appliance/accounts/accounts.ts'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
+import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
+import { createSharedDoctor, createSourceBook } from '../../../appliance/insights/insights.ts'
+import { createWebhooks } from '../../../appliance/events/events.ts'
+import { createIntake, createNotices, createSchedules } from '../../../appliance/intake/intake.ts'
+import {
+  createErasures,
+  createPropagation,
   createQuotas,
   createRateLimiter,
   createSenders,
   type Plans,
   type Senders,
 } from '../../../appliance/senders/senders.ts'
+import type { NodeFacts } from '../../../appliance/mail/node.ts'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import { createQueueControl } from '../../../appliance/spool/queue.ts'
 import { remembered } from '../../../appliance/storage/remembered.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Domain, Permission, Storage } from '../../../appliance/storage/storage.ts'
+import { viewDisk } from '../../../appliance/watch/housekeeping.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
+import { createPoster } from '../../../appliance/wire/post.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
+
+const providers = loadProviders({ connections: 10 })
 
 /** What the tests of the API share: the real server on the real storage, with one team. */
 export interface Api {
@@ -60,6 +80,8 @@ export interface ApiOptions {
   log?: Logger
   sandboxInbox?: SandboxInbox
   accounts?: (accounts: Accounts) => HttpDeps['accounts']
+  /** Identity providers; none when not given. */
+  providers?: ProviderSettings[]
   /** How attachments are fetched; without it no name is known and no private address allowed. */
   fetch?: Partial<FetchDeps>
   publicUrl?: string
@@ -69,6 +91,8 @@ export interface ApiOptions {
   storage?: (storage: Storage) => Storage
   /** Teams are on the plan `unlimited`, which is without limits when it is not here. */
   plans?: Plans
+  /** What the doctor finds; nothing when not given. */
+  examine?: (domain?: Domain) => Promise<Finding[]>
   /** Requests with a key, a second; as good as unlimited when not given: the clock of these tests stands still. */
   perSecond?: number
 }
@@ -77,6 +101,22 @@ export const owner = { email: 'owner@acme.example', password: 'a quiet harbour a
 
 /** A resolver whose only server is a closed port: every lookup fails, at once. */
 const noDns = (clock: TestClock) => createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
+
+/** These tests read no metrics. */
+const silentInstruments: HttpDeps['instruments'] = {
+  page: () => Promise.resolve({ type: 'text/plain', text: '' }),
+  httpAnswered: () => undefined,
+}
+const nodeFacts = (dataDir: string, startedAt: number): NodeFacts => ({
+  ...{ hostname: 'mail.acme.example', version: '0.0.0', runtime: 'v24.0.0', sandbox: false, startedAt },
+  listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
+  storage: { engine: 'sqlite', dataDir },
+})
+const wellHealth: HttpDeps['health'] = {
+  alive: () => Promise.resolve({ ok: true, reasons: [] }),
+  ready: () => Promise.resolve({ ok: true, reasons: [] }),
+  stopping: () => undefined,
+}
 
 /** Nothing is signed here: real keys would take half a second for each server. */
 const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
@@ -121,21 +161,55 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     limits: { message_bytes: messageBytes },
     wake,
   })
+  const erasures = createErasures({ storage, clock })
+  erasures.start()
   const http = await createHttp({
     storage,
     senders,
     quotas,
+    shaping: createShapingBook({ storage, clock, table: () => providers }),
+    sources: createSourceBook({
+      ...{ storage, clock, hostname: config.hostname },
+      ...{ configured: ['192.0.2.1'], warmUp: false },
+    }),
+    tlsPolicies: createTlsPolicies({
+      ...{ storage, resolver, clock, log },
+      fetch: () => Promise.resolve({ kind: 'failed', note: 'is out of reach' }),
+      options: { trustAd: false, port: 25 },
+    }),
+    queue: createQueueControl({ storage, clock, wake }),
+    webhooks: createWebhooks({
+      ...{ storage, clock, agent: 'Posthaste-Webhooks/0.0.0', allowNetworks: [], wake },
+      poster: createPoster({
+        ...{ lookup: async () => [], clock, allowNetworks: [] },
+        ...{ deadlineMs: 1000, readBytes: 65_536, keepBytes: 4096 },
+      }),
+    }),
+    erasures,
+    retention: {
+      days: { bodies: 30, attempts: 90, events: 90, emails: 365, logs: 30, webhooks: 30, audit: 730 },
+      disk: () => viewDisk(storage, clock, { budget: null, onDisk: 1_000_000 }),
+    },
+    doctor: createSharedDoctor(clock, options.examine ?? (() => Promise.resolve([]))),
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
+    setUp: createSetUp({ storage, clock, accounts }),
+    propagation: createPropagation({ storage, resolver, clock, config }),
     intake,
+    sendNotice: createNotices({ storage, intake, clock, log, hostname: config.hostname, from: undefined }),
     schedules: createSchedules({ storage, clock, wake }),
+    instruments: silentInstruments,
+    health: wellHealth,
+    node: { facts: () => nodeFacts(dataDir, clock.now()) },
     clock,
     log,
     accounts: options.accounts?.(accounts) ?? accounts,
+    providers: createProviderSignIns({ storage, clock, accounts, settings: options.providers ?? [] }),
     config: {
       messageBytes,
       logApiUse: true,
       trustProxy: options.trustProxy ?? [],
       publicUrl: options.publicUrl,
+      peopleUrl: options.publicUrl,
       hostname: config.hostname,
       version: '0.0.0',
     },
@@ -165,6 +239,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       ask(url! + path, method, body, { authorization: `Bearer ${full}`, ...headers }),
     async close() {
       await http.close()
+      await erasures.stop()
       await intake.close()
       await senders.close()
       resolver.close()
@@ -173,6 +248,13 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     },
   }
   return api
+}
+
+/** The cookie of the session that an answer begins, as a browser sends it back. */
+export function sessionCookie({ headers }: Pick<Answer, 'headers'>): string {
+  const cookie = headers.getSetCookie().find((one) => one.startsWith('posthaste_session='))
+  if (cookie === undefined) throw new Error('the answer begins no session')
+  return cookie.split(';', 1)[0]!
 }
 
 /** A plain request: without a key unless the headers have one. */

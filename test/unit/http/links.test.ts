@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { readDuration } from '../../../appliance/http/duration.ts'
+import { readDuration } from '../../../appliance/mail/duration.ts'
 import { createLinks } from '../../../appliance/http/links.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 

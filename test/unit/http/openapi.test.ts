@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApiDocument, Operation } from '../../../appliance/http/openapi.ts'
+import type { Schema } from '../../../appliance/http/openapi-components.ts'
 import { OPERATIONS } from '../../../appliance/http/openapi-operations.ts'
 import { ask, startApi, type Api } from './harness.ts'
 
@@ -21,6 +22,19 @@ const operations = (): [string, Operation][] =>
       operation,
     ]),
   )
+
+/** The fields within a schema that lack a description; a named part brings that of its component. */
+function undescribed(at: string, schema: Schema): string[] {
+  const { properties = {}, anyOf = [], items, additionalProperties } = schema
+  const values = typeof additionalProperties === 'object' ? [additionalProperties] : []
+  return [
+    ...Object.entries(properties).flatMap(([name, part]) => [
+      ...(part.description || part.$ref ? [] : [`${at}.${name}`]),
+      ...undescribed(`${at}.${name}`, part),
+    ]),
+    ...[...anyOf, ...(items ? [items] : []), ...values].flatMap((part) => undescribed(at, part)),
+  ]
+}
 
 describe('GET /openapi.json', () => {
   test('needs no key and may be kept', async () => {
@@ -74,6 +88,27 @@ describe('GET /openapi.json', () => {
       expect(responses, key).toHaveProperty('500')
       if (security.length > 0) expect(responses, key).toHaveProperty('401')
     }
+  })
+
+  test('every parameter, body, answer and field has a description', () => {
+    const schemas = Object.entries(document.components.schemas).flatMap(([name, schema]) => [
+      ...(schema.description ? [] : [name]),
+      ...undescribed(name, schema),
+    ])
+    const others = operations().flatMap(([key, { parameters = [], requestBody, responses }]) => {
+      const answers = Object.entries(responses).map(([status, part]) => ({ at: `${key} ${status}`, part }))
+      const bodies = requestBody ? [{ at: `${key} body`, part: requestBody }] : []
+      return [
+        ...parameters.filter(({ description }) => !description).map(({ name }) => `${key} ${name}`),
+        ...[...bodies, ...answers].flatMap(({ at, part }) => [
+          ...('$ref' in part || (part.description && part.description !== 'OK') ? [] : [at]),
+          ...('content' in part ? Object.values(part.content ?? {}) : []).flatMap((content) =>
+            undescribed(at, content!.schema),
+          ),
+        ]),
+      ]
+    })
+    expect([...schemas, ...others]).toEqual([])
   })
 
   test('every body and answer has an example, which fits its schema', () => {

@@ -234,5 +234,9 @@ test('an email, a domain and a list of one team are nothing to another', async (
 })
 
 test('the health of the server is told to anybody', async () => {
-  expect((await ask(`${api.url}/healthz`, 'GET')).json).toEqual({ object: 'health', status: 'ok' })
+  expect((await ask(`${api.url}/healthz`, 'GET')).json).toEqual({
+    object: 'health',
+    status: 'ok',
+    reasons: [],
+  })
 })

@@ -3,7 +3,7 @@ import { createRequestLogBuffer } from '../../../appliance/http/request-log-buff
 import type { RequestLog, Storage } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
-import { ask, hello, owner, startApi, type Api } from './harness.ts'
+import { ask, hello, owner, sessionCookie, startApi, type Api } from './harness.ts'
 
 interface Log {
   id: string
@@ -90,7 +90,7 @@ describe('the log of requests', () => {
     await ask(`${api.url}/emails`, 'GET')
     await ask(`${api.url}/openapi.json`, 'GET')
     const signedIn = await ask(`${api.url}/session`, 'POST', owner)
-    const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
+    const cookie = sessionCookie(signedIn)
     expect((await ask(`${api.url}/emails`, 'GET', undefined, { cookie })).status).toBe(200)
     expect((await list(`?before=${before}`)).every(({ endpoint }) => endpoint === '/logs')).toBe(true)
   })

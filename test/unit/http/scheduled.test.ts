@@ -19,7 +19,7 @@ const historyOf = (id: string) => api.storage.getHistory({ teamId: api.teamId, i
 const emailOf = async (id: string) => (await api.call('GET', `/emails/${id}`)).json
 const lease = (now: number) =>
   api.storage.lease(
-    { owner: 'one', limit: 100, perLane: 100, fullLanes: [], leaseUntil: now + HOUR, retryDelays: [HOUR] },
+    { owner: 'one', limit: 100, room: {}, roomElse: 100, leaseUntil: now + HOUR, retryDelays: [HOUR] },
     now,
   )
 
@@ -120,7 +120,7 @@ describe('a scheduled email', () => {
     const jobs = ids.map((id) => api.call('POST', `/emails/${id}/cancel`))
     const leases = Array.from({ length: 40 }, () =>
       api.storage.lease(
-        { owner: 'race', limit: 1, perLane: 1, fullLanes: [], leaseUntil: later + HOUR, retryDelays: [HOUR] },
+        { owner: 'race', limit: 1, room: {}, roomElse: 1, leaseUntil: later + HOUR, retryDelays: [HOUR] },
         later,
       ),
     )

@@ -46,16 +46,42 @@ describe('an accepted email', () => {
       }),
     )
     const { deliveries } = await api.storage.getHistory({ teamId: api.teamId, id }, api.clock.now())
-    expect(deliveries.map(({ recipient, field, lane, state }) => [recipient, field, lane, state])).toEqual([
-      ['bob@example.com', 'to', 'example.com', 'waiting'],
-      ['eve@example.net', 'to', 'example.net', 'waiting'],
-      ['carl@example.com', 'cc', 'example.com', 'waiting'],
-      ['dora@example.org', 'bcc', 'example.org', 'waiting'],
+    expect(
+      deliveries.map(({ recipient, field, provider, state }) => [recipient, field, provider, state]),
+    ).toEqual([
+      ['bob@example.com', 'to', '?example.com', 'waiting'],
+      ['eve@example.net', 'to', '?example.net', 'waiting'],
+      ['carl@example.com', 'cc', '?example.com', 'waiting'],
+      ['dora@example.org', 'bcc', '?example.org', 'waiting'],
     ])
     for (const { createdAt, dueAt, expiresAt } of deliveries) {
       expect(dueAt).toBe(createdAt)
       expect(expiresAt).toBe(createdAt + LIFETIME)
     }
+  })
+
+  test('waits in the stream that its headers show, in the pool that is assigned to it', async () => {
+    const assignment = {
+      id: 'a1',
+      teamId: api.teamId,
+      domainId: null,
+      stream: 'broadcast' as const,
+      pool: 'slow',
+    }
+    await api.storage.saveAssignment({ assignment }, api.clock.now())
+    const send = async (headers: Record<string, string>) =>
+      idOf(await api.call('POST', '/emails', { ...hello, headers }))
+    const newsletter = await send({ 'List-Unsubscribe': '<https://acme.example/u>' })
+    const receipt = await send({
+      'List-Unsubscribe': '<https://acme.example/u>',
+      'X-Posthaste-Stream': 'transactional',
+    })
+    await api.storage.removeAssignment({ id: 'a1' }, api.clock.now())
+    const poolOf = async (id: string) =>
+      (await api.storage.getHistory({ teamId: api.teamId, id }, api.clock.now())).deliveries[0]!.pool
+    expect([await poolOf(newsletter), await poolOf(receipt)]).toEqual(['slow', 'default'])
+    const message = await api.storage.getMessage({ emailId: receipt }, api.clock.now())
+    expect(Buffer.from(message!).toString()).not.toContain('Posthaste-Stream')
   })
 
   test('never shows Bcc in its message', async () => {

@@ -3,12 +3,23 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { brotliCompressSync } from 'node:zlib'
 import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createListeners } from '../../../appliance/http/listeners.ts'
+import { SECURITY_HEADERS } from '../../../appliance/http/security-headers.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { likelyFreePort } from '../../world/addresses.ts'
-import { ask, errorText, hello, owner, startApi, type Api, type ApiOptions } from './harness.ts'
+import {
+  ask,
+  errorText,
+  hello,
+  owner,
+  sessionCookie,
+  startApi,
+  type Api,
+  type ApiOptions,
+} from './harness.ts'
 
 const running: Api[] = []
 const start = async (options?: ApiOptions) => {
@@ -39,6 +50,27 @@ describe('the dashboard', () => {
     await writeFile(join(folder, 'icon.svg'), '<svg/>')
     return folder
   }
+
+  test('sends the compressed copy that lies beside a file, which has no address of its own', async () => {
+    const folder = await build()
+    const copy = join(folder, 'assets', 'index-B4kS1xyz.js.br')
+    await writeFile(copy, brotliCompressSync('export {}'))
+    const { url } = await start({ dashboard: folder })
+    const address = `${url}/dashboard/assets/index-B4kS1xyz.js`
+    const small = await fetch(address, { headers: { 'accept-encoding': 'br' } })
+    expect(await small.text()).toBe('export {}')
+    expect(small.headers.get('content-encoding')).toBe('br')
+    expect(small.headers.get('content-type')).toBe('application/javascript; charset=utf-8')
+    expect(small.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    const plain = await fetch(address, { headers: { 'accept-encoding': 'identity' } })
+    expect(await plain.text()).toBe('export {}')
+    expect([plain.headers.get('content-encoding'), plain.headers.get('vary')]).toEqual([
+      null,
+      'accept-encoding',
+    ])
+    expect((await ask(`${address}.br`, 'GET')).status).toBe(404)
+    await rm(folder, { recursive: true, force: true })
+  })
 
   test('is served with its pages, its files, and nothing else', async () => {
     const folder = await build()
@@ -84,6 +116,23 @@ describe('the dashboard', () => {
     expect(headers.get('x-frame-options')).toBe('DENY')
     expect(headers.get('strict-transport-security')).toBeNull()
     expect(headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('and every answer of the API say the same to browsers, refusals too', async () => {
+    const { url } = await start()
+    const ways = [
+      ['GET', '/dashboard/', 503],
+      ['GET', '/openapi.json', 200],
+      ['POST', '/emails', 401],
+      ['POST', '/email/sending', 401],
+      ['GET', '/domains', 401],
+      ['GET', '/nowhere', 404],
+    ] as const
+    for (const [method, path, status] of ways) {
+      const answer = await ask(url + path, method)
+      expect([path, answer.status]).toEqual([path, status])
+      expect(Object.fromEntries(answer.headers)).toMatchObject(SECURITY_HEADERS)
+    }
   })
 
   test('that is not built says so', async () => {
@@ -193,9 +242,7 @@ describe('the server', () => {
   test('logs each request with its id, and never keys, passwords, cookies, queries or bodies', async () => {
     const lines: string[] = []
     const api = await start({ log: pino({}, { write: (line) => void lines.push(line) }) })
-    const cookie = (await ask(`${api.url}/session`, 'POST', owner)).headers
-      .getSetCookie()[0]!
-      .split(';', 1)[0]!
+    const cookie = sessionCookie(await ask(`${api.url}/session`, 'POST', owner))
     await ask(`${api.url}/session`, 'POST', { ...owner, password: 'guessed-wrong' })
     await ask(`${api.url}/session`, 'GET', undefined, { cookie })
     await ask(`${api.url}/emails?api_key=${api.full}`, 'GET')

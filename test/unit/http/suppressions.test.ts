@@ -21,6 +21,7 @@ describe('an address', () => {
     const shown = {
       ...{ object: 'suppression', id, email: 'Steve+News@xn--bcher-kva.example', origin: 'manual' },
       ...{ source_id: null, created_at: expect.stringMatching(/\+00$/) as unknown },
+      ...{ reason: null, reply: null, removed_at: null },
     }
     for (const path of [
       id,
@@ -123,6 +124,98 @@ describe('many at once', () => {
   ])('%s %j is refused', async (verb, body, name, message) => {
     expect((await api.call('POST', `/suppressions/batch/${verb}`, body)).text).toBe(
       errorText(422, name, message),
+    )
+  })
+})
+
+describe('a list as CSV', () => {
+  const importing = async (body: object) => {
+    const { status, json } = await api.call('POST', '/suppressions/import', body)
+    expect(status).toBe(200)
+    return json as Record<string, unknown>
+  }
+  const csv = [
+    'Email,Created_At,origin,shoe size',
+    'one@csv.example,2026-01-02T03:04:05Z,bounce,42',
+    '"=2+3@csv.example",,complaint,',
+    'nonsense,,,',
+    'ONE@csv.example,,,',
+    '',
+    'two@csv.example,,luck,',
+    'three@csv.example,2999-01-01T00:00:00Z,,',
+    'four@csv.example,,,',
+  ].join('\r\n')
+  const told = {
+    ...{ object: 'suppression_import', lines: 7, added: 3, present: 1, invalid: 3 },
+    examples: [
+      { line: 4, text: 'nonsense', expected: 'an email address' },
+      { line: 7, text: 'luck', expected: 'an origin: bounce, complaint, manual' },
+      {
+        ...{ line: 8, text: '2999-01-01T00:00:00Z' },
+        expected: 'a time that is over, in ISO 8601: 2026-11-20T08:15:00Z',
+      },
+    ],
+    first: ['one@csv.example', '=2+3@csv.example', 'four@csv.example'],
+    ignored_columns: ['shoe size'],
+  }
+
+  test('is previewed without a change, imported once, and imported again without a change', async () => {
+    expect(await importing({ csv, preview: true })).toEqual({ ...told, preview: true })
+    expect((await api.call('GET', '/suppressions/one@csv.example')).text).toBe(notFound)
+    expect(await importing({ csv })).toEqual({ ...told, preview: false })
+    expect((await api.call('GET', '/suppressions/one@csv.example')).json).toMatchObject({
+      ...{ origin: 'bounce', created_at: '2026-01-02 03:04:05+00' },
+    })
+    expect((await api.call('GET', '/suppressions/four@csv.example')).json).toMatchObject({ origin: 'manual' })
+    expect(await importing({ csv })).toMatchObject({ added: 0, present: 4, first: [] })
+  })
+
+  test('may be bare addresses, of the origin that is given', async () => {
+    const bare = 'bare1@csv.example\nBare Two <bare2@csv.example>\n'
+    expect(await importing({ csv: bare, origin: 'complaint' })).toMatchObject({ lines: 2, added: 2 })
+    expect((await api.call('GET', '/suppressions/bare2@csv.example')).json).toMatchObject({
+      ...{ email: 'bare2@csv.example', origin: 'complaint' },
+    })
+  })
+
+  test('is exported whole or in part, and comes back as it was', async () => {
+    const many = Array.from({ length: 1100 }, (_, at) => `bulk${at}@export.example`)
+    expect(await importing({ csv: many.join('\n') })).toMatchObject({ added: 1100 })
+    const exported = await api.call('GET', '/suppressions/export?search=@EXPORT.example')
+    expect(exported.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
+    const lines = exported.text.trimEnd().split('\r\n')
+    expect(lines[0]).toBe('email,origin,created_at,source_id,reason,reply')
+    expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(many.toReversed())
+    expect(await importing({ csv: exported.text })).toMatchObject({
+      ...{ lines: 1100, added: 0, present: 1100, invalid: 0, ignored_columns: [] },
+    })
+    const formula = await api.call('GET', '/suppressions/export?origin=complaint&search=%3D2')
+    expect(formula.text).toContain("\r\n'=2+3@csv.example,complaint,")
+  })
+
+  test('that is too long, or none, is refused', async () => {
+    const refused = async (body: object) => (await api.call('POST', '/suppressions/import', body)).text
+    expect(await refused({ csv: 'x\n'.repeat(100_001) })).toBe(
+      errorText(
+        ...([
+          422,
+          'validation_error',
+          'Invalid `csv` field: at most 100000 lines; cut it in pieces.',
+        ] as const),
+      ),
+    )
+    expect(await refused({})).toBe(errorText(422, 'missing_required_field', 'Missing `csv` field.'))
+    expect(await refused({ csv: '', origin: 'luck' })).toContain('origin')
+  })
+
+  test('of an address is found by a part of it', async () => {
+    const { json } = await api.call('GET', '/suppressions?search=BARE')
+    expect((json as { data: { email: string }[] }).data.map(({ email }) => email)).toEqual([
+      'bare2@csv.example',
+      'bare1@csv.example',
+    ])
+    expect((await api.call('GET', '/suppressions?search=a&search=b')).text).toBe(
+      errorText(422, 'validation_error', 'Invalid `search`: one text of at most 254 characters.'),
     )
   })
 })

@@ -1,5 +1,15 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { ask, errorText, hello, owner, startApi, type Answer, type Api, type ApiOptions } from './harness.ts'
+import {
+  ask,
+  errorText,
+  hello,
+  owner,
+  sessionCookie,
+  startApi,
+  type Answer,
+  type Api,
+  type ApiOptions,
+} from './harness.ts'
 
 let api: Api
 const start = async (options: ApiOptions) => (api = await startApi(options))
@@ -90,7 +100,7 @@ describe('the rate limit', () => {
       expect([answer.status, rateHeaders(answer)]).toEqual([headers.authorization ? 403 : 401, {}])
     }
     const signedIn = await ask(`${api.url}/session`, 'POST', { email: owner.email, password: owner.password })
-    const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!
+    const cookie = sessionCookie(signedIn)
     const answers = await Promise.all(
       Array.from({ length: 60 }, () => ask(`${api.url}/emails`, 'GET', undefined, { cookie })),
     )

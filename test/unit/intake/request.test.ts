@@ -47,6 +47,7 @@ describe('a request is understood', () => {
       links: [],
       tags: [],
       scheduledAt: null,
+      stream: 'transactional',
     })
   })
 
@@ -86,6 +87,14 @@ describe('a request is understood', () => {
       { name: 'X-Ref', value: '7' },
       { name: 'List-Unsubscribe', value: '<https://acme.example/u>' },
     ])
+  })
+
+  test('with its stream, which its headers show or name; the name is not sent on', () => {
+    expect(readWith({}).stream).toBe('transactional')
+    expect(readWith({ headers: { 'List-Unsubscribe': '<https://acme.example/u>' } }).stream).toBe('broadcast')
+    const said = readWith({ headers: { Precedence: 'bulk', 'X-Posthaste-Stream': 'transactional' } })
+    expect(said.stream).toBe('transactional')
+    expect(said.headers).toEqual([{ name: 'Precedence', value: 'bulk' }])
   })
 
   test('with a Message-ID and a Reply-To among the headers', () => {
@@ -135,6 +144,7 @@ describe('a request is refused', () => {
     ['text', { text: 'a\0b' }, 'invalid_field'],
     ['headers', { headers: { 'X Y': 'z' } }, 'invalid_field'],
     ['headers', { headers: { 'X\r\nBcc': 'z' } }, 'invalid_field'],
+    ['headers.X-Posthaste-Stream', { headers: { 'X-Posthaste-Stream': 'marketing' } }, 'invalid_field'],
     ['headers.X-A', { headers: { 'X-A': 'b\r\nBcc: eve@example.com' } }, 'invalid_field'],
     ['headers.bcc', { headers: { bcc: 'eve@example.com' } }, 'invalid_field'],
     ['headers.Content-Type', { headers: { 'Content-Type': 'text/html' } }, 'invalid_field'],

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { reportEmail } from '../../../appliance/reports/report.ts'
@@ -19,14 +20,14 @@ const read = (about: DueReport, original?: Uint8Array): ReadReport => {
 const fields = (about: DueReport): Record<string, string> => read(about).status[1]!
 
 describe('a report as an email', () => {
-  test('has a null return path, nobody to report to, and waits in the lane of the return address', () => {
+  test('has a null return path, nobody to report to, and goes first, as transactional mail', () => {
     expect(email(due())).toMatchObject({
       via: 'report',
       returnPath: '',
       reportTo: null,
       dsn: null,
       to: ['app@example.com'],
-      deliveries: [{ id: 'd', recipient: 'app@example.com', lane: 'example.com', dueAt: NOW, dsn: null }],
+      deliveries: [{ id: 'd', recipient: 'app@example.com', dueAt: NOW, dsn: null }],
     })
   })
 
@@ -279,10 +280,17 @@ describe('what comes back of the message', () => {
     expect(Buffer.from(email(due(), original).message).includes(original)).toBe(true)
   })
 
-  test('has the types of RFC 6532 and 6533 when the header section has UTF-8', () => {
-    const original = Buffer.from('From: äpp@example.com\r\n\r\nPay.\r\n')
-    expect(read(due(), original).types[3]).toBe('message/global')
-    expect(read(due({ dsn: { ret: 'HDRS', envid: null } }), original).types[3]).toBe('message/global-headers')
+  test('has the types of RFC 6532 and 6533 when the header section has UTF-8, in seven bits', () => {
+    const original = Buffer.from('From: äpp@example.com\r\n\r\nPay \xff.\r\n')
+    const whole = read(due(), original)
+    expect(whole.types[3]).toBe('message/global')
+    expect(whole.encodings).toEqual(['7bit', '7bit', '7bit', 'quoted-printable'])
+    const header = read(due({ dsn: { ret: 'HDRS', envid: null } }), original)
+    expect(header.types[3]).toBe('message/global-headers')
+    expect(header.encodings[3]).toBe('quoted-printable')
+    const { message } = email(due(), original)
+    expect(isAscii(message)).toBe(true)
+    expect(Buffer.from(message).includes('From: =C3=A4pp@example.com\r\n\r\nPay =')).toBe(true)
   })
 
   test('is cut between two fields when the header section is endless', () => {

@@ -58,7 +58,7 @@ function reporter(onStored = () => undefined) {
 }
 
 const dueNow = () => storage.dueReports({ limit: 100 }, Date.now())
-const queued = () => storage.listQueue({ limit: 100 }, Date.now())
+const queued = async () => (await storage.listQueue({ limit: 100 }, Date.now())).items
 
 async function untilNoneIsDue(): Promise<void> {
   for (const end = Date.now() + 5000; (await dueNow()).length > 0;) {

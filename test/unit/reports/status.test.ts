@@ -6,13 +6,23 @@ import type { ReportedDelivery } from '../../../appliance/storage/storage.ts'
 import { delivery, found, said } from './facts.ts'
 
 describe('the status code', () => {
+  const dns = { phase: 'route' } as const
   test.each<[string, ReportKind, Partial<ReportedDelivery>, string]>([
     ['is the server’s', 'failed', { cause: said('550 5.7.26 unauthenticated') }, '5.7.26'],
     ['is general without one', 'failed', { cause: said('550 no') }, '5.0.0'],
     ['is general when the server contradicts itself', 'failed', { cause: said('552 4.2.2 full') }, '5.0.0'],
     ['is our own finding', 'failed', { cause: found('No mail.', { status: '5.1.10' }) }, '5.1.10'],
     ['is general for a fault of ours', 'failed', { state: 'failed', cause: found('No key.') }, '5.0.0'],
-    ['says that the time was up', 'failed', { state: 'expired', cause: said('451 4.3.2 later') }, '4.4.7'],
+    ['of what expired is what kept it', 'failed', { state: 'expired', cause: said('451 4.3.2 no') }, '4.3.2'],
+    [
+      'of what expired is our finding',
+      'failed',
+      { state: 'expired', cause: found('SERVFAIL', dns) },
+      '4.4.3',
+    ],
+    ['says that the time was up', 'failed', { state: 'expired', cause: said('451 later') }, '4.4.7'],
+    ['says so also after a 5xx', 'failed', { state: 'expired', cause: said('554 5.7.1 no') }, '4.4.7'],
+    ['says so of an unknown cause', 'failed', { state: 'expired', cause: null }, '4.4.7'],
     ['of a delay is the server’s', 'delayed', { cause: said('450 4.2.0 greylisted') }, '4.2.0'],
     ['of a delay after a 5xx is general', 'delayed', { cause: said('554 5.7.1 blocked') }, '4.0.0'],
     ['of a delay by DNS', 'delayed', { cause: found('SERVFAIL', { phase: 'route' }) }, '4.4.3'],
@@ -46,5 +56,5 @@ describe('quoted-printable', () => {
     ['tab\t', 'tab=09'],
     ['x'.repeat(76), `${'x'.repeat(75)}=\r\nx`],
     [`${'x'.repeat(74)}ö`, `${'x'.repeat(74)}=\r\n=C3=B6`],
-  ])('%j', (text, encoded) => expect(quotedPrintable(text)).toBe(encoded))
+  ])('%j', (text, encoded) => expect(quotedPrintable(Buffer.from(text))).toBe(encoded))
 })

@@ -47,6 +47,41 @@ async function check(name: string): Promise<{ statuses: string[]; notes: string[
   }
 }
 
+describe('the name for tracked links', () => {
+  const host = { hostname: 'mail.sender.test', sourceIps: [] }
+  const look = async (name: string) => {
+    const domain = { name, returnPath: 'send', trackingSubdomain: 'links' }
+    const record = expectedRecords(domain, keys, host).at(-1)!
+    const [check] = await checkRecords(resolver, domain, [record])
+    return [check!.key, check!.status, check!.note]
+  }
+
+  test.each([
+    ['right.test', { CNAME: 'mail.sender.test' }, 'verified', null],
+    [
+      'wrong.test',
+      { CNAME: 'www.wrong.test' },
+      'failed',
+      'The CNAME leads to www.wrong.test. Set mail.sender.test.',
+    ],
+    [
+      'doubled.test',
+      { CNAME: 'mail.sender.test.doubled.test' },
+      'failed',
+      'The target became mail.sender.test.doubled.test. Enter mail.sender.test. with a dot at its end.',
+    ],
+    [
+      'address.test',
+      { A: '192.0.2.1' },
+      'failed',
+      'links.address.test has addresses instead of a CNAME record: a proxy answers in its place. Switch the proxy off for this name ("DNS only"), or replace the address by the CNAME record.',
+    ],
+  ])('in %s', async (name, records, status, note) => {
+    world.dns.set(`links.${name}`, records)
+    expect(await look(name)).toEqual([`Tracking links.${name}`, status, note])
+  })
+})
+
 describe('what is looked up', () => {
   test('is every record of the domain', async () => {
     world.dns.set('posthaste._domainkey.good.test', { TXT: [dkim] })

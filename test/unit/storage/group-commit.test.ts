@@ -60,6 +60,19 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([1, 3])
   })
 
+  test('what runs beside a call that fails counts once', async () => {
+    const db = await makeDatabase()
+    db.exec('create table sums (n integer not null); insert into sums values (0)')
+    const add = 'update sums set n = n + 1'
+    const { outcomes } = await sqlOn(db)([
+      call(1, add),
+      call(2, 'insert into nowhere values (1)'),
+      call(3, add),
+    ])
+    expect(outcomes.map((outcome) => 'failure' in outcome)).toEqual([false, true, false])
+    expect(db.prepare('select n from sums').pluck().get()).toBe(2)
+  })
+
   test('when the commit fails, all of the batch fail, and the next batch is not hurt', async () => {
     const db = await makeDatabase()
     const commit = sqlOn(db)

@@ -2,9 +2,11 @@ import Database from 'better-sqlite3'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { nextDue } from '../../../appliance/storage/methods/queue.ts'
+import { dropQueue } from '../../../appliance/storage/methods/drop.ts'
+import { place } from '../../../appliance/storage/methods/place.ts'
+import { holdQueue, nextDue, releaseQueue, retryQueue } from '../../../appliance/storage/methods/queue.ts'
 import { listEmails } from '../../../appliance/storage/methods/emails.ts'
-import { CHOICE_SQL } from '../../../appliance/storage/sqlite/choose.ts'
+import { CHOICE_SQL } from '../../../appliance/storage/sqlite/lines.ts'
 import { openWriter, type Connection } from '../../../appliance/storage/sqlite/connection.ts'
 import { kyselyOn } from '../../../appliance/storage/sqlite/dialect.ts'
 import { createLease } from '../../../appliance/storage/sqlite/lease.ts'
@@ -17,7 +19,7 @@ const WAITING = 200_000
 let db: Connection
 let file: string
 
-/** A queue of 200 000 deliveries in five lanes, 40 to an email, all due. */
+/** A queue of 200 000 deliveries to five destinations, 40 to an email, all due. */
 function fill(): void {
   db.pragma('foreign_keys = off')
   db.exec(`
@@ -27,11 +29,12 @@ function fill(): void {
       reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at,
       created_at) select printf('e%06d', i), 't', 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]',
       '[]', '[]', '', 'back@example', 0, 'queued', null, null, 0 from numbers where i < ${WAITING / 40};
-    insert into recipients (id, team_id, email_id, recipient, field, lane, state, attempts, cause, created_at,
+    insert into recipients (id, team_id, email_id, recipient, field, provider, state, attempts, cause, created_at,
       updated_at) select printf('r%06d', i), 't', printf('e%06d', i / 40), 'a@x', 'to',
-      'lane' || (i % 5), 'waiting', 0, null, 0, 0 from numbers;
-    insert into deliveries select printf('r%06d', i), 't', printf('e%06d', i / 40), 'lane' || (i % 5), 'x',
-      ${T0} - ${WAITING} + i, null, null, 0, 0, 0, ${T0} * 2 from numbers;
+      'p' || (i % 5), 'waiting', 0, null, 0, 0 from numbers;
+    insert into deliveries select printf('r%06d', i), 't', printf('e%06d', i / 40),
+      'default/p' || (i % 5) || '/t/t', 'default', 'p' || (i % 5), 'transactional', 'x',
+      ${T0} - ${WAITING} + i, null, null, 0, 0, 0, ${T0} * 2, null, null from numbers;
   `)
 }
 
@@ -48,38 +51,64 @@ const plan = (sql: string, values: object | unknown[]): string[] =>
 
 describe('with 200 000 deliveries waiting, finding work reads ranges of indexes only', () => {
   test.each([
-    ['head', { now: T0, most: 100 }, ['SEARCH deliveries USING COVERING INDEX deliveries_due (due_at<?)']],
-    ['nextLane', ['a'], ['SEARCH deliveries USING COVERING INDEX deliveries_lane (lane>?)']],
     [
-      'lane',
-      { lane: 'lane1', now: T0, most: 10 },
-      ['SEARCH deliveries USING COVERING INDEX deliveries_lane (lane=? AND due_at<?)'],
+      'head',
+      { stream: 'transactional', now: T0, most: 100 },
+      ['SEARCH deliveries USING COVERING INDEX deliveries_due (stream=? AND due_at<?)'],
+    ],
+    ['nextQueue', ['a'], ['SEARCH deliveries USING COVERING INDEX deliveries_queue (queue>?)']],
+    [
+      'queue',
+      { queue: 'default/p1/t/t', now: T0, most: 10 },
+      ['SEARCH deliveries USING COVERING INDEX deliveries_queue (queue=? AND due_at<?)'],
     ],
     [
       'siblings',
-      { id: 'r000001', lane: 'lane1', now: T0, most: 10 },
-      [
-        'SEARCH deliveries USING INDEX deliveries_email (email_id=?)',
-        'SCALAR SUBQUERY 1',
-        'SEARCH deliveries USING PRIMARY KEY (id=?)',
-      ],
+      { id: 'r000001', now: T0, most: 10 },
+      ['SEARCH taken USING PRIMARY KEY (id=?)', 'SEARCH d USING INDEX deliveries_email (email_id=?)'],
     ],
   ] as const)('lease: %s', (name, values, expected) => {
     expect(plan(CHOICE_SQL[name], values)).toEqual(expected)
   })
 
-  test('the next due time, whether lanes are full or not', async () => {
+  /** The plans of all statements that a method speaks. */
+  async function plansOf(method: (db: ReturnType<typeof kyselyOn>) => Promise<unknown>): Promise<string[]> {
     const spoken: string[] = []
-    const watched = new Database(file, { readonly: true, verbose: (sql) => spoken.push(String(sql)) })
-    await nextDue(kyselyOn(watched), { fullLanes: [] }, T0)
-    await nextDue(kyselyOn(watched), { fullLanes: ['lane0', 'lane1', 'lane2', 'lane3', 'lane4'] }, T0)
+    const watched = new Database(file, { verbose: (sql) => spoken.push(String(sql)) })
+    watched.exec('begin')
+    await method(kyselyOn(watched))
+    watched.exec('rollback')
     watched.close()
-    const details = spoken.flatMap((sql) => plan(sql, []))
-    expect(details.filter((detail) => detail.includes('deliveries'))).not.toHaveLength(0)
-    for (const detail of details) {
-      expect(detail).not.toMatch(/SCAN (?!deliveries USING COVERING INDEX deliveries_due|lanes|firsts)/)
+    return spoken.filter((sql) => !/^(begin|rollback)/.test(sql)).flatMap((sql) => plan(sql, []))
+  }
+
+  test('the next due time, whether destinations are closed or not', async () => {
+    const closed = ['default/p0', 'default/p1', 'default/p2', 'default/p3', 'default/p4']
+    for (const details of [
+      await plansOf((kysely) => nextDue(kysely, { closed: [] }, T0)),
+      await plansOf((kysely) => nextDue(kysely, { closed }, T0)),
+    ]) {
+      expect(details.filter((detail) => detail.includes('deliveries'))).not.toHaveLength(0)
+      for (const detail of details)
+        expect(detail).not.toMatch(/SCAN (?!closed|queues|first|\d+-ROW VALUES|\d+ CONSTANT|CONSTANT)/)
     }
   })
+
+  test.each([
+    ['place', (kysely) => place(kysely, { domain: 'x', provider: 'p1' }, T0)],
+    ['hold', (kysely) => holdQueue(kysely, { domain: 'x' }, T0)],
+    ['hold everything', (kysely) => holdQueue(kysely, {}, T0)],
+    ['release', (kysely) => releaseQueue(kysely, { teamId: 't' }, T0)],
+    ['retry', (kysely) => retryQueue(kysely, { emailId: 'e000001' }, T0)],
+    ['drop', (kysely) => dropQueue(kysely, { state: 'waiting', limit: 10 }, T0)],
+  ] satisfies [string, (kysely: ReturnType<typeof kyselyOn>) => Promise<unknown>][])(
+    'a step of a change: %s',
+    async (_name, method) => {
+      const details = await plansOf(method)
+      expect(details.filter((detail) => detail.includes('deliveries'))).not.toHaveLength(0)
+      for (const detail of details) expect(detail).not.toMatch(/SCAN (?!\d+-ROW VALUES)|TEMP B-TREE/)
+    },
+  )
 
   test('a page of emails', async () => {
     const spoken: string[] = []
@@ -91,16 +120,16 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     ])
   })
 
-  test('a lease of a hundred takes the oldest with their siblings', () => {
-    const leased = createLease(db)(leaseArgs(), T0)
-    expect(leased).toHaveLength(100)
+  test('a lease of thirteen messages takes the oldest with their siblings', () => {
+    const leased = createLease(db)(leaseArgs({ limit: 13 }), T0)
+    expect(leased).toHaveLength(104)
     expect(new Set(leased.map(({ emailId }) => emailId))).toEqual(new Set(['e000000', 'e000001', 'e000002']))
   })
 
-  test('a lease finds the one lane with room behind four that are full', () => {
-    const full = ['lane0', 'lane1', 'lane2', 'lane4']
-    const leased = createLease(db)(leaseArgs({ fullLanes: full, limit: 300, perLane: 300 }), T0)
+  test('a lease finds the one destination with room behind four that are closed', () => {
+    const room = { 'default/p0': 0, 'default/p1': 0, 'default/p2': 0, 'default/p4': 0 }
+    const leased = createLease(db)(leaseArgs({ room, limit: 300, recipients: 1, roomElse: 300 }), T0)
     expect(leased).toHaveLength(300)
-    expect(new Set(leased.map(({ lane }) => lane))).toEqual(new Set(['lane3']))
+    expect(new Set(leased.map(({ provider }) => provider))).toEqual(new Set(['p3']))
   })
 })

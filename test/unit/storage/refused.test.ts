@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { randomBytes } from 'node:crypto'
-import { readFile, truncate, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSqlite, StorageRefused } from '../../../appliance/storage/sqlite/sqlite.ts'
@@ -63,6 +63,31 @@ describe('a database that is not as it should be is refused and left alone', () 
     const { dataDir, file } = await makeUsed()
     await truncate(file, 4096)
     await expectRefused(dataDir, /The database is damaged.*restore/)
+  })
+
+  test('it is missing or empty where there was one', async () => {
+    const { dataDir, file } = await makeUsed()
+    await truncate(file, 0)
+    await expectRefused(dataDir, /is empty, but .*messages shows that there was one.*restore/)
+    await rm(file)
+    await expect(openSqlite({ dataDir })).rejects.toThrow(/is missing, but .* shows that there was one/)
+    await expect(stat(file)).rejects.toThrow('ENOENT')
+  })
+
+  test('it is empty beside a log with the last emails, which SQLite would remove', async () => {
+    const dataDir = await makePlace()
+    await writeFile(join(dataDir, 'posthaste.db'), '')
+    await writeFile(join(dataDir, 'posthaste.db-wal'), 'emails')
+    await expectRefused(dataDir, /posthaste\.db-wal shows that there was one/)
+    expect(await readFile(join(dataDir, 'posthaste.db-wal'), 'utf8')).toBe('emails')
+  })
+
+  test('a page in its middle is damaged', async () => {
+    const { dataDir, file } = await makeUsed()
+    const bytes = await readFile(file)
+    const middle = Math.floor(bytes.length / 8192) * 4096
+    await writeFile(file, bytes.fill(0xa5, middle, middle + 4096))
+    await expectRefused(dataDir, /is damaged.*Keep the files as they are/)
   })
 
   test('it belongs to another program', async () => {

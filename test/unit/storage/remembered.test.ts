@@ -44,6 +44,19 @@ describe('a key', () => {
     expect(await find(tokenHash, T0)).toBeUndefined()
   })
 
+  test('of a trusted listener is believed as long as one that signs in', async () => {
+    const { teamId, id } = await makeKey()
+    const get = (now: number) => storage!.getApiKey({ id }, now)
+    expect(await get(T0)).toMatchObject({ id })
+    await other!.deleteApiKey({ teamId, id }, T0)
+    expect(await get(T0 + 999)).toMatchObject({ id })
+    expect(await get(T0 + 1000)).toBeUndefined()
+    const here = await makeKey()
+    expect(await storage!.getApiKey({ id: here.id }, T0)).toMatchObject({ id: here.id })
+    await storage!.deleteApiKey(here, T0)
+    expect(await storage!.getApiKey({ id: here.id }, T0)).toBeUndefined()
+  })
+
   test('that was not there is looked for again', async () => {
     const tokenHash = unique('hash')
     expect(await find(tokenHash, T0)).toBeUndefined()

@@ -2,7 +2,16 @@ import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { leaseArgs, makeTeam, newDomain, newEmail, putEmail, T0, putArgs } from '../../contract/fixtures.ts'
+import {
+  leaseArgs,
+  makeTeam,
+  newDomain,
+  newEmail,
+  putEmail,
+  T0,
+  putArgs,
+  summaryOf,
+} from '../../contract/fixtures.ts'
 import { makePlace, runChild } from './places.ts'
 
 const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
@@ -71,7 +80,7 @@ describe('closing and opening again', () => {
     await closing
     await expect(stat(join(dataDir, 'posthaste.db-wal'))).rejects.toThrow('ENOENT')
     const again = await openSqlite({ dataDir })
-    expect((await again.queueSummary({}, T0)).waiting).toBe(3)
+    expect((await summaryOf(again, {}, T0)).waiting).toBe(3)
     await again.close()
   })
 
@@ -80,8 +89,8 @@ describe('closing and opening again', () => {
     const [daemon, command] = await Promise.all([openSqlite({ dataDir }), openSqlite({ dataDir })])
     const { team } = await makeTeam(command)
     await putEmail(daemon, team.id, ['a@x.example'])
-    expect(await command.holdQueue({}, T0)).toBe(1)
-    expect(await daemon.queueSummary({}, T0)).toMatchObject({ held: 1, waiting: 0 })
+    expect(await command.holdQueue({}, T0)).toEqual({ count: 1, next: null })
+    expect(await summaryOf(daemon, {}, T0)).toMatchObject({ held: 1, waiting: 0 })
     await command.close()
     await putEmail(daemon, team.id, ['b@x.example'])
     await daemon.close()

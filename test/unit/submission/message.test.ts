@@ -43,8 +43,9 @@ describe('a message that arrives as bytes', () => {
         'Bcc: secret@customer.example,',
         ' folded@customer.example',
         'X-Posthaste-Tag-kind: receipt',
-        'X-Resend-Tag-order: 7',
+        'X-Resend-Tag-Order: 7',
         'X-Posthaste-Scheduled-At: in 1 hour',
+        'X-Posthaste-Stream: broadcast',
         'Message-ID: <mine@acme.example>',
         'Date: Fri, 20 Nov 2026 10:00:00 +0000',
         'MIME-Version: 1.0',
@@ -73,6 +74,11 @@ describe('a message that arrives as bytes', () => {
       { name: 'order', value: '7' },
     ])
     expect(email.scheduledAt! - email.createdAt).toBeGreaterThan(3_590_000)
+    const leased = await door.storage.lease(
+      { owner: 'x', limit: 100, room: {}, roomElse: 100, leaseUntil: 1, retryDelays: [1e9] },
+      email.scheduledAt!,
+    )
+    expect(leased.find(({ emailId }) => emailId === id)).toMatchObject({ stream: 'broadcast' })
   })
 
   test('is shown with its subject, bodies and attachments', async () => {

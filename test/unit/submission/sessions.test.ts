@@ -7,6 +7,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { bindServer, whyNotBound } from '../../../appliance/wire/listeners.ts'
+import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
 import { startDoor, type Door, type DoorOptions } from './harness.ts'
 
@@ -159,6 +160,29 @@ describe('stopping', () => {
     setTimeout(release, 100)
     await closing
     expect(said).toMatch(/250 2\.0\.0 Queued as .+\r\n421 4\.3\.2 /)
+  })
+
+  test('waits for nobody who has yet to shake hands, to say who he is, or to close after goodbye', async () => {
+    const running = await startDoor({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.2/32']) } })
+    const { clock, ports } = running
+    const after = clock.after.bind(clock)
+    // No deadline of ten seconds or more rings: neither that of the stop nor those of handshakes and balancers.
+    clock.after = (ms, callback) => (ms < 10_000 ? after(ms, callback) : () => undefined)
+    const silent = { allowHalfOpen: true, host: '127.0.0.1' }
+    const handshake = connect({ ...silent, port: ports.implicit })
+    const starttls = connect({ ...silent, port: ports.starttls })
+    const balancer = connect({ ...silent, port: ports.starttls, localAddress: '127.0.0.2' })
+    const stubborn = connect({ ...silent, port: ports.starttls })
+    const all = [handshake, starttls, balancer, stubborn]
+    for (const socket of all) socket.on('error', () => undefined) // Being cut off may look like a reset.
+    await Promise.all([handshake, balancer].map((socket) => once(socket, 'connect')))
+    await Promise.all([starttls, stubborn].map((socket) => once(socket, 'data')))
+    let said = ''
+    starttls.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    starttls.write('EHLO a\r\nSTARTTLS\r\n')
+    await expect.poll(() => said).toContain('220 2.0.0 Ready')
+    await running.close()
+    for (const socket of all) socket.destroy()
   })
 })
 

@@ -6,7 +6,7 @@ import type {
   Step,
   Timeline,
 } from '../../../appliance/http/schemas/timeline.ts'
-import { isScheduled, outlook, storyOf, summary } from '../../../ui/src/state/story.ts'
+import { isScheduled, outlook, storyOf, summary, whyWaiting } from '../../../ui/src/state/story.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
 const ms = (seconds: number) => Date.UTC(2026, 0, 1) + seconds * 1000
@@ -28,7 +28,8 @@ const delivery = (change: Partial<Delivery> = {}): Delivery => ({
   email_id: 'e1',
   recipient: 'ada@example.com',
   field: 'to',
-  lane: 'example.com',
+  pool: 'default',
+  provider: '?example.com',
   state: 'delivered',
   attempts: 1,
   created_at: at(0),
@@ -36,6 +37,7 @@ const delivery = (change: Partial<Delivery> = {}): Delivery => ({
   next_attempt_at: null,
   expires_at: null,
   cause: null,
+  waiting: null,
   ...change,
 })
 const attempt = (id: string, from: number, steps: Step[], deliveries = ['d1']): Attempt => ({
@@ -46,6 +48,7 @@ const attempt = (id: string, from: number, steps: Step[], deliveries = ['d1']): 
   host: 'mx.example',
   ip: '192.0.2.1',
   tls: null,
+  source: null,
   steps,
 })
 const event = (
@@ -60,6 +63,7 @@ const event = (
   delivery_id: deliveryId,
   recipient: null,
   cause: note ? { phase: 'rcpt', host: null, ip: null, reply: null, note } : null,
+  visit: null,
 })
 const timeline = (parts: Partial<Timeline>): Timeline => ({
   object: 'timeline',
@@ -139,6 +143,41 @@ describe('what happens next', () => {
 
   test('how long a delivery took is in its summary', () => {
     expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 try')
+  })
+})
+
+describe('why a delivery waits', () => {
+  const cause = {
+    category: 'mailbox-full',
+    note: 'mx.example says that the mailbox is full.',
+    reply: null,
+  } as unknown as Delivery['cause']
+  const waiting = (why: string | null, change: Partial<Delivery> = {}) =>
+    delivery({
+      ...{ state: 'waiting', cause, waiting: why === null ? null : { until: null, why } },
+      ...change,
+    })
+
+  test('is told once where the next attempt waits for the reason of the last', () => {
+    const why = 'attempt 2 comes at 14:31 UTC: mx.example says that the mailbox is full'
+    expect(whyWaiting(waiting(why))).toBe('mx.example says that the mailbox is full.')
+    expect(outlook(waiting(why), 0).detail).toBe('mx.example says that the mailbox is full.')
+  })
+
+  test('is told as well where its lane is what it waits for', () => {
+    expect(whyWaiting(waiting('its turn comes when one of 2 connections to Example is free'))).toBe(
+      'mx.example says that the mailbox is full. Its turn comes when one of 2 connections to Example is free.',
+    )
+    expect(whyWaiting(waiting('its turn comes now', { cause: null }))).toBe('Its turn comes now.')
+  })
+
+  test('is the operator alone where it is held, and nothing where nothing is known', () => {
+    const held = 'held by an operator, until somebody releases it'
+    expect(whyWaiting(waiting(held, { state: 'held' }))).toBe(
+      'Held by an operator, until somebody releases it.',
+    )
+    expect(whyWaiting(waiting(null))).toBe('mx.example says that the mailbox is full.')
+    expect(whyWaiting(waiting(null, { cause: null }))).toBe('')
   })
 })
 

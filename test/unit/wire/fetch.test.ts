@@ -105,7 +105,8 @@ describe('a file is fetched', () => {
     expect(await get(`https://files.trusted.test:${port}/`, { lookup, ca })).toMatchObject({
       content: Buffer.from('safe'),
     })
-    const unverified = { kind: 'failed', note: 'is on a host whose TLS certificate cannot be verified' }
+    const note = 'is on a host whose TLS certificate cannot be verified'
+    const unverified = { kind: 'failed', note, certificate: true }
     expect(await get(`https://files.other.test:${port}/`, { lookup, ca })).toEqual(unverified)
     expect(await get(`https://files.trusted.test:${port}/`, { lookup })).toEqual(unverified)
     expect(await get(`https://${PUBLIC}:${port}/`, { ca })).toEqual(unverified)

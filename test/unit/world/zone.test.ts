@@ -23,6 +23,11 @@ async function setUp(zone: ZoneServerOptions['zone'], more: Partial<ZoneServerOp
 }
 
 describe('a zone server', () => {
+  test('says SERVFAIL when what is behind the zone fails', async () => {
+    const { codeOf } = await setUp(() => Promise.reject(new Error('The storage is closed.')))
+    expect(await codeOf('x.test')).toBe('ESERVFAIL')
+  })
+
   test('is understood by another resolver, type by type', async () => {
     const { resolver } = await setUp({
       'x.test': {

@@ -1,0 +1,179 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage } from './browser.ts'
+import { ownDashboard } from './build.ts'
+import { sound } from './sound.ts'
+
+/** One's own account in a real browser: the password, a forgotten one, sessions, and what pages of other origins can do to them. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let elsewhere: Server
+let attack = ''
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+
+beforeAll(async () => {
+  const dashboard = await ownDashboard()
+  posthaste = await startAppliance({ dashboard })
+  elsewhere = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end(attack)
+  })
+  await new Promise<void>((resolve) => elsewhere.listen(0, resolve))
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+  await new Promise((resolve) => elsewhere.close(resolve))
+})
+
+async function signIn(page: Page, password: string, path = '/account'): Promise<void> {
+  await page.goto(at(path))
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+}
+
+interface Caught {
+  data: { id: string; subject: string }[]
+}
+
+/** The link in the newest mail that the sandbox caught with that subject. */
+async function linkIn(subject: string): Promise<string> {
+  const find = async () => {
+    const { body } = await posthaste.call<Caught>('GET', '/sandbox/messages')
+    return body.data.find((one) => one.subject === subject)?.id
+  }
+  await expect.poll(find, { timeout: 20_000 }).toBeTruthy()
+  const { body } = await posthaste.call<{ text: string }>('GET', `/sandbox/messages/${await find()}`)
+  return /http:\S+/.exec(body.text)![0]
+}
+
+describe('one’s own account', () => {
+  test('a forgotten password is set by the link in a mail; then it is changed, and other sessions are ended', async () => {
+    const { page, context, errors } = await openPage(browser)
+    const other = await openPage(browser)
+    await signIn(other.page, posthaste.ownerPassword)
+
+    await page.goto(at('/emails'))
+    await page.getByRole('link', { name: 'Forgot your password?' }).click()
+    await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+    await sound(page, 'forgot-password')
+    await page.getByRole('button', { name: 'Send me a link' }).click()
+    await page.getByText('a mail with a link is on its way').waitFor()
+
+    await page.goto(await linkIn('Set a new password for Posthaste'))
+    await page.getByLabel('New password', { exact: true }).fill('Sunshine2024')
+    await page.getByLabel('New password again').fill('Sunshine2024')
+    expect(page.url()).toBe(at('/reset'))
+    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByText('not among the first to be guessed').waitFor()
+    await sound(page, 'reset-password')
+    await page.getByLabel('New password', { exact: true }).fill('a lantern over the pier')
+    await page.getByLabel('New password again').fill('a lantern over the pier')
+    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByText(`All sessions of ${posthaste.ownerEmail} have ended.`).waitFor()
+
+    await other.page.reload()
+    await other.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
+    await signIn(other.page, 'a lantern over the pier')
+    await signIn(page, 'a lantern over the pier')
+    await page.getByText('this browser', { exact: true }).waitFor()
+    await sound(page, 'account')
+
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByLabel('Current password').fill('wrong')
+    await page.getByLabel('New password', { exact: true }).fill('two lanterns over the pier')
+    await page.getByLabel('New password again').fill('two lanterns over the pier')
+    await page.getByRole('button', { name: 'Change the password' }).click()
+    await page.getByText('this is not the password of your account').waitFor()
+    await sound(page, 'account-password')
+    await page.getByLabel('Current password').fill('a lantern over the pier')
+    await page.getByRole('button', { name: 'Change the password' }).click()
+    await page.getByText('Your password is changed.').waitFor()
+    await page.getByText('You are signed in nowhere else.').waitFor()
+
+    await signIn(other.page, 'two lanterns over the pier')
+    await page.reload()
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere else' }).click()
+    await page.getByText('You are signed in nowhere else.').waitFor()
+    await other.page.reload()
+    await other.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
+    expect([...errors, ...other.errors]).toEqual([])
+    await context.close()
+    await other.context.close()
+  })
+})
+
+const ATTACKED = 'three lanterns over the pier'
+
+/** Everything that a page can send without being asked about it by the browser (no preflight), and a try at reading. */
+const attackOn = (target: string) => `<!doctype html><title>Prizes</title>
+<iframe name="sink"></iframe>
+<form id="plain" target="sink" method="post" enctype="text/plain" action="${target}/account/password">
+  <input name='{"current":"${ATTACKED}","new":"taken by somebody else","x":"' value='"}'></form>
+<form id="usual" target="sink" method="post" action="${target}/session/reset"><input name="email" value="x@y.example"></form>
+<script>
+  const go = { credentials: 'include', mode: 'no-cors', method: 'POST' }
+  const tries = [
+    fetch('${target}/account/password', { ...go, body: '{"current":"a","new":"b"}' }),
+    fetch('${target}/session', { ...go, body: '{}' }),
+    fetch('${target}/api-keys', { ...go, body: '{"name":"stolen"}' }),
+    fetch('${target}/account/sessions', { method: 'DELETE', credentials: 'include' }),
+    fetch('${target}/api-keys', { method: 'POST', credentials: 'include', body: '{"name":"stolen"}',
+      headers: { 'content-type': 'application/json', 'x-requested-with': 'dashboard' } }),
+    fetch('${target}/account/sessions', { credentials: 'include' }).then((answer) => answer.text()),
+  ]
+  document.getElementById('plain').submit()
+  document.getElementById('usual').submit()
+  Promise.allSettled(tries).then((all) => { document.title = 'done ' + all.map((one) => one.status[0]).join('') })
+</script>`
+
+describe('a page of another origin', () => {
+  beforeAll(async () => {
+    const { accounts } = posthaste.appliance
+    const { user } = (await accounts.findOwner({ email: posthaste.ownerEmail }))!
+    await accounts.setPassword({ userId: user.id, password: ATTACKED })
+  })
+
+  test.each([
+    ['on another host name, where the cookie does not go', 'localhost'],
+    ['on another port of the same host, where the cookie does go', '127.0.0.1'],
+  ])('%s, changes nothing and reads nothing', async (_where, host) => {
+    const { page, context } = await openPage(browser)
+    await signIn(page, ATTACKED)
+    const cookies = await context.cookies(posthaste.url)
+    expect(cookies.find(({ name }) => name === 'posthaste_session')).toMatchObject({
+      httpOnly: true,
+      sameSite: 'Strict',
+    })
+    expect(await page.evaluate('document.cookie')).toBe('')
+
+    attack = attackOn(posthaste.url)
+    const visited = await context.newPage()
+    const asked: string[] = []
+    visited.on(
+      'request',
+      (request) => void asked.push(`${request.method()} ${new URL(request.url()).pathname}`),
+    )
+    await visited.goto(`http://${host}:${(elsewhere.address() as AddressInfo).port}/`)
+    // Three are sent and their answers kept from the page (Cross-Origin-Resource-Policy); the others need leave, which it does not get.
+    await expect.poll(() => visited.title(), { timeout: 15_000 }).toBe('done rrrrrr')
+    await expect.poll(() => asked.filter((one) => one.startsWith('POST')).length).toBeGreaterThan(4)
+
+    const keys = await posthaste.call<{ data: { name: string }[] }>('GET', '/api-keys')
+    expect(keys.body.data.map(({ name }) => name)).not.toContain('stolen')
+    await page.reload()
+    await page.getByText('this browser', { exact: true }).waitFor()
+    await context.close()
+    const attempt = { email: posthaste.ownerEmail, password: ATTACKED, ip: null, userAgent: null }
+    expect(await posthaste.appliance.accounts.signIn(attempt)).toMatchObject({ kind: 'session' })
+  })
+})

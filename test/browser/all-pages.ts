@@ -1,0 +1,92 @@
+import type { Page } from 'playwright-core'
+import type { Seeded } from '../world/seeded.ts'
+
+/** A page of the dashboard as it is looked at: where it is, and what is opened on it. */
+export interface View {
+  /** Also the name of its picture. */
+  name: string
+  path: string
+  /** Seen by those who are not signed in. */
+  outside?: true
+  /** What is done there first. */
+  act?: (page: Page) => Promise<void>
+}
+
+/** Waits until a page is there with what it reads. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('h1, [role=alert]').first().waitFor()
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+  await page.waitForLoadState('load')
+}
+
+/** Signs in as the owner, and waits for the frame of the dashboard. */
+export async function signIn(page: Page, { posthaste }: Seeded): Promise<void> {
+  await page.goto(`${posthaste.url}/dashboard/emails`)
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Open the menu')).first().waitFor()
+}
+
+const nameOf = (path: string) => path.slice(1).replaceAll('/', '-')
+
+/** The dashboard paths that a menu leads to. */
+async function menu(page: Page, name: string): Promise<string[]> {
+  const links = await page.getByRole('navigation', { name }).first().locator('a').all()
+  const found = await Promise.all(links.map((link) => link.getAttribute('href')))
+  return found.flatMap((href) => (href === null ? [] : [href.replace('/dashboard', '')]))
+}
+
+/**
+ * All pages, with what can be opened on them. Those of the menus are found there, so that none is forgotten.
+ * @param page signed in
+ */
+export async function allViews(page: Page, { posthaste, ids }: Seeded): Promise<View[]> {
+  await page.goto(`${posthaste.url}/dashboard/settings/team`)
+  await settled(page)
+  const places = (await menu(page, 'Main')).filter((path) => !path.startsWith('/settings'))
+  const settings = await menu(page, 'Settings')
+  const menus = [...new Set([...places, ...settings])].map((path) => ({ name: nameOf(path), path }))
+  return [...menus, ...details(ids), ...overlays, ...outside]
+}
+
+const details = (ids: Seeded['ids']): View[] => [
+  { name: 'email', path: `/emails/${ids.delivered}`, act: firstAttempt },
+  { name: 'email-bounced', path: `/emails/${ids.bounced}`, act: firstAttempt },
+  { name: 'email-delayed', path: `/emails/${ids.delayed}` },
+  { name: 'email-beside', path: `/emails?email=${ids.delivered}` },
+  { name: 'email-preview', path: `/emails/${ids.delivered}?tab=preview` },
+  { name: 'email-preview-dark', path: `/emails/${ids.delivered}?tab=preview&look=dark&width=mobile` },
+  { name: 'email-headers', path: `/emails/${ids.delivered}?tab=headers` },
+  { name: 'email-source', path: `/emails/${ids.delivered}?tab=source` },
+  { name: 'email-webhooks', path: `/emails/${ids.delivered}?tab=webhooks` },
+  { name: 'domain', path: `/domains/${ids.domain}` },
+  { name: 'webhook', path: `/webhooks/${ids.webhook}` },
+  { name: 'log', path: `/logs/${ids.log}` },
+  { name: 'inbox-message', path: `/inbox/${ids.inbox}` },
+  { name: 'account', path: '/account' },
+  { name: 'missing', path: '/nowhere' },
+]
+
+const overlays: View[] = [
+  { name: 'api-key-new', path: '/api-keys?new=1' },
+  { name: 'domain-new', path: '/domains?new=1' },
+  { name: 'webhook-new', path: '/webhooks?new=1' },
+  { name: 'suppression-new', path: '/suppressions?new=1' },
+  { name: 'emails-none', path: '/emails?q=%22nothing%20like%20that%22' },
+  { name: 'palette', path: '/domains', act: (page) => page.keyboard.press('Control+k') },
+  { name: 'keys', path: '/domains', act: (page) => page.keyboard.press('?') },
+]
+
+const outside: View[] = [
+  { name: 'sign-in', path: '/sign-in', outside: true },
+  { name: 'forgot-password', path: '/forgot-password', outside: true },
+  { name: 'reset', path: '/reset#no-such-token', outside: true },
+  { name: 'invitation', path: '/invitation#no-such-token', outside: true },
+]
+
+/** Unfolds what was said in the first attempt. */
+async function firstAttempt(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Attempt 1' }).first().click()
+  await page.getByText('MAIL FROM:').first().waitFor()
+}

@@ -1,0 +1,186 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startSeeded, type Seeded } from '../world/seeded.ts'
+import { settled, signIn } from './all-pages.ts'
+import { launch, openPage } from './browser.ts'
+import { buildDashboard } from './build.ts'
+import { acting, BAIT, IMAGES, SHOWN } from './hostile-mail.ts'
+
+/** What holds for the dashboard as a whole: what a stranger's mail can do in it, its keys, its size, and a daemon that is gone. */
+
+let seeded: Seeded
+let browser: Browser
+let dashboard: string
+/** A server that hostile mail calls, and what was asked of it. */
+let elsewhere: Server
+let away = ''
+const called: string[] = []
+
+const at = (path: string) => `${seeded.posthaste.url}/dashboard${path}`
+const desk = async () => {
+  const opened = await openPage(browser)
+  await signIn(opened.page, seeded)
+  return opened
+}
+const focused = (page: Page) =>
+  page.evaluate<string>('document.activeElement.dataset.row ?? document.activeElement.tagName')
+
+beforeAll(async () => {
+  dashboard = await mkdtemp(join(tmpdir(), 'posthaste-ui-'))
+  await buildDashboard(dashboard)
+  elsewhere = createServer((request, response) => {
+    called.push(request.url ?? '')
+    response.end()
+  })
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
+  away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
+  seeded = await startSeeded({ days: 1, emailsPerDay: 20, dashboard })
+  browser = await launch()
+}, 120_000)
+afterAll(async () => {
+  await browser?.close()
+  await seeded?.close()
+  await rm(dashboard, { recursive: true, force: true })
+  elsewhere?.close()
+})
+
+describe('a hostile email', () => {
+  test('in its preview runs nothing, loads nothing, opens nothing and leads nowhere', async () => {
+    const { page, context } = await desk()
+    const id = await seeded.posthaste.send({ to: 'ada@reader.example', html: acting(away) })
+    const address = at(`/emails/${id}?tab=preview`)
+    await page.goto(address)
+    const frame = page.frameLocator('iframe[title="Preview of the message"]')
+    await frame.getByText('Harmless words').waitFor()
+    for (const words of BAIT)
+      await frame
+        .getByText(words)
+        .first()
+        .click({ timeout: 2000, force: true })
+        .catch(() => undefined) // hidden by the browser: no bait
+    await page.waitForTimeout(500)
+    expect(page.url()).toBe(address)
+    expect(context.pages()).toHaveLength(1)
+    expect(await frame.getByText('taken over').count()).toBe(0)
+    expect(called).toEqual([])
+    await context.close()
+  })
+
+  test('with its images shown loads images and nothing else', async () => {
+    const { page, context } = await desk()
+    const id = await seeded.posthaste.send({
+      ...{ to: 'ada@reader.example', html: acting(away).replace('<ul>', `${IMAGES(away)}<ul>`) },
+    })
+    const address = at(`/emails/${id}?tab=preview`)
+    await page.goto(address)
+    await page.getByRole('button', { name: 'Load remote images' }).click()
+    const frame = page.frameLocator('iframe[title="Preview of the message"]')
+    await frame.getByText('Harmless words').waitFor()
+    await expect.poll(() => called.includes('/image-alone')).toBe(true)
+    for (const words of BAIT.slice(0, 2))
+      await frame
+        .getByText(words)
+        .first()
+        .click({ timeout: 2000, force: true })
+        .catch(() => undefined) // see above
+    await page.waitForTimeout(500)
+    expect(page.url()).toBe(address)
+    expect(context.pages()).toHaveLength(1)
+    expect(called.filter((path) => !SHOWN.has(path))).toEqual([])
+    await context.close()
+  })
+})
+
+describe('the keys', () => {
+  const lists = ['/domains', '/webhooks', '/logs', '/api-keys', '/suppressions', '/inbox', '/emails']
+
+  test('j, k, Enter and Esc work on every list, and the focus comes back', async () => {
+    const { page, context } = await desk()
+    for (const path of lists) {
+      await page.goto(at(path))
+      await settled(page)
+      await page.locator('main [data-row]').first().waitFor()
+      await page.keyboard.press('j')
+      const first = await focused(page)
+      const row = await page.locator('main [data-row]').first().getAttribute('data-row')
+      expect([path, first]).toEqual([path, row])
+      await page.keyboard.press('Enter')
+      await expect.poll(() => page.url()).not.toBe(at(path))
+      await page.locator('h1, dialog').first().waitFor()
+      await page.keyboard.press('Escape')
+      await expect.poll(() => [path, page.url()]).toEqual([path, at(path)])
+      await expect.poll(async () => [path, await focused(page)]).toEqual([path, row])
+    }
+    await context.close()
+  })
+
+  test('? tells the keys, / goes to the search, and the first Tab skips the menu', async () => {
+    const { page, context } = await desk()
+    await page.goto(at('/suppressions'))
+    await settled(page)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await focused(page)).toBe('MAIN')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    expect(await focused(page)).toBe('MAIN')
+    await page.keyboard.press('/')
+    expect(await focused(page)).toBe('INPUT')
+    await context.close()
+  })
+})
+
+describe('the appliance', () => {
+  /** The budget of the scripts and style sheets of the first load, compressed (bytes). */
+  const BUDGET = 150_000
+
+  test('sends a first page that weighs less than its budget, compressed', async () => {
+    const { page, context } = await openPage(browser)
+    // Else the other pages are loaded at leisure.
+    await page.addInitScript("Object.defineProperty(navigator, 'connection', { value: { saveData: true } })")
+    const cdp = await context.newCDPSession(page)
+    await cdp.send('Network.enable')
+    const files = new Map<string, number>()
+    cdp.on('Network.responseReceived', ({ response: { url, headers } }) => {
+      if (url.includes('/assets/')) files.set(url, Number(headers['content-length']))
+    })
+    await signIn(page, seeded)
+    await page.locator('main [data-row]').first().waitFor()
+    const bytes = [...files.values()].reduce((sum, one) => sum + one, 0)
+    expect({ files, enough: bytes < BUDGET }).toEqual({ files, enough: true })
+    expect(bytes).toBeGreaterThan(10_000)
+    await context.close()
+  })
+
+  test('that is gone is said on the page that needs it, with a way to try again', async () => {
+    const { page, context } = await desk()
+    const silent = (url: URL) => url.pathname === '/domains'
+    await page.route(silent, (route) => route.abort('connectionrefused'))
+    await page.goto(at('/domains'))
+    const alert = page.getByRole('alert')
+    await alert.getByText('The domains could not be loaded.').waitFor()
+    await alert.getByText('The appliance does not answer.').waitFor()
+    await page.unroute(silent)
+    await alert.getByRole('button', { name: 'Try again' }).click()
+    await page.locator('main [data-row]').first().waitFor()
+    await context.close()
+  })
+
+  test('that was updated meanwhile is said where a page cannot be loaded any more', async () => {
+    const { page, context } = await openPage(browser)
+    await page.route(/\/assets\/Domains-.*\.js$/, (route) => route.fulfill({ status: 404 }))
+    await signIn(page, seeded)
+    await page.getByRole('link', { name: 'Domains', exact: true }).click()
+    await page.getByText('This page could not be loaded.').waitFor()
+    await page.unroute(/\/assets\/Domains-.*\.js$/)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await context.close()
+  })
+})

@@ -1,0 +1,213 @@
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { picture, sound } from './sound.ts'
+import type { Stage } from './stage.ts'
+
+/** The list of emails with its search, and what can be done with one email. Registers its tests. */
+export function emailsPage(stage: Stage): void {
+  describe('searching emails', () => searching(stage))
+  describe('a long list of emails', () => longList(stage))
+  describe('an email', () => oneEmail(stage))
+}
+
+/** Recipients of the rows that are made. */
+const recipients = (page: Page): Promise<string[]> =>
+  page.evaluate(`[...document.querySelectorAll('main [data-row]')].map((row) => row.textContent)`)
+
+function searching(stage: Stage): void {
+  test('the box finds by what it understands, and the address holds it', async () => {
+    const { page, at, posthaste } = stage
+    const mark = 'Kingfisher'
+    for (const to of ['one@reader.example', 'two@reader.example', 'bounce-found@reader.example'])
+      await posthaste.send({ to, subject: `${mark} for ${to.split('@')[0]}` })
+    await page.goto(at('/emails'))
+    const box = page.getByRole('searchbox')
+    await box.fill(`${mark} to:two@reader.example`)
+    await box.press('Enter')
+    await expect.poll(() => recipients(page), { timeout: 15_000 }).toEqual(['two@reader.example'])
+    expect(new URL(page.url()).searchParams.get('q')).toBe(`${mark} to:two@reader.example`)
+    await page.getByText('That is all: 1.').waitFor()
+
+    await page.goto(at(`/emails?q=${mark}`))
+    await page.getByLabel('Status', { exact: true }).selectOption('bounced')
+    await expect.poll(() => recipients(page), { timeout: 15_000 }).toEqual(['bounce-found@reader.example'])
+    expect(await box.inputValue()).toBe(`${mark} status:bounced`)
+    const row = page.locator('tr', { hasText: 'bounce-found@reader.example' })
+    expect(await row.getAttribute('title')).toMatch(/^bounce-found@reader\.example: 550 5\.1\.1 /)
+    await sound(page, 'emails-search')
+    await page.goBack()
+    await expect.poll(async () => (await recipients(page)).length, { timeout: 15_000 }).toBe(3)
+  })
+
+  test('what is not understood is said, and nothing is shown instead', async () => {
+    const { page, at } = stage
+    await page.goto(at('/emails?q=form:somebody'))
+    await page.getByRole('alert').getByText('There is no “form:”.').waitFor()
+    expect(await recipients(page)).toEqual([])
+    await page.goto(at('/emails?q=nobodyhasthissubject'))
+    await page.getByRole('link', { name: 'Show all emails' }).click()
+    await expect.poll(async () => (await recipients(page)).length).toBeGreaterThan(0)
+  })
+
+  test('the list is taken away as a file', async () => {
+    const { page, at, posthaste } = stage
+    await posthaste.send({ to: 'csv@reader.example', subject: '=cmd()' })
+    await page.goto(at('/emails?q=to:csv@reader.example'))
+    const waiting = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'CSV', exact: true }).click()
+    const lines = (await readFile(await (await waiting).path(), 'utf8')).split('\r\n')
+    expect(lines[0]).toMatch(/^id,created_at,status,from,to,/)
+    expect(lines[1]).toContain(",csv@reader.example,,,'=cmd(),")
+    expect(lines).toHaveLength(3)
+  })
+
+  test('without the live switch the list stays as it is', async () => {
+    const { page, at, posthaste } = stage
+    await page.goto(at('/emails?q=Quietly'))
+    await page.getByLabel('Live').uncheck()
+    expect(new URL(page.url()).searchParams.get('live')).toBe('off')
+    await posthaste.send({ to: 'quiet@reader.example', subject: 'Quietly' })
+    await page.getByLabel('Live').check()
+    await posthaste.send({ to: 'loud@reader.example', subject: 'Quietly again' })
+    await expect
+      .poll(() => recipients(page), { timeout: 15_000 })
+      .toEqual(['loud@reader.example', 'quiet@reader.example'])
+  })
+
+  test('the palette finds an email by address, by Message-ID and by its queue id elsewhere', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({ to: 'palette@reader.example', subject: 'Sought by many names' })
+    const { deliveries } = await posthaste.until(id, (one) => one.deliveries[0]!.state === 'delivered')
+    const queued = /queued as (\S+)/i.exec(deliveries[0]!.cause!.reply!.text)?.[1]
+    const names = ['palette@reader.example', `<${id}@${posthaste.domain}>`, ...(queued ? [queued] : [])]
+    await page.goto(at('/domains'))
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    for (const name of names) {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox').fill(name)
+      await page.getByRole('option', { name: 'Sought by many names to palette@reader.example' }).click()
+      await page.getByRole('heading', { name: 'Sought by many names' }).waitFor()
+    }
+  })
+}
+
+function longList(stage: Stage): void {
+  test('rows are made where one looks, parts are loaded on the way, and Back returns to the row', async () => {
+    const { page, at, posthaste } = stage
+    const emails = Array.from({ length: 100 }, (_, i) => ({
+      ...{ from: `News <news@${posthaste.domain}>`, to: 'many@reader.example', text: 'hi' },
+      subject: `Longlist ${String(i).padStart(3, '0')}`,
+    }))
+    for (let part = 0; part < 3; part++) await posthaste.call('POST', '/emails/batch', emails)
+    await page.goto(at('/emails?q=Longlist&live=off'))
+    await page.locator('[data-row]').first().waitFor()
+    expect((await recipients(page)).length).toBeLessThan(60)
+    const end = page.getByText('That is all: 300.')
+    for (let i = 0; i < 10 && !(await end.isVisible()); i++) {
+      await page.mouse.wheel(0, 3000)
+      await page.waitForTimeout(150)
+    }
+    await end.waitFor()
+    expect((await recipients(page)).length).toBeLessThan(60)
+
+    const id = await page.locator('[data-row]').nth(-5).getAttribute('data-row')
+    await page.locator(`[data-row="${id}"]`).click()
+    await page.getByRole('heading', { name: /^Longlist/ }).waitFor()
+    await page.goBack()
+    await page.locator(`[data-row="${id}"]`).waitFor()
+    await expect.poll(() => page.evaluate('document.activeElement.dataset.row ?? null')).toBe(id)
+  })
+
+  test('on a wide window the selected email stands beside the list', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({ to: 'beside@reader.example', subject: 'Side by side' })
+    await page.setViewportSize({ width: 1440, height: 844 })
+    await page.goto(at('/emails'))
+    await page.locator(`[data-row="${id}"]`).click()
+    const beside = page.getByRole('region', { name: 'The selected email' })
+    await beside.getByRole('heading', { name: 'Side by side' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('email')).toBe(id)
+    await beside.getByRole('link', { name: 'Plain text' }).click()
+    await beside.getByText('hello').first().waitFor()
+    expect(await page.locator('[data-row]').count()).toBeGreaterThan(5)
+    await picture(page, 'emails-beside')
+    await page.setViewportSize({ width: 1440, height: 844 })
+    await page.keyboard.press('Escape')
+    await beside.waitFor({ state: 'detached' })
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+}
+
+function oneEmail(stage: Stage): void {
+  const asked: string[] = []
+  const elsewhere = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    response.end()
+  })
+  beforeAll(() => new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve)))
+  afterAll(() => void elsewhere.close())
+
+  test('remote images are loaded once somebody asks, and nothing else is', async () => {
+    const { page, at, posthaste } = stage
+    const away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
+    const html = `<p>Look</p><img src="${away}/image.png" alt="one"><script src="${away}/script.js"></script>
+      <link rel="stylesheet" href="${away}/style.css"><iframe src="${away}/frame"></iframe>`
+    const id = await posthaste.send({ to: 'image@reader.example', subject: 'With an image', html })
+    await page.goto(at(`/emails/${id}?tab=preview`))
+    const frame = page.frameLocator('iframe[title="Preview of the message"]')
+    await frame.getByText('Look').waitFor()
+    await page.getByRole('button', { name: 'Dark', exact: true }).click()
+    expect(new URL(page.url()).searchParams.get('look')).toBe('dark')
+    expect(asked).toEqual([])
+    await page.getByRole('button', { name: 'Load remote images' }).click()
+    await frame.getByText('Look').waitFor()
+    await expect.poll(() => asked).toEqual(['/image.png'])
+  })
+
+  test('its links are listed with where they lead', async () => {
+    const { page, at, posthaste } = stage
+    const html =
+      '<p><a href="https://shop.example/order?a=1&amp;b=2">Your <b>order</b></a><a href="javascript:alert(1)">Bad</a></p>'
+    const id = await posthaste.send({ to: 'links@reader.example', subject: 'With links', html })
+    await page.goto(at(`/emails/${id}?tab=links`))
+    const link = page.getByRole('link', { name: 'https://shop.example/order?a=1&b=2' })
+    expect(await link.getAttribute('rel')).toBe('noopener noreferrer')
+    await page.getByText('Your order').waitFor()
+    await page.getByText('javascript:alert(1)').waitFor()
+    expect(await page.locator('a[href^="javascript:"]').count()).toBe(0)
+    await sound(page, 'email-links')
+    await page.goto(at(`/emails/${id}?tab=webhooks`))
+    await page
+      .getByText(/^No webhook was told of this email|email\.sent/)
+      .first()
+      .waitFor()
+  })
+
+  test('it is sent again as a new email, copied as curl, and its address suppressed', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({ to: 'again@reader.example', subject: 'Twice' })
+    await page.goto(at(`/emails/${id}`))
+    await page.getByRole('button', { name: 'Copy as curl' }).click()
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+    expect(copied).toContain(`curl '${posthaste.url}/emails'`)
+    expect(copied).toContain('"subject": "Twice"')
+
+    await page.getByRole('link', { name: 'Send again' }).click()
+    await sound(page, 'email-resend')
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('It was sent again: this is the new email.').waitFor()
+    const again = new URL(page.url()).pathname.split('/').at(-1)!
+    expect(again).not.toBe(id)
+    await posthaste.until(again, ({ deliveries }) => deliveries[0]!.state === 'delivered')
+
+    await page.getByRole('link', { name: 'Suppress', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Suppress' }).click()
+    await page.getByText('again@reader.example is suppressed.').waitFor()
+    const third = await posthaste.send({ to: 'again@reader.example', subject: 'Thrice' })
+    await posthaste.until(third, ({ deliveries }) => deliveries[0]!.state === 'suppressed')
+    await posthaste.call('DELETE', '/suppressions/again@reader.example')
+  })
+}

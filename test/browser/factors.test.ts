@@ -1,0 +1,248 @@
+import { TOTP, Secret } from 'otpauth'
+import type { Browser, CDPSession, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hashToken } from '../../appliance/accounts/tokens.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { ownDashboard } from './build.ts'
+import { addMember, byName, givePassword, type Person } from './people.ts'
+import { sound } from './sound.ts'
+
+/** Second factors in a real browser, with the authenticator that Chromium pretends to have. */
+
+let posthaste: TestAppliance
+let browser: Browser
+
+const at = (path: string) => byName(posthaste) + path
+
+beforeAll(async () => {
+  const dashboard = await ownDashboard()
+  posthaste = await startAppliance({ dashboard })
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+/** The code of the app; `later` steps ahead, as each is taken once and one step early is as good. */
+const codeOf = (secret: string, later: 0 | 1 = 0): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + later * 30_000 })
+
+/** A device with keys, a fingerprint reader and a finger on it. */
+async function addAuthenticator(page: Page): Promise<CDPSession> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const
+  const finger = { hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true }
+  await session.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, ...finger } })
+  return session
+}
+
+async function member(name: string, role: 'developer' | 'viewer' = 'developer'): Promise<Person> {
+  const person = { email: `${name}@people.example`, password: `${name} walks along the quiet quay` }
+  await addMember(posthaste, role, person)
+  return person
+}
+
+/** One who is signed in, on the page of the account. */
+async function atAccount(person: Person): Promise<Watched> {
+  const opened = await openPage(browser)
+  await opened.page.goto(at('/account'))
+  await givePassword(opened.page, person)
+  await opened.page.getByRole('heading', { name: 'Second factors' }).waitFor()
+  return opened
+}
+
+async function leave(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
+}
+
+/** It is long ago that the person of the page showed a password or a factor. */
+async function becomeStale(page: Page): Promise<void> {
+  const cookies = await page.context().cookies()
+  const token = cookies.find(({ name }) => name === 'posthaste_session')!.value
+  await posthaste.appliance.storage.proveSession({ tokenHash: hashToken(token), strong: false }, 0)
+}
+
+const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
+
+/** Sets up an app for codes; returns its secret, and the recovery codes that were shown. */
+async function setUpApp(page: Page): Promise<{ secret: string; codes: string[] }> {
+  await page.getByRole('button', { name: 'Set up an app' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Set up an app for codes' })
+  const secret = await dialog.locator('.secret code').innerText()
+  await dialog.getByRole('img', { name: 'QR code with the secret' }).waitFor()
+  await dialog.getByLabel('Code that the app shows').fill(codeOf(secret))
+  await dialog.getByRole('button', { name: 'Confirm' }).click()
+  const shown = page.getByRole('dialog', { name: 'Keep these codes' })
+  await shown.waitFor()
+  const codes = await shown.locator('li code').allInnerTexts()
+  await shown.getByRole('button', { name: 'I have kept them' }).click()
+  return { secret, codes }
+}
+
+describe('an app for codes', () => {
+  test('is set up with a first code, and asked for beside the password; a recovery code stands in once', async () => {
+    const ada = await member('ada')
+    const { page, context, errors } = await atAccount(ada)
+    await page.getByRole('button', { name: 'Set up an app' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Set up an app for codes' })
+    await dialog.getByRole('img', { name: 'QR code with the secret' }).waitFor()
+    await sound(page, 'totp-new')
+    await dialog.getByLabel('Code that the app shows').fill('000000')
+    await dialog.getByRole('button', { name: 'Confirm' }).click()
+    await dialog.getByRole('alert').filter({ hasText: /./ }).waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+
+    const { secret, codes } = await setUpApp(page)
+    expect(new Set(codes).size).toBe(10)
+    await page.getByText('10 of 10 left').waitFor()
+    for (const code of codes) expect(await page.getByText(code).count()).toBe(0)
+    await sound(page, 'account-factors')
+    await leave(page)
+
+    await page.goto(at('/domains?from=a-link'))
+    await givePassword(page, ada)
+    await page.getByRole('heading', { name: 'One more step' }).waitFor()
+    await sound(page, 'second-step')
+    const field = page.getByLabel('Code of the app')
+    await field.fill('123')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
+    await sound(page, 'second-step-wrong')
+    await field.fill(codeOf(secret, 1))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    expect(page.url()).toBe(at('/domains?from=a-link'))
+    await leave(page)
+
+    for (const again of [false, true]) {
+      await givePassword(page, ada)
+      await page.getByRole('button', { name: 'Use a recovery code' }).click()
+      await page.getByLabel('Recovery code').fill(codes[0]!.toUpperCase())
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      if (again) await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
+      else {
+        await shell(page).waitFor()
+        await page.goto(at('/account'))
+        await page.getByText('9 of 10 left').waitFor()
+        await leave(page)
+      }
+    }
+    await page.getByRole('button', { name: 'Begin again' }).click()
+    await page.getByLabel('Email address').waitFor()
+    expect(errors).toEqual([])
+    await context.close()
+  })
+
+  test('is taken away by who knows the password, after a while', async () => {
+    const bert = await member('bert')
+    const { page, context, errors } = await atAccount(bert)
+    await setUpApp(page)
+    await page.getByRole('button', { name: 'Make new codes' }).click()
+    const shown = page.getByRole('dialog', { name: 'Keep these codes' })
+    await shown.waitFor()
+    await sound(page, 'recovery-codes')
+    await shown.getByRole('button', { name: 'I have kept them' }).click()
+
+    await becomeStale(page)
+    await page.getByRole('button', { name: 'Remove the app' }).click()
+    const question = page.getByRole('dialog', { name: 'Is it you?' })
+    await question.getByLabel('Password').fill('wrong')
+    await question.getByRole('button', { name: 'Go on' }).click()
+    await question.getByRole('alert').filter({ hasText: /./ }).waitFor()
+    await sound(page, 'account-proof')
+    await question.getByLabel('Password').fill(bert.password)
+    await question.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Remove it' }).click()
+    await page.getByRole('button', { name: 'Set up an app' }).waitFor()
+    expect(await page.getByText('of 10 left').count()).toBe(0)
+    expect(errors).toEqual([])
+    await context.close()
+  })
+})
+
+describe('a passkey', () => {
+  test('is added, named, signs in without a password and as the second step, and is removed', async () => {
+    const cora = await member('cora')
+    const { page, context, errors } = await atAccount(cora)
+    await addAuthenticator(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('button', { name: 'Rename Passkey 1' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('The phone of Cora')
+    await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
+    await page.getByText('The phone of Cora').first().waitFor()
+    await sound(page, 'account-passkey')
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.getByText('This device has a passkey for this account already.').waitFor()
+    await leave(page)
+
+    await sound(page, 'sign-in')
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await shell(page).waitFor()
+    await leave(page)
+
+    await givePassword(page, cora)
+    await page.getByText('Your passkey shows that it is you.').waitFor()
+    await sound(page, 'second-step-passkey')
+    await page.getByRole('button', { name: 'Use the passkey' }).click()
+    await shell(page).waitFor()
+
+    await page.goto(at('/account'))
+    await page.getByText('last used').first().waitFor()
+    await page.getByRole('button', { name: 'Remove The phone of Cora' }).click()
+    await page.getByRole('button', { name: 'Remove it' }).click()
+    await expect.poll(() => page.getByText('The phone of Cora').count()).toBe(0)
+    await leave(page)
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByRole('alert').filter({ hasText: /./ }).first().waitFor()
+    expect(await shell(page).count()).toBe(0)
+    expect(errors).toEqual([])
+    await context.close()
+  })
+
+  test('that the owner of the device does not confirm opens nothing, and that is said', async () => {
+    const { page, context } = await openPage(browser)
+    const session = await addAuthenticator(page)
+    await session.send('WebAuthn.disable')
+    await session.send('WebAuthn.enable')
+    const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const
+    const nobody = { hasUserVerification: true, isUserVerified: false, automaticPresenceSimulation: true }
+    await session.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, ...nobody } })
+    await page.goto(at('/sign-in'))
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('The passkey was not used: it was cancelled, or it took too long.').waitFor()
+    await context.close()
+  })
+})
+
+describe('a team that asks for a second factor', () => {
+  test('leads a member without one to the account, and on once there is one', async () => {
+    const dora = await member('dora')
+    const { page, context, errors } = await openPage(browser)
+    const { storage } = posthaste.appliance
+    const demand = (required: boolean) =>
+      storage.setMfaRequired({ id: posthaste.teamId, required }, Date.now())
+    await demand(true)
+    await page.goto(at('/domains'))
+    await givePassword(page, dora)
+    await page.getByText('Your team asks for a second factor.').waitFor()
+    expect(page.url()).toBe(at('/account'))
+    await sound(page, 'account-must-enrol')
+    await shell(page).getByRole('link', { name: 'Emails' }).click()
+    await page.getByText('Your team asks for a second factor.').waitFor()
+    expect(page.url()).toBe(at('/account'))
+
+    await setUpApp(page)
+    await shell(page).getByRole('link', { name: 'Domains' }).click()
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    await page.getByRole('link', { name: posthaste.domain, exact: true }).waitFor()
+    await demand(false)
+    expect(errors).toEqual([])
+    await context.close()
+  })
+})

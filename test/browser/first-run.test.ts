@@ -1,0 +1,185 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSetUp } from '../../appliance/accounts/accounts.ts'
+import { systemClock } from '../../appliance/clock/clock.ts'
+import type { Domain, DomainRecord } from '../../appliance/http/schemas/domains.ts'
+import { startZoneServer, type ZoneServer } from '../../appliance/sandbox/zone.ts'
+import { freeAddress } from '../world/addresses.ts'
+import { startEmptyAppliance, type EmptyAppliance } from '../world/empty-appliance.ts'
+import { createWorld, type World } from '../world/world.ts'
+import { ownDashboard } from './build.ts'
+import { sound } from './sound.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+
+/** From an empty data directory to the first delivered email, by the pages alone. */
+
+const NS = ['ns.world.test', 'ns2.world.test']
+const OWNER = { email: 'ada@reader.example', password: 'quiet harbour lanterns at dusk' }
+
+let world: World
+/** The second name server of the zone, which learns of changes later. */
+let second: ZoneServer
+let empty: EmptyAppliance
+let browser: Browser
+let desk: Watched
+let page: Page
+
+const at = (path: string) => `${empty.url}/dashboard${path}`
+const setUp = () => createSetUp({ ...empty.appliance, clock: systemClock })
+
+/** Opens the link in the tab where its page is open already: it loads anew, as only what stands behind the # is another. */
+const follow = (token: string) => Promise.all([page.waitForEvent('load'), page.goto(at(`/setup#${token}`))])
+
+beforeAll(async () => {
+  const dashboard = await ownDashboard()
+  const address = freeAddress()
+  world = await createWorld({
+    domains: { 'reader.example': { mx: [{ preference: 10, host: 'mx.reader.example' }] } },
+    names: {
+      'shop.example': { NS },
+      'mail.sender.test': { A: '127.0.0.1' },
+      'ns2.world.test': { A: address },
+    },
+  })
+  second = await startZoneServer({ zone: { 'shop.example': { NS } }, address, port: world.authoritativePort })
+  empty = await startEmptyAppliance(world, dashboard)
+  browser = await launch()
+  desk = await openPage(browser, { permissions: ['clipboard-read', 'clipboard-write'] })
+  page = desk.page
+}, 120_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await empty?.close()
+  await second?.close()
+  await world?.close()
+})
+
+/** Publishes the records that `which` takes at the name servers `where`. */
+function publish(
+  domain: Domain,
+  where: ('first' | 'second')[],
+  which: (record: DomainRecord) => boolean,
+): void {
+  const chosen = domain.records.filter(which)
+  for (const fqdn of new Set(chosen.map((record) => record.fqdn))) {
+    const here = chosen.filter((record) => record.fqdn === fqdn)
+    const mx = here.filter(({ type }) => type === 'MX')
+    const entry = {
+      NS,
+      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+      MX: mx.map(({ value, priority }) => ({ preference: priority!, exchange: value })),
+    }
+    if (where.includes('first')) world.dns.set(fqdn, entry)
+    if (where.includes('second')) second.set(fqdn, entry)
+  }
+}
+
+const domainOf = (id: string) =>
+  page.evaluate<Domain>(`fetch('/domains/${id}').then((answer) => answer.json())`)
+
+describe('before there is an owner', () => {
+  test('the dashboard says where the link is, and makes nobody an owner without it', async () => {
+    await page.goto(at('/'))
+    await page.getByText('open the link that it printed').waitFor()
+    expect(page.url()).toBe(at('/setup'))
+    await sound(page, 'setup-no-link')
+  })
+
+  test('a wrong token is refused with a sentence', async () => {
+    await follow('not-the-token')
+    await page.getByLabel('Email address').fill(OWNER.email)
+    await page.getByLabel('Password').fill(OWNER.password)
+    await page.getByLabel('Team', { exact: true }).fill('Shop')
+    await page.getByRole('button', { name: 'Create the owner' }).click()
+    await page.getByText('This set-up link is wrong, used already or too old.').waitFor()
+  })
+})
+
+test('the wizard leads from an empty data directory to the first delivered email', async () => {
+  const begun = performance.now()
+  const { token } = (await setUp().open())!
+  await follow(token)
+
+  // 1: a password that is too simple is refused, and the link is good for another try.
+  await page.getByLabel('Email address').fill(OWNER.email)
+  await page.getByLabel('Password').fill('short')
+  await page.getByLabel('Team', { exact: true }).fill('Shop')
+  await sound(page, 'setup-1-owner')
+  await page.getByRole('button', { name: 'Create the owner' }).click()
+  await page.getByRole('alert').filter({ hasText: 'at least' }).waitFor()
+  await page.getByLabel('Password').fill(OWNER.password)
+  await page.getByRole('button', { name: 'Create the owner' }).click()
+
+  // 2: the token is out of the address bar, and what the checks find shows.
+  await page.getByText('to other mail servers').waitFor()
+  expect(page.url()).toBe(at('/setup'))
+  expect(await setUp().open()).toBeNull()
+  await page.getByRole('link', { name: /^Set up/ }).waitFor()
+  await page.getByRole('button', { name: 'Go on all the same' }).waitFor({ timeout: 90_000 })
+  await page.getByText('The checks are done.').waitFor()
+  await sound(page, 'setup-2-host')
+  await page.getByRole('button', { name: 'Go on all the same' }).click()
+
+  // 3: nothing is published, then one server has a record, then all have all.
+  await page.getByLabel('Domain').fill('shop.example')
+  await page.getByRole('button', { name: 'Add the domain' }).click()
+  await page.getByText('What each name server of the zone answers').waitFor({ timeout: 30_000 })
+  const [{ id }] = await page.evaluate<[{ id: string }]>(
+    `fetch('/domains').then((answer) => answer.json()).then(({ data }) => data)`,
+  )
+  const domain = await domainOf(id)
+  const dkim = page.locator('tbody', { hasText: 'DKIM' }).first()
+  await dkim.getByText('not found yet').first().waitFor()
+  await sound(page, 'setup-3-nothing')
+  publish(domain, ['first'], ({ record }) => record === 'DKIM')
+  await dkim.getByText('on its way').waitFor({ timeout: 30_000 })
+  await dkim.getByText('1 of 2 name servers have it.').waitFor()
+  await sound(page, 'setup-3-half')
+
+  // The wizard is left and come back to: it stands where it stood.
+  await page.goto(at('/emails'))
+  await page.getByRole('link', { name: /^Set up/ }).click()
+  await dkim.getByText('on its way').waitFor({ timeout: 30_000 })
+  publish(domain, ['first', 'second'], () => true)
+
+  // 4: the key is shown once.
+  await page.getByRole('button', { name: 'Create the key' }).click({ timeout: 60_000 })
+  await page.getByText('This token is shown only now').waitFor()
+  await sound(page, 'setup-4-key')
+  await page.getByRole('button', { name: 'I have stored it' }).click()
+
+  // 5: the first email, to the owner.
+  expect(await page.getByLabel('To', { exact: true }).inputValue()).toBe(OWNER.email)
+  await sound(page, 'setup-5-email')
+  await page.getByRole('button', { name: 'Send the first email' }).click()
+  await page.getByText('Everything works.').waitFor({ timeout: 30_000 })
+  const minutes = (performance.now() - begun) / 60_000
+  expect(world.mailboxOf('mx.reader.example')).toHaveLength(1)
+  await sound(page, 'setup-5-done')
+  expect(minutes).toBeLessThan(5)
+
+  await page.goto(at('/emails'))
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+  await expect.poll(() => page.getByRole('link', { name: /^Set up/ }).count()).toBe(0)
+  expect(desk.errors).toEqual([])
+}, 240_000)
+
+test('a domain page shows what each name server answers', async () => {
+  await page.goto(at('/domains'))
+  await page.getByRole('link', { name: 'shop.example' }).click()
+  await page.getByRole('button', { name: 'Ask the name servers now' }).click()
+  await page.getByText('ns2.world.test').first().waitFor()
+  await sound(page, 'domain-propagation')
+})
+
+test('the link makes no second owner', async () => {
+  const other = await openPage(browser)
+  await other.page.goto(at('/setup#used'))
+  await other.page.getByText('This appliance has an owner already.').waitFor()
+  const answer = await other.context.request.post(`${empty.url}/setup`, {
+    data: { token: 'used', ...OWNER, team_name: 'Thieves' },
+  })
+  expect(answer.status()).toBe(403)
+  await other.context.close()
+})

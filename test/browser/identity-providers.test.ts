@@ -1,0 +1,200 @@
+import { TOTP, Secret } from 'otpauth'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hashToken } from '../../appliance/accounts/tokens.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { startIdentityProvider, type IdentityProvider } from '../world/identity-provider.ts'
+import { launch, openPage } from './browser.ts'
+import { ownDashboard } from './build.ts'
+import { addMember, givePassword, type Person } from './people.ts'
+import { sound } from './sound.ts'
+
+/** Signing in by a real provider of OpenID Connect, in a real browser: out, back, linked, unlinked. */
+
+let idp: IdentityProvider
+let posthaste: TestAppliance
+let browser: Browser
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+
+beforeAll(async () => {
+  const dashboard = await ownDashboard()
+  const back: string[] = []
+  idp = await startIdentityProvider(back)
+  const { issuer, clientId: client_id, clientSecret: client_secret } = idp
+  const providers = [{ id: 'corp', label: 'Corporation', issuer, client_id, client_secret }]
+  posthaste = await startAppliance({ dashboard, config: { sign_in: { providers } } })
+  back.push(`${posthaste.url}/session/oidc/corp/callback`)
+  idp.visitor = {
+    ...{ subject: 'ada', does: 'page' },
+    claims: { email: 'ada@corp.example', email_verified: true },
+  }
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+  await idp?.close()
+})
+
+async function bySignInPage(page: Page, path: string): Promise<void> {
+  await page.goto(at(path))
+  await page.getByRole('button', { name: 'Sign in with Corporation' }).click()
+  await page.getByRole('button', { name: 'Continue as ada' }).click()
+}
+
+test('a stranger is told what to do, and the owner who links the account enters by it', async () => {
+  const stranger = await openPage(browser)
+  await bySignInPage(stranger.page, '/sign-in')
+  await stranger.page.getByText('Nobody here knows your account at Corporation.').waitFor()
+  await sound(stranger.page, 'sign-in-provider-problem')
+  expect(stranger.errors).toEqual([])
+
+  const { page, context, errors } = await openPage(browser)
+  await page.goto(at('/account'))
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('button', { name: 'Link Corporation' }).click()
+  await page.getByRole('button', { name: 'Continue as ada' }).click()
+  await page.getByText('ada@corp.example · linked').waitFor()
+  expect(page.url()).toBe(at('/account?linked=corp'))
+  await sound(page, 'account-identities')
+
+  const { page: other, errors: more } = await openPage(browser)
+  await bySignInPage(other, '/domains?from=a-link')
+  await other.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
+  expect(other.url()).toBe(at('/domains?from=a-link'))
+  const cookies = await other.context().cookies()
+  expect(cookies.find(({ name }) => name === 'posthaste_session')).toMatchObject({
+    ...{ httpOnly: true, sameSite: 'Strict' },
+  })
+  expect(cookies.map(({ name }) => name)).not.toContain('posthaste_provider')
+
+  await page.getByRole('button', { name: /^Unlink Corporation/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Unlink it' }).click()
+  await page.getByText('None yet.').waitFor()
+  await other.getByRole('link', { name: 'Emails', exact: true }).click()
+  await other.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+  expect([...errors, ...more]).toEqual([])
+  await context.close()
+})
+
+test('who has a second factor is asked for it after the provider, and goes on to where the link pointed', async () => {
+  const fay: Person = { email: 'fay@people.example', password: 'fay walks along the quiet quay' }
+  await addMember(posthaste, 'viewer', fay)
+  idp.visitor = {
+    ...{ subject: 'fay', does: 'page' },
+    claims: { email: 'fay@corp.example', email_verified: true },
+  }
+  const { page, context, errors } = await openPage(browser)
+  await page.goto(at('/account'))
+  await givePassword(page, fay)
+  await page.getByRole('button', { name: 'Set up an app' }).click()
+  const secret = await page.getByRole('dialog').locator('.secret code').innerText()
+  const app = new TOTP({ secret: Secret.fromBase32(secret) })
+  await page.getByLabel('Code that the app shows').fill(app.generate())
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByRole('button', { name: 'I have kept them' }).click()
+
+  // Long after signing in, linking an account wants to know that it is still the same person.
+  const token = (await context.cookies()).find(({ name }) => name === 'posthaste_session')!.value
+  await posthaste.appliance.storage.proveSession({ tokenHash: hashToken(token), strong: false }, 0)
+  await page.getByRole('button', { name: 'Link Corporation' }).click()
+  const question = page.getByRole('dialog', { name: 'Is it you?' })
+  await question.getByLabel('Password').fill(fay.password)
+  await question.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('button', { name: 'Continue as fay' }).click()
+  await page.getByText('fay@corp.example · linked').waitFor()
+  await context.close()
+
+  const { page: other, context: another, errors: more } = await openPage(browser)
+  // The provider remembers nobody in a new browser.
+  await other.goto(at('/domains?from=a-link'))
+  await other.getByRole('button', { name: 'Sign in with Corporation' }).click()
+  await other.getByRole('button', { name: 'Continue as fay' }).click()
+  await other.getByRole('heading', { name: 'One more step' }).waitFor()
+  expect(new URL(other.url()).searchParams.get('step')).toBe('1')
+  await other.getByLabel('Code of the app').fill(app.generate({ timestamp: Date.now() + 30_000 }))
+  await other.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await other.getByRole('heading', { name: 'Domains', exact: true }).waitFor()
+  expect(other.url()).toBe(at('/domains?from=a-link'))
+
+  // Whoever comes too late for the step begins again, and is told why.
+  await other.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await other.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
+  await other.goto(at('/sign-in?step=1'))
+  await other.getByText('That took too long. Sign in again.').waitFor()
+  expect([...errors, ...more]).toEqual([])
+  await another.close()
+})
+
+describe('an invitation', () => {
+  const invite = async (email: string, teamId: string, userId: string) => {
+    const by = { userId, role: 'owner' } as const
+    const { token } = await posthaste.appliance.accounts.members.invite({
+      teamId,
+      email,
+      role: 'developer',
+      by,
+    })
+    return { token, link: at(`/invitation#${token}`) }
+  }
+  const ownerId = async () =>
+    (await posthaste.appliance.accounts.findOwner({ email: posthaste.ownerEmail }))!.user.id
+
+  test('is still there when its person comes back from the provider, and was shown to nobody on the way', async () => {
+    const hal: Person = { email: 'hal@people.example', password: 'hal walks along the quiet quay' }
+    await addMember(posthaste, 'viewer', hal)
+    const claims = { email: 'hal@corp.example', email_verified: true }
+    idp.visitor = { subject: 'hal', does: 'page', claims }
+    const { page, context, errors } = await openPage(browser)
+    await page.goto(at('/account'))
+    await givePassword(page, hal)
+    await page.getByRole('button', { name: 'Link Corporation' }).click()
+    await page.getByRole('button', { name: 'Continue as hal' }).click()
+    await page.getByText('hal@corp.example · linked').waitFor()
+    await context.close()
+
+    const userId = await ownerId()
+    const team = await posthaste.appliance.accounts.teams.createTeam({ name: 'Newsletters', ownerId: userId })
+    const { token, link } = await invite(hal.email, team.id, userId)
+    const { page: other, context: another, errors: more } = await openPage(browser)
+    await other.goto(link)
+    await other.getByText('There is an account for').waitFor()
+    const asked: string[] = []
+    other.on('request', (request) => asked.push(request.url(), JSON.stringify(request.headers())))
+    await other.getByRole('link', { name: 'Sign in' }).click()
+    await other.getByRole('button', { name: 'Sign in with Corporation' }).click()
+    await other.getByRole('button', { name: 'Continue as hal' }).click()
+    await other.getByText('You join with the role developer').waitFor()
+    expect(other.url()).toBe(at('/invitation'))
+    expect(await other.evaluate('sessionStorage.length')).toBe(0)
+    expect(asked.length).toBeGreaterThan(0)
+    expect(asked.filter((text) => text.includes(token))).toEqual([])
+    await other.getByRole('button', { name: 'Join the team' }).click()
+    const teams = other.getByRole('combobox', { name: 'Team' })
+    await teams.waitFor()
+    expect(await teams.locator('option').allInnerTexts()).toContain('Newsletters (developer)')
+    expect([...errors, ...more]).toEqual([])
+    await another.close()
+  })
+
+  test('of somebody new is taken at the provider, without a password', async () => {
+    const email = 'gil@corp.example'
+    const { link } = await invite(email, posthaste.teamId, await ownerId())
+    idp.visitor = { subject: 'gil', does: 'page', claims: { email, email_verified: true } }
+    const { page, context, errors } = await openPage(browser)
+    await page.goto(link)
+    await page.getByText('You join with the role developer.').waitFor()
+    await page.getByRole('button', { name: 'Sign in with Corporation' }).waitFor()
+    await sound(page, 'invitation-new-provider')
+    await page.getByRole('button', { name: 'Sign in with Corporation' }).click()
+    await page.getByRole('button', { name: 'Continue as gil' }).click()
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
+    await page.getByRole('link', { name: email }).waitFor()
+    expect(errors).toEqual([])
+    await context.close()
+  })
+})

@@ -1,0 +1,151 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { ownDashboard } from './build.ts'
+import { givePassword, type Person } from './people.ts'
+import { sound } from './sound.ts'
+
+/** Joining a team by the link of an invitation: with a new account, with one that is there, and with one that no team has. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let owner: Watched
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
+const EVA: Person = { email: 'eva@people.example', password: 'eva walks along the quiet quay' }
+
+beforeAll(async () => {
+  const dashboard = await ownDashboard()
+  posthaste = await startAppliance({ dashboard })
+  browser = await launch()
+  owner = await openPage(browser)
+  await owner.page.goto(at('/settings/members'))
+  await givePassword(owner.page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+/** The owner invites somebody; returns the link that the page shows. */
+async function invite(email: string, role: string): Promise<string> {
+  const { page } = owner
+  await page.getByRole('button', { name: 'Invite somebody' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Email address').fill(email)
+  await dialog.getByRole('radio', { name: new RegExp(`^${role}`) }).check()
+  await dialog.getByRole('button', { name: 'Invite', exact: true }).click()
+  await page.getByRole('dialog', { name: 'The invitation is made' }).waitFor()
+  const link = await dialog.getByText('/invitation#').innerText()
+  await sound(page, 'invitation-made')
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  return link
+}
+
+test('somebody without an account gets one by the link, once, with the role that was given', async () => {
+  await owner.page.getByRole('heading', { name: 'Settings' }).waitFor()
+  const link = await invite(EVA.email, 'Viewer')
+  await owner.page.getByText(EVA.email).waitFor()
+  await sound(owner.page, 'settings-members')
+
+  const { page, context, errors } = await openPage(browser)
+  await page.goto(link)
+  await page.getByText('You join with the role viewer.').waitFor()
+  // The secret is not left behind for whoever looks at the address bar or its history.
+  expect(page.url()).toBe(at('/invitation'))
+  await page.getByLabel('New password', { exact: true }).fill('password1234')
+  await page.getByLabel('New password again').fill('password12345')
+  await page.getByRole('button', { name: 'Join the team' }).click()
+  await page.getByText('The two passwords differ.').waitFor()
+  await page.getByLabel('New password again').fill('password1234')
+  await page.getByRole('button', { name: 'Join the team' }).click()
+  await page.getByText('not among the first to be guessed').waitFor()
+  await sound(page, 'invitation-new')
+  for (const field of ['New password', 'New password again'])
+    await page.getByLabel(field, { exact: true }).fill(EVA.password)
+  await page.getByRole('button', { name: 'Join the team' }).click()
+  await shell(page).waitFor()
+  await page.goto(at('/settings/members'))
+  await page.getByRole('row', { name: /eva@people\.example \(you\) Viewer/ }).waitFor()
+
+  const { page: late, context: other } = await openPage(browser)
+  await late.goto(at('/invitation'))
+  await late.getByText('The link is not whole: open it again.').waitFor()
+  // The whole link in the same tab changes nothing but what stands behind the #.
+  await late.goto(link)
+  await late.getByText('Ask the team for a new one').waitFor()
+  await sound(late, 'invitation-over')
+  expect(errors).toEqual([])
+  await context.close()
+  await other.close()
+})
+
+test('somebody with an account joins another team as themselves only, and changes between the teams', async () => {
+  const { page: desk } = owner
+  await desk.goto(at('/settings/team'))
+  await desk.getByRole('button', { name: 'Make another team' }).click()
+  await desk.getByRole('dialog').getByLabel('Name').fill('Newsletters')
+  await desk.getByRole('button', { name: 'Make the team' }).click()
+  await desk.getByText('No emails yet').waitFor()
+  await sound(desk, 'settings-new-team')
+  await desk.goto(at('/settings/members'))
+  const link = await invite(EVA.email, 'Developer')
+
+  // Whoever is signed in as another person cannot take it.
+  await desk.goto(link)
+  await desk.getByText(`This invitation is for ${EVA.email}`).waitFor()
+  await sound(desk, 'invitation-other')
+
+  const { page, context, errors } = await openPage(browser)
+  await page.goto(link)
+  await page.getByText('There is an account for').waitFor()
+  await sound(page, 'invitation-known')
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await givePassword(page, EVA)
+  await page.getByText('You join with the role developer').waitFor()
+  await sound(page, 'invitation-join')
+  await page.getByRole('button', { name: 'Join the team' }).click()
+  const teams = page.getByRole('combobox', { name: 'Team' })
+  await teams.waitFor()
+  expect(await teams.locator('option').allInnerTexts()).toEqual([
+    'Sandbox (viewer)',
+    'Newsletters (developer)',
+  ])
+  await page.getByText('No emails yet').waitFor()
+  await page.goto(at('/domains'))
+  await page.getByRole('link', { name: 'Add a domain' }).first().waitFor()
+  await sound(page, 'team-switch')
+  expect(await page.getByRole('link', { name: posthaste.domain, exact: true }).count()).toBe(0)
+
+  await teams.selectOption('Sandbox (viewer)')
+  await expect.poll(() => page.url()).toBe(at('/emails'))
+  await shell(page).getByRole('link', { name: 'Domains' }).click()
+  await page.getByRole('link', { name: posthaste.domain, exact: true }).waitFor()
+  expect(await page.getByRole('link', { name: 'Add a domain' }).count()).toBe(0)
+  // The choice is the session's: another tab is in the same team.
+  await page.reload()
+  await page.getByText('Developers can add domains.').waitFor()
+  expect([...errors, ...owner.errors]).toEqual([])
+  await context.close()
+})
+
+test('somebody who was removed from every team comes back by an invitation and the password', async () => {
+  const { members, teams } = posthaste.appliance.accounts
+  const all = await members.listMembers({ teamId: posthaste.teamId })
+  const { userId } = all.find(({ email }) => email === EVA.email)!
+  for (const { id: teamId } of await teams.teamsOf({ userId })) await members.leave({ teamId, userId })
+  await owner.page.goto(at('/settings/members'))
+  const link = await invite(EVA.email, 'Viewer')
+  const { page, context, errors } = await openPage(browser)
+  await page.goto(link)
+  await page.getByText('is in no team at present').waitFor()
+  await sound(page, 'invitation-back')
+  await page.getByLabel('Password').fill(EVA.password)
+  await page.getByRole('button', { name: 'Join the team' }).click()
+  await shell(page).waitFor()
+  expect(errors).toEqual([])
+  await context.close()
+})

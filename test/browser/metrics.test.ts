@@ -1,0 +1,136 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Browser, Page } from 'playwright-core'
+import { build } from 'vite'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { faintTexts, launch, namelessControls, openPage, sidewaysScroll, type Watched } from './browser.ts'
+
+/** The metrics page in a real browser, over mail that was really delivered and refused. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let desk: Watched
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+
+beforeAll(async () => {
+  const root = fileURLToPath(new URL('../../ui', import.meta.url))
+  await build({ root, configFile: `${root}/vite.config.ts`, logLevel: 'error' })
+  posthaste = await startAppliance()
+  browser = await launch()
+  desk = await openPage(browser, { acceptDownloads: true, timezoneId: 'Asia/Kolkata' })
+  const { page } = desk
+  await page.goto(at('/metrics'))
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password').fill(posthaste.ownerPassword)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { name: 'Metrics', exact: true }).waitFor()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+/** What holds for the page at each size and theme; a picture of it where `SCREENSHOTS` names a folder. */
+async function sound(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS
+  for (const width of [1440, 390])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.emulateMedia({ colorScheme })
+      expect(await faintTexts(page)).toEqual([])
+      expect(await sidewaysScroll(page)).toBe(0)
+      if (folder === undefined) continue
+      await mkdir(folder, { recursive: true })
+      await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true })
+    }
+  expect(await namelessControls(page)).toEqual([])
+  await page.emulateMedia({ colorScheme: null })
+  await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+test('metrics count what happens, and each number leads to its emails', { timeout: 120_000 }, async () => {
+  const { page, errors } = desk
+  await page.getByText('No mail in this time').waitFor()
+  await sound(page, 'metrics-empty')
+
+  // It counts while one looks.
+  const fine = await posthaste.send({ to: 'ada@reader.example', subject: 'It arrives' })
+  const gone = await posthaste.send({ to: 'bounced@resend.dev', subject: 'It does not' })
+  const settled = (id: string) =>
+    posthaste.until(id, ({ deliveries }) => deliveries.every(({ state }) => state !== 'waiting'))
+  await Promise.all([settled(fine), settled(gone)])
+  const delivered = page.getByRole('region', { name: 'Delivered' })
+  await delivered.locator('canvas').waitFor({ timeout: 90_000 })
+  await delivered.locator('strong', { hasText: /^1$/ }).waitFor({ timeout: 30_000 })
+  await page.getByRole('region', { name: 'Bounce rate' }).locator('strong', { hasText: '50 %' }).waitFor()
+
+  // By the keyboard alone, from a point to its emails and back.
+  await page.getByRole('slider', { name: /^Bounced over time/ }).focus()
+  await page.keyboard.press('End')
+  await page
+    .getByRole('region', { name: 'Bounced' })
+    .getByText(/: 1, before 0$/)
+    .waitFor()
+  await sound(page, 'metrics')
+  await page.getByRole('slider', { name: /^Bounced over time/ }).press('End')
+  await page.keyboard.press('Enter')
+  await page.locator(`[data-row="${gone}"]`).waitFor()
+  expect(new URL(page.url()).searchParams.get('q')).toMatch(/^event:bounced happened:\S+\.\.\S+$/)
+  expect(await page.locator(`[data-row="${fine}"]`).count()).toBe(0)
+  await page.goBack()
+
+  // By the mouse too.
+  await page.getByRole('slider', { name: /^Delivered over time/ }).waitFor()
+  const plot = delivered.locator('.u-over')
+  // The chart is drawn anew after Back.
+  await expect.poll(() => plot.boundingBox(), { timeout: 15_000 }).not.toBeNull()
+  const box = (await plot.boundingBox())!
+  await plot.hover({ position: { x: box.width - 30, y: 40 } })
+  await plot.click({ position: { x: box.width - 4, y: 40 } })
+  await page.locator(`[data-row="${fine}"]`).waitFor()
+  await page.goBack()
+
+  // Broken down, each row to its emails.
+  await page.getByRole('button', { name: 'Bounce category' }).click()
+  const row = page.getByRole('row', { name: /mailbox is not there/ })
+  await row.getByRole('link', { name: '1' }).click()
+  await page.locator(`[data-row="${gone}"]`).waitFor()
+  expect(page.url()).toContain('bounce%3Arecipient')
+  await page.goBack()
+  await page.getByRole('button', { name: 'Provider', exact: true }).click()
+  await page.getByRole('columnheader', { name: 'Provider' }).waitFor()
+  expect(page.url()).toContain('by=provider')
+
+  // Others' time: a link holds what one sees.
+  await page.getByRole('button', { name: '24 hours' }).click()
+  await page.getByRole('button', { name: 'Table' }).click()
+  expect(page.url()).toBe(at('/metrics?by=provider&range=24h&view=table'))
+  await page.getByText('Times are in GMT+5:30.').waitFor()
+  await page.getByRole('group', { name: 'Time zone' }).getByRole('button', { name: 'UTC' }).click()
+  await page.getByText('Times are in UTC.').waitFor()
+  expect(await page.getByRole('table').first().locator('tbody tr').count()).toBe(24)
+  await sound(page, 'metrics-table')
+
+  await page.getByRole('button', { name: 'Custom' }).click()
+  await page.getByLabel('First day').fill('2020-01-01')
+  await page.getByRole('alert').filter({ hasText: 'At most 400 days' }).waitFor()
+  await page.goto(at('/metrics'))
+
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV' }).click(),
+  ])
+  const text = await readFile(await file.path(), 'utf8')
+  expect(text.split('\r\n')).toHaveLength(9)
+  expect(text).toMatch(/^period,delivered,bounced,/)
+  const [png] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'PNG' }).click(),
+  ])
+  expect((await readFile(await png.path())).subarray(1, 4).toString()).toBe('PNG')
+  expect(errors).toEqual([])
+})

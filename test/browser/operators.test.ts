@@ -1,0 +1,218 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
+import type { Source } from '../../appliance/http/schemas/sources.ts'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage } from './browser.ts'
+import { buildDashboard } from './build.ts'
+import { sound } from './sound.ts'
+
+/** The pages of those who run the server: lanes and holds of the queue, addresses, limits, retention, the node. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let page: Page
+let errors: string[]
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const list = async <T>(path: string) => (await posthaste.call<{ data: T[] }>('GET', path)).body.data
+
+beforeAll(async () => {
+  await buildDashboard()
+  posthaste = await startAppliance()
+  browser = await launch()
+  ;({ page, errors } = await openPage(browser))
+  await page.goto(at('/queue'))
+  await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+  await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+  // Some minutes of a lane that the provider slowed down, of one that is new, and of one that nobody complained of.
+  for (const provider of ['google', 'outlook', 'yahoo'])
+    await posthaste.call('POST', `/lanes/auto~${provider}/resume`)
+  await posthaste.call('POST', '/lanes/auto~yahoo/pause', { minutes: 90 })
+  await posthaste.call('POST', '/lanes/auto~reader.example/resume')
+  for (let n = 0; n < 4; n += 1)
+    await posthaste.until(await posthaste.send({ to: `u${n}@reader.example` }), isFinal)
+  const scheduled_at = new Date(Date.now() + 86_400_000).toISOString()
+  for (const name of ['ada', 'bob', 'eve'])
+    await posthaste.send({ to: `${name}@queued.example`, scheduled_at })
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+describe('the queue', () => {
+  test('shows ages and lanes; a lane is paused and resumed', async () => {
+    await page.goto(at('/queue'))
+    await page.getByRole('link', { name: 'under 15 min' }).waitFor()
+    await page.getByRole('img', { name: /^4 messages in the last hour/ }).waitFor()
+    const google = page.getByRole('row', { name: /^Google|^Gmail/ })
+    await google.getByRole('button', { name: /^Pause/ }).click()
+    await page.getByRole('dialog').getByLabel('Until it is resumed').check()
+    await sound(page, 'lane-pause')
+    await page.getByRole('button', { name: 'Pause the lane' }).click()
+    await google.getByRole('button', { name: /^Resume/ }).waitFor()
+    expect((await list<Lane>('/lanes')).find(({ provider }) => provider === 'google')).toMatchObject({
+      paused: true,
+      paused_until: null,
+    })
+    await google.getByRole('button', { name: /^Resume/ }).click()
+    await google.getByRole('button', { name: /^Pause/ }).waitFor()
+    await sound(page, 'queue')
+  })
+
+  test('the bar of an age narrows the list, and its chip takes that back', async () => {
+    await page.goto(at('/queue'))
+    await page.getByRole('link', { name: /^over 1 d/ }).click()
+    await page.getByText('Nothing of this kind waits').waitFor()
+    expect(page.url()).toBe(at('/queue?older_than=1440m'))
+    await page.getByRole('link', { name: 'Take away Older than: 1440m' }).click()
+    await page.getByText('ada@queued.example').waitFor()
+  })
+
+  test('new mail is held by a rule, undone for ten seconds, and by its rule later', async () => {
+    await page.goto(at('/queue?domain=queued.example'))
+    await page.getByRole('button', { name: 'Hold…' }).click()
+    await page.getByRole('dialog').getByText('3 deliveries of those shown would be held').waitFor()
+    await page.getByRole('dialog').getByLabel('New mail, too').check()
+    await sound(page, 'queue-hold')
+    await page.getByRole('button', { name: 'Hold: 3 deliveries' }).click()
+    await page.getByText('3 deliveries are held. New mail is held, too.').waitFor()
+    expect(await list('/queue/holds')).toMatchObject([{ domain: 'queued.example', provider: null }])
+    await page.getByRole('button', { name: 'Undo', exact: true }).click()
+    await page.getByText('Taken back: 3 deliveries.').waitFor()
+    expect([await list('/queue/holds'), await list('/queue?state=held')]).toEqual([[], []])
+
+    await page.getByRole('button', { name: 'Hold…' }).click()
+    await page.getByRole('dialog').getByLabel('New mail, too').check()
+    await page.getByRole('button', { name: 'Hold: 3 deliveries' }).click()
+    await page.getByText('to queued.example').first().waitFor()
+    await page
+      .getByRole('row', { name: /^hold domain queued.example/ })
+      .first()
+      .waitFor()
+    await sound(page, 'queue-held')
+    await page.getByRole('button', { name: 'End holding new mail to queued.example' }).click()
+    await page.getByText('New mail is no longer held. Released: 3 deliveries.').waitFor()
+    expect(await list('/queue/holds')).toEqual([])
+  })
+
+  test('new mail cannot be held by what only waiting mail has', async () => {
+    await page.goto(at('/queue?older_than=1m'))
+    await page.getByRole('button', { name: 'Hold…' }).click()
+    expect(await page.getByRole('dialog').getByLabel('New mail, too').isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Leave it' }).click()
+  })
+})
+
+describe('addresses and providers', () => {
+  test('an address is added with a warm-up, suspended, and removed', async () => {
+    await page.goto(at('/sources'))
+    await page.getByRole('link', { name: 'Add an address' }).click()
+    await page.getByLabel('Address', { exact: true }).fill('127.0.0.2')
+    await page.getByLabel('Pool').fill('news')
+    await sound(page, 'source-new')
+    await page.getByRole('button', { name: 'Add the address' }).click()
+    await page.getByRole('link', { name: '127.0.0.2' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Suspend' }).click()
+    await dialog.getByRole('button', { name: 'Resume' }).waitFor()
+    expect(await list<Source>('/sources')).toContainEqual(
+      expect.objectContaining({
+        ip: '127.0.0.2',
+        pool: 'news',
+        state: 'suspended',
+        suspended_by: 'operator',
+      }),
+    )
+    await sound(page, 'source')
+    await dialog.getByRole('button', { name: 'End the warm-up' }).click()
+    await dialog.getByRole('button', { name: 'Start a warm-up' }).waitFor()
+    await page.keyboard.press('Escape')
+    await sound(page, 'sources')
+    await page.goto(at('/sources?tab=pools'))
+    await page.getByLabel('Through the pool').selectOption('news')
+    await page.getByRole('button', { name: 'Assign' }).click()
+    await page.getByText('Mail of everybody → news').waitFor()
+    await sound(page, 'pools')
+    await page.getByRole('button', { name: 'Remove the assignment to news' }).click()
+    await page.getByText('There is none: all mail goes through default.').waitFor()
+    await page.goto(at('/sources?ip=127.0.0.2'))
+    await page.getByRole('button', { name: 'Remove…' }).click()
+    await page.getByRole('button', { name: 'Remove it' }).click()
+    await expect
+      .poll(async () => (await list<Source>('/sources')).some(({ ip }) => ip === '127.0.0.2'))
+      .toBe(false)
+  })
+
+  test('limits of a provider hold at once, and are given back to the table', async () => {
+    const google = async () => (await list<Provider>('/providers')).find(({ id }) => id === 'google')!
+    const before = await google()
+    await page.goto(at('/sources?tab=providers'))
+    await sound(page, 'providers')
+    await page.goto(at('/sources?tab=providers&provider=google'))
+    await page.getByLabel('Connections').fill('3')
+    await sound(page, 'provider')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect.poll(google).toEqual({ ...before, connections: 3, changed: ['connections'] })
+    await page.goto(at('/sources?tab=providers&provider=google'))
+    await page.getByRole('button', { name: 'Back to providers.toml' }).click()
+    await expect.poll(google).toEqual(before)
+  })
+
+  test('what a domain demands of TLS is looked up', async () => {
+    await page.goto(at('/sources?tab=tls'))
+    await page.getByLabel('Recipient domain').fill('reader.example')
+    await page.keyboard.press('Enter')
+    await page.getByText('MTA-STS', { exact: true }).waitFor()
+    await sound(page, 'tls')
+  })
+})
+
+describe('settings', () => {
+  test('limits and the node are shown as they are', async () => {
+    await page.goto(at('/settings/limits'))
+    await page
+      .getByRole('row', { name: /^Largest message/ })
+      .getByText('40.0 MiB')
+      .waitFor()
+    await sound(page, 'limits')
+    await page.goto(at('/settings/nodes'))
+    await page.getByText(posthaste.url, { exact: true }).waitFor()
+    await page.getByRole('heading', { name: 'Certificates' }).waitFor()
+    await sound(page, 'nodes')
+  })
+
+  test('bodies of a domain are switched off, and a person’s data is erased after a look', async () => {
+    await posthaste.call('POST', '/queue/retry', { filter: { domain: 'queued.example' } })
+    await page.goto(at('/settings/retention'))
+    await page.getByRole('row', { name: /^Audit log 730 days/ }).waitFor()
+    const keep = page.getByLabel(`Keep bodies of ${posthaste.domain}`)
+    await keep.uncheck()
+    const without = async () =>
+      (await posthaste.call<{ domains_without_bodies: string[] }>('GET', '/retention')).body
+        .domains_without_bodies
+    await expect.poll(without).toEqual([posthaste.domain])
+    await keep.check()
+    await expect.poll(without).toEqual([])
+
+    await page.getByRole('link', { name: 'Erase a person’s data…' }).click()
+    await page.getByLabel('Email address').fill('ada@queued.example')
+    await page.getByRole('button', { name: 'See what this touches' }).click()
+    await page.getByText('It cannot be undone.').waitFor()
+    await sound(page, 'erasure')
+    expect(await list('/erasures')).toEqual([])
+    await page.getByRole('button', { name: 'Erase it' }).click()
+    const done = async () => (await list<{ status: string }>('/erasures')).map(({ status }) => status)
+    await expect.poll(done, { timeout: 20_000 }).toEqual(['done'])
+    await page.getByText('1 email, 1 recipient', { exact: false }).waitFor()
+    await sound(page, 'retention')
+  })
+
+  test('no page of these made a script error', () => {
+    expect(errors).toEqual([])
+  })
+})

@@ -1,0 +1,29 @@
+import type { Page } from 'playwright-core'
+import type { Role } from '../../appliance/mail/roles.ts'
+import type { TestAppliance } from '../world/appliance.ts'
+
+/** Somebody who can sign in. */
+export interface Person {
+  email: string
+  password: string
+}
+
+/** The dashboard under a name: browsers bind passkeys to names, and not to addresses. */
+export const byName = ({ url }: Pick<TestAppliance, 'url'>): string =>
+  url.replace('127.0.0.1', 'localhost') + '/dashboard'
+
+/** Fills in the sign-in page, wherever the page was before. */
+export async function givePassword(page: Page, { email, password }: Person): Promise<void> {
+  await page.getByLabel('Email address').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+/** Makes a member of the team of the appliance, as accepting an invitation does. */
+export async function addMember(posthaste: TestAppliance, role: Role, person: Person): Promise<void> {
+  const { members } = posthaste.appliance.accounts
+  const owner = (await posthaste.appliance.accounts.findOwner({ email: posthaste.ownerEmail }))!
+  const by = { userId: owner.user.id, role: 'owner' as const }
+  const { token } = await members.invite({ teamId: posthaste.teamId, email: person.email, role, by })
+  await members.acceptByPassword({ token, password: person.password })
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { faintTexts, namelessControls, sidewaysScroll } from './browser.ts'
+import type { Stage } from './stage.ts'
+
+/** The page of the queue: what waits, and what is done about it. Registers its tests. */
+export function queuePage(stage: Stage): void {
+  describe('the queue', () => {
+    test('what waits is found, held after a look at what that touches, and released by undoing', async () => {
+      const { page, at, posthaste } = stage
+      const scheduled_at = new Date(Date.now() + 86_400_000).toISOString()
+      await posthaste.send({ to: 'ada@queued.example', scheduled_at })
+      await posthaste.send({ to: 'bob@elsewhere.example', scheduled_at })
+      await page.goto(at('/queue'))
+      await page.getByLabel('Recipient domain').fill('queued.example')
+      await page.keyboard.press('Enter')
+      await expect.poll(() => page.getByText('bob@elsewhere.example').count()).toBe(0)
+      expect(page.url()).toBe(at('/queue?domain=queued.example'))
+      await page.getByText('ada@queued.example').waitFor()
+
+      await page.getByRole('button', { name: 'Hold…' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('of those shown would be held').waitFor()
+      expect(await namelessControls(page)).toEqual([])
+      expect(await faintTexts(page)).toEqual([])
+      await dialog.getByRole('button', { name: 'Hold: 1 delivery' }).click()
+      await page.getByText('1 delivery is held.').waitFor()
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      const held = await posthaste.call<{ data: object[] }>('GET', '/queue?state=held')
+      expect(held.body.data).toMatchObject([{ recipient: 'ada@queued.example' }])
+      await page.getByRole('button', { name: 'Undo', exact: true }).click()
+      await page.getByText('Taken back: 1 delivery.').waitFor()
+      const after = await posthaste.call<{ data: object[] }>('GET', '/queue?state=held')
+      expect(after.body.data).toEqual([])
+    })
+
+    test('Esc in an email that was opened from the queue leads back to the queue as it was left', async () => {
+      const { page, at } = stage
+      await page.goto(at('/queue?domain=queued.example'))
+      await page.getByRole('link', { name: 'ada@queued.example' }).click()
+      await page.getByRole('link', { name: 'Headers', exact: true }).click()
+      await page.getByRole('link', { name: 'Queue', exact: true }).last().waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
+      expect(page.url()).toBe(at('/queue?domain=queued.example'))
+      await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('ada@queued.example')
+
+      // Opened by a link from outside, its list is that of all emails.
+      await page.keyboard.press('Enter')
+      await page.getByRole('link', { name: 'Headers', exact: true }).waitFor()
+      const address = page.url()
+      await page.goto('about:blank')
+      await page.goto(address)
+      await page.getByRole('link', { name: 'Headers', exact: true }).waitFor()
+      await page.keyboard.press('Escape')
+      await expect.poll(() => page.url()).toBe(at('/emails'))
+    })
+
+    test('what is dropped is gone, and the page fits a telephone', async () => {
+      const { page, at, posthaste } = stage
+      await page.goto(at('/queue?domain=queued.example'))
+      await page.getByRole('button', { name: 'Drop…' }).click()
+      await page.getByText('This cannot be undone.').waitFor()
+      await page.getByRole('button', { name: 'Drop: 1 delivery' }).click()
+      await page.getByText('1 delivery is dropped.').waitFor()
+      await page.getByText('Nothing of this kind waits').waitFor()
+      await posthaste.call('POST', '/queue/drop', { filter: { domain: 'elsewhere.example' } })
+      await page.setViewportSize({ width: 390, height: 844 })
+      await page.goto(at('/queue'))
+      await page.getByRole('heading', { name: 'Queue' }).waitFor()
+      expect(await sidewaysScroll(page)).toBe(0)
+      await page.setViewportSize({ width: 1280, height: 800 })
+    })
+  })
+}

@@ -1,0 +1,189 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { ownDashboard } from './build.ts'
+import { addMember, givePassword, type Person } from './people.ts'
+import { sound } from './sound.ts'
+
+/** What each role finds in the dashboard, and that the appliance refuses the rest to the same session. */
+
+let posthaste: TestAppliance
+let browser: Browser
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
+
+beforeAll(async () => {
+  const dashboard = await ownDashboard()
+  posthaste = await startAppliance({ dashboard })
+  browser = await launch()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+async function signedIn(role: 'viewer' | 'developer' | 'admin'): Promise<Watched> {
+  const person: Person = { email: `${role}@people.example`, password: `${role}s walk along the quiet quay` }
+  await addMember(posthaste, role, person)
+  const opened = await openPage(browser)
+  await opened.page.goto(at('/emails'))
+  await givePassword(opened.page, person)
+  await shell(opened.page).waitFor()
+  return opened
+}
+
+/** Asks the appliance from within the page, as its scripts do. */
+const ask = (page: Page, method: string, path: string, body: unknown = {}) =>
+  page.evaluate<{ status: number; message: string }>(`fetch(${JSON.stringify(path)}, {
+    method: ${JSON.stringify(method)},
+    headers: { 'x-requested-with': 'dashboard', 'content-type': 'application/json' },
+    body: ${JSON.stringify(JSON.stringify(body))},
+  }).then(async (answer) => ({ status: answer.status, message: (await answer.json()).message }))`)
+
+/** Buttons and links of the page, and of a dialog over it, that are visible and not disabled. */
+const offered = async (page: Page): Promise<string[]> => {
+  const controls = page.locator('main, dialog[open]').locator('a.button:visible, button:visible:enabled')
+  return (await controls.allInnerTexts()).map((text) => text.trim()).filter((text) => text !== '')
+}
+
+interface Things {
+  email: string
+  domain: string
+  key: string
+  webhook: string
+  suppression: string
+}
+
+/** One of each, so that every page has something that could be changed. */
+async function makeThings(): Promise<Things> {
+  const made = async (path: string, body: object) =>
+    (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+  const first = async (path: string) =>
+    (await posthaste.call<{ data: { id: string }[] }>('GET', path)).body.data[0]!.id
+  return {
+    email: await posthaste.send({ to: 'ada@reader.example', scheduled_at: 'in 1 hour' }),
+    domain: await first('/domains'),
+    key: await first('/api-keys'),
+    webhook: await made('/webhooks', { endpoint: 'https://app.example/hooks', events: ['email.sent'] }),
+    suppression: await made('/suppressions', { email: 'nobody@reader.example' }),
+  }
+}
+
+describe('roles', () => {
+  let things: Things
+  beforeAll(async () => {
+    things = await makeThings()
+  })
+
+  /** Every page, words that are there once it is loaded, and what a viewer is offered there beside looking. */
+  const pages = (): [path: string, words: string | RegExp][] => [
+    [`/emails/${things.email}`, 'First try in'],
+    [`/emails/${things.email}?do=cancel`, 'First try in'],
+    [`/emails/${things.email}?do=share`, 'First try in'],
+    ['/queue', 'ada@reader.example'],
+    ['/domains', posthaste.domain],
+    ['/domains?new=1', posthaste.domain],
+    [`/domains/${things.domain}`, 'Zone file'],
+    [`/domains/${things.domain}?tab=dkim&do=rotate`, 'These keys sign what is sent.'],
+    [`/domains/${things.domain}?tab=settings&do=delete`, 'Developers can change these settings.'],
+    ['/webhooks?new=1', 'https://app.example/hooks'],
+    [`/webhooks/${things.webhook}?do=remove`, 'Developers can change it'],
+    ['/api-keys?new=1', 'Full access'],
+    [`/api-keys?key=${things.key}`, 'Developers can rename and delete it.'],
+    ['/suppressions?import=1', 'nobody@reader.example'],
+    [`/suppressions?id=${things.suppression}`, 'Developers can take it off the list.'],
+    ['/settings/team', 'Owners can change it.'],
+    ['/settings/members', 'viewer@people.example'],
+  ]
+
+  test('a viewer is offered nothing that changes something, on no page and by no link', async () => {
+    const { page, context, errors } = await signedIn('viewer')
+    const changing =
+      /cancel|reschedule|send again|share|retry|hold|release|drop|check now|rotate|save|delete|rename|add |create|remove|import|suppress|invite|change|replay|test event|disable|enable|make |pause|resume/i
+    for (const [path, words] of pages()) {
+      await page.goto(at(path))
+      await page.locator('main, dialog[open]').getByText(words).first().waitFor()
+      expect({ path, offered: (await offered(page)).filter((one) => changing.test(one)) }).toEqual({
+        ...{ path, offered: [] },
+      })
+    }
+    await page.goto(at(`/domains/${things.domain}?tab=settings`))
+    await expect.poll(() => page.getByRole('radio', { name: /^Always/ }).isDisabled()).toBe(true)
+    await sound(page, 'viewer-domain-settings')
+
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('create an api')
+    await expect.poll(() => page.getByRole('option', { name: 'Create an API key' }).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    expect(await ask(page, 'POST', '/api-keys', { name: 'mine' })).toEqual({
+      status: 403,
+      message: expect.stringContaining('developer') as string,
+    })
+    expect(await ask(page, 'POST', `/emails/${things.email}/cancel`)).toMatchObject({ status: 403 })
+    expect(await ask(page, 'DELETE', `/domains/${things.domain}`)).toMatchObject({ status: 403 })
+    await page.goto(at('/settings/audit'))
+    await page.getByText('There is no such page').waitFor()
+    expect(errors).toEqual([])
+    await context.close()
+  })
+
+  test('a developer sets things up, and leaves people and rules alone', async () => {
+    const { page, context, errors } = await signedIn('developer')
+    await page.goto(at('/api-keys'))
+    await page.getByRole('link', { name: 'Create an API key' }).waitFor()
+    await page.goto(at(`/webhooks/${things.webhook}`))
+    await page.getByRole('button', { name: 'Send a test event' }).waitFor()
+    await page.goto(at('/settings/members'))
+    await page.getByText('developer@people.example').first().waitFor()
+    await sound(page, 'settings-members-developer')
+    expect(await page.getByRole('button', { name: 'Invite somebody' }).isDisabled()).toBe(true)
+    expect(await page.getByRole('button', { name: /^Remove/ }).count()).toBe(0)
+    expect(await page.getByRole('combobox', { name: /^Role of/ }).count()).toBe(0)
+    await page.goto(at('/settings/team'))
+    await page.getByText('Admins can change it.').waitFor()
+    expect(await page.getByLabel('Members need a second factor').isDisabled()).toBe(true)
+    expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
+    const refused = { status: 403, message: expect.stringContaining('admin') as string }
+    const invited = { email: 'friend@people.example', role: 'owner' }
+    expect(await ask(page, 'POST', '/invitations', invited)).toEqual(refused)
+    expect(await ask(page, 'PATCH', '/team/security', { mfa_required: true })).toEqual(refused)
+    expect(await ask(page, 'POST', '/queue/drop', { all: true, expected_count: 1 })).toEqual(refused)
+    expect(errors).toEqual([])
+    await context.close()
+  })
+
+  test('an admin changes roles but makes no owner, and the one who is changed sees it at once', async () => {
+    const { page, context, errors } = await signedIn('admin')
+    const lower = await openPage(browser)
+    await lower.page.goto(at('/emails'))
+    await givePassword(lower.page, {
+      email: 'developer@people.example',
+      password: 'developers walk along the quiet quay',
+    })
+    await shell(lower.page).waitFor()
+
+    await page.goto(at('/settings/members'))
+    const role = page.getByRole('combobox', { name: 'Role of developer@people.example' })
+    await role.waitFor()
+    expect(await role.locator('option').allInnerTexts()).toEqual(['Admin', 'Developer', 'Viewer'])
+    expect(await page.getByRole('combobox', { name: `Role of ${posthaste.ownerEmail}` }).count()).toBe(0)
+    await role.selectOption('Viewer')
+    await page.getByText('developer@people.example is Viewer now.').waitFor()
+    await sound(page, 'settings-members-admin')
+    expect(await ask(lower.page, 'POST', '/api-keys', { name: 'mine' })).toMatchObject({ status: 403 })
+    await lower.page.goto(at('/api-keys'))
+    await lower.page.getByText('Developers can make API keys.').waitFor()
+
+    await page.getByRole('button', { name: 'Remove developer@people.example' }).click()
+    await page.getByRole('button', { name: 'Remove the member' }).click()
+    await expect.poll(() => role.count()).toBe(0)
+    await lower.page.getByRole('link', { name: 'Domains', exact: true }).click()
+    await lower.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
+    expect(errors).toEqual([])
+    await context.close()
+    await lower.context.close()
+  })
+})

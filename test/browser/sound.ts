@@ -1,0 +1,37 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { faintTexts, namelessControls, sidewaysScroll } from './browser.ts'
+
+/** Shows the page wide and narrow, light and dark, and calls `look` each time; then it is as it was. */
+async function inEachLook(page: Page, look: (which: string) => Promise<void>): Promise<void> {
+  for (const width of [1440, 390])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ width, height: 844 })
+      await page.emulateMedia({ colorScheme })
+      await look(`${width}-${colorScheme}`)
+    }
+  await page.emulateMedia({ colorScheme: null })
+  await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+/** Pictures of the page for people, where `SCREENSHOTS` names a folder. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS
+  if (folder === undefined) return
+  await mkdir(folder, { recursive: true })
+  await inEachLook(page, async (which) => {
+    await page.screenshot({ path: join(folder, `${name}-${which}.png`), fullPage: true })
+  })
+}
+
+/** What holds for every page, on a telephone too, and its pictures. */
+export async function sound(page: Page, name: string): Promise<void> {
+  await picture(page, name)
+  await inEachLook(page, async (which) => {
+    const seen = { faint: await faintTexts(page), sideways: await sidewaysScroll(page) }
+    expect({ page: name, which, ...seen }).toEqual({ page: name, which, faint: [], sideways: 0 })
+  })
+  expect({ page: name, nameless: await namelessControls(page) }).toEqual({ page: name, nameless: [] })
+}

@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest'
+import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
+import type { EmailFilter, NewEmail, Storage } from '../../appliance/storage/storage.ts'
+import { change, leaseArgs, makeTeam, MINUTE, newAttempt, putEmail, T0 } from './fixtures.ts'
+
+/** All that a search finds, whatever stretches it takes. */
+async function find(storage: Storage, teamId: string, filter: EmailFilter, limit = 100): Promise<string[]> {
+  const ids: string[] = []
+  let after: string | undefined
+  do {
+    const { items, next } = await storage.searchEmails({ teamId, filter, limit, after }, T0)
+    ids.push(...items.map(({ id }) => id))
+    after = next ?? undefined
+  } while (after !== undefined)
+  return ids
+}
+
+export function emailSearchContract(storage: () => Storage): void {
+  const put = (teamId: string, to: string, more: Partial<NewEmail> = {}) =>
+    putEmail(storage(), teamId, [to], T0, more)
+
+  test('without conditions all are found, newest first, in pages', async () => {
+    const { team } = await makeTeam(storage())
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) ids.unshift((await put(team.id, 'a@example.net')).id)
+    expect(await find(storage(), team.id, {}, 2)).toEqual(ids)
+    const first = await storage().searchEmails({ teamId: team.id, filter: {}, limit: 2 }, T0)
+    expect(first.next).toBe(ids[1])
+  })
+
+  test('emails of other teams and reports are not found, not even by their id', async () => {
+    const { team } = await makeTeam(storage())
+    const other = await makeTeam(storage())
+    const { id } = await put(team.id, 'a@example.net')
+    const report = await put(team.id, 'a@example.net', { via: 'report' })
+    expect(await find(storage(), other.team.id, { id })).toEqual([])
+    expect(await find(storage(), other.team.id, { to: 'a@example.net' })).toEqual([])
+    expect(await find(storage(), team.id, { id: report.id })).toEqual([])
+    expect(await find(storage(), team.id, {})).toEqual([id])
+  })
+
+  test('each condition finds what it means and nothing else', async () => {
+    const { team } = await makeTeam(storage())
+    const plain = await put(team.id, 'ada@reader.example', { subject: 'Invoice 100% due_now' })
+    const other = await put(team.id, 'xada@other.example', {
+      subject: 'Something else',
+      from: 'news@mail.other.example',
+      tags: [{ name: 'kind_of', value: 'news' }],
+      messageId: '<strange@elsewhere>',
+      apiKeyId: 'key-7',
+    })
+    const finds = async (filter: EmailFilter) => {
+      const ids = await find(storage(), team.id, filter)
+      return ids.map((id) => (id === plain.id ? 'plain' : id === other.id ? 'other' : id))
+    }
+    const both = ['other', 'plain']
+    expect(await finds({ id: plain.id })).toEqual(['plain'])
+    expect(await finds({ to: 'ADA@Reader.example' })).toEqual(['plain'])
+    // A whole address is not part of a longer one; a part is.
+    expect(await finds({ to: 'ada@other.example' })).toEqual([])
+    expect(await finds({ to: 'ada' })).toEqual(both)
+    expect(await finds({ to: '@other.example' })).toEqual(['other'])
+    expect(await finds({ toDomain: 'READER.example' })).toEqual(['plain'])
+    expect(await finds({ toDomain: 'example' })).toEqual([])
+    expect(await finds({ domain: 'example.com' })).toEqual(['plain'])
+    expect(await finds({ domain: 'mail.other.example' })).toEqual(['other'])
+    expect(await finds({ domain: 'other.example' })).toEqual([])
+    expect(await finds({ from: 'SHOP' })).toEqual(['plain'])
+    expect(await finds({ tag: { name: 'kind', value: null } })).toEqual(['plain'])
+    expect(await finds({ tag: { name: 'kind', value: 'receipt' } })).toEqual(['plain'])
+    expect(await finds({ tag: { name: 'kind', value: 'rec' } })).toEqual([])
+    expect(await finds({ tag: { name: 'kind_of', value: 'news' } })).toEqual(['other'])
+    expect(await finds({ tag: { name: 'kind-of', value: 'news' } })).toEqual([])
+    expect(await finds({ apiKey: 'key-7' })).toEqual(['other'])
+    expect(await finds({ messageId: '<strange@elsewhere>' })).toEqual(['other'])
+    expect(await finds({ subject: ['invoice', 'DUE'] })).toEqual(['plain'])
+    expect(await finds({ subject: ['invoice', 'else'] })).toEqual([])
+    // Signs that mean something in patterns mean themselves.
+    expect(await finds({ subject: ['100%'] })).toEqual(['plain'])
+    expect(await finds({ subject: ['1%'] })).toEqual([])
+    expect(await finds({ subject: ['due_now'] })).toEqual(['plain'])
+    expect(await finds({ subject: ['e_s'] })).toEqual([])
+    expect(await finds({ subject: ['\\'] })).toEqual([])
+    expect(await finds({ status: ['queued', 'sent'] })).toEqual(both)
+    expect(await finds({ status: ['bounced'] })).toEqual([])
+  })
+
+  test('a key is found by its name, but not by the name of a key of another team', async () => {
+    const { team } = await makeTeam(storage())
+    const other = await makeTeam(storage())
+    const key = {
+      name: 'Shop',
+      permission: 'full_access',
+      domainId: null,
+      createdAt: T0,
+      lastUsedAt: null,
+    } as const
+    for (const teamId of [team.id, other.team.id])
+      await storage().createApiKey({ ...key, id: `key-${teamId}`, teamId, tokenHash: `hash-${teamId}` }, T0)
+    const { id } = await put(team.id, 'a@example.net', { apiKeyId: `key-${team.id}` })
+    await put(team.id, 'a@example.net', { apiKeyId: `key-${other.team.id}` })
+    expect(await find(storage(), team.id, { apiKey: 'Shop' })).toEqual([id])
+  })
+
+  test('a time is compared with that of the id, the end not included', async () => {
+    const { team } = await makeTeam(storage())
+    const at = (ms: number) => firstIdAt(ms).replace(/0{12}$/, newId(T0).slice(24))
+    const [old, middle, young] = [at(T0 - 2 * MINUTE), at(T0 - MINUTE), at(T0)]
+    for (const id of [old, middle, young]) await put(team.id, 'a@example.net', { id })
+    expect(await find(storage(), team.id, { since: T0 - MINUTE })).toEqual([young, middle])
+    expect(await find(storage(), team.id, { until: T0 - MINUTE })).toEqual([old])
+    expect(await find(storage(), team.id, { since: T0 - MINUTE, until: T0 })).toEqual([middle])
+  })
+
+  test('tries and the last word are those of the recipients, and the reply can be sought', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await put(team.id, 'a@example.net')
+    const waiting = await storage().searchEmails({ teamId: team.id, filter: {}, limit: 5 }, T0)
+    expect(waiting.items).toMatchObject([{ id: email.id, attempts: 0, last: null }])
+    await storage().lease(leaseArgs(), T0)
+    const said = change(email.deliveries[0]!.id, 'delivered', 'email.delivered')
+    const reply = { code: 250, enhanced: null, text: 'Ok: queued as "4ZX9q"' }
+    const deliveries = [{ ...said, cause: { ...said.cause, reply } }]
+    const attempt = newAttempt(email, [email.deliveries[0]!.id])
+    await storage().settle({ owner: 'one', attempt, changes: deliveries }, T0 + 1)
+    const found = await storage().searchEmails({ teamId: team.id, filter: {}, limit: 5 }, T0)
+    expect(found.items[0]).toMatchObject({
+      lastEvent: 'delivered',
+      attempts: 1,
+      last: { recipient: 'a@example.net', state: 'delivered', cause: { reply } },
+    })
+    expect(await find(storage(), team.id, { reply: 'as "4zx9Q"' })).toEqual([email.id])
+    expect(await find(storage(), team.id, { reply: '4ZX8q' })).toEqual([])
+  })
+
+  test('emails in trouble are found by their status, several statuses in one order', async () => {
+    const { team } = await makeTeam(storage())
+    const ids: string[] = []
+    for (const [to, state] of [
+      ['a@example.net', 'bounced'],
+      ['b@example.net', 'delivered'],
+      ['c@example.net', 'failed'],
+      ['d@example.net', 'bounced'],
+    ] as const) {
+      const email = await put(team.id, to)
+      ids.push(email.id)
+      await storage().lease(leaseArgs(), T0)
+      const changes = [change(email.deliveries[0]!.id, state, `email.${state}`)]
+      await storage().settle({ owner: 'one', attempt: null, changes }, T0)
+    }
+    const [a, b, c, d] = ids
+    expect(await find(storage(), team.id, { status: ['bounced'] })).toEqual([d, a])
+    expect(await find(storage(), team.id, { status: ['bounced', 'failed'] })).toEqual([d, c, a])
+    expect(await find(storage(), team.id, { status: ['bounced', 'failed'] }, 1)).toEqual([d, c, a])
+    expect(await find(storage(), team.id, { status: ['failed', 'delivered'] })).toEqual([c, b])
+    expect(await find(storage(), team.id, { status: ['bounced'], to: 'a@example.net' })).toEqual([a])
+  })
+
+  test('what no webhook was told is an empty list', async () => {
+    const { team } = await makeTeam(storage())
+    const { id } = await put(team.id, 'a@example.net')
+    expect(await storage().webhooksOfEmail({ teamId: team.id, emailId: id, limit: 5 }, T0)).toEqual([])
+  })
+}

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import type { LaneDay, LaneRecord, Storage } from '../../appliance/storage/storage.ts'
+import { T0 } from './fixtures.ts'
+
+const lane = (source: string, provider: string, more: Partial<LaneRecord> = {}): LaneRecord => ({
+  source,
+  provider,
+  state: '{"connections":4}',
+  pausedUntil: null,
+  reason: null,
+  reasonAt: null,
+  updatedAt: T0,
+  ...more,
+})
+
+const day = (source: string, provider: string, date: string, counts: Partial<LaneDay> = {}): LaneDay => ({
+  ...{ source, provider, day: date, sent: 0, delivered: 0, deferred: 0, bounced: 0 },
+  ...counts,
+})
+
+export function lanesContract(storage: () => Storage): void {
+  test('a lane comes back as it was saved last, by source and provider', async () => {
+    const paused = { pausedUntil: T0 + 9, reason: 'Yahoo answered TSS04.', reasonAt: T0, updatedAt: T0 + 1 }
+    await storage().saveLanes({ lanes: [lane('auto', 'yahoo'), lane('192.0.2.1', 'yahoo')] }, T0)
+    await storage().saveLanes({ lanes: [lane('auto', 'yahoo', paused), lane('auto', 'google')] }, T0)
+    expect(await storage().listLanes({}, T0)).toEqual([
+      lane('192.0.2.1', 'yahoo'),
+      lane('auto', 'google'),
+      lane('auto', 'yahoo', paused),
+    ])
+    await storage().saveLanes({ lanes: [] }, T0)
+    expect(await storage().listLanes({}, T0)).toHaveLength(3)
+  })
+
+  test('settings of a provider are kept until they are ended', async () => {
+    const save = (provider: string, settings: Record<string, unknown> | null, now: number) =>
+      storage().saveProviderSettings({ provider, settings }, now)
+    await save('yahoo', { connections: 2 }, T0)
+    await save('google', { connections: 9, note: 'é' }, T0)
+    await save('yahoo', { connections: 3 }, T0 + 1)
+    expect(await storage().listProviderSettings({}, T0)).toEqual([
+      { provider: 'google', settings: { connections: 9, note: 'é' }, updatedAt: T0 },
+      { provider: 'yahoo', settings: { connections: 3 }, updatedAt: T0 + 1 },
+    ])
+    await save('google', null, T0)
+    await save('nobody', null, T0)
+    expect(await storage().listProviderSettings({}, T0)).toMatchObject([{ provider: 'yahoo' }])
+  })
+
+  test('days of lanes add up', async () => {
+    const first = day('auto', 'yahoo', '2026-01-01', { sent: 5, delivered: 4, deferred: 1 })
+    const other = day('auto', 'yahoo', '2026-01-02', { sent: 1, bounced: 1 })
+    await storage().addLaneDays({ days: [first, other] }, T0)
+    await storage().addLaneDays({ days: [first, day('192.0.2.1', 'yahoo', '2026-01-02', { sent: 7 })] }, T0)
+    expect(await storage().listLaneDays({ since: '2026-01-01' }, T0)).toEqual([
+      day('auto', 'yahoo', '2026-01-01', { sent: 10, delivered: 8, deferred: 2 }),
+      day('192.0.2.1', 'yahoo', '2026-01-02', { sent: 7 }),
+      other,
+    ])
+    expect(await storage().listLaneDays({ since: '2026-01-02' }, T0)).toHaveLength(2)
+    expect(await storage().listLaneDays({ since: '2026-01-03' }, T0)).toEqual([])
+  })
+}

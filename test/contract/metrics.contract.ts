@@ -1,0 +1,222 @@
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { BreakdownSum, Change, MetricsSum, Storage } from '../../appliance/storage/storage.ts'
+import { change, leaseArgs, makeTeam, MINUTE, newEmail, putArgs, putEmail, T0, unique } from './fixtures.ts'
+
+const QUARTER = 15 * MINUTE
+
+/** Metrics: every event counts once, and the roll-ups can be made from the events again. */
+export function metricsContract(use: () => Storage): void {
+  let storage: Storage
+  let teamId: string
+  beforeEach(async () => {
+    storage = use()
+    teamId = (await makeTeam(storage)).team.id
+  })
+
+  const whole = [{ start: T0, end: T0 + 1000 * QUARTER }]
+  const plain = (sums: readonly MetricsSum[]): Record<string, number> => {
+    const counters: Record<string, number> = {}
+    for (const { counter, n } of sums) counters[counter] = (counters[counter] ?? 0) + n
+    return Object.fromEntries(Object.entries(counters).sort(([a], [b]) => a.localeCompare(b)))
+  }
+  const counted = async (): Promise<Record<string, number>> =>
+    plain(await storage.sumMetrics({ teamId, ranges: whole }, T0))
+  const recompute = () => storage.recomputeMetrics({ teamId, start: T0, end: T0 + 96 * QUARTER }, T0)
+  const bounce = (id: string, type: 'Permanent' | 'Transient'): Change => {
+    const bounced = change(id, 'bounced', 'email.bounced')
+    const about = { type, subType: 'General' as const, message: '', diagnosticCode: [] }
+    return { ...bounced, event: { ...bounced.event!, id: newId(T0), data: { bounce: about } } }
+  }
+  /** Tries what is due, and settles it. */
+  const settle = async (now: number, outcome: (id: string) => Change): Promise<void> => {
+    const leased = await storage.lease(leaseArgs({ leaseUntil: now + 30 * MINUTE }), now)
+    await storage.settle({ owner: 'one', attempt: null, changes: leased.map(({ id }) => outcome(id)) }, now)
+  }
+
+  describe('roll-ups', () => {
+    test('count an email once for each recipient that it is sent to', async () => {
+      await putEmail(storage, teamId, ['a@x.test', 'b@x.test', 'c@y.test'])
+      expect(await counted()).toEqual({})
+      await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
+      expect(await counted()).toEqual({ delivered: 3, sent: 3 })
+    })
+
+    test('tell bounces apart by their class', async () => {
+      await putEmail(storage, teamId, ['a@x.test'])
+      await settle(T0, (id) => bounce(id, 'Permanent'))
+      await putEmail(storage, teamId, ['a@x.test', 'b@x.test'])
+      await settle(T0, (id) => bounce(id, 'Transient'))
+      expect(await counted()).toEqual({ bounced_permanent: 1, bounced_transient: 2, sent: 3 })
+    })
+
+    test('count what is suppressed when it is stored, and what an operator gives up', async () => {
+      const email = newEmail(teamId, ['a@x.test', 'b@x.test'])
+      const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'on the list' }
+      email.deliveries[0]!.suppressed = cause
+      await storage.put(putArgs(email), T0)
+      await storage.dropQueue({ emailId: email.id }, T0)
+      expect(await counted()).toEqual({ failed: 1, suppressed: 1 })
+    })
+
+    test('belong to the quarter of an hour in which it happened, and to the domain of the email', async () => {
+      const [one, other] = [newId(T0), newId(T0)]
+      await putEmail(storage, teamId, ['a@x.test'], T0, { domainId: one })
+      await settle(T0 + QUARTER - 1, (id) => change(id, 'delivered', 'email.delivered'))
+      await putEmail(storage, teamId, ['a@x.test'], T0, { domainId: other })
+      await settle(T0 + QUARTER, (id) => change(id, 'delivered', 'email.delivered'))
+      const ranges = [0, 1, 2].map((n) => ({ start: T0 + n * QUARTER, end: T0 + (n + 1) * QUARTER }))
+      const sums = await storage.sumMetrics({ teamId, ranges }, T0)
+      expect(sums.filter(({ counter }) => counter === 'delivered')).toEqual([
+        { start: T0, domainId: one, counter: 'delivered', n: 1 },
+        { start: T0 + QUARTER, domainId: other, counter: 'delivered', n: 1 },
+      ])
+      const mine = await storage.sumMetrics({ teamId, ranges: whole, domainIds: [other] }, T0)
+      expect(plain(mine)).toEqual({ delivered: 1, sent: 1 })
+    })
+
+    test('are told of all domains together where nobody asks which', async () => {
+      for (const domainId of [newId(T0), newId(T0)])
+        await putEmail(storage, teamId, ['a@x.test'], T0, { domainId })
+      await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
+      const sums = await storage.sumMetrics({ teamId, ranges: whole, together: true }, T0)
+      expect(sums.sort((a, b) => a.counter.localeCompare(b.counter))).toEqual([
+        { start: T0, domainId: '', counter: 'delivered', n: 2 },
+        { start: T0, domainId: '', counter: 'sent', n: 2 },
+      ])
+    })
+
+    test('of other teams are not seen', async () => {
+      await putEmail(storage, teamId, ['a@x.test'])
+      await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
+      const other = (await makeTeam(storage)).team.id
+      expect(await storage.sumMetrics({ teamId: other, ranges: whole }, T0)).toEqual([])
+    })
+
+    test('count nothing of a delivery whose lease was lost', async () => {
+      await putEmail(storage, teamId, ['a@x.test'])
+      const [leased] = await storage.lease(leaseArgs(), T0)
+      const changes = [change(leased!.id, 'delivered', 'email.delivered')]
+      await storage.settle({ owner: 'another', attempt: null, changes }, T0)
+      expect(await counted()).toEqual({ sent: 1 })
+    })
+  })
+
+  describe('breaking down', () => {
+    const counters = ['sent', 'delivered']
+    const [range] = whole
+    const three = async (): Promise<[string, string, string]> => {
+      const ids: [string, string, string] = [newId(T0), newId(T0), newId(T0)]
+      for (const [n, domainId] of ids.entries())
+        for (let i = 0; i <= n; i++) await putEmail(storage, teamId, [`a@d${n}.test`], T0, { domainId })
+      await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
+      return ids
+    }
+    const sorted = (rows: BreakdownSum[]) =>
+      rows
+        .map(({ value, counter, n }) => [value, counter, n] as const)
+        .sort(([a, x], [b, y]) => `${a} ${x}`.localeCompare(`${b} ${y}`))
+
+    test('tells the largest domains one by one and all others together', async () => {
+      const [, second, third] = await three()
+      const found = await storage.breakDownMetrics(
+        { teamId, range: range!, by: 'domain', counters, most: 2 },
+        T0,
+      )
+      expect(sorted(found)).toEqual(
+        sorted([
+          { value: null, counter: 'delivered', n: 1 },
+          { value: null, counter: 'sent', n: 1 },
+          { value: second, counter: 'delivered', n: 2 },
+          { value: second, counter: 'sent', n: 2 },
+          { value: third, counter: 'delivered', n: 3 },
+          { value: third, counter: 'sent', n: 3 },
+        ]),
+      )
+    })
+
+    test('tells providers apart, of some domains, providers and times only', async () => {
+      const [, second, third] = await three()
+      const about = { teamId, by: 'provider', counters: ['delivered'], most: 9 } as const
+      const both = { ...about, range: range!, domainIds: [second, third] }
+      expect(sorted(await storage.breakDownMetrics(both, T0))).toEqual([
+        ['?d1.test', 'delivered', 2],
+        ['?d2.test', 'delivered', 3],
+      ])
+      expect(await storage.breakDownMetrics({ ...both, providers: ['?d2.test'] }, T0)).toEqual([
+        { value: '?d2.test', counter: 'delivered', n: 3 },
+      ])
+      const later = { start: T0 + QUARTER, end: T0 + 2 * QUARTER }
+      expect(await storage.breakDownMetrics({ ...both, range: later }, T0)).toEqual([])
+      const ofOne = await storage.sumMetrics({ teamId, ranges: whole, providers: ['?d1.test'] }, T0)
+      expect(plain(ofOne)).toEqual({ delivered: 2 })
+    })
+
+    test('counts a bounce once more by what it was about', async () => {
+      await putEmail(storage, teamId, ['a@x.test'])
+      await settle(T0, (id) => {
+        const bounced = bounce(id, 'Permanent')
+        const data = { bounce: { ...bounced.event!.data.bounce!, category: 'mailbox-full' as const } }
+        return { ...bounced, event: { ...bounced.event!, data } }
+      })
+      const sums = { 'bounced_about_mailbox-full': 1, bounced_permanent: 1, sent: 1 }
+      expect(await counted()).toEqual(sums)
+      expect(await recompute()).toEqual({ changed: 0, left: 0 })
+    })
+  })
+
+  describe('the events themselves', () => {
+    test('answer for single emails, and refuse to read too many', async () => {
+      const email = await putEmail(storage, teamId, ['a@x.test'])
+      await putEmail(storage, teamId, ['b@x.test'])
+      await settle(T0, (id) => change(id, 'delivered', 'email.delivered'))
+      const all = await storage.sumEmailMetrics({ teamId, ranges: whole, mostEvents: 4 }, T0)
+      expect(all).toHaveLength(4)
+      const one = { teamId, ranges: whole, emailIds: [email.id], mostEvents: 4 }
+      expect(plain((await storage.sumEmailMetrics(one, T0))!)).toEqual({ delivered: 1, sent: 1 })
+      expect(await storage.sumEmailMetrics({ teamId, ranges: whole, mostEvents: 3 }, T0)).toBeUndefined()
+    })
+  })
+
+  describe('recomputing', () => {
+    test('knows from when to when there is something', async () => {
+      await putEmail(storage, teamId, ['a@x.test'])
+      await settle(T0 + MINUTE, (id) => change(id, 'delivered', 'email.delivered'))
+      const span = (await storage.metricsSpans({}, T0)).find((one) => one.teamId === teamId)
+      expect(span).toEqual({ teamId, first: T0, last: T0 + MINUTE })
+    })
+
+    test('finds the roll-ups as the events say, whatever happened', async () => {
+      const outcomes = ['delivered', 'delayed', 'permanent', 'transient', 'failed'] as const
+      const email = fc.record({
+        recipients: fc.integer({ min: 1, max: 4 }),
+        outcome: fc.constantFrom(...outcomes),
+        after: fc.integer({ min: 0, max: 90 }),
+        dropped: fc.boolean(),
+      })
+      const changeOf = (id: string, outcome: (typeof outcomes)[number]): Change => {
+        if (outcome === 'permanent') return bounce(id, 'Permanent')
+        if (outcome === 'transient') return bounce(id, 'Transient')
+        const type = outcome === 'delayed' ? 'email.delivery_delayed' : (`email.${outcome}` as const)
+        const state = outcome === 'delayed' ? 'waiting' : outcome
+        const made = change(id, state, type, T0 + 10 * QUARTER)
+        return { ...made, event: { ...made.event!, id: newId(T0) } }
+      }
+      await fc.assert(
+        fc.asyncProperty(fc.array(email, { maxLength: 6 }), async (emails) => {
+          for (const { recipients, outcome, after, dropped } of emails) {
+            const to = Array.from({ length: recipients }, (_, n) => `${n}@${unique('x')}.test`)
+            const { id } = await putEmail(storage, teamId, to)
+            if (dropped) await storage.dropQueue({ emailId: id }, T0 + after * MINUTE)
+            await settle(T0 + after * MINUTE, (one) => changeOf(one, outcome))
+          }
+          const before = await counted()
+          expect(await recompute()).toEqual({ changed: 0, left: 0 })
+          expect(await counted()).toEqual(before)
+        }),
+        { numRuns: 12 },
+      )
+    })
+  })
+}

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import { noCounts } from '../../appliance/mail/erasure.ts'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
+import { change, DAY, leaseArgs, makeTeam, newAttempt, newDomain, putEmail, T0, unique } from './fixtures.ts'
+
+async function deliver(storage: Storage, email: NewEmail): Promise<void> {
+  await storage.lease(leaseArgs(), T0)
+  const ids = email.deliveries.map(({ id }) => id)
+  const changes = ids.map((id) => change(id, 'delivered', 'email.delivered'))
+  await storage.settle({ owner: 'one', attempt: newAttempt(email, ids), changes }, T0)
+}
+
+/** Ids never go back: after other tests that ran on a later clock, those of T0 are later too. */
+const step = { before: T0 + 36_500 * DAY, most: 100 }
+const actor = { kind: 'command' as const, name: 'root', ip: null }
+
+export function retentionContract(storage: () => Storage): void {
+  test('bodies and attempts of what is final go, those of what waits stay', async () => {
+    const { team } = await makeTeam(storage())
+    const final = await putEmail(storage(), team.id, ['a@x.example'])
+    await deliver(storage(), final)
+    const waits = await putEmail(storage(), team.id, ['b@x.example'])
+    expect(await storage().purgeBodies({ ...step, before: T0 - DAY }, T0)).toMatchObject({ count: 0 })
+    expect(await storage().purgeBodies(step, T0)).toMatchObject({
+      ...{ count: 1, next: null, bytes: final.message.byteLength },
+    })
+    expect(await storage().purgeAttempts(step, T0)).toEqual({ count: 1, bytes: 0, next: null })
+    expect(await storage().getMessage({ emailId: final.id }, T0)).toBe(undefined)
+    expect(await storage().getMessage({ emailId: waits.id }, T0)).toBeDefined()
+  })
+
+  test('events stay until they were read; an email takes all with it', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, ['a@x.example'])
+    await deliver(storage(), email)
+    expect(await storage().purgeEvents(step, T0)).toMatchObject({ count: 0, next: null })
+    const { count } = await storage().purgeEmails(step, T0)
+    expect(count).toBeGreaterThanOrEqual(1)
+    expect(await storage().getEmail({ teamId: team.id, id: email.id }, T0)).toBe(undefined)
+  })
+
+  test('days of the disk are noted once each, and forgotten', async () => {
+    const save = (day: string, bytes: number, since = '2026-01-01') =>
+      storage().saveDiskDay({ day, bytes, since }, T0)
+    await save('2026-01-01', 1)
+    await save('2026-01-02', 2)
+    await save('2026-01-02', 3)
+    expect(await storage().listDiskDays({}, T0)).toEqual([
+      { day: '2026-01-01', bytes: 1 },
+      { day: '2026-01-02', bytes: 3 },
+    ])
+    await save('2026-01-03', 4, '2026-01-03')
+    expect(await storage().listDiskDays({}, T0)).toEqual([{ day: '2026-01-03', bytes: 4 }])
+    expect((await storage().diskUse({}, T0)).database).toBeGreaterThan(0)
+    expect(await storage().shrink({ pages: 10 }, T0)).toBeGreaterThanOrEqual(0)
+  })
+
+  test("a domain's switch is its own team's", async () => {
+    const { team } = await makeTeam(storage())
+    const other = await makeTeam(storage())
+    const { domain, keys } = newDomain(team.id, `${unique('d')}.example`)
+    await storage().createDomain({ domain, keys }, T0)
+    const set = (teamId: string, keep: boolean) =>
+      storage().setKeepBodies({ teamId, domainId: domain.id, keep }, T0)
+    const names = () => storage().domainsWithoutBodies({ teamId: team.id }, T0)
+    expect(await set(other.team.id, false)).toBe(false)
+    expect(await names()).toEqual([])
+    expect(await set(team.id, false)).toBe(true)
+    expect(await names()).toEqual([domain.name])
+    const email = await putEmail(storage(), team.id, ['a@x.example'], T0, { domainId: domain.id })
+    expect(await storage().purgeUnkeptBodies(step, T0)).toMatchObject({ count: 0 })
+    await deliver(storage(), email)
+    expect(await storage().purgeUnkeptBodies(step, T0)).toMatchObject({ count: 1 })
+    expect(await storage().getEmail({ teamId: team.id, id: email.id }, T0)).toMatchObject({ subject: '' })
+    await set(team.id, true)
+    expect(await names()).toEqual([])
+  })
+
+  test('an erasure is begun once, taken in steps, listed, and its own team sees it', async () => {
+    const { team } = await makeTeam(storage())
+    const other = await makeTeam(storage())
+    const address = `${unique('ada')}@x.example`
+    await putEmail(storage(), team.id, [address])
+    const begin = () => storage().beginErasure({ id: newId(T0), teamId: team.id, address, actor }, T0)
+    const begun = await begin()
+    expect(begun).toMatchObject({ actor: 'root', finishedAt: null, counts: noCounts() })
+    expect(await begin()).toEqual(begun)
+    expect(await storage().unfinishedErasures({}, T0)).toEqual([begun.id])
+    const seen = await storage().surveyErasure({ teamId: team.id, address }, T0)
+    expect(seen).toMatchObject({ counts: { deliveries: 1 }, next: { phase: 'emails', after: '' } })
+    let last = begun
+    while (last.finishedAt === null) last = (await storage().eraseStep({ id: begun.id }, T0 + 1))!
+    expect(last).toMatchObject({ finishedAt: T0 + 1, counts: { deliveries: 1, emails: 1, bodies: 1 } })
+    expect(await storage().eraseStep({ id: begun.id }, T0 + 2)).toEqual(last)
+    expect(await storage().eraseStep({ id: newId(T0) }, T0)).toBe(undefined)
+    expect(await storage().unfinishedErasures({}, T0)).toEqual([])
+    const list = (teamId: string) => storage().listErasures({ teamId, limit: 5 }, T0)
+    expect(await list(team.id)).toEqual({ items: [last], hasMore: false })
+    expect(await list(other.team.id)).toEqual({ items: [], hasMore: false })
+    expect(await storage().getErasure({ teamId: team.id, id: begun.id }, T0)).toEqual(last)
+    expect(await storage().getErasure({ teamId: other.team.id, id: begun.id }, T0)).toBe(undefined)
+  })
+}

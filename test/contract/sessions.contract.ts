@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { Session, Storage } from '../../appliance/storage/storage.ts'
+import { DAY, makeTeam, T0, unique } from './fixtures.ts'
+
+/** A person with sessions, each seen last at its number of milliseconds. */
+async function person(storage: Storage, seen: number[]) {
+  const { team, user } = await makeTeam(storage)
+  const sessions: Session[] = seen.map((lastSeenAt) => ({
+    ...{ tokenHash: unique('hash'), id: newId(T0), teamId: team.id, userId: user.id },
+    ...{ createdAt: T0, expiresAt: T0 + DAY, lastSeenAt, provedAt: T0 },
+    ...{ method: 'password', strong: false, ip: '192.0.2.7', userAgent: 'Firefox' },
+  }))
+  for (const session of sessions) await storage.createSession(session, T0)
+  return { userId: user.id, sessions }
+}
+
+export function sessionsContract(storage: () => Storage): void {
+  test('a person’s own sessions are listed, the one used last first, until they end', async () => {
+    const { userId, sessions } = await person(storage(), [T0 + 1, T0 + 3, T0 + 2])
+    await person(storage(), [T0])
+    const [first, second, third] = sessions
+    expect(await storage().listSessions({ userId }, T0)).toEqual([second, third, first])
+    expect(await storage().listSessions({ userId }, T0 + DAY)).toEqual([])
+  })
+
+  test('a person ends one session of their own, and none of somebody else', async () => {
+    const mine = await person(storage(), [T0, T0])
+    const theirs = await person(storage(), [T0])
+    const { userId } = mine
+    expect(await storage().endSession({ userId, id: theirs.sessions[0]!.id }, T0)).toBe(false)
+    expect(await storage().endSession({ userId, id: mine.sessions[0]!.id }, T0)).toBe(true)
+    expect(await storage().endSession({ userId, id: mine.sessions[0]!.id }, T0)).toBe(false)
+    expect(await storage().listSessions({ userId }, T0)).toEqual([mine.sessions[1]])
+    expect(await storage().listSessions({ userId: theirs.userId }, T0)).toHaveLength(1)
+  })
+
+  test('a person ends all sessions but one, or all', async () => {
+    const mine = await person(storage(), [T0, T0, T0])
+    const theirs = await person(storage(), [T0])
+    const { userId } = mine
+    const kept = mine.sessions[1]!
+    expect(await storage().endSessions({ userId, keep: kept.tokenHash }, T0)).toBe(2)
+    expect(await storage().listSessions({ userId }, T0)).toEqual([kept])
+    expect(await storage().endSessions({ userId, keep: null }, T0)).toBe(1)
+    expect(await storage().listSessions({ userId: theirs.userId }, T0)).toHaveLength(1)
+  })
+}

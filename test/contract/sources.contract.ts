@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { Assignment, Source } from '../../appliance/mail/source.ts'
+import type { Storage } from '../../appliance/storage/storage.ts'
+import { makeTeam, newDomain, T0, unique } from './fixtures.ts'
+
+const source = (ip: string, more: Partial<Source> = {}): Source => ({
+  ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+  ...{ warmUpSince: null, origin: 'operator', health: null, checkedAt: null },
+  ...more,
+})
+const health: Source['health'] = {
+  findings: [{ id: 'ptr:192.0.2.1', title: 'PTR', status: 'failed', found: 'None.', advice: 'Add it.' }],
+  ipv6: false,
+}
+const suspended = { state: 'suspended', stateReason: 'It is listed.', suspendedBy: 'check' } as const
+
+export function sourcesContract(storage: () => Storage): void {
+  const list = async (pool: string) =>
+    (await storage().listSources({}, T0)).filter((one) => one.pool === pool)
+
+  test('sources come back as they were added, by pool and address, and an address is there once', async () => {
+    const pool = unique('pool')
+    const two = source(`192.0.2.2-${pool}`, {
+      pool,
+      hostname: 'mx.example.com',
+      warmUpSince: T0,
+      ...suspended,
+    })
+    const one = source(`192.0.2.1-${pool}`, { pool, health, checkedAt: T0, origin: 'configuration' })
+    expect(await storage().addSource({ source: two }, T0)).toBe(true)
+    expect(await storage().addSource({ source: one }, T0)).toBe(true)
+    expect(await storage().addSource({ source: { ...one, pool: 'other' } }, T0)).toBe(false)
+    expect(await list(pool)).toEqual([one, two])
+  })
+
+  test('a change leaves alone what it does not name, and can set to null', async () => {
+    const pool = unique('pool')
+    const before = source(`192.0.2.3-${pool}`, { pool, warmUpSince: T0, ...suspended })
+    await storage().addSource({ source: before }, T0)
+    const { ip } = before
+    expect(await storage().saveSource({ ip, change: { health, checkedAt: T0 } }, T0)).toBe(true)
+    expect(await storage().saveSource({ ip, change: {} }, T0)).toBe(true)
+    expect(await list(pool)).toEqual([{ ...before, health, checkedAt: T0 }])
+    const active = { state: 'active', stateReason: null, suspendedBy: null } as const
+    expect(
+      await storage().saveSource({ ip, change: { ...active, warmUpSince: null, health: null } }, T0),
+    ).toBe(true)
+    expect(await list(pool)).toEqual([
+      { ...before, ...active, warmUpSince: null, health: null, checkedAt: T0 },
+    ])
+    expect(await storage().saveSource({ ip: 'none', change: { pool } }, T0)).toBe(false)
+  })
+
+  test('a change that saw another state is not made', async () => {
+    const pool = unique('pool')
+    const { ip } = source(`192.0.2.4-${pool}`)
+    await storage().addSource({ source: source(ip, { pool }) }, T0)
+    const change = { checkedAt: T0 }
+    const save = (seen: Pick<Source, 'state' | 'suspendedBy'>) =>
+      storage().saveSource({ ip, change, seen }, T0)
+    expect(await save({ state: 'suspended', suspendedBy: 'operator' })).toBe(false)
+    expect(await save({ state: 'active', suspendedBy: null })).toBe(true)
+    await storage().saveSource({ ip, change: { ...suspended, suspendedBy: 'operator' } }, T0)
+    expect(await save({ state: 'suspended', suspendedBy: 'check' })).toBe(false)
+    expect(await save({ state: 'suspended', suspendedBy: 'operator' })).toBe(true)
+  })
+
+  test('a source is removed once', async () => {
+    const pool = unique('pool')
+    const { ip } = source(`192.0.2.5-${pool}`)
+    await storage().addSource({ source: source(ip, { pool }) }, T0)
+    expect(await storage().removeSource({ ip }, T0)).toBe(true)
+    expect(await storage().removeSource({ ip }, T0)).toBe(false)
+    expect(await list(pool)).toEqual([])
+  })
+
+  test('there is one assignment about the same mail, and the later pool counts', async () => {
+    const { team } = await makeTeam(storage())
+    const { domain, keys } = newDomain(team.id, `${unique('d')}.example.com`)
+    await storage().createDomain({ domain, keys }, T0)
+    const about = (more: Partial<Assignment>): Assignment => ({
+      ...{ id: newId(T0), teamId: team.id, domainId: null, stream: null, pool: 'a' },
+      ...more,
+    })
+    const save = (assignment: Assignment) => storage().saveAssignment({ assignment }, T0)
+    const [whole, stream, narrow] = [
+      about({}),
+      about({ stream: 'broadcast' }),
+      about({ domainId: domain.id }),
+    ]
+    expect(await save(whole)).toEqual(whole)
+    expect(await save(stream)).toEqual(stream)
+    expect(await save(narrow)).toEqual(narrow)
+    expect(await save({ ...about({}), pool: 'b' })).toEqual({ ...whole, pool: 'b' })
+    const mine = async () =>
+      (await storage().listAssignments({}, T0)).filter(({ teamId }) => teamId === team.id)
+    expect(await mine()).toEqual([{ ...whole, pool: 'b' }, stream, narrow])
+    await storage().deleteDomain({ teamId: team.id, id: domain.id }, T0)
+    expect(await mine()).toEqual([{ ...whole, pool: 'b' }, stream])
+    expect(await storage().removeAssignment({ id: stream.id }, T0)).toBe(true)
+    expect(await storage().removeAssignment({ id: stream.id }, T0)).toBe(false)
+  })
+
+  test('an assignment is about a team and a domain that exist and belong together', async () => {
+    const { team } = await makeTeam(storage())
+    const other = await makeTeam(storage())
+    const { domain, keys } = newDomain(team.id, `${unique('d')}.example.com`)
+    await storage().createDomain({ domain, keys }, T0)
+    const save = (about: Partial<Assignment>) =>
+      storage().saveAssignment(
+        { assignment: { id: newId(T0), teamId: null, domainId: null, stream: null, pool: 'a', ...about } },
+        T0,
+      )
+    expect(await save({ teamId: newId(T0) })).toBeUndefined()
+    expect(await save({ domainId: newId(T0) })).toBeUndefined()
+    expect(await save({ teamId: other.team.id, domainId: domain.id })).toBeUndefined()
+    expect(await save({ domainId: domain.id })).toMatchObject({ domainId: domain.id, pool: 'a' })
+  })
+}

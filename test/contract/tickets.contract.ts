@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type { Passkey, Storage, Ticket } from '../../appliance/storage/storage.ts'
+import { DAY, makeTeam, MINUTE, T0, unique } from './fixtures.ts'
+
+const ticket = (more: Partial<Ticket> = {}): Ticket => ({
+  tokenHash: unique('ticket'),
+  kind: 'reset',
+  userId: null,
+  data: { to: ['plain', 1, null] },
+  createdAt: T0,
+  expiresAt: T0 + MINUTE,
+  ...more,
+})
+
+/** Tickets, and the factors that people answer them with. */
+export function ticketsContract(storage: () => Storage): void {
+  test('a ticket is looked at until it is taken or has expired', async () => {
+    const kept = ticket()
+    const { tokenHash } = kept
+    await storage().createTicket(kept, T0)
+    expect(await storage().peekTicket({ tokenHash, kind: 'reset' }, T0)).toEqual(kept)
+    expect(await storage().peekTicket({ tokenHash, kind: 'oidc' }, T0)).toBeUndefined()
+    expect(await storage().takeTicket({ tokenHash, kind: 'oidc' }, T0)).toBeUndefined()
+    expect(await storage().takeTicket({ tokenHash, kind: 'reset' }, T0 + MINUTE)).toBeUndefined()
+    expect(await storage().takeTicket({ tokenHash, kind: 'reset' }, T0)).toEqual(kept)
+    expect(await storage().peekTicket({ tokenHash, kind: 'reset' }, T0)).toBeUndefined()
+  })
+
+  test('of many who take a ticket at once, one has it', async () => {
+    const kept = ticket()
+    await storage().createTicket(kept, T0)
+    const takers = Array.from({ length: 8 }, () => storage().takeTicket(kept, T0))
+    expect((await Promise.all(takers)).filter((one) => one !== undefined)).toEqual([kept])
+  })
+
+  test('a ticket that is tried too often is gone', async () => {
+    const kept = ticket()
+    await storage().createTicket(kept, T0)
+    const tries = Array.from({ length: 4 }, () => storage().tryTicket({ ...kept, most: 3 }, T0))
+    expect((await Promise.all(tries)).map((one) => one !== undefined)).toEqual([true, true, true, false])
+    expect(await storage().peekTicket(kept, T0)).toBeUndefined()
+  })
+
+  test('a new password ends links for another one and sign-ins that wait, of this person only', async () => {
+    const [mine, other] = [await makeTeam(storage()), await makeTeam(storage())]
+    const kept = [
+      ticket({ userId: mine.user.id }),
+      ticket({ userId: mine.user.id, kind: 'second_factor' }),
+      ticket({ userId: mine.user.id, kind: 'oidc' }),
+      ticket({ userId: other.user.id }),
+    ]
+    for (const one of kept) await storage().createTicket(one, T0)
+    await storage().setPassword({ userId: mine.user.id, passwordHash: 'new', keep: null }, T0)
+    const left = await Promise.all(kept.map((one) => storage().peekTicket(one, T0)))
+    expect(left.map((one) => one !== undefined)).toEqual([false, false, true, true])
+  })
+
+  test('expired tickets are purged, and counted', async () => {
+    await storage().purgeTickets({}, T0 + 10 * DAY)
+    const [short, long] = [ticket(), ticket({ expiresAt: T0 + DAY })]
+    for (const one of [short, long]) await storage().createTicket(one, T0)
+    expect(await storage().purgeTickets({}, T0 + MINUTE - 1)).toBe(0)
+    expect(await storage().purgeTickets({}, T0 + MINUTE)).toBe(1)
+    expect(await storage().peekTicket(long, T0 + MINUTE)).toEqual(long)
+  })
+
+  test('of many who use one code at once, one is let through; and no older code after it', async () => {
+    const userId = (await makeTeam(storage())).user.id
+    expect(await storage().useTotp({ userId, step: 7 }, T0)).toBe(false)
+    expect(await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)).toBe('started')
+    expect(await storage().startTotp({ userId, secret: new Uint8Array([2]) }, T0)).toBe('started')
+    expect(await storage().hasSecondFactor({ userId }, T0)).toBe(false)
+    expect(await storage().confirmTotp({ userId, step: 7 }, T0)).toBe(true)
+    expect(await storage().confirmTotp({ userId, step: 8 }, T0)).toBe(false)
+    expect(await storage().startTotp({ userId, secret: new Uint8Array([3]) }, T0)).toBe('exists')
+    expect((await storage().findTotp({ userId }, T0))?.secret).toEqual(new Uint8Array([2]))
+    const uses = await Promise.all([9, 9, 8, 7].map((step) => storage().useTotp({ userId, step }, T0)))
+    expect(uses).toEqual([true, false, false, false])
+  })
+
+  test('the last way in stays', async () => {
+    const made = await makeTeam(storage())
+    const user = { ...made.user, id: newId(T0), email: `${unique('p')}@x.test`, passwordHash: null }
+    await storage().createOwner({ team: { ...made.team, id: newId(T0) }, user }, T0)
+    const passkey: Passkey = {
+      ...{
+        id: newId(T0),
+        userId: user.id,
+        credentialId: unique('credential'),
+        rpId: 'mail.example',
+        name: 'Key',
+      },
+      ...{ publicKey: new Uint8Array([1]), counter: 0, transports: [], synced: false },
+      ...{ createdAt: T0, lastUsedAt: null },
+    }
+    await storage().addPasskey({ passkey, most: 2 }, T0)
+    const remove = () => storage().removePasskey({ userId: user.id, id: passkey.id }, T0)
+    expect(await remove()).toBe('last')
+    await storage().setPassword({ userId: user.id, passwordHash: 'x', keep: null }, T0)
+    expect(await remove()).toBe('removed')
+    expect(await remove()).toBe('missing')
+  })
+
+  test('a passkey counts forwards, belongs to one person, and goes with the recovery codes', async () => {
+    const [mine, other] = [(await makeTeam(storage())).user.id, (await makeTeam(storage())).user.id]
+    const credentialId = unique('credential')
+    const passkey: Passkey = {
+      ...{ id: newId(T0), userId: mine, credentialId, rpId: 'mail.example', name: 'Key' },
+      ...{ publicKey: new Uint8Array([1, 2]), counter: 0, transports: ['usb'], synced: false },
+      ...{ createdAt: T0, lastUsedAt: null },
+    }
+    expect(await storage().addPasskey({ passkey, most: 1 }, T0)).toBe('added')
+    const again = { ...passkey, id: newId(T0) }
+    expect(await storage().addPasskey({ passkey: again, most: 1 }, T0)).toBe('full')
+    expect(await storage().addPasskey({ passkey: { ...again, userId: other }, most: 1 }, T0)).toBe('exists')
+    expect(await storage().findPasskey({ credentialId }, T0)).toEqual(passkey)
+    const used = (counter: number) => storage().usePasskey({ credentialId, counter, synced: true }, T0)
+    expect([await used(0), await used(0), await used(5), await used(5), await used(0)]).toEqual([
+      ...[true, true, true, false, false],
+    ])
+    await storage().replaceRecoveryCodes({ userId: mine, hashes: ['a', 'b'] }, T0)
+    const use = () => storage().useRecoveryCode({ userId: mine, hash: 'a' }, T0)
+    expect((await Promise.all([use(), use()])).sort()).toEqual([false, true])
+    const { id } = passkey
+    expect(await storage().removePasskey({ userId: other, id }, T0)).toBe('missing')
+    expect(await storage().countFactors({ userId: mine }, T0)).toEqual({
+      ...{ totp: false, passkeys: 1, recoveryCodes: 1 },
+    })
+    expect(await storage().removePasskey({ userId: mine, id }, T0)).toBe('removed')
+    expect(await storage().countFactors({ userId: mine }, T0)).toEqual({
+      ...{ totp: false, passkeys: 0, recoveryCodes: 0 },
+    })
+  })
+
+  test('resetting takes everything away and ends the sessions', async () => {
+    const { user, team } = await makeTeam(storage())
+    const userId = user.id
+    await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)
+    await storage().confirmTotp({ userId, step: 1 }, T0)
+    const tokenHash = unique('session')
+    const times = { createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0 }
+    const about = { id: newId(T0), method: 'password', strong: true, ip: null, userAgent: null } as const
+    await storage().createSession({ tokenHash, teamId: team.id, userId, ...times, ...about }, T0)
+    expect(await storage().resetFactors({ userId }, T0)).toEqual({
+      totp: true,
+      passkeys: 0,
+      recoveryCodes: 0,
+    })
+    expect(await storage().hasSecondFactor({ userId }, T0)).toBe(false)
+    expect(await storage().findSession({ tokenHash }, T0)).toBeUndefined()
+  })
+}

@@ -1,0 +1,343 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
+import type {
+  NewWebhookDelivery,
+  Storage,
+  Webhook,
+  WebhookAttempt,
+  WebhookLeaseArgs,
+} from '../../appliance/storage/storage.ts'
+import { DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
+
+const newWebhook = (teamId: string, more: Partial<Webhook> = {}): Webhook => ({
+  id: newId(T0),
+  teamId,
+  endpoint: 'https://app.example/hook',
+  events: ['email.sent'],
+  status: 'enabled',
+  secret: 'whsec_AAAA',
+  oldSecret: null,
+  createdAt: T0,
+  succeededAt: null,
+  failingSince: null,
+  disabled: null,
+  ...more,
+})
+
+async function stored(storage: Storage, more: Partial<Webhook> = {}): Promise<Webhook> {
+  const { team } = await makeTeam(storage)
+  const webhook = newWebhook(team.id, more)
+  expect(await storage.createWebhook({ webhook, most: 2 }, T0)).toBe(true)
+  return webhook
+}
+
+const delivery = (
+  { id: webhookId, teamId }: Webhook,
+  more: Partial<NewWebhookDelivery> = {},
+): NewWebhookDelivery => {
+  const id = `msg_${newId(T0).replaceAll('-', '')}`
+  const about = { eventId: newId(T0), emailId: null, type: 'email.sent', payload: '{"ü":1}', createdAt: T0 }
+  return { id, webhookId, teamId, ...about, ...more }
+}
+
+/** Stores deliveries as a fan-out does. */
+async function due(storage: Storage, deliveries: NewWebhookDelivery[], now = T0): Promise<void> {
+  const { to } = await storage.readOutbox({ limit: 1000 }, now)
+  const { from } = await storage.readOutbox({ limit: 1000 }, now)
+  expect(await storage.fanOutWebhooks({ from, to, deliveries }, now)).toBe(true)
+}
+
+const lease = (more: Partial<WebhookLeaseArgs> = {}): WebhookLeaseArgs => ({
+  ...{ limit: 100, each: 10, failing: 1, failures: 3, inFlight: {}, pauses: [30_000, 5 * MINUTE] },
+  ...more,
+})
+
+const attemptOf = ({ id: deliveryId, webhookId, teamId }: NewWebhookDelivery, error: string | null) => {
+  const attempt: WebhookAttempt = {
+    ...{ id: newId(T0), deliveryId, webhookId, teamId, sentAt: T0, durationMs: 7, ip: '192.0.2.1', error },
+    ...{
+      status: error === null ? 200 : 500,
+      requestHeaders: { a: 'b' },
+      responseHeaders: {},
+      response: 'ok',
+    },
+  }
+  return attempt
+}
+
+const disable = { failingBefore: T0 - 5 * DAY, leastFailures: 2, reason: 'dead' }
+
+export function webhooksContract(storage: () => Storage): void {
+  test('a webhook is stored, changed and removed, by its team alone', async () => {
+    const webhook = await stored(storage())
+    const { id, teamId } = webhook
+    expect(await storage().getWebhook({ teamId, id }, T0)).toEqual(webhook)
+    expect(await storage().getWebhook({ teamId: newId(T0), id }, T0)).toBeUndefined()
+    expect(await storage().listWebhooks({ teamId }, T0)).toEqual([webhook])
+    const change = { endpoint: 'https://b.example', events: ['email.bounced'], status: 'disabled' as const }
+    const changed = await storage().updateWebhook({ teamId, id, change, reason: 'by hand' }, T0 + 1)
+    expect(changed).toEqual({ ...webhook, ...change, disabled: { at: T0 + 1, reason: 'by hand' } })
+    const rotated = await storage().rotateWebhookSecret(
+      { teamId, id, secret: 'whsec_BBBB', oldUntil: T0 + DAY },
+      T0,
+    )
+    expect(rotated).toMatchObject({
+      secret: 'whsec_BBBB',
+      oldSecret: { secret: 'whsec_AAAA', until: T0 + DAY },
+    })
+    const other = { teamId: newId(T0), id }
+    expect(await storage().updateWebhook({ ...other, change, reason: '' }, T0)).toBeUndefined()
+    expect(await storage().deleteWebhook(other, T0)).toBe(false)
+    expect(await storage().deleteWebhook({ teamId, id }, T0)).toBe(true)
+    expect(await storage().listWebhooks({ teamId }, T0)).toEqual([])
+  })
+
+  test('a team has no more of them than allowed', async () => {
+    const { teamId } = await stored(storage())
+    expect(await storage().createWebhook({ webhook: newWebhook(teamId), most: 2 }, T0)).toBe(true)
+    expect(await storage().createWebhook({ webhook: newWebhook(teamId), most: 2 }, T0)).toBe(false)
+  })
+
+  test('the outbox has the events after the cursor, with their emails, and who listens', async () => {
+    const webhook = await stored(storage())
+    await due(storage(), [])
+    const email = await putEmail(storage(), webhook.teamId, ['a@example.net'])
+    await storage().lease(leaseArgs(), T0)
+    const outbox = await storage().readOutbox({ limit: 10 }, T0)
+    expect(outbox.events).toMatchObject([
+      {
+        type: 'email.sent',
+        teamId: webhook.teamId,
+        emailId: email.id,
+        createdAt: T0,
+        email: {
+          via: 'rest',
+          from: 'Shop <shop@example.com>',
+          to: ['a@example.net'],
+          subject: 'Grüße ✓',
+          messageId: email.messageId,
+          tags: [{ name: 'kind', value: 'receipt' }],
+          headers: [{ name: 'X-Order', value: '7' }],
+          createdAt: T0,
+        },
+      },
+    ])
+    expect(outbox.webhooks).toContainEqual(webhook)
+    expect(outbox.to).toBe(outbox.events[0]!.seq)
+    await due(storage(), [])
+    expect(await storage().readOutbox({ limit: 10 }, T0)).toMatchObject({
+      from: outbox.to,
+      to: outbox.to,
+      events: [],
+    })
+  })
+
+  test('a fan-out whose cursor moved meanwhile stores nothing', async () => {
+    const webhook = await stored(storage())
+    const one = delivery(webhook)
+    const { from } = await storage().readOutbox({ limit: 1 }, T0)
+    expect(
+      await storage().fanOutWebhooks({ from: from + 1000, to: from + 1001, deliveries: [one] }, T0),
+    ).toBe(false)
+    const which = { teamId: webhook.teamId, webhookId: webhook.id, id: one.id }
+    expect(await storage().getWebhookDelivery(which, T0)).toBeUndefined()
+  })
+
+  test('a lease writes the next time before anybody dials', async () => {
+    const webhook = await stored(storage())
+    const one = delivery(webhook)
+    await due(storage(), [one])
+    const leased = await storage().leaseWebhookDeliveries(lease(), T0)
+    expect(leased).toEqual([
+      {
+        ...{ id: one.id, webhookId: webhook.id, teamId: webhook.teamId, emailId: null, type: 'email.sent' },
+        ...{
+          payload: '{"ü":1}',
+          attempt: 1,
+          endpoint: webhook.endpoint,
+          secret: 'whsec_AAAA',
+          oldSecret: null,
+        },
+      },
+    ])
+    expect(await storage().leaseWebhookDeliveries(lease(), T0 + 29_999)).toEqual([])
+    // Never settled, as after a kill.
+    expect(await storage().leaseWebhookDeliveries(lease(), T0 + 30_000)).toMatchObject([
+      { id: one.id, attempt: 2 },
+    ])
+    const args = { attempt: attemptOf(one, null), disable, outcome: { success: true as const } }
+    await storage().settleWebhookAttempt({ ...args, attemptNumber: 2 }, T0 + 31_000)
+    expect(await storage().leaseWebhookDeliveries(lease(), T0 + DAY)).toEqual([])
+  })
+
+  test('each endpoint has its room, one that fails less, and a disabled one none', async () => {
+    const [a, b, c] = [await stored(storage()), await stored(storage()), await stored(storage())]
+    const all = [a, b, c].flatMap((one) => [delivery(one), delivery(one), delivery(one)])
+    await due(storage(), all)
+    const change = { status: 'disabled' as const }
+    await storage().updateWebhook({ teamId: c.teamId, id: c.id, change, reason: 'x' }, T0)
+    const first = await storage().leaseWebhookDeliveries(lease({ each: 2, inFlight: { [a.id]: 1 } }), T0)
+    expect(first.map(({ id }) => id).toSorted()).toEqual([all[0]!.id, all[3]!.id, all[4]!.id])
+    for (const [n, one] of [all[0]!, all[3]!, all[4]!].entries()) {
+      const outcome = { success: false as const, dueAt: T0 + DAY }
+      const attempt = attemptOf(one, 'no')
+      await storage().settleWebhookAttempt({ attempt, attemptNumber: 1, outcome, disable }, T0 + n)
+    }
+    const then = await storage().leaseWebhookDeliveries(lease({ failures: 2, failing: 0 }), T0 + 10)
+    expect(then.map(({ webhookId }) => webhookId)).toEqual([a.id, a.id])
+    await storage().leaseWebhookDeliveries(lease(), T0 + 2 * DAY)
+    for (const one of [a, b, c]) await storage().deleteWebhook(one, T0)
+  })
+
+  test('an endpoint that only fails for long is disabled, and a success forgets', async () => {
+    const webhook = await stored(storage())
+    const { id, teamId } = webhook
+    const failing = { failingBefore: T0, leastFailures: 2, reason: 'dead' }
+    const settle = async (error: string | null, now: number) => {
+      const one = delivery(webhook)
+      await due(storage(), [one], now)
+      await storage().leaseWebhookDeliveries(lease(), now)
+      const outcome = error === null ? { success: true as const } : { success: false as const, dueAt: null }
+      const args = { attempt: attemptOf(one, error), attemptNumber: 1, outcome, disable: failing }
+      return storage().settleWebhookAttempt(args, now)
+    }
+    expect(await settle('no', T0)).toEqual({ disabled: false })
+    expect(await settle(null, T0)).toEqual({ disabled: false })
+    expect(await storage().getWebhook({ teamId, id }, T0)).toMatchObject({
+      succeededAt: T0,
+      failingSince: null,
+    })
+    expect(await settle('no', T0)).toEqual({ disabled: false })
+    expect(await settle('no', T0 + 5)).toEqual({ disabled: true })
+    expect(await storage().getWebhook({ teamId, id }, T0)).toMatchObject({
+      status: 'disabled',
+      failingSince: T0,
+      disabled: { at: T0 + 5, reason: 'dead' },
+    })
+    const change = { status: 'enabled' as const }
+    expect(await storage().updateWebhook({ teamId, id, change, reason: '' }, T0)).toMatchObject({
+      status: 'enabled',
+      failingSince: null,
+      disabled: null,
+    })
+    await storage().deleteWebhook({ teamId, id }, T0)
+  })
+
+  test('deliveries and attempts are listed newest first, and sent again on demand', async () => {
+    const webhook = await stored(storage())
+    const { id: webhookId, teamId } = webhook
+    const [one, two] = [delivery(webhook), delivery(webhook, { type: 'email.bounced' })]
+    await due(storage(), [one, two])
+    await storage().leaseWebhookDeliveries(lease(), T0)
+    const attempt = attemptOf(one, 'no')
+    await storage().settleWebhookAttempt(
+      { attempt, attemptNumber: 1, outcome: { success: false, dueAt: null }, disable },
+      T0 + 9,
+    )
+    const page = { teamId, webhookId, limit: 10 }
+    const list = await storage().listWebhookDeliveries(page, T0)
+    expect(list.items).toEqual([
+      { ...two, status: 'attempting', attempts: 1, dueAt: T0 + 30_000 },
+      { ...one, status: 'failed', attempts: 1, dueAt: null },
+    ])
+    expect((await storage().listWebhookDeliveries({ ...page, status: 'failed' }, T0)).items).toHaveLength(1)
+    expect(
+      (await storage().listWebhookDeliveries({ ...page, type: 'email.bounced' }, T0)).items,
+    ).toHaveLength(1)
+    expect(await storage().listWebhookDeliveries({ ...page, after: two.id, limit: 1 }, T0)).toMatchObject({
+      items: [{ id: one.id }],
+      hasMore: false,
+    })
+    expect((await storage().listWebhookAttempts(page, T0)).items).toEqual([attempt])
+    expect((await storage().listWebhookAttempts({ ...page, deliveryId: two.id }, T0)).items).toEqual([])
+    expect(await storage().replayWebhookDelivery({ teamId, webhookId, id: one.id }, T0 + 10)).toBe(true)
+    expect(await storage().replayWebhookDelivery({ teamId: newId(T0), webhookId, id: one.id }, T0)).toBe(
+      false,
+    )
+    expect(await storage().leaseWebhookDeliveries(lease(), T0 + 10)).toMatchObject([
+      { id: one.id, attempt: 1 },
+    ])
+    // The attempt from before the replay decides nothing any more.
+    const late = { attempt: attemptOf(one, null), outcome: { success: true as const }, disable }
+    await storage().settleWebhookAttempt({ ...late, attemptNumber: 7 }, T0 + 11)
+    expect(await storage().getWebhookDelivery({ teamId, webhookId, id: one.id }, T0)).toMatchObject({
+      status: 'attempting',
+    })
+    await storage().deleteWebhook({ teamId, id: webhookId }, T0)
+  })
+
+  test('a range is replayed: what failed, what was never told, and what was taken only when asked', async () => {
+    const webhook = await stored(storage())
+    const { id: webhookId, teamId } = webhook
+    const [taken, failed, fresh] = [delivery(webhook), delivery(webhook), delivery(webhook)]
+    await due(storage(), [taken, failed])
+    await storage().leaseWebhookDeliveries(lease(), T0)
+    for (const [one, error] of [
+      [taken, null],
+      [failed, 'no'],
+    ] as const) {
+      const outcome = error === null ? { success: true as const } : { success: false as const, dueAt: null }
+      await storage().settleWebhookAttempt(
+        { attempt: attemptOf(one, error), attemptNumber: 1, outcome, disable },
+        T0,
+      )
+    }
+    // A replay makes new ids; those that are known stay.
+    const again = [taken, failed, fresh].map((one) => ({ ...one, id: delivery(webhook).id }))
+    expect(await storage().replayWebhookEvents({ deliveries: again, onlyUndelivered: true }, T0 + 1)).toBe(2)
+    const leased = await storage().leaseWebhookDeliveries(lease(), T0 + 1)
+    expect(leased.map(({ id }) => id).toSorted()).toEqual([failed.id, again[2]!.id].toSorted())
+    expect(await storage().replayWebhookEvents({ deliveries: again, onlyUndelivered: false }, T0 + 2)).toBe(1)
+    await storage().deleteWebhook({ teamId, id: webhookId }, T0)
+  })
+
+  test('events of a team are listed by time, page by page', async () => {
+    const { team } = await makeTeam(storage())
+    for (const at of [T0, T0, T0 + 5]) {
+      await putEmail(storage(), team.id, ['a@example.net'], at)
+      await storage().lease(leaseArgs(), at)
+    }
+    const range = { teamId: team.id, since: T0, until: T0 + 6, limit: 2 }
+    const first = await storage().listTeamEvents({ ...range, after: null }, T0)
+    expect(first.map(({ createdAt }) => createdAt)).toEqual([T0, T0])
+    const next = await storage().listTeamEvents({ ...range, after: first[1]! }, T0)
+    expect(next.map(({ createdAt }) => createdAt)).toEqual([T0 + 5])
+    expect(await storage().listTeamEvents({ ...range, until: T0, after: null }, T0)).toEqual([])
+  })
+
+  test('old deliveries are removed with their attempts, those that wait for a live endpoint are not', async () => {
+    const [live, gone] = [await stored(storage()), await stored(storage())]
+    const [old, waiting, orphan] = [delivery(live), delivery(live), delivery(gone)]
+    await due(storage(), [old])
+    await storage().leaseWebhookDeliveries(lease(), T0)
+    const done = {
+      attempt: attemptOf(old, null),
+      attemptNumber: 1,
+      outcome: { success: true as const },
+      disable,
+    }
+    await storage().settleWebhookAttempt(done, T0)
+    await due(storage(), [waiting, orphan])
+    await storage().deleteWebhook(gone, T0)
+    expect(await storage().purgeWebhookDeliveries({ before: T0, most: 10 }, T0)).toBe(0)
+    expect(
+      await storage().purgeWebhookDeliveries({ before: T0 + 1, most: 10_000 }, T0),
+    ).toBeGreaterThanOrEqual(2)
+    const { teamId, id: webhookId } = live
+    const left = await storage().listWebhookDeliveries({ teamId, webhookId, limit: 10 }, T0)
+    expect(left.items.map(({ id }) => id)).toEqual([waiting.id])
+    expect((await storage().listWebhookAttempts({ teamId, webhookId, limit: 10 }, T0)).items).toEqual([])
+    await storage().deleteWebhook(live, T0)
+  })
+
+  test('a ping is kept as it ended', async () => {
+    const webhook = await stored(storage())
+    const ping = delivery(webhook, { eventId: null, type: 'webhook.ping' })
+    await storage().keepWebhookPing({ delivery: ping, attempt: attemptOf(ping, 'no') }, T0)
+    const which = { teamId: webhook.teamId, webhookId: webhook.id, id: ping.id }
+    expect(await storage().getWebhookDelivery(which, T0)).toEqual({
+      ...ping,
+      ...{ status: 'failed', attempts: 1, dueAt: null },
+    })
+  })
+}

@@ -1,0 +1,196 @@
+import { once } from 'node:events'
+import { request } from 'node:https'
+import type { IncomingHttpHeaders } from 'node:http'
+import { connect as dial } from 'node:net'
+import { connect } from 'node:tls'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Config } from '../../appliance/config/config.ts'
+import { freeAddress } from '../world/addresses.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { startAuthority } from '../world/authority.ts'
+import { createWorld } from '../world/world.ts'
+
+const closing: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of closing.splice(0).reverse()) await one.close()
+})
+
+async function start(http: Partial<Config['http']>, more: Partial<Config> = {}): Promise<TestAppliance> {
+  const world = await createWorld({ domains: {} })
+  closing.push(world)
+  const config = { ...more, http: { listen: ['127.0.0.1:0'], ...http } as Config['http'] }
+  const appliance = await startAppliance({ world, config })
+  closing.push(appliance)
+  return appliance
+}
+
+interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+/** A request by HTTPS to whoever is there. */
+function ask(
+  url: string,
+  { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      url,
+      { method, headers: { ...headers }, rejectUnauthorized: false, agent: false },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+        response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, text }))
+      },
+    )
+    asked.on('error', reject).end(body)
+  })
+}
+
+const json = { 'content-type': 'application/json' }
+
+describe('HTTPS', () => {
+  test('takes an email of a megabyte, and says nothing of the future unless told', async () => {
+    const { appliance, apiKey } = await start({ tls_listen: ['127.0.0.1:0'] })
+    const url = appliance.http[1]!
+    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    const email = { from: 'a@sender.test', to: 'b@receiver.test', subject: 'S', text: 'x'.repeat(1e6) }
+    const answer = await ask(`${url}/emails`, {
+      method: 'POST',
+      headers: { ...json, authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify(email),
+    })
+    expect(answer.status).toBe(200)
+    expect(answer.headers['strict-transport-security']).toBe(undefined)
+  })
+
+  test('gives cookies that go over HTTPS only, and says how long browsers shall come so', async () => {
+    const { appliance, url, ownerEmail, ownerPassword } = await start({
+      tls_listen: ['127.0.0.1:0'],
+      hsts_days: 2,
+    })
+    const body = JSON.stringify({ email: ownerEmail, password: ownerPassword })
+    const signIn = { method: 'POST', headers: json, body }
+    const secure = await ask(`${appliance.http[1]!}/session`, signIn)
+    expect(secure.status).toBe(200)
+    expect(secure.headers['set-cookie']!.join()).toMatch(
+      /posthaste_session=[^;]+;.*HttpOnly; Secure; SameSite/,
+    )
+    expect(secure.headers['strict-transport-security']).toBe('max-age=172800')
+    const plain = await fetch(`${url}/session`, signIn)
+    expect(plain.headers.get('set-cookie')).not.toContain('Secure')
+    expect(plain.headers.get('strict-transport-security')).toBe(null)
+  })
+
+  test('lets a client go that speaks no TLS, or nothing at all', async () => {
+    const stage = await start({ tls_listen: ['127.0.0.1:0'] })
+    const { port, hostname } = new URL(stage.appliance.http[1]!)
+    await expect(fetch(`http://${hostname}:${port}/healthz`)).rejects.toThrow()
+    const silent = dial({ host: hostname, port: Number(port) })
+    await once(silent, 'connect')
+    const closed = once(silent, 'close')
+    closing.pop()
+    await stage.close()
+    await closed
+  })
+})
+
+describe('a listener of its own for people', () => {
+  test('has the dashboard and the session; the one for apps knows neither', async () => {
+    const { appliance, url, apiKey, ownerEmail, ownerPassword } = await start({
+      admin_listen: ['127.0.0.1:0'],
+    })
+    const admin = appliance.http[1]!
+    const signIn = (origin: string) =>
+      fetch(`${origin}/session`, {
+        method: 'POST',
+        headers: json,
+        body: JSON.stringify({ email: ownerEmail, password: ownerPassword }),
+      })
+    const refused = await signIn(url)
+    expect(refused.status).toBe(404)
+    expect(((await refused.json()) as { name: string }).name).toBe('not_found')
+    const taken = await signIn(admin)
+    expect(taken.status).toBe(200)
+    const cookie = taken.headers
+      .getSetCookie()
+      .find((one) => one.startsWith('posthaste_session='))!
+      .split(';')[0]!
+    const status = async (origin: string, path: string, headers: Record<string, string>) =>
+      (await fetch(`${origin}${path}`, { headers, redirect: 'manual' })).status
+    expect(await status(admin, '/session', { cookie })).toBe(200)
+    expect(await status(admin, '/emails', { cookie })).toBe(200)
+    // Whoever is signed in there is nobody here.
+    expect(await status(url, '/session', { cookie })).toBe(404)
+    expect(await status(url, '/emails', { cookie })).toBe(401)
+    expect(await status(url, '/dashboard/', {})).toBe(404)
+    expect(await status(url, '/', { accept: 'text/html' })).toBe(404)
+    expect(await status(url, '/healthz', {})).toBe(200)
+    expect(await status(url, '/openapi.json', {})).toBe(200)
+    expect(await status(url, '/emails', { authorization: `Bearer ${apiKey}` })).toBe(200)
+    expect(await status(admin, '/emails', { authorization: `Bearer ${apiKey}` })).toBe(200)
+
+    const invited = await fetch(`${admin}/invitations`, {
+      method: 'POST',
+      headers: { ...json, cookie, 'x-requested-with': 'dashboard', origin: admin },
+      body: JSON.stringify({ email: 'ada@customer.test', role: 'viewer' }),
+    })
+    const { link } = (await invited.json()) as { link: string }
+    expect(link.startsWith(`${admin}/dashboard/invitation#`)).toBe(true)
+  })
+})
+
+test(
+  'one certificate of an authority is shown by HTTPS and SMTP, and listed',
+  { timeout: 90_000 },
+  async () => {
+    const authority = await startAuthority()
+    closing.push(authority)
+    const { address, caFile } = authority
+    const world = await createWorld({ domains: {} })
+    closing.push(world)
+    const host = freeAddress()
+    const appliance = await startAppliance({
+      world,
+      config: {
+        http: { listen: [`${address}:5080`], tls_listen: [`${host}:0`] } as unknown as Config['http'],
+        smtp: { implicit_tls: [`${host}:0`] } as Config['smtp'],
+        acme: {
+          ...{ agree_terms: true, directory: authority.directory, ca: caFile, challenge: 'http-01' },
+          ...{ names: [], tracking_hosts: true, http_listen: [], hook_seconds: 60 },
+        },
+      },
+    })
+    closing.push(appliance)
+    const listed = async () => {
+      const { body } = await appliance.call<{ data: Record<string, unknown>[] }>('GET', '/certificates')
+      return body.data
+    }
+    let found = await listed()
+    for (let tries = 0; tries < 300 && found[0]!.source !== 'authority'; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      found = await listed()
+    }
+    expect(found).toEqual([
+      expect.objectContaining({
+        ...{ object: 'certificate', name: 'mail.sender.test', source: 'authority', failures: 0, error: null },
+        ...{ names: ['mail.sender.test'], issuer: expect.stringMatching(/^Pebble Intermediate/) as string },
+      }),
+    ])
+    const ca = await authority.root()
+    const doors = [
+      new URL(appliance.appliance.http[1]!).port,
+      appliance.appliance.smtp.implicitTls[0]!.split(':')[1]!,
+    ]
+    for (const port of doors) {
+      const socket = connect({ host, port: Number(port), servername: 'mail.sender.test', ca })
+      await once(socket, 'secureConnect')
+      // The test server's root is not handed to its clients otherwise: the chain is built and verified here.
+      expect(socket.authorized).toBe(true)
+      expect(socket.getPeerX509Certificate()!.checkHost('mail.sender.test')).toBe('mail.sender.test')
+      socket.destroy()
+    }
+  },
+)

@@ -1,0 +1,175 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSandboxDaemon, type SandboxDaemon } from '../world/sandbox-daemon.ts'
+
+/** Another program takes the disk to its last byte, and keeps it. */
+
+let disk: string
+let mounted = false
+
+beforeAll(async () => {
+  disk = await mkdtemp(join(tmpdir(), 'posthaste-reserve-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', disk], { stdio: 'ignore' })
+    mounted = true
+  } catch {
+    // Not root, or a container without the right.
+  }
+})
+afterAll(async () => {
+  if (mounted) execFileSync('umount', ['-l', disk])
+  await rm(disk, { recursive: true, force: true })
+})
+
+const filler = (): string => join(disk, 'filler')
+
+/** Writes until not a byte is left. */
+async function fillUp(): Promise<void> {
+  const file = await open(filler(), 'w')
+  try {
+    const rest = [Buffer.alloc(1_000_000), Buffer.alloc(4096), Buffer.alloc(1)]
+    for (const chunk of rest) for (;;) if (!(await fits(file.write(chunk), chunk.length))) break
+  } finally {
+    await file.close()
+  }
+}
+
+async function fits(write: Promise<{ bytesWritten: number }>, wanted: number): Promise<boolean> {
+  try {
+    return (await write).bytesWritten === wanted
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return false
+    throw error
+  }
+}
+
+/** The log without the requests, which this test makes many of. */
+const withoutRequests = (output: string): string =>
+  output
+    .split('\n')
+    .filter((line) => !line.includes('"msg":"request"'))
+    .join('\n')
+    .slice(-6000)
+
+async function until(enough: () => boolean | Promise<boolean>, what: () => string): Promise<void> {
+  const end = Date.now() + 60_000
+  while (!(await enough())) {
+    if (Date.now() > end) throw new Error(withoutRequests(what()))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+/** Starts a sandbox whose data directory is on the small disk. */
+const start = async (name: string, reserve: number): Promise<[SandboxDaemon, string]> => {
+  const dataDir = join(disk, name)
+  await mkdir(dataDir)
+  const env = { POSTHASTE_STORAGE__MIN_FREE_MB: '8', POSTHASTE_STORAGE__RESERVE_MB: `${reserve}` }
+  return [await startSandboxDaemon({ dataDir, env }), dataDir]
+}
+
+/** The sandbox takes eight seconds to take it: it is on its way while the disk fills. */
+const send = (daemon: SandboxDaemon) =>
+  daemon.call('POST', '/emails', {
+    from: 'a@example.test',
+    to: 'slow@customer.test',
+    subject: 's',
+    text: 't',
+  })
+
+const idOf = ({ body }: { body: unknown }): string => (body as { id: string }).id
+
+const lastEventOf = async (daemon: SandboxDaemon, id: string): Promise<string> =>
+  ((await daemon.call('GET', `/emails/${id}`)).body as { last_event: string }).last_event
+
+const isFull = async (daemon: SandboxDaemon): Promise<boolean> => (await send(daemon)).status === 507
+
+test('without a reserve, outcomes cannot be stored until there is room', async (context) => {
+  if (!mounted) return context.skip('a small file system can only be mounted by root')
+  const [daemon] = await start('without', 0)
+  try {
+    const sent = await send(daemon)
+    expect(sent.status).toBe(200)
+    await until(
+      async () => (await lastEventOf(daemon, idOf(sent))) === 'sent',
+      () => daemon.output(),
+    )
+    await fillUp()
+    await until(
+      () => daemon.output().includes('the outcome of an attempt could not be stored'),
+      () => daemon.output(),
+    )
+    expect(await lastEventOf(daemon, idOf(sent))).toBe('sent')
+    await rm(filler())
+    // The sandbox's exchangers lie on the same disk and could not take it either: the outcome is a deferral.
+    await until(
+      async () => (await lastEventOf(daemon, idOf(sent))) === 'delivery_delayed',
+      () => daemon.output(),
+    )
+  } finally {
+    await rm(filler(), { force: true })
+    await daemon.end('SIGTERM')
+  }
+}, 150_000)
+
+test('with one, they are, new mail is refused all the while, and the reserve comes back with the room', async (context) => {
+  if (!mounted) return context.skip('a small file system can only be mounted by root')
+  const [daemon, dataDir] = await start('with', 8)
+  const reserve = join(dataDir, 'reserve')
+  try {
+    await until(
+      () => existsSync(reserve),
+      () => daemon.output(),
+    )
+    const { size, blocks, mode } = await stat(reserve)
+    expect([size, blocks * 512 >= size, mode & 0o777]).toEqual([8_000_000, true, 0o600])
+    const sent = await send(daemon)
+    await until(
+      async () => (await lastEventOf(daemon, idOf(sent))) === 'sent',
+      () => daemon.output(),
+    )
+
+    await fillUp()
+    await until(
+      async () => (await lastEventOf(daemon, idOf(sent))) === 'delivered',
+      () => daemon.output(),
+    )
+    await until(
+      () => isFull(daemon),
+      () => daemon.output(),
+    )
+    expect(existsSync(reserve)).toBe(false)
+    expect(daemon.output()).toContain('the reserve (storage.reserve_mb) was given back')
+    expect(existsSync(filler())).toBe(true)
+
+    await rm(filler())
+    await until(
+      () => existsSync(reserve),
+      () => daemon.output(),
+    )
+    await until(
+      async () => (await send(daemon)).status === 200,
+      () => daemon.output(),
+    )
+    const again = await fetch(`${daemon.url}/readyz`)
+    expect(again.status).toBe(200)
+  } finally {
+    await rm(filler(), { force: true })
+    await daemon.end('SIGTERM')
+  }
+  // It stays over a stop, and a start on a full disk begins with its room.
+  expect(existsSync(reserve)).toBe(true)
+  await fillUp()
+  const env = { POSTHASTE_STORAGE__MIN_FREE_MB: '8', POSTHASTE_STORAGE__RESERVE_MB: '8' }
+  const next = await startSandboxDaemon({ dataDir, env })
+  try {
+    expect(existsSync(reserve)).toBe(false)
+    expect(await isFull(next)).toBe(true)
+  } finally {
+    await rm(filler(), { force: true })
+    expect(await next.end('SIGTERM')).toBe(0)
+  }
+}, 240_000)

@@ -1,0 +1,131 @@
+import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lockDataDir, openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { run, writeConfig } from '../world/daemon.ts'
+import { startSandboxDaemon } from '../world/sandbox-daemon.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** A stop in the middle of work, a start that must not be, and no DNS. */
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'posthaste-stop-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const from = 'a@example.test'
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+test('SIGTERM under load: what is in flight ends, what was accepted is there afterwards, and it takes under 25 seconds', async () => {
+  const dataDir = join(folder, 'stop')
+  let daemon = await startSandboxDaemon({ dataDir })
+  const accepted: string[] = []
+  let stopping = false
+  const client = async (name: number): Promise<void> => {
+    for (let count = 0; !stopping; count++) {
+      const to = count % 10 === 0 ? `slow+${name}-${count}@customer.test` : `u${name}-${count}@nobody.test`
+      const answer = await daemon
+        .call('POST', '/emails', { from, to, subject: 's', text: 't' })
+        .catch(() => undefined) // The listener is closed.
+      if (answer?.status === 200) accepted.push((answer.body as { id: string }).id)
+      else if (answer === undefined) return
+      else expect(answer.status).toBe(503)
+    }
+  }
+  const clients = Promise.all([1, 2, 3, 4].map(client))
+  await pause(1500)
+  const begun = Date.now()
+  const code = await daemon.end('SIGTERM')
+  stopping = true
+  await clients
+  expect(code).toBe(0)
+  expect(Date.now() - begun).toBeLessThan(25_000)
+  expect(daemon.output()).toContain('"stopped"')
+  expect(daemon.output()).not.toContain('attempts in flight')
+
+  daemon = await startSandboxDaemon({ dataDir })
+  try {
+    expect(accepted.length).toBeGreaterThan(10)
+    const known = await Promise.all(accepted.map((id) => daemon.call('GET', `/emails/${id}`)))
+    expect(known.filter(({ status }) => status !== 200)).toEqual([])
+  } finally {
+    await daemon.end('SIGKILL')
+  }
+}, 60_000)
+
+/** What `serve` says on a data directory that it cannot use. */
+async function serve(dataDir: string): Promise<{ code: number | null; stderr: string }> {
+  const config = `${dataDir}.toml`
+  await writeConfig(config, {
+    hostname: 'mail.sender.test',
+    data_dir: dataDir,
+    http: { listen: ['127.0.0.1:0'] },
+    smtp: { starttls: [], implicit_tls: [] },
+  })
+  return run(['serve', '--config', config])
+}
+
+test('a second daemon on the same data directory is refused, with the process that has it', async () => {
+  const dataDir = join(folder, 'twice')
+  const lock = await lockDataDir(dataDir)
+  try {
+    const { code, stderr } = await serve(dataDir)
+    expect(code).toBe(1)
+    expect(stderr).toContain(`Another daemon is running on ${dataDir} (process ${process.pid}).`)
+  } finally {
+    lock.release()
+  }
+})
+
+test('a damaged database is told at the start, with what to do, and left as it is', async () => {
+  const dataDir = join(folder, 'damaged')
+  await (await openSqlite({ dataDir })).close()
+  const path = join(dataDir, 'posthaste.db')
+  const file = await open(path, 'r+')
+  const { size } = await stat(path)
+  // Somewhere in the middle, where no start would come by.
+  await file.write(Buffer.alloc(4096, 0xa5), 0, 4096, Math.floor(size / 8192) * 4096)
+  await file.close()
+  const before = await readFile(path)
+  const { code, stderr } = await serve(dataDir)
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/is damaged.*Keep the files as they are.*posthaste restore/s)
+  expect((await readFile(path)).equals(before)).toBe(true)
+})
+
+describe('without DNS', () => {
+  let world: World
+  let appliance: TestAppliance
+
+  beforeAll(async () => {
+    const mx = (host: string) => ({ mx: [{ preference: 10, host }] })
+    world = await createWorld({ domains: { 'a.test': mx('mx.a.test'), 'b.test': mx('mx.b.test') } })
+    appliance = await startAppliance({ world })
+  })
+  afterAll(async () => {
+    await appliance.close()
+    await world.close()
+  })
+
+  test('all mail waits, nothing bounces, and it goes on when DNS is back', async () => {
+    for (const name of ['a.test', 'b.test']) world.dns.set(name, 'SERVFAIL')
+    const ids = await Promise.all(['x@a.test', 'y@b.test', 'z@b.test'].map((to) => appliance.send({ to })))
+    for (const id of ids) {
+      const { deliveries } = await appliance.until(id, ({ attempts }) => attempts.length > 0)
+      expect(deliveries[0]!.state).toBe('waiting')
+    }
+    await world.clock.advance(3 * 3_600_000)
+    for (const id of ids) expect((await appliance.timeline(id)).deliveries[0]!.state).toBe('waiting')
+
+    for (const name of ['a.test', 'b.test'])
+      world.dns.set(name, { MX: [{ preference: 10, exchange: `mx.${name}` }] })
+    await world.clock.advance(12 * 3_600_000)
+    for (const id of ids) await appliance.until(id, ({ deliveries }) => deliveries[0]!.state === 'delivered')
+    expect(world.mailboxOf('mx.a.test')).toHaveLength(1)
+    expect(world.mailboxOf('mx.b.test')).toHaveLength(2)
+  })
+})

@@ -1,0 +1,232 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
+import type { Config } from '../../appliance/config/config.ts'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { on } from '../world/behaviour.ts'
+import { createWorld, type World, type WorldDomain, type WorldHost } from '../world/world.ts'
+
+let world: World
+let appliance: TestAppliance
+
+afterEach(async () => {
+  await appliance.close()
+  await world.close()
+})
+
+const minute = 60_000
+const at = (host: string, exchanger?: WorldHost): WorldDomain => ({
+  mx: [{ preference: 10, host, ...(exchanger ? { exchanger } : {}) }],
+})
+
+async function begin(domains: Record<string, WorldDomain>, delivery: Partial<Config['delivery']> = {}) {
+  world = await createWorld({ domains })
+  appliance = await startAppliance({
+    world,
+    config: {
+      delivery: {
+        allow_networks: ['127.0.0.0/8'],
+        port: world.deliveryPort,
+        ...delivery,
+      } as Config['delivery'],
+    },
+  })
+}
+
+const lanes = async (): Promise<Lane[]> => (await appliance.call<{ data: Lane[] }>('GET', '/lanes')).body.data
+
+/** The saved state of a lane, which follows within a second. */
+async function lane(id: string, enough: (lane: Lane) => boolean): Promise<Lane> {
+  const end = Date.now() + 10_000
+  for (;;) {
+    const found = (await lanes()).find((one) => one.id === id)
+    if (found && enough(found)) return found
+    if (Date.now() > end) throw new Error(`not in ten seconds: ${JSON.stringify(await lanes())}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+const sendTo = (to: string): Promise<string> => appliance.send({ to })
+const waits = (text: RegExp) => (timeline: { deliveries: { waiting: { why: string } | null }[] }) =>
+  text.test(timeline.deliveries[0]!.waiting?.why ?? '')
+
+const TSS04 =
+  '421 4.7.0 [TSS04] Messages from 127.0.0.1 temporarily deferred due to unexpected volume or user complaints'
+
+describe('a provider that asks for a pause', () => {
+  test('gets it, in all its domains, and nobody else does; the email says why it waits', async () => {
+    const yahoo = { behave: on('mail', TSS04, { times: 1 }) }
+    await begin({
+      'one.test': at('mta1.yahoodns.net', yahoo),
+      'two.test': at('mta1.yahoodns.net'),
+      'other.test': at('mx.other.test'),
+    })
+    const first = await sendTo('a@one.test')
+    await appliance.until(first, waits(/^waits until .* UTC: Yahoo answered TSS04 at \d\d:\d\d: it defers/))
+    const second = await sendTo('b@two.test')
+    const other = await sendTo('c@other.test')
+    await appliance.until(other, isFinal)
+    // The domain is new: one look at its exchangers finds Yahoo behind it.
+    await appliance.until(second, waits(/Yahoo answered TSS04/))
+    expect((await appliance.timeline(second)).deliveries[0]).toMatchObject({ attempts: 0, provider: 'yahoo' })
+    expect(
+      world.exchanger('mta1.yahoodns.net').steps.filter(({ command }) => command === 'mail'),
+    ).toHaveLength(1)
+
+    await world.clock.advance(121 * minute)
+    await appliance.until(second, isFinal)
+    await appliance.until(first, isFinal)
+    expect([...world.mailboxOf('mta1.yahoodns.net')]).toHaveLength(2)
+  })
+
+  test('gets it over a restart too', async () => {
+    await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04, { times: 1 }) }) })
+    await appliance.until(await sendTo('a@one.test'), waits(/TSS04/))
+    await appliance.restart()
+    const later = await sendTo('b@one.test')
+    await appliance.until(later, waits(/Yahoo answered TSS04/))
+    expect(await lane('auto~yahoo', () => true)).toMatchObject({ paused: true, connections: 1 })
+    expect(
+      world.exchanger('mta1.yahoodns.net').steps.filter(({ command }) => command === 'mail'),
+    ).toHaveLength(1)
+  })
+
+  test('gets mail again when an operator resumes its lane', async () => {
+    await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04, { times: 1 }) }) })
+    await appliance.until(await sendTo('a@one.test'), waits(/TSS04/))
+    const next = await sendTo('b@one.test')
+    await appliance.until(next, waits(/TSS04/))
+    const { status } = await appliance.call('POST', '/lanes/auto~yahoo/resume')
+    expect(status).toBe(200)
+    await appliance.until(next, isFinal)
+  })
+})
+
+test('what a lane sends is counted by minute and told with its limits, for an hour', async () => {
+  await begin({ 'one.test': at('mta1.yahoodns.net') })
+  for (let n = 0; n < 3; n += 1) await appliance.until(await sendTo(`u${n}@one.test`), isFinal)
+  const seen = await lane('auto~yahoo', ({ in_flight }) => in_flight === 0)
+  expect(seen).toMatchObject({ pool: 'default', last_minute: 3 })
+  expect(seen.minutes).toHaveLength(60)
+  expect(seen.minutes!.reduce((sum, count) => sum + count, 0)).toBe(3)
+  await world.clock.advance(61 * minute)
+  const later = await lane('auto~yahoo', () => true)
+  expect([later.last_minute, Math.max(0, ...later.minutes!)]).toEqual([0, 0])
+})
+
+test('nothing spins while all that waits is paused', async () => {
+  await begin({ 'one.test': at('mta1.yahoodns.net', { behave: on('mail', TSS04) }) })
+  const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => sendTo(`u${n}@one.test`)))
+  for (const id of ids) await appliance.until(id, waits(/TSS04/))
+  const lease = vi.spyOn(appliance.appliance.storage, 'lease')
+  await sleep(500)
+  await world.clock.advance(110 * minute)
+  expect(lease.mock.calls.length).toBeLessThan(10)
+  lease.mockRestore()
+  world.exchanger('mta1.yahoodns.net').behave(undefined)
+  await appliance.call('POST', '/lanes/auto~yahoo/resume')
+  await world.clock.advance(60 * minute)
+  // They go at the pace of the lane: each minute lets some more go.
+  const left = async (): Promise<number> => {
+    await world.clock.advance(minute)
+    const timelines = await Promise.all(ids.map((id) => appliance.timeline(id)))
+    return timelines.filter((one) => !isFinal(one)).length
+  }
+  await expect.poll(left, { timeout: 30_000 }).toBe(0)
+})
+
+test('a server that has too many connections gets half of them', async () => {
+  const crowded = { behave: on('connect', '421 4.7.0 Too many connections from your address', { times: 1 }) }
+  await begin({ 'one.test': at('mx.hosting.test', crowded) })
+  await sendTo('a@one.test')
+  const slower = await lane('auto~hosting.test', ({ reason }) => reason !== null)
+  expect(slower).toMatchObject({ connections: 2, most_connections: 10, paused: false })
+  expect(slower.reason).toMatch(
+    /^hosting\.test gets less since \d\d:\d\d \(2 connections, 6 messages a minute\): it /,
+  )
+})
+
+test('a slow provider delays nobody else', async () => {
+  await begin({
+    'slow.test': at('mx.slow.test', { behave: on('mail', { pauseMs: 1500 }) }),
+    'quick.test': at('mx.quick.test'),
+  })
+  const slow = await Promise.all(Array.from({ length: 30 }, (_, n) => sendTo(`u${n}@slow.test`)))
+  const begun = Date.now()
+  await appliance.until(await sendTo('a@quick.test'), isFinal)
+  expect(Date.now() - begun).toBeLessThan(1400)
+  expect(isFinal(await appliance.timeline(slow.at(-1)!))).toBe(false)
+})
+
+test('two domains behind one provider share its connections, and a change of its limit acts at once', async () => {
+  const slow = { behave: on('message', { pauseMs: 300 }) }
+  await begin({ 'one.test': at('mx.shared.test', slow), 'two.test': at('mx.shared.test') })
+  const { status, body } = await appliance.call<Provider>('PATCH', '/providers/shared.test', {
+    connections: 1,
+  })
+  expect([status, body.connections, body.changed, body.origin]).toEqual([200, 1, ['connections'], 'default'])
+  const ids = await Promise.all(['a@one.test', 'b@two.test', 'c@one.test', 'd@two.test'].map(sendTo))
+  let most = 0
+  const watch = setInterval(() => (most = Math.max(most, world.exchanger('mx.shared.test').open())), 5)
+  for (const id of ids) await appliance.until(id, isFinal)
+  clearInterval(watch)
+  expect(most).toBe(1)
+})
+
+test('limits that cannot be used are refused with what is expected', async () => {
+  await begin({ 'one.test': at('mx.one.test') })
+  const wrong = await appliance.call<{ message: string }>('PATCH', '/providers/google', { connections: 0 })
+  expect(wrong.status).toBe(422)
+  expect(wrong.body.message).toContain('connections')
+  expect((await appliance.call('PATCH', '/providers/%3Fone.test', { connections: 1 })).status).toBe(404)
+  expect((await appliance.call('POST', '/lanes/192.0.2.9~google/resume')).status).toBe(404)
+})
+
+describe('two source addresses', () => {
+  test('have a lane each: a complaint about one leaves the other', async () => {
+    const first = on('mail', TSS04, { times: 1 })
+    await begin(
+      { 'one.test': at('mta1.yahoodns.net', { behave: first }) },
+      { source_ips: ['127.0.0.8', '127.0.0.9'] },
+    )
+    await sendTo('a@one.test')
+    const end = Date.now() + 10_000
+    let paused: Lane[] = []
+    while (paused.length === 0 && Date.now() < end) {
+      paused = (await lanes()).filter((one) => one.paused)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect(paused).toHaveLength(1)
+    await appliance.until(await sendTo('b@one.test'), isFinal)
+    const [arrival] = [...world.mailboxOf('mta1.yahoodns.net')]
+    expect(`${arrival!.session.clientAddress}~yahoo`).not.toBe(paused[0]!.id)
+  })
+
+  test('one that warms up sends its share, and the rest leaves from the warm one', async () => {
+    await begin({ 'one.test': at('mx.warm.test') }, { source_ips: ['127.0.0.8', '127.0.0.9'] })
+    await appliance.call('PATCH', '/providers/warm.test', { warm_up: [2, 4, 8] })
+    expect((await appliance.call('PATCH', '/sources/127.0.0.9', { warm_up: true })).status).toBe(200)
+    for (let sent = 0; sent < 6; sent++) await appliance.until(await sendTo(`u${sent}@one.test`), isFinal)
+    const from = () => [...world.mailboxOf('mx.warm.test')].map(({ session }) => session.clientAddress)
+    expect(from().filter((ip) => ip === '127.0.0.9')).toHaveLength(2)
+    expect(from().filter((ip) => ip === '127.0.0.8')).toHaveLength(4)
+    const warm = await lane('127.0.0.9~warm.test', ({ warm_up }) => warm_up?.sent === 2)
+    expect(warm.warm_up).toEqual({ day: 1, share: 2, sent: 2 })
+  })
+})
+
+test('one address that warms up waits for midnight when its share is used', async () => {
+  await begin({ 'one.test': at('mx.warm.test') }, { source_ips: ['127.0.0.9'] })
+  await appliance.call('PATCH', '/providers/warm.test', { warm_up: [2, 4, 8] })
+  await appliance.call('PATCH', '/sources/127.0.0.9', { warm_up: true })
+  for (const name of ['a', 'b']) await appliance.until(await sendTo(`${name}@one.test`), isFinal)
+  const third = await sendTo('c@one.test')
+  await appliance.until(
+    third,
+    waits(
+      /^warm-up: 2 of 2 messages to warm\.test were sent today from 127\.0\.0\.9; goes on at .*00:00 UTC$/,
+    ),
+  )
+  await world.clock.advance(24 * 60 * minute)
+  await appliance.until(third, isFinal)
+})

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { QueueChange } from '../../appliance/http/schemas/queue.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+
+/** The queue through the whole appliance, in its sandbox. */
+
+let posthaste: TestAppliance
+
+beforeAll(async () => {
+  posthaste = await startAppliance()
+})
+afterAll(() => posthaste?.close())
+
+const act = async (action: string, body: object) =>
+  (await posthaste.call<QueueChange>('POST', `/queue/${action}`, body)).body
+
+test('mail that is held waits and says why; released, it is delivered', async () => {
+  const held = await act('hold', { filter: { domain: 'reader.example' }, new: true })
+  const id = await posthaste.send({ to: 'ada@reader.example' })
+  const free = await posthaste.send({ to: 'ada@free.example' })
+  await posthaste.until(free, ({ deliveries }) => deliveries[0]!.state === 'delivered')
+  const { deliveries } = await posthaste.timeline(id)
+  expect(deliveries).toMatchObject([
+    { state: 'held', attempts: 0, waiting: { why: 'held by an operator, until somebody releases it' } },
+  ])
+  expect(await act('undo', { audit_id: held.audit_id })).toMatchObject({ action: 'release', count: 1 })
+  const { attempts } = await posthaste.until(id, (one) => one.deliveries[0]!.state === 'delivered')
+  expect(attempts).toMatchObject([{ source: 'auto' }])
+})
+
+test('what was put off is found by the words of its reply, and expires as a bounce', async () => {
+  const id = await posthaste.send({ to: 'defer@reader.example' })
+  await posthaste.until(id, ({ attempts }) => attempts.length > 0)
+  const { deliveries: waiting } = await posthaste.timeline(id)
+  const filter = { reply: waiting[0]!.cause!.reply!.text.slice(0, 20).toUpperCase(), source: 'auto' }
+  expect(await act('expire', { filter })).toMatchObject({ count: 1 })
+  const { deliveries, events } = await posthaste.timeline(id)
+  expect(deliveries).toMatchObject([{ state: 'expired', waiting: null }])
+  expect(events.at(-1)).toMatchObject({ type: 'email.bounced', recipient: 'defer@reader.example' })
+})

@@ -1,0 +1,124 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import type { Behaviour } from '../world/behaviour.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+let world: World
+let appliance: TestAppliance
+
+afterEach(async () => {
+  await appliance.close()
+  await world.close()
+})
+
+async function begin(behave?: Behaviour): Promise<void> {
+  const exchanger = behave ? { behave } : {}
+  world = await createWorld({
+    domains: { 'many.test': { mx: [{ preference: 10, host: 'mx.many.test', exchanger }] } },
+  })
+  appliance = await startAppliance({ world })
+}
+
+const recipients = Array.from({ length: 40 }, (_, i) => `u${i}@many.test`)
+
+/** Sends one email to all and returns the recipients of each message that arrived, and how the email fared. */
+async function send() {
+  const id = await appliance.send({ to: recipients })
+  const { deliveries, attempts } = await appliance.until(id, isFinal)
+  const arrived = [...world.mailboxOf('mx.many.test')].map(({ envelope }) => envelope.to.length)
+  const states = new Set(deliveries.map(({ state }) => state))
+  const tries = new Set(deliveries.map(({ attempts: tried }) => tried))
+  const connections = world.exchanger('mx.many.test').steps.filter(({ command }) => command === 'connect')
+  const everybody = [...world.mailboxOf('mx.many.test')].flatMap(({ envelope }) => envelope.to)
+  return { arrived, states, tries, attempts, connections: connections.length, everybody, deliveries }
+}
+
+/** Refuses recipients beyond so many of one message. */
+function atMost(most: number, reply: string): Behaviour {
+  let count = 0
+  return ({ command }) => {
+    if (command === 'mail') count = 0
+    if (command !== 'rcpt') return undefined
+    count += 1
+    return count > most ? reply : undefined
+  }
+}
+
+describe('one email to forty recipients of one domain', () => {
+  test('is one message', async () => {
+    await begin()
+    const { arrived, states, attempts } = await send()
+    expect(arrived).toEqual([40])
+    expect(states).toEqual(new Set(['delivered']))
+    expect(attempts).toHaveLength(1)
+  })
+
+  test('is cut into as many as the provider wants, over one connection in one attempt', async () => {
+    await begin()
+    const { status } = await appliance.call('PATCH', '/providers/many.test', { recipients_per_message: 15 })
+    expect(status).toBe(200)
+    const { arrived, states, attempts, connections } = await send()
+    expect(arrived).toEqual([15, 15, 10])
+    expect(states).toEqual(new Set(['delivered']))
+    expect([attempts.length, connections]).toEqual([1, 1])
+  })
+
+  test.each(['452 4.5.3 Too many recipients', '452 Error: too many recipients', '552 5.5.3 Enough'])(
+    'goes on at once where the server has enough of them: %s',
+    async (reply) => {
+      await begin(atMost(16, reply))
+      const { arrived, states, tries, attempts, connections, everybody } = await send()
+      expect(arrived).toEqual([16, 16, 8])
+      expect([states, tries]).toEqual([new Set(['delivered']), new Set([1])])
+      expect([attempts.length, connections]).toEqual([1, 1])
+      expect(everybody.toSorted()).toEqual(recipients.toSorted())
+    },
+  )
+
+  test('waits where the pace has no room for another message, uncounted and untried', async () => {
+    await begin(atMost(10, '452 4.5.3 Too many recipients'))
+    await appliance.call('PATCH', '/providers/many.test', { messages_per_minute: 1 })
+    const id = await appliance.send({ to: recipients })
+    const settled = (count: number) =>
+      appliance.until(
+        id,
+        ({ deliveries }) => deliveries.filter(({ cause }) => cause !== null).length >= count,
+      )
+    for (const count of [10, 20, 30]) {
+      await settled(count)
+      await world.clock.advance(64_000)
+    }
+    const { deliveries, attempts } = await appliance.until(id, isFinal)
+    expect([...world.mailboxOf('mx.many.test')].map(({ envelope }) => envelope.to.length)).toEqual([
+      10, 10, 10, 10,
+    ])
+    expect(attempts).toHaveLength(4)
+    expect(new Set(deliveries.map(({ attempts: tried }) => tried))).toEqual(new Set([1]))
+  })
+
+  test('a full mailbox among them is no limit: it is tried again later', async () => {
+    await begin(({ command, address }) =>
+      command === 'rcpt' && address === 'u3@many.test' ? '452 4.2.2 Mailbox full' : undefined,
+    )
+    const id = await appliance.send({ to: recipients })
+    const { deliveries } = await appliance.until(
+      id,
+      (timeline) => timeline.deliveries.filter(({ state }) => state === 'delivered').length === 39,
+    )
+    const [left] = deliveries.filter(({ state }) => state !== 'delivered')
+    expect(left).toMatchObject({ recipient: 'u3@many.test', state: 'waiting', attempts: 1 })
+    expect([...world.mailboxOf('mx.many.test')]).toHaveLength(1)
+  })
+
+  test('of a server that is closed are not tried one portion after the other', async () => {
+    await begin(({ command }) => (command === 'mail' ? '451 4.3.2 Not today' : undefined))
+    await appliance.call('PATCH', '/providers/many.test', { recipients_per_message: 15 })
+    const id = await appliance.send({ to: recipients })
+    const { deliveries } = await appliance.until(id, (timeline) =>
+      timeline.deliveries.every(({ cause }) => cause !== null),
+    )
+    const causes = new Set(deliveries.map(({ cause }) => cause?.reply?.code))
+    expect(causes).toEqual(new Set([451]))
+    expect(world.exchanger('mx.many.test').steps.filter(({ command }) => command === 'mail')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,171 @@
+import Database from 'better-sqlite3'
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
+import { CRASH_POINT_VARIABLE, SCRATCH_MARK } from '../../appliance/watch/crash-points.ts'
+import { startDaemon, writeConfig } from '../world/daemon.ts'
+import { PROGRAM } from '../world/program.ts'
+
+/** An upgrade from the oldest schema, with mail in it, that is killed in its middle: the next start finishes it. */
+
+const EMAILS = 2000
+const OLDEST = 1
+const newest = shippedMigrations().at(-1)!.number
+const all = shippedMigrations().length - OLDEST
+
+let folder: string
+/** A database of the oldest schema whose newest mail is in its write-ahead log only, as a killed daemon leaves it. */
+let old: string
+let before: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'posthaste-upgrade-'))
+  old = join(folder, 'old')
+  await mkdir(old)
+  const made = join(folder, 'made.db')
+  const fixture = join(import.meta.dirname, '..', 'fixtures', 'schemas', '0001.db.gz')
+  await writeFile(made, gunzipSync(readFileSync(fixture)))
+  const db = new Database(made)
+  db.pragma('journal_mode = wal')
+  db.pragma('wal_autocheckpoint = 0')
+  fillUp(db)
+  await copyFile(made, join(old, 'posthaste.db'))
+  await copyFile(`${made}-wal`, join(old, 'posthaste.db-wal'))
+  before = mailOf(db)
+  db.close()
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** Mail that waits until tomorrow, so that no daemon touches it. */
+function fillUp(db: Database.Database): void {
+  const now = Date.now()
+  const day = 24 * 3_600_000
+  const fixture = db.prepare('select team_id, domain_id from emails').get() as Record<string, string>
+  const about = { ...fixture, now, due: now + day, end: now + 4 * day }
+  const inserts = [
+    `insert into emails select @id, @team_id, @domain_id, null, 'rest', 'Shop <shop@example.com>', '["b@y.example"]', '[]', '[]', '[]',
+       'Kept ' || @id, '[]', '[]', '[]', '<' || @id || '@example.com>', @id || '@send.example.com', 2000, 'queued', null, null, @now`,
+    "insert into contents values (@id, @team_id, '<p>Kept</p>', null)",
+    'insert into messages values (@id, @team_id, randomblob(2000))',
+    `insert into recipients values (@id || '-r', @team_id, @id, 'b@y.example', 'to', 'y.example', 'waiting', 0, null, @now, @now)`,
+    `insert into deliveries values (@id || '-r', @team_id, @id, 'y.example', 'y.example', @due, null, null, 0, 0, @now, @end)`,
+    `insert into events (id, team_id, email_id, delivery_id, type, created_at, data) values (@id || '-e', @team_id, @id, null, 'email.sent', @now, '{}')`,
+  ].map((sql) => db.prepare(sql))
+  db.transaction(() => {
+    for (let n = 0; n < EMAILS; n++) {
+      const id = `kept-${String(n).padStart(6, '0')}`
+      for (const insert of inserts) insert.run({ ...about, id })
+    }
+  })()
+}
+
+/** A digest of the mail that was put in; the same in every schema. */
+function mailOf(db: Database.Database): string {
+  const rows = db
+    .prepare(
+      `select e.id, e.subject, e.message_id, m.body, c.html, r.recipient, r.state, d.due_at, d.expires_at, v.type
+       from emails e join messages m on m.email_id = e.id join contents c on c.email_id = e.id
+       join recipients r on r.email_id = e.id join deliveries d on d.email_id = e.id join events v on v.email_id = e.id
+       where e.id like 'kept-%' order by e.id`,
+    )
+    .raw()
+    .all()
+  const digest = createHash('sha256')
+  for (const row of rows as unknown[][])
+    for (const value of row) digest.update(Buffer.isBuffer(value) ? value : String(value))
+  return `${rows.length} ${digest.digest('hex')}`
+}
+
+/** What a database holds, asked of a copy: the look must not recover what the next start has to. */
+async function lookAt(dataDir: string): Promise<{ schema: number; mail: string; sound: unknown }> {
+  const copy = await mkdtemp(join(folder, 'copy-'))
+  for (const name of ['posthaste.db', 'posthaste.db-wal'])
+    if (existsSync(join(dataDir, name))) await copyFile(join(dataDir, name), join(copy, name))
+  return describeDatabase(join(copy, 'posthaste.db'))
+}
+
+function describeDatabase(file: string): { schema: number; mail: string; sound: unknown } {
+  const db = new Database(file)
+  try {
+    return {
+      schema: db.prepare('select max(number) from migrations').pluck().get() as number,
+      mail: mailOf(db),
+      sound: db.pragma('integrity_check', { simple: true }),
+    }
+  } finally {
+    db.close()
+  }
+}
+
+const snapshotsIn = (dataDir: string): string[] => {
+  const snapshots = join(dataDir, 'snapshots')
+  return existsSync(snapshots) ? readdirSync(snapshots) : []
+}
+
+/** Starts the daemon, and lets it be killed: at a point by itself, or from outside as soon as `seen` is true. */
+async function startAndKill(
+  config: string,
+  { point, seen }: { point?: string; seen?: () => boolean },
+): Promise<void> {
+  const child = spawn(process.execPath, [PROGRAM, 'serve', '--config', config], {
+    env: { ...process.env, ...(point !== undefined && { [CRASH_POINT_VARIABLE]: point }) },
+    stdio: 'ignore',
+  })
+  const ended = once(child, 'exit')
+  const watch = setInterval(() => seen?.() === true && child.kill('SIGKILL'), 1)
+  const [, signal] = (await ended) as [number | null, NodeJS.Signals | null]
+  clearInterval(watch)
+  expect(signal).toBe('SIGKILL')
+}
+
+const snapshot = (dataDir: string, partial: boolean) => (): boolean =>
+  snapshotsIn(dataDir).some((name) => name.includes('.partial-') === partial)
+
+test.each<[string, (dataDir: string) => { point?: string; seen?: () => boolean }]>([
+  ['while the snapshot is made', (dataDir) => ({ seen: snapshot(dataDir, true) })],
+  ['when the snapshot is whole', (dataDir) => ({ seen: snapshot(dataDir, false) })],
+  ['after the first migration', () => ({ point: 'migration:1' })],
+  ['in the middle of them', () => ({ point: `migration:${Math.ceil(all / 2)}` })],
+  ['after the last, before the commit', () => ({ point: `migration:${all}` })],
+])(
+  'an upgrade that is killed %s loses nothing, and the next start makes it',
+  async (_, when) => {
+    const place = await mkdtemp(join(folder, 'place-'))
+    const [dataDir, config] = [join(place, 'data'), join(place, 'posthaste.toml')]
+    await mkdir(dataDir, { mode: 0o700 })
+    for (const name of readdirSync(old)) await copyFile(join(old, name), join(dataDir, name))
+    // Without it no daemon kills itself there.
+    await writeFile(join(dataDir, SCRATCH_MARK), '')
+    await writeConfig(config, {
+      hostname: 'mail.example.com',
+      data_dir: dataDir,
+      http: { listen: ['127.0.0.1:0'] },
+      smtp: { starttls: [], implicit_tls: [] },
+      // Nobody answers there: nothing that this test does not ask about moves either.
+      dns: { servers: ['127.0.0.1:9'] },
+    })
+    const { point, seen } = when(dataDir)
+    await startAndKill(config, { ...(point !== undefined && { point }), ...(seen && { seen }) })
+    const killed = await lookAt(dataDir)
+    expect(killed).toMatchObject({ mail: before, sound: 'ok' })
+    // One transaction: all of it or nothing.
+    expect(seen ? [OLDEST, newest] : [OLDEST]).toContain(killed.schema)
+
+    const daemon = await startDaemon(config)
+    expect(await daemon.end('SIGTERM'), daemon.output().slice(-2000)).toBe(0)
+    expect(await lookAt(dataDir)).toEqual({ schema: newest, mail: before, sound: 'ok' })
+    const [kept, ...others] = snapshotsIn(dataDir)
+      .filter((name) => /^schema-0001-\d{8}T\d{6}Z\.db$/.test(name))
+      .map((name) => join(dataDir, 'snapshots', name))
+    expect(others.length).toBeLessThanOrEqual(1)
+    expect(describeDatabase(kept!)).toEqual({ schema: OLDEST, mail: before, sound: 'ok' })
+  },
+  240_000,
+)

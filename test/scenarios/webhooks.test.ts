@@ -1,0 +1,312 @@
+import { Resend } from 'resend'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { Webhook as Svix } from 'svix'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { startReceiver, type Receiver } from '../world/receiver.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** Webhooks from the app's side: the whole appliance, real receivers, the official client. */
+
+const HOUR = 3_600_000
+
+let world: World
+let appliance: TestAppliance
+let client: Resend
+const receivers: Receiver[] = []
+const made: string[] = []
+
+beforeAll(async () => {
+  world = await createWorld({
+    domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },
+    names: { 'mail.sender.test': { A: '127.0.0.1' } },
+  })
+  const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
+  appliance = await startAppliance({ world, config: { webhooks } })
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+})
+afterEach(async () => {
+  for (const id of made.splice(0)) await client.webhooks.remove(id)
+  for (const receiver of receivers.splice(0)) await receiver.close()
+  world.exchanger('mx.busy.test').behave(undefined)
+})
+afterAll(async () => {
+  await appliance.close()
+  await world.close()
+})
+
+const ALL = ['email.sent', 'email.delivered', 'email.bounced'] as const
+
+async function endpoint(events: readonly (typeof ALL)[number][] = ALL) {
+  const receiver = await startReceiver()
+  receivers.push(receiver)
+  const { data, error } = await client.webhooks.create({ endpoint: receiver.url, events: [...events] })
+  expect(error).toBeNull()
+  made.push(data!.id)
+  return { receiver, id: data!.id, secret: data!.signing_secret }
+}
+
+const send = (to = 'ada@busy.test') => appliance.send({ to, tags: [{ name: 'kind', value: 'welcome' }] })
+const typesOf = (receiver: Receiver) =>
+  receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type)
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  const end = Date.now() + 10_000
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (Date.now() > end) throw new Error('not in ten seconds')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+describe('the official client', () => {
+  test('creates, reads, changes, rotates and removes', async () => {
+    const { id, secret, receiver } = await endpoint()
+    expect(secret).toMatch(/^whsec_/)
+    expect((await client.webhooks.get(id)).data).toMatchObject({
+      object: 'webhook',
+      id,
+      endpoint: receiver.url,
+      events: [...ALL],
+      status: 'enabled',
+      signing_secret: secret,
+    })
+    expect((await client.webhooks.list()).data).toMatchObject({
+      object: 'list',
+      has_more: false,
+      data: [{ id }],
+    })
+    const update = await client.webhooks.update(id, { status: 'disabled', events: ['email.bounced'] })
+    expect(update.data).toEqual({ object: 'webhook', id })
+    expect((await client.webhooks.get(id)).data).toMatchObject({
+      status: 'disabled',
+      events: ['email.bounced'],
+    })
+    const rotated = await client.webhooks.rotateSigningSecret(id)
+    expect(rotated.data).toMatchObject({ object: 'webhook', id })
+    expect(rotated.data!.signing_secret).not.toBe(secret)
+    expect((await client.webhooks.remove(id)).data).toEqual({ object: 'webhook', id, deleted: true })
+    expect((await client.webhooks.get(id)).error).toMatchObject({
+      statusCode: 404,
+      message: 'Webhook not found',
+    })
+    made.length = 0
+  })
+
+  test('hears why an endpoint is refused', async () => {
+    const create = (url: string, events: string[]) =>
+      appliance.call<{ message: string }>('POST', '/webhooks', { endpoint: url, events })
+    expect(await create('https://10.0.0.1/', ['email.sent'])).toMatchObject({
+      status: 422,
+      body: {
+        message: expect.stringContaining(
+          'Invalid `endpoint` field: a URL on a host with a public address',
+        ) as string,
+      },
+    })
+    expect(await create('https://app.example/', ['email.snet'])).toMatchObject({
+      status: 422,
+      body: {
+        message: expect.stringContaining('Invalid `events` field: "email.snet" is no event type') as string,
+      },
+    })
+    expect(await create('https://app.example/', [])).toMatchObject({ status: 422 })
+  })
+
+  test('verifies what it is told, as do Svix and Standard Webhooks', async () => {
+    const { receiver, secret } = await endpoint()
+    const id = await send()
+    await receiver.waitFor(2)
+    expect(typesOf(receiver).toSorted()).toEqual(['email.delivered', 'email.sent'])
+    for (const { headers, body } of receiver.received) {
+      const official = {
+        id: headers['svix-id']!,
+        timestamp: headers['svix-timestamp']!,
+        signature: headers['svix-signature']!,
+      }
+      const event = client.webhooks.verify({ payload: body, headers: official, webhookSecret: secret })
+      expect(event.data).toMatchObject({ email_id: id, to: ['ada@busy.test'], tags: { kind: 'welcome' } })
+      expect(Object.keys(event)).toEqual(['type', 'created_at', 'data'])
+      new Svix(secret).verify(body, headers)
+      expect(new StandardWebhook(secret).verify(body, headers)).toEqual(event)
+    }
+    expect(new Set(receiver.received.map(({ headers }) => headers['svix-id'])).size).toBe(2)
+  })
+
+  test('reads the log: events, payload, attempts; and replays', async () => {
+    const { receiver, id: webhookId } = await endpoint(['email.delivered'])
+    receiver.behave((_, response) => response.writeHead(503).end('not now'))
+    await send()
+    await receiver.waitFor(1)
+    const event = await until(async () => {
+      const { data } = await client.webhooks.events.list({ webhookId })
+      return data?.data.find(({ status }) => status === 'pending')
+    })
+    expect(event).toMatchObject({ type: 'email.delivered' })
+    const eventId = event.id
+    const detail = await client.webhooks.events.get({ webhookId, eventId })
+    expect(detail.data).toMatchObject({
+      object: 'webhook_event',
+      id: eventId,
+      next_attempt_at: expect.any(String) as string,
+      payload: { type: 'email.delivered', data: { to: ['ada@busy.test'] } },
+    })
+    const attempts = await client.webhooks.events.attempts.list({ webhookId, eventId })
+    expect(attempts.data?.data).toMatchObject([{ http_status_code: 503, response: 'not now' }])
+    receiver.behave()
+    const replay = await client.webhooks.events.replay({ webhookId, eventId })
+    expect(replay.data).toEqual({ object: 'webhook_event', id: eventId })
+    await receiver.waitFor(2)
+    expect(receiver.received[1]!.headers['svix-id']).toBe(eventId)
+    await until(async () => {
+      const { data } = await client.webhooks.events.get({ webhookId, eventId })
+      return data?.status === 'success' ? data : undefined
+    })
+  })
+})
+
+test('after a rotation both secrets verify', async () => {
+  const { receiver, id, secret } = await endpoint(['email.sent'])
+  const fresh = (await client.webhooks.rotateSigningSecret(id)).data!.signing_secret
+  await send()
+  const [one] = await receiver.waitFor(1)
+  for (const each of [secret, fresh]) new Svix(each).verify(one!.body, one!.headers)
+  expect(() => new Svix('whsec_AAAA').verify(one!.body, one!.headers)).toThrow()
+})
+
+test('a failed delivery is signed anew and sent under the same id until it is taken', async () => {
+  const { receiver, secret } = await endpoint(['email.sent'])
+  receiver.behave((_, response) => response.writeHead(500).end())
+  await send()
+  await receiver.waitFor(1)
+  // The outcome has to be written down before the clock moves on.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  for (const [count, pause] of [
+    [2, 7000],
+    [3, 400_000],
+  ] as const) {
+    await world.clock.advance(pause)
+    // A test appliance looks for due work of its own accord once in an hour.
+    await send()
+    await receiver.waitFor(count)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+  const [first] = receiver.received
+  const same = receiver.received.filter(({ headers }) => headers['svix-id'] === first!.headers['svix-id'])
+  expect(same.length).toBeGreaterThanOrEqual(2)
+  expect(new Set(same.map(({ body }) => body)).size).toBe(1)
+  const times = same.map(({ headers }) => Number(headers['svix-timestamp']))
+  expect(times[1]! - times[0]!).toBeGreaterThanOrEqual(5)
+  expect(new Set(same.map(({ headers }) => headers['svix-signature'])).size).toBe(same.length)
+  expect(secret).toMatch(/^whsec_/)
+})
+
+test('a ping answers with what came of it, and is in the log', async () => {
+  const { receiver, id } = await endpoint()
+  const ping = () => appliance.call<{ id: string; status: string }>('POST', `/webhooks/${id}/ping`)
+  expect(await ping()).toMatchObject({
+    status: 200,
+    body: { object: 'webhook_event', status: 'success', attempt: { http_status_code: 200, error: null } },
+  })
+  expect(JSON.parse(receiver.received[0]!.body)).toMatchObject({
+    type: 'webhook.ping',
+    data: { webhook_id: id },
+  })
+  receiver.behave((_, response) => response.writeHead(301, { location: 'https://elsewhere.test/' }).end())
+  expect((await ping()).body).toMatchObject({
+    status: 'failed',
+    attempt: {
+      http_status_code: 301,
+      error: expect.stringContaining('redirects are not followed') as string,
+    },
+  })
+  const log = await appliance.call<{ data: unknown[] }>('GET', `/webhooks/${id}/attempts`)
+  expect(log.body.data).toMatchObject([{ http_status_code: 301 }, { http_status_code: 200 }])
+})
+
+test('what an endpoint missed while it was disabled is replayed by time', async () => {
+  const { receiver, id } = await endpoint(['email.delivered'])
+  const since = new Date(world.clock.now()).toISOString()
+  await appliance.until(await send(), isFinal)
+  await receiver.waitFor(1)
+  await client.webhooks.update(id, { status: 'disabled' })
+  await appliance.until(await send('grace@busy.test'), isFinal)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  await client.webhooks.update(id, { status: 'enabled' })
+  expect(receiver.received).toHaveLength(1)
+  const replay = (body: object) =>
+    appliance.call<{ events: number }>('POST', `/webhooks/${id}/replay`, { since, ...body })
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect((await replay({})).body).toEqual({ object: 'webhook', id, events: 1 })
+  await receiver.waitFor(2)
+  expect(receiver.received[1]!.body).toContain('grace@busy.test')
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect((await replay({ only: 'all' })).body).toMatchObject({ events: 2 })
+  await receiver.waitFor(4)
+  expect(await replay({ until: since })).toMatchObject({ status: 422 })
+})
+
+test('an endpoint that hangs, fails or floods delays nobody else', async () => {
+  const good = await endpoint(['email.delivered'])
+  const dead = [await endpoint(), await endpoint(), await endpoint()]
+  dead[0]!.receiver.behave(() => undefined)
+  dead[1]!.receiver.behave((_, response) => response.writeHead(500).end())
+  dead[2]!.receiver.behave((_, response) => {
+    response.on('error', () => undefined)
+    const more = (): void => {
+      while (!response.destroyed)
+        if (!response.write('x'.repeat(65_536))) return void response.once('drain', more)
+    }
+    more()
+  })
+  const begun = Date.now()
+  await Promise.all(Array.from({ length: 40 }, (_, n) => send(`user${n}@busy.test`)))
+  const all = await good.receiver.waitFor(40, 20_000)
+  expect(new Set(all.map(({ headers }) => headers['svix-id'])).size).toBe(40)
+  // One that hangs does so for fifteen seconds.
+  expect(Date.now() - begun).toBeLessThan(10_000)
+}, 40_000)
+
+test('an endpoint that only fails for five days is disabled and says so', async () => {
+  const { receiver, id } = await endpoint(['email.sent'])
+  receiver.behave((_, response) => response.writeHead(500).end())
+  for (let n = 0; n < 12; n++) {
+    await send()
+    await receiver.waitFor(n + 1)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await world.clock.advance(12 * HOUR)
+  }
+  const webhook = await until(async () => {
+    const { body } = await appliance.call<{ status: string }>('GET', `/webhooks/${id}`)
+    return body.status === 'disabled' ? body : undefined
+  })
+  expect(webhook).toMatchObject({
+    status: 'disabled',
+    disabled_at: expect.any(String) as string,
+    disabled_reason: 'Every attempt failed for 5 days. The last: The endpoint answered with status 500.',
+  })
+  // What waits for it is tried again at once.
+  receiver.behave((_, response) => response.writeHead(200).end())
+  await client.webhooks.update(id, { status: 'enabled' })
+  expect((await appliance.call('GET', `/webhooks/${id}`)).body).toMatchObject({
+    status: 'enabled',
+    disabled_reason: null,
+    failing_since: null,
+  })
+}, 60_000)
+
+test('what was not yet told is told after a restart', async () => {
+  const { receiver } = await endpoint(['email.delivered'])
+  const told = () => receiver.received.filter(({ body }) => body.includes('restart@busy.test'))
+  receiver.behave((_, response) => response.writeHead(500).end())
+  await send('restart@busy.test')
+  await until(() => Promise.resolve(told()[0]))
+  await appliance.restart()
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  receiver.behave()
+  await world.clock.advance(HOUR)
+  // A test appliance looks of its own accord once in an hour.
+  await send()
+  const again = await until(() => Promise.resolve(told()[1]))
+  expect(again.headers['svix-id']).toBe(told()[0]!.headers['svix-id'])
+})

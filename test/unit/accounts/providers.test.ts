@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createGithubProvider } from '../../../appliance/accounts/github.ts'
+import { identify, isStrong, type Known } from '../../../appliance/accounts/identify.ts'
+import { createOpenIdProvider } from '../../../appliance/accounts/openid.ts'
+import type { Assertion, ProviderSettings } from '../../../appliance/accounts/provider.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { browse, startIdentityProvider, type IdentityProvider } from '../../world/identity-provider.ts'
+
+const BACK = 'https://mail.acme.example/session/oidc/x/callback'
+const flow = { state: 's'.repeat(43), nonce: 'n'.repeat(43), verifier: 'v'.repeat(43) }
+
+const settings = (more: Partial<ProviderSettings>): ProviderSettings => ({
+  ...{ id: 'x', preset: 'oidc', label: 'X', issuer: '', clientId: 'posthaste', clientSecret: 'secret' },
+  ...{ allowedDomains: [], join: null, linkByEmail: false, trustSecondFactor: false, ...more },
+})
+
+describe('OpenID Connect', () => {
+  let idp: IdentityProvider
+  beforeAll(async () => {
+    idp = await startIdentityProvider([BACK])
+  })
+  afterAll(() => idp.close())
+
+  const open = (more: Partial<ProviderSettings> = {}) =>
+    createOpenIdProvider(
+      settings({ issuer: idp.issuer, clientSecret: idp.clientSecret, ...more }),
+      createTestClock(),
+    )
+  const there = async (provider: ReturnType<typeof open>) =>
+    browse((await provider.authorize(flow, BACK)).href, ({ origin }) => origin === new URL(BACK).origin)
+
+  test('tells who it was by issuer and subject, and the address that it vouches for', async () => {
+    const provider = open()
+    expect(await provider.exchange(flow, await there(provider))).toEqual({
+      ...{ issuer: idp.issuer, subject: 'ada', email: 'ada@acme.example' },
+      ...{ hostedDomain: null, methods: null },
+    })
+  })
+
+  test.each([
+    ['another nonce', { ...flow, nonce: 'another' }],
+    ['another state', { ...flow, state: 'another' }],
+    ['another verifier', { ...flow, verifier: 'w'.repeat(43) }],
+  ])('refuses an answer to %s', async (_, other) => {
+    const provider = open()
+    const returned = await there(provider)
+    await expect(provider.exchange(other, returned)).rejects.toMatchObject({ fault: 'invalid' })
+  })
+
+  test('does not send people to a provider that says to be another', async () => {
+    const { port } = new URL(idp.issuer)
+    const provider = open({ issuer: `http://localhost:${port}` })
+    await expect(provider.authorize(flow, BACK)).rejects.toMatchObject({ fault: 'misconfigured' })
+  })
+
+  test('asks by https:// only, but for this machine', async () => {
+    const provider = open({ issuer: 'http://login.acme.example' })
+    await expect(provider.authorize(flow, BACK)).rejects.toMatchObject({ fault: 'misconfigured' })
+  })
+})
+
+describe('GitHub', () => {
+  let server: Server
+  let emails: unknown
+  let token: unknown
+  const asked: string[] = []
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url} ${request.headers.authorization ?? ''}`)
+      const answers: Record<string, unknown> = {
+        '/login/oauth/access_token': token,
+        '/api/v3/user': { id: 583_231, login: 'ada' },
+        '/api/v3/user/emails': emails,
+      }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(answers[request.url ?? '']))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+  })
+  afterAll(() => void server.close())
+
+  const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const open = () => createGithubProvider(settings({ preset: 'github', issuer: origin() }))
+  const granted = { access_token: 'gho_x', token_type: 'bearer', scope: 'user:email' }
+  const returned = (query = 'code=c') => new URL(`${BACK}?${query}&state=${flow.state}`)
+  const address = (email: string, primary: boolean, verified: boolean) => ({ email, primary, verified })
+
+  test('is asked with a challenge for the addresses only', async () => {
+    const url = await open().authorize(flow, BACK)
+    expect(url.href.startsWith(`${origin()}/login/oauth/authorize?`)).toBe(true)
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ scope: 'user:email', state: flow.state, code_challenge_method: 'S256', redirect_uri: BACK },
+    })
+  })
+
+  test('tells the number of the account and its verified first address', async () => {
+    token = granted
+    emails = [address('other@acme.example', false, true), address('Ada@acme.example', true, true)]
+    expect(await open().exchange(flow, returned())).toMatchObject({
+      ...{ issuer: `${origin()}/login/oauth`, subject: '583231', email: 'ada@acme.example' },
+    })
+    expect(asked.filter((line) => line.includes('Bearer gho_x'))).toHaveLength(2)
+  })
+
+  test.each([
+    ['the first one is not verified', [address('a@acme.example', true, false)]],
+    ['only another one is verified', [address('a@acme.example', false, true)]],
+    ['there is none', []],
+    ['it is no list', { message: 'Not Found' }],
+  ])('tells nobody when %s', async (_, list) => {
+    token = granted
+    emails = list
+    await expect(open().exchange(flow, returned())).rejects.toMatchObject({ fault: 'unverified' })
+  })
+
+  test.each([
+    ['a code that was used', 'bad_verification_code', 'invalid'],
+    ['a wrong secret', 'incorrect_client_credentials', 'misconfigured'],
+  ])('refuses %s with status 200, and is understood', async (_, error, fault) => {
+    token = { error, error_description: 'no' }
+    await expect(open().exchange(flow, returned())).rejects.toMatchObject({ fault })
+  })
+
+  test('sends people back who said no', async () => {
+    const refused = open().exchange(flow, returned('error=access_denied'))
+    await expect(refused).rejects.toMatchObject({ fault: 'denied' })
+  })
+})
+
+describe('who somebody is here', () => {
+  const assertion = (more: Partial<Assertion> = {}): Assertion => ({
+    ...{ issuer: 'i', subject: 's', email: 'ada@acme.example', hostedDomain: null, methods: null, ...more },
+  })
+  const known = (more: Partial<Known> = {}): Known => ({
+    ...{ identityOf: null, addressOf: null, invited: false, ...more },
+  })
+  const all = { linkByEmail: true, join: { role: 'viewer', teamId: null } } as const
+
+  test.each<[string, Partial<ProviderSettings>, Partial<Assertion>, Partial<Known>, string]>([
+    ['a linked account', {}, {}, { identityOf: 'u', addressOf: 'v' }, 'known'],
+    ['an address only', {}, {}, { addressOf: 'v' }, 'not_linked'],
+    ['an address, and an invitation to it', {}, {}, { addressOf: 'v', invited: true }, 'not_linked'],
+    ['an address, where it is enough', all, {}, { addressOf: 'v' }, 'link'],
+    ['an invitation', {}, {}, { invited: true }, 'invited'],
+    ['nothing', {}, {}, {}, 'unknown'],
+    ['nothing, where all may join', all, {}, {}, 'join'],
+    [
+      'a linked account of a foreign domain',
+      { allowedDomains: ['b.example'] },
+      {},
+      { identityOf: 'u' },
+      'domain',
+    ],
+    ['a domain below an allowed one', { allowedDomains: ['example'] }, {}, { identityOf: 'u' }, 'domain'],
+  ])('with %s', (_, more, said, here, expected) => {
+    const found = identify(settings(more), assertion(said), known(here))
+    expect('problem' in found ? found.problem : found.kind).toBe(expected)
+  })
+
+  const google = { preset: 'google', allowedDomains: ['acme.example'] } as const
+  test.each<[string, Partial<ProviderSettings>, Partial<Assertion>, string]>([
+    ['of the organisation', google, { hostedDomain: 'acme.example' }, 'join'],
+    ['that somebody verified at Google once', google, {}, 'domain'],
+    ['of another organisation', google, { hostedDomain: 'b.example' }, 'domain'],
+    ['that Google does not run, without domains', { preset: 'google' }, {}, 'unknown'],
+    ['of Google itself', { preset: 'google' }, { email: 'a@gmail.com' }, 'join'],
+  ])('Google’s word on an address %s', (_, more, said, expected) => {
+    const found = identify(settings({ ...all, ...more }), assertion(said), known())
+    expect('problem' in found ? found.problem : found.kind).toBe(expected)
+  })
+
+  test.each<[boolean, string[] | null, boolean]>([
+    [false, ['mfa'], false],
+    [true, null, true],
+    [true, ['pwd', 'otp'], true],
+    [true, ['pwd'], false],
+    [true, [], false],
+  ])('trusted with the second factor: %s, told %j: strong %s', (trustSecondFactor, methods, strong) => {
+    expect(isStrong(settings({ trustSecondFactor }), { methods })).toBe(strong)
+  })
+})

@@ -1,0 +1,138 @@
+import type { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import * as plan from '../../../appliance/certificates/plan.ts'
+import { createCertificates, type Made } from '../../world/certificates.ts'
+import { wantedOf } from '../../../appliance/certified.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const AUTHORITY = 'https://authority.test/dir'
+const wanted = { id: 'mail.a.test', names: ['mail.a.test', 'www.a.test'] }
+
+let made: Made
+let issued: X509Certificate
+let begins: number
+beforeAll(async () => {
+  const certificates = await createCertificates()
+  const ca = await certificates.make({ name: 'CA', ca: true })
+  made = await certificates.make({ name: 'mail.a.test', hosts: wanted.names, by: ca, days: 90 })
+  await certificates.close()
+  issued = made.x509
+  begins = Date.parse(issued.validFrom)
+})
+
+const good = { ...plan.UNTRIED, directory: AUTHORITY, renewAt: null }
+
+describe('a certificate is due', () => {
+  test('at once when there is none', () => {
+    expect(plan.dueAt(wanted, undefined, plan.UNTRIED, AUTHORITY)).toBe(0)
+  })
+  test('at two thirds of its life', () => {
+    expect(plan.dueAt(wanted, issued, good, AUTHORITY)).toBe(begins + 60 * DAY)
+  })
+  test('when the authority says so', () => {
+    expect(plan.dueAt(wanted, issued, { ...good, renewAt: 5 }, AUTHORITY)).toBe(5)
+  })
+  test('at once when a name is missing in it', () => {
+    const more = { ...wanted, names: [...wanted.names, 'links.a.test'] }
+    expect(plan.dueAt(more, issued, good, AUTHORITY)).toBe(0)
+  })
+  test('at once when another authority is configured', () => {
+    expect(plan.dueAt(wanted, issued, good, 'https://other.test/dir')).toBe(0)
+  })
+  test('not before the wait after a failure is over', () => {
+    const retryAt = begins + 70 * DAY
+    expect(plan.dueAt(wanted, issued, { ...good, retryAt }, AUTHORITY)).toBe(retryAt)
+    expect(plan.dueAt(wanted, undefined, { ...good, retryAt }, AUTHORITY)).toBe(retryAt)
+  })
+})
+
+test('an authority is asked for its opinion when the last one is over, and not about what has ended', () => {
+  const tried = { ...good, askAt: begins + DAY }
+  const asks = [0, DAY, 89 * DAY, 90 * DAY].map((later) => plan.isToBeAsked(issued, tried, begins + later))
+  expect(asks).toEqual([false, true, true, false])
+})
+
+test('a certificate is fresh for a day, and for a tenth of a short life; not because of a clock that was ahead', async () => {
+  const at = (hadAt: number, later: number, one = issued) =>
+    plan.isFresh(one, { ...good, hadAt }, hadAt + later)
+  expect([at(begins, 0), at(begins, DAY - 1), at(begins, DAY), at(begins, -1)]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ])
+  expect(plan.isFresh(issued, good, begins)).toBe(false)
+  const certificates = await createCertificates()
+  const { x509: short } = await certificates.make({ name: 'short.a.test', hosts: ['short.a.test'], days: 1 })
+  await certificates.close()
+  expect([at(begins, 2.3 * HOUR, short), at(begins, 2.5 * HOUR, short)]).toEqual([true, false])
+})
+
+test('a failure in another year, before the clock was set, is not waited for', () => {
+  const year = 365 * DAY
+  const ahead = {
+    ...good,
+    failures: 1,
+    failedAt: begins + year,
+    retryAt: begins + year + HOUR,
+    askAt: 2 * begins,
+  }
+  expect(plan.withoutFuture(ahead, begins)).toEqual({ ...good, failures: 1 })
+  const told = { ...good, failures: 1, failedAt: begins - 1, retryAt: begins + 9 * DAY, askAt: begins + DAY }
+  expect(plan.withoutFuture(told, begins)).toEqual(told)
+})
+
+test('waits grow from ten minutes to a day, and are never shorter than the authority asks', () => {
+  expect([1, 2, 3, 8, 9, 100].map((failures) => plan.waitAfter(failures, 0, 0) / HOUR)).toEqual([
+    1 / 6,
+    1 / 3,
+    2 / 3,
+    64 / 3,
+    24,
+    24,
+  ])
+  expect(plan.waitAfter(1, 36 * HOUR, 0)).toBe(36 * HOUR)
+  expect(plan.waitAfter(1, 0, 0.5)).toBeCloseTo((HOUR / 6) * 1.05)
+})
+
+test('a moment of the suggested window is taken, but none after the end of the certificate', () => {
+  const window = { start: begins, end: begins + DAY, retryAfter: 0 }
+  expect(plan.momentIn(window, issued, 0.25)).toBe(begins + 6 * HOUR)
+  const late = { start: begins + 200 * DAY, end: begins + 201 * DAY, retryAfter: 0 }
+  expect(plan.momentIn(late, issued, 0)).toBe(Date.parse(issued.validTo) - HOUR)
+})
+
+test('an opinion holds as long as the authority says, a day at most', () => {
+  expect([0, 1, HOUR, 40 * DAY].map((ms) => plan.opinionHolds(ms))).toEqual([6 * HOUR, 60_000, HOUR, DAY])
+})
+
+test('the identifier of a certificate is that of the example in RFC 9773', () => {
+  // Of RFC 9773 §4.1: key identifier 69:88:5B:…:C8:D4 and serial number 00:87:65:43:21.
+  const keyId = '69885b6b87464041e1b37b847ba0ae2cde01c8d4'
+  const raw = Buffer.from(`0603551d230418301680 14${keyId}`.replaceAll(' ', ''), 'hex')
+  const certificate = { raw, serialNumber: '87654321' } as X509Certificate
+  expect(plan.certificateId(certificate)).toBe('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE')
+  expect(plan.certificateId({ raw: Buffer.alloc(40), serialNumber: '01' } as X509Certificate)).toBe(undefined)
+})
+
+test('the host has one certificate with the names beside it, and each tracking host whose record was seen its own', () => {
+  const config = (change: object) =>
+    ({
+      hostname: 'Mail.a.test',
+      tls: { cert: undefined, additional: [] },
+      acme: { names: ['www.a.test'], tracking_hosts: true, ...change },
+    }) as unknown as Parameters<typeof wantedOf>[0]
+  const domain = (name: string, status: string) =>
+    ({
+      name,
+      trackingSubdomain: 'links',
+      checks: [{ key: `Tracking links.${name}`, status }],
+    }) as unknown as Parameters<typeof wantedOf>[1][number]
+  const domains = [domain('b.test', 'verified'), domain('c.test', 'pending')]
+  const host = { id: 'mail.a.test', names: ['mail.a.test', 'www.a.test'] }
+  expect(wantedOf(config({}), domains)).toEqual([host, { id: 'links.b.test', names: ['links.b.test'] }])
+  expect(wantedOf(config({ tracking_hosts: false }), domains)).toEqual([host])
+  const withFiles = { ...config({}), tls: { cert: '/cert.pem', key: '/key.pem', additional: [] } }
+  expect(wantedOf(withFiles, [])).toEqual([{ id: 'www.a.test', names: ['www.a.test'] }])
+})

@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const source = join(import.meta.dirname, '../../../appliance/commands/user-name.ts')
+
+/** What a process says that imports the function and then does this. */
+function said(script: string): { stdout: string; stderr: string } {
+  const code = `import { userName } from ${JSON.stringify(source)}; ${script}; process.stdout.write(userName())`
+  const args = ['--input-type=module', '-e', code]
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  return { stdout, stderr }
+}
+
+describe('who sits at the command line', () => {
+  test('is named as the system names its user', () => {
+    const name = spawnSync('id', ['-un'], { encoding: 'utf8' }).stdout.trim()
+    expect(said('')).toEqual({ stdout: name, stderr: '' })
+  })
+
+  // Only root may become somebody else.
+  test.skipIf(process.getuid?.() !== 0)('is a number where no name belongs to it, as in containers', () => {
+    expect(said('process.setuid(54321)')).toEqual({ stdout: 'uid 54321', stderr: '' })
+  })
+})

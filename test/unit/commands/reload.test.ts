@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { changedKeys, reload } from '../../../appliance/commands/reload.ts'
+import { loadConfig, type Config } from '../../../appliance/config/config.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+
+function configOf(env: Record<string, string>): Config {
+  const loaded = loadConfig({
+    env: { POSTHASTE_HOSTNAME: 'mail.sender.test', ...env },
+    defaultFile: '/nonexistent',
+  })
+  if ('complaints' in loaded) throw new Error('the configuration of the test is not sound')
+  return loaded.config
+}
+
+const running = configOf({})
+const log = silentLogger()
+const reread = (env: Record<string, string>) => () => loadConfig({ env, defaultFile: '/nonexistent' })
+
+describe('a reload', () => {
+  test('names the settings that need a restart', () => {
+    const after = configOf({ POSTHASTE_LOG__LEVEL: 'debug', POSTHASTE_DATA_DIR: '/srv/mail' })
+    expect(changedKeys(running, after)).toEqual(['data_dir', 'log.level'])
+    expect(changedKeys(running, configOf({}))).toEqual([])
+  })
+
+  test('says that all is well when nothing else changed', async () => {
+    const same = reread({ POSTHASTE_HOSTNAME: 'mail.sender.test' })
+    const status = await reload({ appliance: { reload: async () => [] }, running, reread: same, log })
+    expect(status).toBe('Reloaded certificates and tables.')
+  })
+
+  test('goes on with what is in use when a part or the configuration is not sound', async () => {
+    const appliance = { reload: async () => [new Error('the key does not belong to it')] }
+    const status = await reload({ appliance, running, reread: reread({}), log })
+    expect(status).toBe('Reloaded in part: see the log. The configuration has mistakes: see the log.')
+  })
+})

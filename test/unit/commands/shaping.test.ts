@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { freshLane, pausedBy, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
+import { loadProviders } from '../../../appliance/config/config.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { installation, posthaste } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let config: string
+let storage: Storage
+const says = async (...args: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await posthaste([...args, '--config', config])
+  return `${code} ${stdout}${stderr}`
+}
+
+beforeAll(async () => {
+  const made = installation('')
+  config = made.config
+  await posthaste(['setup', '--email', 'owner@sender.test', '--config', config], {
+    input: 'a long password\n',
+  })
+  storage = await openSqlite({ dataDir: made.dataDir })
+})
+afterAll(() => storage.close())
+
+describe('provider', () => {
+  test('lists what ships, and the one for everybody else', async () => {
+    const text = await says('provider', 'list')
+    expect(text).toMatch(/^0 ID +CONNECTIONS +PER CONNECTION +PER MINUTE +RECIPIENTS +IDLE S +NAME\n/)
+    expect(text).toMatch(/^google +\d+ +\d+ +\d+ +\d+ +\d+ +Google$/m)
+    expect(text).toMatch(/^default +/m)
+  })
+
+  test('shows what was changed, and takes it back', async () => {
+    expect(await says('provider', 'set', 'Google', 'connections=3', 'warm_up=10,20')).toMatch(
+      /^0 google {2}Google\n[^]*^connections +3 +changed$[^]*^warm_up +10,20 +changed$/m,
+    )
+    expect(await says('provider', 'show', 'google')).toMatch(/^connections +3 +changed$/m)
+    expect(await says('provider', 'set', 'google', 'connections=', 'warm_up=')).not.toContain('changed')
+  })
+
+  test('tells which replies pause it', async () => {
+    expect(await says('provider', 'show', 'yahoo')).toMatch(
+      /^pauses \d+ minutes: it defers .*unexpected volume/m,
+    )
+  })
+
+  test.each([
+    [['set', 'google', 'connections=0'], 'connections'],
+    [['set', 'google', 'conections=3'], 'conections'],
+    [
+      ['set', 'google', 'connections'],
+      '"connections" sets nothing. Write name=number, such as connections=3.',
+    ],
+    [['show', '?example.test'], 'Provider not found'],
+  ])('refuses %j', async (args, why) => {
+    const text = await says('provider', ...args)
+    expect(text).toMatch(/^1 /)
+    expect(text).toContain(why)
+  })
+})
+
+describe('lane', () => {
+  test('is not there before anything was sent', async () => {
+    expect(await says('lane', 'list')).toBe('0 Nothing is known of any lane yet.\n')
+  })
+
+  test('is listed with its reason, paused and resumed', async () => {
+    const { limits } = new Providers(loadProviders({ connections: 10 })).get('google')
+    const now = Date.now()
+    const reason = 'Google answered 421 at 12:00: it defers'
+    const state = writeLane(pausedBy(freshLane(limits), now + 3_600_000, reason, now))
+    const told = { pausedUntil: now + 3_600_000, reason, reasonAt: now, updatedAt: now }
+    await storage.saveLanes({ lanes: [{ source: 'auto', provider: 'google', state, ...told }] }, now)
+    const listed = await says('lane', 'list')
+    expect(listed).toMatch(/^auto~google +5 of \d+ +\d+ of \d+ +paused until \d{4}-\d\d-\d\d \d\d:\d\d/m)
+    expect(listed).toContain(reason)
+    expect(await says('lane', 'resume', 'auto~google')).toMatch(
+      /^0 auto~google: resumed by an operator at \d\d:\d\d\n$/,
+    )
+    expect(await says('lane', 'list')).toMatch(/^auto~google .* open$/m)
+    expect(await says('lane', 'pause', 'auto~google', '--minutes', '5')).toMatch(/^0 auto~google: .*operator/)
+    expect(await says('lane', 'list')).toMatch(/^auto~google .* paused until /m)
+  })
+
+  test('that nobody knows is refused', async () => {
+    expect(await says('lane', 'pause', '192.0.2.9~google')).toMatch(/^1 /)
+  })
+})

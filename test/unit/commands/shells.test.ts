@@ -1,0 +1,115 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { commandTable } from '../../../appliance/commands/command-table.ts'
+import { troff } from '../../../appliance/commands/man-page.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const has = (program: string): boolean =>
+  spawnSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).status === 0
+const page = join(root, 'docs/man/posthaste.1')
+
+describe('the command table', () => {
+  test('has the program first, and each group before its commands', () => {
+    const paths = commandTable().map(({ path }) => path.join(' '))
+    expect(paths[0]).toBe('')
+    expect(paths.indexOf('queue')).toBeLessThan(paths.indexOf('queue list'))
+    expect(paths).toContain('status')
+  })
+})
+
+describe('the man page', () => {
+  test('escapes what troff would obey', () => {
+    expect(troff(".x 'a' \\ --json ~")).toBe('\\&.x \\(aqa\\(aq \\(rs \\-\\-json \\(ti')
+  })
+
+  test.runIf(has('groff'))('has no warning of groff', () => {
+    const { status, stderr, stdout } = spawnSync('groff', ['-man', '-ww', '-Tascii', page], {
+      encoding: 'utf8',
+    })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toContain('Print the result as JSON')
+  })
+
+  test.runIf(has('mandoc'))('has no complaint of mandoc but that it has no date', () => {
+    const { stdout } = spawnSync('mandoc', ['-Tlint', page], { encoding: 'utf8' })
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .filter((line) => !line.includes('missing date')),
+    ).toEqual([])
+  })
+})
+
+/** What bash offers for these words, the last of which is being typed. */
+function bash(...words: string[]): string[] {
+  const script = `source completions/posthaste.bash
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthaste; printf '%s\\n' "\${COMPREPLY[@]}"`
+  return execFileSync('bash', ['-c', script, 'bash', ...words], { cwd: root, encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line !== '')
+}
+
+describe.runIf(has('bash'))('completion in bash', () => {
+  test('knows commands, sub-commands, options, values and files', () => {
+    expect(bash('posthaste', 'qu')).toEqual(['queue'])
+    expect(bash('posthaste', 'queue', 'li')).toEqual(['list'])
+    expect(bash('posthaste', 'queue', 'list', '--st')).toEqual(['--stream', '--state'])
+    expect(bash('posthaste', 'queue', 'list', '--stream', '')).toEqual(['transactional', 'broadcast'])
+    expect(bash('posthaste', 'queue', 'list', '--stream', '=', 'b')).toEqual(['broadcast'])
+    expect(bash('posthaste', 'domain', 'bodies', 'a.test', '')).toEqual(['keep', 'discard'])
+    expect(bash('posthaste', 'serve', '--config', 'package.j')).toEqual(['package.json'])
+  })
+
+  test('does not take the value of an option for a command', () => {
+    expect(bash('posthaste', 'queue', 'list', '--domain', 'queue', '--st')).toEqual(['--stream', '--state'])
+    expect(bash('posthaste', 'queue', 'list', '--domain', '')).toEqual([])
+  })
+})
+
+/** What fish offers for a line. */
+function fish(line: string): string[] {
+  const script = `source completions/posthaste.fish; complete -C '${line}'`
+  return execFileSync('fish', ['--no-config', '-c', script], { cwd: root, encoding: 'utf8' })
+    .split('\n')
+    .filter((one) => one !== '')
+    .map((one) => one.split('\t')[0]!)
+}
+
+describe.runIf(has('fish'))('completion in fish', () => {
+  test('knows commands, sub-commands, options and values', () => {
+    expect(fish('posthaste qu')).toEqual(['queue'])
+    expect(fish('posthaste queue li')).toEqual(['list'])
+    expect(fish('posthaste queue list --st').toSorted()).toEqual(['--state', '--stream'])
+    expect(fish('posthaste queue list --stream ').toSorted()).toEqual(['broadcast', 'transactional'])
+    expect(fish('posthaste domain bodies a.test ').toSorted()).toEqual(['discard', 'keep'])
+  })
+})
+
+/** Types a line and a tab into an interactive zsh, on a terminal of its own; what the terminal then shows, until it shows the whole line. */
+function zsh(line: string, whole: string): string {
+  const script = `zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'fpath=(./completions $fpath); autoload -U compinit; compinit -u -D; stty cols 200; echo REA""DY'
+zpty -r z out '*READY*'
+zpty -w -n z "$1"$'\\t'
+all=''
+for i in {1..50}; do while zpty -r -t z out; do all+=$out; done; [[ $all == *"$2"* ]] && break; sleep 0.1; done
+print -r -- $all`
+  return execFileSync('zsh', ['-f', '-c', script, 'zsh', line, whole], { cwd: root, encoding: 'utf8' })
+}
+
+const ZSH: Record<string, string> = {
+  'posthaste qu': 'posthaste queue',
+  'posthaste queue li': 'posthaste queue list',
+  'posthaste queue list --stre': 'posthaste queue list --stream',
+  'posthaste queue list --stream b': 'posthaste queue list --stream broadcast',
+  'posthaste domain bodies a.test k': 'posthaste domain bodies a.test keep',
+}
+
+describe.runIf(has('zsh'))('completion in zsh', () => {
+  test.each(Object.entries(ZSH))('%s<TAB>', { timeout: 20_000 }, (line, whole) => {
+    expect(zsh(line, whole)).toContain(whole)
+  })
+})

@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { installation, posthaste } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let config: string
+let quiet: string
+const run = (args: string[], input = '') => posthaste([...args, '--config', config], { input })
+const says = async (...args: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await run(args)
+  return `${code} ${stdout}${stderr}`
+}
+
+beforeAll(async () => {
+  // Nobody answers at this resolver, and nobody else is asked: nothing leaves this machine.
+  const folder = mkdtempSync(join(tmpdir(), 'posthaste-doctor-'))
+  const targets = join(folder, 'doctor.toml')
+  writeFileSync(
+    targets,
+    'port25 = []\nclock = []\n[resolver]\ncached = "a.test"\nsigned = "b.test"\nbroken = "c.test"\n',
+  )
+  quiet = `[doctor]\ntargets = "${targets}"\n`
+  const made = installation(
+    quiet +
+      '[dns]\nservers = ["127.0.0.1:9"]\n[http]\nlisten = ["127.0.0.1:9"]\n[smtp]\nstarttls = []\nimplicit_tls = []\n',
+  )
+  config = made.config
+  await run(['setup', '--email', 'owner@sender.test'], 'a long password\n')
+})
+
+describe('source', () => {
+  test('addresses are added, moved, suspended, resumed, warmed up and removed', async () => {
+    expect(await says('source', 'list')).toBe(
+      '0 POOL     ADDRESS  STATE   EHLO NAME  WARM-UP  CHECKED\ndefault  auto     active  -          warm     -\n',
+    )
+    expect(
+      await says('source', 'add', '192.0.2.7', '--pool', 'news', '--hostname', 'mx7.sender.test'),
+    ).toContain(
+      '0 Mail leaves from 192.0.2.7, too (pool news), as soon as the daemon sees it, within a minute.',
+    )
+    expect(await says('source', 'hostname', '192.0.2.7', '-')).toBe(
+      "0 Mail from 192.0.2.7 introduces itself as the appliance's hostname.\n",
+    )
+    expect(await says('source', 'suspend', '192.0.2.7')).toBe(
+      '0 Nothing leaves from 192.0.2.7 until: posthaste source resume 192.0.2.7\n',
+    )
+    expect(await says('source', 'list')).toContain('192.0.2.7: Suspended: An operator suspended it.')
+    expect(await says('source', 'resume', '192.0.2.7')).toBe(
+      '0 192.0.2.7 is used again, unless the next check suspends it.\n',
+    )
+    expect(await says('source', 'warm-up', '192.0.2.7')).toContain('0 192.0.2.7 is being warmed up since 20')
+    expect(await says('source', 'warm-up', '192.0.2.7', '--end')).toBe(
+      '0 192.0.2.7 is warm: no plan limits it.\n',
+    )
+    expect(await says('source', 'assign', 'news', '--stream', 'broadcast')).toContain(
+      '0 That mail goes through the pool news (',
+    )
+    expect(await says('source', 'pool', '192.0.2.7', 'default')).toBe('0 192.0.2.7 is in the pool default.\n')
+    const { stdout } = await run(['source', 'list', '--json'])
+    const listed = JSON.parse(stdout) as { data: { ip: string }[]; assignments: { id: string }[] }
+    expect(listed.data.map(({ ip }) => ip)).toEqual(['192.0.2.7'])
+    expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 The assignment is removed.\n')
+    expect(await says('source', 'remove', '192.0.2.7')).toBe('0 Nothing leaves from 192.0.2.7 any more.\n')
+  })
+
+  test('what makes no sense is refused with one line', async () => {
+    expect(await says('source', 'add', 'mail')).toBe(
+      '1 Invalid `ip` field: an IP address of this machine, such as 192.0.2.1.\n',
+    )
+    expect(await says('source', 'suspend', '192.0.2.99')).toBe('1 Source 192.0.2.99 not found\n')
+    expect(await says('source', 'assign', 'nowhere')).toBe(
+      '1 Invalid `pool` field: a pool that has a source: default.\n',
+    )
+    expect(await says('source', 'assign', 'default', '--domain', 'none.test')).toBe(
+      '1 Domain none.test not found.\n',
+    )
+  })
+})
+
+describe('doctor', () => {
+  test('says what is wrong and ends with code 1', async () => {
+    const { code, stdout, stderr } = await run(['doctor'])
+    expect([code, stderr]).toEqual([1, ''])
+    expect(stdout).toMatch(/^FAILED {3}/)
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+      'DNS server 127.0.0.1:9 refused the connection: nothing listens there',
+    )
+    expect(stdout).toMatch(/\n\d+ failed, \d+ warnings?, \d+ skipped, \d+ ok\n$/)
+  })
+
+  test('prints the same as the API with --json, and refuses a domain that is none', async () => {
+    const { code, stdout } = await run(['doctor', '--json'])
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { object: 'doctor', status: 'failed' }])
+    expect(await says('doctor', '--domain', 'none.test')).toBe(
+      '1 Domain none.test not found. posthaste domain list shows those that there are.\n',
+    )
+  })
+
+  test('makes nothing where the appliance never ran', async () => {
+    const fresh = installation(`${quiet}[dns]\nservers = ["127.0.0.1:9"]\n`)
+    const { stdout } = await posthaste(['doctor', '--config', fresh.config])
+    expect(stdout).toContain('Nothing is stored yet')
+    expect(existsSync(fresh.dataDir)).toBe(false)
+    mkdirSync(fresh.dataDir)
+    const again = await posthaste(['doctor', '--config', fresh.config])
+    expect(again.stdout).toContain('Nothing is stored yet')
+    expect(readdirSync(fresh.dataDir)).toEqual([])
+  })
+})

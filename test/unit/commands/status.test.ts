@@ -1,0 +1,146 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import { describe, expect, test, vi } from 'vitest'
+import { needsPerson, type StatusFacts } from '../../../appliance/commands/status-judge.ts'
+import { describeStatus, presentStatus } from '../../../appliance/commands/status-text.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import { installation, posthaste } from './program.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const NOW = Date.parse('2026-11-20T12:00:00Z')
+const HOUR = 3_600_000
+const fine = (id: string, found: string) => ({ id, title: id, status: 'ok' as const, found, advice: null })
+const SOURCE: Source = {
+  ip: '192.0.2.7',
+  pool: 'default',
+  hostname: null,
+  state: 'active',
+  stateReason: null,
+  suspendedBy: null,
+  warmUpSince: null,
+  origin: 'configuration',
+  health: null,
+  checkedAt: null,
+}
+const WELL: StatusFacts = {
+  hostname: 'mail.sender.test',
+  now: NOW,
+  daemon: { run: { pid: 7, version: '0.1.0', startedAt: NOW - 26 * HOUR, listeners: [] }, alive: true },
+  listeners: [{ address: 'smtp://0.0.0.0:25', trouble: null }],
+  queue: {
+    count: 0,
+    waiting: 0,
+    held: 0,
+    inFlight: 0,
+    oldestAt: null,
+    newestAt: null,
+    teams: 0,
+    providers: [],
+    domains: [],
+    ages: [],
+  },
+  oldest: null,
+  nextDue: null,
+  lanes: [],
+  sources: [SOURCE],
+  domains: [],
+  webhooks: [],
+  lastHour: { delivered: 90, bounced: 2, delayed: 3 },
+  disk: fine('disk', '10.0 GiB of 20.0 GiB free.'),
+  certificates: [fine('certificate', 'mail.sender.test is certified until 2027-01-01.')],
+  fullInDays: 30,
+  backup: { at: NOW - HOUR, file: '/backups/a.tar.gz', size: 2000, verified: true },
+}
+const ids = (change: Partial<StatusFacts>): string[] =>
+  needsPerson({ ...WELL, ...change }).map(({ id }) => id)
+
+describe('what needs a person', () => {
+  test('is nothing while all is well', () => expect(needsPerson(WELL)).toEqual([]))
+
+  test('a daemon that is gone or a listener that does not answer', () => {
+    expect(ids({ daemon: null })).toEqual(['daemon'])
+    expect(ids({ daemon: { ...WELL.daemon!, alive: false } })).toEqual(['daemon'])
+    expect(ids({ listeners: [{ address: 'smtp://0.0.0.0:25', trouble: 'does not answer' }] })).toEqual([
+      'listener:smtp://0.0.0.0:25',
+    ])
+  })
+
+  test('mail that is due and that nobody tries, but not what is in flight', () => {
+    expect(ids({ nextDue: NOW - HOUR })).toEqual(['queue'])
+    expect(ids({ nextDue: NOW - 60_000 })).toEqual([])
+    expect(ids({ nextDue: NOW - HOUR, queue: { ...WELL.queue, inFlight: 1 } })).toEqual([])
+  })
+
+  test('a source that a check suspended, or the last one', () => {
+    const suspended = {
+      ...SOURCE,
+      ip: '192.0.2.8',
+      state: 'suspended' as const,
+      suspendedBy: 'check' as const,
+    }
+    expect(ids({ sources: [SOURCE, suspended] })).toEqual(['source:192.0.2.8'])
+    expect(ids({ sources: [SOURCE, { ...suspended, suspendedBy: 'operator' }] })).toEqual([])
+    expect(ids({ sources: [{ ...suspended, suspendedBy: 'operator' }] })).toEqual(['sources'])
+  })
+
+  test('a disk, a certificate and a backup, but not a self-signed certificate', () => {
+    expect(ids({ disk: { ...WELL.disk, status: 'warning' } })).toEqual(['disk'])
+    expect(ids({ fullInDays: 7 })).toEqual(['disk-forecast'])
+    expect(ids({ certificates: [{ ...fine('c', 'It ends in 3 days.'), status: 'warning' }] })).toEqual(['c'])
+    expect(ids({ certificates: [{ ...fine('c', 'It is self-signed.'), status: 'warning' }] })).toEqual([])
+    expect(ids({ backup: { ...WELL.backup!, at: NOW - 9 * 24 * HOUR } })).toEqual(['backup'])
+    expect(ids({ backup: null })).toEqual([])
+  })
+
+  test('many bounces, where there was enough mail to tell', () => {
+    expect(ids({ lastHour: { delivered: 45, bounced: 5, delayed: 0 } })).toEqual(['bounces'])
+    expect(ids({ lastHour: { delivered: 4, bounced: 5, delayed: 0 } })).toEqual([])
+  })
+})
+
+test('the screen says how things stand', () => {
+  expect(describeStatus(WELL, [])).toEqual([
+    'mail.sender.test: all is well.',
+    '',
+    'daemon       version 0.1.0, pid 7, up 1 d 2 h, since 2026-11-19 10:00:00 UTC',
+    'listens      smtp://0.0.0.0:25',
+    'queue        0 waiting, 0 held, 0 in flight',
+    'lanes        0, of them 0 paused, 0 slowed',
+    'sources      1 active',
+    'domains      none',
+    'webhooks     none',
+    'last hour    90 delivered, 2 bounced, 3 delayed',
+    'disk         10.0 GiB of 20.0 GiB free.',
+    '             Full in 30 days.',
+    'certificate  mail.sender.test is certified until 2027-01-01.',
+    'backup       2026-11-20 11:00:00 UTC, 2.0 kB: /backups/a.tar.gz',
+  ])
+})
+
+test('--json has the problems', () => {
+  const facts = { ...WELL, daemon: null }
+  expect(presentStatus(facts, needsPerson(facts))).toMatchObject({
+    object: 'status',
+    needs_attention: true,
+    problems: [{ id: 'daemon', found: 'The daemon does not run.' }],
+    daemon: null,
+    last_hour: { delivered: 90, bounced: 2, delayed: 3 },
+  })
+})
+
+test('without a daemon the command says so with exit code 1, and makes nothing in the data directory', async () => {
+  const { config, dataDir } = installation('[http]\nlisten = ["127.0.0.1:9"]\n')
+  // A package makes it when it is installed, and a restore wants it empty.
+  mkdirSync(dataDir)
+  const never = await posthaste(['status', '--config', config])
+  expect(never).toMatchObject({ code: 1, stderr: '' })
+  expect(never.stdout).toContain('The appliance was never started')
+  expect(readdirSync(dataDir)).toEqual([])
+  await posthaste(['setup', '--email', 'owner@sender.test', '--config', config], {
+    input: 'a long password\n',
+  })
+  const stopped = await posthaste(['status', '--config', config])
+  expect(stopped.code).toBe(1)
+  expect(stopped.stdout).toContain('daemon       does not run\n')
+  expect(stopped.stdout).toContain('Daemon: The daemon does not run.')
+})

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { NewEmail, Storage } from '../../../appliance/storage/storage.ts'
+import { makeTeam, newDomain, putEmail } from '../../contract/fixtures.ts'
+import { installation, posthaste } from './program.ts'
+
+/** The operator's command line is nobody's team: it sees the mail of all, and acts for the one that is named. */
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
+
+const { dataDir, config } = installation()
+const run = (...args: string[]) => posthaste([...args, '--config', config])
+let storage: Storage
+let second: NewEmail
+let teams: { id: string; name: string }[]
+
+beforeAll(async () => {
+  storage = await openSqlite({ dataDir })
+  const first = await makeTeam(storage)
+  const { team } = await makeTeam(storage, first.team.createdAt + 1000)
+  for (const { id } of [first.team, team]) {
+    await storage.createDomain(newDomain(id, `${id}.example`), Date.now())
+  }
+  teams = [first.team, team]
+  second = await putEmail(storage, team.id, ['ada@x.example'], Date.now())
+})
+afterAll(() => storage.close())
+
+test('queue show finds an email of a second team, by its own id and by that of its delivery', async () => {
+  for (const id of [second.id, second.deliveries[0]!.id]) {
+    const { code, stdout, stderr } = await run('queue', 'show', id)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain(`email    ${second.id}`)
+    expect(stdout).toContain('ada@x.example')
+  }
+})
+
+test('queue show says so where no team has it', async () => {
+  const id = '0197c3e2-5a71-7000-8000-000000000000'
+  expect(await run('queue', 'show', id)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `There is no email and no waiting delivery with the id ${id}. Finished deliveries: use the email's id.\n`,
+  })
+})
+
+test('status counts the domains of all teams', async () => {
+  const { stdout } = await run('status')
+  expect(stdout).toMatch(/^domains +2 not started$/m)
+})
+
+test('commands act for the first team, or for the one that --team names by its name or id', async () => {
+  const { id, name } = teams[1]!
+  const list = async (...args: string[]) => (await run('domain', 'list', '--json', ...args)).stdout
+  expect(await list()).toContain(`"${teams[0]!.id}.example"`)
+  for (const said of [id, id.toUpperCase(), name]) {
+    expect(await list('--team', said)).toContain(`"${id}.example"`)
+    expect(await list('--team', said)).not.toContain(teams[0]!.id)
+  }
+  expect(await run('domain', 'show', `${id}.example`)).toMatchObject({ code: 1, stdout: '' })
+  expect(await run('domain', 'show', `${id}.example`, '--team', id)).toMatchObject({ code: 0, stderr: '' })
+  expect(await run('domain', 'list', '--team', 'nobody')).toEqual({
+    ...{ code: 1, stdout: '' },
+    stderr: 'There is no team nobody. See: posthaste team list\n',
+  })
+})
+
+test('what is made for a team is that team’s, and in its audit log', async () => {
+  const teamId = teams[1]!.id
+  expect(await run('key', 'create', '--name', 'shop', '--team', teamId)).toMatchObject({ code: 0 })
+  expect(await run('suppression', 'add', 'x@y.example', '--team', teamId)).toMatchObject({ code: 0 })
+  expect(await run('team', 'plan', 'free', '--team', teamId)).toMatchObject({ code: 0 })
+  const hook = ['webhook', 'add', 'https://hooks.example/x', '--team', teamId]
+  expect(await run(...hook)).toMatchObject({ code: 0 })
+  const now = Date.now()
+  const keys = await Promise.all(teams.map(({ id }) => storage.listApiKeys({ teamId: id }, now)))
+  expect(keys.map((some) => some.map(({ name }) => name))).toEqual([[], ['shop']])
+  const hooks = await Promise.all(teams.map(({ id }) => storage.listWebhooks({ teamId: id }, now)))
+  expect(hooks.map(({ length }) => length)).toEqual([0, 1])
+  const plans = await Promise.all(teams.map(({ id }) => storage.planOf({ teamId: id }, now)))
+  expect(plans).toEqual(['unlimited', 'free'])
+  const { items } = await storage.listAudit({ teamId, limit: 10 }, now)
+  expect(items.map(({ action }) => action)).toEqual([
+    ...['webhook.create', 'team.plan', 'suppression.create', 'api_key.create'],
+  ])
+})
+
+test('erase forgets a person of the team that is named, and says that there are others', async () => {
+  const erased = async (...args: string[]) => (await run('erase', 'ada@x.example', '--yes', ...args)).stdout
+  const first = await erased()
+  expect(first).toMatch(/^emails that name the address +0$/m)
+  expect(first).toContain(`That is the team "${teams[0]!.name}". Others have what they had`)
+  expect(await erased('--team', teams[1]!.name)).toMatch(/^emails that name the address +1$/m)
+})
+
+test('doctor finds a domain of a second team', async () => {
+  const { stderr } = await run('doctor', '--domain', `${teams[1]!.id}.example`)
+  expect(stderr).toBe('')
+  const missing = await run('doctor', '--domain', 'missing.example')
+  expect(missing.stderr).toMatch(/^Domain missing\.example not found\./)
+})
+
+test('a pool is assigned to a domain of the team that is named', async () => {
+  const assign = ['source', 'assign', 'default', '--domain', `${teams[1]!.id}.example`]
+  expect(await run(...assign)).toMatchObject({ code: 1, stdout: '' })
+  expect(await run(...assign, '--team', teams[1]!.id)).toMatchObject({ code: 0, stderr: '' })
+})

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createAccounts } from '../../../appliance/accounts/accounts.ts'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { installation, posthaste } from './program.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const { dataDir, config } = installation('[http]\npublic_url = "https://mail.sender.test"\n')
+const run = (args: string[], input = '') => posthaste(['user', ...args, '--config', config], { input })
+const owner = { email: 'owner@acme.example', password: 'a quiet harbour at dusk', ip: null, userAgent: null }
+let storage: Storage
+beforeAll(async () => {
+  storage = await openSqlite({ dataDir })
+  await accounts().createOwner({ ...owner, teamName: 'Acme' })
+})
+afterAll(() => storage.close())
+
+const accounts = () => createAccounts({ storage, clock: systemClock })
+
+describe('user', () => {
+  test('password sets a password from standard input, and refuses a weak one', async () => {
+    expect(await run(['password', 'Owner@acme.example'], 'Sunshine2024\n')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'Invalid `password` field: a password that is not among the first',
+      ) as string,
+    })
+    const done = await run(['password', 'Owner@acme.example'], 'another quiet harbour\n')
+    expect(done).toMatchObject({ code: 0, stderr: '' })
+    expect(done.stdout).toContain('The password of owner@acme.example is set.')
+    expect(await accounts().signIn(owner)).toBeUndefined()
+    expect(await accounts().signIn({ ...owner, password: 'another quiet harbour' })).toMatchObject({
+      kind: 'session',
+    })
+  })
+
+  test('reset-link prints a link that sets a password; the audit log has it without the link', async () => {
+    const { code, stdout } = await run(['reset-link', owner.email, '--json'])
+    expect(code).toBe(0)
+    const { url } = JSON.parse(stdout) as { url: string }
+    const [page, token] = url.split('#') as [string, string]
+    expect(page).toBe('https://mail.sender.test/dashboard/reset')
+    const { items } = await storage.listAudit({ limit: 10 }, Date.now())
+    expect(items[0]).toMatchObject({ action: 'user.reset_link', actorKind: 'command' })
+    expect(JSON.stringify(items)).not.toContain(token)
+    const { user } = await accounts().finishReset({ token, password: 'a third quiet harbour' })
+    expect(user.email).toBe(owner.email)
+  })
+
+  test('says when nobody has the address', async () => {
+    const none = { code: 1, stdout: '', stderr: 'Nobody has an account with the address x@acme.example.\n' }
+    expect(await run(['password', 'x@acme.example'], 'another quiet harbour\n')).toEqual(none)
+    expect(await run(['reset-link', 'x@acme.example'])).toEqual(none)
+  })
+})

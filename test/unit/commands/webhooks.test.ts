@@ -1,0 +1,143 @@
+import Database from 'better-sqlite3'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { change, leaseArgs, newAttempt, putEmail } from '../../contract/fixtures.ts'
+import { startReceiver, type Receiver } from '../../world/receiver.ts'
+import { installation, posthaste } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+let receiver: Receiver
+let place: ReturnType<typeof installation>
+const says = async (...args: string[]): Promise<string> => {
+  const { code, stdout, stderr } = await posthaste([...args, '--config', place.config])
+  return `${code} ${stdout}${stderr}`
+}
+const json = async <T>(...args: string[]): Promise<T> => {
+  const { code, stdout, stderr } = await posthaste([...args, '--config', place.config, '--json'])
+  expect(code, stderr).toBe(0)
+  return JSON.parse(stdout) as T
+}
+
+/** Two delivered emails, as the daemon would have written them. */
+async function deliverTwo(): Promise<void> {
+  const storage = await openSqlite({ dataDir: place.dataDir })
+  const now = systemClock.now()
+  const { id: teamId } = (await storage.firstTeam({}, now))!
+  const domainId = newId(now)
+  for (const to of ['ada@busy.test', 'bob@busy.test']) {
+    const email = await putEmail(storage, teamId, [to], now, { domainId })
+    await storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
+    const ids = email.deliveries.map(({ id }) => id)
+    const changes = ids.map((id) => change(id, 'delivered', 'email.delivered'))
+    await storage.settle({ owner: 'one', attempt: newAttempt(email, ids), changes }, now)
+  }
+  await storage.close()
+}
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  place = installation('[webhooks]\nallow_networks = ["127.0.0.0/8"]\n[dns]\nservers = ["127.0.0.1:9"]\n')
+  await posthaste(['setup', '--email', 'owner@sender.test', '--config', place.config], {
+    input: 'a long password\n',
+  })
+  await deliverTwo()
+})
+afterAll(() => receiver.close())
+
+describe('webhook', () => {
+  test('an endpoint is added, shown, rotated, disabled, enabled and removed', async () => {
+    expect(await says('webhook', 'list')).toBe('0 There are no webhooks.\n')
+    const made = await json<{ id: string; signing_secret: string; events: string[] }>(
+      ...['webhook', 'add', receiver.url, '--events', 'email.delivered, email.bounced'],
+    )
+    expect(made.events).toEqual(['email.delivered', 'email.bounced'])
+    const { id, signing_secret: secret } = made
+    expect(await says('webhook', 'show', id)).toBe(
+      `0 ${receiver.url}\nenabled, never tried\nSecret: ${secret}\nEvents: email.delivered, email.bounced\n` +
+        'Nothing was sent to it yet.\n',
+    )
+    expect(await says('webhook', 'rotate', id)).toMatch(
+      /^0 Secret: whsec_\S+\nThe old one signs too for 24 hours\.\n$/,
+    )
+    expect(await says('webhook', 'show', id)).not.toContain(secret)
+    expect(await says('webhook', 'disable', id)).toBe(
+      `0 ${receiver.url} is disabled. What waits for it stays.\n`,
+    )
+    expect(await says('webhook', 'enable', id)).toBe(
+      `0 ${receiver.url} is enabled. What it missed can be sent: posthaste webhook replay\n`,
+    )
+    expect(await says('webhook', 'list')).toContain(`${id}  ${receiver.url}  enabled, never tried\n`)
+    expect(await says('webhook', 'remove', id)).toBe('0 Removed. Nothing more is sent to it.\n')
+    expect(await says('webhook', 'show', id)).toBe('1 Webhook not found\n')
+  })
+
+  test('a ping reaches the endpoint, and a failing one is exit code 1 with the reason', async () => {
+    const { id } = await json<{ id: string }>('webhook', 'add', receiver.url)
+    const before = receiver.received.length
+    expect(await says('webhook', 'ping', id)).toMatch(
+      /^0 The endpoint answered with status 200 after \d+ ms\.\n$/,
+    )
+    expect(receiver.received).toHaveLength(before + 1)
+    receiver.behave((_, response) => {
+      response.statusCode = 503
+      response.end()
+    })
+    expect(await says('webhook', 'ping', id)).toBe('1 The endpoint answered with status 503.\n')
+    receiver.behave()
+    const shown = await says('webhook', 'show', id)
+    expect(shown).toMatch(/SENT +STATUS +TOOK +EVENT +RESULT\n/)
+    expect(shown).toMatch(/ 503 .* The endpoint answered with status 503\.\n/)
+    expect(shown).toMatch(/ 200 .* taken\n/)
+    await says('webhook', 'remove', id)
+  })
+
+  test('a replay counts the events of the range, and refuses what is no range', async () => {
+    const { id } = await json<{ id: string }>(
+      ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
+    )
+    const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
+    expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 2 events are sent.\n')
+    expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 0 events are sent.\n')
+    expect(await replay('--since', 'yesterday')).toBe(
+      '1 --since takes an instant such as 2026-11-20T08:00:00Z.\n',
+    )
+    expect(await replay('--since', '2020-01-02', '--until', '2020-01-01')).toBe(
+      '1 --until must be after --since.\n',
+    )
+    await says('webhook', 'remove', id)
+  })
+
+  test('what is no endpoint, event or id is refused with the reason', async () => {
+    expect(await says('webhook', 'add', 'ftp://app.example.com')).toMatch(/^1 .*https:\/\//)
+    expect(await says('webhook', 'add', receiver.url, '--events', 'email.read')).toMatch(/^1 .*email\.read/)
+    expect(await says('webhook', 'show', 'nobody')).toMatch(/^2 .*An id looks like/s)
+  })
+})
+
+describe('metrics', () => {
+  test('are shown as a table and as the object of the API', async () => {
+    const shown = await says('metrics', 'show', '--metrics', 'sent,delivered,delivery_rate')
+    expect(shown).toMatch(/^0 From \d{4}-\S+ to \S+\nSENT +DELIVERED +DELIVERY RATE\n2 +2 +1\n$/)
+    const report = await json<{ totals: object; data: object[] }>(
+      ...['metrics', 'show', '--metrics', 'delivered', '--by', 'period', '--granularity', 'monthly'],
+    )
+    expect(report.totals).toEqual({ delivered: 2 })
+    expect(report.data.reduce((sum, row) => sum + (row as { delivered: number }).delivered, 0)).toBe(2)
+    expect(await says('metrics', 'show', '--timezone', 'Moon/Crater')).toMatch(/^1 .*timezone/)
+  })
+
+  test('are counted again, which says how many numbers were wrong', async () => {
+    expect(await says('metrics', 'recompute')).toBe('0 All numbers were right.\n')
+    const db = new Database(join(place.dataDir, 'posthaste.db'))
+    expect(db.prepare("update metrics set n = 7 where counter = 'delivered'").run().changes).toBe(1)
+    db.close()
+    expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n7\n')
+    expect(await says('metrics', 'recompute')).toBe('0 1 numbers were wrong and are right now.\n')
+    expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n2\n')
+  })
+})

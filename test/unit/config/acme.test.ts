@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../../appliance/config/config.ts'
+
+/** What is complained of, or the section. */
+function read(settings: Record<string, string>): unknown {
+  const env: Record<string, string> = { POSTHASTE_HOSTNAME: 'mail.sender.test' }
+  for (const [key, value] of Object.entries(settings)) env[`POSTHASTE_${key.toUpperCase()}`] = value
+  const loaded = loadConfig({ env, defaultFile: '/nonexistent' })
+  return 'complaints' in loaded ? loaded.complaints.map(({ message }) => message) : loaded.config.acme
+}
+
+describe('[acme]', () => {
+  test('is off unless the terms are agreed to', () => {
+    expect(read({})).toMatchObject({ agree_terms: false, directory: 'letsencrypt', challenge: 'http-01' })
+  })
+  test('complains when it is written without that', () => {
+    expect(read({ acme__email: 'you@sender.test' })).toEqual([
+      'acme.email does nothing until acme.agree_terms is true: read the terms of the authority, then set it.',
+    ])
+  })
+  test('needs what its way of proving needs', () => {
+    const agreed = { acme__agree_terms: 'true' }
+    expect(read({ ...agreed, acme__challenge: 'dns-01' })).toEqual([
+      'acme.challenge "dns-01" needs acme.hook.',
+    ])
+    expect(read({ ...agreed, acme__challenge: 'tls-alpn-01' })).toEqual([
+      'acme.challenge "tls-alpn-01" needs http.tls_listen.',
+    ])
+    expect(
+      read({ ...agreed, acme__challenge: 'tls-alpn-01', http__tls_listen: '0.0.0.0:443' }),
+    ).toMatchObject({ challenge: 'tls-alpn-01' })
+  })
+  test('takes both parts of a binding or none', () => {
+    expect(read({ acme__agree_terms: 'true', acme__eab_key_id: 'kid-1' })).toEqual([
+      'acme.eab_key_id and acme.eab_hmac_key go together: set both or neither.',
+    ])
+  })
+  test('speaks with its authority over TLS only', () => {
+    expect(read({ acme__agree_terms: 'true', acme__directory: 'http://ca.test/dir' })).toEqual([
+      expect.stringContaining(
+        'expected "letsencrypt", "letsencrypt-staging" or an https:// address',
+      ) as string,
+    ])
+  })
+})

@@ -1,0 +1,176 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadBounces } from '../../../appliance/config/bounces.ts'
+import { whyUnsafe } from '../../../appliance/config/pattern.ts'
+import { TableRefused } from '../../../appliance/config/tables.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'posthaste-bounces-'))
+const file = join(folder, 'bounces.toml')
+
+function load(toml: string) {
+  writeFileSync(file, toml)
+  return loadBounces(file)
+}
+
+/** The complaints about a file, without its folder. */
+function refused(toml: string): string[] {
+  try {
+    load(toml)
+  } catch (error) {
+    if (!(error instanceof TableRefused)) throw error
+    return error.message.replaceAll(`${folder}/`, '').split('\n  ').slice(1)
+  }
+  throw new Error('the rules were taken')
+}
+
+const rule = (...lines: string[]): string =>
+  [
+    '[[rule]]',
+    'topic = "mine"',
+    'category = "policy"',
+    'action = "bounce"',
+    'says = "says no"',
+    ...lines,
+  ].join('\n')
+
+describe('bounce rules', () => {
+  test('those that ship are sound', () => {
+    expect(loadBounces().length).toBeGreaterThan(60)
+  })
+
+  test("the operator's come before them", () => {
+    const rules = load(rule('code = ["550"]', "text = ['\\bnope\\b']", 'provider = ["yahoo"]'))
+    expect(rules[0]).toEqual({
+      topic: 'mine',
+      category: 'policy',
+      action: 'bounce',
+      says: 'says no',
+      subType: 'General',
+      code: ['550'],
+      text: [/\bnope\b/iu],
+      provider: ['yahoo'],
+    })
+    expect(rules.slice(1)).toEqual(loadBounces())
+  })
+
+  test('advice, link and shaping come with the rule', () => {
+    const [first] = load(
+      rule(
+        'code = ["5xx"]',
+        'advice = "Ask."',
+        'link = "https://example.org/"',
+        'shaping = "slow"',
+        'minutes = 5',
+      ),
+    )
+    expect(first).toMatchObject({
+      advice: { text: 'Ask.', link: 'https://example.org/' },
+      shaping: { kind: 'slow', minutes: 5 },
+    })
+  })
+
+  test('every mistake is named with its line', () => {
+    const toml = [
+      '[[rule]]',
+      'topic = "mine"',
+      'category = "policy"',
+      'action = "bounce"',
+      'says = "says no"',
+      'colour = "red"',
+      '',
+      rule('phase = ["quit"]'),
+      '',
+      rule('code = ["250"]', 'enhanced = ["5.1"]'),
+    ].join('\n')
+    expect(refused(toml)).toEqual([
+      'bounces.toml:6: rule[0].colour is an unknown key; expected topic, category, action, says, sub_type, code, enhanced, text, phase, provider, advice, link, shaping, minutes.',
+      'bounces.toml:13: rule[1].phase[0] is "quit"; expected "connect" or "greeting" or "ehlo" or "starttls" or "mail" or "rcpt" or "data" or "body".',
+      'bounces.toml:20: rule[2].code has "250"; expected a code such as 550, 55x or 5xx.',
+      'bounces.toml:21: rule[2].enhanced has "5.1"; expected a code such as 5.1.1, x.1.1, 5.7.x or 5.7.606-649.',
+    ])
+  })
+
+  test.each([
+    [['code = ["250"]'], 'rule[0].code has "250"; expected a code such as 550, 55x or 5xx.'],
+    [
+      ['enhanced = ["5.1"]'],
+      'rule[0].enhanced has "5.1"; expected a code such as 5.1.1, x.1.1, 5.7.x or 5.7.606-649.',
+    ],
+    [
+      [],
+      'rule[0].topic has no condition and would fit every reply: give one of code, enhanced, text, phase, provider.',
+    ],
+    [
+      ['text = ["("]'],
+      'rule[0].text has a pattern that is no regular expression (Invalid regular expression: /(/iu: Unterminated group).',
+    ],
+    [['text = ["(a+)+b"]'], 'rule[0].text has a pattern that repeats a group with +: (a+)+b.'],
+    [
+      ['code = ["5xx"]', 'minutes = 5'],
+      'rule[0].minutes goes with the other of shaping and minutes: set both or neither.',
+    ],
+    [
+      ['code = ["5xx"]', 'shaping = "slow"'],
+      'rule[0].shaping goes with the other of shaping and minutes: set both or neither.',
+    ],
+    [['code = ["5xx"]', 'link = "https://a.example/"'], 'rule[0].link needs an advice that it belongs to.'],
+    [
+      ['code = ["5xx"]', 'advice = "Ask."', 'link = "javascript:x"'],
+      'rule[0].link is no https: or mailto: address.',
+    ],
+  ])('%j: %s', (lines, complaint) => {
+    expect(refused(rule(...lines)).map((one) => one.replace(/^bounces\.toml:\d+: /, ''))).toEqual([complaint])
+  })
+
+  test('only what is about the recipient may suppress', () => {
+    const toml = rule('code = ["550"]').replace('"bounce"', '"suppress"')
+    expect(refused(toml)).toEqual([
+      'bounces.toml:4: rule[0].action is "suppress", which only the category "recipient" may have: nothing else tells that the address is dead.',
+    ])
+  })
+
+  test('what is about our address may not end a delivery', () => {
+    const toml = rule('code = ["550"]').replace('"policy"', '"reputation"')
+    expect(refused(toml)).toEqual([
+      'bounces.toml:4: rule[0].action is "bounce"; the category "reputation" takes only "defer": it is about our address, never about the recipient.',
+    ])
+  })
+
+  test('a file of something else is refused', () => {
+    expect(refused('rules = 1')).toEqual([
+      'bounces.toml:1: there is no key rules; a rule begins with [[rule]].',
+    ])
+    expect(refused('rule = 1')).toEqual(['bounces.toml:1: rule is no list: write [[rule]] before each rule.'])
+  })
+
+  test('a file that cannot be read or is not TOML is named', () => {
+    expect(() => loadBounces(join(folder, 'none.toml'))).toThrow('none.toml: it cannot be read (ENOENT).')
+    expect(refused('[[rule]\n')[0]).toMatch(/^bounces\.toml:1: not TOML at column \d+: /)
+  })
+})
+
+describe('patterns on text of strangers', () => {
+  test.each([
+    ['user unknown', undefined],
+    ['user (is )?(unknown|not known)', undefined],
+    ['mailbox.{0,80}full', undefined],
+    ['\\d{1,3}\\.\\d{1,3}', undefined],
+    ['[^>]*>', undefined],
+    ['(?<!not )temporary', undefined],
+    ['a\\+b', undefined],
+    ['[+*]{2}', undefined],
+    ['(a|b)*', 'repeats a group with *'],
+    ['(ab){2,3}', 'repeats a group with {2,3}'],
+    ['x.*y', 'has .*; write .{0,80}'],
+    ['x.+y', 'has .+; write .{0,80}'],
+    ['x.{0,}y', 'allows more than 100 repetitions with {0,}'],
+    ['x{101}', 'allows more than 100 repetitions with {101}'],
+    ['x.{0,500}y', 'allows more than 100 repetitions with {0,500}'],
+    ['(a)\\1', 'refers back to a group'],
+    ['a+b+c+d+', 'repeats more than 3 things in one alternative'],
+  ])('%s: %s', (pattern, why) => {
+    expect(whyUnsafe(pattern)).toBe(why)
+  })
+})

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import { emptyLedger, type Copy, type Ledger, type Sent } from '../../../appliance/crashtest/ledger.ts'
+import { isSound, judgeLedger } from '../../../appliance/crashtest/verdict.ts'
+
+const RECIPIENT = 'user-r1-0@crash1.test'
+
+const rest = (change: Partial<Sent> = {}): Sent => ({
+  mark: 'r1',
+  recipients: [RECIPIENT],
+  ids: ['id-1'],
+  tries: [],
+  refused: null,
+  ...change,
+})
+
+const copy = (change: Partial<Copy> = {}): Copy => ({
+  mark: 'r1',
+  recipient: RECIPIENT,
+  messageId: '<id-1@sender.test>',
+  run: 1,
+  at: 1000,
+  whole: true,
+  ...change,
+})
+
+const ledger = (change: Partial<Ledger>): Ledger => ({
+  ...emptyLedger(),
+  kills: [{ number: 1, run: 1, how: 'remote-250', at: 1100, conversations: 3 }],
+  sent: [rest()],
+  ...change,
+})
+
+describe('what an accepted email must come to', () => {
+  test('one copy is delivered', () => {
+    const verdict = judgeLedger(ledger({ copies: [copy()] }))
+    expect(verdict).toMatchObject({ accepted: 1, expected: 1, delivered: 1, bounced: 0, lost: [], twice: [] })
+    expect(isSound(verdict)).toBe(true)
+  })
+
+  test('a refusal by the exchanger is a bounce', () => {
+    const verdict = judgeLedger(ledger({ rejected: new Set([RECIPIENT]) }))
+    expect(verdict).toMatchObject({ delivered: 0, bounced: 1, lost: [] })
+    expect(isSound(verdict)).toBe(true)
+  })
+
+  test('neither is a loss, which fails the test', () => {
+    const verdict = judgeLedger(ledger({}))
+    expect(verdict.lost).toEqual([`r1 ${RECIPIENT}`])
+    expect(isSound(verdict)).toBe(false)
+  })
+
+  test('one that was never answered may be missing', () => {
+    const verdict = judgeLedger(ledger({ sent: [rest({ ids: [] })] }))
+    expect(verdict).toMatchObject({ accepted: 0, lost: [] })
+  })
+
+  test('both at once is wrong', () => {
+    const verdict = judgeLedger(ledger({ copies: [copy()], rejected: new Set([RECIPIENT]) }))
+    expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered and refused`])
+  })
+
+  test('a copy without its last line, one that nobody sent, and one for somebody else are wrong', () => {
+    const copies = [copy({ whole: false }), copy({ mark: 'x' }), copy({ recipient: 'other@crash1.test' })]
+    expect(judgeLedger(ledger({ copies })).wrong.toSorted()).toEqual([
+      'r1 other@crash1.test: not one of its recipients',
+      `r1 ${RECIPIENT}: arrived without its end`,
+      `x ${RECIPIENT}: nobody sent it`,
+    ])
+  })
+
+  test('an email that was refused for good fails the test', () => {
+    const verdict = judgeLedger(ledger({ sent: [rest({ ids: [], refused: '422 no' })] }))
+    expect(verdict.refused).toEqual(['r1: 422 no'])
+    expect(isSound(verdict)).toBe(false)
+  })
+})
+
+describe('second copies', () => {
+  test('a kill soon after the 250 explains one in a later run, and is named', () => {
+    const verdict = judgeLedger(ledger({ copies: [copy({ run: 2, at: 9000 }), copy()] }))
+    expect(verdict.duplicates).toEqual([{ mark: 'r1', recipient: RECIPIENT, copies: 2, kills: [1] }])
+    expect(verdict).toMatchObject({ delivered: 1, mostOfOneKill: 1 })
+    expect(isSound(verdict)).toBe(true)
+  })
+
+  test.each([
+    ['in the same run', copy({ run: 1, at: 1050 })],
+    ['where the run of the first was not killed', copy({ run: 4, at: 9000 })],
+  ])('one %s is not explained', (_, second) => {
+    const first = second.run === 4 ? copy({ run: 3 }) : copy()
+    const verdict = judgeLedger(ledger({ copies: [first, second] }))
+    expect(verdict.duplicates[0]!.kills).toBeNull()
+    expect(isSound(verdict)).toBe(false)
+  })
+
+  test('a kill long after the 250 explains nothing: the delivery was settled', () => {
+    const late = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 0 }]
+    const verdict = judgeLedger(ledger({ kills: late, copies: [copy(), copy({ run: 2, at: 70_000 })] }))
+    expect(verdict.duplicates[0]!.kills).toBeNull()
+  })
+
+  test('of three copies each needs its kill', () => {
+    const copies = [copy(), copy({ run: 2, at: 2000 }), copy({ run: 3, at: 3000 })]
+    expect(judgeLedger(ledger({ copies })).duplicates[0]!.kills).toBeNull()
+  })
+})
+
+describe('idempotency keys', () => {
+  test('two ids for one key are one too many', () => {
+    expect(judgeLedger(ledger({ sent: [rest({ ids: ['id-1', 'id-2'] })], copies: [copy()] })).twice).toEqual([
+      'r1',
+    ])
+  })
+
+  test('so are two emails at the exchangers, whatever was answered', () => {
+    const copies = [copy(), copy({ messageId: '<id-9@sender.test>', run: 2, at: 1200 })]
+    expect(judgeLedger(ledger({ copies })).twice).toEqual(['r1'])
+  })
+
+  test('and an email that is not the one whose id was answered', () => {
+    expect(judgeLedger(ledger({ copies: [copy({ messageId: '<id-9@sender.test>' })] })).twice).toEqual(['r1'])
+  })
+})
+
+describe('SMTP, which has no such keys', () => {
+  const tries = [
+    { mark: 's1.1', run: 1, accepted: false },
+    { mark: 's1.2', run: 2, accepted: true },
+  ]
+  const sent = [rest({ mark: 's1', ids: [], tries })]
+  const second = copy({ mark: 's1.2', messageId: '<b@sender.test>', run: 2, at: 2000 })
+
+  test('a try without an answer need not arrive', () => {
+    const verdict = judgeLedger(ledger({ sent, copies: [second] }))
+    expect(verdict).toMatchObject({ accepted: 1, delivered: 1, resent: 0, lost: [] })
+  })
+
+  test('where it does, the email was sent twice by its client, whose answer a kill took', () => {
+    const copies = [copy({ mark: 's1.1', messageId: '<a@sender.test>' }), second]
+    const verdict = judgeLedger(ledger({ sent, copies }))
+    expect(verdict).toMatchObject({ accepted: 1, delivered: 1, resent: 1, duplicates: [], wrong: [] })
+  })
+
+  test('without a kill there is no excuse', () => {
+    const copies = [copy({ mark: 's1.1', messageId: '<a@sender.test>' }), second]
+    const verdict = judgeLedger(ledger({ kills: [], sent, copies }))
+    expect(verdict.wrong).toEqual(['s1.1: accepted without an answer, and no kill took it'])
+  })
+})

@@ -1,0 +1,293 @@
+import { describe, expect, test } from 'vitest'
+import type { Clock } from '../../../appliance/clock/clock.ts'
+import { loadProviders } from '../../../appliance/config/config.ts'
+import { aheadOf, endedAlso } from '../../../appliance/delivery/ahead.ts'
+import { briefly } from '../../../appliance/delivery/briefly.ts'
+import { createDispatcher } from '../../../appliance/delivery/dispatch.ts'
+import { Lanes, type Admission, type Ask, type Permit } from '../../../appliance/delivery/lanes.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import type { LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+
+const auto: Source = {
+  ...{ ip: 'auto', pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+}
+const of = { pool: 'default', provider: 'example.test' }
+const destination = 'default/example.test'
+const ask: Ask = { ...of, recipients: 1, families: [4] }
+
+/** A clock that stands still but for `advance`: the time of a busy machine must not count. */
+function createStill(): Clock & { advance(ms: number): void } {
+  let now = 1_700_000_000_000
+  const timers = new Set<{ due: number; callback: () => void }>()
+  return {
+    now: () => now,
+    after(ms, callback) {
+      const timer = { due: now + ms, callback }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+    advance(ms) {
+      now += ms
+      for (const timer of timers) if (timer.due <= now && timers.delete(timer)) timer.callback()
+    },
+  }
+}
+
+/** Lanes with so many connections each, that remember nothing from before. */
+function begin(connections: number) {
+  const clock = createStill()
+  const storage = {
+    ...{ saveLanes: async () => undefined, addLaneDays: async () => undefined },
+    ...{ listLanes: async () => [], listProviderSettings: async () => [], listSources: async () => [] },
+  }
+  const table = () => loadProviders({ connections })
+  const given = { storage, clock, log: silentLogger(), table }
+  return { clock, lanes: new Lanes({ ...given, fallback: [auto], random: () => 0 }) }
+}
+
+function permitted(admission: Admission): Permit {
+  if (admission.kind !== 'permit') throw new Error(`no permit: ${JSON.stringify(admission)}`)
+  return admission
+}
+
+/** One message from the permit to the commit. */
+function deliver(lanes: Lanes): void {
+  const permit = permitted(lanes.admit(ask))
+  permit.release([])
+  permit.settled()
+}
+
+const roomOf = (lanes: Lanes, now: number): number | undefined => lanes.room(now).room[destination]
+
+describe('what is leased ahead', () => {
+  test('is as much as ended in the last 20 milliseconds, one for each connection at most', () => {
+    expect(aheadOf([], 10, 1000)).toBe(0)
+    expect(aheadOf([979, 980, 981, 990, 1000], 10, 1000)).toBe(3)
+    expect(aheadOf([1000, 1000, 1000], 2, 1000)).toBe(2)
+  })
+
+  test('forgets ends that a clock set back has put into the future', () => {
+    expect(aheadOf([5000, 5001], 10, 1000)).toBe(0)
+  })
+
+  test('needs the last ends only, one for each connection', () => {
+    expect(endedAlso([1, 2, 3], 3, 4)).toEqual([2, 3, 4])
+  })
+
+  test('is nothing for a destination that has taken nothing yet, and for a slow one', () => {
+    const { clock, lanes } = begin(2)
+    permitted(lanes.admit(ask))
+    expect(roomOf(lanes, clock.now())).toBe(1)
+    deliver(lanes)
+    clock.advance(20)
+    expect(roomOf(lanes, clock.now())).toBe(1)
+  })
+
+  test('is added to the free connections of a quick one, until it is leased', () => {
+    const { clock, lanes } = begin(2)
+    deliver(lanes)
+    deliver(lanes)
+    permitted(lanes.admit(ask))
+    permitted(lanes.admit(ask))
+    expect(roomOf(lanes, clock.now())).toBe(2)
+    lanes.reserve(of)
+    expect(roomOf(lanes, clock.now())).toBe(1)
+    expect(lanes.isLow(of)).toBe(true)
+    lanes.reserve(of)
+    expect(roomOf(lanes, clock.now())).toBe(0)
+    expect(lanes.isLow(of)).toBe(false)
+  })
+})
+
+describe('who waits for a connection', () => {
+  test('gets it when it is free, in turn, and nobody overtakes', async () => {
+    const { lanes } = begin(1)
+    const open = permitted(lanes.admit(ask))
+    expect(lanes.admit(ask)).toEqual({ kind: 'busy' })
+    const order: string[] = []
+    const first = lanes.wait(ask).then((admission) => (order.push('first'), permitted(admission)))
+    const second = lanes.wait(ask).then((admission) => (order.push('second'), permitted(admission)))
+    open.release([])
+    open.settled()
+    expect(lanes.admit(ask)).toEqual({ kind: 'busy' })
+    const next = await first
+    next.release([])
+    next.settled()
+    await second
+    expect(order).toEqual(['first', 'second'])
+  })
+
+  test('goes back to the spool after a second', async () => {
+    const { clock, lanes } = begin(1)
+    permitted(lanes.admit(ask))
+    const waiting = lanes.wait(ask)
+    clock.advance(1000)
+    expect(await waiting).toEqual({ kind: 'busy' })
+  })
+
+  test('goes back at once when the lane is paused meanwhile', async () => {
+    const { lanes } = begin(1)
+    const open = permitted(lanes.admit(ask))
+    const waiting = lanes.wait(ask)
+    const asks = { kind: 'pause', minutes: 5 } as const
+    const said = { code: 421, enhanced: null, text: 'not now' }
+    open.release([{ kind: 'slower', said, note: 'It wants a pause.', recipients: 1, final: true, asks }])
+    expect(await waiting).toEqual({ kind: 'full', retryAt: null })
+  })
+
+  test('goes back at a stop, and nobody waits after it', async () => {
+    const { lanes } = begin(1)
+    permitted(lanes.admit(ask))
+    const waiting = lanes.wait(ask)
+    lanes.dismiss()
+    expect(await waiting).toEqual({ kind: 'busy' })
+    expect(await lanes.wait(ask)).toEqual({ kind: 'busy' })
+  })
+})
+
+describe('outcomes that are not stored yet', () => {
+  test('leave the connection to the next message, and stop a lane when there are two messages for each connection', async () => {
+    const { clock, lanes } = begin(1)
+    const a = permitted(lanes.admit(ask))
+    a.release([])
+    const b = permitted(lanes.admit(ask))
+    b.release([])
+    expect(lanes.admit(ask)).toEqual({ kind: 'busy' })
+    expect(roomOf(lanes, clock.now())).toBe(0)
+    const waiting = lanes.wait(ask)
+    expect(a.settled()).toBe(true)
+    expect(a.settled()).toBe(false)
+    const c = permitted(await waiting)
+    c.release([])
+    expect([b.settled(), c.settled()]).toEqual([true, false])
+  })
+})
+
+describe('the dispatcher', () => {
+  const delivery = (n: number): LeasedDelivery =>
+    ({
+      ...of,
+      ...{ id: `d${n}`, emailId: `e${n}`, domain: 'example.test', stream: 'transactional' },
+      ...{ leaseUntil: Infinity, returnPath: 'a@sender.test' },
+    }) as LeasedDelivery
+  const settle = ({ id }: LeasedDelivery): SettleArgs => ({
+    owner: 'owner',
+    attempt: null,
+    changes: [
+      { deliveryId: id, state: 'delivered', dueAt: null, event: null, report: null, cause: {} as never },
+    ],
+  })
+
+  test('lets the next message begin while an outcome is being stored, and no third one, on one connection', async () => {
+    const { clock, lanes } = begin(1)
+    const waiting = [1, 2, 3, 4].map(delivery)
+    const commits: (() => void)[] = []
+    const begun: string[] = []
+    const dispatcher = createDispatcher({
+      storage: {
+        lease: async ({ limit, room, roomElse }) =>
+          waiting.splice(0, Math.min(limit, room[destination] ?? roomElse, waiting.length)),
+        settle: async () => {
+          await new Promise<void>((commit) => commits.push(commit))
+          return { lost: [] }
+        },
+        unlease: async () => undefined,
+        voidLeases: async () => 0,
+        nextDue: async () => (waiting.length > 0 ? 0 : undefined),
+      },
+      ...{ lanes, clock, log: silentLogger(), owner: 'owner', maxConnections: 100, pollMs: 1000 },
+      attempt: async (batch, placed) => {
+        const now = lanes.admit(ask)
+        const permit = permitted(now.kind === 'busy' ? await lanes.wait(ask) : now)
+        placed()
+        begun.push(batch[0]!.id)
+        await new Promise((resolve) => setImmediate(resolve))
+        permit.release([])
+        return { settle: settle(batch[0]!), giveBack: null, settled: () => permit.settled() }
+      },
+    })
+    const until = async (done: () => boolean): Promise<void> => {
+      for (let n = 0; n < 200 && !done(); n++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await dispatcher.start()
+    await until(() => begun.length === 2)
+    // None of the two is stored: a third does not begin.
+    await until(() => false)
+    expect([begun, commits.length]).toEqual([['d1', 'd2'], 2])
+    commits.shift()!()
+    await until(() => begun.length === 3)
+    await until(() => false)
+    expect(begun).toEqual(['d1', 'd2', 'd3'])
+    const end = dispatcher.stop(1000)
+    for (const commit of commits) commit()
+    expect(await end).toBe(0)
+    expect(begun).toEqual(['d1', 'd2', 'd3'])
+  })
+})
+
+describe('a dispatcher that rests', () => {
+  test('does not miss an email that is accepted while it looks, and looks once for all that came meanwhile', async () => {
+    const { clock, lanes } = begin(1)
+    permitted(lanes.admit(ask))
+    let leases = 0
+    let accepted = (): void => undefined
+    const dispatcher = createDispatcher({
+      storage: {
+        lease: async () => {
+          leases += 1
+          return []
+        },
+        nextDue: async () => {
+          accepted()
+          return undefined
+        },
+        settle: async () => ({ lost: [] }),
+        unlease: async () => undefined,
+        voidLeases: async () => 0,
+      },
+      ...{ lanes, clock, log: silentLogger(), owner: 'owner', maxConnections: 100, pollMs: 1000 },
+      attempt: () => Promise.reject(new Error('nothing is tried here')),
+    })
+    const breath = async (): Promise<void> => {
+      for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    accepted = () => dispatcher.wake()
+    await dispatcher.start()
+    await breath()
+    accepted = () => undefined
+    dispatcher.wake()
+    dispatcher.wake()
+    await breath()
+    expect(leases).toBe(1)
+    clock.advance(5)
+    await breath()
+    expect(leases).toBe(2)
+    await dispatcher.stop(0)
+  })
+})
+
+describe('a question that is asked briefly', () => {
+  test('goes to the storage once in a tenth of a second, for each of its arguments', async () => {
+    let asked = 0
+    const ask = briefly(async ({ id }: { id: string }) => `${id}${++asked}`)
+    expect(await Promise.all([ask({ id: 'a' }, 0), ask({ id: 'a' }, 99), ask({ id: 'b' }, 99)])).toEqual([
+      'a1',
+      'a1',
+      'b2',
+    ])
+    expect(await ask({ id: 'a' }, 100)).toBe('a3')
+    expect(await ask({ id: 'a' }, 50)).toBe('a4')
+  })
+
+  test('is asked again when it failed', async () => {
+    let asked = 0
+    const ask = briefly(async (_: object) => {
+      if (++asked === 1) throw new Error('no')
+      return asked
+    })
+    await expect(ask({}, 0)).rejects.toThrow('no')
+    expect(await ask({}, 0)).toBe(2)
+  })
+})

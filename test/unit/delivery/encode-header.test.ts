@@ -1,0 +1,114 @@
+import { isAscii } from 'node:buffer'
+import PostalMime from 'postal-mime'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { encodeHeader } from '../../../appliance/delivery/encode-header.ts'
+
+const encode = (header: string, body = 'body ü\r\n'): string =>
+  encodeHeader(Buffer.from(`${header}\r\n\r\n${body}`)).toString()
+
+const parse = (text: string) => PostalMime.parse(Buffer.from(text))
+
+describe('a header section beyond ASCII', () => {
+  test('is encoded where encoded words are allowed, and nothing else is touched', () => {
+    const header = [
+      'Received: from x by y; Thu, 1 Jan 2026 00:00:00 +0000',
+      'From: Jürgen <j@sender.test>',
+      'Subject: Grüße aus Köln',
+      'X-Note: ASCII alone',
+    ].join('\r\n')
+    expect(encode(header)).toBe(
+      [
+        'Received: from x by y; Thu, 1 Jan 2026 00:00:00 +0000',
+        'From: =?utf-8?B?SsO8cmdlbg==?=\r\n <j@sender.test>',
+        'Subject: =?utf-8?B?R3LDvMOfZQ==?=\r\n aus =?utf-8?B?S8O2bG4=?=',
+        'X-Note: ASCII alone',
+        '',
+        'body ü',
+        '',
+      ].join('\r\n'),
+    )
+  })
+
+  test('that is ASCII is the very same buffer', () => {
+    const message = Buffer.from('Subject: x\r\n\r\nü')
+    expect(encodeHeader(message)).toBe(message)
+  })
+
+  test.each([
+    ['an address', 'To: zoë@example.test'],
+    ['an address in angle brackets', 'To: Zoë <zoë@example.test>\r\nSubject: ü'],
+    ['a message id', 'Message-ID: <ü@sender.test>'],
+    ['the name of a file', 'Content-Disposition: attachment; filename="ü.pdf"'],
+    ['a comment in a comment', 'From: a@b.test ((ü))'],
+    ['a quote without an end', 'From: "Jürgen <a@b.test>'],
+    ['a link', 'List-Unsubscribe: <https://example.test/ü>'],
+  ])('with %s beyond ASCII stays as it is: it needs SMTPUTF8', (_, header) => {
+    expect(encode(header)).toBe(`${header}\r\n\r\nbody ü\r\n`)
+  })
+
+  test.each([
+    ['a quoted name', 'From: "Müller, Jürgen \\"JM\\"" <j@sender.test>', 'Müller, Jürgen "JM"'],
+    ['atoms', 'From: Müller und Töchter <j@sender.test>', 'Müller und Töchter'],
+    ['a folded name', 'From: Müller\r\n Töchter <j@sender.test>', 'Müller Töchter'],
+    ['a name without a space', 'From: Jürgen<j@sender.test>', 'Jürgen'],
+    ['a long name', `From: ${'ü'.repeat(100)} <j@sender.test>`, 'ü'.repeat(100)],
+  ])('reads as before: %s', async (_, header, name) => {
+    const text = encode(header)
+    expect(isAscii(Buffer.from(text.slice(0, text.indexOf('\r\n\r\n'))))).toBe(true)
+    expect((await parse(text)).from).toEqual({ name, address: 'j@sender.test' })
+  })
+
+  test('several addresses and groups keep their order and their names', async () => {
+    const list =
+      'a@x.test, Zoë <z@x.test>, "Ö, P" <o@x.test>, b@x.test (Büro), Gäste: c@x.test, Ü <u@x.test>;'
+    const { to } = await parse(encode(`To: ${list}`))
+    expect(to!.map(({ name, address, group }) => [name, address ?? group.map((one) => one.address)])).toEqual(
+      [
+        ['', 'a@x.test'],
+        ['Zoë', 'z@x.test'],
+        ['Ö, P', 'o@x.test'],
+        ['Büro', 'b@x.test'],
+        ['Gäste', ['c@x.test', 'u@x.test']],
+      ],
+    )
+  })
+
+  test('text that is not UTF-8 is said to be of an unknown charset, byte for byte', () => {
+    const message = Buffer.from('Subject: Gr\xfc\xdfe\r\n\r\n', 'latin1')
+    expect(encodeHeader(message).toString()).toBe('Subject: =?unknown-8bit?B?R3L832U=?=\r\n\r\n')
+  })
+
+  test('any text in a Subject reads as before, in lines of at most 76 octets where it is encoded', async () => {
+    const word = fc.oneof(
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
+      fc.stringMatching(/^[a-z]{1,20}$/),
+    )
+    const text = fc
+      .array(word, { minLength: 1, maxLength: 12 })
+      .map((words) =>
+        words
+          .join(' ')
+          .replaceAll(/[\p{Cc}\p{Cs}\p{Z}]+/gu, ' ')
+          .trim(),
+      )
+      .filter((one) => /[^\0-\x7f]/.test(one) && !one.includes('=?'))
+    await fc.assert(
+      fc.asyncProperty(text, async (subject) => {
+        const out = encode(`Subject: ${subject}`, '')
+        expect(isAscii(Buffer.from(out))).toBe(true)
+        for (const line of out.split('\r\n'))
+          if (line.includes('=?')) expect(line.length).toBeLessThanOrEqual(76)
+        expect((await parse(out)).subject).toBe(subject)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('a large field takes no time', () => {
+    const begun = performance.now()
+    for (const part of ['"\\"', '(', '<', 'ü, ', 'ü ', 'ü <a@b.test>, ', '" ü'])
+      encode(`To: ${part.repeat(20_000)}`)
+    expect(performance.now() - begun).toBeLessThan(5000)
+  })
+})

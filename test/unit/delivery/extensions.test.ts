@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { rcptCommand } from '../../../appliance/delivery/extensions.ts'
+import type { Notify } from '../../../appliance/mail/dsn.ts'
+
+const to = 'ada@x.test'
+const orcpt = 'rfc822;Ada+1@x.test'
+const said = (notify: Notify | null, offers = ['DSN']): string =>
+  rcptCommand(to, new Map(offers.map((keyword) => [keyword, ''])), {
+    ret: null,
+    envid: null,
+    of: new Map([[to, { notify, orcpt }]]),
+  })
+
+describe('RCPT to a server that offers DSN (RFC 3461 §5.2.1)', () => {
+  test.each<[Notify, string]>([
+    ['NEVER', 'NEVER'],
+    [['FAILURE'], 'FAILURE'],
+    [['DELAY'], 'DELAY'],
+    [['FAILURE', 'DELAY'], 'FAILURE,DELAY'],
+  ])('passes NOTIFY=%s on', (notify, passed) => {
+    expect(said(notify)).toBe(`RCPT TO:<${to}> NOTIFY=${passed} ORCPT=rfc822;Ada+2B1@x.test`)
+  })
+
+  test.each<[Notify, string]>([
+    [['SUCCESS'], 'NEVER'],
+    [['SUCCESS', 'FAILURE'], 'FAILURE'],
+    [['DELAY', 'SUCCESS', 'FAILURE'], 'DELAY,FAILURE'],
+  ])('keeps SUCCESS of NOTIFY=%s to itself', (notify, passed) => {
+    expect(said(notify)).toBe(`RCPT TO:<${to}> NOTIFY=${passed} ORCPT=rfc822;Ada+2B1@x.test`)
+  })
+
+  test('says no NOTIFY that was not said', () => {
+    expect(said(null)).toBe(`RCPT TO:<${to}> ORCPT=rfc822;Ada+2B1@x.test`)
+  })
+})
+
+test('RCPT to a server without DSN says nothing of reports (RFC 3461 §5.2.2 a)', () => {
+  expect(said(['SUCCESS', 'FAILURE'], ['PIPELINING'])).toBe(`RCPT TO:<${to}>`)
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { createConnections } from '../../../appliance/delivery/connections.ts'
+import { createHostMemory, DEAD_MS } from '../../../appliance/delivery/host-memory.ts'
+import { freeAddress, likelyFreePort } from '../../world/addresses.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { serve, simple, talk } from './talk.ts'
+
+describe('addresses', () => {
+  const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+
+  test('stay in their order while nothing is known of them', () => {
+    expect(createHostMemory().order(addresses, 0)).toEqual(addresses)
+  })
+
+  test('that are dead come last for five minutes, among themselves in their order', () => {
+    const memory = createHostMemory()
+    memory.died('192.0.2.2', 0)
+    memory.died('192.0.2.1', 1000)
+    expect(memory.order(addresses, 2000)).toEqual(['192.0.2.3', '192.0.2.1', '192.0.2.2'])
+    expect(memory.order(addresses, DEAD_MS)).toEqual(['192.0.2.2', '192.0.2.3', '192.0.2.1'])
+    expect(memory.order(addresses, DEAD_MS + 1000)).toEqual(addresses)
+  })
+
+  test('are ordered with what belongs to them', () => {
+    const memory = createHostMemory()
+    memory.died('192.0.2.1', 0)
+    const places = addresses.map((ip) => ({ host: 'mx.example.test', ip }))
+    expect(memory.order(places, 1).map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3', '192.0.2.1'])
+  })
+
+  test('one success makes up for all that was before', () => {
+    const memory = createHostMemory()
+    memory.died('192.0.2.1', 0)
+    memory.lives('192.0.2.1')
+    expect(memory.order(addresses, 1)).toEqual(addresses)
+  })
+
+  test('are remembered up to a number; the oldest go first', () => {
+    const memory = createHostMemory()
+    for (let at = 0; at <= 10_000; at++) memory.died(`2001:db8::${at.toString(16)}`, 0)
+    expect(memory.order(['2001:db8::0', '2001:db8::1', '192.0.2.1'], 1)).toEqual([
+      ...['2001:db8::0', '192.0.2.1', '2001:db8::1'],
+    ])
+  })
+})
+
+describe('a conversation', () => {
+  const inOrder = (connections: ReturnType<typeof createConnections>, ip: string, now: number) =>
+    connections.memory.order([ip, '192.0.2.1'], now)[0] === ip
+
+  test('with nobody makes the address dead, and a greeting brings it back', async () => {
+    const clock = createTestClock()
+    const connections = createConnections({ clock })
+    const server = await serve('S: <close>', simple)
+    await talk(server, { clock, connections })
+    expect(inOrder(connections, server.address, clock.now())).toBe(false)
+    await talk(server, { clock, connections })
+    expect(inOrder(connections, server.address, clock.now())).toBe(true)
+  })
+
+  test('that is refused at TCP does, one that we could not begin does not', async () => {
+    const clock = createTestClock()
+    const connections = createConnections({ clock })
+    const [refusing, own] = [freeAddress(), freeAddress()]
+    const port = likelyFreePort()
+    await talk({ address: refusing, port }, { clock, connections })
+    expect(inOrder(connections, refusing, clock.now())).toBe(false)
+    // An address of the documentation is none of this machine.
+    const said = await talk({ address: own, port }, { clock, connections, localAddress: '192.0.2.200' })
+    expect(Object.values(said.fates)).toEqual(['internal connect'])
+    expect(inOrder(connections, own, clock.now())).toBe(true)
+  })
+
+  test('in which the server refuses us does not: it lives', async () => {
+    const clock = createTestClock()
+    const connections = createConnections({ clock })
+    const server = await serve('S: 554 no\n C: QUIT')
+    await talk(server, { clock, connections })
+    expect(inOrder(connections, server.address, clock.now())).toBe(true)
+  })
+})

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { deliveriesFor } from '../../../appliance/events/fan-out.ts'
+import type { OutboxEvent, Webhook } from '../../../appliance/storage/storage.ts'
+
+const webhook = (id: string, more: Partial<Webhook> = {}): Webhook => ({
+  ...{ id, teamId: 't1', endpoint: 'https://a.example', events: ['email.sent'], status: 'enabled' },
+  ...{ secret: 'whsec_AAAA', oldSecret: null, createdAt: 100, succeededAt: null },
+  ...{ failingSince: null, disabled: null },
+  ...more,
+})
+const event = (seq: number, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
+  ...{
+    seq,
+    id: `e${seq}`,
+    teamId: 't1',
+    emailId: null,
+    type: 'email.sent',
+    createdAt: 100,
+    data: {},
+    email: null,
+  },
+  ...more,
+})
+
+test('events go to those of the team who listen, in the order of the events', () => {
+  const webhooks = [
+    webhook('w1'),
+    webhook('w2', { events: ['email.bounced'] }),
+    webhook('w3', { teamId: 't2' }),
+  ]
+  const events = [event(1), event(2, { type: 'email.bounced' }), event(3, { teamId: 't2' }), event(4)]
+  const made = deliveriesFor(events, webhooks, 200)
+  expect(made.map(({ webhookId, eventId }) => [webhookId, eventId])).toEqual([
+    ['w1', 'e1'],
+    ['w2', 'e2'],
+    ['w3', 'e3'],
+    ['w1', 'e4'],
+  ])
+  const ids = made.map(({ id }) => id)
+  expect(ids.toSorted()).toEqual(ids)
+  expect(ids[0]).toMatch(/^msg_[0-9a-f]{32}$/)
+})
+
+test('an endpoint hears nothing of what happened before it was made', () => {
+  expect(deliveriesFor([event(1, { createdAt: 99 })], [webhook('w1')], 200)).toEqual([])
+})
+
+test('nobody hears of the reports that the appliance itself sends', () => {
+  const email = {
+    ...{ via: 'report' as const, from: 'a', to: ['b'], subject: 's', messageId: 'm', tags: [], headers: [] },
+    createdAt: 1,
+  }
+  expect(deliveriesFor([event(1, { emailId: 'x', email })], [webhook('w1')], 200)).toEqual([])
+})

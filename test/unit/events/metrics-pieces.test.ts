@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { breakDownInPieces, piecesOf, sumInPieces } from '../../../appliance/events/metrics-pieces.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { BreakdownQuery, MetricsSum, Storage } from '../../../appliance/storage/storage.ts'
+import { makeTeam, putEmail } from '../../contract/fixtures.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const MIDNIGHT = Date.UTC(2026, 10, 2)
+
+describe('a time is cut', () => {
+  test('at the midnights of UTC, and each part knows the range that it is of', () => {
+    const [start, end] = [MIDNIGHT - HOUR, MIDNIGHT + DAY + HOUR]
+    expect(piecesOf([{ start, end }])).toEqual([
+      [{ start, end: MIDNIGHT, of: start }],
+      [{ start: MIDNIGHT, end: MIDNIGHT + DAY, of: start }],
+      [{ start: MIDNIGHT + DAY, end, of: start }],
+    ])
+  })
+
+  test('so that the hours of a day stay together', () => {
+    const hours = [-1, 0, 1].map((n) => ({ start: MIDNIGHT + n * HOUR, end: MIDNIGHT + (n + 1) * HOUR }))
+    expect(piecesOf(hours).map((piece) => piece.map(({ of }) => of))).toEqual([
+      [MIDNIGHT - HOUR],
+      [MIDNIGHT, MIDNIGHT + HOUR],
+    ])
+  })
+
+  test('into nothing where nothing is asked', () => {
+    expect(piecesOf([])).toEqual([])
+    expect(piecesOf([{ start: MIDNIGHT, end: MIDNIGHT }])).toEqual([])
+  })
+})
+
+describe('in pieces', () => {
+  let dataDir: string
+  let storage: Storage
+  let teamId: string
+  const domains = [newId(1), newId(2), newId(3)] as const
+
+  // On three days the first, second and third domain send one, two and three emails each.
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'posthaste-pieces-'))
+    storage = await openSqlite({ dataDir })
+    teamId = (await makeTeam(storage)).team.id
+    for (const day of [0, 1, 2])
+      for (const [n, domainId] of domains.entries())
+        for (let i = 0; i <= n; i++) {
+          const { id } = await putEmail(storage, teamId, ['a@x.test'], MIDNIGHT + day * DAY, { domainId })
+          await storage.dropQueue({ emailId: id }, MIDNIGHT + day * DAY + HOUR)
+        }
+  })
+  afterAll(async () => {
+    await storage.close()
+    await rm(dataDir, { recursive: true })
+  })
+
+  const range = { start: MIDNIGHT - 5 * DAY, end: MIDNIGHT + 5 * DAY }
+  const order = (a: MetricsSum, b: MetricsSum) =>
+    a.start - b.start || `${a.domainId} ${a.counter}`.localeCompare(`${b.domainId} ${b.counter}`)
+
+  test('the sums are those of one question', async () => {
+    const ranges = [
+      { start: range.start, end: MIDNIGHT + DAY + 2 * HOUR },
+      { start: MIDNIGHT + DAY + 2 * HOUR, end: range.end },
+    ]
+    const whole = (await storage.sumMetrics({ teamId, ranges }, 0)).sort(order)
+    expect((await sumInPieces(storage, { teamId, ranges }, 0)).sort(order)).toEqual(whole)
+    expect(whole.map(({ n }) => n)).toEqual([2, 4, 6, 1, 2, 3])
+  })
+
+  test('domains are summed together where nobody asks which', async () => {
+    expect(await sumInPieces(storage, { teamId, ranges: [range], together: true }, 0)).toEqual([
+      { start: range.start, domainId: '', counter: 'failed', n: 18 },
+    ])
+    const [, second, third] = domains
+    const two = { teamId, ranges: [range], together: true, domainIds: [second, third] }
+    expect(await sumInPieces(storage, two, 0)).toEqual([
+      { start: range.start, domainId: '', counter: 'failed', n: 15 },
+    ])
+  })
+
+  test('the largest are found over all days, and the others are told together', async () => {
+    const about: BreakdownQuery = { teamId, range, by: 'domain', counters: ['failed'], most: 1 }
+    expect(await breakDownInPieces(storage, about, 0)).toEqual([
+      { value: null, counter: 'failed', n: 9 },
+      { value: domains[2], counter: 'failed', n: 9 },
+    ])
+    expect(await breakDownInPieces(storage, { ...about, most: 3 }, 0)).toHaveLength(3)
+  })
+})

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { ask, errorText, startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+const OTHER = {
+  email: 'eve@acme.example',
+  password: 'quiet harbour lanterns',
+  team_name: 'Thieves',
+  token: 'x',
+}
+const setUp = (body: unknown, headers: Record<string, string> = {}) =>
+  ask(`${api.url}/setup`, 'POST', body, headers)
+
+describe('set-up', () => {
+  test('says that there is an owner, to anybody', async () => {
+    const { status, json } = await ask(`${api.url}/setup`, 'GET')
+    expect([status, json]).toEqual([200, { object: 'setup', open: false }])
+  })
+
+  test('is refused without a link that counts, and sets no cookie', async () => {
+    const answer = await setUp(OTHER)
+    expect(answer.text).toBe(
+      errorText(
+        403,
+        'validation_error',
+        'This set-up link is wrong, used already or too old. Restart the appliance: it prints a new one, good for 24 hours.',
+      ),
+    )
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+
+  test('is refused to other sites, and to a body that is too large or lacks a field', async () => {
+    expect((await setUp(OTHER, { origin: 'https://evil.example' })).status).toBe(403)
+    expect((await setUp({ ...OTHER, password: 'x'.repeat(20_000) })).status).toBe(413)
+    expect((await setUp({ ...OTHER, token: undefined })).status).toBe(422)
+  })
+
+  test('is refused after ten tries a minute from one network', async () => {
+    await api.clock.advance(61_000)
+    for (let tried = 0; tried < 10; tried++) expect((await setUp(OTHER)).status).toBe(403)
+    const { status, headers } = await setUp(OTHER)
+    expect([status, headers.get('retry-after')]).toEqual([429, '60'])
+  })
+})
+
+describe('GET /domains/:id/propagation', () => {
+  test('tells record by record what the name servers answer, or that none could be asked', async () => {
+    const { status, json } = await api.call('GET', `/domains/${api.domain.id}/propagation`)
+    expect(status).toBe(200)
+    expect(json).toMatchObject({ object: 'propagation', domain_id: api.domain.id })
+    const { records } = json as { records: { type: string; status: string; servers: unknown[] }[] }
+    expect(records.map(({ type }) => type)).toEqual(['TXT', 'TXT', 'MX', 'TXT', 'TXT'])
+    expect(new Set(records.map((one) => one.status))).toEqual(new Set(['temporary_failure']))
+    expect(records.flatMap(({ servers }) => servers)).toEqual([])
+  })
+
+  test('is not for strangers, keys that only send, and other teams', async () => {
+    const path = `${api.url}/domains/${api.domain.id}/propagation`
+    expect((await ask(path, 'GET')).status).toBe(401)
+    expect((await ask(path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })).status).toBe(401)
+    expect((await api.call('GET', `/domains/${newId(0)}/propagation`)).status).toBe(404)
+  })
+})
+
+test('GET /doctor?wait=false answers at once, and anything but a truth value is refused', async () => {
+  const { status, json } = await api.call('GET', '/doctor?wait=false')
+  expect([status, json]).toMatchObject([200, { object: 'doctor', checks: [] }])
+  expect((await api.call('GET', '/doctor?wait=perhaps')).text).toBe(
+    errorText(422, 'validation_error', 'Invalid `wait`: true or false.'),
+  )
+})

@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import {
+  createServer,
+  request,
+  type ClientRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createLive, type Live } from '../../../appliance/http/live.ts'
+import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
+import { makePlace } from '../storage/places.ts'
+
+/** The live stream without its route: what becomes of slow, silent and late clients. */
+
+const clock = createTestClock()
+let storage: SqliteStorage
+let teamId: string
+let live: Live
+let server: Server
+let responses: ServerResponse[]
+const clients: ClientRequest[] = []
+
+beforeEach(async () => {
+  storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
+  teamId = (await makeTeam(storage)).team.id
+  live = createLive({ storage, clock, log: silentLogger() })
+  responses = []
+  server = createServer((asked, response) => {
+    responses.push(response)
+    const given = asked.headers['last-event-id']
+    void live.join(
+      { teamId, operator: asked.url === '/operator' },
+      response,
+      {},
+      typeof given === 'string' ? Number(given) : null,
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const client of clients.splice(0)) client.destroy()
+  live.close()
+  server.closeAllConnections()
+  server.close()
+  await storage.close()
+})
+
+async function connect(headers: Record<string, string> = {}, path = '/'): Promise<IncomingMessage> {
+  const { port } = server.address() as AddressInfo
+  const client = request({ host: '127.0.0.1', port, path, headers, agent: false })
+  client.on('error', () => undefined)
+  clients.push(client)
+  client.end()
+  const [response] = (await once(client, 'response')) as [IncomingMessage]
+  return response
+}
+
+/** Collects what comes; `until` resolves when the part is in it. */
+function reading(response: IncomingMessage) {
+  let text = ''
+  response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  response.on('error', () => undefined)
+  return {
+    text: () => text,
+    until: (part: string) => vi.waitFor(() => expect(text).toContain(part), { timeout: 10_000 }),
+  }
+}
+
+/** Stores so many emails and tries them: one `email.sent` each. */
+async function events(count: number): Promise<void> {
+  const now = clock.now()
+  const emails = Array.from({ length: count }, () => putEmail(storage, teamId, ['ada@x.test'], now))
+  await Promise.all(emails)
+  let leased = 0
+  while (leased < count) {
+    const got = await storage.lease(leaseArgs({ leaseUntil: now + 60_000, limit: 500 }), now)
+    leased += got.length
+  }
+}
+
+describe('the live stream', () => {
+  test('says something every fifteen seconds, so that no proxy cuts it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const stream = reading(await connect())
+    await stream.until('event: hello')
+    vi.advanceTimersByTime(14_999)
+    expect(stream.text()).not.toContain(': still here')
+    vi.advanceTimersByTime(1)
+    await stream.until(': still here\n\n')
+  })
+
+  test('ends after a quarter of an hour: the client comes back and shows its key again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+    const response = await connect()
+    const ended = once(response, 'end')
+    response.resume()
+    vi.advanceTimersByTime(15 * 60_000)
+    await ended
+  })
+
+  test('writes nothing to a stream that has ended, however slowly its client goes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+    await connect()
+    const [slow] = responses
+    slow!.cork()
+    const closed = once(slow!, 'close')
+    const failed: unknown[] = []
+    slow!.on('error', (error) => failed.push(error))
+    vi.advanceTimersByTime(16 * 60_000)
+    await closed
+    expect(failed).toEqual([])
+  })
+
+  test('tells a client to read everything anew when it missed too much', async () => {
+    const before = await storage.lastEvent({}, clock.now())
+    await events(1000)
+    const last = await storage.lastEvent({}, clock.now())
+    expect(last - before).toBeGreaterThanOrEqual(1000)
+    const stream = reading(await connect({ 'last-event-id': String(before) }))
+    await stream.until(`id: ${last}\nevent: reset\ndata: {}\n\n`)
+    expect(stream.text()).not.toContain('event: email')
+  })
+
+  test('takes an id of the future, as after a restore, for the present', async () => {
+    await events(1)
+    const last = await storage.lastEvent({}, clock.now())
+    const stream = reading(await connect({ 'last-event-id': '999999999' }))
+    await stream.until(`id: ${last}\nevent: hello`)
+    await events(1)
+    await stream.until(`id: ${last + 1}\nevent: email\n`)
+  })
+
+  test('drops a client that does not read, and goes on for the others', async () => {
+    await connect()
+    const [slow] = responses
+    // As when its window is closed: what is written waits here.
+    slow!.cork()
+    const dropped = once(slow!, 'close')
+    const stream = reading(await connect())
+    await stream.until('event: hello')
+    await events(2000)
+    await dropped
+    expect(slow!.writableEnded).toBe(false)
+    const last = await storage.lastEvent({}, clock.now())
+    await stream.until(`id: ${last}\n`)
+  })
+
+  test('tells operators, and nobody else, that a lane has changed', async () => {
+    const operator = reading(await connect({}, '/operator'))
+    const other = reading(await connect())
+    await other.until('event: hello')
+    // The first look tells how it is; the next ones what changed since.
+    await operator.until('event: lanes\ndata: {}\n\n')
+    const reasons = { pausedUntil: null, reason: null, reasonAt: null }
+    const lane = { source: 'auto', provider: 'yahoo', state: '{}', ...reasons, updatedAt: clock.now() }
+    await storage.saveLanes({ lanes: [lane] }, clock.now())
+    await operator.until('event: lanes\ndata: {}\n\nevent: lanes\ndata: {}\n\n')
+    await events(1)
+    await other.until('event: email')
+    expect(other.text()).not.toContain('lanes')
+  })
+})

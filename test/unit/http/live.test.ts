@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
+import { ask, startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+/** Stores an email and tries it: one `email.sent`. */
+async function send(teamId = api.teamId): Promise<string> {
+  const now = api.clock.now()
+  const { id } = await putEmail(api.storage, teamId, ['ada@x.test'], now)
+  await api.storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
+  return id
+}
+
+interface Stream {
+  /** Reads until the text is there. */
+  until(part: string): Promise<string>
+  close(): void
+}
+
+async function listen(headers: Record<string, string> = {}): Promise<Stream> {
+  const abort = new AbortController()
+  const response = await fetch(`${api.url}/live`, {
+    headers: { authorization: `Bearer ${api.full}`, ...headers },
+    signal: abort.signal,
+  })
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  return {
+    async until(part) {
+      while (!text.includes(part)) {
+        const { value, done } = await reader.read()
+        if (done) throw new Error(`ended after: ${text}`)
+        text += value
+      }
+      return text
+    },
+    close: () => abort.abort(),
+  }
+}
+
+describe('GET /live', () => {
+  test('tells what happens to the emails of the team, and of no other', async () => {
+    const stream = await listen()
+    await stream.until('event: hello')
+    const other = await send((await makeTeam(api.storage)).team.id)
+    const mine = await send()
+    const text = await stream.until(mine)
+    expect(text).toContain('"type":"email.sent"')
+    expect(text).not.toContain(other)
+    stream.close()
+  })
+
+  test('goes on where the last stream ended', async () => {
+    const before = await api.storage.lastEvent({}, 0)
+    const [one, two] = [await send(), await send()]
+    const stream = await listen({ 'last-event-id': String(before) })
+    const text = await stream.until(two)
+    expect(text.match(/event: email/g)).toHaveLength(2)
+    expect(text.indexOf(one)).toBeLessThan(text.indexOf(two))
+    stream.close()
+  })
+
+  test('needs a key of full access or a session', async () => {
+    expect((await ask(`${api.url}/live`, 'GET')).status).toBe(401)
+    const authorization = `Bearer ${api.sending}`
+    expect((await ask(`${api.url}/live`, 'GET', undefined, { authorization })).status).toBe(401)
+  })
+})

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { ask, startApi, type Api } from './harness.ts'
+import { join } from './people.ts'
+
+let api: Api
+/** The owner of a team that does not run the server. */
+let tenant: string
+beforeAll(async () => {
+  api = await startApi({
+    plans: new Map([
+      ['unlimited', { daily: null, monthly: null }],
+      ['free', { daily: 100, monthly: 3000 }],
+    ]),
+    messageBytes: 1_000_000,
+    perSecond: 7000,
+  })
+  const now = api.clock.now()
+  const other = { id: newId(now), name: 'Other', createdAt: now }
+  const owner = { id: newId(now), email: 'owner@other.example', passwordHash: null, createdAt: now }
+  await api.storage.createOwner({ team: other, user: owner }, now)
+  await api.storage.setPlan({ teamId: other.id, plan: 'free' }, now)
+  tenant = await join(api, { role: 'owner', team: other.id })
+})
+afterAll(() => api.close())
+
+describe('GET /nodes', () => {
+  test('tells since when the daemon runs, where it listens and whether it takes mail', async () => {
+    const { status, json } = await api.call('GET', '/nodes')
+    expect(status).toBe(200)
+    expect(json).toMatchObject({
+      object: 'list',
+      has_more: false,
+      data: [
+        {
+          object: 'node',
+          hostname: 'mail.acme.example',
+          version: '0.0.0',
+          sandbox: false,
+          listeners: ['http://127.0.0.1:8025', 'smtp://127.0.0.1:2525'],
+          storage: { engine: 'sqlite', data_dir: api.dataDir },
+          ready: true,
+          reasons: [],
+        },
+      ],
+    })
+  })
+
+  test('is refused to teams that do not run the server', async () => {
+    const { status, json } = await ask(`${api.url}/nodes`, 'GET', undefined, { cookie: tenant })
+    expect([status, json]).toMatchObject([
+      403,
+      { message: 'Only the team that runs this server may see and change its addresses.' },
+    ])
+  })
+})
+
+describe('GET /limits', () => {
+  test('tells those who run the server of their plan and of all', async () => {
+    const { json } = await api.call('GET', '/limits')
+    const unlimited = { name: 'unlimited', daily: null, monthly: null }
+    expect(json).toEqual({
+      object: 'limits',
+      plan: unlimited,
+      plans: [unlimited, { name: 'free', daily: 100, monthly: 3000 }],
+      rate_per_second: 7000,
+      message_bytes: 1_000_000,
+    })
+  })
+
+  test('tells others of their own plan only', async () => {
+    const { json } = await ask(`${api.url}/limits`, 'GET', undefined, { cookie: tenant })
+    expect(json).toMatchObject({ plan: { name: 'free', daily: 100, monthly: 3000 }, plans: null })
+  })
+})

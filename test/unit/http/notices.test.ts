@@ -1,0 +1,79 @@
+import { afterEach, expect, test } from 'vitest'
+import { createNotices, type Notice } from '../../../appliance/intake/intake.ts'
+import { createLogger } from '../../../appliance/watch/log.ts'
+import { owner, startApi, type Api } from './harness.ts'
+
+/** What becomes of mail of the appliance itself. */
+
+let api: Api | undefined
+afterEach(async () => {
+  await api?.close()
+  api = undefined
+})
+
+const notice: Notice = {
+  ...{ kind: 'invitation', to: 'ada@reader.example', subject: 'Hello', paragraphs: ['Hello.'] },
+  ...{ action: null, after: [] },
+}
+
+const senderFor = async (opened: Api, from?: string) => {
+  const { storage, clock } = opened
+  const sent: { from: string; tags: unknown; tracking: unknown }[] = []
+  const accept = async ({ submissions }: { submissions: unknown }) => {
+    sent.push(...(submissions as typeof sent))
+    return { body: null, replayed: false, ids: ['1'], used: { daily: null, monthly: 0 } }
+  }
+  const log = createLogger('fatal')
+  const send = createNotices({
+    ...{ storage, clock, log, from, intake: { accept } },
+    hostname: 'mail.acme.example',
+  })
+  return { send, sent }
+}
+
+test('comes from the first verified domain of the first team, transactional and marked', async () => {
+  api = await startApi()
+  const { send, sent } = await senderFor(api)
+  expect(await send(notice)).toEqual({ sent: true, emailId: '1' })
+  expect(sent).toMatchObject([
+    {
+      from: { address: 'posthaste@acme.example', name: 'Posthaste' },
+      stream: 'transactional',
+      notice: true,
+      tags: [{ name: 'notice', value: 'invitation' }],
+    },
+  ])
+})
+
+test('comes from the configured address', async () => {
+  api = await startApi()
+  const { send, sent } = await senderFor(api, 'mail@acme.example')
+  await send(notice)
+  expect(sent).toMatchObject([{ from: { address: 'mail@acme.example' } }])
+})
+
+test('says why it cannot be sent: without a verified domain, and to what is no address', async () => {
+  api = await startApi()
+  const { send } = await senderFor(api)
+  expect(await send({ ...notice, to: 'nobody' })).toEqual({
+    sent: false,
+    reason: 'mail cannot be sent to this address',
+  })
+  const { id } = api.domain
+  await api.storage.saveDomainCheck({ teamId: api.teamId, id, status: 'failed', checks: [] }, api.clock.now())
+  expect(await send(notice)).toEqual({
+    sent: false,
+    reason: 'the first team has no verified domain to send from',
+  })
+})
+
+test('counts to no quota: a team that has used its own can still reset a password', async () => {
+  api = await startApi({ plans: new Map([['unlimited', { name: 'unlimited', daily: 0, monthly: 0 }]]) })
+  const answer = await fetch(`${api.url}/session/reset`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: owner.email }),
+  })
+  expect(answer.status).toBe(200)
+  await expect.poll(() => api!.count(), { timeout: 10_000 }).toBe(1)
+})

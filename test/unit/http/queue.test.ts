@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
+import { sessionOf } from '../../world/signed-in.ts'
+import { ask, errorText, hello, owner, startApi, type Api } from './harness.ts'
+
+let api: Api
+/** Of a second team on the same appliance. */
+let foreign: { teamId: string; key: string }
+
+beforeAll(async () => {
+  api = await startApi()
+  const teamId = '01990000-0000-7000-8000-00000000000a'
+  const now = api.clock.now()
+  const user = { id: teamId, email: 'other@other.example', passwordHash: '', createdAt: now }
+  await api.storage.createOwner({ team: { id: teamId, name: 'Other', createdAt: now }, user }, now)
+  await api.senders.addDomain({ teamId, name: 'other.example' })
+  const domain = (await api.senders.findDomain({ teamId, name: 'other.example' }))!
+  await api.storage.saveDomainCheck({ teamId, id: domain.id, status: 'verified', checks: [] }, now)
+  const { token } = await api.senders.createKey({ teamId, name: 'other', permission: 'full_access' })
+  foreign = { teamId, key: token }
+})
+beforeEach(async () => {
+  await api.storage.dropQueue({}, api.clock.now())
+})
+afterAll(() => api?.close())
+
+const send = async (to: string, more: object = {}): Promise<string> =>
+  ((await api.call('POST', '/emails', { ...hello, to: [to], ...more })).json as { id: string }).id
+
+const asForeign = (method: string, path: string, body?: unknown) =>
+  ask(api.url + path, method, body, { authorization: `Bearer ${foreign.key}` })
+
+const sendForeign = (to: string) =>
+  asForeign('POST', '/emails', { ...hello, from: 'hi@other.example', to: [to] })
+
+interface Listed {
+  has_more: boolean
+  data: { id: string; recipient: string; state: string; waiting: { why: string } | null }[]
+}
+const listed = async (query = ''): Promise<string[]> =>
+  ((await api.call('GET', `/queue${query}`)).json as Listed).data.map(({ recipient }) => recipient)
+const act = async (action: string, body: object = {}) =>
+  (await api.call('POST', `/queue/${action}`, body)).json as QueueChange
+
+describe('looking at the queue', () => {
+  test('it is listed oldest first, page by page, each with why it waits', async () => {
+    for (const name of ['a', 'b', 'c']) await send(`${name}@x.example`)
+    const first = (await api.call('GET', '/queue?limit=2')).json as Listed
+    expect(first.has_more).toBe(true)
+    expect(first.data.map(({ recipient }) => recipient)).toEqual(['a@x.example', 'b@x.example'])
+    expect(first.data[0]!.waiting?.why).toBe('its turn comes now')
+    const second = (await api.call('GET', `/queue?limit=2&after=${first.data[1]!.id}`)).json as Listed
+    expect(second).toMatchObject({ has_more: false, data: [{ recipient: 'c@x.example' }] })
+  })
+
+  test('filters take what they name', async () => {
+    await send('a@x.example', { tags: [{ name: 'kind', value: 'news' }] })
+    const id = await send('b@y.example')
+    expect(await listed('?domain=X.EXAMPLE')).toEqual(['a@x.example'])
+    expect(await listed('?provider=%3Fy.example')).toEqual(['b@y.example'])
+    expect(await listed('?tag=kind%3Dnews')).toEqual(['a@x.example'])
+    expect(await listed(`?email_id=${id}`)).toEqual(['b@y.example'])
+    expect(await listed('?older_than=1m')).toEqual([])
+    expect(await listed('?newer_than=1m&state=waiting&pool=default')).toEqual(['a@x.example', 'b@y.example'])
+  })
+
+  test.each([
+    ['?domian=x.example', 'domian', 'the conditions are domain, provider, '],
+    ['?domain=a..b', 'domain', 'it must be a domain such as example.com'],
+    ['?older_than=soon', 'older_than', 'it must be a duration such as 90m, 2h or 3d'],
+    ['?state=gone', 'state', 'it must be one of waiting, held'],
+    ['?category=x', 'category', 'it must be one of recipient, '],
+    ['?email_id=7', 'email_id', 'it must be a UUID'],
+    ['?tag=a%20b', 'tag', 'it must be name or name=value of a tag'],
+    ['?team_id=x', 'team_id', 'it must be a UUID, or all'],
+    ['?domain=a.example&domain=b.example', 'domain', 'it must be one text of at most 500 characters'],
+  ])('a bad filter is named: %s', async (query, field, expected) => {
+    const { status, json } = await api.call('GET', `/queue${query}`)
+    expect(status).toBe(422)
+    expect((json as { message: string }).message).toContain(`Invalid \`${field}\` field: ${expected}`)
+  })
+
+  test('one delivery is shown with what it waits for; of another team, or final, it is not there', async () => {
+    await sendForeign('a@x.example')
+    const { data } = (await asForeign('GET', '/queue')).json as Listed
+    const id = data[0]!.id
+    expect((await asForeign('GET', `/queue/${id}`)).json).toMatchObject({ id, waiting: { until: null } })
+    await send('b@x.example')
+    const own = ((await api.call('GET', '/queue')).json as Listed).data[0]!.id
+    expect((await asForeign('GET', `/queue/${own}`)).status).toBe(404)
+    await api.storage.dropQueue({}, api.clock.now())
+    expect((await api.call('GET', `/queue/${own}`)).text).toBe(
+      errorText(404, 'not_found', 'Waiting delivery not found'),
+    )
+  })
+
+  test('the summary counts by state, provider and age', async () => {
+    await send('a@x.example')
+    await send('b@y.example')
+    await act('hold', { filter: { domain: 'y.example' } })
+    expect((await api.call('GET', '/queue/summary')).json).toMatchObject({
+      object: 'queue_summary',
+      ...{ count: 2, waiting: 1, held: 1, in_flight: 0 },
+      providers: [
+        { provider: '?x.example', waiting: 1, held: 0 },
+        { provider: '?y.example', waiting: 0, held: 1 },
+      ],
+      ages: [
+        { from_minutes: 0, to_minutes: 15, count: 2 },
+        {},
+        {},
+        {},
+        { from_minutes: 1440, to_minutes: null },
+      ],
+    })
+  })
+})
+
+describe('changing the queue', () => {
+  test('an action is previewed, done, written down, and undone by its entry', async () => {
+    await send('a@x.example')
+    await send('b@y.example')
+    const filter = { domain: 'x.example' }
+    const preview = await api.call('POST', '/queue/preview', { action: 'hold', filter })
+    expect(preview.json).toMatchObject({
+      ...{ object: 'queue_preview', action: 'hold', count: 1 },
+      domains: [{ domain: 'x.example', count: 1 }],
+      sample: [{ recipient: 'a@x.example', state: 'waiting' }],
+    })
+    const held = await act('hold', { filter, expected_count: 1 })
+    expect(held).toMatchObject({ object: 'queue_change', action: 'hold', count: 1, rule: null })
+    expect(await listed('?state=held')).toEqual(['a@x.example'])
+    const audit = (await api.call('GET', '/audit?limit=1')).json as { data: object[] }
+    expect(audit.data[0]).toMatchObject({
+      ...{ id: held.audit_id, actor_kind: 'api_key', ip: '127.0.0.1', action: 'queue.hold', target: 'queue' },
+      details: { filter: { team_id: api.teamId, domain: 'x.example' } },
+      after: { count: 1 },
+    })
+    expect(await act('undo', { audit_id: held.audit_id })).toMatchObject({ action: 'release', count: 1 })
+    expect(await listed('?state=held')).toEqual([])
+  })
+
+  test('a person is named in the audit log', async () => {
+    const { token } = sessionOf(await api.accounts.signIn({ ...owner, ip: null, userAgent: null }))
+    const cookie = { cookie: `posthaste_session=${token}`, 'x-requested-with': 'dashboard' }
+    const headers = { ...cookie, 'sec-fetch-site': 'same-origin' }
+    expect((await ask(`${api.url}/queue/retry`, 'POST', {}, headers)).status).toBe(200)
+    const { json } = await api.call('GET', '/audit?limit=1')
+    expect(json).toMatchObject({ data: [{ actor: owner.email, actor_kind: 'user', action: 'queue.retry' }] })
+  })
+
+  test('retry wakes dispatch; expire and drop end what they name', async () => {
+    for (const name of ['a', 'b', 'c']) await send(`${name}@${name}.example`)
+    const before = api.woken
+    expect((await act('retry')).count).toBe(3)
+    expect(api.woken).toBe(before + 1)
+    expect((await act('expire', { filter: { domain: 'a.example' } })).count).toBe(1)
+    expect((await act('drop', { filter: { domain: 'b.example' } })).count).toBe(1)
+    expect(await listed()).toEqual(['c@c.example'])
+  })
+
+  test.each(['drop', 'expire'])('%s of everything must be meant', async (action) => {
+    await send('a@x.example')
+    const { status, json } = await api.call('POST', `/queue/${action}`, { filter: {} })
+    expect(status).toBe(422)
+    expect((json as { message: string }).message).toMatch(/^Invalid `filter` field: it names no condition/)
+    expect((await act(action, { all: true })).count).toBe(1)
+  })
+
+  test('nothing is done when it would touch more than was expected', async () => {
+    await send('a@x.example')
+    await send('b@x.example')
+    const body = { filter: { domain: 'x.example' }, expected_count: 1 }
+    expect((await api.call('POST', '/queue/drop', body)).text).toBe(
+      errorText(
+        409,
+        'validation_error',
+        'Nothing was done: this would touch 2 deliveries now, and 1 were expected. Preview it again.',
+      ),
+    )
+    expect(await listed()).toHaveLength(2)
+  })
+
+  test('a re-route needs a pool with a source, and can be moved back', async () => {
+    await send('a@x.example')
+    expect((await api.call('POST', '/queue/reroute', {})).text).toBe(
+      errorText(422, 'missing_required_field', 'Missing `pool` field.'),
+    )
+    expect((await api.call('POST', '/queue/reroute', { pool: 'warm' })).text).toContain(
+      'it must have a source',
+    )
+    await api.call('POST', '/sources', { ip: '127.0.0.1', pool: 'warm' })
+    const moved = await act('reroute', { pool: 'warm' })
+    expect(moved.count).toBe(1)
+    expect(await listed('?pool=warm')).toEqual(['a@x.example'])
+    expect((await act('undo', { audit_id: moved.audit_id })).count).toBe(1)
+    expect(await listed('?pool=warm')).toEqual([])
+  })
+
+  test('what was given up cannot be undone', async () => {
+    const { audit_id } = await act('drop', { all: true })
+    expect((await api.call('POST', '/queue/undo', { audit_id })).text).toBe(
+      errorText(
+        409,
+        'validation_error',
+        'This cannot be undone: queue.drop is not among hold, release and re-route.',
+      ),
+    )
+  })
+
+  test('a hold of new mail stands until it is undone', async () => {
+    await send('a@x.example')
+    const held = await act('hold', { filter: { domain: 'x.example' }, new: true })
+    expect(held).toMatchObject({ count: 1, rule: { id: held.audit_id, domain: 'x.example', provider: null } })
+    await send('b@x.example')
+    expect(await listed('?state=held')).toEqual(['a@x.example', 'b@x.example'])
+    expect((await api.call('GET', '/queue/holds')).json).toMatchObject({ data: [{ id: held.audit_id }] })
+    expect(await act('undo', { audit_id: held.audit_id })).toMatchObject({
+      count: 2,
+      rule: { id: held.audit_id },
+    })
+    expect((await api.call('GET', '/queue/holds')).json).toMatchObject({ data: [] })
+    await send('c@x.example')
+    expect(await listed('?state=held')).toEqual([])
+  })
+
+  test('new mail is held only by what it has when it comes', async () => {
+    const { json } = await api.call('POST', '/queue/hold', { new: true, filter: { older_than: '1h' } })
+    expect(json).toMatchObject({
+      message: 'Invalid `filter` field: new mail is held by domain, provider, team and tag only.',
+    })
+  })
+})
+
+describe('whose mail', () => {
+  test('a team sees and touches its own mail, and the operator that of all when asked to', async () => {
+    await send('own@x.example')
+    await sendForeign('foreign@x.example')
+    expect(await listed()).toEqual(['own@x.example'])
+    expect((await act('hold')).count).toBe(1)
+    expect(await listed('?team_id=all')).toEqual(['own@x.example', 'foreign@x.example'])
+    expect(await listed(`?team_id=${foreign.teamId}`)).toEqual(['foreign@x.example'])
+    for (const team of ['all', api.teamId]) {
+      const refused = await asForeign('POST', '/queue/release', { filter: { team_id: team } })
+      expect(refused.status).toBe(403)
+    }
+    expect((await asForeign('POST', '/queue/release', {})).json).toMatchObject({ count: 0 })
+    expect(await listed('?state=held')).toEqual(['own@x.example'])
+  })
+
+  test('what the operator holds, its team cannot release', async () => {
+    await sendForeign('foreign@x.example')
+    const held = await act('hold', { filter: { team_id: foreign.teamId } })
+    expect(held.count).toBe(1)
+    expect((await asForeign('POST', '/queue/release', {})).json).toMatchObject({ count: 0 })
+    expect((await asForeign('POST', '/queue/undo', { audit_id: held.audit_id })).status).toBe(404)
+    expect((await asForeign('GET', '/audit')).text).not.toContain(held.audit_id)
+    expect((await act('release', { filter: { team_id: foreign.teamId } })).count).toBe(1)
+  })
+
+  test("what a team did is in its own log alone, and what the operator did in the operator's", async () => {
+    const own = (await asForeign('POST', '/queue/hold', {})).json as QueueChange
+    const mine = await act('hold')
+    const [theirs, all] = [(await asForeign('GET', '/audit')).text, (await api.call('GET', '/audit')).text]
+    expect([theirs.includes(own.audit_id), theirs.includes(mine.audit_id)]).toEqual([true, false])
+    expect([all.includes(own.audit_id), all.includes(mine.audit_id)]).toEqual([false, true])
+  })
+
+  test('other teams cannot move mail to a pool, and sending keys see nothing', async () => {
+    expect((await asForeign('POST', '/queue/reroute', { pool: 'default' })).status).toBe(403)
+    for (const path of ['/queue', '/queue/summary', '/audit']) {
+      const answer = await ask(api.url + path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })
+      expect(answer.status).toBe(401)
+    }
+  })
+})

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { may, ROLES, type Right, type Role } from '../../../appliance/mail/roles.ts'
+import { join } from './people.ts'
+import { ask, startApi, type Api } from './harness.ts'
+
+/** What is not `view` for GET and `configure` for the rest. A new route that asks for something else has its row here. */
+const RIGHTS: Record<string, Right | 'none'> = {
+  'POST /emails': 'send',
+  'POST /emails/batch': 'send',
+  'PATCH /emails/{id}': 'send',
+  'POST /emails/{id}/cancel': 'send',
+  'POST /emails/{id}/resend': 'send',
+  'POST /emails/{id}/share': 'send',
+  'POST /api-keys': 'keys',
+  'PATCH /api-keys/{id}': 'keys',
+  'DELETE /api-keys/{id}': 'keys',
+  'POST /queue/hold': 'operate',
+  'POST /queue/release': 'operate',
+  'POST /queue/retry': 'operate',
+  'POST /queue/reroute': 'operate',
+  'POST /queue/expire': 'operate',
+  'POST /queue/drop': 'operate',
+  'POST /queue/undo': 'operate',
+  'PATCH /providers/{id}': 'operate',
+  'POST /lanes/{id}/pause': 'operate',
+  'POST /lanes/{id}/resume': 'operate',
+  'POST /sources': 'operate',
+  'PATCH /sources/{ip}': 'operate',
+  'DELETE /sources/{ip}': 'operate',
+  'POST /sources/assignments': 'operate',
+  'DELETE /sources/assignments/{id}': 'operate',
+  'POST /teams': 'operate',
+  'POST /erasures': 'erase',
+  'PUT /domains/{id}/bodies': 'erase',
+  'PATCH /members/{id}': 'members',
+  'DELETE /members/{id}': 'members',
+  'GET /invitations': 'members',
+  'POST /invitations': 'members',
+  'DELETE /invitations/{id}': 'members',
+  'GET /audit': 'security',
+  'GET /audit/{id}': 'security',
+  'GET /audit/export': 'security',
+  'POST /queue/preview': 'view',
+  'PATCH /team/security': 'security',
+  'PATCH /team': 'team',
+  'GET /session': 'none',
+  'DELETE /session': 'none',
+  'POST /session/team': 'none',
+  'GET /teams': 'none',
+}
+
+let api: Api
+let routes: { method: string; path: string; open: boolean }[]
+const cookies = {} as Record<Role, string>
+
+beforeAll(async () => {
+  api = await startApi()
+  for (const role of ROLES) cookies[role] = await join(api, { role })
+  const document = (await ask(`${api.url}/openapi.json`, 'GET')).json as {
+    paths: Record<string, Record<string, { security?: unknown[] }>>
+  }
+  routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { security }]) => ({
+      method: method.toUpperCase(),
+      path,
+      open: security?.length === 0,
+    })),
+  )
+})
+afterAll(() => api.close())
+
+const expected = (method: string, path: string): Right | 'none' => {
+  if (path.startsWith('/account')) return 'none'
+  return RIGHTS[`${method} ${path}`] ?? (method === 'GET' ? 'view' : 'configure')
+}
+
+const visit = (role: Role, method: string, path: string) =>
+  ask(`${api.url}${path.replaceAll(/\{\w+\}/g, newId(0))}`, method, method === 'GET' ? undefined : {}, {
+    cookie: cookies[role],
+    'x-requested-with': 'dashboard',
+    'sec-fetch-site': 'same-origin',
+  })
+
+describe('each route refuses the roles that lack its right, and no other', () => {
+  test.each(ROLES)('%s', async (role) => {
+    const wrong: string[] = []
+    for (const { method, path, open } of routes) {
+      // These end the session or stay open.
+      if (open || path === '/live' || (path === '/session' && method === 'DELETE')) continue
+      if (path === '/account/sessions' && method === 'DELETE') continue
+      const { status, text } = await visit(role, method, path)
+      const refused = status === 403 && text.includes('This needs the role')
+      const right = expected(method, path)
+      if (refused !== (right !== 'none' && !may(role, right))) wrong.push(`${method} ${path} (${status})`)
+    }
+    expect(wrong).toEqual([])
+  })
+})
+
+test('the refusal names the role that is needed and one’s own', async () => {
+  const { json } = await visit('viewer', 'POST', '/invitations')
+  expect(json).toEqual({
+    name: 'validation_error',
+    statusCode: 403,
+    message:
+      'This needs the role admin or a higher one; you are viewer in this team. Ask an owner or admin of the team.',
+  })
+})
+
+test('a developer makes keys that send; one with full access, which may do what admins may, is for admins', async () => {
+  const make = (role: Role, body: object) =>
+    ask(`${api.url}/api-keys`, 'POST', body, {
+      ...{ cookie: cookies[role], 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' },
+    })
+  const sending = { name: 'App', permission: 'sending_access' }
+  expect((await make('developer', sending)).status).toBe(201)
+  expect((await make('developer', { name: 'App' })).text).toContain('This needs the role admin')
+  expect((await make('developer', { name: 'App', permission: 'full_access' })).status).toBe(403)
+  expect((await make('admin', { name: 'App', permission: 'full_access' })).status).toBe(201)
+})
+
+test('a viewer sees a webhook without its signing secret', async () => {
+  const made = await api.call('POST', '/webhooks', {
+    endpoint: 'https://hooks.example/x',
+    events: ['email.sent'],
+  })
+  const { id } = made.json as { id: string }
+  const secretFor = async (role: Role) =>
+    ((await visitAt(role, `/webhooks/${id}`)).json as { signing_secret: string }).signing_secret
+  expect(await secretFor('viewer')).toBe('')
+  expect(await secretFor('developer')).toMatch(/^whsec_/)
+})
+
+const visitAt = (role: Role, path: string) =>
+  ask(`${api.url}${path}`, 'GET', undefined, { cookie: cookies[role] })

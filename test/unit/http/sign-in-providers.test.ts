@@ -1,0 +1,429 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { ProviderSettings } from '../../../appliance/accounts/accounts.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { browse, startIdentityProvider, type IdentityProvider } from '../../world/identity-provider.ts'
+import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
+
+const PUBLIC = 'https://mail.acme.example'
+const page = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
+
+let idp: IdentityProvider
+let api: Api
+
+beforeAll(async () => {
+  const ids = ['corp', 'joining', 'linking', 'strict', 'trusted', 'secret']
+  idp = await startIdentityProvider(ids.map((id) => `${PUBLIC}/session/oidc/${id}/callback`))
+  const row = (id: string, more: Partial<ProviderSettings> = {}): ProviderSettings => ({
+    ...{ id, preset: 'oidc', label: `The ${id}`, issuer: idp.issuer },
+    ...{ clientId: idp.clientId, clientSecret: idp.clientSecret, allowedDomains: [], join: null },
+    ...{ linkByEmail: false, trustSecondFactor: false, ...more },
+  })
+  api = await startApi({
+    publicUrl: PUBLIC,
+    providers: [
+      row('corp'),
+      row('joining', { join: { role: 'viewer', teamId: null } }),
+      row('linking', { linkByEmail: true }),
+      row('strict', { allowedDomains: ['acme.example'], join: { role: 'viewer', teamId: null } }),
+      row('trusted', { trustSecondFactor: true }),
+      row('down', { issuer: 'http://127.0.0.1:9' }),
+      row('wrong', { issuer: `${idp.issuer}/elsewhere` }),
+      row('secret', { clientSecret: 'not the secret' }),
+    ],
+  })
+})
+afterAll(async () => {
+  await api.close()
+  await idp.close()
+})
+// The counters of strangers start anew.
+afterEach(async () => {
+  idp.broken = null
+  idp.instead = null
+  await api.clock.advance(61_000)
+})
+
+const cookieOf = (answer: Answer, name: string) =>
+  answer.headers
+    .getSetCookie()
+    .find((line) => line.startsWith(`${name}=`))
+    ?.split(';', 1)[0]
+
+/** Who the next visitor of the provider is. */
+function visitor(
+  subject: string,
+  claims: Record<string, unknown> = {},
+  does: 'agrees' | 'denies' = 'agrees',
+) {
+  idp.visitor = {
+    ...{ subject, does },
+    claims: { email: `${subject}@acme.example`, email_verified: true, ...claims },
+  }
+}
+
+async function depart(id: string, next?: string): Promise<{ url: string; cookie: string }> {
+  const body = next === undefined ? {} : { next }
+  const answer = await ask(`${api.url}/session/oidc/${id}`, 'POST', body, page)
+  expect(answer.status, answer.text).toBe(200)
+  return { ...(answer.json as { url: string }), cookie: cookieOf(answer, 'posthaste_provider')! }
+}
+
+const atOurs = (url: URL) => url.origin === PUBLIC
+const comeBack = (url: URL, cookie: string) =>
+  ask(api.url + url.pathname + url.search, 'GET', undefined, { cookie, 'sec-fetch-site': 'cross-site' })
+
+/** The whole way; the answer is the redirect into the dashboard. */
+async function signIn(id: string, next?: string): Promise<Answer> {
+  const { url, cookie } = await depart(id, next)
+  return comeBack(await browse(url, atOurs), cookie)
+}
+
+const problemOf = (answer: Answer) => {
+  expect(answer.status).toBe(302)
+  expect(cookieOf(answer, 'posthaste_session')).toBeUndefined()
+  return new URL(answer.headers.get('location')!, PUBLIC).searchParams.get('problem')
+}
+
+/** Who is signed in by that answer. */
+async function whoami(answer: Answer) {
+  expect(answer.headers.get('location')).not.toContain('problem')
+  const cookie = cookieOf(answer, 'posthaste_session') ?? ''
+  return (await ask(`${api.url}/session`, 'GET', undefined, { cookie })).json as {
+    user: { email: string }
+    role: string
+  }
+}
+
+async function signedInOwner(): Promise<Record<string, string>> {
+  const answer = await ask(`${api.url}/session`, 'POST', owner, page)
+  return { ...page, cookie: cookieOf(answer, 'posthaste_session')! }
+}
+
+async function link(headers: Record<string, string>, provider = 'corp'): Promise<Answer> {
+  const begun = await ask(`${api.url}/account/identities`, 'POST', { provider }, headers)
+  expect(begun.status, begun.text).toBe(200)
+  const { url } = begun.json as { url: string }
+  return comeBack(await browse(url, atOurs), cookieOf(begun, 'posthaste_provider')!)
+}
+
+describe('the sign-in page', () => {
+  test('is told of the providers and of none of their secrets', async () => {
+    const { text, json } = await ask(`${api.url}/session/providers`, 'GET')
+    expect((json as { data: unknown[] }).data[0]).toEqual({
+      ...{ object: 'sign_in_provider', id: 'corp', label: 'The corp', preset: 'oidc' },
+    })
+    expect(text).not.toContain(idp.clientSecret)
+  })
+
+  test('sends people out with state, nonce and a challenge, and a cookie for no script', async () => {
+    const answer = await ask(`${api.url}/session/oidc/corp`, 'POST', {}, page)
+    const url = new URL((answer.json as { url: string }).url)
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ response_type: 'code', client_id: 'posthaste', scope: 'openid email' },
+      ...{ redirect_uri: `${PUBLIC}/session/oidc/corp/callback`, code_challenge_method: 'S256' },
+      ...{ state: expect.stringMatching(/^[\w-]{43}$/) as string, nonce: expect.any(String) as string },
+    })
+    expect(answer.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        /^posthaste_provider=[\w-]{43}; Path=\/session\/oidc; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
+      ),
+    ])
+  })
+
+  test('of another site sends nobody out', async () => {
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    expect((await ask(`${api.url}/session/oidc/corp`, 'POST', {}, foreign)).status).toBe(403)
+  })
+
+  test('at another name of this server says where to go, since people come back to the public one', async () => {
+    const headers = { ...page, origin: api.url }
+    const answer = await ask(`${api.url}/session/oidc/corp`, 'POST', {}, headers)
+    expect(answer.status).toBe(409)
+    expect(answer.text).toContain(`Open the dashboard at that address`)
+  })
+
+  test('cannot send people out without end', async () => {
+    const statuses: number[] = []
+    for (let n = 0; n < 21; n++)
+      statuses.push((await ask(`${api.url}/session/oidc/nobody`, 'POST', {}, page)).status)
+    expect([statuses[0], statuses.at(-1)]).toEqual([404, 429])
+  })
+})
+
+describe('a person with a linked account', () => {
+  test('enters, whatever the address at the provider is today', async () => {
+    visitor('linked')
+    const headers = await signedInOwner()
+    const linked = await link(headers)
+    expect(linked.headers.get('location')).toBe('/dashboard/account?linked=corp')
+    visitor('linked', { email: 'renamed@elsewhere.example' })
+    const answer = await signIn('corp', '/domains?x=1')
+    expect(answer.headers.get('location')).toBe('/dashboard/domains?x=1')
+    expect((await whoami(answer)).user.email).toBe(owner.email)
+    const { json } = await ask(`${api.url}/account/identities`, 'GET', undefined, headers)
+    expect(json).toMatchObject({
+      data: [{ object: 'identity', provider: 'corp', label: 'The corp', email: 'renamed@elsewhere.example' }],
+    })
+  })
+
+  test('leaves a trail: the link with who and from where, the session with its method', async () => {
+    const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 100 }, api.clock.now())
+    const act = items.find(({ action }) => action === 'identity.link')
+    expect(act).toMatchObject({
+      actor: owner.email,
+      after: { provider: 'corp', email: 'linked@acme.example' },
+    })
+    const headers = await signedInOwner()
+    const { json } = await ask(`${api.url}/account/sessions`, 'GET', undefined, headers)
+    expect((json as { data: { method: string }[] }).data.map(({ method }) => method)).toContain('oidc:corp')
+  })
+
+  test('is asked for the second factor all the same, unless the provider is trusted with it', async () => {
+    const [user, now] = [(await api.accounts.findOwner({ email: owner.email }))!.user, api.clock.now()]
+    visitor('linked')
+    await api.storage.startTotp({ userId: user.id, secret: new Uint8Array(20) }, now)
+    await api.storage.confirmTotp({ userId: user.id, step: 1 }, now)
+    const asked = await signIn('corp', '/domains')
+    expect(asked.headers.get('location')).toBe('/dashboard/sign-in?step=1&next=%2Fdomains')
+    expect(cookieOf(asked, 'posthaste_session')).toBeUndefined()
+    const waiting = { cookie: cookieOf(asked, 'posthaste_sign_in')! }
+    expect((await ask(`${api.url}/session/step`, 'GET', undefined, waiting)).json).toMatchObject({
+      next: 'second_factor',
+    })
+    expect((await whoami(await signIn('trusted'))).user.email).toBe(owner.email)
+    await api.storage.removeTotp({ userId: user.id }, now)
+  })
+
+  test('cannot link what is another person’s', async () => {
+    visitor('newcomer-first')
+    await whoami(await signIn('joining'))
+    const answer = await link(await signedInOwner())
+    expect(answer.headers.get('location')).toBe('/dashboard/account?problem=taken&provider=corp')
+  })
+
+  test('whose session was ended meanwhile links nothing: a thief leaves no way in behind', async () => {
+    visitor('thief')
+    const headers = await signedInOwner()
+    const begun = await ask(`${api.url}/account/identities`, 'POST', { provider: 'corp' }, headers)
+    const url = await browse((begun.json as { url: string }).url, atOurs)
+    await ask(`${api.url}/session`, 'DELETE', undefined, headers)
+    expect(problemOf(await comeBack(url, cookieOf(begun, 'posthaste_provider')!))).toBe('signed_out')
+    expect(problemOf(await signIn('corp'))).toBe('unknown')
+  })
+
+  test('must have shown the password or a factor just now to link or unlink', async () => {
+    const headers = await signedInOwner()
+    await api.clock.advance(11 * 60_000)
+    for (const [method, path, body] of [
+      ['POST', '/account/identities', { provider: 'corp' }],
+      ['DELETE', `/account/identities/${newId(0)}`, undefined],
+    ] as const) {
+      const answer = await ask(api.url + path, method, body, headers)
+      expect(answer.status).toBe(403)
+      expect((answer.json as { message: string }).message).toMatch(/password/)
+    }
+  })
+
+  test('unlinks it, which ends the sessions that it began', async () => {
+    visitor('linked')
+    const entered = { cookie: cookieOf(await signIn('corp'), 'posthaste_session')! }
+    const headers = await signedInOwner()
+    const list = await ask(`${api.url}/account/identities`, 'GET', undefined, headers)
+    const { id } = (list.json as { data: [{ id: string }] }).data[0]
+    const path = `${api.url}/account/identities/${id}`
+    expect((await ask(path, 'DELETE', undefined, headers)).json).toEqual({
+      object: 'identity',
+      id,
+      deleted: true,
+    })
+    expect((await ask(`${api.url}/session`, 'GET', undefined, entered)).status).toBe(401)
+    expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).status).toBe(200)
+    expect((await ask(path, 'DELETE', undefined, headers)).status).toBe(404)
+    expect(problemOf(await signIn('corp'))).toBe('unknown')
+  })
+})
+
+describe('a stranger', () => {
+  test('stays one, and nothing is made', async () => {
+    visitor('stranger')
+    expect(problemOf(await signIn('corp'))).toBe('unknown')
+    const found = await api.storage.findUser({ email: 'stranger@acme.example' }, api.clock.now())
+    expect(found).toBeUndefined()
+  })
+
+  test('with the verified address of a person here is not taken for that person', async () => {
+    visitor('impostor', { email: owner.email })
+    expect(problemOf(await signIn('corp'))).toBe('not_linked')
+    expect(problemOf(await signIn('joining'))).toBe('not_linked')
+  })
+
+  test('with an invitation joins that team in that role, without a password', async () => {
+    const now = api.clock.now()
+    await api.storage.invite(
+      {
+        most: 10,
+        invitation: {
+          ...{ id: newId(now), teamId: api.teamId, email: 'Guest@acme.example', role: 'developer' },
+          ...{ invitedBy: null, tokenHash: 'x', createdAt: now, expiresAt: now + 600_000 },
+        },
+      },
+      now,
+    )
+    visitor('guest')
+    expect(await whoami(await signIn('corp'))).toMatchObject({
+      ...{ user: { email: 'guest@acme.example' }, role: 'developer' },
+    })
+    expect(await api.storage.openInvitations({ email: 'guest@acme.example' }, now)).toEqual([])
+    expect((await api.storage.findUser({ email: 'guest@acme.example' }, now))?.passwordHash).toBeNull()
+    for (const password of ['', 'a guess of ten characters']) {
+      const body = { email: 'guest@acme.example', password }
+      expect((await ask(`${api.url}/session`, 'POST', body, page)).status).toBe(403)
+    }
+  })
+
+  test('joins where the configuration says so, and cannot unlink the last way in', async () => {
+    visitor('joiner')
+    const answer = await signIn('joining')
+    expect(await whoami(answer)).toMatchObject({ user: { email: 'joiner@acme.example' }, role: 'viewer' })
+    const headers = { ...page, cookie: cookieOf(answer, 'posthaste_session')! }
+    const list = await ask(`${api.url}/account/identities`, 'GET', undefined, headers)
+    const { id } = (list.json as { data: [{ id: string }] }).data[0]
+    const refused = await ask(`${api.url}/account/identities/${id}`, 'DELETE', undefined, headers)
+    expect(refused.status).toBe(409)
+    expect(refused.text).toContain('your last way in')
+    // Again, and still one person.
+    expect((await whoami(await signIn('joining'))).user.email).toBe('joiner@acme.example')
+  })
+
+  test('who comes twice at once becomes one person', async () => {
+    visitor('twin')
+    const [one, two] = [await depart('joining'), await depart('joining')]
+    const [first, second] = [await browse(one.url, atOurs), await browse(two.url, atOurs)]
+    const answers = await Promise.all([comeBack(first, one.cookie), comeBack(second, two.cookie)])
+    const entered = answers.filter((answer) => cookieOf(answer, 'posthaste_session') !== undefined)
+    expect(entered.length).toBeGreaterThanOrEqual(1)
+    const members = await api.storage.listMembers({ teamId: api.teamId }, api.clock.now())
+    expect(members.filter(({ email }) => email === 'twin@acme.example')).toHaveLength(1)
+  })
+
+  test('of another domain is refused where domains are named', async () => {
+    visitor('outsider', { email: 'outsider@other.example' })
+    expect(problemOf(await signIn('strict'))).toBe('domain')
+  })
+
+  test('enters by the address alone where the operator wants that, and is linked from then on', async () => {
+    visitor('by-email', { email: owner.email.toUpperCase() })
+    expect((await whoami(await signIn('linking'))).user.email).toBe(owner.email)
+    expect((await whoami(await signIn('corp'))).user.email).toBe(owner.email)
+  })
+})
+
+describe('what providers say', () => {
+  test.each([
+    ['false', { email_verified: false }],
+    ['a text', { email_verified: 'true' }],
+    ['nothing', { email_verified: undefined }],
+    ['no address', { email: undefined }],
+  ])('an address of which it says %s is no address', async (_, claims) => {
+    visitor('unverified', claims)
+    expect(problemOf(await signIn('joining'))).toBe('unverified')
+  })
+
+  test('a person who says no is told so, on the page they came from', async () => {
+    visitor('linked', {}, 'denies')
+    const answer = await signIn('corp', '/logs')
+    expect(answer.headers.get('location')).toBe(
+      '/dashboard/sign-in?problem=denied&provider=corp&next=%2Flogs',
+    )
+  })
+
+  test('a provider that is down at the start is named in a sentence', async () => {
+    const answer = await ask(`${api.url}/session/oidc/down`, 'POST', {}, page)
+    expect(answer.status).toBe(502)
+    expect(answer.text).toContain('The down does not answer.')
+  })
+
+  test('a provider that breaks on the way back is unreachable, and nobody is signed in', async () => {
+    visitor('linked')
+    const { url, cookie } = await depart('corp')
+    const back = await browse(url, atOurs)
+    idp.broken = 503
+    expect(problemOf(await comeBack(back, cookie))).toBe('unreachable')
+  })
+
+  test('an issuer that is none, and a wrong secret, are mistakes of the configuration', async () => {
+    const answer = await ask(`${api.url}/session/oidc/wrong`, 'POST', {}, page)
+    expect(answer.status).toBe(502)
+    expect(answer.text).toContain('is not set up right')
+    expect(problemOf(await signIn('secret'))).toBe('misconfigured')
+  })
+})
+
+describe('whoever comes back', () => {
+  test('in another browser is nobody', async () => {
+    visitor('linked')
+    const { url } = await depart('joining')
+    const back = await browse(url, atOurs)
+    expect(problemOf(await comeBack(back, ''))).toBe('expired')
+    const other = await depart('joining')
+    expect(problemOf(await comeBack(back, other.cookie))).toBe('expired')
+  })
+
+  test('with another state spends nothing', async () => {
+    visitor('joiner')
+    const { url, cookie } = await depart('joining')
+    const back = await browse(url, atOurs)
+    const forged = new URL(back)
+    forged.searchParams.set('state', 'another')
+    expect(problemOf(await comeBack(forged, cookie))).toBe('expired')
+    expect((await whoami(await comeBack(back, cookie))).user.email).toBe('joiner@acme.example')
+  })
+
+  test('comes back once', async () => {
+    visitor('joiner')
+    const { url, cookie } = await depart('joining')
+    const back = await browse(url, atOurs)
+    await whoami(await comeBack(back, cookie))
+    expect(problemOf(await comeBack(back, cookie))).toBe('expired')
+  })
+
+  test('too late is too late', async () => {
+    visitor('joiner')
+    const { url, cookie } = await depart('joining')
+    const back = await browse(url, atOurs)
+    await api.clock.advance(10 * 60_000 + 1)
+    expect(problemOf(await comeBack(back, cookie))).toBe('expired')
+  })
+
+  test('at the address of another provider is nobody', async () => {
+    visitor('joiner')
+    const { url, cookie } = await depart('joining')
+    const back = await browse(url, atOurs)
+    back.pathname = '/session/oidc/corp/callback'
+    expect(problemOf(await comeBack(back, cookie))).toBe('expired')
+  })
+
+  test('with a token that was made for another question is refused', async () => {
+    visitor('joiner')
+    const mine = await depart('joining')
+    const back = await browse(mine.url, atOurs)
+    // A code of somebody else's flow, put into this one: its nonce and its challenge are not ours.
+    const theirs = await browse((await depart('joining')).url, atOurs)
+    back.searchParams.set('code', theirs.searchParams.get('code')!)
+    expect(problemOf(await comeBack(back, mine.cookie))).toBe('invalid')
+  })
+
+  test.each([
+    ['https://evil.example/', '/dashboard/'],
+    ['//evil.example', '/dashboard/'],
+    ['/\\evil.example', '/dashboard/'],
+    ['/../session', '/dashboard/'],
+    ['/%2e%2e/session', '/dashboard/'],
+    ['/emails?to=x', '/dashboard/emails?to=x'],
+  ])('goes on to %s only inside the dashboard', async (next, location) => {
+    visitor('joiner')
+    const answer = await signIn('joining', next)
+    expect(new URL(answer.headers.get('location')!, PUBLIC).origin).toBe(PUBLIC)
+    expect(answer.headers.get('location')).toBe(location)
+  })
+})

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { createSignInThrottle } from '../../../appliance/http/sign-in-throttle.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+const secret = new Uint8Array(32).fill(7)
+const owner = 'owner@acme.example'
+
+/** A throttle, and the attempts of a botnet: each from a network of its own. */
+function scene() {
+  const clock = createTestClock()
+  const throttle = createSignInThrottle(clock, secret)
+  let networks = 0
+  const fromAnywhere = (email = owner, device?: string) => {
+    networks += 1
+    return throttle.attempt({ ip: `2001:db8:${networks.toString(16)}::1`, email, device })
+  }
+  return { clock, throttle, fromAnywhere }
+}
+
+describe('guessing from many networks', () => {
+  test('is held to ten a minute and fifty an hour for one account', async () => {
+    const { clock, fromAnywhere } = scene()
+    let let_through = 0
+    for (let minute = 0; minute < 60; minute++) {
+      for (let i = 0; i < 20; i++) if (fromAnywhere() === 0) let_through += 1
+      await clock.advance(59_000)
+    }
+    expect(let_through).toBe(50)
+    await clock.advance(3_600_000)
+    expect(fromAnywhere()).toBe(0)
+  })
+
+  test('does not lock the owner out of a browser that was used before', () => {
+    const { throttle, fromAnywhere } = scene()
+    const device = throttle.deviceFor(owner, undefined)
+    for (let i = 0; i < 100; i++) fromAnywhere()
+    expect(fromAnywhere()).toBeGreaterThan(0)
+    expect(fromAnywhere(' Owner@ACME.example', device)).toBe(0)
+  })
+
+  test('is held back in a stolen known browser as well', () => {
+    const { throttle, fromAnywhere } = scene()
+    const device = throttle.deviceFor(owner, undefined)
+    for (let i = 0; i < 10; i++) expect(fromAnywhere(owner, device)).toBe(0)
+    expect(fromAnywhere(owner, device)).toBeGreaterThan(0)
+  })
+
+  test('gains nothing from the cookie of another account, nor from one that was made up', () => {
+    const { throttle, fromAnywhere } = scene()
+    const other = throttle.deviceFor('mallory@evil.example', undefined)
+    for (let i = 0; i < 10; i++) fromAnywhere()
+    for (const device of [other, 'x', 'x.y', '.', `${other}.z`, other.replace('.', ''), ''])
+      expect(fromAnywhere(owner, device)).toBeGreaterThan(0)
+  })
+})
+
+test('one network that tries many accounts is held back before the accounts are', () => {
+  const { throttle, fromAnywhere } = scene()
+  const attempt = (n: number) =>
+    throttle.attempt({ ip: '192.0.2.1', email: `a${n}@acme.example`, device: undefined })
+  for (let i = 0; i < 10; i++) expect(attempt(i)).toBe(0)
+  for (let i = 0; i < 100; i++) expect(attempt(11)).toBeGreaterThan(0)
+  expect(fromAnywhere('a11@acme.example')).toBe(0)
+})
+
+test('a known browser keeps its cookie, and gets another for another account', () => {
+  const { throttle } = scene()
+  const device = throttle.deviceFor(owner, undefined)
+  expect(throttle.deviceFor(owner, device)).toBe(device)
+  expect(throttle.deviceFor('bob@acme.example', device)).not.toBe(device)
+})

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { ask, errorText, owner, sessionCookie, startApi, type Api } from './harness.ts'
+
+const found: Finding[] = [
+  { id: 'disk', title: 'Disk', status: 'warning', found: 'It is nearly full.', advice: 'Make room.' },
+  { id: 'clock', title: 'Clock', status: 'ok', found: 'It is right.', advice: null },
+]
+const looked: (string | undefined)[] = []
+let api: Api
+beforeAll(async () => {
+  api = await startApi({
+    examine: (domain) => {
+      looked.push(domain?.name)
+      return Promise.resolve(found)
+    },
+  })
+})
+afterAll(() => api.close())
+
+const shown = (ip: string, more: object = {}) => ({
+  ...{ object: 'source', ip, pool: 'default', hostname: null, state: 'active', state_reason: null },
+  ...{
+    suspended_by: null,
+    warm_up_since: null,
+    origin: 'operator',
+    ipv6: null,
+    checks: [],
+    checked_at: null,
+  },
+  ...more,
+})
+const text = async (method: string, path: string, body?: unknown) => (await api.call(method, path, body)).text
+const invalid = (field: string, expected: string) =>
+  errorText(422, 'validation_error', `Invalid \`${field}\` field: ${expected}.`)
+
+describe('a source', () => {
+  test('is added, shown, changed and removed', async () => {
+    const made = await api.call('POST', '/sources', { ip: '2001:DB8:0::5', hostname: 'MX2.acme.example' })
+    const source = shown('2001:db8::5', { hostname: 'mx2.acme.example' })
+    expect([made.status, made.json]).toEqual([201, source])
+    expect((await api.call('GET', '/sources/2001:db8::5')).json).toEqual(source)
+    const { json } = await api.call('GET', '/sources')
+    expect(json).toEqual({
+      object: 'list',
+      has_more: false,
+      data: [shown('192.0.2.1', { origin: 'configuration' }), source],
+    })
+
+    const change = { pool: 'news', hostname: null, state: 'suspended', warm_up: true }
+    const changed = (await api.call('PATCH', '/sources/2001:db8::5', change)).json
+    expect(changed).toEqual(
+      shown('2001:db8::5', {
+        ...{ pool: 'news', state: 'suspended', suspended_by: 'operator' },
+        ...{
+          state_reason: 'An operator suspended it.',
+          warm_up_since: expect.stringMatching(/\+00$/) as string,
+        },
+      }),
+    )
+    // A warm-up that runs is not begun anew.
+    expect((await api.call('PATCH', '/sources/2001:db8::5', { warm_up: true })).json).toEqual(changed)
+    const back = { state: 'active', warm_up: false, pool: 'default' }
+    expect((await api.call('PATCH', '/sources/2001:db8::5', back)).json).toEqual(shown('2001:db8::5'))
+
+    const gone = await api.call('DELETE', '/sources/2001:DB8::5')
+    expect(gone.json).toEqual({ object: 'source', ip: '2001:db8::5', deleted: true })
+    expect(await text('GET', '/sources/2001:db8::5')).toBe(
+      errorText(404, 'not_found', 'Source 2001:db8::5 not found'),
+    )
+  })
+
+  test.each([
+    [{}, errorText(422, 'missing_required_field', 'Missing `ip` field.')],
+    [{ ip: 'mail' }, invalid('ip', 'an IP address of this machine, such as 192.0.2.1')],
+    [{ ip: 'auto' }, invalid('ip', 'an IP address of this machine, such as 192.0.2.1')],
+    [{ ip: 'fe80::1%eth0' }, invalid('ip', 'an IP address of this machine, such as 192.0.2.1')],
+    [
+      { ip: '192.0.2.7', pool: 'Big Pool' },
+      invalid('pool', 'a name of small letters, digits, - and _, at most 50 characters'),
+    ],
+    [{ ip: '192.0.2.7', hostname: 'mx' }, invalid('hostname', 'a full host name such as mail2.example.com')],
+    [
+      { ip: '192.0.2.7', hostname: 'mx.a\r\nQUIT' },
+      invalid('hostname', 'a full host name such as mail2.example.com'),
+    ],
+  ])('%j is refused', async (body, message) => {
+    expect(await text('POST', '/sources', body)).toBe(message)
+  })
+
+  test('that is there already is refused, and one of the configuration stays', async () => {
+    await api.call('POST', '/sources', { ip: '192.0.2.8' })
+    expect(await text('POST', '/sources', { ip: '192.0.2.8' })).toBe(
+      errorText(409, 'validation_error', 'The source 192.0.2.8 is there already.'),
+    )
+    expect(await text('DELETE', '/sources/192.0.2.1')).toBe(
+      errorText(
+        409,
+        'validation_error',
+        'The source 192.0.2.1 comes from the configuration: take it out of `delivery.source_ips`, or suspend it.',
+      ),
+    )
+    expect(await text('PATCH', '/sources/192.0.2.8', { state: 'gone' })).toContain('Invalid `state` field')
+    await api.call('DELETE', '/sources/192.0.2.8')
+  })
+})
+
+describe('an assignment', () => {
+  test('is made, made again with another pool, listed and removed', async () => {
+    await api.call('POST', '/sources', { ip: '192.0.2.9', pool: 'news' })
+    const about = { domain_id: api.domain.id, stream: 'broadcast' }
+    const made = await api.call('POST', '/sources/assignments', { ...about, pool: 'news' })
+    const { id } = made.json as { id: string }
+    const assignment = { object: 'pool_assignment', id, team_id: null, ...about, pool: 'news' }
+    expect([made.status, made.json]).toEqual([201, assignment])
+    const again = { ...assignment, pool: 'default' }
+    expect((await api.call('POST', '/sources/assignments', { ...about, pool: 'default' })).json).toEqual(
+      again,
+    )
+    expect((await api.call('GET', '/sources/assignments')).json).toEqual({
+      ...{ object: 'list', has_more: false, data: [again] },
+    })
+    expect((await api.call('DELETE', `/sources/assignments/${id}`)).json).toEqual({
+      ...{ object: 'pool_assignment', id, deleted: true },
+    })
+    expect(await text('DELETE', `/sources/assignments/${id}`)).toBe(
+      errorText(404, 'not_found', 'Assignment not found'),
+    )
+    await api.call('DELETE', '/sources/192.0.2.9')
+  })
+
+  test.each([
+    [{ pool: 'nowhere' }, invalid('pool', 'a pool that has a source: default')],
+    [{ pool: 'default', team_id: 'x' }, invalid('team_id', 'it must be a UUID')],
+    [{ pool: 'default', team_id: newId(0) }, errorText(404, 'not_found', 'Team not found')],
+    [{ pool: 'default', domain_id: newId(0) }, errorText(404, 'not_found', 'Domain not found')],
+  ])('%j is refused', async (body, message) => {
+    expect(await text('POST', '/sources/assignments', body)).toBe(message)
+  })
+})
+
+describe('the doctor', () => {
+  test('reports what it found, with the worst of it', async () => {
+    const { status, json } = await api.call('GET', '/doctor')
+    expect([status, json]).toEqual([
+      200,
+      {
+        object: 'doctor',
+        status: 'warning',
+        complete: true,
+        checked_at: expect.stringMatching(/\+00$/) as string,
+        checks: found,
+      },
+    ])
+  })
+
+  test('looks at one domain when asked, once for many who ask', async () => {
+    looked.length = 0
+    const ask = () => api.call('GET', '/doctor?domain=ACME.example')
+    const answers = await Promise.all([ask(), ask(), ask()])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(looked).toEqual(['acme.example'])
+    await api.clock.advance(10_000)
+    await ask()
+    expect(looked).toEqual(['acme.example', 'acme.example'])
+    expect(await text('GET', '/doctor?domain=other.example')).toBe(
+      errorText(404, 'not_found', 'Domain not found'),
+    )
+    expect(await text('GET', '/doctor?domain=a&domain=b')).toBe(
+      errorText(422, 'validation_error', 'Invalid `domain`: one name.'),
+    )
+  })
+})
+
+test.each(['/doctor', '/sources', '/sources/192.0.2.1', '/sources/assignments'])(
+  '%s is for full access and for people, not for strangers and keys that send',
+  async (path) => {
+    expect((await ask(api.url + path, 'GET')).status).toBe(401)
+    const sending = await ask(api.url + path, 'GET', undefined, { authorization: `Bearer ${api.sending}` })
+    expect([sending.status, sending.json]).toMatchObject([401, { name: 'restricted_api_key' }])
+    const signedIn = await ask(`${api.url}/session`, 'POST', owner)
+    const cookie = sessionCookie(signedIn)
+    expect((await ask(api.url + path, 'GET', undefined, { cookie })).status).toBe(200)
+  },
+)

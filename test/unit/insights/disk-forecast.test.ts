@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../../appliance/config/config.ts'
+import { judgeForecast, measureForecast } from '../../../appliance/insights/disk-forecast.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { said } from './fixtures.ts'
+
+const MB = 1_000_000
+const NOW = '100 MB are held, and there is room for 900 MB more on the disk.'
+
+const facts = (fullInDays: number | null, days = 7, budget: number | null = null) => ({
+  ...{ days, budget },
+  disk: { held: 100 * MB, room: 900 * MB, fullInDays },
+})
+
+describe('what the forecast says', () => {
+  test('nothing before there are two days to compare', () => {
+    expect(said(judgeForecast(facts(null, 1)))).toEqual([
+      'skipped',
+      `${NOW} How it grows is known after two days: it is written down once a day.`,
+      null,
+    ])
+  })
+
+  test('what does not grow, or lasts longer than a week, is well', () => {
+    expect(said(judgeForecast(facts(null)))).toEqual(['ok', `${NOW} It did not grow in the last week.`, null])
+    expect(said(judgeForecast(facts(8)))).toEqual([
+      'ok',
+      `${NOW} At the rate of the last week that is for 8 days.`,
+      null,
+    ])
+  })
+
+  test('a week or less is a warning that says what to do', () => {
+    const [status, found, advice] = said(judgeForecast(facts(7)))
+    expect([status, found]).toEqual(['warning', `${NOW} At the rate of the last week that is for 7 days.`])
+    expect(advice).toMatch(
+      /^On a full disk no mail is taken\. Shorten \[retention\], set retention\.disk_budget_mb/,
+    )
+    expect(said(judgeForecast(facts(1)))[1]).toMatch(/for 1 day\.$/)
+  })
+
+  test('where there is a budget, its end is what counts', () => {
+    const [, found, advice] = said(judgeForecast(facts(3, 7, 1000 * MB)))
+    expect(found).toContain('on the disk or in retention.disk_budget_mb')
+    expect(advice).toMatch(/^Beyond the budget bodies are removed before their time\./)
+  })
+})
+
+describe('what it is made of', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'posthaste-forecast-'))
+  const clock = createTestClock()
+  let storage: Storage
+  beforeAll(async () => {
+    storage = await openSqlite({ dataDir: folder })
+  })
+  afterAll(async () => {
+    await storage.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  test('the days that the daemon wrote down, against the budget', async () => {
+    const loaded = loadConfig({
+      env: { POSTHASTE_HOSTNAME: 'mail.acme.org', POSTHASTE_RETENTION__DISK_BUDGET_MB: '1000' },
+      defaultFile: '/nonexistent',
+    })
+    if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+    const config = { ...loaded.config, data_dir: folder }
+    expect(await measureForecast({ storage, clock, config })).toMatchObject({
+      days: 0,
+      budget: 1000 * MB,
+      disk: { fullInDays: null },
+    })
+    await storage.saveDiskDay({ day: '2026-01-01', bytes: 100 * MB, since: '2025-12-01' }, clock.now())
+    await storage.saveDiskDay({ day: '2026-01-03', bytes: 300 * MB, since: '2025-12-01' }, clock.now())
+    const known = await measureForecast({ storage, clock, config })
+    // 100 MB a day, and a little less than 1000 MB left.
+    expect(known).toMatchObject({ days: 2, disk: { fullInDays: 9 } })
+    expect(
+      await measureForecast({ storage, clock, config: { ...config, data_dir: '/nonexistent' } }),
+    ).toBeNull()
+  })
+})

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { askBlocklist, judgeListing, summarise } from '../../../appliance/insights/blocklist.ts'
+import { lookUpHost } from '../../../appliance/insights/addresses.ts'
+import { judgeHelo, judgeHostAddresses } from '../../../appliance/insights/helo.ts'
+import { looksGeneric } from '../../../appliance/insights/names.ts'
+import { judgePtr, lookUpPtr, reverseName } from '../../../appliance/insights/ptr.ts'
+import { askSpf, judgeSpfOf } from '../../../appliance/insights/spf.ts'
+import { list, said, startNames, type Names } from './fixtures.ts'
+
+const HELO = 'mail.acme.example'
+let names: Names
+beforeAll(async () => {
+  names = await startNames({
+    '1.2.0.192.in-addr.arpa': { PTR: HELO },
+    [HELO]: { A: ['192.0.2.1', '192.0.2.4'], AAAA: '2001:db8::1' },
+    '3.2.0.192.in-addr.arpa': { PTR: HELO },
+    '4.2.0.192.in-addr.arpa': { PTR: ['web.acme.example', HELO] },
+    '5.2.0.192.in-addr.arpa': { PTR: 'other.acme.example' },
+    'other.acme.example': { A: '192.0.2.5' },
+    '6.2.0.192.in-addr.arpa': 'SERVFAIL',
+    '7.2.0.192.in-addr.arpa': { PTR: 'broken.acme.example' },
+    'broken.acme.example': 'SERVFAIL',
+    '8.2.0.192.in-addr.arpa': { PTR: 'gone.acme.example' },
+    '9.2.0.192.in-addr.arpa': { PTR: 'ip-192-0-2-9.acme.example' },
+    'ip-192-0-2-9.acme.example': { A: '192.0.2.9' },
+    [reverseName('2001:db8::1')]: { PTR: HELO },
+    '2.0.0.127.bl.test': { A: '127.0.0.2' },
+    '2.0.0.127.empty.test': { A: '127.0.0.2' },
+    '2.0.0.127.void.test': { A: '127.0.0.2' },
+    '1.2.0.192.bl.test': { A: '127.0.0.2' },
+    '2.2.0.192.bl.test': { A: '127.255.255.254' },
+    '3.2.0.192.bl.test': { A: '203.0.113.9' },
+    '4.2.0.192.bl.test': 'SERVFAIL',
+    '5.2.0.192.bl.test': { A: '127.0.0.77' },
+    '*.dead.test': { A: '127.0.0.2' },
+    'send.acme.example': { TXT: 'v=spf1 ip6:2001:db8::/64 ~all' },
+    'send.four.example': { TXT: 'v=spf1 ip4:192.0.2.1 ~all' },
+    'send.name.example': { TXT: `v=spf1 a:${HELO} -all` },
+    'send.slow.example': 'SERVFAIL',
+    'nowhere.acme.example': { TXT: 'only text' },
+    'slow.acme.example': 'SERVFAIL',
+  })
+})
+afterAll(() => names.close())
+
+describe('reverse DNS', () => {
+  const judge = async (ip: string, helo = HELO) => said(judgePtr(await lookUpPtr(names.fresh(), ip), helo))
+  const ask = (ip: string, helo = HELO) =>
+    `Have the PTR record of ${ip} set to ${helo}: whoever gave you the address can, often in the customer's panel.`
+
+  test('passes where it leads back to the address, over IPv4 and IPv6', async () => {
+    expect(await judge('192.0.2.1')).toEqual(['ok', `192.0.2.1 is ${HELO}, and back.`, null])
+    expect(await judge('192.0.2.4')).toEqual(['ok', `192.0.2.4 is ${HELO}, and back.`, null])
+    expect(await judge('2001:db8::1')).toEqual(['ok', `2001:db8::1 is ${HELO}, and back.`, null])
+  })
+
+  test('fails without a record', async () => {
+    expect(await judge('192.0.2.2')).toEqual([
+      'failed',
+      '192.0.2.2 has no PTR record. Large providers refuse mail from such addresses.',
+      ask('192.0.2.2'),
+    ])
+  })
+
+  test('fails where it leads elsewhere, and says which record is missing', async () => {
+    expect(await judge('192.0.2.3')).toEqual([
+      'failed',
+      `192.0.2.3 points to ${HELO} (192.0.2.1, 192.0.2.4), which does not lead back to it.`,
+      `Publish the A record of ${HELO}: 192.0.2.3.`,
+    ])
+    expect(await judge('192.0.2.8')).toEqual([
+      'failed',
+      '192.0.2.8 points to gone.acme.example (no address), which does not lead back to it.',
+      ask('192.0.2.8'),
+    ])
+  })
+
+  test('warns of another name than the one mail introduces itself by', async () => {
+    const [status, found] = await judge('192.0.2.5')
+    expect([status, found]).toEqual([
+      'warning',
+      `192.0.2.5 is other.acme.example and leads back, but mail introduces itself as ${HELO}.`,
+    ])
+  })
+
+  test('warns of a name that looks like a home connection', async () => {
+    expect((await judge('192.0.2.9', 'ip-192-0-2-9.acme.example')).slice(0, 2)).toEqual([
+      'warning',
+      '192.0.2.9 is ip-192-0-2-9.acme.example, which looks like the name of a home connection.',
+    ])
+  })
+
+  test('says nothing of the address when DNS gives no answer, either way', async () => {
+    expect((await judge('192.0.2.6'))[0]).toBe('skipped')
+    expect((await judge('192.0.2.7'))[0]).toBe('skipped')
+  })
+
+  test.each([
+    ['ip-192-0-2-9.eu.example.com', true],
+    ['host-203-0-113-7.example.net', true],
+    ['dsl-7.example.net', true],
+    ['pool7.example.net', true],
+    ['c0a80101.example.net', true],
+    ['mail.example.com', false],
+    ['mx1-2.example.com', false],
+    ['out4.mail.example.com', false],
+    ['smtp-relay-2024.example.com', false],
+  ])('%s looks generic: %s', (name, generic) => {
+    expect(looksGeneric(name)).toBe(generic)
+  })
+})
+
+describe('a blocklist', () => {
+  const judge = async (what: string, more = {}) =>
+    said(judgeListing(await askBlocklist(names.fresh(), { ...list, ...more }, what)))
+
+  test('that does not list the address is well', async () => {
+    expect(await judge('192.0.2.9')).toEqual(['ok', 'Test list does not list 192.0.2.9.', null])
+    expect(await judge('2001:db8::1')).toEqual(['ok', 'Test list does not list 2001:db8::1.', null])
+    expect(names.dns.queries.map(({ name }) => name)).toContain(
+      '1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.bl.test',
+    )
+  })
+
+  test('that lists it fails, or warns where it takes nothing out of use', async () => {
+    const found = 'Test list lists 192.0.2.1: sent spam (127.0.0.2).'
+    const advice = 'Find out what was sent and stop it first; then ask for removal at https://bl.test/'
+    expect(await judge('192.0.2.1')).toEqual(['failed', found, advice])
+    expect(await judge('192.0.2.1', { suspend: false })).toEqual(['warning', found, advice])
+    expect((await judge('192.0.2.5'))[1]).toBe(
+      'Test list lists 192.0.2.5: an answer that is not in the table (127.0.0.77).',
+    )
+  })
+
+  test('that refuses the resolver, is rewritten on the way, is dead or does not answer says nothing', async () => {
+    expect(await judge('192.0.2.2')).toEqual([
+      'skipped',
+      'Test list does not answer this resolver (127.255.255.254: the resolver is a public one).',
+      'Use a resolver of your own on this machine to ask Test list.',
+    ])
+    expect(await judge('192.0.2.3')).toEqual([
+      'skipped',
+      'Test list seems to answer 203.0.113.9, which no blocklist does: somebody on the way changes DNS answers.',
+      'Use a resolver of your own on this machine.',
+    ])
+    expect(await judge('192.0.2.1', { zone: 'dead.test' })).toEqual([
+      'skipped',
+      'Test list lists everything now, so its answer says nothing: the list has probably ended.',
+      null,
+    ])
+    expect((await judge('192.0.2.4'))[0]).toBe('skipped')
+    expect(await judge('192.0.2.9', { zone: 'deaf.test' })).toEqual([
+      'skipped',
+      'Test list does not list its own test entry: it cannot be asked through this resolver.',
+      null,
+    ])
+  })
+
+  test('is summed up with others: each listing, one line for the rest', async () => {
+    const ask = async (zone: string) =>
+      judgeListing(await askBlocklist(names.fresh(), { ...list, zone, name: zone }, '192.0.2.1'))
+    const all = [
+      await ask('bl.test'),
+      await ask('empty.test'),
+      await ask('void.test'),
+      await ask('dead.test'),
+    ]
+    expect(summarise('192.0.2.1', all).map(({ id, status, found }) => [id, status, found])).toEqual([
+      ['blocklist:bl.test:192.0.2.1', 'failed', 'bl.test lists 192.0.2.1: sent spam (127.0.0.2).'],
+      [
+        'blocklists:192.0.2.1:unasked',
+        'skipped',
+        'dead.test lists everything now, so its answer says nothing: the list has probably ended.',
+      ],
+      ['blocklists:192.0.2.1', 'ok', '192.0.2.1 is not on empty.test, void.test.'],
+    ])
+  })
+})
+
+describe('the EHLO name', () => {
+  const judge = async (name: string) => said(judgeHelo(await lookUpHost(names.fresh(), name)))
+
+  test('is well when it is fully qualified and resolves', async () => {
+    names.dns.set('mail.acme.org', { A: '192.0.2.1' })
+    expect(await judge('mail.acme.org')).toEqual([
+      'ok',
+      'mail.acme.org is fully qualified and resolves.',
+      null,
+    ])
+  })
+
+  test.each(['mail.local', 'mail.acme.lan', 'mail'])('%s is of the local network only', async (name) => {
+    expect((await judge(name)).slice(0, 2)).toEqual([
+      'failed',
+      `${name} is a name of the local network only: receivers cannot look it up.`,
+    ])
+  })
+
+  test('fails when it has no address, and says nothing when DNS does not', async () => {
+    names.dns.set('nowhere.acme.org', { TXT: 'only text' })
+    names.dns.set('slow.acme.org', 'SERVFAIL')
+    expect(await judge('nowhere.acme.org')).toEqual([
+      'failed',
+      'nowhere.acme.org has no address. Many receivers refuse mail from a server whose name leads nowhere.',
+      'Publish an A record of nowhere.acme.org with the public address of this machine.',
+    ])
+    expect((await judge('slow.acme.org'))[0]).toBe('skipped')
+  })
+
+  test('is warned of when it looks generic', async () => {
+    names.dns.set('dsl-7.acme.org', { A: '192.0.2.1' })
+    expect((await judge('dsl-7.acme.org'))[0]).toBe('warning')
+  })
+
+  test('leads to a source, to a router, to nothing of ours, or cannot be told', async () => {
+    const host = await lookUpHost(names.fresh(), HELO)
+    const at = (ip: string, behind: string | null = null) => ({ ip, family: 4 as const, behind })
+    expect(judgeHostAddresses(host, [at('192.0.2.4')]).status).toBe('ok')
+    expect(judgeHostAddresses(host, [at('192.0.2.1', '10.0.0.2')]).found).toBe(
+      `${HELO} is 192.0.2.1, 192.0.2.4, 2001:db8::1; this machine is 10.0.0.2, so a router stands between (NAT). That the router sends from 192.0.2.1 is believed.`,
+    )
+    expect(said(judgeHostAddresses(host, [at('203.0.113.1')]))).toEqual([
+      'warning',
+      `${HELO} is 192.0.2.1, 192.0.2.4, 2001:db8::1, but mail leaves from 203.0.113.1.`,
+      `Publish 203.0.113.1 for ${HELO}, or send from where it leads to: delivery.source_ips.`,
+    ])
+    expect(judgeHostAddresses(host, []).status).toBe('warning')
+    expect(judgeHostAddresses(await lookUpHost(names.fresh(), 'gone.example'), []).status).toBe('skipped')
+  })
+})
+
+describe('SPF for an address', () => {
+  const judge = async (domain: string) =>
+    said(judgeSpfOf(await askSpf(names.fresh(), { ip: '2001:db8::1', domain, helo: HELO })))
+
+  test('passes by network and by host name', async () => {
+    expect(await judge('send.acme.example')).toEqual([
+      'ok',
+      'send.acme.example lets mail come from 2001:db8::1.',
+      null,
+    ])
+    expect((await judge('send.name.example'))[0]).toBe('ok')
+  })
+
+  test('fails where the policy leaves it out or is missing, and says nothing without DNS', async () => {
+    expect((await judge('send.four.example')).slice(0, 2)).toEqual([
+      'failed',
+      'SPF of send.four.example does not let mail come from 2001:db8::1 (softfail).',
+    ])
+    expect((await judge('send.none.example'))[0]).toBe('failed')
+    expect((await judge('send.slow.example'))[0]).toBe('skipped')
+  })
+})

@@ -1,0 +1,237 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeFindings } from '../../../appliance/commands/doctor.ts'
+import {
+  loadConfig,
+  loadBlocklists,
+  loadTargets,
+  TableRefused,
+  type Config,
+} from '../../../appliance/config/config.ts'
+import { examine, type DoctorDeps } from '../../../appliance/insights/insights.ts'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import { createSenders, type Senders } from '../../../appliance/senders/senders.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { makeTeam } from '../../contract/fixtures.ts'
+import { list, startNames, type Names } from './fixtures.ts'
+import { writeFileSync } from 'node:fs'
+
+const HELO = 'mail.acme.org'
+const folder = mkdtempSync(join(tmpdir(), 'posthaste-doctor-'))
+const clock = createTestClock()
+let names: Names
+let storage: Storage
+let senders: Senders
+let deps: DoctorDeps
+let teamId: string
+
+beforeAll(async () => {
+  names = await startNames({
+    [HELO]: { A: '192.0.2.1' },
+    '1.2.0.192.in-addr.arpa': { PTR: HELO },
+    '2.0.0.127.bl.test': { A: '127.0.0.2' },
+    'signed.test': { A: '192.0.2.5', authentic: true },
+    'broken.test': 'SERVFAIL',
+  })
+  storage = await openSqlite({ dataDir: folder })
+  teamId = (await makeTeam(storage)).team.id
+  const host = { hostname: HELO, sourceIps: [] }
+  const resolver = names.fresh()
+  const keygen = () => Promise.resolve({ privateKey: new Uint8Array([1]), publicKey: 'AQ==' })
+  senders = createSenders({ storage, resolver, clock, config: host, keygen })
+  await senders.addDomain({ teamId, name: 'shop.example' })
+  deps = {
+    ...{ storage, resolver, freshResolver: names.fresh, clock, host, config: config() },
+    blocklists: [list, { ...list, zone: 'dbl.test', name: 'Domain list', lists: 'domains' }],
+    targets: {
+      ...{ port25: ['gone.test'], clock: ['https://127.0.0.1:9'] },
+      resolver: { cached: HELO, signed: 'signed.test', broken: 'broken.test' },
+    },
+    machine: { local: () => ['192.0.2.1'], isPublic: () => true, dialMs: 200, pauseMs: 0 },
+  }
+})
+afterAll(async () => {
+  await senders.close()
+  await storage.close()
+  await names.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function config(): Config {
+  const loaded = loadConfig({ env: { POSTHASTE_HOSTNAME: HELO }, defaultFile: '/nonexistent' })
+  if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
+  const { smtp, http } = loaded.config
+  return {
+    ...loaded.config,
+    data_dir: folder,
+    http: { ...http, listen: ['127.0.0.1:9'] },
+    smtp: { ...smtp, starttls: [], implicit_tls: [] },
+  }
+}
+const brief = (findings: Finding[]) => findings.map(({ id, status }) => `${status} ${id}`)
+
+test('looks at everything, failures first', async () => {
+  const findings = await examine(deps)
+  // How fast disk and resolver are is the machine's affair.
+  const steady = findings.filter(({ id }) => id !== 'disk' && id !== 'resolver:caching')
+  expect(brief(steady)).toEqual([
+    'failed domain:shop.example',
+    `warning certificate:${join(folder, 'tls/self-signed.json')}`,
+    'skipped port25:auto',
+    'skipped ipv6:auto',
+    'skipped clock',
+    'skipped listeners',
+    'skipped disk-forecast',
+    'ok ptr:192.0.2.1',
+    'ok blocklists:192.0.2.1',
+    `ok helo:${HELO}`,
+    `ok address:${HELO}`,
+    'ok blocklists:acme.org',
+    'ok resolver:answers',
+    'ok resolver:dnssec',
+    'ok blocklists:shop.example',
+  ])
+  expect(findings.map(({ id }) => id)).toContain('disk')
+})
+
+test('looks at one domain when asked', async () => {
+  const [domain] = await storage.listDomains({ teamId }, clock.now())
+  expect(brief(await examine(deps, domain))).toEqual([
+    'failed domain:shop.example',
+    'ok blocklists:shop.example',
+  ])
+  expect((await examine(deps, domain))[0]!.found).toContain('Nothing is published at send.shop.example.')
+  const records = await senders.expectedRecords(domain!)
+  for (const fqdn of new Set(records.map((record) => record.fqdn))) {
+    const here = records.filter((record) => record.fqdn === fqdn)
+    names.dns.set(fqdn, {
+      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+      MX: here.filter(({ type }) => type === 'MX').map(({ value }) => ({ preference: 10, exchange: value })),
+    })
+  }
+  const fresh = { ...deps, resolver: names.fresh() }
+  expect(brief(await examine(fresh, domain))).toEqual([
+    'ok domain:shop.example',
+    'ok blocklists:shop.example',
+  ])
+  names.dns.set('_dmarc.shop.example', undefined)
+  expect(brief(await examine({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
+    'warning domain:shop.example',
+  )
+  names.dns.set('send.shop.example', 'SERVFAIL')
+  expect(brief(await examine({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
+    'skipped domain:shop.example',
+  )
+})
+
+test('looks at the rest when the storage does not open, and says why it did not', async () => {
+  const findings = await examine({ ...deps, storage: { unavailable: 'The database is damaged.' } })
+  expect(findings.find(({ id }) => id === 'storage')).toEqual({
+    ...{ id: 'storage', title: 'Storage', status: 'failed' },
+    found: 'The database is damaged. Domains and sources are not known without it.',
+    advice: 'No mail can be taken until it opens: see the disk, and who owns data_dir.',
+  })
+  expect(brief(findings)).toContain('ok ptr:192.0.2.1')
+})
+
+test('tells of sources that are suspended', async () => {
+  const source: Source = {
+    ...({
+      ip: '192.0.2.1',
+      pool: 'default',
+      hostname: null,
+      state: 'suspended',
+      stateReason: 'It is listed.',
+    } as const),
+    ...({
+      suspendedBy: 'check',
+      warmUpSince: null,
+      origin: 'operator',
+      health: null,
+      checkedAt: null,
+    } as const),
+  }
+  await storage.addSource({ source }, clock.now())
+  const found = (await examine(deps)).find(({ id }) => id === 'suspended:192.0.2.1')
+  expect(found).toMatchObject({
+    status: 'warning',
+    found: 'It is suspended, nothing leaves from it: It is listed.',
+    advice: 'It is used again by itself once the reason is gone.',
+  })
+})
+
+test('is one screen of text', () => {
+  const findings: Finding[] = [
+    {
+      ...{ id: 'port25:auto', title: 'Outbound port 25 from this machine', status: 'failed' },
+      found: 'No mail exchanger can be reached: mx.example.net does not answer within 8 seconds.',
+      advice: 'No mail can leave. Ask the provider to open outgoing TCP port 25.',
+    },
+    {
+      ...{ id: 'disk', title: 'Disk of /data', status: 'warning' },
+      found: 'Nearly full.',
+      advice: 'Make room.',
+    },
+    { ...{ id: 'clock', title: 'Clock', status: 'skipped' }, found: 'Nobody could be asked.', advice: null },
+    { ...{ id: 'helo', title: 'EHLO name', status: 'ok' }, found: 'It resolves.', advice: null },
+    { ...{ id: 'dns', title: 'DNSSEC', status: 'ok' }, found: 'Not used.', advice: 'Turn it on.' },
+  ]
+  expect(describeFindings(findings).join('\n')).toBe(`FAILED   Outbound port 25 from this machine
+         No mail exchanger can be reached: mx.example.net does not answer within
+         8 seconds.
+         -> No mail can leave. Ask the provider to open outgoing TCP port 25.
+WARNING  Disk of /data
+         Nearly full.
+         -> Make room.
+skipped  Clock
+         Nobody could be asked.
+ok       EHLO name: It resolves.
+ok       DNSSEC
+         Not used.
+         -> Turn it on.
+
+1 failed, 1 warning, 1 skipped, 2 ok`)
+})
+
+test('the data that comes with the program can be read, and data that cannot is refused with every reason', () => {
+  expect(loadBlocklists().map(({ zone, suspend }) => `${zone} ${suspend}`)).toEqual([
+    'zen.spamhaus.org true',
+    'bl.spamcop.net false',
+    'b.barracudacentral.org false',
+    'psbl.surriel.com false',
+    'dbl.spamhaus.org false',
+    'multi.surbl.org false',
+  ])
+  expect(loadTargets().resolver.broken).toBe('dnssec-failed.org')
+  const file = join(folder, 'lists.toml')
+  writeFileSync(
+    file,
+    '[[list]]\nzone = "bl.test"\nlists = "all"\nsuspend = 1\nmore = 2\n[list.listed]\n"10.0.0.1" = "x"\n',
+  )
+  let refused: unknown
+  try {
+    loadBlocklists(file)
+  } catch (error) {
+    refused = error
+  }
+  expect(refused).toBeInstanceOf(TableRefused)
+  const messages = (refused as Error).message
+    .split('\n')
+    .map((line) => line.replace(/^.*?lists\.toml(:\d+)?: /, ''))
+  expect(messages.sort()).toEqual([
+    'The blocklists cannot be used:',
+    'list[0].delist is missing; expected a web address.',
+    'list[0].listed."10.0.0.1": expected an address in 127.0.0.0/8 or "*", and words.',
+    'list[0].lists: expected "addresses" or "domains".',
+    'list[0].name is missing; expected a name.',
+    'list[0].suspend: expected true or false.',
+    'there is no key list[0].more.',
+  ])
+  writeFileSync(file, 'port25 = ["a b"]\nclock = ["http://plain.test"]\n')
+  expect(() => loadTargets(file)).toThrow('expected a list of origins such as https://www.example.com')
+})

@@ -1,0 +1,60 @@
+import type { Blocklist } from '../../../appliance/config/config.ts'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import type { Resolver } from '../../../appliance/dns/dns.ts'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import {
+  startZoneServer,
+  type Zone,
+  type ZoneFunction,
+  type ZoneServer,
+} from '../../../appliance/sandbox/zone.ts'
+import { freeAddress } from '../../world/addresses.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+/** A zone that answers on loopback, and resolvers that ask it and remember nothing of each other. */
+export interface Names {
+  dns: ZoneServer
+  fresh: () => Resolver
+  close(): Promise<void>
+}
+
+export async function startNames(zone: Zone | ZoneFunction): Promise<Names> {
+  const dns = await startZoneServer({ zone, address: freeAddress() })
+  const opened: Resolver[] = []
+  return {
+    dns,
+    fresh() {
+      const servers = [`${dns.address}:${dns.port}`]
+      const resolver = createResolver({
+        servers,
+        clock: createTestClock(),
+        timeoutMs: 300,
+        authoritativePort: dns.port,
+      })
+      opened.push(resolver)
+      return resolver
+    },
+    async close() {
+      for (const resolver of opened) resolver.close()
+      await dns.close()
+    },
+  }
+}
+
+/** A list of addresses that takes listed ones out of use. */
+export const list: Blocklist = {
+  zone: 'bl.test',
+  name: 'Test list',
+  lists: 'addresses',
+  suspend: true,
+  delist: 'https://bl.test/',
+  listed: { '127.0.0.2': 'sent spam' },
+  refused: { '127.255.255.254': 'the resolver is a public one' },
+}
+
+/** The status and the words of a finding. */
+export const said = ({ status, found, advice }: Finding): [string, string, string | null] => [
+  status,
+  found,
+  advice,
+]

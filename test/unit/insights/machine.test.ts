@@ -1,0 +1,396 @@
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttps } from 'node:https'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { judgeCertificate, readCertificate } from '../../../appliance/insights/certificate.ts'
+import { probeAddress } from '../../../appliance/insights/dial.ts'
+import { judgeDisk, measureDisk, type DiskFacts } from '../../../appliance/insights/disk.ts'
+import { judgeListeners, tryListener } from '../../../appliance/insights/listeners.ts'
+import { judgePort25, tryPort25 } from '../../../appliance/insights/port25.ts'
+import {
+  judgeAnswers,
+  judgeCaching,
+  judgeValidation,
+  questionResolver,
+} from '../../../appliance/insights/resolver.ts'
+import { askTime, judgeTime } from '../../../appliance/insights/time.ts'
+import { selfSignedPair } from '../../../appliance/wire/self-signed.ts'
+import { freeAddress } from '../../world/addresses.ts'
+import { said, startNames, type Names } from './fixtures.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'posthaste-insights-'))
+const servers: Server[] = []
+const zones: Names[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve))
+  for (const zone of zones.splice(0)) await zone.close()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Listens on an address of its own; every connection hears `greeting` when there is one. */
+async function listen(
+  greeting: string | null,
+  address = freeAddress(),
+): Promise<{ ip: string; port: number }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', () => socket.end())
+    if (greeting !== null) socket.write(greeting)
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, address, resolve))
+  return { ip: address, port: (server.address() as AddressInfo).port }
+}
+
+async function names(zone: Parameters<typeof startNames>[0]): Promise<Names> {
+  const started = await startNames(zone)
+  zones.push(started)
+  return started
+}
+
+describe('port 25', () => {
+  const ask = async (targets: { ip: string; port: number }[], source = 'auto', more: string[] = []) => {
+    const zone = Object.fromEntries(targets.map(({ ip }, at) => [`mx${at}.test`, { A: ip }]))
+    const dns = await names(zone)
+    const all = [...targets.map(({ port }, at) => `mx${at}.test:${port}`), ...more]
+    return said(judgePort25(source, await tryPort25(dns.fresh(), all, source, 300)))
+  }
+  const closed = { ip: freeAddress(), port: 9 }
+
+  test('is open when one of the exchangers greets', async () => {
+    expect(await ask([closed, await listen('220 mx1.test ESMTP\r\n')])).toEqual([
+      'ok',
+      'mx1.test answers.',
+      null,
+    ])
+    const source = freeAddress()
+    expect((await ask([await listen('220 hi\r\n')], source))[0]).toBe('ok')
+  })
+
+  test('is blocked when none can be reached, and the provider is to be asked', async () => {
+    const [status, found, advice] = await ask([closed])
+    expect([status, found]).toEqual([
+      'failed',
+      'No mail exchanger can be reached: mx0.test refuses connections.',
+    ])
+    expect(advice).toContain('Most hosting providers block outgoing port 25 until they are asked')
+  })
+
+  test('is intercepted when something else answers', async () => {
+    expect((await ask([await listen('554 no mail from here\r\n'), await listen(null)])).slice(0, 2)).toEqual([
+      'failed',
+      'Something answers on port 25, but not as a mail exchanger does: mx0.test says "554 no mail from here"; mx1.test takes the connection but says nothing for 0 seconds.',
+    ])
+  })
+
+  test('cannot be told without DNS', async () => {
+    expect(await ask([], 'auto', ['gone.test'])).toEqual([
+      'skipped',
+      'No mail exchanger could be dialled: DNS gave no address of any.',
+      'See what is said about the resolver.',
+    ])
+  })
+
+  test('cannot be dialled from an address that is not here', async () => {
+    expect((await ask([await listen('220 hi\r\n')], '192.0.2.1'))[1]).toBe(
+      'No mail exchanger can be reached: mx0.test was not dialled: the source address is not one of this machine.',
+    )
+    expect(await probeAddress('192.0.2.1')).toBe('192.0.2.1 is not an address of this machine')
+    expect(await probeAddress(freeAddress())).toBe(null)
+  })
+})
+
+describe('the resolver', () => {
+  const asked = { cached: 'cached.test', signed: 'signed.test', broken: 'broken.test' }
+  const facts = async (zone: Parameters<typeof startNames>[0]) =>
+    questionResolver((await names(zone)).fresh, asked, 0)
+  const good = { A: '192.0.2.1', authentic: true }
+
+  test('that caches and validates is well', async () => {
+    let ttl = 300
+    const seen = await facts((name) => {
+      if (name === 'broken.test') return 'SERVFAIL'
+      return name === 'cached.test' ? { ...good, ttl: (ttl -= 7) } : good
+    })
+    expect(said(judgeAnswers(seen))).toEqual(['ok', 'The resolver answers.', null])
+    expect(said(judgeCaching(seen))).toEqual([
+      'ok',
+      'The resolver remembers answers: the TTL of cached.test fell from 293 to 286 seconds.',
+      null,
+    ])
+    expect(said(judgeValidation(seen, true))).toEqual([
+      'ok',
+      'The resolver validates, and dns.trust_ad is on: DANE is used.',
+      null,
+    ])
+    expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
+      'ok',
+      'The resolver validates, but dns.trust_ad is off: DANE is not used.',
+    ])
+  })
+
+  test('that is faster the second time caches as well', async () => {
+    let delayMs = 200
+    const seen = await facts((name) => {
+      const entry = { ...good, delayMs: name === 'cached.test' ? delayMs : 0 }
+      if (name === 'cached.test') delayMs = 0
+      return entry
+    })
+    expect(judgeCaching(seen).status).toBe('ok')
+  })
+
+  test('that neither caches nor validates is warned of; with trust_ad it fails', async () => {
+    const seen = await facts({ 'cached.test': good, 'signed.test': { A: '192.0.2.1' }, 'broken.test': good })
+    const alike = { ...seen, first: { ...seen.first, ms: 20 }, second: { ...seen.second, ms: 15 } }
+    expect(judgeCaching(alike).found).toBe(
+      'The resolver does not seem to remember answers: the TTL of cached.test stayed at 300 seconds.',
+    )
+    const how = 'The resolver does not validate: it answers for broken.test, whose signatures are broken'
+    expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
+      'warning',
+      `${how}. DANE cannot be used.`,
+    ])
+    expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
+      'failed',
+      `${how}. dns.trust_ad is on all the same, so forged records are believed.`,
+    ])
+  })
+
+  test('that validates and does not say so cannot be used for DANE', async () => {
+    const seen = await facts({
+      'cached.test': good,
+      'signed.test': { A: '192.0.2.1' },
+      'broken.test': 'SERVFAIL',
+    })
+    expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
+      'warning',
+      'The resolver refuses broken.test, but does not say that signed.test is authentic (AD). DANE cannot be used.',
+    ])
+  })
+
+  test('that does not answer fails, and the rest is skipped', async () => {
+    const seen = await facts({
+      'cached.test': 'SERVFAIL',
+      'signed.test': 'SERVFAIL',
+      'broken.test': 'SERVFAIL',
+    })
+    expect(judgeAnswers(seen).status).toBe('failed')
+    expect(judgeCaching(seen).status).toBe('skipped')
+    expect(judgeValidation(seen, false).status).toBe('skipped')
+    const empty = await facts({})
+    expect(judgeAnswers(empty).found).toBe('The resolver says that well-known names do not exist.')
+  })
+})
+
+describe('the clock', () => {
+  const at = Date.UTC(2026, 0, 1)
+  const judge = (off: number) => said(judgeTime([{ origin: 'https://a.test', at }], at + off))
+
+  test.each([
+    [0, 'ok', 'The clock agrees with https://a.test.'],
+    [-29_000, 'ok', 'The clock agrees with https://a.test.'],
+    [
+      31_000,
+      'warning',
+      'The clock is 31 seconds ahead of https://a.test: retries, signatures and certificates depend on it.',
+    ],
+    [
+      -400_000,
+      'failed',
+      'The clock is 400 seconds behind https://a.test: retries, signatures and certificates depend on it.',
+    ],
+  ])('%i ms off is %s', (off, status, found) => {
+    expect(judge(off).slice(0, 2)).toEqual([status, found])
+  })
+
+  test('is compared with a real server, whatever its certificate; without one it is skipped', async () => {
+    const pair = await selfSignedPair(['clock.test'], Date.UTC(2001, 0, 1))
+    const server = createHttps(pair, (_request, response) => {
+      response.setHeader('date', 'Thu, 01 Jan 2026 00:00:00 GMT').end()
+    })
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect(await askTime(origin)).toEqual({ origin, at })
+    server.closeAllConnections()
+    const nobody = await askTime('https://127.0.0.1:9')
+    expect(said(judgeTime([nobody], at))).toEqual([
+      'skipped',
+      'No web server could be asked for the time: https://127.0.0.1:9 ECONNREFUSED.',
+      null,
+    ])
+  })
+})
+
+describe('the disk', () => {
+  const GIB = 1024 ** 3
+  const facts = (
+    space: Partial<DiskFacts['space']>,
+    write: DiskFacts['write'] = { ms: 4.25 },
+  ): DiskFacts => ({
+    path: '/data',
+    space: { free: 50 * GIB, total: 100 * GIB, inodesFree: 90, inodes: 100, ...space },
+    write,
+  })
+
+  test.each([
+    [facts({}), 'ok', '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 4.3 ms.'],
+    [facts({ inodes: 0, inodesFree: 0 }), 'ok', '50.0 GiB of 100.0 GiB free; a durable write takes 4.3 ms.'],
+    [facts({ free: 9 * GIB }), 'warning', '9.0 GiB of 100.0 GiB free, 90 % of its inodes.'],
+    [facts({ free: 1.5 * GIB }), 'failed', '1.5 GiB of 100.0 GiB free, 90 % of its inodes.'],
+    [facts({ inodesFree: 1 }), 'failed', '50.0 GiB of 100.0 GiB free, 1 % of its inodes.'],
+    [
+      facts({}, { ms: 250 }),
+      'warning',
+      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 250 ms, which is slow.',
+    ],
+    [facts({}, { note: 'EROFS: read-only' }), 'failed', 'Nothing can be written to /data: EROFS: read-only.'],
+    [
+      facts({}, null),
+      'ok',
+      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; the directory is made at the first start.',
+    ],
+    [
+      { path: '/data', space: { note: 'EACCES' }, write: null },
+      'failed',
+      '/data cannot be looked at: EACCES.',
+    ],
+  ])('case %#', (measured, status, found) => {
+    expect(said(judgeDisk(measured)).slice(0, 2)).toEqual([status, found])
+  })
+
+  test('is measured where data_dir is or will be, and the file is gone afterwards', async () => {
+    const { space, write } = await measureDisk(folder)
+    expect(space).toMatchObject({ free: expect.any(Number) as number, total: expect.any(Number) as number })
+    expect(write).toEqual({ ms: expect.any(Number) as number })
+    const later = await measureDisk(join(folder, 'not', 'yet'))
+    expect(later.write).toBe(null)
+    expect(later.space).toHaveProperty('free')
+  })
+})
+
+describe('the certificate', () => {
+  const now = Date.UTC(2026, 0, 1)
+  const DAY = 86_400_000
+  let signed: X509Certificate
+  beforeAll(() => {
+    signed = new X509Certificate(issue('mail.acme.example', 60))
+  })
+
+  test('of an authority is well until two weeks before its end', () => {
+    const ends = Date.parse(signed.validTo)
+    const judge = (at: number, hostname: string | null = 'mail.acme.example') =>
+      said(judgeCertificate({ file: 'f', certificate: signed }, hostname, at))
+    const date = new Date(ends).toISOString().slice(0, 10)
+    expect(judge(ends - 30 * DAY)).toEqual(['ok', `mail.acme.example is certified until ${date}.`, null])
+    expect(judge(ends - 30 * DAY, null)[0]).toBe('ok')
+    expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It ends in 10 days, on ${date}.`])
+    expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It ended on ${date}: clients refuse it.`])
+    expect(judge(Date.parse(signed.validFrom) - 1000)[1]).toBe('It is not valid yet: is the clock right?')
+    expect(judge(ends - 30 * DAY, 'other.example').slice(0, 2)).toEqual([
+      'failed',
+      'It is for DNS:mail.acme.example, not for other.example.',
+    ])
+  })
+
+  test('that is self-signed, missing or unreadable is told', async () => {
+    const pair = await selfSignedPair(['mail.acme.example'], now)
+    const dataDir = join(folder, 'certificates')
+    const read = () => readCertificate(undefined, dataDir)
+    expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
+      'warning',
+      'No certificate is configured: a self-signed one is made at the first start.',
+    ])
+    mkdirSync(join(dataDir, 'tls'), { recursive: true })
+    writeFileSync(join(dataDir, 'tls', 'self-signed.json'), JSON.stringify(pair))
+    expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
+      'warning',
+      'It is self-signed (until 2035-12-30): apps must be told to trust it.',
+    ])
+    const missing = await readCertificate(join(dataDir, 'none.pem'), dataDir)
+    expect(said(judgeCertificate(missing, 'mail.acme.example', now)).slice(0, 2)).toEqual([
+      'failed',
+      `${join(dataDir, 'none.pem')} cannot be read (ENOENT).`,
+    ])
+  })
+
+  /** A certificate for a name, by an authority that is made for it. */
+  function issue(name: string, days: number): Buffer {
+    const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+    openssl(
+      'req',
+      '-x509',
+      ...key,
+      '-keyout',
+      'ca.key',
+      '-out',
+      'ca.pem',
+      '-subj',
+      '/CN=Test CA',
+      '-days',
+      '90',
+    )
+    const request = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-subj', `/CN=${name}`, '-days', String(days)]
+    openssl(
+      'req',
+      '-x509',
+      ...key,
+      ...request,
+      '-keyout',
+      'a.key',
+      '-out',
+      'a.pem',
+      '-addext',
+      `subjectAltName=DNS:${name}`,
+    )
+    return execFileSync('cat', [join(folder, 'a.pem')])
+  }
+})
+
+describe('the ports of the daemon', () => {
+  const HOST = 'mail.acme.example'
+  const smtp = ({ ip, port }: { ip: string; port: number }) =>
+    tryListener({ address: `${ip}:${port}`, setting: 'smtp.starttls' }, HOST)
+  const http = ({ ip, port }: { ip: string; port: number }) =>
+    tryListener({ address: `${ip}:${port}`, setting: 'http.listen' }, HOST)
+  const ours = `220 ${HOST} ESMTP Posthaste\r\n`
+  const judge = async (...answers: ReturnType<typeof smtp>[]) =>
+    said(judgeListeners((await Promise.all(answers)).filter((one) => one !== null)))
+  const closed = { ip: freeAddress(), port: 9 }
+
+  test('answer', async () => {
+    expect(await judge(smtp(await listen(ours)), http(await listen(null)))).toEqual([
+      'ok',
+      'All 2 configured ports answer.',
+      null,
+    ])
+  })
+
+  test('answer in part', async () => {
+    expect((await judge(smtp(await listen(ours)), smtp(closed))).slice(0, 2)).toEqual([
+      'warning',
+      `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports answer.`,
+    ])
+  })
+
+  test('belong to another program', async () => {
+    const other = await listen('220 localhost ESMTP Postfix\r\n')
+    expect((await judge(smtp(other))).slice(0, 2)).toEqual([
+      'failed',
+      `Another program answers: ${other.ip}:${other.port} (smtp.starttls) says "220 localhost ESMTP Postfix".`,
+    ])
+  })
+
+  test('are not judged while the daemon does not run', async () => {
+    expect((await judge(smtp(closed), http(closed))).slice(0, 2)).toEqual([
+      'skipped',
+      'None of the configured ports answers: the daemon does not run.',
+    ])
+    expect(await http({ ip: '127.0.0.1', port: 0 })).toBe(null)
+  })
+})

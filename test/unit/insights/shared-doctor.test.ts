@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { createSharedDoctor } from '../../../appliance/insights/insights.ts'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import type { Domain } from '../../../appliance/storage/storage.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+const finding = (id: string, status: Finding['status']): Finding => ({
+  ...{ id, title: id, status, found: '', advice: null },
+})
+
+/** A doctor whose look goes on when the test says so. */
+function slowDoctor() {
+  const clock = createTestClock()
+  const looks: { tell: (found: Finding[]) => void; end: (found: Finding[]) => void; fail: () => void }[] = []
+  const doctor = createSharedDoctor(
+    clock,
+    (_: Domain | undefined, tell) =>
+      new Promise((end, reject) => looks.push({ tell, end, fail: () => reject(new Error('no storage')) })),
+  )
+  return { clock, doctor, looks }
+}
+
+describe('watching a look', () => {
+  test('tells what is found so far, failures first, and then all of it', async () => {
+    const { doctor, looks } = slowDoctor()
+    expect(await doctor.watch()).toMatchObject({ findings: [], complete: false })
+    looks[0]!.tell([finding('clock', 'ok')])
+    looks[0]!.tell([finding('port25', 'failed')])
+    const half = await doctor.watch()
+    expect([half.findings.map(({ id }) => id), half.complete]).toEqual([['port25', 'clock'], false])
+    looks[0]!.end([finding('port25', 'failed'), finding('disk', 'ok'), finding('clock', 'ok')])
+    const whole = await doctor.watch()
+    expect([whole.findings.map(({ id }) => id), whole.complete]).toEqual([['port25', 'disk', 'clock'], true])
+    expect(looks).toHaveLength(1)
+  })
+
+  test('shares the look with those who wait for it, and keeps a slow one until it ends', async () => {
+    const { clock, doctor, looks } = slowDoctor()
+    const waiting = doctor.examine()
+    await clock.advance(60_000)
+    expect((await doctor.watch()).complete).toBe(false)
+    looks[0]!.end([])
+    expect((await waiting).findings).toEqual([])
+    expect((await doctor.watch()).complete).toBe(true)
+    await clock.advance(10_000)
+    expect((await doctor.watch()).complete).toBe(false)
+    expect(looks).toHaveLength(2)
+  })
+
+  test('begins anew after a look that could not be made', async () => {
+    const { doctor, looks } = slowDoctor()
+    const waiting = doctor.examine()
+    looks[0]!.fail()
+    await expect(waiting).rejects.toThrow('no storage')
+    expect((await doctor.watch()).complete).toBe(false)
+    expect(looks).toHaveLength(2)
+  })
+})

@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import type { Source, SourceHealth } from '../../../appliance/mail/source.ts'
+import { seenAddresses, type HostAnswers } from '../../../appliance/insights/addresses.ts'
+import { reverseName } from '../../../appliance/insights/ptr.ts'
+import {
+  decideState,
+  keepKnown,
+  lookAtSource,
+  type SourceCheckDeps,
+} from '../../../appliance/insights/source-check.ts'
+import { differences } from '../../../appliance/insights/source-book.ts'
+import { nextLook, returnPathsOf } from '../../../appliance/insights/source-watcher.ts'
+import { list, startNames, type Names } from './fixtures.ts'
+
+const HELO = 'mail.acme.example'
+let names: Names
+beforeAll(async () => {
+  names = await startNames({
+    [HELO]: { A: ['192.0.2.1', '192.0.2.2'], AAAA: ['2001:db8::1', '2001:db8::2'] },
+    '1.2.0.192.in-addr.arpa': { PTR: HELO },
+    '2.2.0.192.in-addr.arpa': { PTR: HELO },
+    '2.0.0.127.bl.test': { A: '127.0.0.2' },
+    '2.2.0.192.bl.test': { A: '127.0.0.2' },
+    [reverseName('2001:db8::1')]: { PTR: HELO },
+    'send.acme.example': { TXT: 'v=spf1 ip6:2001:db8::1 ~all' },
+    'send.slow.example': 'SERVFAIL',
+  })
+})
+afterAll(() => names.close())
+
+const source = (ip: string, more: Partial<Source> = {}): Source => ({
+  ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ...more,
+})
+
+const look = (ip: string, more: Partial<SourceCheckDeps> = {}) =>
+  lookAtSource(source(ip), {
+    ...{ resolver: names.fresh(), blocklists: [list], hostname: HELO, returnPaths: ['send.acme.example'] },
+    ...{
+      local: () => [],
+      isPublic: (one) => !/^(10|127)\.|^fd|^::1/.test(one),
+      probe: () => Promise.resolve(null),
+    },
+    ...more,
+  })
+const brief = ({ findings, ipv6 }: SourceHealth) => [
+  ...findings.map(({ id, status }) => `${status} ${id}`),
+  `ipv6 ${ipv6}`,
+]
+
+describe('a look at a source', () => {
+  test('over IPv4 asks for the address, reverse DNS and every list', async () => {
+    expect(brief(await look('192.0.2.1'))).toEqual([
+      'ok here:192.0.2.1',
+      'ok ptr:192.0.2.1',
+      'ok blocklist:bl.test:192.0.2.1',
+      'ipv6 null',
+    ])
+    expect(brief(await look('192.0.2.2'))[2]).toBe('failed blocklist:bl.test:192.0.2.2')
+  })
+
+  test('over IPv6 asks for SPF as well, and each of both decides', async () => {
+    expect(brief(await look('2001:db8::1'))).toEqual([
+      'ok here:2001:db8::1',
+      'ok ptr:2001:db8::1',
+      'ok blocklist:bl.test:2001:db8::1',
+      'ok spf:2001:db8::1:send.acme.example',
+      'ipv6 true',
+    ])
+    expect(brief(await look('2001:db8::2'))).toEqual([
+      'ok here:2001:db8::2',
+      'failed ptr:2001:db8::2',
+      'ok blocklist:bl.test:2001:db8::2',
+      'failed spf:2001:db8::2:send.acme.example',
+      'ipv6 false',
+    ])
+    const unclear = await look('2001:db8::1', { returnPaths: ['send.slow.example'] })
+    expect(brief(unclear).slice(3)).toEqual(['skipped spf:2001:db8::1:send.slow.example', 'ipv6 null'])
+  })
+
+  test('behind a router judges the public address of the host name, and says when there is none', async () => {
+    expect(brief(await look('10.0.0.2'))).toEqual([
+      'ok here:10.0.0.2',
+      'ok ptr:192.0.2.1',
+      'ok blocklist:bl.test:192.0.2.1',
+      'ok ptr:192.0.2.2',
+      'failed blocklist:bl.test:192.0.2.2',
+      'ipv6 null',
+    ])
+    const nowhere = await look('10.0.0.2', { hostname: 'gone.example' })
+    expect(nowhere.findings[1]!.found).toBe(
+      '10.0.0.2 has no public address, and gone.example leads to none: how receivers see its mail cannot be told, so reverse DNS and blocklists were not asked.',
+    )
+    expect(brief(await look('fd00::2', { hostname: 'gone.example' })).at(-1)).toBe('ipv6 true')
+  })
+
+  test('that finds the address gone says so', async () => {
+    const gone = await look('192.0.2.1', {
+      probe: (ip) => Promise.resolve(`${ip} is not an address of this machine`),
+    })
+    expect(gone.findings[0]).toMatchObject({
+      status: 'failed',
+      found: '192.0.2.1 is not an address of this machine.',
+    })
+  })
+
+  test('where the system chooses goes by the addresses of the machine', async () => {
+    const local = () => ['192.0.2.1', '2001:db8::1', '10.0.0.2']
+    expect(brief(await look('auto', { local }))).toEqual([
+      'ok ptr:192.0.2.1',
+      'ok blocklist:bl.test:192.0.2.1',
+      'ok ptr:2001:db8::1',
+      'ok blocklist:bl.test:2001:db8::1',
+      'ok spf:2001:db8::1:send.acme.example',
+      'ipv6 true',
+    ])
+  })
+})
+
+test('what receivers see of the system that chooses: its public addresses, or those of the router', () => {
+  const found = (records: string[]) => ({ kind: 'found' as const, records, ttl: 1, authentic: false })
+  const host: HostAnswers = { name: HELO, A: found(['192.0.2.1']), AAAA: found([]) }
+  const isPublic = (ip: string) => !ip.startsWith('10.')
+  expect(seenAddresses('auto', host, ['10.0.0.2'], isPublic)).toEqual([
+    { ip: '192.0.2.1', family: 4, behind: '10.0.0.2' },
+  ])
+  expect(seenAddresses('auto', host, ['203.0.113.1', '10.0.0.2'], isPublic)).toEqual([
+    { ip: '203.0.113.1', family: 4, behind: null },
+  ])
+  expect(seenAddresses('auto', host, [], isPublic)).toEqual([])
+})
+
+const finding = (id: string, status: Finding['status'], found: string = status): Finding => ({
+  ...{ id, title: id, status },
+  ...{ found, advice: null },
+})
+const health = (...findings: Finding[]): SourceHealth => ({ findings, ipv6: null })
+
+describe('the use of a source', () => {
+  const active = { state: 'active', stateReason: null, suspendedBy: null }
+  const because = (stateReason: string) => ({ state: 'suspended', stateReason, suspendedBy: 'check' })
+  const other = source('192.0.2.9')
+
+  test('ends when the address is gone, and begins again when it is back', () => {
+    const gone = health(finding('here:192.0.2.1', 'failed', 'It is gone.'))
+    expect(decideState(source('192.0.2.1'), gone, [])).toEqual(because('It is gone.'))
+    const before = source('192.0.2.1', { ...because('It is gone.') } as Partial<Source>)
+    expect(decideState(before, health(finding('here:192.0.2.1', 'ok')), [])).toEqual(active)
+  })
+
+  test('ends with a listing only while another source can take its mail', () => {
+    const listed = health(finding('blocklist:bl.test:192.0.2.1', 'failed', 'It is listed.'))
+    expect(decideState(source('192.0.2.1'), listed, [other])).toEqual(because('It is listed.'))
+    expect(decideState(source('192.0.2.1', { pool: 'news' }), listed, [other])).toEqual(
+      because('It is listed.'),
+    )
+    expect(decideState(source('192.0.2.1'), listed, [])).toEqual(active)
+    expect(decideState(source('192.0.2.1'), listed, [{ ...other, state: 'suspended' }])).toEqual(active)
+    expect(decideState(source('192.0.2.1'), listed, [{ ...other, pool: 'news' }])).toEqual(active)
+    const warned = health(finding('blocklist:bl.test:192.0.2.1', 'warning'))
+    expect(decideState(source('192.0.2.1'), warned, [other])).toEqual(active)
+  })
+
+  test('over IPv6 ends without PTR or SPF; over IPv4 it does not', () => {
+    const unfit = health(finding('ptr:2001:db8::1', 'failed', 'No PTR.'))
+    expect(decideState(source('2001:db8::1'), unfit, [])).toEqual(because('No PTR.'))
+    expect(decideState(source('192.0.2.1'), health(finding('ptr:192.0.2.1', 'failed')), [other])).toEqual(
+      active,
+    )
+  })
+
+  test('that an operator ended is never begun by a check', () => {
+    const ended = {
+      state: 'suspended',
+      stateReason: 'An operator suspended it.',
+      suspendedBy: 'operator',
+    } as const
+    expect(decideState(source('192.0.2.1', ended), health(), [other])).toEqual(ended)
+  })
+})
+
+test('without an answer from DNS, what was known stays', () => {
+  const before: SourceHealth = {
+    findings: [finding('blocklist:a', 'failed', 'listed'), finding('ptr:2001:db8::1', 'ok')],
+    ipv6: true,
+  }
+  const now: SourceHealth = {
+    findings: [
+      finding('blocklist:a', 'skipped'),
+      finding('ptr:2001:db8::1', 'skipped'),
+      finding('blocklist:b', 'skipped'),
+    ],
+    ipv6: null,
+  }
+  const kept = keepKnown(before, now, '2001:db8::1')
+  expect(kept.findings.map(({ found }) => found)).toEqual(['listed', 'ok', 'skipped'])
+  expect(kept.ipv6).toBe(true)
+  expect(keepKnown(null, now, '2001:db8::1')).toEqual(now)
+})
+
+test('the next look is in an hour, in a quarter of one while something is wrong, spread by a tenth', () => {
+  const well = health(finding('ptr', 'warning'))
+  expect(nextLook({ suspendedBy: null }, well, 0, 0.5)).toBe(3_600_000)
+  expect(nextLook({ suspendedBy: null }, well, 0, 0)).toBe(3_240_000)
+  expect(nextLook({ suspendedBy: 'check' }, well, 0, 0.5)).toBe(900_000)
+  expect(nextLook({ suspendedBy: 'operator' }, health(finding('ptr', 'failed')), 0, 0.5)).toBe(900_000)
+})
+
+test('only domains that are verified have a say in IPv6', () => {
+  const domain = (name: string, status: 'verified' | 'partially_failed') => ({
+    name,
+    returnPath: 'send',
+    status,
+  })
+  expect(returnPathsOf([domain('a.example', 'verified'), domain('b.example', 'partially_failed')])).toEqual([
+    'send.a.example',
+  ])
+})
+
+describe('the book agrees with the configuration', () => {
+  const plan = (sources: Source[], configured: string[], warmUp = false) => {
+    const { add, remove } = differences(sources, { configured, warmUp }, 7)
+    return [add.map(({ ip, warmUpSince }) => `${ip} ${warmUpSince}`), remove]
+  }
+
+  test('with nothing configured the system chooses', () => {
+    expect(plan([], [])).toEqual([['auto null'], []])
+    expect(plan([source('auto')], [])).toEqual([[], []])
+  })
+
+  test('configured addresses come and go, in one spelling, and take the place of the choice', () => {
+    expect(plan([source('auto')], ['192.0.2.1', '2001:DB8:0::1'])).toEqual([
+      ['192.0.2.1 null', '2001:db8::1 null'],
+      ['auto'],
+    ])
+    expect(plan([source('192.0.2.1')], [], true)).toEqual([['auto null'], ['192.0.2.1']])
+    expect(plan([], ['192.0.2.1'], true)).toEqual([['192.0.2.1 7'], []])
+  })
+
+  test('added addresses stay; the system chooses as long as the pool default has none', () => {
+    const added = source('192.0.2.5', { origin: 'operator' })
+    expect(plan([added, source('auto')], [])).toEqual([[], ['auto']])
+    expect(plan([{ ...added, pool: 'news' }], [])).toEqual([['auto null'], []])
+  })
+})

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createSourceBook, type SourceBook } from '../../../appliance/insights/source-book.ts'
+import { createSourceWatcher, type SourceWatcher } from '../../../appliance/insights/source-watcher.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { list, startNames, type Names } from './fixtures.ts'
+
+const HELO = 'mail.acme.example'
+const folder = mkdtempSync(join(tmpdir(), 'posthaste-watcher-'))
+const clock = createTestClock()
+const gone = new Set<string>()
+let names: Names
+let storage: Storage
+let book: SourceBook
+let watcher: SourceWatcher
+let changes = 0
+
+beforeAll(async () => {
+  names = await startNames({
+    [HELO]: { A: ['192.0.2.1', '192.0.2.2'] },
+    '1.2.0.192.in-addr.arpa': { PTR: HELO },
+    '2.2.0.192.in-addr.arpa': { PTR: HELO },
+    '2.0.0.127.bl.test': { A: '127.0.0.2' },
+  })
+  storage = await openSqlite({ dataDir: folder })
+  const configured = ['192.0.2.1', '192.0.2.2']
+  book = createSourceBook({ storage, clock, hostname: HELO, configured, warmUp: false })
+  await book.reconcile()
+  watcher = createSourceWatcher({
+    ...{ storage, book, clock, log: silentLogger(), random: () => 0.5, pollMs: 60_000 },
+    look: () => ({
+      // Each look anew: what a resolver remembers is not what is looked at here.
+      resolver: { resolve: (name, type) => names.fresh().resolve(name, type) },
+      ...{ blocklists: [list], hostname: HELO, local: () => [], isPublic: () => true },
+      probe: (ip) => Promise.resolve(gone.has(ip) ? `${ip} is not an address of this machine` : null),
+    }),
+    onChange: () => void changes++,
+  })
+  watcher.start()
+})
+afterAll(async () => {
+  await watcher.stop()
+  await names.close()
+  await storage.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const states = async () =>
+  (await book.list()).map(({ ip, state, stateReason, suspendedBy }) => [ip, state, suspendedBy, stateReason])
+
+/** Waits until the book is like this; fails after ten seconds with what it is. */
+async function until(enough: (sources: Source[]) => boolean): Promise<void> {
+  const end = Date.now() + 10_000
+  while (!enough(await book.list())) {
+    if (Date.now() > end) throw new Error(JSON.stringify(await book.list(), null, 1))
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+/** Moves time and waits until both sources were looked at after it. */
+async function later(ms: number): Promise<void> {
+  await clock.advance(ms)
+  const since = clock.now() - 1000
+  await until((sources) => sources.every(({ checkedAt }) => checkedAt !== null && checkedAt >= since))
+}
+const active = (ip: string) => [ip, 'active', null, null]
+
+test('sources are looked at when the daemon starts, and what was seen is kept', async () => {
+  await until((sources) => sources.every(({ checkedAt }) => checkedAt !== null))
+  expect(await states()).toEqual([active('192.0.2.1'), active('192.0.2.2')])
+  const [first] = await book.list()
+  expect(first!.health!.findings.map(({ id, status }) => `${status} ${id}`)).toEqual([
+    'ok here:192.0.2.1',
+    'ok ptr:192.0.2.1',
+    'ok blocklist:bl.test:192.0.2.1',
+  ])
+  expect(changes).toBe(0)
+})
+
+test('a listed source is suspended within the hour, and used again soon after the listing ends', async () => {
+  names.dns.set('2.2.0.192.bl.test', { A: '127.0.0.2' })
+  await later(3_600_000)
+  const reason = 'Test list lists 192.0.2.2: sent spam (127.0.0.2).'
+  expect(await states()).toEqual([active('192.0.2.1'), ['192.0.2.2', 'suspended', 'check', reason]])
+  expect(changes).toBe(1)
+  names.dns.set('2.2.0.192.bl.test', undefined)
+  await clock.advance(900_000)
+  await until((sources) => sources.every(({ state }) => state === 'active'))
+  expect(changes).toBe(2)
+})
+
+test('of two listed sources one stays in use', async () => {
+  names.dns.set('1.2.0.192.bl.test', { A: '127.0.0.2' })
+  names.dns.set('2.2.0.192.bl.test', { A: '127.0.0.2' })
+  await later(3_600_000)
+  expect((await states()).map(([, state]) => state).sort()).toEqual(['active', 'suspended'])
+  names.dns.set('1.2.0.192.bl.test', undefined)
+  names.dns.set('2.2.0.192.bl.test', undefined)
+  await clock.advance(900_000)
+  await until((sources) => sources.every(({ state }) => state === 'active'))
+})
+
+test('a source whose address is gone is suspended; what an operator suspended stays so', async () => {
+  gone.add('192.0.2.1')
+  await book.change('192.0.2.2', { suspended: true })
+  await later(3_600_000)
+  expect(await states()).toEqual([
+    ['192.0.2.1', 'suspended', 'check', '192.0.2.1 is not an address of this machine.'],
+    ['192.0.2.2', 'suspended', 'operator', 'An operator suspended it.'],
+  ])
+  gone.clear()
+  await clock.advance(900_000)
+  await until(([first]) => first!.state === 'active')
+  expect((await states())[1]![2]).toBe('operator')
+})
+
+test('SPF names what the book holds, and what was added is looked at within a minute', async () => {
+  expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2'])
+  await book.add({ ip: '192.0.2.3', pool: 'news' })
+  expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3'])
+  await clock.advance(60_000)
+  await until((sources) => sources.find(({ ip }) => ip === '192.0.2.3')!.checkedAt !== null)
+  await book.remove('192.0.2.3')
+  expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2'])
+})

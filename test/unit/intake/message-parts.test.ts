@@ -1,0 +1,224 @@
+import { createTransport } from 'nodemailer'
+import { describe, expect, test } from 'vitest'
+import { readContent, readUsualContent } from '../../../appliance/intake/message-content.ts'
+import { readHeader } from '../../../appliance/intake/message-fields.ts'
+
+const from = 'From: a@acme.example\r\n'
+const usual = (message: Buffer) => readUsualContent(message, readHeader(message))
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+/** A part with its header lines. */
+const part = (body: string, ...fields: string[]) =>
+  `${fields.map((field) => `${field}\r\n`).join('')}\r\n${body}`
+const multipart = (kind: string, boundary: string, ...parts: string[]) =>
+  part(
+    `${parts.map((one) => `--${boundary}\r\n${one}\r\n`).join('')}--${boundary}--\r\n`,
+    `Content-Type: multipart/${kind}; boundary="${boundary}"`,
+  )
+const text = part('Gr\u00fc\u00dfe\r\n', 'Content-Type: text/plain; charset=utf-8')
+const html = part(
+  '<p>Gr=C3=BC=\r\n=C3=9Fe</p>',
+  'Content-Type: text/html; charset="UTF-8"',
+  'Content-Transfer-Encoding: quoted-printable',
+)
+const alternative = multipart('alternative', 'b1', text, html)
+const picture = part(
+  base64('not really a picture'),
+  'Content-Type: image/png; name=logo.png',
+  'Content-Transfer-Encoding: base64',
+  'Content-ID: <logo@acme.example>',
+  'Content-Disposition: inline; filename=logo.png',
+)
+const file = part(
+  'a;b\r\n1;2',
+  'Content-Type: text/csv',
+  'Content-Disposition: attachment; filename="a b.csv"',
+)
+
+describe('a message as mail programs write it', () => {
+  test.each([
+    ['two texts that stand for each other', alternative],
+    [
+      'base64',
+      part(
+        base64('Gr\u00fc\u00dfe'),
+        'Content-Type: text/plain; charset=utf-8',
+        'Content-Transfer-Encoding: base64',
+      ),
+    ],
+    ['quoted-printable', part('=48i =\r\nthere=\r\n', 'Content-Transfer-Encoding: Quoted-Printable')],
+    ['html alone', part('<p>Hi', 'Content-Type: TEXT/HTML')],
+    ['an encoded subject', `Subject: =?utf-8?q?Gr=C3=BC=C3=9F?=\r\n =?utf-8?q?e?=\r\n${text}`],
+    ['a picture in html', multipart('related', 'b2', html, picture)],
+    ['files beside texts', multipart('mixed', 'b2', alternative, file, picture)],
+    ['all three', multipart('mixed', 'b3', multipart('related', 'b2', alternative, picture), file)],
+    ['two texts one after the other', multipart('mixed', 'b2', text, text)],
+    ['parts without a header', multipart('mixed', 'b2', '\r\nHi', '\r\nthere')],
+    [
+      'what is before and behind the parts',
+      `${multipart('mixed', 'b2', text)}\r\nepilogue\r\n--b2\r\nno part`,
+    ],
+    [
+      'one delimiter that begins another',
+      multipart('mixed', 'part1', multipart('alternative', 'part12', text, html)),
+    ],
+    ['a line that only looks like a delimiter', multipart('mixed', 'b2', part('--b2x\r\n --b2\r\n--b2 x'))],
+    [
+      'white space behind a delimiter',
+      part('--b2 \t\r\n\r\nHi\r\n--b2-- \r\n', 'Content-Type: multipart/mixed; boundary=b2'),
+    ],
+    ['an empty text', multipart('mixed', 'b2', part('', 'Content-Type: text/plain'))],
+    ['a BOM and what is no UTF-8', part('\ufeffHi =ff', 'Content-Transfer-Encoding: quoted-printable')],
+    ['no line end at the end', part('Hi =', 'Content-Transfer-Encoding: quoted-printable')],
+  ])('is read as the parser reads it: %s', async (_, rest) => {
+    const message = Buffer.from(from + rest)
+    expect(usual(message)).toEqual(await readContent(message))
+  })
+
+  test.each([
+    ['texts of which one has no html', multipart('mixed', 'b2', alternative, text)],
+    ['no closing delimiter', part('--b2\r\n\r\nHi', 'Content-Type: multipart/mixed; boundary=b2')],
+    ['a message within', multipart('mixed', 'b2', part('From: b\r\n\r\nHi', 'Content-Type: message/rfc822'))],
+    ['another charset', part('Gr\u00fc\u00dfe', 'Content-Type: text/plain; charset=iso-8859-1')],
+    ['flowed text', part('Hi \r\nthere', 'Content-Type: text/plain; format=flowed')],
+    ['a comment', part('Hi', 'Content-Type: text/plain (really)')],
+    ['a name in pieces', multipart('mixed', 'b2', part('x', "Content-Type: image/png; name*=utf-8''a"))],
+    ['two types', part('Hi', 'Content-Type: text/plain', 'Content-Type: text/html')],
+    ['the same delimiter again', multipart('mixed', 'b2', multipart('mixed', 'b2', text))],
+    ['a delimiter that is the end of another', multipart('mixed', 'b2', multipart('mixed', 'b2--', text))],
+    ['broken base64', part('SGk', 'Content-Transfer-Encoding: base64')],
+    [
+      'a part whose header has no end',
+      part('--b2\r\nX: y\r\n--b2--\r\n', 'Content-Type: multipart/mixed; boundary=b2'),
+    ],
+    ['a bare CR', part('a\rb\r\n')],
+    ['more than is read at once', part('Hi\r\n'.repeat(70_000))],
+    ['an event', part('BEGIN:VCALENDAR', 'Content-Type: text/calendar')],
+    ['a space that is none', part('Hi', 'Content-Type: \u00a0text/html')],
+    ['a subject beyond ASCII', `Subject: \u00a0Hi\r\n${text}`],
+    ['no body', ''],
+  ])('is left to the parser where it is anything else: %s', (_, rest) => {
+    expect(usual(Buffer.from(from + rest))).toBeUndefined()
+  })
+})
+
+test('what nodemailer writes needs no parser', async () => {
+  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
+  const { message } = await transport.sendMail({
+    ...{
+      from: 'a@acme.example',
+      to: 'b@customer.example',
+      subject: 'Gr\u00fc\u00dfe',
+      text: 'Gr\u00fc\u00dfe',
+      html: '<img src="cid:x">',
+    },
+    attachments: [
+      { filename: 'logo.png', content: 'x', cid: 'x' },
+      { filename: 'order.pdf', content: Buffer.alloc(5000, 1) },
+    ],
+  })
+  const content = usual(message as Buffer)
+  expect(content?.attachments.map(({ filename, size }) => [filename, size])).toEqual([
+    ['logo.png', 1],
+    ['order.pdf', 5000],
+  ])
+  expect(content).toEqual(await readContent(message as Buffer))
+})
+
+describe('messages put together at random', () => {
+  /** A small generator (mulberry32): the same messages in each run. */
+  function random(seed: number): (below: number) => number {
+    let state = seed
+    return (below) => {
+      state = (state + 0x6d2b79f5) | 0
+      let value = Math.imul(state ^ (state >>> 15), 1 | state)
+      value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
+      return ((value ^ (value >>> 14)) >>> 0) % below
+    }
+  }
+  const pieces = [
+    ...[
+      '',
+      '\r\n',
+      '\r\n\r\n',
+      ' ',
+      '\t',
+      '=',
+      '=\r\n',
+      '=3D',
+      '=c3=bc',
+      '--',
+      '--b1',
+      '--b1--',
+      '--b2',
+      '--b2--',
+      'b1',
+      ';',
+      '"',
+      '\0',
+    ],
+    ...[
+      'Hi',
+      'SGk=',
+      'SGkh',
+      '\u00fc',
+      '<p>',
+      '\r\n--b1\r\n',
+      '\r\n--b1--\r\n',
+      '\r\n--b2\r\n',
+      '\r\n--b2--\r\n',
+      ':',
+      'X: y\r\n',
+    ],
+    ...[
+      'Content-Type: text/plain',
+      'Content-Type: text/html; charset=utf-8',
+      'Content-Type: image/png; name=a.png',
+      'charset=utf-8',
+    ],
+    ...[
+      'Content-Type: multipart/alternative; boundary=b2',
+      'Content-Type: multipart/mixed; boundary="b1"',
+      'Content-Type: message/rfc822',
+    ],
+    ...[
+      'Content-Transfer-Encoding: base64',
+      'Content-Transfer-Encoding: quoted-printable',
+      'Content-Disposition: attachment',
+    ],
+    ...[
+      'Content-Disposition: inline; filename="x"',
+      'Content-ID: <a@b>',
+      'Content-ID:',
+      'Subject: =?utf-8?b?w7w=?=',
+    ],
+  ]
+
+  test('are read as the parser reads them, or left to it', async () => {
+    let read = 0
+    for (let seed = 0; seed < 3000; seed++) {
+      const next = random(seed)
+      const some = (most: number) =>
+        Array.from({ length: next(most) }, () => pieces[next(pieces.length)]!).join('')
+      const base = [
+        alternative,
+        multipart('mixed', 'b2', text, file),
+        multipart('related', 'b3', alternative, picture),
+        html,
+      ][next(4)]!
+      const at = next(base.length)
+      const written = `${from}${base.slice(0, at)}${some(4)}${base.slice(at + next(9))}`
+      const message = Buffer.from(written.replaceAll(/\r(?!\n)|(?<!\r)\n/g, ''))
+      let content
+      try {
+        content = usual(message)
+      } catch {
+        continue // A header that is refused.
+      }
+      if (!content) continue
+      read++
+      expect(content, JSON.stringify(message.toString('latin1'))).toEqual(await readContent(message))
+    }
+    expect(read).toBeGreaterThan(500)
+  })
+})

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import type { Notice } from '../../../appliance/intake/intake.ts'
+import { noticeHtml, noticeText } from '../../../appliance/intake/notice-mail.ts'
+
+const notice: Notice = {
+  kind: 'password_reset',
+  to: 'ada@example.com',
+  subject: 'A <link>',
+  paragraphs: ['Hello & "welcome".', "It's here:"],
+  action: { label: 'Open', url: 'https://mail.example.com/dashboard/reset#a-b_c?x=1&y=<2>' },
+  after: ['It holds for 30 minutes.'],
+}
+
+describe('a notice', () => {
+  test('is readable as plain text, the link on a line of its own', () => {
+    expect(noticeText(notice, 'mail.example.com')).toBe(
+      [
+        'Hello & "welcome".',
+        '',
+        "It's here:",
+        '',
+        'Open:',
+        'https://mail.example.com/dashboard/reset#a-b_c?x=1&y=<2>',
+        '',
+        'It holds for 30 minutes.',
+        '',
+        '-- ',
+        'Sent by the mail server mail.example.com',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('takes nothing as markup, and loads nothing', () => {
+    const html = noticeHtml(notice, 'mail.example.com')
+    expect(html).toContain('<title>A &#60;link&#62;</title>')
+    expect(html).toContain('Hello &#38; &#34;welcome&#34;.')
+    expect(html).toContain('href="https://mail.example.com/dashboard/reset#a-b_c?x=1&#38;y=&#60;2&#62;"')
+    expect(html).not.toMatch(/<img|<link|<script|url\(|src=/)
+  })
+
+  test('without a link has no button', () => {
+    expect(noticeHtml({ ...notice, action: null }, 'mail.example.com')).not.toContain('<a ')
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { csvRecord, plainCell, readCsv } from '../../../appliance/mail/csv.ts'
+
+const rows = (text: string) => [...readCsv(text)].map(({ cells }) => cells)
+const lines = (text: string) => [...readCsv(text)].map(({ line }) => line)
+
+describe('reading', () => {
+  test.each([
+    [
+      'a,b\r\nc,d\r\n',
+      [
+        ['a', 'b'],
+        ['c', 'd'],
+      ],
+    ],
+    [
+      'a,b\nc,d',
+      [
+        ['a', 'b'],
+        ['c', 'd'],
+      ],
+    ],
+    ['a\rb\r', [['a'], ['b']]],
+    ['\ufeffa,b', [['a', 'b']]],
+    [
+      'a;b\n1,5;2',
+      [
+        ['a', 'b'],
+        ['1,5', '2'],
+      ],
+    ],
+    ['a\tb', [['a', 'b']]],
+    [
+      ',\n,,',
+      [
+        ['', ''],
+        ['', '', ''],
+      ],
+    ],
+    ['a,', [['a', '']]],
+    ['a,\r\nb', [['a', ''], ['b']]],
+    ['"a,b","say ""hi"""\n', [['a,b', 'say "hi"']]],
+    ['"two\r\nlines",x', [['two\r\nlines', 'x']]],
+    ['say "hi",x', [['say "hi"', 'x']]],
+    ['', []],
+    ['\n \n\n', []],
+  ])('%j', (text, expected) => {
+    expect(rows(text)).toEqual(expected)
+  })
+
+  test('line numbers count empty lines and lines within quotation marks', () => {
+    expect(lines('a\n\n"b\nc"\n\r\nd')).toEqual([1, 3, 6])
+  })
+
+  test('a quotation mark that is never closed is told with the line it opens in', () => {
+    expect([...readCsv('a\n"b,c\nd\n')].map(({ line, closed }) => [line, closed])).toEqual([
+      [1, true],
+      [2, false],
+    ])
+  })
+
+  test('megabytes of quotation marks take no time to speak of', () => {
+    const began = performance.now()
+    expect(rows(`"${'""'.repeat(400_000)}`)).toHaveLength(1)
+    expect(rows('"a"\n'.repeat(50_000))).toHaveLength(50_000)
+    expect(performance.now() - began).toBeLessThan(3000)
+  })
+})
+
+describe('writing', () => {
+  test('what is written is read back', () => {
+    const cells = ['a', 'b,c', 'd "e"', 'two\nlines', '', '=1+1@example.com', '-x@example.com', '@x']
+    const [read] = rows(csvRecord(cells))
+    expect(read!.map(plainCell)).toEqual(cells)
+  })
+
+  test('no cell is a formula to a spreadsheet', () => {
+    expect(csvRecord(['=cmd()', '+1', '-1', '@a', '\tx'])).toBe(`'=cmd(),'+1,'-1,'@a,"'\tx"\r\n`)
+  })
+})

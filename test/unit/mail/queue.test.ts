@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import {
+  destinationOf,
+  destinationOfQueue,
+  formatQueue,
+  isUnplaced,
+  parseQueue,
+  unplaced,
+  type QueueName,
+} from '../../../appliance/mail/queue.ts'
+import { streamOf } from '../../../appliance/mail/stream.ts'
+
+describe('the name of a queue', () => {
+  test.each([
+    [{ pool: 'default', provider: 'google', stream: 'transactional', teamId: '7' }, 'default/google/t/7'],
+    [{ pool: 'slow', provider: '?x.example', stream: 'broadcast', teamId: 'a-b' }, 'slow/?x.example/b/a-b'],
+  ] satisfies [QueueName, string][])('%o is %s, and back', (name, text) => {
+    expect(formatQueue(name)).toBe(text)
+    expect(parseQueue(text)).toEqual(name)
+    expect(destinationOfQueue(text)).toBe(destinationOf(name))
+  })
+
+  test.each(['', 'a', 'a/b/t', 'a/b/x/c', 'a/b/t/', '/b/t/c', 'a//t/c', 'a/b/t/c/d'])(
+    '%j is none',
+    (text) => {
+      expect(() => parseQueue(text)).toThrow('is no queue')
+    },
+  )
+
+  test('a domain that was never looked up is its own provider', () => {
+    expect(unplaced('x.example')).toBe('?x.example')
+    expect([isUnplaced('?x.example'), isUnplaced('x.example')]).toEqual([true, false])
+  })
+})
+
+describe('the stream of an email', () => {
+  const field = (name: string, value: string) => ({ name, value })
+  test.each([
+    [[], 'transactional'],
+    [[field('Subject', 'bulk')], 'transactional'],
+    [[field('List-ID', '<news.example.com>')], 'broadcast'],
+    [[field('list-unsubscribe', '<https://example.com/u>')], 'broadcast'],
+    [[field('Precedence', ' Bulk ')], 'broadcast'],
+    [[field('Precedence', 'list')], 'broadcast'],
+    [[field('Precedence', 'first-class')], 'transactional'],
+    [[field('X-Posthaste-Stream', 'Broadcast')], 'broadcast'],
+    [[field('List-Id', '<a.b>'), field('x-posthaste-stream', ' transactional ')], 'transactional'],
+    [[field('X-Posthaste-Stream', 'broadcast'), field('X-Posthaste-Stream', 'broadcast')], 'broadcast'],
+    [[field('X-Posthaste-Stream', 'broadcast'), field('X-Posthaste-Stream', 'transactional')], undefined],
+    [[field('X-Posthaste-Stream', 'marketing')], undefined],
+    [[field('X-Posthaste-Stream', '')], undefined],
+  ] as const)('with %j it is %s', (fields, stream) => {
+    expect(streamOf(fields)).toBe(stream)
+  })
+})

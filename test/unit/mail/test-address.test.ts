@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { testOutcomeOf } from '../../../appliance/mail/test-address.ts'
+
+const DOMAINS = ['resend.dev', 'test.posthaste.invalid']
+
+test.each([
+  ['delivered@resend.dev', 'delivered'],
+  ['Bounced@Resend.DEV', 'bounced'],
+  ['complained+order-7@test.posthaste.invalid', 'complained'],
+  ['suppressed+a+b@resend.dev', 'suppressed'],
+  ['onboarding@resend.dev', 'unknown'],
+  ['delivered.+x@resend.dev', 'unknown'],
+  ['+delivered@resend.dev', 'unknown'],
+  ['delivered@resend.dev.example', null],
+  ['delivered@mail.resend.dev', null],
+  ['resend.dev@example.com', null],
+])('%s shows: %s', (address, outcome) => {
+  expect(testOutcomeOf(address, DOMAINS)).toBe(outcome)
+})
+
+test('without test domains nothing is a test address', () => {
+  expect(testOutcomeOf('delivered@resend.dev', [])).toBeNull()
+})

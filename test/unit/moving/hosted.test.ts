@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  createHosted,
+  HostedFailed,
+  readBase,
+  readKey,
+  type Hosted,
+  type Wire,
+} from '../../../appliance/moving/hosted.ts'
+import { refusal, startHosted, type HostedWorld, type Instead } from '../../world/hosted.ts'
+
+let world: HostedWorld
+let waits: number[]
+let told: string[]
+beforeAll(async () => {
+  world = await startHosted()
+})
+afterAll(() => world.close())
+beforeEach(() => {
+  world.content = { '/things': Array.from({ length: 250 }, (_, at) => ({ id: `t${at}` })) }
+  world.instead = () => undefined
+  world.asked.length = 0
+  waits = []
+  told = []
+})
+
+const hosted = (change: { base?: string; key?: string } = {}): Hosted =>
+  createHosted({
+    ...{ base: world.url, key: world.key, agent: 'Posthaste', now: () => Date.now(), ...change },
+    wait: async (ms) => void waits.push(ms),
+    tell: (line) => told.push(line),
+  })
+const all = async (list: AsyncGenerator<Wire>): Promise<Wire[]> => {
+  const items: Wire[] = []
+  for await (const item of list) items.push(item)
+  return items
+}
+const failure = async (work: Promise<unknown>): Promise<HostedFailed> => {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(HostedFailed)
+  return error as HostedFailed
+}
+/** Answers the first so many requests with this. */
+const first = (count: number, answer: Instead): void => {
+  world.instead = (_, number) => (number <= count ? answer : undefined)
+}
+
+describe('a list', () => {
+  test('is read page by page, in order and once', async () => {
+    const things = await all(hosted().list('/things'))
+    expect(things.map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, at) => `t${at}`))
+    expect(world.asked).toEqual([
+      'GET /things?limit=100',
+      'GET /things?limit=100&after=t99',
+      'GET /things?limit=100&after=t199',
+    ])
+    expect(waits).toEqual([])
+  })
+
+  test('goes on where it was when the service asks for patience or stumbles', async () => {
+    world.instead = (_, number) => {
+      if (number === 2)
+        return { ...refusal(429, 'rate_limit_exceeded', 'Too many.'), headers: { 'retry-after': '4' } }
+      if (number === 4) return { status: 502, raw: '<html>Bad gateway</html>' }
+      return undefined
+    }
+    expect(await all(hosted().list('/things'))).toHaveLength(250)
+    expect(waits).toEqual([4000, 1000])
+    expect(told).toEqual(['GET /things?limit=100&after=t99: the other side asks to wait 4 seconds.'])
+  })
+
+  test('waits for the end of a window that is used up', async () => {
+    first(1, {
+      ...{ status: 200, body: { has_more: true, data: [{ id: 't9' }] } },
+      headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': '1' },
+    })
+    expect(await all(hosted().list('/things'))).toHaveLength(241)
+    expect(waits).toEqual([1000])
+  })
+
+  test('that turns in circles or has no ids to go on from is a failure', async () => {
+    const page = (data: object[]) => ({ status: 200, body: { has_more: true, data } })
+    world.instead = () => page([{ id: 'same' }])
+    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    world.instead = () => page([])
+    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    world.instead = () => page([{ name: 'no id' }])
+    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+  })
+
+  test.each([
+    ['no JSON', { status: 200, raw: '<html>Welcome' }, 'no JSON'],
+    ['JSON that is broken off', { status: 200, raw: '{"data":[{"id":' }, 'no JSON'],
+    ['an object without data', { status: 200, body: { object: 'list' } }, 'no list of objects'],
+    ['a list of texts', { status: 200, body: { data: ['a'] } }, 'no list of objects'],
+    ['null', { status: 200, raw: 'null' }, 'no list of objects'],
+  ])('that is %s is a failure', async (_, answer, words) => {
+    world.instead = () => answer
+    expect((await failure(all(hosted().list('/things')))).message).toContain(words)
+  })
+})
+
+describe('a service that does not answer', () => {
+  test('is asked five times and then told, with what to do', async () => {
+    first(99, refusal(503, 'service_unavailable', 'Maintenance.'))
+    expect((await failure(hosted().get('/things'))).message).toBe(
+      'GET /things: the other side answered with status 503: Maintenance (asked 5 times). Run it again when the other side answers: what was done stays done.',
+    )
+    expect(waits).toEqual([1000, 2000, 4000, 8000])
+  })
+
+  test('at all, likewise', async () => {
+    const { message, status } = await failure(hosted({ base: 'http://127.0.0.1:9' }).get('/things'))
+    expect(message).toMatch(
+      /^GET \/things: the other side cannot be reached \(\w.*\) \(asked 5 times\)\. Run it again/,
+    )
+    expect(status).toBe(null)
+  })
+
+  test('with anything but 16 MB at most, is not read to its end', async () => {
+    world.instead = () => ({ status: 200, raw: 'x'.repeat(17 * 1024 * 1024) })
+    expect((await failure(hosted().get('/things'))).message).toContain('more than 16 MB')
+  })
+})
+
+describe('the key', () => {
+  test('that is wrong is told once, without asking again', async () => {
+    const { message, status } = await failure(hosted({ key: 're_wrong_0123' }).get('/things'))
+    expect(message).toBe(
+      'GET /things: the other side answered with status 403: API key is invalid. The key file needs a key of the other side that works and has full access.',
+    )
+    expect(status).toBe(403)
+    expect(world.asked).toHaveLength(1)
+  })
+
+  test('is in no message, even where the service says it back', async () => {
+    first(1, {
+      ...refusal(429, 'rate_limit_exceeded', `Slow down, ${world.key}`),
+      headers: { 'retry-after': '5' },
+    })
+    await hosted()
+      .get('/things')
+      .catch(() => undefined)
+    world.instead = () => refusal(401, 'validation_error', `Who is ${world.key}?`)
+    const { message } = await failure(hosted().get('/things'))
+    expect(message).toContain('Who is re_…?')
+    expect([message, ...told].join()).not.toContain(world.key)
+  })
+
+  test('goes nowhere else: a redirect is not followed', async () => {
+    world.instead = () => ({ status: 302, headers: { location: `${world.url}/things` } })
+    expect((await failure(hosted().get('/elsewhere'))).message).toContain('answered with status 302')
+    expect(world.asked).toEqual(['GET /elsewhere'])
+  })
+
+  test.each([['', 'two words', 're_\nfoo bar', 'short', 'ré_0123456789']].flat())('cannot be %j', (text) => {
+    expect(() => readKey(text)).toThrow('The key file has to contain the API key')
+  })
+
+  test('is read without the line end behind it', () => {
+    expect(readKey('re_0123456789\n')).toBe('re_0123456789')
+  })
+})
+
+describe('the address of the API', () => {
+  test.each([
+    ['https://api.example.com', 'https://api.example.com'],
+    ['https://api.example.com/', 'https://api.example.com'],
+    ['https://example.com/mail/api/', 'https://example.com/mail/api'],
+    ['http://127.0.0.1:8025', 'http://127.0.0.1:8025'],
+    ['http://[::1]:8025/', 'http://[::1]:8025'],
+    ['http://localhost:8025', 'http://localhost:8025'],
+  ])('%s is %s', (text, base) => {
+    expect(readBase(text)).toBe(base)
+  })
+
+  test.each([
+    'http://api.example.com',
+    'http://127.0.0.1.example.com',
+    'ftp://api.example.com',
+    'api.example.com',
+    'https://me:secret@api.example.com',
+    'https://api.example.com/?key=1',
+    '',
+  ])('%j is refused', (text) => {
+    expect(() => readBase(text)).toThrow(
+      '--from takes the address of the API, such as https://api.example.com',
+    )
+  })
+})

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { readDomain, selectorsIn } from '../../../appliance/moving/objects.ts'
+import { mergedSpf, sharesReturnPath, zoneText } from '../../../appliance/moving/zone.ts'
+import { pairs, type HostedWebhook } from '../../../appliance/moving/webhooks.ts'
+import { expectedRecords, type RecordedKey } from '../../../appliance/senders/records.ts'
+import type { Domain } from '../../../appliance/storage/storage.ts'
+
+/** As the hosted service tells it, with names relative to the registrable domain. */
+const wire = {
+  ...{ id: 'd1', name: 'news.acme.example', region: 'eu-west-1', status: 'verified' },
+  ...{ open_tracking: true, click_tracking: false, tracking_subdomain: 'links', tls: 'enforced' },
+  capabilities: { sending: 'enabled', receiving: 'disabled' },
+  records: [
+    {
+      record: 'SPF',
+      name: 'bounce.news',
+      type: 'MX',
+      ttl: 'Auto',
+      value: 'feedback-smtp.eu.ses.example',
+      priority: 10,
+    },
+    { record: 'SPF', name: 'bounce.news', type: 'TXT', value: '"v=spf1 include:ses.example ~all"' },
+    { record: 'DKIM', name: 'resend._domainkey.news', type: 'TXT', value: 'p=MIGf' },
+    { record: 'Tracking', name: 'links.news', type: 'CNAME', value: 'links1.dns.example' },
+    { record: 'Broken', name: 7 },
+    null,
+  ],
+}
+const theirs = readDomain(wire, 'news.acme.example')
+const key: RecordedKey = {
+  selector: 'posthaste',
+  algorithm: 'rsa-sha256',
+  state: 'active',
+  retireAt: null,
+  publicKey: 'A'.repeat(300),
+}
+const host = { hostname: 'mail.acme.example', sourceIps: ['192.0.2.7'] }
+const moved = (returnPath: string, trackingSubdomain: string | null) => {
+  const domain = { name: 'news.acme.example', returnPath, trackingSubdomain } as Domain
+  return { domain, records: expectedRecords(domain, [key], host), theirs: theirs.records }
+}
+
+describe('a domain of the other side', () => {
+  test('is read with its return path out of its records', () => {
+    expect(theirs).toMatchObject({
+      ...{ id: 'd1', name: 'news.acme.example', region: 'eu-west-1', returnPath: 'bounce' },
+      settings: {
+        openTracking: true,
+        clickTracking: false,
+        trackingSubdomain: 'links',
+        tls: 'enforced',
+        sending: true,
+        receiving: false,
+      },
+    })
+    expect(selectorsIn(theirs)).toEqual(['resend'])
+  })
+
+  test('that tells nothing but its name has no settings', () => {
+    expect(readDomain({ id: 'x' }, 'acme.example')).toEqual({
+      ...{ id: 'x', name: 'acme.example', region: null, returnPath: null, settings: {}, records: [] },
+    })
+  })
+})
+
+describe('the zone file', () => {
+  const long = `( "v=DKIM1; k=rsa; p=${'A'.repeat(237)}" "${'A'.repeat(63)}" )`
+  test('has at once what stands beside, and later what replaces', () => {
+    const zone = zoneText([moved('bounce', 'links')])
+    expect(zone).toBe(`; news.acme.example: at once, beside what is there
+posthaste._domainkey.news.acme.example. 3600 IN TXT ${long}
+; only where the domain has no DMARC record yet
+_dmarc.news.acme.example. 3600 IN TXT "v=DMARC1; p=none;"
+; news.acme.example: at the switch, instead of what is there
+; instead of feedback-smtp.eu.ses.example
+bounce.news.acme.example. 3600 IN MX 10 mail.acme.example.
+; instead of "v=spf1 include:ses.example ~all"
+; while both send, one record for both: "v=spf1 ip4:192.0.2.7 include:ses.example ~all"
+bounce.news.acme.example. 3600 IN TXT "v=spf1 ip4:192.0.2.7 ~all"
+; optional
+; instead of links1.dns.example
+; tracked links in mail that the other side has sent lead through this name and break; rather take another label
+links.news.acme.example. 3600 IN CNAME mail.acme.example.
+`)
+    expect(sharesReturnPath(moved('bounce', null))).toBe(true)
+  })
+
+  test('has everything at once where the return path has another label here', () => {
+    expect(zoneText([moved('post', null)])).not.toContain('at the switch')
+    expect(sharesReturnPath(moved('post', 'links'))).toBe(false)
+  })
+
+  test('keeps what the other side wrote within its comment', () => {
+    const evil = readDomain(
+      { records: [{ record: 'SPF', name: 'send', type: 'MX', value: 'x\nevil.example. IN A 192.0.2.66' }] },
+      'acme.example',
+    )
+    const domain = { name: 'acme.example', returnPath: 'send' } as Domain
+    const zone = zoneText([{ domain, records: expectedRecords(domain, [key], host), theirs: evil.records }])
+    expect(zone).toContain('; instead of x?evil.example. IN A 192.0.2.66\n')
+    expect(zone.split('\n').filter((line) => line.startsWith('evil'))).toEqual([])
+  })
+})
+
+test('two policies become one: ours in front of theirs', () => {
+  const ours = { type: 'TXT', value: 'v=spf1 a:mail.acme.example ~all' } as const
+  expect(mergedSpf('v=spf1 include:ses.example -all', ours)).toBe(
+    'v=spf1 a:mail.acme.example include:ses.example -all',
+  )
+  expect(mergedSpf('google-site-verification=1', ours)).toBe(undefined)
+  expect(mergedSpf('v=spf1 -all', { type: 'MX', value: 'mail.acme.example' } as never)).toBe(undefined)
+})
+
+describe('webhooks of both sides', () => {
+  const hook = (endpoint: string, ...events: string[]): HostedWebhook => ({
+    endpoint,
+    events,
+    unknown: [],
+    enabled: true,
+  })
+  test('are the same by endpoint, rather with the same events', () => {
+    const sent = hook('https://a.example', 'email.sent')
+    const both = hook('https://a.example', 'email.bounced', 'email.sent')
+    const other = hook('https://b.example', 'email.sent')
+    const here = [
+      { endpoint: 'https://a.example', events: ['email.sent', 'email.bounced'], id: 1 },
+      { endpoint: 'https://c.example', events: ['email.sent'], id: 2 },
+    ]
+    expect(pairs([sent, both, other], here).map(([, one]) => one?.id)).toEqual([undefined, 1, undefined])
+    expect(pairs([sent, other], here).map(([, one]) => one?.id)).toEqual([1, undefined])
+  })
+})

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { loadProviders } from '../../../appliance/config/config.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import {
+  explain,
+  freshLane,
+  observe,
+  Providers,
+  type LaneState,
+  type Waiting,
+} from '../../../appliance/shaping/shaping.ts'
+
+const now = Date.UTC(2026, 10, 21, 13, 1)
+const providers = new Providers(loadProviders({ connections: 10 }))
+const source = (ip: string, change: Partial<Source> = {}): Source => ({
+  ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+  ...{ warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+  ...change,
+})
+const waiting = (change: Partial<Waiting> = {}): Waiting => ({
+  ...{ state: 'waiting', dueAt: now, pool: 'default', provider: 'google', attempts: 0, cause: null },
+  ...change,
+})
+const why = (delivery: Waiting, states: Record<string, LaneState> = {}, sources = [source('192.0.2.7')]) => {
+  const lanes = Object.entries(states).map(([ip, state]) => ({
+    source: ip,
+    provider: delivery.provider,
+    state,
+  }))
+  return explain(delivery, { lanes, sources, providers }, now)
+}
+const fresh = freshLane(providers.get('google').limits)
+const cause = {
+  phase: 'rcpt' as const,
+  host: 'mx.a.test',
+  ip: null,
+  reply: null,
+  note: 'mx.a.test asks to come back later.',
+}
+
+describe('what a delivery waits for', () => {
+  test('nothing, when it is final', () => {
+    expect(why(waiting({ state: 'delivered', dueAt: null }))).toBeNull()
+  })
+
+  test('an operator', () => {
+    expect(why(waiting({ state: 'held' }))).toEqual({
+      until: null,
+      why: 'held by an operator, until somebody releases it',
+    })
+  })
+
+  test('its next attempt', () => {
+    const dueAt = now + 90 * 60_000
+    expect(why(waiting({ attempts: 2, dueAt, cause }))).toEqual({
+      until: dueAt,
+      why: 'attempt 3 comes at 14:31 UTC: mx.a.test asks to come back later',
+    })
+  })
+
+  test('the pause of its lane, where that is longer', () => {
+    const said = { code: 421, enhanced: '4.7.0', text: '[TSS04] Messages temporarily deferred' }
+    const signal = { kind: 'reputation', since: now, said, note: '', recipients: 1, final: false } as const
+    const yahoo = providers.get('yahoo')
+    const state = observe(freshLane(yahoo.limits), signal, yahoo, now)
+    const delivery = waiting({ provider: 'yahoo', attempts: 1, dueAt: now + 60_000, cause })
+    expect(why(delivery, { '192.0.2.7': state })).toEqual({
+      until: now + 120 * 60_000,
+      why: 'waits until 15:01 UTC: Yahoo answered TSS04 at 13:01: it defers this address because of unexpected volume or complaints',
+    })
+  })
+
+  test('a connection', () => {
+    expect(why(waiting(), { '192.0.2.7': fresh })).toEqual({
+      until: null,
+      why: 'its turn comes when one of 5 connections to Google from 192.0.2.7 is free',
+    })
+  })
+
+  test('midnight, when the share of a new address is used', () => {
+    const warming = source('192.0.2.7', { warmUpSince: now - 2 * 86_400_000 })
+    const state = { ...fresh, today: { day: '2026-11-21', sent: 200, complained: 0 } }
+    expect(why(waiting(), { '192.0.2.7': state }, [warming])).toEqual({
+      until: Date.UTC(2026, 10, 22),
+      why: 'warm-up: 200 of 200 messages to Google were sent today from 192.0.2.7; goes on at 2026-11-22 00:00 UTC',
+    })
+  })
+
+  test('a source that can be used', () => {
+    const suspended = source('192.0.2.7', { state: 'suspended', stateReason: 'it is listed.' })
+    expect(why(waiting(), {}, [suspended])?.why).toBe(
+      'No source address can be used for IPv4: 192.0.2.7 is suspended (it is listed)',
+    )
+  })
+})

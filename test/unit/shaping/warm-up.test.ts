@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { loadProviders } from '../../../appliance/config/config.ts'
+import {
+  freshLane,
+  Providers,
+  warmUpJudged,
+  warmUpOf,
+  type LaneState,
+} from '../../../appliance/shaping/shaping.ts'
+
+const day = 86_400_000
+/** A day of the plan begins at midnight; the warm-up began in the afternoon. */
+const since = Date.UTC(2026, 10, 1, 15)
+const at = (dayOfPlan: number): number => Date.UTC(2026, 10, dayOfPlan, 9)
+const provider = {
+  ...new Providers(loadProviders({ connections: 10 })).get('google'),
+  warmUp: [50, 100, 200, 400],
+}
+
+/** A lane on a day of its plan, with what was sent and complained of on that day. */
+function lane(dayOfPlan: number, sent: number, complained: number, warmUp?: LaneState['warmUp']): LaneState {
+  const today = { day: new Date(at(dayOfPlan)).toISOString().slice(0, 10), sent, complained }
+  return { ...freshLane(provider.limits), today, ...(warmUp && { warmUp }) }
+}
+
+const goodBefore = { since: null, setbacks: 0, badDay: null }
+const share = (state: LaneState, now: number) => warmUpOf(state, since, provider.warmUp, now)?.share
+
+describe('the share of a day is judged', () => {
+  test.each<[string, number, LaneState, boolean, (number | undefined)[]]>([
+    // The shares of that day and of the next.
+    ['no complaints: it grows', 2, lane(2, 100, 0), false, [100, 200]],
+    ['a tenth complained: it still grows', 2, lane(2, 100, 10), false, [100, 200]],
+    ['more than a tenth: back to the day before, then on', 2, lane(2, 100, 11), false, [50, 100]],
+    ['too few messages to tell', 2, lane(2, 49, 49), false, [100, 200]],
+    ['just enough messages to tell', 2, lane(2, 50, 6), false, [50, 100]],
+    ['a pause by the provider, whatever the numbers', 3, lane(3, 1, 1), true, [100, 200]],
+    ['a bad first day is repeated', 1, lane(1, 50, 50), false, [50, 50]],
+    ['once a day only', 3, lane(3, 200, 200, { since, setbacks: 1, badDay: '2026-11-03' }), true, [100, 200]],
+    [
+      'a second bad day adds to the first',
+      4,
+      lane(4, 100, 50, { since, setbacks: 1, badDay: '2026-11-02' }),
+      false,
+      [100, 200],
+    ],
+    [
+      'setbacks of an earlier warm-up count no more',
+      2,
+      lane(2, 100, 11, { since: since - 90 * day, setbacks: 3, badDay: '2026-11-02' }),
+      false,
+      [50, 100],
+    ],
+    ['a plan that is done is not judged', 5, lane(5, 1000, 1000), true, [undefined, undefined]],
+  ])('%s', (_, dayOfPlan, state, paused, expected) => {
+    const now = at(dayOfPlan)
+    const judged = warmUpJudged(state, { since, paused }, provider, now)
+    expect([share(judged, now), share(judged, now + day)]).toEqual(expected)
+  })
+
+  test('a source without a warm-up is not judged', () => {
+    const state = lane(2, 100, 100)
+    expect(warmUpJudged(state, { since: null, paused: true }, provider, at(2))).toBe(state)
+  })
+
+  test('says what happened', () => {
+    const judged = warmUpJudged(lane(2, 100, 11, goodBefore), { since, paused: false }, provider, at(2))
+    expect(judged.reason).toBe(
+      'the warm-up for Google went back to 50 messages a day on 2026-11-02: 11 of 100 messages were refused',
+    )
+    expect(judged.reasonAt).toBe(at(2))
+  })
+})

@@ -1,0 +1,15 @@
+/** Makes a backup of a data directory beside it; stops where the archive begins to grow, to be killed there. */
+import { watch } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { backUp } from '../../../appliance/storage/sqlite/sqlite.ts'
+
+const dataDir = process.argv[2]!
+const folder = dirname(dataDir)
+const scratch = `backup.partial-${process.pid}`
+watch(folder, (_event, name) => {
+  if (name !== scratch) return
+  process.stdout.write('begun\n')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+})
+const options = { dataDir, file: join(folder, 'backup'), bodies: true, verify: true, version: '0.1.0' }
+await backUp({ ...options, configuration: [] }, Date.now())

@@ -1,0 +1,320 @@
+import Database from 'better-sqlite3'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import {
+  backUp,
+  listSnapshots,
+  openSqlite,
+  restore,
+  type SqliteStorage,
+} from '../../../appliance/storage/sqlite/sqlite.ts'
+import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/sqlite/backup/tar.ts'
+import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
+import { snapshotBefore } from '../../../appliance/storage/sqlite/snapshots.ts'
+import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'
+import { kill, makePlace, runChild } from './places.ts'
+
+const LARGE = 300 * 1024
+const by = { kind: 'command', name: 'root', ip: null } as const
+
+async function place(): Promise<{ dataDir: string; file: string; target: string; folder: string }> {
+  const folder = await makePlace()
+  return { folder, dataDir: join(folder, 'data'), file: join(folder, 'backup'), target: join(folder, 'new') }
+}
+
+const options = (dataDir: string, file: string) => ({
+  ...{ dataDir, file, bodies: true, verify: true, version: '0.1.0' },
+  configuration: [{ name: 'config/posthaste.toml' as const, bytes: Buffer.from('hostname = "x.test"\n') }],
+})
+
+/** A storage with one finished email, one that waits, and one in a file that waits. */
+async function filled(dataDir: string) {
+  const storage = await openSqlite({ dataDir })
+  const { team } = await makeTeam(storage)
+  const done = await putEmail(storage, team.id, ['done@x.example'])
+  await storage.lease(leaseArgs(), T0)
+  const changes = [change(done.deliveries[0]!.id, 'delivered', 'email.delivered')]
+  await storage.settle({ owner: 'one', attempt: null, changes }, T0)
+  const waits = await putEmail(storage, team.id, ['waits@x.example'])
+  const large = await putEmail(storage, team.id, ['large@x.example'], T0, { message: Buffer.alloc(LARGE, 7) })
+  return { storage, team, done, waits, large }
+}
+
+const dueAfter = (storage: SqliteStorage) => storage.lease(leaseArgs({ owner: 'two' }), T0 + DAY)
+
+describe('a backup', () => {
+  test('of a running appliance has everything, and what waits comes back on hold', async () => {
+    const { dataDir, file, target, folder } = await place()
+    const { storage, team, done, waits, large } = await filled(dataDir)
+    await mkdir(join(dataDir, 'tls'))
+    await writeFile(join(dataDir, 'tls', 'self-signed.json'), '{}')
+    const { about, verified, size } = await backUp(options(dataDir, file), T0)
+    expect(about).toMatchObject({ version: '0.1.0', createdAt: T0, bodies: true })
+    expect(about.counts).toMatchObject({ emails: 3, waiting: 2, messages: 3 })
+    expect(verified).toBe(true)
+    expect(await stat(file)).toMatchObject({ size, mode: 0o100600 })
+    expect((await readdir(folder)).sort()).toEqual(['backup', 'data'])
+    await storage.close()
+
+    expect(await restore({ by, file, dataDir: target }, T0 + MINUTE)).toMatchObject({
+      held: 2,
+      reports: 0,
+      about,
+    })
+    expect((await readdir(target)).sort()).toEqual([
+      ...['daemon.lock', 'daemon.pid', 'messages', 'posthaste.db', 'restored-config', 'tls'],
+    ])
+    expect(await readFile(join(target, 'restored-config', 'posthaste.toml'), 'utf8')).toBe(
+      'hostname = "x.test"\n',
+    )
+    const restored = await openSqlite({ dataDir: target })
+    expect(await dueAfter(restored)).toEqual([])
+    expect(Buffer.from((await restored.getMessage({ emailId: large.id }, T0))!)).toEqual(large.message)
+    expect(Buffer.from((await restored.getMessage({ emailId: done.id }, T0))!)).toEqual(done.message)
+    expect(await restored.listAudit({ limit: 10 }, T0)).toMatchObject({
+      items: [
+        {
+          ...{ action: 'backup.restore', actor: 'root', actorKind: 'command', teamId: null },
+          ...{ target: 'backup', after: { held: 2, reports_given_up: 0 } },
+          details: { command: 'restore', arguments: [file], backup_made_at: new Date(T0).toISOString() },
+        },
+        { action: 'queue.hold', actor: 'restore', after: { count: 2 } },
+      ],
+    })
+    // New mail leaves, and the old when it is let go.
+    const fresh = await putEmail(restored, team.id, ['new@x.example'], T0 + MINUTE)
+    expect((await dueAfter(restored)).map(({ emailId }) => emailId)).toEqual([fresh.id])
+    await restored.releaseQueue({}, T0 + MINUTE)
+    const released = (await dueAfter(restored)).map(({ emailId }) => emailId)
+    expect(released.sort()).toEqual([waits.id, large.id].sort())
+    await restored.close()
+  })
+
+  test('is an archive that any tar unpacks', async () => {
+    const { dataDir, file } = await place()
+    const { storage, large } = await filled(dataDir)
+    await backUp(options(dataDir, file), T0)
+    await storage.close()
+    const names = execFileSync('tar', ['-tzf', file], { encoding: 'utf8' }).trim().split('\n')
+    expect(names).toEqual([
+      'posthaste-backup.json',
+      'config/posthaste.toml',
+      `messages/${large.id.slice(-2)}/${large.id}`,
+      'posthaste.db',
+      'manifest.json',
+    ])
+  })
+
+  test('without bodies keeps those of mail that waits: it could not be sent otherwise', async () => {
+    const { dataDir, file, target } = await place()
+    const { storage, team, done, waits, large } = await filled(dataDir)
+    const { about } = await backUp({ ...options(dataDir, file), bodies: false }, T0)
+    expect(about.counts).toMatchObject({ emails: 3, messages: 2 })
+    await storage.close()
+    await restore({ by, file, dataDir: target }, T0)
+    const restored = await openSqlite({ dataDir: target })
+    expect(await restored.getMessage({ emailId: done.id }, T0)).toBe(undefined)
+    expect(await restored.getMessage({ emailId: waits.id }, T0)).toBeDefined()
+    expect(await restored.getMessage({ emailId: large.id }, T0)).toBeDefined()
+    expect(await restored.getEmail({ teamId: team.id, id: done.id }, T0)).toMatchObject({
+      subject: done.subject,
+      html: null,
+    })
+    await restored.close()
+  })
+
+  test('is consistent while mail is taken', async () => {
+    const { dataDir, file, target } = await place()
+    const { storage, team } = await filled(dataDir)
+    let running = true
+    const sending = (async () => {
+      let count = 0
+      for (; running; count++)
+        await putEmail(storage, team.id, ['a@x.example'], T0, {
+          message: Buffer.alloc(count % 5 === 0 ? LARGE : 1000),
+        })
+      return count
+    })()
+    const { about } = await backUp({ ...options(dataDir, file), verify: true }, T0)
+    running = false
+    expect(await sending).toBeGreaterThan(0)
+    await storage.close()
+    expect(about.counts.emails).toBe(about.counts.messages)
+    expect(await restore({ by, file, dataDir: target }, T0)).toMatchObject({ held: about.counts.waiting })
+  })
+
+  test('replaces no file, and needs a database', async () => {
+    const { dataDir, file } = await place()
+    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`no database in ${dataDir}`)
+    const { storage } = await filled(dataDir)
+    await storage.close()
+    await writeFile(file, 'mine')
+    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`${file} exists`)
+    expect(await readFile(file, 'utf8')).toBe('mine')
+  })
+
+  test('is not made when a message is missing that the database has', async () => {
+    const { dataDir, file, folder } = await place()
+    const { storage, large } = await filled(dataDir)
+    await rm(join(dataDir, 'messages', large.id.slice(-2), large.id))
+    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`The message of email ${large.id}`)
+    await storage.close()
+    expect(await readdir(folder)).toEqual(['data'])
+  })
+
+  test('that is killed leaves no file by its name, and the next one cleans up', async () => {
+    const { dataDir, file, folder } = await place()
+    const { storage } = await filled(dataDir)
+    await storage.close()
+    const { child, lines } = runChild('backup-child.ts', dataDir)
+    for await (const line of lines) if (line === 'begun') break
+    await kill(child)
+    const left = await readdir(folder)
+    expect(left).not.toContain('backup')
+    expect(left.some((name) => name.startsWith('backup.partial-'))).toBe(true)
+    await backUp(options(dataDir, file), T0)
+    expect((await readdir(folder)).sort()).toEqual(['backup', 'data'])
+  })
+})
+
+describe('a restore', () => {
+  const made = async () => {
+    const where = await place()
+    const { storage } = await filled(where.dataDir)
+    await backUp(options(where.dataDir, where.file), T0)
+    await storage.close()
+    return where
+  }
+
+  test('refuses a directory that is in use, and leaves it as it is', async () => {
+    const { file, dataDir, target } = await made()
+    await expect(restore({ by, file, dataDir }, T0)).rejects.toThrow('is not empty')
+    await mkdir(target)
+    await writeFile(join(target, 'notes.txt'), 'mine')
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`${target} is not empty`)
+    expect(await readdir(target)).toEqual(['notes.txt'])
+  })
+
+  test.each([
+    ['cut short', async (file: string) => truncate(file, (await stat(file)).size - 100)],
+    [
+      'with a changed byte',
+      async (file: string) => {
+        const bytes = gunzipSync(await readFile(file))
+        bytes[bytes.indexOf('hostname')] = 0x48
+        await writeFile(file, gzipSync(bytes))
+      },
+    ],
+  ])('refuses a backup %s, and can be begun again', async (_what, damage) => {
+    const { file, target, dataDir, folder } = await made()
+    await damage(file)
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`${file} could not be restored`)
+    expect((await readdir(target)).filter((name) => !name.startsWith('daemon.'))).toEqual([])
+    const second = join(folder, 'second')
+    await backUp(options(dataDir, second), T0)
+    expect(await restore({ by, file: second, dataDir: target }, T0)).toMatchObject({ held: 2 })
+  })
+
+  test('that is killed is no data directory, and the next one puts it right', async () => {
+    const { file, target } = await made()
+    const { child, lines } = runChild('restore-child.ts', file)
+    for await (const line of lines) if (line === 'begun') break
+    await kill(child)
+    await expect(openSqlite({ dataDir: target })).rejects.toThrow('run posthaste restore again')
+    expect(await restore({ by, file, dataDir: target }, T0)).toMatchObject({ held: 2 })
+    const storage = await openSqlite({ dataDir: target })
+    expect((await storage.listQueue({ limit: 10 }, T0)).items).toHaveLength(2)
+    await storage.close()
+  })
+
+  test.each([
+    ['../escape', 'it holds ../escape'],
+    ['/etc/passwd', 'it holds /etc/passwd'],
+    ['messages/../../x', 'it holds messages/../../x'],
+  ])('writes nothing outside its directory: %s', async (name, words) => {
+    const { file, folder, target } = await place()
+    const mark = Buffer.from('{"format":1}')
+    const parts = [mark, Buffer.from('evil')].flatMap((bytes, at) => [
+      tarHeader({ name: at === 0 ? 'posthaste-backup.json' : name, size: bytes.length }, T0),
+      bytes,
+      tarPadding(bytes.length),
+    ])
+    await writeFile(file, gzipSync(Buffer.concat([...parts, tarEnd()])))
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(words)
+    expect((await readdir(folder)).sort()).toEqual(['backup', 'new'])
+  })
+
+  test('needs a file, and makes no directory without one', async () => {
+    const { file, folder, target } = await place()
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`There is no file ${file}.`)
+    await mkdir(file)
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`There is no file ${file}.`)
+    expect(await readdir(folder)).toEqual(['backup'])
+  })
+
+  test('says what is no backup, or of a newer version', async () => {
+    const { file, target } = await place()
+    await writeFile(file, 'hello')
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('could not be restored')
+    const archive = (name: string, text: string) =>
+      Buffer.concat([
+        tarHeader({ name, size: text.length }, T0),
+        Buffer.from(text),
+        tarPadding(text.length),
+        tarEnd(),
+      ])
+    await writeFile(file, gzipSync(archive('other.txt', 'hello')))
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('is no backup of Posthaste')
+    await writeFile(file, gzipSync(archive('posthaste-backup.json', '{"format":2}')))
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('made by a newer version')
+  })
+})
+
+test('a header tells sizes beyond eight gigabytes as other tars do', () => {
+  const header = tarHeader({ name: 'posthaste.db', size: 2 ** 33 }, T0)
+  expect(header.subarray(124, 136).toString('hex')).toBe('800000000000000200000000')
+  expect(createHash('sha256').update(header).digest('hex')).toHaveLength(64)
+})
+
+describe('before migrations', () => {
+  test('the database is copied with all that is in it', async () => {
+    const { dataDir } = await place()
+    await mkdir(dataDir)
+    const all = shippedMigrations()
+    const old = new Database(join(dataDir, 'posthaste.db'))
+    applyMigrations(old, all.slice(0, -2))
+    old.exec("insert into teams (id, name, created_at) values ('t', 'Before', 0)")
+    old.close()
+    await (await openSqlite({ dataDir })).close()
+    const [snapshot, ...others] = listSnapshots(dataDir)
+    expect(others).toEqual([])
+    expect(snapshot!.schema).toBe(all.at(-3)!.number)
+    expect((await stat(snapshot!.file)).mode & 0o777).toBe(0o600)
+    const db = new Database(snapshot!.file, { readonly: true })
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+    expect(db.prepare('select name from teams').pluck().all()).toEqual(['Before'])
+    db.close()
+    // Nothing to upgrade, nothing to copy.
+    await (await openSqlite({ dataDir })).close()
+    expect(listSnapshots(dataDir)).toHaveLength(1)
+  })
+
+  test('the copies of the last two upgrades are kept; a new database needs none', async () => {
+    const { dataDir } = await place()
+    await mkdir(dataDir)
+    const db = new Database(join(dataDir, 'posthaste.db'))
+    const all = shippedMigrations()
+    snapshotBefore(db, all, T0)
+    expect(listSnapshots(dataDir)).toEqual([])
+    for (let count = 1; count <= 3; count++) {
+      applyMigrations(db, all.slice(0, count))
+      snapshotBefore(db, all.slice(count), T0 + count * MINUTE)
+    }
+    db.close()
+    expect(listSnapshots(dataDir).map(({ schema }) => schema)).toEqual([2, 3])
+  })
+})

@@ -1,0 +1,224 @@
+import Database from 'better-sqlite3'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { noCounts } from '../../../appliance/mail/erasure.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
+import { createErasures } from '../../../appliance/senders/senders.ts'
+import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { NewEmail } from '../../../appliance/storage/storage.ts'
+import { removeUnkept } from '../../../appliance/watch/housekeeping.ts'
+import { cause, change, DAY, leaseArgs, makeTeam, newAttempt, putEmail, T0 } from '../../contract/fixtures.ts'
+import { kill, makePlace, runChild } from './places.ts'
+
+const ADA = 'ada.lovelace@x.example'
+const LARGE = Buffer.alloc(300 * 1024, 'ada.lovelace@x.example ')
+const clock = { now: () => T0 + DAY, after: () => () => undefined }
+const actor = { kind: 'command' as const, name: 'root', ip: null }
+
+async function open(): Promise<{ storage: SqliteStorage; dataDir: string; teamId: string }> {
+  const dataDir = join(await makePlace(), 'data')
+  const storage = await openSqlite({ dataDir })
+  const { team } = await makeTeam(storage)
+  return { storage, dataDir, teamId: team.id }
+}
+
+/** Every text of every table, and every blob as text: what somebody finds who reads the database. */
+function everything(dataDir: string): string {
+  const db = new Database(join(dataDir, 'posthaste.db'), { readonly: true })
+  const tables = db.prepare("select name from sqlite_master where type = 'table'").pluck().all() as string[]
+  const rows = tables.flatMap((name) => db.prepare(`select * from "${name}"`).raw().all() as unknown[][])
+  db.close()
+  return rows
+    .flat()
+    .map((value) => (Buffer.isBuffer(value) ? value.toString('latin1') : String(value)))
+    .join('\n')
+    .toLowerCase()
+}
+
+async function bounce(storage: SqliteStorage, email: NewEmail): Promise<void> {
+  const { id } = email.deliveries[0]!
+  const words = 'Ada.Lovelace: no such user\n<ada.lovelace@x.example> is unknown'
+  const said = {
+    ...cause('They refused ada.lovelace@x.example.'),
+    reply: { code: 550, enhanced: '5.1.1', text: words },
+  }
+  const attempt = newAttempt(email, [id])
+  attempt.transcript.steps[0] = {
+    ...attempt.transcript.steps[0]!,
+    ...{ sent: `RCPT TO:<${ADA}> ORCPT=rfc822;${ADA}`, reply: said.reply },
+  }
+  const data = { recipient: ADA, cause: said }
+  const bounced = {
+    ...change(id, 'bounced', 'email.bounced'),
+    ...{ cause: said, event: { id: newId(T0), type: 'email.bounced' as const, data } },
+  }
+  await storage.settle({ owner: 'one', attempt, changes: [bounced] }, T0)
+}
+
+const requestOf = (teamId: string, email: NewEmail) => ({
+  ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'POST', status: 200, durationMs: 1 },
+  ...{ ip: '192.0.2.1', userAgent: null, createdAt: T0, emailIds: [email.id] },
+  endpoint: '/suppressions/Ada.Lovelace%40x.example',
+  requestBody: JSON.stringify({ to: `Ada <${ADA}>`, html: 'dear ada' }),
+  responseBody: JSON.stringify({ message: `line\n${ADA} is suppressed` }),
+})
+
+const suppression = (teamId: string, email: string) => ({
+  ...{ id: newId(T0), teamId, email, origin: 'bounce' as const, sourceId: null, createdAt: T0 },
+  ...{ reason: `${email} bounced`, reply: `550 ${email}` },
+})
+
+describe('erasing an address', () => {
+  test('leaves it nowhere in the database, and tells what was done without it', async () => {
+    const { storage, dataDir, teamId } = await open()
+    const to = { to: [`Ada King <Ada.Lovelace@x.example>`], headers: [{ name: 'X-For', value: ADA }] }
+    const sent = await putEmail(storage, teamId, [ADA], T0, { ...to, message: LARGE })
+    await storage.lease(leaseArgs(), T0)
+    await bounce(storage, sent)
+    const waits = await putEmail(storage, teamId, ['ADA.Lovelace@x.example'], T0 + 1, to)
+    const other = await putEmail(storage, teamId, ['notada.lovelace@x.example'], T0 + 2)
+    await storage.saveLogs({ logs: [requestOf(teamId, sent)] }, T0)
+    await storage.addSuppressions({ teamId, suppressions: [suppression(teamId, ADA)] }, T0)
+    const erasures = createErasures({ storage, clock })
+    const counts = {
+      ...noCounts(),
+      ...{ deliveries: 1, emails: 2, recipients: 2, bodies: 2, requests: 1, suppressions: 1, attempts: 1 },
+    }
+
+    const before = everything(dataDir)
+    const survey = await erasures.survey({ teamId, address: 'Ada.Lovelace@X.example' })
+    expect(survey).toMatchObject({ deliveries: 1, emails: 2, recipients: 2, requests: 1, suppressions: 1 })
+    expect(everything(dataDir)).toBe(before)
+
+    const { id } = await erasures.begin({ teamId, address: 'Ada.Lovelace@X.example', actor })
+    const done = await erasures.run({ teamId, id })
+    expect(done).toMatchObject({ id, actor: 'root', createdAt: T0 + DAY, finishedAt: T0 + DAY })
+    expect(done.counts).toMatchObject({ ...counts, events: 2 })
+    expect(done.hash).toMatch(/^[0-9a-f]{64}$/)
+
+    const left = everything(dataDir).replaceAll('notada.lovelace@x.example', '')
+    expect(left).not.toContain('lovelace')
+    expect(left).not.toContain('ada king')
+    expect(left).not.toContain('dear ada')
+    expect(existsSync(join(dataDir, 'messages', sent.id.slice(-2), sent.id))).toBe(false)
+
+    const name = `erased-${done.hash.slice(0, 16)}@erased.invalid`
+    expect(await storage.getHistory({ teamId, id: waits.id }, T0)).toMatchObject({
+      deliveries: [{ recipient: name, state: 'failed' }],
+      events: [{ type: 'email.failed', data: { recipient: name } }],
+    })
+    expect(await storage.getHistory({ teamId, id: sent.id }, T0)).toMatchObject({
+      attempts: [{ transcript: { steps: [{ sent: `RCPT TO:<${name}> ORCPT=rfc822;${name}` }] } }],
+    })
+    expect(await storage.getMessage({ emailId: other.id }, T0)).toBeDefined()
+    expect((await storage.listQueue({ limit: 10 }, T0)).items).toMatchObject([{ emailId: other.id }])
+    expect((await storage.listAudit({ limit: 10 }, T0)).items).toMatchObject([
+      {
+        id,
+        action: 'erasure.begin',
+        actor: 'root',
+        details: { address_hash: done.hash },
+        after: done.counts,
+      },
+    ])
+    await storage.close()
+  })
+
+  test('keeps the address suppressed, by name findable and removable', async () => {
+    const { storage, teamId } = await open()
+    await storage.addSuppressions({ teamId, suppressions: [suppression(teamId, ADA)] }, T0)
+    const erasures = createErasures({ storage, clock })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    await erasures.run({ teamId, id })
+    const again = await putEmail(storage, teamId, ['Ada.Lovelace@x.example'])
+    expect(await storage.getHistory({ teamId, id: again.id }, T0)).toMatchObject({
+      deliveries: [{ state: 'suppressed' }],
+    })
+    expect(await storage.findSuppressed({ teamId, addresses: [ADA] }, T0)).toMatchObject([
+      { address: ADA, origin: 'bounce', reply: null, reason: null },
+    ])
+    expect(await storage.removeSuppressions({ teamId, refs: [{ email: ADA }] }, T0)).toHaveLength(1)
+    expect(await storage.findSuppressed({ teamId, addresses: [ADA] }, T0)).toEqual([])
+    await storage.close()
+  })
+
+  test('lets the same email go on to others, and takes its body when that is done', async () => {
+    const { storage, teamId } = await open()
+    const email = await putEmail(storage, teamId, ['bob@y.example', ADA], T0, { message: LARGE })
+    const erasures = createErasures({ storage, clock })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    expect((await erasures.run({ teamId, id })).counts).toMatchObject({
+      ...{ deliveries: 1, bodies: 0, bodies_later: 1 },
+    })
+    expect(await removeUnkept(storage, clock)).toBe(0)
+    expect(Buffer.from((await storage.getMessage({ emailId: email.id }, T0))!)).toEqual(LARGE)
+    const leased = await storage.lease(leaseArgs(), T0)
+    expect(leased.map(({ id: leasedId }) => leasedId)).toEqual([email.deliveries[0]!.id])
+    const delivered = change(email.deliveries[0]!.id, 'delivered', 'email.delivered')
+    await storage.settle({ owner: 'one', attempt: null, changes: [delivered] }, T0)
+    expect(await removeUnkept(storage, clock)).toBe(1)
+    expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)
+    expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({ subject: '', html: null })
+    await storage.close()
+  })
+
+  test('touches nothing of other teams', async () => {
+    const { storage, teamId } = await open()
+    const { team } = await makeTeam(storage)
+    const email = await putEmail(storage, team.id, [ADA])
+    const erasures = createErasures({ storage, clock })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    expect((await erasures.run({ teamId, id })).counts).toEqual(noCounts())
+    expect(await storage.getErasure({ teamId: team.id, id }, T0)).toBe(undefined)
+    expect(await storage.getHistory({ teamId: team.id, id: email.id }, T0)).toMatchObject({
+      deliveries: [{ recipient: ADA, state: 'waiting' }],
+    })
+    await storage.close()
+  })
+
+  test('takes steps whose median holds the writer for less than 50 ms', async () => {
+    const { storage, teamId } = await open()
+    for (let count = 0; count < 400; count++)
+      await putEmail(storage, teamId, [ADA], T0 + count, { message: Buffer.alloc(50_000, 1) })
+    const spent: number[] = []
+    const timed = {
+      ...storage,
+      eraseStep: async (args: { id: string }, now: number) => {
+        const begun = performance.now()
+        const step = await storage.eraseStep(args, now)
+        spent.push(performance.now() - begun)
+        return step
+      },
+    }
+    const erasures = createErasures({ storage: timed, clock })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    expect((await erasures.run({ teamId, id })).counts).toMatchObject({ deliveries: 400, bodies: 400 })
+    spent.sort((a, b) => a - b)
+    expect(spent.length).toBeGreaterThan(8)
+    expect(spent[Math.floor(spent.length / 2)]).toBeLessThan(50)
+    await storage.close()
+  })
+
+  test('that is killed goes on where it was, and leaves no file behind', async () => {
+    const { storage, dataDir, teamId } = await open()
+    const emails: NewEmail[] = []
+    for (let count = 0; count < 30; count++)
+      emails.push(await putEmail(storage, teamId, [ADA], T0 + count, { message: LARGE }))
+    const erasures = createErasures({ storage, clock })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    await storage.close()
+    const { child, lines } = runChild('erasure-child.ts', dataDir)
+    for await (const line of lines) if (line === 'begun') break
+    await kill(child)
+    const again = await openSqlite({ dataDir })
+    expect(await again.unfinishedErasures({}, T0)).toEqual([id])
+    const done = await createErasures({ storage: again, clock }).run({ teamId, id })
+    expect(done.counts).toMatchObject({ deliveries: 30, emails: 30, bodies: 30 })
+    expect(await again.unfinishedErasures({}, T0)).toEqual([])
+    for (const email of emails)
+      expect(existsSync(join(dataDir, 'messages', email.id.slice(-2), email.id))).toBe(false)
+    expect(everything(dataDir)).not.toContain('lovelace')
+    await again.close()
+  })
+})

@@ -1,0 +1,39 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recomputeMetrics } from '../../../appliance/events/metrics.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+
+let dataDir: string
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'posthaste-metrics-'))
+})
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+const start = (): ChildProcess =>
+  fork(join(import.meta.dirname, 'metrics-child.ts'), [dataDir], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    execArgv: [],
+  })
+
+test('after kill -9 in the middle of sending, the roll-ups are what the events say', async () => {
+  for (let round = 0; round < 2; round++) {
+    const child = start()
+    await once(child, 'message')
+    await new Promise((resolve) => setTimeout(resolve, 50 + 70 * round))
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const storage = await openSqlite({ dataDir })
+    const [span] = await storage.metricsSpans({}, 0)
+    const sums = await storage.sumMetrics(
+      { teamId: span!.teamId, ranges: [{ start: span!.first, end: span!.last + 1 }] },
+      0,
+    )
+    expect(sums.find(({ counter }) => counter === 'delivered')!.n).toBeGreaterThan(0)
+    expect(await recomputeMetrics(storage, 0)).toEqual({ changed: 0, left: 0 })
+    await storage.close()
+  }
+})

@@ -1,0 +1,66 @@
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
+import { createLease } from '../../../appliance/storage/sqlite/lease.ts'
+import { createSettle } from '../../../appliance/storage/sqlite/settle.ts'
+import { change, leaseArgs, MINUTE, T0 } from '../../contract/fixtures.ts'
+
+test('what waited in the lane of its domain waits in an unplaced queue after 0009, in flight, held and final ones too', () => {
+  const db = new Database(':memory:')
+  const migrations = shippedMigrations()
+  applyMigrations(
+    db,
+    migrations.filter(({ number }) => number < 9),
+  )
+  db.exec(`
+    insert into teams (id, name, created_at) values ('t', 'Team', 0);
+    insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
+      subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at, created_at)
+    values ('e', 't', 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]', '[]', '[]', '', '', 0, 'sent', null, 1, 0);
+    insert into recipients (id, team_id, email_id, recipient, field, lane, state, attempts, cause, created_at, updated_at)
+    select id, 't', 'e', id || '@X.example', 'to', 'x.example', state, attempts, null, 1, 2 from (
+      select 'due' as id, 'waiting' as state, 0 as attempts union all select 'flying', 'waiting', 3
+      union all select 'held', 'waiting', 1 union all select 'done', 'delivered', 2);
+    insert into deliveries (id, team_id, email_id, lane, domain, due_at, lease_owner, lease_until, held, attempts,
+      created_at, expires_at) values
+      ('due', 't', 'e', 'x.example', 'x.example', 5, null, null, 0, 0, 1, 9),
+      ('flying', 't', 'e', 'x.example', 'x.example', 6, 'one', ${T0 + MINUTE}, 0, 3, 1, 9),
+      ('held', 't', 'e', 'x.example', 'x.example', 7, null, null, 1, 1, 1, 9);
+  `)
+  applyMigrations(db, migrations)
+  expect(db.prepare('select * from deliveries order by id').all()).toEqual([
+    { ...row('due', 5), attempts: 0 },
+    { ...row('flying', 6), attempts: 3, lease_owner: 'one', lease_until: T0 + MINUTE },
+    { ...row('held', 7), attempts: 1, held: 1 },
+  ])
+  expect(db.prepare('select distinct pool, provider from recipients').all()).toEqual([
+    { pool: 'default', provider: '?x.example' },
+  ])
+  expect(createLease(db)(leaseArgs(), T0)).toMatchObject([{ id: 'due', provider: '?x.example', attempts: 1 }])
+  const changes = [change('flying', 'delivered')]
+  expect(createSettle(db)({ owner: 'one', attempt: null, changes }, T0)).toEqual({ lost: [] })
+  // The reference to recipients came along: who is erased does not wait any more.
+  db.exec("delete from recipients where id = 'held'")
+  expect(db.prepare('select id from deliveries').pluck().all()).toEqual(['due'])
+  expect(db.pragma('foreign_key_check')).toEqual([])
+})
+
+const row = (id: string, due: number) => ({
+  ...{
+    id,
+    team_id: 't',
+    email_id: 'e',
+    queue: 'default/?x.example/t/t',
+    pool: 'default',
+    provider: '?x.example',
+  },
+  ...{
+    stream: 'transactional',
+    domain: 'x.example',
+    due_at: due,
+    lease_owner: null,
+    lease_until: null,
+    held: 0,
+  },
+  ...{ created_at: 1, expires_at: 9, touched_by: null, pool_before: null },
+})

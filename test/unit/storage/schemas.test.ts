@@ -1,0 +1,64 @@
+import Database from 'better-sqlite3'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
+import { listSnapshots, openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { leaseArgs, putEmail, T0 } from '../../contract/fixtures.ts'
+import { makePlace } from './places.ts'
+
+const folder = join(import.meta.dirname, '../../fixtures/schemas')
+const kept = readdirSync(folder).filter((name) => name.endsWith('.db.gz'))
+const team = '0197c3e2-5a71-7000-8000-000000000001'
+const done = '0197c3e2-5a71-7000-8000-000000000013'
+
+const newest = shippedMigrations().at(-1)!.number
+
+test('there is a database of every schema, but for the newest while it is made', () => {
+  const numbers = kept.map((name) => Number.parseInt(name, 10))
+  const last = Math.max(...numbers)
+  const wanted = shippedMigrations().map(({ number }) => number)
+  expect(numbers).toEqual(wanted.filter((number) => number <= last))
+})
+
+test.each(kept)('a database of schema %s is brought up to date and works', async (name) => {
+  const dataDir = join(await makePlace(), 'data')
+  mkdirSync(dataDir, { mode: 0o700 })
+  const database = join(dataDir, 'posthaste.db')
+  writeFileSync(database, gunzipSync(readFileSync(join(folder, name))), { mode: 0o600 })
+  const schema = Number.parseInt(name, 10)
+
+  const storage = await openSqlite({ dataDir })
+  expect(await storage.listEmails({ teamId: team, limit: 10 }, T0)).toMatchObject({
+    items: [
+      { subject: 'Subject 13' },
+      { subject: 'Subject 12' },
+      { subject: 'Subject 11' },
+      { subject: 'Subject 10' },
+    ],
+  })
+  expect(await storage.getEmail({ teamId: team, id: done }, T0)).toMatchObject({
+    html: '<p>Subject 13</p>',
+    lastEvent: 'delivered',
+  })
+  expect(await storage.getHistory({ teamId: team, id: done }, T0)).toMatchObject({
+    deliveries: [{ recipient: 'a@x.example', state: 'delivered' }],
+    attempts: [{ startedAt: 1767225600000 }],
+    events: [{ type: 'email.sent' }, { type: 'email.delivered' }],
+  })
+  expect(await storage.getMessage({ emailId: done }, T0)).toBeDefined()
+  // What waited waits: one is due, one was in flight and its time is over, one is held.
+  const leased = await storage.lease(leaseArgs({ leaseUntil: T0 + 400_000 }), T0 + 200_000)
+  expect(leased.map(({ emailId }) => emailId.slice(-2)).sort()).toEqual(['10', '11'])
+  expect((await storage.listQueue({ state: 'held', limit: 10 }, T0)).items).toHaveLength(1)
+  await putEmail(storage, team, ['new@y.example'])
+  await storage.close()
+
+  expect(listSnapshots(dataDir).map((one) => one.schema)).toEqual(schema < newest ? [schema] : [])
+  const db = new Database(database, { readonly: true })
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+  expect(db.pragma('foreign_key_check')).toEqual([])
+  expect(db.prepare('select max(number) from migrations').pluck().get()).toBe(newest)
+  db.close()
+})

@@ -1,0 +1,49 @@
+import Database from 'better-sqlite3'
+import type { Connection } from '../../../appliance/storage/sqlite/connection.ts'
+import { formatQueue, type QueueName } from '../../../appliance/mail/queue.ts'
+import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
+
+/** A database in memory with the schema, where deliveries may wait of which nobody knows the team. */
+export function openMemory(): Connection {
+  const db = new Database(':memory:')
+  applyMigrations(db, shippedMigrations())
+  db.pragma('foreign_keys = off')
+  return db
+}
+
+/** A delivery that waits; a recipient of email `email`, which defaults to one of its own. */
+export interface Waiting {
+  queue: QueueName
+  dueAt: number
+  email?: string
+  domain?: string
+}
+
+/** Lets deliveries wait; returns their ids, in order of which they sort. */
+export function fill(db: Connection, waiting: readonly Waiting[], prefix = ''): string[] {
+  const email = db.prepare(`
+    insert or ignore into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header,
+      bcc_header, reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event,
+      scheduled_at, sent_at, created_at)
+    values (?, ?, 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]', '[]', '[]', '', 'back@example', 0, 'queued',
+      null, null, 0)`)
+  const recipient = db.prepare(`
+    insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
+      updated_at) values (?, ?, ?, 'a@x', 'to', ?, ?, 'waiting', 0, null, 0, 0)`)
+  const delivery = db.prepare(`
+    insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner,
+      lease_until, held, attempts, created_at, expires_at)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, 0, 0, 0, 9e15)`)
+  return db.transaction(() =>
+    waiting.map(({ queue, dueAt, email: emailId, domain }, i) => {
+      const id = `${prefix}d${String(i).padStart(7, '0')}`
+      const { pool, provider, stream, teamId } = queue
+      const of = emailId ?? `${prefix}e${i}`
+      email.run(of, teamId)
+      recipient.run(id, teamId, of, pool, provider)
+      const where = [formatQueue(queue), pool, provider, stream, domain ?? `${provider}.example`]
+      delivery.run(id, teamId, of, ...where, dueAt)
+      return id
+    }),
+  )()
+}

@@ -1,0 +1,66 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { createTracking, originOf, reachable } from '../../../appliance/tracking/tracking.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+
+const domain = {
+  ...{ name: 'shop.test', openTracking: true, clickTracking: true, trackingSubdomain: 'links' },
+  checks: [
+    {
+      key: 'Tracking links.shop.test',
+      status: 'verified' as const,
+      found: [],
+      note: null,
+      checkedAt: 0,
+      since: 0,
+    },
+  ],
+}
+
+test('a visitor is answered although the storage is not there', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-hits-'))
+  const storage = await openSqlite({ dataDir })
+  await storage.close()
+  const tracking = createTracking({
+    ...{ storage, clock: systemClock, log: silentLogger(), storeIp: true, robots: () => [] },
+    ...{ secret: new Uint8Array(32), origin: () => null, certified: never },
+  })
+  const visit = { method: 'GET', ip: '192.0.2.1', userAgent: 'x', purpose: '' }
+  const tracked = { emailId: '01980000-0000-7000-8000-000000000001', link: 'https://shop.test/' }
+  await expect(tracking.note('click', tracked, visit)).resolves.toBeUndefined()
+  expect(tracking.planFor(domain, tracked.emailId, [])).toBeNull()
+  await rm(dataDir, { recursive: true })
+})
+
+const always = () => true
+const never = () => false
+
+test('links lead to the domain’s own name once it is seen, with scheme and port of ours', () => {
+  const ours = 'https://mail.test'
+  expect(originOf(domain, 'https://mail.test:8443', always)).toBe('https://links.shop.test:8443')
+  expect(originOf({ ...domain, trackingSubdomain: 'other' }, ours, always)).toBe(ours)
+  expect(originOf({ ...domain, trackingSubdomain: null }, ours, always)).toBe(ours)
+  expect(originOf({ ...domain, checks: [] }, ours, always)).toBe(ours)
+})
+
+test('links with https lead to the domain’s own name only when it has a certificate', () => {
+  const asked: string[] = []
+  const origin = originOf(domain, 'https://mail.test', (host) => asked.push(host) > 1)
+  expect([origin, asked]).toEqual(['https://mail.test', ['links.shop.test']])
+  expect(originOf(domain, 'http://mail.test', never)).toBe('http://links.shop.test')
+})
+
+test.each([
+  ['http://127.0.0.1:8025', 'http://127.0.0.1:8025'],
+  ['http://192.0.2.1:80', 'http://192.0.2.1:80'],
+  ['http://0.0.0.0:8025', null],
+  ['http://[::]:8025', null],
+  ['http://[::1]:8025', 'http://[::1]:8025'],
+  [undefined, null],
+])('%s is %s for people', (listening, origin) => {
+  expect(reachable(listening)).toBe(origin)
+})

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+import {
+  readLink,
+  trackHtml,
+  unsubscribeLinks,
+  type TrackingPlan,
+} from '../../../appliance/tracking/rewrite.ts'
+import { openToken } from '../../../appliance/tracking/tokens.ts'
+
+const EMAIL = '01980000-0000-7000-8000-00000000abcd'
+const secret = new Uint8Array(32).fill(7)
+const plan = (more: Partial<TrackingPlan> = {}): TrackingPlan => ({
+  ...{ secret, emailId: EMAIL, origin: 'https://links.shop.test', opens: false, clicks: true, leave: [] },
+  ...more,
+})
+
+/** The html with each tracked link as `<where it leads>`, and the pixel as `[pixel]`. */
+function shown(html: string, more: Partial<TrackingPlan> = {}): string {
+  return trackHtml(html, plan(more))
+    .replaceAll(
+      /https:\/\/links\.shop\.test\/l\/([\w-]+)/g,
+      (_, token: string) => `<${openToken(secret, 'click', token)?.link ?? 'not ours'}>`,
+    )
+    .replaceAll(/<img src="https:\/\/links\.shop\.test\/o\/[\w-]+\.gif"[^>]*>/g, '[pixel]')
+}
+
+describe('links are tracked', () => {
+  const rows: [html: string, shown: string][] = [
+    ['<a href="https://a.test/x?y=1#z">go</a>', '<a href="<https://a.test/x?y=1#z>">go</a>'],
+    ["<A HREF = 'http://a.test'>go</A>", "<A HREF = '<http://a.test>'>go</A>"],
+    ['<a href=https://a.test/x class=b>go</a>', '<a href=<https://a.test/x> class=b>go</a>'],
+    ['<a href=https://a.test/x>go</a>', '<a href=<https://a.test/x>>go</a>'],
+    ['<a href="https://a.test/?a=1&amp;b=2">go</a>', '<a href="<https://a.test/?a=1&b=2>">go</a>'],
+    ['<a href="&#104;ttps://a.test/">go</a>', '<a href="<https://a.test/>">go</a>'],
+    ['<a href="https://a.test/?a=1&copy=2">go</a>', '<a href="<https://a.test/?a=1&copy=2>">go</a>'],
+    ['<a href="https://a.test/grüße?q=✓">go</a>', '<a href="<https://a.test/grüße?q=✓>">go</a>'],
+    ['<a href=" https://a.test/\n  long">go</a>', '<a href="<https://a.test/  long>">go</a>'],
+    ['<area shape="rect" href="https://a.test/map" />', '<area shape="rect" href="<https://a.test/map>" />'],
+    ['<a href="https://a.test" href="https://b.test">', '<a href="<https://a.test>" href="https://b.test">'],
+    ['<a\n title="a > b"\n href="https://a.test">', '<a\n title="a > b"\n href="<https://a.test>">'],
+    ['<!--[if !mso]><!--><a href="https://a.test">', '<!--[if !mso]><!--><a href="<https://a.test>">'],
+  ]
+  test.each(rows)('%s', (html, expected) => {
+    expect(shown(html)).toBe(expected)
+  })
+})
+
+describe('nothing is changed in', () => {
+  test.each([
+    '<a href="mailto:a@b.test">x</a>',
+    '<a href="tel:+123">x</a>',
+    '<a href="sms:+123">x</a>',
+    '<a href="#top">x</a>',
+    '<a href="/relative">x</a>',
+    '<a href="//a.test/">x</a>',
+    '<a href>x</a>',
+    '<a href="">x</a>',
+    '<a name="x">x</a>',
+    '<a href="javascript:alert(1)">x</a>',
+    '<a href="data:text/html,https://a.test">x</a>',
+    '<a href="https://">x</a>',
+    '<a href="{{link}}">x</a>',
+    '<a href="https://a.test/{{{id}}}">x</a>',
+    '<a href="https://a.test/*|ID|*">x</a>',
+    '<a href="https://a.test" data-posthaste-track="off">x</a>',
+    '<a data-posthaste-track=false href="https://a.test">x</a>',
+    '<a clicktracking=off href="https://a.test">x</a>',
+    '<a href="https://a.test" data-pm-no-track>x</a>',
+    '<a ses:no-track href="https://a.test">x</a>',
+    '<a href="https://a.test" mc:disable-tracking>x</a>',
+    `<a href="https://a.test/${'x'.repeat(2000)}">x</a>`,
+    '<link href="https://a.test/style.css" rel="stylesheet">',
+    '<base href="https://a.test/">',
+    '<img src="https://a.test/a.png" srcset="https://a.test/b.png 2x">',
+    '<!-- <a href="https://a.test">x</a> -->',
+    '<!--[if mso]><v:rect href="https://a.test"><a href="https://a.test">x</a></v:rect><![endif]-->',
+    '<style>a[href="https://a.test"] { color: red } /* <a href="https://a.test"> */</style>',
+    '<script>"<a href=\'https://a.test\'>"</script>',
+    '<textarea><a href="https://a.test">x</a></textarea>',
+    '<title><a href="https://a.test">x</a></title>',
+    '<p title="<a href=\'https://a.test\'>">x</p>',
+    '<a href="https://a.test',
+    'https://a.test is text',
+  ])('%s', (html) => {
+    expect(trackHtml(html, plan())).toBe(html)
+  })
+
+  test('links of List-Unsubscribe', () => {
+    const leave = unsubscribeLinks([
+      { name: 'List-Unsubscribe', value: '<mailto:u@a.test>, <https://a.test/u?id=1&x=2>' },
+    ])
+    expect(leave).toEqual(['mailto:u@a.test', 'https://a.test/u?id=1&x=2'])
+    const html = '<a href="https://a.test/u?id=1&amp;x=2">Unsubscribe</a>'
+    expect(trackHtml(html, plan({ leave }))).toBe(html)
+    expect(trackHtml(html, plan())).not.toBe(html)
+  })
+
+  test('links that lead through us already', () => {
+    const once = trackHtml('<a href="https://a.test">x</a>', plan())
+    expect(trackHtml(once, plan())).toBe(once)
+  })
+})
+
+describe('the pixel', () => {
+  const opens = { opens: true, clicks: false }
+  test.each([
+    ['<html><body><p>x</p></body></html>', '<html><body><p>x</p>[pixel]</body></html>'],
+    ['<p>x</p></html>\n', '<p>x</p>[pixel]</html>\n'],
+    ['<p>x</p>', '<p>x</p>[pixel]'],
+    ['plain', 'plain[pixel]'],
+    ['<body>x</body><!-- </body> -->', '<body>x[pixel]</body><!-- </body> -->'],
+    ['<p>x</p><!-- not closed', '<p>x</p><!-- not closed'],
+    ['<p>x</p><style>a {', '<p>x</p><style>a {'],
+    ['<p>x</p><a href="', '<p>x</p><a href="'],
+  ])('in %s', (html, expected) => {
+    expect(shown(html, opens)).toBe(expected)
+  })
+
+  test('stands among links on both sides', () => {
+    const html = '<a href="https://a.test">a</a></body><a href="https://b.test">b</a>'
+    expect(shown(html, { opens: true })).toBe(
+      '<a href="<https://a.test>">a</a>[pixel]</body><a href="<https://b.test>">b</a>',
+    )
+  })
+})
+
+describe('a token', () => {
+  const html = trackHtml('<a href="https://a.test/x">x</a>', plan({ opens: true }))
+  const click = /\/l\/([\w-]+)/.exec(html)![1]!
+  const open = /\/o\/([\w-]+)\.gif/.exec(html)![1]!
+
+  test('says what it was signed for', () => {
+    expect(openToken(secret, 'click', click)).toEqual({ emailId: EMAIL, link: 'https://a.test/x' })
+    expect(openToken(secret, 'open', open)).toEqual({ emailId: EMAIL, link: '' })
+    expect(open).toHaveLength(43)
+  })
+
+  test('is garbage for another purpose, under another key, and after any change', () => {
+    expect(openToken(secret, 'open', click)).toBeUndefined()
+    expect(openToken(secret, 'click', open)).toBeUndefined()
+    expect(openToken(new Uint8Array(32), 'click', click)).toBeUndefined()
+    const bytes = Buffer.from(click, 'base64url')
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = Buffer.from(bytes)
+      changed[at] = changed[at]! ^ 1
+      expect(openToken(secret, 'click', changed.toString('base64url'))).toBeUndefined()
+    }
+    for (const token of ['', 'x', click.slice(0, -4), `${click}AAAA`, 'A'.repeat(43)])
+      expect(openToken(secret, 'click', token)).toBeUndefined()
+  })
+})
+
+test('a link is read as browsers read it', () => {
+  expect(readLink('\t https://a.test/\n ')).toBe('https://a.test/')
+  expect(readLink('HTTPS://A.test')).toBe('HTTPS://A.test')
+  expect(readLink('ftp://a.test')).toBeUndefined()
+  expect(readLink('https://a.test/\ud800')).toBeUndefined()
+  expect(readLink(undefined)).toBeUndefined()
+})
+
+test('ten thousand links take less than a second', () => {
+  const html = Array.from({ length: 10_000 }, (_, i) => `<p><a href="https://a.test/${i}">x</a></p>`).join('')
+  const begun = performance.now()
+  expect(trackHtml(html, plan()).match(/\/l\//g)).toHaveLength(10_000)
+  expect(performance.now() - begun).toBeLessThan(1000)
+})

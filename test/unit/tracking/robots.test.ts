@@ -1,0 +1,110 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadRobots } from '../../../appliance/config/config.ts'
+import { createVisitMemory } from '../../../appliance/tracking/memory.ts'
+import { createJudge, type Moment, type Visit } from '../../../appliance/tracking/robots.ts'
+
+const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36'
+const visit: Visit = { method: 'GET', ip: '192.0.2.1', userAgent: BROWSER, purpose: '' }
+const moment: Moment = { now: 60_000, deliveredAt: 0, links: 1 }
+
+describe('machines are told from people', () => {
+  const judge = createJudge(loadRobots())
+  const rows: [Partial<Visit>, Partial<Moment>, boolean, string | null][] = [
+    [{}, {}, false, null],
+    [{ method: 'HEAD' }, {}, true, 'asked for the head only'],
+    [{ userAgent: '' }, {}, true, 'said nothing of itself'],
+    [{ purpose: 'prefetch;prerender' }, {}, true, 'loaded ahead'],
+    [{ userAgent: 'Mozilla/5.0' }, {}, true, 'Apple Mail Privacy Protection'],
+    [
+      {
+        userAgent:
+          'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)',
+      },
+      {},
+      false,
+      'Gmail image proxy',
+    ],
+    [
+      { userAgent: 'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html' },
+      {},
+      false,
+      'Yahoo image proxy',
+    ],
+    [{ userAgent: 'Mimecast-URL-Scanner' }, {}, true, 'Mimecast'],
+    [{ userAgent: 'Mozilla/5.0 (compatible; Barracuda)' }, {}, true, 'Barracuda'],
+    [{ userAgent: 'curl/8.0' }, {}, true, 'a program, not a browser'],
+    [{}, { deliveredAt: null }, true, 'came before the delivery'],
+    [{}, { deliveredAt: 58_001 }, true, 'came with the delivery'],
+    [{}, { deliveredAt: 58_000 }, false, null],
+    [{}, { links: 3 }, false, null],
+    [{}, { links: 4 }, true, 'followed many links at once'],
+  ]
+  test.each(rows)('%j %j', (who, when, robot, seenBy) => {
+    expect(judge({ ...visit, ...who }, { ...moment, ...when })).toEqual({ robot, seenBy })
+  })
+
+  test('by network where a rule names any', () => {
+    const scanner = {
+      name: 'Scanner',
+      is: 'robot' as const,
+      agents: [],
+      exactAgents: [],
+      networks: ['192.0.2.0/24'],
+    }
+    const own = createJudge([scanner])
+    expect(own(visit, moment)).toEqual({ robot: true, seenBy: 'Scanner' })
+    expect(own({ ...visit, ip: '198.51.100.1' }, moment)).toEqual({ robot: false, seenBy: null })
+  })
+})
+
+describe('rules of one’s own', () => {
+  const file = (text: string): string => {
+    const path = join(mkdtempSync(join(tmpdir(), 'posthaste-robots-')), 'robots.toml')
+    writeFileSync(path, text)
+    return path
+  }
+
+  test('are asked first', () => {
+    const path = file('[[rule]]\nname = "Ours"\nis = "proxy"\nagents = ["CURL"]\n')
+    expect(createJudge(loadRobots(path))({ ...visit, userAgent: 'curl/8.0' }, moment)).toEqual({
+      robot: false,
+      seenBy: 'Ours',
+    })
+  })
+
+  test.each([
+    ['[[rule]]\nname = "All"\nis = "robot"\n', 'would fit everybody'],
+    ['[[rule]]\nname = "X"\nis = "human"\nagents = ["x"]\n', 'rule[0].is'],
+    ['[[rule]]\nname = "X"\nis = "robot"\nnetworks = ["10.0.0.0/99"]\n', '10.0.0.0/99'],
+    ['[robot]\nname = "X"\n', 'there is no key robot'],
+    ['rule = 7\n', 'rule is no list'],
+  ])('%j is refused', (text, complaint) => {
+    expect(() => loadRobots(file(text))).toThrow(complaint)
+  })
+})
+
+test('the same visit within a minute is one', () => {
+  const memory = createVisitMemory()
+  expect(memory.repeated('a', 0)).toBe(false)
+  expect(memory.repeated('a', 59_999)).toBe(true)
+  expect(memory.repeated('b', 59_999)).toBe(false)
+  expect(memory.repeated('a', 60_000)).toBe(false)
+})
+
+test('different links followed within five seconds are counted by who follows them', () => {
+  const memory = createVisitMemory()
+  expect(['x', 'y', 'x', 'z'].map((link, at) => memory.links('ada', link, at * 1000))).toEqual([1, 2, 2, 3])
+  expect(memory.links('bob', 'x', 3000)).toBe(1)
+  expect(memory.links('ada', 'w', 5000)).toBe(1)
+})
+
+test('more than three hundred visits of an email within a minute are excessive', () => {
+  const memory = createVisitMemory()
+  const seen = Array.from({ length: 301 }, () => memory.excessive('e', 0))
+  expect(seen.indexOf(true)).toBe(300)
+  expect(memory.excessive('other', 0)).toBe(false)
+  expect(memory.excessive('e', 60_000)).toBe(false)
+})

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest'
+import { agreed, certificate } from '../../../ui/src/state/certificate.ts'
+
+const before = {
+  ...{ version: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384', verified: true, error: null },
+  ...{ subject: 'mx.example.com', issuer: 'An Authority', validTo: '2027-02-01T00:00:00.000Z' },
+}
+const now = { ...before, group: 'X25519MLKEM768', by: 'pkix' as const, validFrom: '2026-11-01T00:00:00.000Z' }
+
+describe('what is told of TLS', () => {
+  test('names the key exchange and both ends of the validity', () => {
+    expect(agreed(now)).toBe(
+      'TLSv1.3 TLS_AES_256_GCM_SHA384 X25519MLKEM768. Certificate of mx.example.com, issued by An Authority, from 2026-11-01 until 2027-02-01',
+    )
+  })
+
+  test('of an attempt from before these were kept is what is there', () => {
+    expect(agreed({ ...before, subject: '' })).toBe(
+      'TLSv1.3 TLS_AES_256_GCM_SHA384. Certificate of nobody, issued by An Authority, until 2027-02-01',
+    )
+  })
+
+  test.each([
+    ['valid', now],
+    ['valid by DANE', { ...now, by: 'dane' as const }],
+    ['expired', { ...now, verified: false, error: 'CERT_HAS_EXPIRED' }],
+    ['not valid', { ...now, verified: false, error: 'matches none of the TLSA records' }],
+  ])('ends in %s', (verdict, tls) => {
+    expect(certificate(tls)).toBe(verdict)
+  })
+})

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import type { EmailSearch, FoundEmail } from '../../../appliance/http/schemas/email-search.ts'
+import { afterPart, merged, placeOf, renewed, rowOf } from '../../../ui/src/state/email-rows.ts'
+
+/** A row, of which only its id and subject matter here. */
+const row = (id: string, subject = '') => ({ id, subject }) as FoundEmail
+const rows = (ids: string): FoundEmail[] => [...ids].map((id) => row(id))
+const ids = (some: readonly FoundEmail[]): string => some.map(({ id }) => id).join('')
+const found = (data: FoundEmail[], next: string | null = null): EmailSearch =>
+  ({ data, next, looked_back_to: null }) as EmailSearch
+const loaded = (some: string) => ({ rows: rows(some), next: 'a', lookedBackTo: null })
+
+describe('of rows that run from the newest to the oldest', () => {
+  test('a place is found by id, also of those that are not there', () => {
+    expect([...'zfedba'].map((id) => placeOf(rows('fdb'), id))).toEqual([0, 0, 1, 1, 2, 3])
+    expect(rowOf(rows('fdb'), 'd')?.id).toBe('d')
+    expect(rowOf(rows('fdb'), 'e')).toBeUndefined()
+    expect(rowOf([], 'e')).toBeUndefined()
+  })
+
+  test('a part that was read comes behind', () => {
+    const { rows: all, next } = afterPart(rows('fe'), found(rows('dc'), 'c'))
+    expect([ids(all), next]).toEqual(['fedc', 'c'])
+  })
+
+  test('those that were read anew take their places, and others are left out', () => {
+    const before = rows('fdb')
+    const after = renewed(before, [row('d', 'new'), row('c', 'unknown')])
+    expect(after.map(({ id, subject }) => id + subject)).toEqual(['f', 'dnew', 'b'])
+    expect(before[1]!.subject).toBe('')
+    expect(renewed(before, [row('c')])).toBe(before)
+  })
+})
+
+describe('fresh rows', () => {
+  test('come before those that were known, each once', () => {
+    expect(ids(merged(loaded('dcb'), found(rows('fed'), 'd')).rows)).toBe('fedcb')
+    expect(ids(merged(loaded('dcb'), found(rows('fe'))).rows)).toBe('fedcb')
+  })
+
+  test('that are all known or none change nothing', () => {
+    expect(ids(merged(loaded('dcb'), found(rows('dc'), 'c')).rows)).toBe('dcb')
+    expect(ids(merged(loaded('dcb'), found([])).rows)).toBe('dcb')
+  })
+
+  test('stand alone where more lies between than was read', () => {
+    const all = merged(loaded('dcb'), found(rows('zy'), 'y'))
+    expect([ids(all.rows), all.next]).toEqual(['zy', 'y'])
+  })
+})

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { instantIn, readSearch, tokenOf, tokens, withToken } from '../../../ui/src/state/email-search.ts'
+
+const NOW = Date.UTC(2026, 10, 20, 12)
+const read = (text: string) => readSearch(text, NOW, true)
+
+describe('what a search asks for', () => {
+  test.each([
+    ['', {}],
+    ['to:ada@reader.example', { to: 'ada@reader.example' }],
+    ['to:@reader.example', { to_domain: 'reader.example' }],
+    ['at:reader.example', { to_domain: 'reader.example' }],
+    ['from:shop domain:acme.example', { from: 'shop', domain: 'acme.example' }],
+    ['status:delayed,bounced', { status: 'delivery_delayed,bounced' }],
+    ['tag:kind:receipt key:Shop', { tag: 'kind:receipt', key: 'Shop' }],
+    ['key:"Web shop"', { key: 'Web shop' }],
+    ['reply:4ZX9q', { reply: '4ZX9q' }],
+    ['after:24h', { since: '2026-11-19T12:00:00.000Z' }],
+    [
+      'after:2026-11-01 before:2026-11-02',
+      { since: '2026-11-01T00:00:00.000Z', until: '2026-11-02T00:00:00.000Z' },
+    ],
+    ['before:2026-11-02T08:30:00+01:00', { until: '2026-11-02T07:30:00.000Z' }],
+    ['order 17', { subject: 'order 17' }],
+    ['"to: nobody"', { subject: 'to: nobody' }],
+    ['TO:a@b.example invoice', { to: 'a@b.example', subject: 'invoice' }],
+    ['ada@reader.example', { to: 'ada@reader.example' }],
+    ['@reader.example', { to_domain: 'reader.example' }],
+    ['<x.7@acme.example>', { message_id: '<x.7@acme.example>' }],
+    ['0199C0DE-7a10-7c3e-9b6f-000000000001', { id: '0199c0de-7a10-7c3e-9b6f-000000000001' }],
+  ])('%s', (text, conditions) => {
+    expect(read(text)).toEqual({ conditions, problem: null })
+  })
+
+  test.each([
+    ['form:shop', 'There is no “form:”.'],
+    ['status:', '“status:” needs a value'],
+    ['after:yesterday', '“after:yesterday” is no time.'],
+    ['id:7', '“id:7” is no id of an email.'],
+    ['to:a@b.example to:c@d.example', '“to:c@d.example” asks for a second one'],
+    ['constructor:x', 'There is no “constructor:”.'],
+  ])('%s is not understood', (text, says) => {
+    expect(read(text).problem).toContain(says)
+  })
+})
+
+test('a word is set at its place, added at the end, and taken out', () => {
+  expect(withToken('status:sent order', 'status', 'bounced')).toBe('status:bounced order')
+  expect(withToken('order', 'key', 'Web shop')).toBe('order key:"Web shop"')
+  expect(withToken('order status:sent', 'status', null)).toBe('order')
+  expect(tokenOf('a key:"Web shop"', 'key')).toBe('Web shop')
+  expect(tokenOf('a', 'key')).toBeNull()
+})
+
+test('quotation marks that are not closed hold the rest', () => {
+  expect(tokens('key:"Web shop')).toEqual([{ key: 'key', value: 'Web shop' }])
+})
+
+test('spans count back, days begin at midnight', () => {
+  expect(instantIn('90m', NOW, true)).toBe(NOW - 90 * 60_000)
+  expect(instantIn('2w', NOW, true)).toBe(NOW - 14 * 86_400_000)
+  expect(instantIn('2026-11-20', NOW, true)).toBe(Date.UTC(2026, 10, 20))
+  expect(instantIn('2026-13-01', NOW, true)).toBeUndefined()
+  expect(instantIn('20', NOW, true)).toBeUndefined()
+})

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
+import { readSearch } from '../../../ui/src/state/email-search.ts'
+import { compared, emailsOf, figure, MEASURES, metricsCsv, nameOf } from '../../../ui/src/state/metrics.ts'
+import { bounds, dayText, spanOf } from '../../../ui/src/state/metrics-range.ts'
+
+const HOUR = 3_600_000
+const NOW = Date.UTC(2026, 10, 20, 12, 34, 56)
+const none = { range: null, from: null, to: null }
+const days = (from: string, to: string) => ({ range: 'custom', from, to })
+const midnight = (day: string) => Date.parse(`${day}T00:00:00Z`)
+
+describe('the stretch of time', () => {
+  test('is seven whole days where nothing is asked, today among them', () => {
+    expect(spanOf(none, NOW, true)).toEqual({
+      start: midnight('2026-11-14'),
+      end: midnight('2026-11-21'),
+      before: midnight('2026-11-07'),
+      ...{ granularity: 'daily', words: '7 days' },
+    })
+  })
+
+  test('is 24 hours, the one that runs among them', () => {
+    expect(spanOf({ ...none, range: '24h' }, NOW, true)).toMatchObject({
+      start: Date.UTC(2026, 10, 19, 13),
+      end: Date.UTC(2026, 10, 20, 13),
+      granularity: 'hourly',
+    })
+  })
+
+  test('is what somebody chose, short ones by the hour', () => {
+    expect(spanOf(days('2026-11-01', '2026-11-01'), NOW, true)).toMatchObject({
+      start: midnight('2026-11-01'),
+      end: midnight('2026-11-02'),
+      before: midnight('2026-10-31'),
+      ...{ granularity: 'hourly', words: 'day' },
+    })
+    expect(spanOf(days('2026-01-01', '2026-03-01'), NOW, true)).toMatchObject({
+      ...{ granularity: 'daily', words: '60 days' },
+    })
+  })
+
+  test.each([
+    [days('2026-11-02', '2026-11-01'), 'The last day is before the first.'],
+    [days('2026-02-31', '2026-11-01'), 'Choose the first and the last day.'],
+    [days('2024-01-01', '2026-11-01'), 'At most 400 days: choose a shorter range.'],
+    [days('2027-01-01', '2027-01-01'), 'The first day has not begun.'],
+  ])('says what is wrong with a range', (asked, says) => {
+    expect(spanOf(asked, NOW, true)).toBe(says)
+  })
+
+  test('is compared with as much of the one before it', () => {
+    const span = spanOf(none, NOW, true)
+    if (typeof span === 'string') throw new Error(span)
+    expect(bounds(span, NOW)).toEqual({
+      now: { start: '2026-11-14T00:00:00.000Z', end: '2026-11-20T12:34:56.000Z' },
+      before: { start: '2026-11-07T00:00:00.000Z', end: '2026-11-13T12:34:56.000Z' },
+    })
+    expect(dayText(span.end - 1, true)).toBe('2026-11-20')
+  })
+})
+
+test.each([
+  [120, 100, false, '20 % more than before (100)'],
+  [80, 100, false, '20 % fewer than before (100)'],
+  [1001, 1000, false, 'under 1 % more than before (1,000)'],
+  [300, 100, false, '3 times as many as before (100)'],
+  [100, 100, false, 'as before (100)'],
+  [5, 0, false, 'none before'],
+  [0.05, 0.04, true, '1 percentage points more than before (4 %)'],
+  [null, 0.04, true, 'none'],
+  [0.01, null, true, 'nothing to compare with'],
+])('%s after %s is said in words', (now, before, share, says) => {
+  expect(compared(now, before, share)).toBe(says)
+})
+
+test('small shares keep the digits that the limits have', () => {
+  expect(figure(0.0012, true)).toBe('0.12 %')
+  expect(figure(0.0412, true)).toBe('4.1 %')
+  expect(figure(null, true)).toBe('–')
+})
+
+test('rates are of what was sent, and of what came to an end where that is all that is known', () => {
+  const rate = MEASURES.find(({ id }) => id === 'bounce_rate')!
+  expect(rate.of({ sent: 100, delivered: 90, bounced: 5 })).toBe(0.05)
+  expect(rate.of({ delivered: 90, bounced: 10, failed: 0 })).toBe(0.1)
+  expect(rate.of({ sent: 0 })).toBeNull()
+})
+
+test('a point leads to a search that the emails page understands', () => {
+  const span = { start: NOW - (NOW % HOUR), end: NOW - (NOW % HOUR) + HOUR }
+  const path = emailsOf('bounced', span, { domain: 'acme.example', provider: null, bounce: 'mailbox-full' })
+  const search = new URL(path, 'http://x').searchParams.get('q') ?? ''
+  expect(search).toBe(
+    'event:bounced happened:2026-11-20T12:00Z..2026-11-20T13:00Z domain:acme.example bounce:mailbox-full',
+  )
+  expect(readSearch(search, NOW, false)).toEqual({
+    conditions: {
+      event: 'bounced',
+      event_since: '2026-11-20T12:00:00.000Z',
+      event_until: '2026-11-20T13:00:00.000Z',
+      domain: 'acme.example',
+      bounce: 'mailbox-full',
+    },
+    problem: null,
+  })
+})
+
+test.each([
+  ['happened:24h..', { event_since: '2026-11-19T12:34:56.000Z' }, null],
+  ['event:delayed', { event: 'delivery_delayed' }, null],
+  ['happened:yesterday', {}, '“happened:yesterday” is no stretch of time.'],
+  ['happened:..', {}, '“happened:..” is no stretch of time.'],
+  ['happened:24h.. happened:7d..', { event_since: '2026-11-19T12:34:56.000Z' }, 'asks for a second one'],
+])('%s is read', (text, conditions, problem) => {
+  const read = readSearch(text, NOW, true)
+  expect(read.conditions).toEqual(conditions)
+  if (problem === null) expect(read.problem).toBeNull()
+  else expect(read.problem).toContain(problem)
+})
+
+const table = (rows: [string, number][]): MetricsBreakdown => ({
+  ...{ object: 'metrics_breakdown', by: 'period', granularity: 'daily', metrics: ['sent'], totals: {} },
+  ...{ start_date: '', end_date: '' },
+  data: rows.map(([value, sent]) => ({ value, name: null, counts: { sent } })),
+})
+
+test('the file has a line for each period, with the one before it beside it', () => {
+  const now = table([
+    ['2026-11-19T00:00:00.000Z', 3],
+    ['2026-11-20T00:00:00.000Z', 4],
+  ])
+  expect(metricsCsv(now, table([['2026-11-18T00:00:00.000Z', 2]]))).toBe(
+    'period,sent,period_before,sent_before\r\n' +
+      '2026-11-19T00:00:00.000Z,3,2026-11-18T00:00:00.000Z,2\r\n' +
+      '2026-11-20T00:00:00.000Z,4,,\r\n',
+  )
+})
+
+test('rows without a name have words', () => {
+  const name = (by: MetricsBreakdown['by'], value: string | null, known: string | null = null) =>
+    nameOf(by, { value, name: known, counts: {} })
+  expect(name('provider', 'google', 'Gmail')).toBe('Gmail')
+  expect(name('provider', '?x.example')).toBe('x.example (never looked up)')
+  expect(name('provider', null)).toBe('All others')
+  expect(name('domain', 'gone')).toBe('A domain that is gone')
+  expect(name('bounce_category', 'mailbox-full')).toBe('The mailbox is full')
+})

@@ -1,0 +1,20 @@
+import { describe, expect, test } from 'vitest'
+import { MOST_AWAY, parked, unparked } from '../../../ui/src/state/parked.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+describe('an invitation that waits for its person to come back from a provider', () => {
+  test('is there until the time is over', () => {
+    const text = parked('the-token', NOW)
+    expect(unparked(text, NOW)).toBe('the-token')
+    expect(unparked(text, NOW + MOST_AWAY - 1)).toBe('the-token')
+    expect(unparked(text, NOW + MOST_AWAY)).toBe('')
+  })
+
+  test.each([null, '', 'token', '[]', '"text"', '{"token":7,"until":9e15}', '{"token":"x"}', 'null'])(
+    'is none where %j was written',
+    (text) => {
+      expect(unparked(text, NOW)).toBe('')
+    },
+  )
+})

@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest'
+import { behind, domainOf, stepOf, type Facts } from '../../../ui/src/state/set-up.ts'
+
+const verified = { id: 'v', name: 'good.example', status: 'verified' } as const
+const waiting = { id: 'w', name: 'new.example', status: 'pending' } as const
+const nothing: Facts = { domains: [], keys: 0, email: null }
+const email = (last_event: 'delivered' | 'opened' | 'bounced' | 'sent') => ({ id: 'e', last_event })
+
+describe('the step that is open', () => {
+  test.each<[string, Facts | null, boolean, string]>([
+    ['nobody is signed in', null, false, 'owner'],
+    ['nothing exists', nothing, false, 'host'],
+    ['the checks were seen', nothing, true, 'domain'],
+    ['a domain waits, which is later than the checks', { ...nothing, domains: [waiting] }, false, 'domain'],
+    ['a domain is verified', { ...nothing, domains: [waiting, verified] }, false, 'key'],
+    ['there is a key', { ...nothing, domains: [verified], keys: 1 }, false, 'email'],
+    ['an email is on its way', { domains: [verified], keys: 1, email: email('sent') }, false, 'email'],
+    ['an email bounced', { domains: [verified], keys: 1, email: email('bounced') }, false, 'email'],
+    ['an email arrived', { domains: [verified], keys: 1, email: email('delivered') }, false, 'done'],
+    ['an email was opened', { domains: [verified], keys: 1, email: email('opened') }, false, 'done'],
+  ])('when %s', (_, facts, accepted, step) => {
+    expect(stepOf(facts, accepted)).toBe(step)
+  })
+
+  test('leaves as many behind as come before it', () => {
+    expect((['owner', 'host', 'email', 'done'] as const).map(behind)).toEqual([0, 1, 4, 5])
+  })
+
+  test('is about a verified domain, or else the oldest', () => {
+    expect(domainOf({ ...nothing, domains: [waiting, verified] })).toBe(verified)
+    expect(domainOf({ ...nothing, domains: [{ ...waiting, id: 'newer' }, waiting] })).toBe(waiting)
+    expect(domainOf(nothing)).toBeUndefined()
+  })
+})

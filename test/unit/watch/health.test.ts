@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { createHealth, type HealthDeps } from '../../../appliance/watch/health.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { makePlace } from '../storage/places.ts'
+
+const GIGABYTE = 2 ** 30
+const NO_READ = 'The database does not answer within 5 seconds. Look at the disk and data_dir, then restart.'
+const NO_WRITE = 'The database does not take writes within 5 seconds. Look at the disk under data_dir.'
+
+async function health(more: Partial<HealthDeps> = {}) {
+  const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
+  const clock = createTestClock()
+  const freeBytes = () => Promise.resolve(GIGABYTE)
+  const checks = createHealth({
+    storage,
+    clock,
+    freeBytes,
+    leastFree: 100_000_000,
+    lastFailure: () => null,
+    ...more,
+  })
+  return { storage, clock, checks }
+}
+
+/** A storage of which one call never comes back, as on a disk that hangs. */
+const never = () => new Promise<never>(() => undefined)
+const soon = () => Promise.resolve(0)
+
+describe('health', () => {
+  test('is well on a storage that answers and a disk with space', async () => {
+    const { checks, storage } = await health()
+    expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
+    expect(await checks.ready()).toEqual({ ok: true, reasons: [] })
+    await storage.close()
+  })
+
+  test('is neither alive nor ready when the storage refuses', async () => {
+    const { checks, storage } = await health()
+    await storage.close()
+    expect(await checks.alive()).toEqual({ ok: false, reasons: [NO_READ] })
+    expect(await checks.ready()).toEqual({ ok: false, reasons: [NO_READ, NO_WRITE] })
+  })
+
+  test('waits five seconds for a read that hangs, and no longer', async () => {
+    const { checks, clock, storage } = await health({
+      storage: { nextDue: never, purgeReceipts: soon },
+    })
+    let answer: unknown
+    const asked = checks.alive().then((said) => (answer = said))
+    await clock.advance(4000)
+    expect(answer).toBeUndefined()
+    await clock.advance(1000)
+    await asked
+    expect(answer).toEqual({ ok: false, reasons: [NO_READ] })
+    await storage.close()
+  })
+
+  test('is alive but not ready while writes hang: a restart would not help', async () => {
+    const { checks, clock, storage } = await health({
+      storage: { nextDue: soon, purgeReceipts: never },
+    })
+    expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
+    const asked = checks.ready()
+    await clock.advance(5000)
+    expect(await asked).toEqual({ ok: false, reasons: [NO_WRITE] })
+    await storage.close()
+  })
+
+  test('is not ready after a write that failed, however well an empty one goes', async () => {
+    const { checks, storage } = await health({ lastFailure: () => 'database or disk is full' })
+    expect(await checks.ready()).toEqual({
+      ok: false,
+      reasons: ['The last change could not be stored. The log tells why; look at the disk under data_dir.'],
+    })
+    expect((await checks.alive()).ok).toBe(true)
+    await storage.close()
+  })
+
+  test('is not ready with less space than storage.min_free_mb, and does not judge a disk that cannot be asked', async () => {
+    let free: number | null = 100_000_000 - 1
+    const { checks, storage } = await health({ freeBytes: () => Promise.resolve(free) })
+    expect(await checks.ready()).toEqual({
+      ok: false,
+      reasons: [
+        'The disk under data_dir has less than 100 MB free (storage.min_free_mb): mail is refused. Make room.',
+      ],
+    })
+    free += 1
+    expect((await checks.ready()).ok).toBe(true)
+    free = null
+    expect((await checks.ready()).ok).toBe(true)
+    await storage.close()
+  })
+
+  test('is alive but not ready once a stop has begun', async () => {
+    const { checks, storage } = await health()
+    checks.stopping()
+    expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
+    expect(await checks.ready()).toEqual({
+      ok: false,
+      reasons: ['This node is stopping. It will be back, or another one takes the mail.'],
+    })
+    await storage.close()
+  })
+})

@@ -1,0 +1,46 @@
+import { Writable } from 'node:stream'
+import pino from 'pino'
+import { expect, test } from 'vitest'
+import { join } from 'node:path'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { createChores } from '../../../appliance/watch/housekeeping.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { makePlace } from '../storage/places.ts'
+
+const retention = { bodiesDays: 30, attemptsDays: 90, eventsDays: 90, emailsDays: 365, diskBudget: null }
+
+test('a stop ends well although the chores of this hour failed', async () => {
+  const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
+  const lines: string[] = []
+  const write = (chunk: Buffer, _: string, done: () => void): void => {
+    lines.push(chunk.toString())
+    done()
+  }
+  const log = pino(new Writable({ write }))
+  const chores = createChores({
+    ...{ storage, log, retention, logDays: 30, webhookDays: 30, auditDays: 730 },
+    clock: createTestClock(),
+  })
+  await storage.close()
+  await chores.run()
+  expect(lines).toHaveLength(1)
+  expect(JSON.parse(lines[0]!)).toMatchObject({
+    msg: 'housekeeping failed; it is tried again in an hour',
+    err: { message: 'The storage is closed.' },
+  })
+  await expect(chores.stop()).resolves.toBeUndefined()
+})
+
+test('a run that begins after the stop touches nothing', async () => {
+  const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
+  const log = pino({ level: 'silent' })
+  const before = storage.stats().calls
+  const chores = createChores({
+    ...{ storage, log, retention, logDays: 30, webhookDays: 30, auditDays: 730 },
+    clock: createTestClock(),
+  })
+  await chores.stop()
+  await chores.run()
+  expect(storage.stats().calls).toBe(before)
+  await storage.close()
+})

@@ -1,0 +1,44 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect } from 'node:tls'
+import { describe, expect, test } from 'vitest'
+import { offeredProtocols } from '../../../appliance/wire/client-hello.ts'
+
+/** The first bytes that a real client sends. */
+async function helloOf(protocols: string[]): Promise<Buffer> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = connect({ port, host: '127.0.0.1', servername: 'a.test', ALPNProtocols: protocols })
+  client.on('error', () => undefined)
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  const [bytes] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  server.close()
+  return bytes
+}
+
+describe('the protocols that a client offers', () => {
+  test('are read from its first message', async () => {
+    const hello = await helloOf(['acme-tls/1', 'http/1.1'])
+    expect(offeredProtocols(hello)).toEqual(['acme-tls/1', 'http/1.1'])
+    expect(offeredProtocols(Buffer.concat([hello, Buffer.from('more')]))).toEqual(['acme-tls/1', 'http/1.1'])
+  })
+  test('are not known before the message is complete', async () => {
+    const hello = await helloOf(['acme-tls/1'])
+    for (const length of [0, 1, 4, 5, 40, hello.length - 1])
+      expect(offeredProtocols(hello.subarray(0, length))).toBe(undefined)
+  })
+  test('are none where it offers none or speaks no TLS', async () => {
+    expect(offeredProtocols(await helloOf([]))).toEqual([])
+    expect(offeredProtocols(Buffer.from('GET / HTTP/1.1\r\n'))).toEqual([])
+  })
+  test('are none in a message that contradicts itself', async () => {
+    const hello = await helloOf(['acme-tls/1'])
+    for (let at = 5; at < hello.length; at++) {
+      const broken = Buffer.from(hello)
+      broken[at] = 0xff
+      expect(Array.isArray(offeredProtocols(broken))).toBe(true)
+    }
+  })
+})

@@ -1,0 +1,185 @@
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { parseNetworks } from '../../../appliance/wire/networks.ts'
+import { createPoster, type Poster, type PosterDeps } from '../../../appliance/wire/post.ts'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { startReceiver, type Receiver } from '../../world/receiver.ts'
+
+let receiver: Receiver
+let poster: Poster
+const open = (change: Partial<PosterDeps> = {}): Poster =>
+  (poster = createPoster({
+    lookup: () => Promise.resolve([]),
+    clock: systemClock,
+    allowNetworks: parseNetworks(['127.0.0.0/8']),
+    deadlineMs: 10_000,
+    readBytes: 65_536,
+    keepBytes: 4096,
+    ...change,
+  }))
+const post = (url = receiver.url, change: Partial<PosterDeps> = {}) =>
+  open(change).post({ url, owner: 'a', headers: { 'x-a': 'b' }, body: '{"ü":1}' })
+
+beforeAll(async () => void (receiver = await startReceiver()))
+afterAll(() => receiver.close())
+afterEach(() => {
+  poster.close()
+  receiver.behave()
+  receiver.received.length = 0
+})
+
+describe('a request', () => {
+  test('is a POST with these header fields and exactly this body', async () => {
+    expect(await post()).toMatchObject({ status: 200, error: null, ip: '127.0.0.1', response: 'ok' })
+    expect(receiver.received).toMatchObject([
+      { body: '{"ü":1}', headers: { 'x-a': 'b', 'content-length': '8' } },
+    ])
+  })
+
+  test('uses a connection that was kept', async () => {
+    const ports: (number | undefined)[] = []
+    receiver.behave((_, response, raw) => {
+      ports.push(raw.socket.remotePort)
+      response.end()
+    })
+    open()
+    for (const owner of ['a', 'a', 'b'])
+      await poster.post({ url: receiver.url, owner, headers: {}, body: '' })
+    expect(ports[1]).toBe(ports[0])
+    expect(ports[2]).not.toBe(ports[0])
+  })
+
+  test('is made again on a new connection when the kept one was closed meanwhile', async () => {
+    let count = 0
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => {
+        count += 1
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+        // The next request on it finds nobody.
+        socket.once('data', () => socket.resetAndDestroy())
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    expect(await post(url)).toMatchObject({ status: 200 })
+    expect(await poster.post({ url, owner: 'a', headers: {}, body: 'x' })).toMatchObject({ status: 200 })
+    expect(count).toBe(2)
+    poster.close()
+    server.close()
+  })
+})
+
+describe('a receiver', () => {
+  test('that fails', async () => {
+    receiver.behave((_, response) => response.writeHead(500, { 'x-why': 'broken' }).end('no\0pe'))
+    expect(await post()).toMatchObject({
+      status: 500,
+      error: 'The endpoint answered with status 500.',
+      response: 'no\u{fffd}pe',
+      responseHeaders: { 'x-why': 'broken' },
+    })
+  })
+
+  test('that hangs is left at the deadline', async () => {
+    receiver.behave(() => undefined)
+    expect(await post(receiver.url, { deadlineMs: 200 })).toMatchObject({
+      status: null,
+      error: 'The endpoint did not answer within 0 seconds.',
+    })
+  })
+
+  test('whose answer does not end is left at the deadline, too', async () => {
+    receiver.behave((_, response) => void response.writeHead(200).write('part'))
+    const posted = await post(receiver.url, { deadlineMs: 300 })
+    expect(posted).toMatchObject({ status: 200, response: 'part' })
+    expect(posted.error).toMatch(/^The endpoint did not answer within/)
+  })
+
+  test('that redirects is not followed', async () => {
+    receiver.behave((_, response) => response.writeHead(302, { location: receiver.url }).end())
+    expect(await post()).toMatchObject({
+      status: 302,
+      error: 'The endpoint redirects (status 302); redirects are not followed. Change its URL.',
+    })
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('that sends a gigabyte is heard for 64 KiB, and believed', async () => {
+    let sent = 0
+    receiver.behave((_, response) => {
+      const more = (): void => {
+        while (sent < 2 ** 30 && !response.destroyed) {
+          sent += 65_536
+          if (!response.write('x'.repeat(65_536))) return void response.once('drain', more)
+        }
+      }
+      response.on('error', () => undefined).writeHead(200)
+      more()
+    })
+    const posted = await post()
+    expect(posted).toMatchObject({ status: 200, error: null })
+    expect(posted.response).toHaveLength(4096)
+    expect(sent).toBeLessThan(2 ** 26)
+  })
+
+  test('that closes without a word', async () => {
+    receiver.behave((_, _response, raw) => void raw.socket.destroy())
+    expect(await post()).toMatchObject({
+      status: null,
+      error: 'The endpoint closed the connection without an answer.',
+    })
+  })
+
+  test('that breaks off', async () => {
+    receiver.behave((_, response, raw) => {
+      response.writeHead(200, { 'content-length': '100' }).write('part')
+      setTimeout(() => raw.socket.destroy(), 50)
+    })
+    expect(await post()).toMatchObject({
+      status: 200,
+      error: 'The endpoint broke off its answer before the end.',
+      response: 'part',
+    })
+  })
+
+  test('that is not there', async () => {
+    expect(await post('http://127.0.0.1:9999/')).toMatchObject({
+      status: null,
+      error: 'The endpoint refuses connections.',
+    })
+  })
+})
+
+describe('an address', () => {
+  const refused = 'The endpoint must be on a host with a public address, or in webhooks.allow_networks.'
+
+  test.each([
+    ['http://10.0.0.1/', []],
+    ['https://[::1]/', []],
+    ['https://localhost:8443/', []],
+    ['https://2130706433/', []],
+    ['https://inside.test/', ['169.254.169.254', '::ffff:10.0.0.1']],
+    ['https://nowhere.test/', []],
+  ])('that is not public is refused: %s', async (url, addresses) => {
+    const deps = { allowNetworks: [], lookup: () => Promise.resolve(addresses) }
+    expect(await post(url, deps)).toMatchObject({ status: null, ip: null, error: refused })
+  })
+
+  test('that was judged is the one that is dialled, although the name changes', async () => {
+    const answers = [['127.0.0.1'], ['10.0.0.1']]
+    const { port } = new URL(receiver.url)
+    const lookup = () => Promise.resolve(answers.shift() ?? [])
+    expect(await post(`http://app.test:${port}/`, { lookup })).toMatchObject({ status: 200 })
+    expect(
+      await poster.post({ url: `http://app.test:${port}/`, owner: 'b', headers: {}, body: '' }),
+    ).toMatchObject({ error: refused })
+  })
+
+  test('that is public needs https', async () => {
+    expect(await post('http://app.test/', { lookup: () => Promise.resolve(['8.8.8.8']) })).toMatchObject({
+      error: 'The endpoint must use https://: http:// is for networks in webhooks.allow_networks.',
+    })
+  })
+})

@@ -1,0 +1,200 @@
+import addFormats from 'ajv-formats'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { EMAIL_EVENTS, OTHER_EVENTS, type EventData } from '../../../appliance/mail/event.ts'
+import type { OutboxEvent } from '../../../appliance/storage/storage.ts'
+import { presentPing, presentWebhookEvent } from '../../../appliance/wireformat/wireformat.ts'
+
+interface Document {
+  webhooks: Record<
+    string,
+    { post: { requestBody: { content: { 'application/json': { schema: { $ref: string } } } } } }
+  >
+  components: object
+}
+const file = join(import.meta.dirname, '../../conformance/openapi-upstream.yaml')
+const upstream = parse(readFileSync(file, 'utf8')) as Document
+
+/** Complaints of the hosted service's own description of an event. */
+function complaints(type: string, payload: unknown): unknown {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  const { $ref } = upstream.webhooks[type]!.post.requestBody.content['application/json'].schema
+  const validate = ajv.compile({ $ref, components: upstream.components })
+  validate(payload)
+  return validate.errors
+}
+
+const recipient = 'ada@customer.test'
+const data: Partial<Record<string, EventData>> = {
+  'email.delivered': { recipient },
+  'email.delivery_delayed': { recipient, delay: { attempt: 1, nextAttemptAt: 5 } },
+  'email.bounced': {
+    recipient,
+    bounce: {
+      ...{ type: 'Permanent', subType: 'NoEmail', message: 'There is no such mailbox.', suppress: true },
+      diagnosticCode: ['smtp; 550 5.1.1 user unknown'],
+    },
+  },
+  'email.failed': { recipient, failed: { reason: 'dropped by an operator' } },
+  'email.suppressed': {
+    recipient,
+    suppressed: { message: 'It bounced before.', type: 'Suppressed', reason: 'previous_bounce' },
+  },
+  'email.clicked': {
+    recipient,
+    click: {
+      ...{ ipAddress: '192.0.2.1', link: 'https://a.example/', timestamp: '2026-11-20T08:00:00.000Z' },
+      userAgent: 'Mozilla/5.0',
+    },
+  },
+}
+
+const event = (type: string, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
+  ...{ seq: 1, id: 'e', teamId: 't', emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60', type },
+  ...{ createdAt: Date.UTC(2026, 10, 20, 8, 0, 0, 126), data: data[type] ?? {} },
+  email: {
+    ...{ via: 'rest', from: 'Acme <a@acme.example>', to: ['Ada <ada@customer.test>', 'b@customer.test'] },
+    ...{ subject: 'Grüße', messageId: '<x@acme.example>', createdAt: Date.UTC(2026, 10, 20, 7) },
+    tags: [{ name: 'kind', value: 'welcome' }],
+    headers: [{ name: 'X-Order', value: '7' }],
+  },
+  ...more,
+})
+
+describe('the payload', () => {
+  const types = [...new Set([...EMAIL_EVENTS, 'email.opened', 'email.clicked', 'email.complained'])]
+
+  test.each(types.filter((type) => upstream.webhooks[type]))(
+    "of %s fits the hosted service's document",
+    (type) => {
+      if (type === 'email.received') return
+      const payload = presentWebhookEvent(event(type))
+      expect(complaints(type, payload)).toBeNull()
+      expect(Object.keys(payload)).toEqual(['type', 'created_at', 'data'])
+      expect(payload.created_at).toBe('2026-11-20T08:00:00.126Z')
+    },
+  )
+
+  test('of a bounce tells, field by field, of the one recipient', () => {
+    expect(presentWebhookEvent(event('email.bounced')).data).toEqual({
+      email_id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
+      message_id: '<x@acme.example>',
+      created_at: '2026-11-20T07:00:00.000Z',
+      from: 'Acme <a@acme.example>',
+      to: ['ada@customer.test'],
+      subject: 'Grüße',
+      tags: { kind: 'welcome' },
+      headers: [{ name: 'X-Order', value: '7' }],
+      bounce: {
+        type: 'Permanent',
+        subType: 'NoEmail',
+        message: 'There is no such mailbox.',
+        diagnosticCode: ['smtp; 550 5.1.1 user unknown'],
+      },
+    })
+  })
+
+  test('of an email without tags and headers has neither', () => {
+    const plain = event('email.sent')
+    const payload = presentWebhookEvent({ ...plain, email: { ...plain.email!, tags: [], headers: [] } })
+    expect(payload.data).not.toHaveProperty('tags')
+    expect(payload.data).not.toHaveProperty('headers')
+    expect(payload.data.to).toEqual(['Ada <ada@customer.test>', 'b@customer.test'])
+  })
+
+  test('of an address that was suppressed by hand gives no reason', () => {
+    const suppressed = { message: 'On the list.', type: 'OnAccountSuppressionList' as const, reason: null }
+    expect(
+      presentWebhookEvent(event('email.suppressed', { data: { recipient, suppressed } })).data,
+    ).toMatchObject({
+      suppressed: { message: 'On the list.', type: 'OnAccountSuppressionList', diagnosticCode: [] },
+    })
+  })
+
+  const domain = {
+    ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f61', name: 'acme.example', status: 'verified' },
+    ...{ region: 'us-east-1', createdAt: 0, sending: true, receiving: false },
+    records: [
+      ...[
+        {
+          record: 'SPF',
+          name: 'send',
+          type: 'MX',
+          value: 'mx.acme.example',
+          priority: 10,
+          status: 'verified',
+        },
+      ],
+      ...[
+        {
+          record: 'SPF',
+          name: 'send',
+          type: 'TXT',
+          value: 'v=spf1 -all',
+          priority: null,
+          status: 'verified',
+        },
+      ],
+    ],
+  }
+  const suppression = {
+    ...{ id: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f62', email: 'ada@customer.test', origin: 'bounce' },
+    ...{ sourceId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60', createdAt: 0 },
+  }
+  const others = OTHER_EVENTS.map((type) => [type, type.startsWith('domain') ? { domain } : { suppression }])
+
+  test.each(others.filter(([type]) => upstream.webhooks[type as string]) as [string, EventData][])(
+    "of %s fits the hosted service's document",
+    (type, about) => {
+      const payload = presentWebhookEvent(event(type, { emailId: null, email: null, data: about }))
+      expect(complaints(type, payload)).toBeNull()
+    },
+  )
+
+  test('of a domain tells of its records, without what is absent', () => {
+    const payload = presentWebhookEvent(
+      event('domain.updated', { emailId: null, email: null, data: { domain } }),
+    )
+    expect(payload.data).toEqual({
+      ...{ id: domain.id, name: 'acme.example', status: 'verified', created_at: '1970-01-01T00:00:00.000Z' },
+      ...{ region: 'us-east-1', capabilities: { sending: 'enabled', receiving: 'disabled' } },
+      records: [
+        {
+          ...{ record: 'SPF', name: 'send', type: 'MX', value: 'mx.acme.example', status: 'verified' },
+          ...{ ttl: 'Auto', priority: 10 },
+        },
+        {
+          ...{ record: 'SPF', name: 'send', type: 'TXT', value: 'v=spf1 -all', status: 'verified' },
+          ...{ ttl: 'Auto' },
+        },
+      ],
+    })
+  })
+
+  test('of a suppression is its entry', () => {
+    const data = { suppression }
+    expect(
+      presentWebhookEvent(event('suppression.added', { emailId: null, email: null, data })).data,
+    ).toEqual({
+      ...{
+        id: suppression.id,
+        email: 'ada@customer.test',
+        origin: 'bounce',
+        source_id: suppression.sourceId,
+      },
+      created_at: '1970-01-01T00:00:00.000Z',
+    })
+  })
+
+  test('of a ping names the webhook', () => {
+    expect(presentPing('w', 0)).toEqual({
+      type: 'webhook.ping',
+      created_at: '1970-01-01T00:00:00.000Z',
+      data: { webhook_id: 'w' },
+    })
+  })
+})

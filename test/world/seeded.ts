@@ -1,0 +1,189 @@
+import { startAppliance, type TestAppliance } from './appliance.ts'
+import { createJumpingClock, type JumpingClock } from './jumping-clock.ts'
+import { startReceiver, type Receiver } from './receiver.ts'
+import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
+
+/** A sandbox with a past: a bookshop that has sent for some days, with everything that its dashboard can show. */
+export interface Seeded {
+  readonly posthaste: TestAppliance
+  /** Ids of things that have pages of their own. */
+  readonly ids: Readonly<
+    Record<'domain' | 'webhook' | 'log' | 'delivered' | 'bounced' | 'delayed' | 'inbox', string>
+  >
+  close(): Promise<void>
+}
+
+export interface Past {
+  days: number
+  emailsPerDay: number
+  /** The folder of the dashboard, instead of `ui/dist`. */
+  dashboard?: string
+}
+
+const HOUR = 3_600_000
+/** Hours between the sendings of a day. */
+const STEPS = [5, 4, 6, 9]
+/** Shares of the day's emails that go out then, in hundredths. */
+const SHARES = [20, 40, 30, 10]
+const BATCH = 100
+
+type Browser = <T = unknown>(method: string, path: string, body?: unknown) => Promise<T>
+
+/** Signs in as the owner; requests as the dashboard makes them. */
+async function openBrowser({ url, ownerEmail, ownerPassword }: TestAppliance): Promise<Browser> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    'x-requested-with': 'dashboard',
+    'sec-fetch-site': 'same-origin',
+  }
+  const credentials = JSON.stringify({ email: ownerEmail, password: ownerPassword })
+  const entered = await fetch(`${url}/session`, { method: 'POST', headers, body: credentials })
+  headers.cookie = entered.headers
+    .getSetCookie()
+    .find((one) => one.startsWith('posthaste_session='))!
+    .split(';', 1)[0]!
+  return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const answer = await fetch(url + path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`)
+    return (await answer.json()) as T
+  }
+}
+
+/** What a team sets up before it sends. */
+async function furnish(
+  posthaste: TestAppliance,
+  receiver: Receiver,
+): Promise<{ domain: string; webhook: string }> {
+  const domain = await posthaste.call<{ id: string }>('POST', '/domains', { name: SHOP })
+  const news = await posthaste.call<{ id: string }>('POST', '/domains', { name: NEWS })
+  for (const { body } of [domain, news]) {
+    await posthaste.call('POST', `/domains/${body.id}/verify`)
+    await posthaste.call('PATCH', `/domains/${body.id}`, { open_tracking: true, click_tracking: true })
+  }
+  for (const name of ['Shop', 'Accounting', 'Newsletter'])
+    await posthaste.call('POST', '/api-keys', {
+      name,
+      permission: name === 'Shop' ? 'full_access' : 'sending_access',
+    })
+  const events = ['email.delivered', 'email.bounced', 'email.complained']
+  const webhook = await posthaste.call<{ id: string }>('POST', '/webhooks', {
+    endpoint: `${receiver.url}/hooks/mail`,
+    events,
+  })
+  for (const email of ['press@bigmail.example', 'old-address@wires.example'])
+    await posthaste.call('POST', '/suppressions', { email })
+  return { domain: domain.body.id, webhook: webhook.body.id }
+}
+
+/** Who works there, and who is asked to. */
+async function staff(browse: Browser): Promise<void> {
+  await browse('PATCH', '/team', { name: 'Harbour Books' })
+  await browse('POST', '/invitations', { email: `nadia@${SHOP}`, role: 'developer' })
+  await browse('POST', '/invitations', { email: `oskar@${SHOP}`, role: 'viewer' })
+}
+
+/** Looks until time is helped on: where receivers asked for patience, others wait behind them. */
+const PATIENCE = 20
+const LOOKS = 400
+
+/** Waits until nothing is on its way: what is left waits for a later day. */
+async function quiet(posthaste: TestAppliance, clock: JumpingClock): Promise<void> {
+  for (let looks = 1; looks <= LOOKS; looks++) {
+    const { body } = await posthaste.call<{ data: { last_event: string }[] }>('GET', '/emails?limit=100')
+    if (body.data.every(({ last_event: last }) => last !== 'sent' && last !== 'queued')) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    if (looks % PATIENCE === 0) clock.leap(HOUR / 60)
+  }
+}
+
+/** Some of the readers open what came last, and follow a link. */
+async function readSome(posthaste: TestAppliance, many: number): Promise<void> {
+  const { body } = await posthaste.call<{ data: { id: string }[] }>('GET', `/sandbox/messages?limit=${many}`)
+  const headers = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+  for (const [i, { id }] of body.data.entries()) {
+    const message = await posthaste.call<{ html: string | null }>('GET', `/sandbox/messages/${id}`)
+    const found = message.body.html?.match(/https?:\/\/[^"]*\/[ol]\/[^"]+/g) ?? []
+    for (const address of i % 3 === 0 ? found : found.slice(-1))
+      await fetch(address, { headers, redirect: 'manual' })
+  }
+}
+
+/** Sends the emails from `from` to `to`, day by day until now. */
+async function liveThrough(
+  posthaste: TestAppliance,
+  clock: JumpingClock,
+  { days, emailsPerDay }: Past,
+): Promise<void> {
+  let n = 0
+  let next = clock.now()
+  for (let day = 0; day < days; day++) {
+    const weekend = day % 7 > 4
+    for (const [step, hours] of STEPS.entries()) {
+      const many = Math.round((emailsPerDay * SHARES[step]! * (weekend ? 0.4 : 1) * (1 + day / days)) / 130)
+      for (let left = many; left > 0; left -= BATCH) {
+        const emails = Array.from({ length: Math.min(left, BATCH) }, () => bookshopEmail(n++))
+        const { status, body } = await posthaste.call('POST', '/emails/batch', emails)
+        if (status !== 200) throw new Error(JSON.stringify(body))
+      }
+      await quiet(posthaste, clock)
+      clock.leap(HOUR / 4)
+      await readSome(posthaste, Math.ceil(many / 5))
+      next += hours * HOUR
+      clock.leap(Math.max(0, next - clock.now()))
+    }
+  }
+}
+
+/** The newest email of the shop with that last event: letters of the server itself show no content. */
+async function newest(posthaste: TestAppliance, event: string): Promise<string> {
+  const { body } = await posthaste.call<{ data: { id: string }[] }>(
+    'GET',
+    `/emails/search?status=${event}&domain=${SHOP}&limit=1`,
+  )
+  return body.data[0]?.id ?? ''
+}
+
+/** Starts it and lets the past happen. */
+export async function startSeeded(past: Past): Promise<Seeded> {
+  const receiver = await startReceiver()
+  const clock = createJumpingClock(past.days * 24 * HOUR)
+  const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
+  const posthaste = await startAppliance({
+    config: { webhooks },
+    clock,
+    ...(past.dashboard ? { dashboard: past.dashboard } : {}),
+  })
+  const { domain, webhook } = await furnish(posthaste, receiver)
+  await liveThrough(posthaste, clock, past)
+  clock.leap(Math.max(0, Date.now() - clock.now()))
+  await staff(await openBrowser(posthaste))
+  const later = new Date(clock.now() + 6 * HOUR).toISOString()
+  for (let i = 0; i < 4; i++)
+    await posthaste.call('POST', '/emails', { ...bookshopEmail(9000 + i), scheduled_at: later })
+  // Two that meet a full mailbox now, and wait with their reason.
+  for (const n of [178, 278]) await posthaste.call('POST', '/emails', bookshopEmail(n))
+  await new Promise((resolve) => setTimeout(resolve, 2000))
+  const first = async (path: string) =>
+    (await posthaste.call<{ data: { id: string }[] }>('GET', `${path}?limit=1`)).body.data[0]?.id ?? ''
+  const ids = {
+    domain,
+    webhook,
+    log: await first('/logs'),
+    delivered: await newest(posthaste, 'delivered'),
+    bounced: await newest(posthaste, 'bounced'),
+    delayed: await newest(posthaste, 'delivery_delayed'),
+    inbox: await first('/sandbox/messages'),
+  }
+  return {
+    posthaste,
+    ids,
+    async close() {
+      await posthaste.close()
+      await receiver.close()
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import type { Stream } from '../../../appliance/mail/source.ts'
+import { PERSONALITIES } from './personalities.ts'
+import { domainsOf, type Mailbox, type Personality } from './personality.ts'
+
+/** One email of a campaign. */
+export interface PlannedEmail {
+  /** Which of the teams, from 0. */
+  team: number
+  stream: Stream
+  to: string[]
+}
+
+/** One delivery as it was meant. */
+export interface PlannedDelivery {
+  recipient: string
+  personality: Personality
+  mailbox: Mailbox
+  team: number
+  stream: Stream
+}
+
+export interface Plan {
+  emails: PlannedEmail[]
+  /** By recipient: each gets one email. */
+  deliveries: Map<string, PlannedDelivery>
+}
+
+/** How much of the mail is each team's: one large, one middling, one small. */
+const TEAM_SHARES: readonly number[] = [60, 30, 10]
+const TRANSACTIONAL = 0.3
+/** Of emails, those to several people. */
+const TO_SEVERAL = 0.03
+const SEVERAL = 5
+
+export const TEAMS = TEAM_SHARES.length
+
+/** Numbers in [0, 1) that a seed decides (mulberry32). */
+export function dice(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Plans a campaign of so many deliveries: the same for the same seed. */
+export function planCampaign(count: number, seed: number): Plan {
+  const random = dice(seed)
+  const plan: Plan = { emails: [], deliveries: new Map() }
+  while (plan.deliveries.size < count) {
+    const team = pick(TEAM_SHARES, random)
+    const stream: Stream = random() < TRANSACTIONAL ? 'transactional' : 'broadcast'
+    const several = stream === 'transactional' && random() < TO_SEVERAL ? SEVERAL : 1
+    const to = Array.from({ length: Math.min(several, count - plan.deliveries.size) }, () => {
+      const delivery = planDelivery(plan.deliveries.size, { team, stream }, random)
+      plan.deliveries.set(delivery.recipient, delivery)
+      return delivery.recipient
+    })
+    plan.emails.push({ team, stream, to })
+  }
+  return plan
+}
+
+const SHARES = PERSONALITIES.map(({ share }) => share)
+
+function planDelivery(
+  number: number,
+  { team, stream }: Pick<PlannedEmail, 'team' | 'stream'>,
+  random: () => number,
+): PlannedDelivery {
+  // The first ones see to it that every personality gets mail, however small the campaign.
+  const personality = PERSONALITIES[number] ?? PERSONALITIES[pick(SHARES, random)]!
+  const domains = domainsOf(personality)
+  const domain = domains[Math.floor(random() * domains.length)]!
+  const { unknown, full } = personality.mix ?? { unknown: 3, full: 0.5 }
+  const mailbox = (['unknown', 'full', 'ok'] as const)[pick([unknown, full, 100 - unknown - full], random)]!
+  const recipient = `r${number.toString().padStart(6, '0')}.${stream[0]}${team}-${mailbox}@${domain}`
+  return { recipient, personality, mailbox, team, stream }
+}
+
+/** An index, each as likely as its weight. */
+function pick(weights: readonly number[], random: () => number): number {
+  let left = random() * weights.reduce((sum, weight) => sum + weight, 0)
+  const found = weights.findIndex((weight) => (left -= weight) < 0)
+  return found < 0 ? weights.length - 1 : found
+}
