@@ -83,10 +83,23 @@ describe('signing in', () => {
   test('a session that ended elsewhere leads to sign-in and back', async () => {
     const { page, context } = await openPage(browser)
     await signIn(page)
+    // What the first page still asks for is held back: the page hears of the end on its way to the next one, not before.
+    const leaving = Promise.withResolvers<undefined>()
+    await page.route(isData, async (route) => {
+      await leaving.promise
+      await route.continue()
+    })
     await context.clearCookies()
     await page.getByRole('link', { name: 'Domains', exact: true }).click()
+    leaving.resolve(undefined)
     await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
     expect(page.url()).toBe(at('/sign-in?next=%2Fdomains'))
+
+    await page.getByLabel('Email address').fill(posthaste.ownerEmail)
+    await page.getByLabel('Password').fill(posthaste.ownerPassword)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Domains' }).waitFor()
+    expect(page.url()).toBe(at('/domains'))
     await context.close()
   })
 
