@@ -39,6 +39,24 @@ const places: Plugin = {
   },
 }
 
+/**
+ * One character outside of Latin-1 makes Node keep a whole file with two bytes a character, and there are always some:
+ * they are written as escapes, which mean the same in texts, patterns and names.
+ */
+const oneByte: Plugin = {
+  name: 'one-byte',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) if (file.type === 'chunk') file.code = escaped(file.code)
+  },
+}
+
+function escaped(code: string): string {
+  return code.replaceAll(/(\\*)([^\0-\x7f])/g, (_, slashes: string, unit: string) => {
+    if (slashes.length % 2 === 1) throw new Error(`a backslash before ${unit}, which an escape would change`)
+    return slashes + String.raw`\u` + unit.charCodeAt(0).toString(16).padStart(4, '0')
+  })
+}
+
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/bundle.ts FOLDER')
 
@@ -47,7 +65,7 @@ const bundle = await rolldown({
   input: Object.fromEntries(ENTRIES.map((file) => [basename(file, '.ts'), join(sources, file)])),
   platform: 'node',
   external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
-  plugins: [places],
+  plugins: [places, oneByte],
   logLevel: 'warn',
 })
 await bundle.write({
@@ -55,6 +73,7 @@ await bundle.write({
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
+  comments: { annotation: false, jsdoc: false, legal: true },
 })
 await bundle.close()
 const migrations = join('storage', 'migrations', 'sqlite')

@@ -102,6 +102,7 @@ export interface RunningDaemon {
 
 /** As in scripts/runtime.sh. */
 const FLAGS = ['--max-semi-space-size=16']
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
 const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
 
 /** Starts `posthaste serve`; its log goes to a file, as with a supervisor. */
@@ -111,6 +112,7 @@ export async function startDaemon(folder: string, { configFile }: Home): Promise
   const begin = performance.now()
   const child = spawn(process.execPath, [...FLAGS, PROGRAM, 'serve', '--config', configFile], {
     stdio: ['ignore', log.fd, log.fd],
+    env: { ...process.env, ...ENVIRONMENT },
   })
   await log.close()
   const ended = once(child, 'exit')

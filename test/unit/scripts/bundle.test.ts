@@ -43,4 +43,14 @@ test('every way to start the program gives the runtime the same settings', () =>
   ]
   const settings = starts.map((file) => [...new Set(read(join(project, file)).match(/--max-[a-z-]+=\d+/g))])
   expect(settings).toEqual(starts.map(() => ['--max-semi-space-size=16']))
+  const environments = starts.map((file) =>
+    file === 'container/posthaste' ? 'container/Containerfile' : file,
+  )
+  for (const file of environments)
+    expect(read(join(project, file)), file).toMatch(/\bMALLOC_ARENA_MAX(=|: ')2\b/)
+})
+
+test('every file of the program can be kept with one byte a character', () => {
+  for (const file of globSync('*.js', { cwd: program }))
+    expect(/[^\0-\x7f]/.test(read(join(program, file))), file).toBe(false)
 })
