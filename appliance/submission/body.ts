@@ -1,4 +1,4 @@
-/** Takes a message off the wire octet by octet: where it ends, and whether it may be taken at all. No I/O. */
+/** Takes a message off the wire: where it ends, and whether it may be taken at all. No I/O. */
 import { refuse, type Refusal } from '../mail/refusals.ts'
 import { MAX_TEXT_LINE } from './limits.ts'
 
@@ -45,6 +45,12 @@ export class Body {
         this.#place = 'dot'
         continue
       }
+      const ordinary = ordinaryUntil(chunk, at) - at
+      if (ordinary > 0 && this.#place !== 'cr' && this.#place !== 'dot-cr') {
+        this.#within(ordinary)
+        at += ordinary - 1
+        continue
+      }
       this.#step(octet)
       // The CR of an end mark that is spread over two chunks is not part of the message.
       if (this.#place === 'dot-cr') from = at + 1
@@ -77,10 +83,14 @@ export class Body {
     if (after === 'cr' || after === 'dot-cr') this.spoil(refuse('message_bare_newline', { what: 'CR' }))
     if (octet === NUL) this.spoil(refuse('message_bare_newline', { what: 'NUL' }))
     if (octet === CR) this.#place = after === 'dot' ? 'dot-cr' : 'cr'
-    else {
-      this.#place = 'text'
-      if (++this.#line > MAX_TEXT_LINE) this.spoil(refuse('message_long_line', { limit: MAX_TEXT_LINE }))
-    }
+    else this.#within(1)
+  }
+
+  /** So many octets of a line that are not its end. */
+  #within(octets: number): void {
+    this.#place = 'text'
+    this.#line += octets
+    if (this.#line > MAX_TEXT_LINE) this.spoil(refuse('message_long_line', { limit: MAX_TEXT_LINE }))
   }
 
   #keep(piece: Buffer): void {
@@ -90,4 +100,11 @@ export class Body {
       this.spoil(refuse('message_too_large', { limit: this.#options.limit }))
     if (!this.refusal) this.#pieces.push(piece)
   }
+}
+
+/** Where the stretch from `from` on ends in which no octet can be CR, LF or NUL: most of what there is, at a glance. */
+function ordinaryUntil(chunk: Buffer, from: number): number {
+  let at = from
+  while (at < chunk.length && chunk[at]! > CR) at++
+  return at
 }

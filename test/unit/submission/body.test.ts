@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Body } from '../../../appliance/submission/body.ts'
+
+interface Taken {
+  message: string
+  refusal: string | null
+  size: number
+  ended: boolean
+  /** Octets behind the end mark, which are the client's next command. */
+  behind: string
+}
+
+/** Gives `text` to a body in `pieces`, the last of which is whatever the others leave. */
+function take(text: string, pieces: readonly number[] = [], dots = true): Taken {
+  const body = new Body({ limit: 5000, dots })
+  let rest = Buffer.from(text, 'latin1')
+  for (const size of [...pieces, rest.length]) {
+    const { used, ended } = body.feed(rest.subarray(0, size))
+    if (ended) return told(body, true, rest.subarray(used))
+    rest = rest.subarray(size)
+  }
+  return told(body, false, rest)
+}
+
+function told(body: Body, ended: boolean, behind: Buffer): Taken {
+  const message = body.bytes().toString('latin1')
+  const { size, refusal } = body
+  return { message, refusal: refusal?.message ?? null, size, ended, behind: behind.toString('latin1') }
+}
+
+const wrong = (what: string): string => take(`a${what}b\r\n.\r\n`).refusal!
+
+describe('a message on the wire', () => {
+  test('ends with CRLF.CRLF, which is not part of it, and has its dots unstuffed', () => {
+    expect(take('..one\r\n.two\r\nthree . four\r\n.\r\nQUIT\r\n')).toEqual({
+      message: '.one\r\ntwo\r\nthree . four\r\n',
+      refusal: null,
+      size: 25,
+      ended: true,
+      behind: 'QUIT\r\n',
+    })
+    expect(take('.\r\n')).toMatchObject({ message: '', ended: true, behind: '' })
+    expect(take('.one\r\n.\r\n', [], false)).toMatchObject({ message: '.one\r\n.\r\n', ended: false })
+  })
+
+  test.each(['\n', '\r', '\0', '\n.\r\n', '\r.\r\n'])('is spoilt by %j, and read to its end', (what) => {
+    expect(take(`a${what}b\r\n.\r\nRSET\r\n`)).toMatchObject({
+      message: '',
+      refusal: wrong(what),
+      ended: true,
+      behind: 'RSET\r\n',
+    })
+    expect(wrong(what)).toContain(what.startsWith('\n') ? 'LF' : what.startsWith('\r') ? 'CR' : 'NUL')
+  })
+
+  test('has lines of 998 octets at most', () => {
+    expect(take(`${'x'.repeat(998)}\r\n..${'x'.repeat(997)}\r\n.\r\n`).refusal).toBeNull()
+    expect(take(`${'x'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
+    expect(take(`${'\t'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
+  })
+
+  test('has as many octets as it may', () => {
+    const line = `${'x'.repeat(98)}\r\n`
+    expect(take(`${line.repeat(50)}.\r\n`)).toMatchObject({ refusal: null, size: 5000 })
+    expect(take(`${line.repeat(50)}\r\n.\r\n`)).toMatchObject({ message: '', ended: true })
+    expect(take(`${line.repeat(50)}\r\n.\r\n`).refusal).toContain('5000')
+  })
+
+  test('is the same in whatever pieces it comes', () => {
+    const part = fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom('.', 'a', ' ', '\t', '\xe4', '\x0e', '\x0b') },
+      { weight: 4, arbitrary: fc.constant('\r\n') },
+      { weight: 1, arbitrary: fc.constantFrom('\r', '\n', '\0', '\r\n.\r\n', 'x'.repeat(400)) },
+    )
+    const text = fc.array(part, { maxLength: 60 }).map((parts) => parts.join(''))
+    const pieces = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 80 })
+    fc.assert(
+      fc.property(text, pieces, fc.boolean(), (message, sizes, dots) => {
+        const single = Array.from({ length: message.length }, () => 1)
+        expect(take(message, sizes, dots)).toEqual(take(message, single, dots))
+        expect(take(message, [], dots)).toEqual(take(message, single, dots))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
