@@ -3,7 +3,8 @@ import type { Answer } from '../unit/http/harness.ts'
 
 /** More with FUZZ_RUNS=20000; a failure prints the seed and the smallest request that shows it. */
 export const numRuns = Number(process.env.FUZZ_RUNS ?? 200)
-export const patience = { timeout: 30_000 + numRuns * 100 }
+/** For a run that hangs. */
+export const patience = { timeout: 120_000 + numRuns * 400 }
 
 /** What every answer must be: no fault of ours, and an error in the wire's three keys, in order. */
 export function assertShape({ status, headers, text, json }: Answer): void {

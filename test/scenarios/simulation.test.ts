@@ -5,7 +5,8 @@ import { ASSERTIONS, runCampaign, type Run } from '../world/simulation/run.ts'
 /** A small campaign to the simulated internet; `./scripts/simulate` runs it in full. */
 
 const DELIVERIES = 3000
-const PATIENCE = 180_000
+/** For a run that hangs. */
+const PATIENCE = 600_000
 
 let run: Run
 

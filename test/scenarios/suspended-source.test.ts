@@ -24,7 +24,8 @@ async function ask(method: string, path: string, body?: object): Promise<void> {
 
 /** Pool `news` has two sources, which are suspended one after the other; `default` has a third. */
 test('a source that is suspended with mail in flight ends it and gets no more: its pool goes on, then the default pool', async () => {
-  const exchanger = { behave: on('message', { pauseMs: 3000 }, { times: 1 }) }
+  const suspended = Promise.withResolvers<undefined>()
+  const exchanger = { behave: on('message', { until: suspended.promise }, { times: 1 }) }
   world = await createWorld({
     domains: { 'one.test': { mx: [{ preference: 10, host: 'mx.one.test', exchanger }] } },
   })
@@ -43,6 +44,7 @@ test('a source that is suspended with mail in flight ends it and gets no more: i
     await appliance.until(await appliance.send({ to: `${name}@one.test` }), isFinal)
   expect(sources()).toEqual([second, second])
 
+  suspended.resolve(undefined)
   const { deliveries } = await appliance.until(inFlight, isFinal)
   expect(deliveries).toMatchObject([{ state: 'delivered', attempts: 1, pool: 'news' }])
   expect(sources()).toEqual([second, second, first])

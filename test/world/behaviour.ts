@@ -13,10 +13,11 @@ export interface Step {
 }
 
 /**
- * A reply such as `450 4.7.1 later`; `drop`, which closes the connection without a word; or a pause, in milliseconds,
- * before going on. At `data` only `drop` and a pause are possible, because the reply follows the body.
+ * A reply such as `450 4.7.1 later`; `drop`, which closes the connection without a word; or a pause, in milliseconds or
+ * until the test says so, before going on. At `data` only `drop` and a pause are possible, because the reply follows the
+ * body.
  */
-export type Reaction = string | { pauseMs: number; then?: string }
+export type Reaction = string | (({ pauseMs: number } | { until: Promise<unknown> }) & { then?: string })
 
 /** Undefined accepts. */
 export type Behaviour = (step: Step) => Reaction | undefined

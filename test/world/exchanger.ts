@@ -108,7 +108,8 @@ class Actor {
     this.steps.push(step)
     const reaction = this.behave?.(step)
     if (typeof reaction !== 'object') return this.#do(reaction, session, done)
-    void sleep(reaction.pauseMs, undefined, { ref: false }).then(() => this.#do(reaction.then, session, done))
+    const over = 'until' in reaction ? reaction.until : sleep(reaction.pauseMs, undefined, { ref: false })
+    void over.then(() => this.#do(reaction.then, session, done))
   }
 
   #do(reply: string | undefined, session: SMTPServerSession, done: Done): void {
