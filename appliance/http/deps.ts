@@ -61,6 +61,7 @@ export interface HttpDeps {
     | 'nextDue'
     | 'saveLogs'
     | 'listLogs'
+    | 'searchLogs'
     | 'getLog'
     | 'secret'
     | 'firstTeam'

@@ -5,9 +5,8 @@ import { LAST_EVENTS, type LastEvent } from '../mail/event.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { EmailFilter, Happened } from '../storage/storage.ts'
+import { instantOf, oneOf, refuseStrange, textOf, type Given } from './conditions.ts'
 
-/** Longest text of a condition (UTF-16 units): a Message-ID may fill a line (RFC 5322 §2.1.1). */
-const LONGEST = 998
 /** Words of a subject that are sought at once. */
 const MOST_WORDS = 10
 
@@ -18,21 +17,13 @@ export const EMAIL_CONDITIONS = [
   ...['event', 'event_since', 'event_until', 'provider', 'bounce'],
 ] as const
 
-type Given = Record<string, unknown>
-
 /**
  * Refuses: `invalid_parameter`, also for a condition that there is not: a search that leaves one out would find too much.
  * @param other names of the query that are no conditions
  */
 export function readEmailFilter(query: unknown, other: readonly string[]): EmailFilter {
   const given = query as Given
-  const known: readonly string[] = [...EMAIL_CONDITIONS, ...other]
-  const strange = Object.keys(given).find((name) => !known.includes(name))
-  if (strange !== undefined)
-    throw refuse('invalid_parameter', {
-      parameter: strange,
-      expected: `one of ${EMAIL_CONDITIONS.join(', ')}`,
-    })
+  refuseStrange(given, EMAIL_CONDITIONS, other)
   return {
     id: readSoughtId(given),
     status: readStatus(given),
@@ -46,21 +37,9 @@ export function readEmailFilter(query: unknown, other: readonly string[]): Email
     messageId: readMessageId(given),
     reply: textOf(given, 'reply'),
     happened: readHappened(given),
-    since: readInstant(given, 'since'),
-    until: readInstant(given, 'until'),
+    since: instantOf(given, 'since'),
+    until: instantOf(given, 'until'),
   }
-}
-
-function textOf(given: Given, name: string): string | undefined {
-  const value = given[name]
-  if (value === undefined) return undefined
-  const text = typeof value === 'string' ? value.trim() : ''
-  if (text === '' || text.length > LONGEST || text.includes('\0'))
-    throw refuse('invalid_parameter', {
-      parameter: name,
-      expected: `one text of 1 to ${LONGEST} characters; leave it out where it is not asked for`,
-    })
-  return text
 }
 
 const withoutAt = (text: string | undefined): string | undefined => text?.replace(/^@/, '')
@@ -115,31 +94,10 @@ function readMessageId(given: Given): string | undefined {
 function readHappened(given: Given): Happened | undefined {
   const happened: Happened = {
     event: oneOf(given, 'event', COUNTED),
-    since: readInstant(given, 'event_since'),
-    until: readInstant(given, 'event_until'),
+    since: instantOf(given, 'event_since'),
+    until: instantOf(given, 'event_until'),
     provider: textOf(given, 'provider'),
     bounce: oneOf(given, 'bounce', [...CATEGORIES, 'undetermined'] as const),
   }
   return Object.values(happened).every((value) => value === undefined) ? undefined : happened
-}
-
-function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {
-  const text = textOf(given, name)
-  if (text === undefined) return undefined
-  const found = allowed.find((one) => one === text)
-  if (found === undefined)
-    throw refuse('invalid_parameter', { parameter: name, expected: `one of ${allowed.join(', ')}` })
-  return found
-}
-
-function readInstant(given: Given, name: string): number | undefined {
-  const text = textOf(given, name)
-  if (text === undefined) return undefined
-  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || at < 0)
-    throw refuse('invalid_parameter', {
-      parameter: name,
-      expected: 'an instant in ISO 8601, such as `2026-11-20T09:00:00Z`, or a day in UTC',
-    })
-  return at
 }

@@ -6,6 +6,7 @@ import { IDENTITY_OPERATIONS } from './openapi-identities.ts'
 import { NODES } from './openapi-nodes.ts'
 import { AUDIT_PARAMETERS, auditOperations } from './openapi-audit.ts'
 import { emailSearchOperations, SEARCH_PARAMETERS } from './openapi-email-search.ts'
+import { LOG_PARAMETERS, logSearchOperations } from './openapi-log-search.ts'
 import { METRICS_OPERATIONS, METRICS_PARAMETERS } from './openapi-metrics.ts'
 import { TEAMS } from './openapi-teams.ts'
 import type { Schema } from './openapi-components.ts'
@@ -121,6 +122,7 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
     schema: { type: 'string', examples: ['period,domain'] },
   },
   ...SEARCH_PARAMETERS,
+  ...LOG_PARAMETERS,
   ...AUDIT_PARAMETERS,
   ...METRICS_PARAMETERS,
   'metrics.domain_id': {
@@ -693,6 +695,7 @@ const erasures: Record<string, OperationNotes> = {
 }
 
 const others: Record<string, OperationNotes> = {
+  ...logSearchOperations,
   'GET /logs': { id: 'listLogs', tag: 'Logs', summary: 'List requests', query: [...page, 'email_id'] },
   'GET /logs/:id': {
     id: 'getLog',

@@ -279,6 +279,32 @@ function logs(stage: Stage): void {
     await page.getByRole('columnheader', { name: 'Key' }).waitFor()
     expect(await page.locator('tbody td.agent', { hasText: 'Mozilla' }).count()).toBe(0)
   })
+
+  test('the list is narrowed by what is chosen, and the address says by what', async () => {
+    const { page, at, posthaste } = stage
+    await posthaste.call('POST', '/emails', { from: 'nobody' })
+    await posthaste.call('GET', '/domains')
+    await page.goto(at('/logs'))
+    await page.getByLabel('Status').selectOption('4xx')
+    await page.getByLabel('Method').selectOption('POST')
+    await page.getByLabel('Time').selectOption('24h')
+    expect(page.url()).toBe(at('/logs?status=4xx&method=POST&since=24h'))
+    await page.locator('tbody tr', { hasText: '422' }).first().waitFor()
+    const others = page.locator('tbody tr').filter({ hasNotText: /^POST.*4\d\d/s })
+    await others.first().waitFor({ state: 'detached' })
+
+    await page.getByRole('searchbox').fill('/no-such-path')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'No request meets this' }).waitFor()
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await page.locator('tbody tr', { hasText: '/domains' }).first().waitFor()
+    expect(page.url()).toBe(at('/logs'))
+
+    await page.goto(at('/logs?ip=192.0.2.1&method=GET'))
+    await page.getByRole('link', { name: 'Take away From: 192.0.2.1' }).click()
+    await page.locator('tbody tr', { hasText: '/domains' }).first().waitFor()
+    expect(page.url()).toBe(at('/logs?method=GET'))
+  })
 }
 
 function around(stage: Stage): void {

@@ -2,6 +2,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { EmailEventType } from '../../appliance/mail/event.ts'
 import type { Cause, DeliveryState } from '../../appliance/mail/verdict.ts'
 import type {
+  ApiKey,
   Attempt,
   Change,
   DkimKey,
@@ -44,6 +45,17 @@ export async function makeTeam(storage: Storage, now = T0): Promise<{ team: Team
   await storage.createOwner({ team, user }, now)
   return { team, user }
 }
+
+/** A key as it is stored, without the hash of its token. */
+export const newApiKey = (teamId: string, name: string, domainId: string | null = null): ApiKey => ({
+  id: newId(T0),
+  teamId,
+  name,
+  permission: domainId === null ? 'full_access' : 'sending_access',
+  domainId,
+  createdAt: T0,
+  lastUsedAt: null,
+})
 
 /** A domain with its one key, not stored. */
 export function newDomain(teamId: string, name: string): { domain: Domain; keys: [DkimKey] } {

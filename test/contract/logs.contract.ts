@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { RequestLog, Storage } from '../../appliance/storage/storage.ts'
-import { DAY, makeTeam, T0 } from './fixtures.ts'
+import type { LogFilter, RequestLog, Storage } from '../../appliance/storage/storage.ts'
+import { DAY, makeTeam, newApiKey, T0, unique } from './fixtures.ts'
 
 function newLog(teamId: string, now = T0, more: Partial<RequestLog> = {}): RequestLog {
   return {
@@ -52,6 +52,75 @@ export function logsContract(storage: () => Storage): void {
     expect(await list({ after: three!.id })).toEqual({ items: [two, one], hasMore: false })
     expect(await list({ before: two!.id })).toEqual({ items: [four, three], hasMore: false })
     expect(await list({ before: one!.id })).toEqual({ items: [three, two], hasMore: true })
+  })
+
+  test('a search finds by every condition, newest first, in parts', async () => {
+    const teamId = await team()
+    const key = newId(T0)
+    const old = newLog(teamId, T0 - DAY, { status: 500, emailIds: [key], userAgent: null })
+    const sent = newLog(teamId, T0 + 1, { method: 'SMTP', endpoint: 'smtp://587 MESSAGE', status: 250 })
+    const refused = newLog(teamId, T0 + 2, { status: 422, apiKeyId: key })
+    const get = newLog(teamId, T0 + 3, {
+      method: 'GET',
+      endpoint: '/domains',
+      userAgent: 'Curl/8_1',
+      ip: '192.0.2.8',
+    })
+    await storage().saveLogs({ logs: [get, refused, sent, old, newLog(await team())] }, T0)
+    const search = (filter: LogFilter, more: { limit?: number; after?: string } = {}) =>
+      storage().searchLogs({ teamId, filter, limit: 10, ...more }, T0)
+    const found = async (filter: LogFilter) => (await search(filter)).items.map(({ id }) => id)
+
+    expect(await search({})).toEqual({ items: [get, refused, sent, old].map(summaryOf), next: null })
+    expect(await found({ methods: ['GET', 'SMTP'] })).toEqual([get.id, sent.id])
+    expect(await found({ statuses: [{ from: 422, to: 422 }] })).toEqual([refused.id])
+    expect(
+      await found({
+        statuses: [
+          { from: 200, to: 299 },
+          { from: 500, to: 599 },
+        ],
+      }),
+    ).toEqual([get.id, sent.id, old.id])
+    expect(await found({ apiKey: key })).toEqual([refused.id])
+    expect(await found({ endpoint: 'DOM' })).toEqual([get.id])
+    expect(await found({ endpoint: '%' })).toEqual([])
+    expect(await found({ userAgent: 'curl/8_' })).toEqual([get.id])
+    expect(await found({ userAgent: 'curl/8%' })).toEqual([])
+    expect(await found({ ip: '192.0.2.8' })).toEqual([get.id])
+    expect(await found({ emailId: key })).toEqual([old.id])
+    expect(await found({ since: T0 + 2 })).toEqual([get.id, refused.id])
+    expect(await found({ until: T0 + 2 })).toEqual([sent.id, old.id])
+    expect(await found({ since: T0, until: T0 + 2, methods: ['SMTP'] })).toEqual([sent.id])
+
+    const first = await search({ statuses: [{ from: 200, to: 299 }] }, { limit: 1 })
+    expect(first).toEqual({ items: [summaryOf(get)], next: get.id })
+    expect(await search({ statuses: [{ from: 200, to: 299 }] }, { after: get.id })).toEqual({
+      items: [summaryOf(sent)],
+      next: null,
+    })
+  })
+
+  test('a search looks at a part of a long list and says where to go on', async () => {
+    const teamId = await team()
+    const [wanted, ...others] = Array.from({ length: 4500 }, (_, n) => newLog(teamId, T0 + n))
+    await storage().saveLogs({ logs: [{ ...wanted!, status: 503 }, ...others] }, T0)
+    const filter = { statuses: [{ from: 503, to: 503 }] }
+    const first = await storage().searchLogs({ teamId, filter, limit: 10 }, T0)
+    expect(first).toEqual({ items: [], next: others[499]!.id })
+    const second = await storage().searchLogs({ teamId, filter, limit: 10, after: first.next! }, T0)
+    expect(second).toEqual({ items: [{ ...summaryOf(wanted!), status: 503 }], next: null })
+  })
+
+  test('the name of a key finds what was asked with it', async () => {
+    const teamId = await team()
+    const key = newApiKey(teamId, 'shop')
+    await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
+    const log = newLog(teamId, T0, { apiKeyId: key.id })
+    await storage().saveLogs({ logs: [log, newLog(teamId)] }, T0)
+    const search = (apiKey: string) => storage().searchLogs({ teamId, filter: { apiKey }, limit: 10 }, T0)
+    expect((await search(key.name)).items).toEqual([summaryOf(log)])
+    expect((await search(`${key.name}x`)).items).toEqual([])
   })
 
   test('the requests that made an email are found by it, and a batch by each of its emails', async () => {

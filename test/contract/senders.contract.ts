@@ -1,23 +1,13 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { ApiKey, DkimKey, DkimKeyChange, Storage } from '../../appliance/storage/storage.ts'
-import { makeTeam, newDomain, T0, unique } from './fixtures.ts'
-
-const apiKey = (teamId: string, name: string, domainId: string | null = null): ApiKey => ({
-  id: newId(T0),
-  teamId,
-  name,
-  permission: domainId === null ? 'full_access' : 'sending_access',
-  domainId,
-  createdAt: T0,
-  lastUsedAt: null,
-})
+import type { DkimKey, DkimKeyChange, Storage } from '../../appliance/storage/storage.ts'
+import { makeTeam, newApiKey, newDomain, T0, unique } from './fixtures.ts'
 
 export function sendersContract(storage: () => Storage): void {
   test('an api key is found by the hash of its token', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
-    const key = apiKey(team.id, 'app')
+    const key = newApiKey(team.id, 'app')
     await storage().createApiKey({ ...key, tokenHash: hash + '-h1' }, T0)
     expect(await storage().findApiKey({ tokenHash: hash + '-h1' }, T0)).toEqual(key)
     expect(await storage().getApiKey({ id: key.id }, T0)).toEqual(key)
@@ -28,9 +18,9 @@ export function sendersContract(storage: () => Storage): void {
   test('two keys cannot have one token', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
-    await storage().createApiKey({ ...apiKey(team.id, 'a'), tokenHash: hash + '-h' }, T0)
+    await storage().createApiKey({ ...newApiKey(team.id, 'a'), tokenHash: hash + '-h' }, T0)
     await expect(
-      storage().createApiKey({ ...apiKey(team.id, 'b'), tokenHash: hash + '-h' }, T0),
+      storage().createApiKey({ ...newApiKey(team.id, 'b'), tokenHash: hash + '-h' }, T0),
     ).rejects.toThrow()
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toHaveLength(1)
   })
@@ -39,9 +29,9 @@ export function sendersContract(storage: () => Storage): void {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
-    const keys = [apiKey(team.id, 'one'), apiKey(team.id, 'two')]
+    const keys = [newApiKey(team.id, 'one'), newApiKey(team.id, 'two')]
     for (const key of keys) await storage().createApiKey({ ...key, tokenHash: hash + key.name }, T0)
-    await storage().createApiKey({ ...apiKey(other.team.id, 'x'), tokenHash: unique('x') }, T0)
+    await storage().createApiKey({ ...newApiKey(other.team.id, 'x'), tokenHash: unique('x') }, T0)
     expect(await storage().listApiKeys({ teamId: team.id }, T0)).toEqual(keys.toReversed())
   })
 
@@ -49,7 +39,7 @@ export function sendersContract(storage: () => Storage): void {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
-    const key = apiKey(team.id, 'app')
+    const key = newApiKey(team.id, 'app')
     await storage().createApiKey({ ...key, tokenHash: hash + '-h' }, T0)
     expect(await storage().deleteApiKey({ teamId: other.team.id, id: key.id }, T0)).toBe(false)
     expect(await storage().deleteApiKey({ teamId: team.id, id: key.id }, T0)).toBe(true)
@@ -60,7 +50,7 @@ export function sendersContract(storage: () => Storage): void {
   test('the last use of a key is noted and never goes back', async () => {
     const hash = unique('hash')
     const { team } = await makeTeam(storage())
-    const key = apiKey(team.id, 'app')
+    const key = newApiKey(team.id, 'app')
     await storage().createApiKey({ ...key, tokenHash: hash + '-h' }, T0)
     await storage().touchApiKeys({ uses: [{ id: key.id, at: T0 + 5 }] }, T0 + 9)
     const older = [
@@ -138,9 +128,12 @@ export function sendersContract(storage: () => Storage): void {
     const { team } = await makeTeam(storage())
     const { domain, keys } = newDomain(team.id, name)
     await storage().createDomain({ domain, keys }, T0)
-    const free = apiKey(team.id, 'free')
+    const free = newApiKey(team.id, 'free')
     await storage().createApiKey({ ...free, tokenHash: hash + '-free' }, T0)
-    await storage().createApiKey({ ...apiKey(team.id, 'bound', domain.id), tokenHash: hash + '-bound' }, T0)
+    await storage().createApiKey(
+      { ...newApiKey(team.id, 'bound', domain.id), tokenHash: hash + '-bound' },
+      T0,
+    )
     expect(await storage().deleteDomain({ teamId: newId(T0), id: domain.id }, T0)).toBe(false)
     expect(await storage().deleteDomain({ teamId: team.id, id: domain.id }, T0)).toBe(true)
     expect(await storage().dkimKeys({ domainId: domain.id }, T0)).toEqual([])
@@ -150,7 +143,7 @@ export function sendersContract(storage: () => Storage): void {
 
   test('a key is renamed by its own team only', async () => {
     const { team } = await makeTeam(storage())
-    const key = apiKey(team.id, 'before')
+    const key = newApiKey(team.id, 'before')
     await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
     const rename = (teamId: string) => storage().renameApiKey({ teamId, id: key.id, name: 'after' }, T0)
     expect(await rename(newId(T0))).toBe(false)

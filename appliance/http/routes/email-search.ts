@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { refuse } from '../../mail/refusals.ts'
-import type { EmailFilter, EmailsFound, FoundEmail } from '../../storage/storage.ts'
+import type { EmailFilter, EmailsFound } from '../../storage/storage.ts'
 import {
   EMAIL_COLUMNS,
   emailRecord,
@@ -9,16 +8,14 @@ import {
   presentFound,
   presentList,
   presentWebhookDeliverySummary,
-  timestamp,
 } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readEmailFilter } from '../email-filter.ts'
-import { readId, readPage } from '../query.ts'
+import { readId } from '../query.ts'
 import { EmailSearch, EmailWebhookEvents } from '../schemas/email-search.ts'
+import { fill, pageForwards, presentSearch } from '../stretches.ts'
 
-/** Stretches that one request looks at, some milliseconds each: then the client goes on, and knows how far it has come. */
-const MOST_STRETCHES = 50
 /** Rows of a file that are read at once. */
 const AT_ONCE = 500
 /** Of an email, what webhooks were told. */
@@ -31,12 +28,10 @@ export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void 
 
   app.get('/emails/search', { schema: { response: { 200: EmailSearch } } }, async (request) => {
     const { teamId } = callerOf(request)
-    const { limit, after } = pageForwards(request)
+    const page = pageForwards(request.query)
     const filter = readEmailFilter(request.query, ['limit', 'after'])
-    const { items, next } = await fill(limit, after, (most, from) => stretch(teamId, filter, most, from))
-    const found = items.map((email) => presentFound(presentEmailSummary(email), email))
-    const lookedBackTo = next === null ? null : timestamp(instantOf(next))
-    return { ...presentList(found, next !== null), next, looked_back_to: lookedBackTo }
+    const found = await fill(page, (most, from) => stretch(teamId, filter, most, from))
+    return presentSearch(found, (email) => presentFound(presentEmailSummary(email), email))
   })
 
   app.get('/emails/export.csv', (request, reply) => {
@@ -63,32 +58,6 @@ export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void 
   })
 }
 
-function pageForwards(request: FastifyRequest) {
-  if ((request.query as Record<string, unknown>).before !== undefined)
-    throw refuse('invalid_parameter', {
-      parameter: 'before',
-      expected: 'a search runs forwards, by `after`; for a time there are `since` and `until`',
-    })
-  return readPage(request.query)
-}
-
-/** Looks at stretch after stretch until the page is full, all was looked at, or it was enough for one request. */
-async function fill(
-  limit: number,
-  after: string | undefined,
-  stretch: (limit: number, after: string | undefined) => Promise<EmailsFound>,
-): Promise<EmailsFound> {
-  const items: FoundEmail[] = []
-  let next = after ?? null
-  for (let count = 0; count < MOST_STRETCHES; count++) {
-    const part = await stretch(limit - items.length, next ?? undefined)
-    items.push(...part.items)
-    next = part.next
-    if (next === null || items.length === limit) break
-  }
-  return { items, next }
-}
-
 /** The lines of the file, each stretch read when the client has room for it. */
 async function* lines(stretch: (after: string | undefined) => Promise<EmailsFound>): AsyncGenerator<string> {
   yield EMAIL_COLUMNS
@@ -99,6 +68,3 @@ async function* lines(stretch: (after: string | undefined) => Promise<EmailsFoun
     after = next ?? undefined
   } while (after !== undefined)
 }
-
-/** When the email was accepted, by its id (RFC 9562 §5.7: the first 48 bits are milliseconds). */
-const instantOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

@@ -3,9 +3,11 @@ import { refuse } from '../../mail/refusals.ts'
 import { presentList, presentLog, presentLogSummary } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { readLogFilter } from '../log-filter.ts'
 import { readPage } from '../query.ts'
 import type { RequestLogBuffer } from '../request-log-buffer.ts'
 import * as schema from '../schemas/logs.ts'
+import { fill, pageForwards, presentSearch } from '../stretches.ts'
 
 /** What apps asked and were answered. What the buffer holds is written first, so that a list has what was just done. */
 export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: RequestLogBuffer): void {
@@ -15,6 +17,17 @@ export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: Reques
     await buffer.flush()
     const page = await storage.listLogs(args, clock.now())
     return presentList(page.items.map(presentLogSummary), page.hasMore)
+  })
+
+  app.get('/logs/search', { schema: { response: { 200: schema.LogSearch } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const page = pageForwards(request.query)
+    const filter = readLogFilter(request.query, ['limit', 'after'])
+    await buffer.flush()
+    const found = await fill(page, (limit, after) =>
+      storage.searchLogs({ teamId, filter, limit, after }, clock.now()),
+    )
+    return presentSearch(found, presentLogSummary)
   })
 
   app.get('/logs/:id', { schema: { response: { 200: schema.Log } } }, async (request) => {

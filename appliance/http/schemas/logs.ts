@@ -11,10 +11,13 @@ const summary = {
     description: 'The path that was asked for, without its query.',
     examples: ['/emails'],
   }),
-  method: literals(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'], {
-    description: 'The HTTP method.',
+  method: literals(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'SMTP'], {
+    description: 'The HTTP method; SMTP: a message or a session of SMTP submission.',
   }),
-  response_status: Type.Integer({ description: 'The HTTP status of the answer.', examples: [200] }),
+  response_status: Type.Integer({
+    description: 'The HTTP status of the answer, or the code of the SMTP reply.',
+    examples: [200],
+  }),
   user_agent: Nullable(Type.String({ examples: ['resend-node:6.38.0'] }), {
     description: 'The program that asked, as it calls itself; null: it does not.',
   }),
@@ -28,6 +31,27 @@ export const LogSummary = Type.Object(summary, { description: 'A request, withou
 export type LogSummary = Static<typeof LogSummary>
 export const LogList = listOf(LogSummary, 'requests')
 export type LogList = Static<typeof LogList>
+
+/** GET /logs/search */
+export const LogSearch = Type.Object(
+  {
+    object: kind('list'),
+    has_more: Type.Boolean({ description: 'Whether older requests were not looked at yet.' }),
+    data: Type.Array(LogSummary, { description: 'Those that were found, newest first.' }),
+    next: Nullable(Id, {
+      description:
+        'Where to go on: give it as `after`. It need not be a request of this page. Null: that was all.',
+    }),
+    looked_back_to: Nullable(Timestamp, {
+      description: 'How far back was looked; null: as far as requests are kept.',
+    }),
+  },
+  {
+    description:
+      'What a search found. It looks at a bounded number of requests at once, so a page may be short or empty and still not be the last.',
+  },
+)
+export type LogSearch = Static<typeof LogSearch>
 
 const body = (whose: string) =>
   Nullable(Type.Record(Type.String(), Type.Unknown()), {

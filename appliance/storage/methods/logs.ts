@@ -4,7 +4,8 @@ import type { Page, PageArgs, RequestLog, RequestLogSummary } from '../storage.t
 
 type Db = Kysely<Tables>
 
-const summaryColumns = [
+/** Of a request, without its bodies. */
+export const summaryColumns = [
   'id',
   'team_id',
   'api_key_id',
@@ -17,7 +18,8 @@ const summaryColumns = [
   'created_at',
 ] as const
 
-const toSummary = (
+/** The row as a list has it. */
+export const toSummary = (
   row: Pick<Selectable<RequestLogsTable>, (typeof summaryColumns)[number]>,
 ): RequestLogSummary => ({
   id: row.id,

@@ -29,6 +29,7 @@ import * as reports from './reports.ts'
 import * as retention from './retention.ts'
 import * as scheduled from './scheduled.ts'
 import * as searchEmails from './search-emails.ts'
+import { searchLogs } from './search-logs.ts'
 import * as secrets from './secrets.ts'
 import * as senders from './senders.ts'
 import * as sessions from './sessions.ts'
@@ -97,6 +98,7 @@ export const reads = {
   planOf: quotas.planOf,
   usage: quotas.usage,
   listLogs: logs.listLogs,
+  searchLogs,
   getLog: logs.getLog,
   sumMetrics: metrics.sumMetrics,
   breakDownMetrics: metrics.breakDownMetrics,

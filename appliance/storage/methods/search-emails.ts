@@ -8,6 +8,7 @@ import type { EmailFilter, EmailsFound, EmailSearchStorage, FoundEmail, WebhookD
 import { summaryColumns, toSummary } from './emails.ts'
 import { happenedTo } from './happened.ts'
 import { selectDeliveries, toDelivery } from './recipients.ts'
+import { contains, like, lowered, lowest, madeWith } from './searching.ts'
 import { toDelivery as toWebhookDelivery } from './webhooks.ts'
 
 type Db = Kysely<Tables>
@@ -91,9 +92,6 @@ const inScope = (where: Where, { teamId, trouble }: Scope): Expression<SqlBool>[
       ]),
 ]
 
-const lowest = (a: string | undefined, b: string | undefined): string | undefined =>
-  a !== undefined && b !== undefined && b < a ? b : (a ?? b)
-
 /** Ids from `lower` on and below `upper`. */
 const range = (where: Where, lower: string | undefined, upper: string | undefined): Expression<SqlBool>[] => [
   ...(lower === undefined ? [] : [where('id', '>=', lower)]),
@@ -118,15 +116,6 @@ async function floorOf(
   return row?.id
 }
 
-/** ASCII letters alone: what `lower` does in SQL. */
-const lowered = (text: string): string =>
-  text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()).replaceAll(/[\\%_]/g, '\\$&')
-
-const like = (column: string, pattern: string): Expression<SqlBool> =>
-  sql<SqlBool>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`
-
-const contains = (column: string, text: string): Expression<SqlBool> => like(column, `%${lowered(text)}%`)
-
 /** The text as it stands within JSON. */
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
@@ -142,7 +131,7 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
       where.or([like('from_header', `%@${lowered(domain)}`), like('from_header', `%@${lowered(domain)}>`)]),
     )
   if (tag !== undefined) found.push(sql<SqlBool>`tags like ${tagPattern(tag)} escape '\\'`)
-  if (apiKey !== undefined) found.push(madeWith(where, apiKey, teamId))
+  if (apiKey !== undefined) found.push(madeWith(apiKey, teamId))
   if (filter.to !== undefined) found.push(addressed(filter.to))
   if (filter.toDomain !== undefined) found.push(addressed(`@${filter.toDomain}`, true))
   if (filter.happened !== undefined) found.push(happenedTo(where, filter.happened))
@@ -167,18 +156,6 @@ function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
   const start = `{"name":"${escaped(name)}","value":"`
   return value === null ? `%${start}%` : `%${start}${escaped(value)}"}%`
 }
-
-const madeWith = (where: Where, key: string, teamId: string): Expression<SqlBool> =>
-  where.or([
-    where('api_key_id', '=', key),
-    where('api_key_id', 'in', (keys) =>
-      keys
-        .selectFrom('api_keys')
-        .select('api_keys.id')
-        .where('api_keys.team_id', '=', teamId)
-        .where('api_keys.name', '=', key),
-    ),
-  ])
 
 /**
  * The fields that name recipients, as JSON lists of `address` or `Name <address>`. Between them they name every recipient, and a look into

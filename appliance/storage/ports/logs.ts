@@ -25,11 +25,46 @@ export interface RequestLog extends RequestLogSummary {
   emailIds: string[]
 }
 
+/** What a request has to meet, all of it; what is absent is not asked. Texts are compared without regard to the case of ASCII letters. */
+export interface LogFilter {
+  /** It made this email. */
+  emailId?: string | undefined
+  /** One of these HTTP methods, or SMTP. */
+  methods?: readonly string[] | undefined
+  /** Its answer is in one of these ranges, both ends included. */
+  statuses?: readonly { from: number; to: number }[] | undefined
+  /** Id or name of the API key. */
+  apiKey?: string | undefined
+  /** Stands in the path, or in what an SMTP session was about. */
+  endpoint?: string | undefined
+  ip?: string | undefined
+  /** Stands in what the program calls itself. */
+  userAgent?: string | undefined
+  /** At or after this time, and before that one (Unix milliseconds). */
+  since?: number | undefined
+  until?: number | undefined
+}
+
+/** One stretch of a search, newest first. */
+export interface LogsFound {
+  items: RequestLogSummary[]
+  /** Where to go on: older than this id. Null: everything was looked at. */
+  next: string | null
+}
+
 export interface LogStorage {
   /** Keeps requests, many at once. */
   saveLogs(args: { logs: RequestLog[] }, now: number): Promise<void>
   /** With `emailId`, the request that made that email. */
   listLogs(args: PageArgs & { emailId?: string | undefined }, now: number): Promise<Page<RequestLogSummary>>
+  /**
+   * Looks at some thousands of requests at most, so that other questions need not wait long: it may find fewer than `limit`,
+   * or none, and have more to look at.
+   */
+  searchLogs(
+    args: { teamId: string; filter: LogFilter; limit: number; after?: string | undefined },
+    now: number,
+  ): Promise<LogsFound>
   getLog(args: { teamId: string; id: string }, now: number): Promise<RequestLog | undefined>
   /** Removes at most `most` requests from before `before`, oldest first; returns how many. */
   purgeLogs(args: { before: number; most: number }, now: number): Promise<number>

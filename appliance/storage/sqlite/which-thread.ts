@@ -136,6 +136,7 @@ export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {
   secret: 'writer',
   saveLogs: 'writer',
   listLogs: 'reader',
+  searchLogs: 'reader',
   getLog: 'reader',
   purgeLogs: 'writer',
   purgeAttempts: 'writer',

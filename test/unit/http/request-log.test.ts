@@ -65,6 +65,68 @@ describe('the log of requests', () => {
     expect((await api.call('GET', '/logs?email_id=x')).status).toBe(422)
   })
 
+  test('requests are found by method, status, key, path, address, program and time', async () => {
+    const agent = { 'user-agent': 'Heron/2' }
+    const sent = await api.call('POST', '/emails', hello, agent)
+    const refused = await api.call('POST', '/emails', { ...hello, to: 'nobody' }, agent)
+    const read = await api.call('GET', '/domains', undefined, agent)
+    const ids = [read, refused, sent].map(({ headers }) => headers.get('x-request-id')!)
+    interface Search {
+      data: Log[]
+      next: string | null
+      has_more: boolean
+      looked_back_to: string | null
+    }
+    const search = async (query: string) =>
+      (await api.call('GET', `/logs/search?user_agent=heron&${query}`)).json as Search
+    const found = async (query: string) => (await search(query)).data.map(({ id }) => id)
+
+    expect(await search('')).toEqual({
+      object: 'list',
+      has_more: false,
+      data: [read, refused, sent].map(
+        ({ headers }) => expect.objectContaining({ id: headers.get('x-request-id') }) as Log,
+      ),
+      next: null,
+      looked_back_to: null,
+    })
+    expect(await found('method=post')).toEqual(ids.slice(1))
+    expect(await found('method=GET,SMTP')).toEqual([ids[0]])
+    expect(await found('status=4xx')).toEqual([ids[1]])
+    expect(await found('status=422,500')).toEqual([ids[1]])
+    expect(await found('status=200')).toEqual([ids[0], ids[2]])
+    expect(await found('key=full_access')).toEqual(ids)
+    expect(await found('key=sending_access')).toEqual([])
+    expect(await found('endpoint=EMAIL')).toEqual(ids.slice(1))
+    expect(await found('ip=127.0.0.1')).toEqual(ids)
+    expect(await found('ip=192.0.2.1')).toEqual([])
+    expect(await found(`email_id=${(sent.json as { id: string }).id}`)).toEqual([ids[2]])
+    expect(await found('since=2100-01-01')).toEqual([])
+    expect(await found('until=2100-01-01&since=2000-01-01')).toEqual(ids)
+
+    const page = await search('limit=2')
+    expect(page).toMatchObject({ has_more: true, next: ids[1] })
+    expect(page.data).toHaveLength(2)
+    expect(await found(`limit=2&after=${page.next}`)).toEqual([ids[2]])
+  })
+
+  test('a search refuses what it does not understand, naming it', async () => {
+    const refusals: [query: string, says: string][] = [
+      ['method=FETCH', 'Invalid `method`: one or more of GET, POST,'],
+      ['status=6xx', 'Invalid `status`: statuses such as `422` or `5xx`'],
+      ['status=', 'Invalid `status`: one text of 1 to 998 characters'],
+      ['stauts=200', 'Invalid `stauts`: one of method, status,'],
+      ['email_id=7', 'The `email_id` must be a valid UUID.'],
+      ['since=yesterday', 'Invalid `since`: an instant in ISO 8601'],
+      ['before=01890000-0000-7000-8000-000000000000', 'Invalid `before`: a search runs forwards'],
+    ]
+    for (const [query, says] of refusals) {
+      const { status, json } = await api.call('GET', `/logs/search?${query}`)
+      expect([query, status]).toEqual([query, 422])
+      expect((json as { message: string }).message).toContain(says)
+    }
+  })
+
   test('refusals are kept, with what was asked', async () => {
     const refused = await api.call('POST', '/emails', { ...hello, to: 'nobody' })
     expect(await logOf(refused.headers)).toMatchObject({

@@ -9,7 +9,7 @@ import type {
 } from '../../../appliance/http/schemas/domains.ts'
 import type { AttachmentList } from '../../../appliance/http/schemas/attachments.ts'
 import type { Email, EmailList, EmailShared } from '../../../appliance/http/schemas/emails.ts'
-import type { Log, LogList } from '../../../appliance/http/schemas/logs.ts'
+import type { Log, LogList, LogSearch } from '../../../appliance/http/schemas/logs.ts'
 import type { DomainBodies } from '../../../appliance/http/schemas/retention.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../../appliance/http/schemas/sandbox.ts'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
@@ -34,6 +34,7 @@ import type {
   WebhookPinged,
   WebhookReplayed,
 } from '../../../appliance/http/schemas/webhooks.ts'
+import type { LogConditions } from '../state/log-filter.ts'
 import { ApiError, change, read, request } from './client.ts'
 
 const id = encodeURIComponent
@@ -150,6 +151,14 @@ export const removeSuppression = (suppression: string) => change('DELETE', `/sup
 /** With `email_id` only the requests that made that email. */
 export const listLogs = (query: Cursor & { email_id: string }, limit: number, signal?: AbortSignal) =>
   read<LogList>(listPath('/logs', { limit, ...query }), signal)
+
+/** A part of what a search finds; `after` is the `next` of the part before. */
+export const searchLogs = (
+  conditions: LogConditions,
+  after: string | null,
+  limit: number,
+  signal?: AbortSignal,
+) => read<LogSearch>(listPath('/logs/search', { ...conditions, limit, after }), signal)
 
 export const getLog = (log: string, signal?: AbortSignal) => read<Log>(`/logs/${id(log)}`, signal)
 

@@ -1,0 +1,54 @@
+/** Reads conditions of a search out of a query string. */
+import { refuse } from '../mail/refusals.ts'
+
+/** A query string as it was taken apart: a name that occurs twice has an array. */
+export type Given = Record<string, unknown>
+
+/** Longest text of a condition (UTF-16 units): a Message-ID may fill a line (RFC 5322 §2.1.1). */
+const LONGEST = 998
+
+/**
+ * Refuses: `invalid_parameter` for a condition that there is not: a search that leaves one out would find too much.
+ * @param other names of the query that are no conditions
+ */
+export function refuseStrange(given: Given, conditions: readonly string[], other: readonly string[]): void {
+  const strange = Object.keys(given).find((name) => !conditions.includes(name) && !other.includes(name))
+  if (strange !== undefined)
+    throw refuse('invalid_parameter', { parameter: strange, expected: `one of ${conditions.join(', ')}` })
+}
+
+/** The text of a condition, trimmed; undefined: it is not asked for. Refuses: `invalid_parameter`. */
+export function textOf(given: Given, name: string): string | undefined {
+  const value = given[name]
+  if (value === undefined) return undefined
+  const text = typeof value === 'string' ? value.trim() : ''
+  if (text === '' || text.length > LONGEST || text.includes('\0'))
+    throw refuse('invalid_parameter', {
+      parameter: name,
+      expected: `one text of 1 to ${LONGEST} characters; leave it out where it is not asked for`,
+    })
+  return text
+}
+
+/** One of the words that are allowed. Refuses: `invalid_parameter`. */
+export function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {
+  const text = textOf(given, name)
+  if (text === undefined) return undefined
+  const found = allowed.find((one) => one === text)
+  if (found === undefined)
+    throw refuse('invalid_parameter', { parameter: name, expected: `one of ${allowed.join(', ')}` })
+  return found
+}
+
+/** An instant or a day in UTC, in Unix milliseconds. Refuses: `invalid_parameter`. */
+export function instantOf(given: Given, name: string): number | undefined {
+  const text = textOf(given, name)
+  if (text === undefined) return undefined
+  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at) || at < 0)
+    throw refuse('invalid_parameter', {
+      parameter: name,
+      expected: 'an instant in ISO 8601, such as `2026-11-20T09:00:00Z`, or a day in UTC',
+    })
+  return at
+}

@@ -1,0 +1,70 @@
+/** Reads the conditions of a search for requests out of a query string. */
+import { isId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { LogFilter } from '../storage/storage.ts'
+import { instantOf, refuseStrange, textOf, type Given } from './conditions.ts'
+
+/** What a request can have been: the methods of HTTP, and a message or session over SMTP. */
+export const LOG_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'SMTP'] as const
+
+/** The conditions, as they are called in the query. */
+export const LOG_CONDITIONS = [
+  ...['method', 'status', 'key', 'endpoint', 'ip', 'user_agent', 'email_id', 'since', 'until'],
+] as const
+
+/**
+ * Refuses: `invalid_parameter`, also for a condition that there is not: a search that leaves one out would find too much.
+ * @param other names of the query that are no conditions
+ */
+export function readLogFilter(query: unknown, other: readonly string[]): LogFilter {
+  const given = query as Given
+  refuseStrange(given, LOG_CONDITIONS, other)
+  return {
+    methods: readMethods(given),
+    statuses: readStatuses(given),
+    apiKey: textOf(given, 'key'),
+    endpoint: textOf(given, 'endpoint'),
+    ip: textOf(given, 'ip'),
+    userAgent: textOf(given, 'user_agent'),
+    emailId: readEmailId(given),
+    since: instantOf(given, 'since'),
+    until: instantOf(given, 'until'),
+  }
+}
+
+const words = (given: Given, name: string): string[] | undefined =>
+  textOf(given, name)
+    ?.split(',')
+    .map((word) => word.trim())
+
+function readMethods(given: Given): string[] | undefined {
+  return words(given, 'method')?.map((word) => {
+    const found = LOG_METHODS.find((method) => method === word.toUpperCase())
+    if (found === undefined)
+      throw refuse('invalid_parameter', {
+        parameter: 'method',
+        expected: `one or more of ${LOG_METHODS.join(', ')}, with commas between`,
+      })
+    return found
+  })
+}
+
+/** `422` is that status, `4xx` any from 400 to 499. */
+function readStatuses(given: Given): LogFilter['statuses'] {
+  return words(given, 'status')?.map((word) => {
+    const [, digit, rest = ''] = /^([1-5])(xx|\d\d)$/i.exec(word) ?? []
+    if (digit === undefined)
+      throw refuse('invalid_parameter', {
+        parameter: 'status',
+        expected: 'statuses such as `422` or `5xx`, with commas between',
+      })
+    if (rest.toLowerCase() !== 'xx') return { from: Number(word), to: Number(word) }
+    return { from: Number(digit) * 100, to: Number(digit) * 100 + 99 }
+  })
+}
+
+function readEmailId(given: Given): string | undefined {
+  const text = textOf(given, 'email_id')
+  if (text !== undefined && !isId(text)) throw refuse('invalid_id', { parameter: 'email_id' })
+  return text?.toLowerCase()
+}
