@@ -29,6 +29,8 @@ const isData = ({ pathname }: URL) => !pathname.startsWith('/dashboard')
 const row = (page: Page, id: string) => page.locator('tr', { has: page.locator(`[data-row="${id}"]`) })
 const focusedRow = (page: Page) => page.evaluate<string | null>('document.activeElement.dataset.row ?? null')
 const isSettled = (state: string) => state !== 'waiting'
+/** What a page asks the appliance for, beside its own files. */
+const isData = ({ pathname }: URL) => !pathname.startsWith('/dashboard')
 
 /** Sends an email and waits until each of its deliveries has come to an end. */
 async function sendAndSettle(email: Record<string, unknown>): Promise<string> {
