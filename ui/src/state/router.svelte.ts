@@ -124,12 +124,15 @@ function remember(): void {
 /** Whether this is a page that was left before, and is not yet as it was. */
 export const returning = (): boolean => pending !== null
 
+/** Pixels by which a page may be shorter than it was and have its place: rows that are made anew round to other heights. */
+const SHORTER = 64
+
 /** Returns to where the page was left. Called after each first load of data, since only then is there a place to return to. */
 export function restore(): void {
   if (pending === null) return
   const row = pending.row && document.querySelector<HTMLElement>(`[data-row="${CSS.escape(pending.row)}"]`)
   if (row) row.focus({ preventScroll: true })
-  if (document.documentElement.scrollHeight >= pending.scroll + innerHeight) {
+  if (document.documentElement.scrollHeight + SHORTER >= pending.scroll + innerHeight) {
     scrollTo(0, pending.scroll)
     pending = null
   }
