@@ -1,3 +1,5 @@
+import { NOTE_OFFERED, NOTE_SHOWN } from './moments.ts'
+
 /** Short notes on what was done, where the thing it was done to is no longer on the page to show it. */
 export interface Toast {
   id: number
@@ -11,10 +13,6 @@ export interface Offer {
   words: string
   act: () => void
 }
-
-/** Long enough to read two short sentences, and to think better of what was done; in milliseconds. */
-const SHOWN = 6000
-const OFFERED = 10_000
 
 let last = 0
 let shown = $state.raw<readonly Toast[]>([])
@@ -31,5 +29,5 @@ export const dismiss = (id: number): void => void (shown = shown.filter((toast) 
 export function toast(text: string, offer: Offer | null = null): void {
   const id = ++last
   shown = [...shown.slice(-2), { id, text, offer }]
-  setTimeout(() => dismiss(id), offer ? OFFERED : SHOWN)
+  setTimeout(() => dismiss(id), offer ? NOTE_OFFERED : NOTE_SHOWN)
 }
