@@ -4,7 +4,6 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage } from './browser.ts'
-import { ownDashboard } from './build.ts'
 import { sound } from './sound.ts'
 
 /** One's own account in a real browser: the password, a forgotten one, sessions, and what pages of other origins can do to them. */
@@ -17,8 +16,7 @@ let attack = ''
 const at = (path: string) => `${posthaste.url}/dashboard${path}`
 
 beforeAll(async () => {
-  const dashboard = await ownDashboard()
-  posthaste = await startAppliance({ dashboard })
+  posthaste = await startAppliance()
   elsewhere = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html').end(attack)
   })
@@ -50,7 +48,7 @@ async function linkIn(subject: string): Promise<string> {
     const { body } = await posthaste.call<Caught>('GET', '/sandbox/messages')
     return body.data.find((one) => one.subject === subject)?.id
   }
-  await expect.poll(find, { timeout: 20_000 }).toBeTruthy()
+  await expect.poll(find).toBeTruthy()
   const { body } = await posthaste.call<{ text: string }>('GET', `/sandbox/messages/${await find()}`)
   return /http:\S+/.exec(body.text)![0]
 }
@@ -71,7 +69,7 @@ describe('one’s own account', () => {
     await page.goto(await linkIn('Set a new password for Posthaste'))
     await page.getByLabel('New password', { exact: true }).fill('Sunshine2024')
     await page.getByLabel('New password again').fill('Sunshine2024')
-    expect(page.url()).toBe(at('/reset'))
+    await expect.poll(() => page.url()).toBe(at('/reset'))
     await page.getByRole('button', { name: 'Set the password' }).click()
     await page.getByText('not among the first to be guessed').waitFor()
     await sound(page, 'reset-password')
@@ -165,7 +163,7 @@ describe('a page of another origin', () => {
     )
     await visited.goto(`http://${host}:${(elsewhere.address() as AddressInfo).port}/`)
     // Three are sent and their answers kept from the page (Cross-Origin-Resource-Policy); the others need leave, which it does not get.
-    await expect.poll(() => visited.title(), { timeout: 15_000 }).toBe('done rrrrrr')
+    await expect.poll(() => visited.title()).toBe('done rrrrrr')
     await expect.poll(() => asked.filter((one) => one.startsWith('POST')).length).toBeGreaterThan(4)
 
     const keys = await posthaste.call<{ data: { name: string }[] }>('GET', '/api-keys')

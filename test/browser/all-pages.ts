@@ -37,17 +37,30 @@ async function menu(page: Page, name: string): Promise<string[]> {
   return found.flatMap((href) => (href === null ? [] : [href.replace('/dashboard', '')]))
 }
 
+/** The views, in parts that are of a size. */
+export const PARTS = ['menus', 'settings', 'details', 'overlays', 'outside'] as const
+export type Part = (typeof PARTS)[number]
+
 /**
- * All pages, with what can be opened on them. Those of the menus are found there, so that none is forgotten.
+ * The views of a part. Those of the menus are found there, so that none is forgotten.
  * @param page signed in
  */
-export async function allViews(page: Page, { posthaste, ids }: Seeded): Promise<View[]> {
+export async function viewsOf(part: Part, page: Page, { posthaste, ids }: Seeded): Promise<View[]> {
+  if (part === 'details') return details(ids)
+  if (part === 'overlays') return overlays
+  if (part === 'outside') return outside
   await page.goto(`${posthaste.url}/dashboard/settings/team`)
   await settled(page)
-  const places = (await menu(page, 'Main')).filter((path) => !path.startsWith('/settings'))
-  const settings = await menu(page, 'Settings')
-  const menus = [...new Set([...places, ...settings])].map((path) => ({ name: nameOf(path), path }))
-  return [...menus, ...details(ids), ...overlays, ...outside]
+  const links = await menu(page, part === 'menus' ? 'Main' : 'Settings')
+  const paths = part === 'menus' ? links.filter((path) => !path.startsWith('/settings')) : links
+  return [...new Set(paths)].map((path) => ({ name: nameOf(path), path }))
+}
+
+/** All pages, with what can be opened on them. */
+export async function allViews(page: Page, seeded: Seeded): Promise<View[]> {
+  const views: View[] = []
+  for (const part of PARTS) views.push(...(await viewsOf(part, page, seeded)))
+  return views
 }
 
 const details = (ids: Seeded['ids']): View[] => [

@@ -2,15 +2,13 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage } from './browser.ts'
-import { ownDashboard } from './build.ts'
 import { sound } from './sound.ts'
 
 let posthaste: TestAppliance
 let browser: Browser
 
 beforeAll(async () => {
-  const dashboard = await ownDashboard()
-  posthaste = await startAppliance({ dashboard })
+  posthaste = await startAppliance()
   browser = await launch()
 })
 afterAll(async () => {

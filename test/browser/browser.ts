@@ -5,14 +5,13 @@ import {
   type BrowserContextOptions,
   type Page,
 } from 'playwright-core'
-import { vi } from 'vitest'
-
-// Browsers on two cores that others use as well: these tests wait for what they see, and only a hang is a failure.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+import { COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN } from '../../ui/src/state/moments.ts'
+import { PATIENCE } from '../world/patience.ts'
 
 /** The system's Chromium, told to talk to nobody but the pages it is given. */
 export const launch = (): Promise<Browser> =>
   chromium.launch({
+    timeout: PATIENCE,
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: [
       '--headless',
@@ -26,6 +25,13 @@ export const launch = (): Promise<Browser> =>
     ],
   })
 
+/** Notes that go away by themselves stay where they are: on a busy machine nobody looks in time. */
+const NOTES_STAY = `{
+  const later = window.setTimeout
+  const notes = ${JSON.stringify([COPY_SHOWN, NOTE_OFFERED, NOTE_SHOWN])}
+  window.setTimeout = (act, ms, ...more) => (notes.includes(ms) ? 0 : later(act, ms, ...more))
+}`
+
 /** What went wrong inside a page, beside the refusals that it shows to its user. */
 export interface Watched {
   page: Page
@@ -37,7 +43,8 @@ export interface Watched {
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE)
+  await context.addInitScript(NOTES_STAY)
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))
   page.on('console', (message) => {
@@ -46,6 +53,31 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   })
   return { page, context, errors }
 }
+
+/**
+ * Holds back what the page asks the appliance for, beside its own files; the returned function lets it go. So a page hears of a
+ * change when a test says so, and not on a round of its own that comes between two steps.
+ */
+export async function holdData(page: Page): Promise<() => void> {
+  const held = Promise.withResolvers<undefined>()
+  await page.route(
+    ({ pathname }) => !pathname.startsWith('/dashboard'),
+    async (route) => {
+      await held.promise
+      await route.continue().catch(() => undefined) // The page does not ask any more.
+    },
+  )
+  return () => held.resolve(undefined)
+}
+
+/** Two frames are painted, and what fades or moves has come to its end. */
+const STILL = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() =>
+  Promise.allSettled(document.getAnimations()
+    .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
+    .map(({ finished }) => finished)))`
+
+/** Resolves when colours and places are those that stay. */
+export const still = async (page: Page): Promise<void> => void (await page.evaluate(STILL))
 
 /**
  * Controls that a screen reader could not name. Runs in the page, as text: the tests know no DOM types.

@@ -1,21 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSeeded, type Seeded } from '../world/seeded.ts'
 import { settled, signIn } from './all-pages.ts'
 import { launch, openPage } from './browser.ts'
-import { buildDashboard } from './build.ts'
 import { acting, BAIT, IMAGES, SHOWN } from './hostile-mail.ts'
 
 /** What holds for the dashboard as a whole: what a stranger's mail can do in it, its keys, its size, and a daemon that is gone. */
 
 let seeded: Seeded
 let browser: Browser
-let dashboard: string
 /** A server that hostile mail calls, and what was asked of it. */
 let elsewhere: Server
 let away = ''
@@ -31,21 +26,18 @@ const focused = (page: Page) =>
   page.evaluate<string>('document.activeElement.dataset.row ?? document.activeElement.tagName')
 
 beforeAll(async () => {
-  dashboard = await mkdtemp(join(tmpdir(), 'posthaste-ui-'))
-  await buildDashboard(dashboard)
   elsewhere = createServer((request, response) => {
     called.push(request.url ?? '')
     response.end()
   })
   await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
   away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
-  seeded = await startSeeded({ days: 1, emailsPerDay: 20, dashboard })
+  seeded = await startSeeded({ days: 1, emailsPerDay: 20 })
   browser = await launch()
-}, 120_000)
+})
 afterAll(async () => {
   await browser?.close()
   await seeded?.close()
-  await rm(dashboard, { recursive: true, force: true })
   elsewhere?.close()
 })
 
@@ -125,13 +117,13 @@ describe('the keys', () => {
     await settled(page)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    expect(await focused(page)).toBe('MAIN')
+    await expect.poll(() => focused(page)).toBe('MAIN')
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys' }).waitFor()
     await page.keyboard.press('Escape')
-    expect(await focused(page)).toBe('MAIN')
+    await expect.poll(() => focused(page)).toBe('MAIN')
     await page.keyboard.press('/')
-    expect(await focused(page)).toBe('INPUT')
+    await expect.poll(() => focused(page)).toBe('INPUT')
     await context.close()
   })
 })
@@ -139,11 +131,12 @@ describe('the keys', () => {
 describe('the appliance', () => {
   /** The budget of the scripts and style sheets of the first load, compressed (bytes). */
   const BUDGET = 150_000
+  /** Else the other pages are loaded at leisure. */
+  const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
   test('sends a first page that weighs less than its budget, compressed', async () => {
     const { page, context } = await openPage(browser)
-    // Else the other pages are loaded at leisure.
-    await page.addInitScript("Object.defineProperty(navigator, 'connection', { value: { saveData: true } })")
+    await page.addInitScript(SPARING)
     const cdp = await context.newCDPSession(page)
     await cdp.send('Network.enable')
     const files = new Map<string, number>()
@@ -174,6 +167,7 @@ describe('the appliance', () => {
 
   test('that was updated meanwhile is said where a page cannot be loaded any more', async () => {
     const { page, context } = await openPage(browser)
+    await page.addInitScript(SPARING)
     await page.route(/\/assets\/Domains-.*\.js$/, (route) => route.fulfill({ status: 404 }))
     await signIn(page, seeded)
     await page.getByRole('link', { name: 'Domains', exact: true }).click()

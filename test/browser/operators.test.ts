@@ -4,7 +4,6 @@ import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
 import type { Source } from '../../appliance/http/schemas/sources.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage } from './browser.ts'
-import { buildDashboard } from './build.ts'
 import { sound } from './sound.ts'
 
 /** The pages of those who run the server: lanes and holds of the queue, addresses, limits, retention, the node. */
@@ -18,7 +17,6 @@ const at = (path: string) => `${posthaste.url}/dashboard${path}`
 const list = async <T>(path: string) => (await posthaste.call<{ data: T[] }>('GET', path)).body.data
 
 beforeAll(async () => {
-  await buildDashboard()
   posthaste = await startAppliance()
   browser = await launch()
   ;({ page, errors } = await openPage(browser))
@@ -68,7 +66,7 @@ describe('the queue', () => {
     await page.goto(at('/queue'))
     await page.getByRole('link', { name: /^over 1 d/ }).click()
     await page.getByText('Nothing of this kind waits').waitFor()
-    expect(page.url()).toBe(at('/queue?older_than=1440m'))
+    await expect.poll(() => page.url()).toBe(at('/queue?older_than=1440m'))
     await page.getByRole('link', { name: 'Take away Older than: 1440m' }).click()
     await page.getByText('ada@queued.example').waitFor()
   })
@@ -103,7 +101,7 @@ describe('the queue', () => {
   test('new mail cannot be held by what only waiting mail has', async () => {
     await page.goto(at('/queue?older_than=1m'))
     await page.getByRole('button', { name: 'Hold…' }).click()
-    expect(await page.getByRole('dialog').getByLabel('New mail, too').isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('dialog').getByLabel('New mail, too').isDisabled()).toBe(true)
     await page.getByRole('button', { name: 'Leave it' }).click()
   })
 })
@@ -207,7 +205,7 @@ describe('settings', () => {
     expect(await list('/erasures')).toEqual([])
     await page.getByRole('button', { name: 'Erase it' }).click()
     const done = async () => (await list<{ status: string }>('/erasures')).map(({ status }) => status)
-    await expect.poll(done, { timeout: 20_000 }).toEqual(['done'])
+    await expect.poll(done).toEqual(['done'])
     await page.getByText('1 email, 1 recipient', { exact: false }).waitFor()
     await sound(page, 'retention')
   })

@@ -14,7 +14,7 @@ export function queuePage(stage: Stage): void {
       await page.getByLabel('Recipient domain').fill('queued.example')
       await page.keyboard.press('Enter')
       await expect.poll(() => page.getByText('bob@elsewhere.example').count()).toBe(0)
-      expect(page.url()).toBe(at('/queue?domain=queued.example'))
+      await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
       await page.getByText('ada@queued.example').waitFor()
 
       await page.getByRole('button', { name: 'Hold…' }).click()
@@ -24,7 +24,7 @@ export function queuePage(stage: Stage): void {
       expect(await faintTexts(page)).toEqual([])
       await dialog.getByRole('button', { name: 'Hold: 1 delivery' }).click()
       await page.getByText('1 delivery is held.').waitFor()
-      expect(await page.getByRole('dialog').count()).toBe(0)
+      await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
       const held = await posthaste.call<{ data: object[] }>('GET', '/queue?state=held')
       expect(held.body.data).toMatchObject([{ recipient: 'ada@queued.example' }])
       await page.getByRole('button', { name: 'Undo', exact: true }).click()
@@ -41,7 +41,7 @@ export function queuePage(stage: Stage): void {
       await page.getByRole('link', { name: 'Queue', exact: true }).last().waitFor()
       await page.keyboard.press('Escape')
       await page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
-      expect(page.url()).toBe(at('/queue?domain=queued.example'))
+      await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
       await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('ada@queued.example')
 
       // Opened by a link from outside, its list is that of all emails.

@@ -1,8 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
-import { launch, openPage, type Watched } from './browser.ts'
-import { ownDashboard } from './build.ts'
+import { holdData, launch, openPage, type Watched } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
 
@@ -15,8 +14,7 @@ const at = (path: string) => `${posthaste.url}/dashboard${path}`
 const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
 
 beforeAll(async () => {
-  const dashboard = await ownDashboard()
-  posthaste = await startAppliance({ dashboard })
+  posthaste = await startAppliance()
   browser = await launch()
 })
 
@@ -139,13 +137,13 @@ describe('roles', () => {
     await page.goto(at('/settings/members'))
     await page.getByText('developer@people.example').first().waitFor()
     await sound(page, 'settings-members-developer')
-    expect(await page.getByRole('button', { name: 'Invite somebody' }).isDisabled()).toBe(true)
-    expect(await page.getByRole('button', { name: /^Remove/ }).count()).toBe(0)
-    expect(await page.getByRole('combobox', { name: /^Role of/ }).count()).toBe(0)
+    await expect.poll(() => page.getByRole('button', { name: 'Invite somebody' }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: /^Remove/ }).count()).toBe(0)
+    await expect.poll(() => page.getByRole('combobox', { name: /^Role of/ }).count()).toBe(0)
     await page.goto(at('/settings/team'))
     await page.getByText('Admins can change it.').waitFor()
-    expect(await page.getByLabel('Members need a second factor').isDisabled()).toBe(true)
-    expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
+    await expect.poll(() => page.getByLabel('Members need a second factor').isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
     const refused = { status: 403, message: expect.stringContaining('admin') as string }
     const invited = { email: 'friend@people.example', role: 'owner' }
     expect(await ask(page, 'POST', '/invitations', invited)).toEqual(refused)
@@ -168,8 +166,10 @@ describe('roles', () => {
     await page.goto(at('/settings/members'))
     const role = page.getByRole('combobox', { name: 'Role of developer@people.example' })
     await role.waitFor()
-    expect(await role.locator('option').allInnerTexts()).toEqual(['Admin', 'Developer', 'Viewer'])
-    expect(await page.getByRole('combobox', { name: `Role of ${posthaste.ownerEmail}` }).count()).toBe(0)
+    await expect.poll(() => role.locator('option').allInnerTexts()).toEqual(['Admin', 'Developer', 'Viewer'])
+    await expect
+      .poll(() => page.getByRole('combobox', { name: `Role of ${posthaste.ownerEmail}` }).count())
+      .toBe(0)
     await role.selectOption('Viewer')
     await page.getByText('developer@people.example is Viewer now.').waitFor()
     await sound(page, 'settings-members-admin')
@@ -177,10 +177,12 @@ describe('roles', () => {
     await lower.page.goto(at('/api-keys'))
     await lower.page.getByText('Developers can make API keys.').waitFor()
 
+    const leave = await holdData(lower.page)
     await page.getByRole('button', { name: 'Remove developer@people.example' }).click()
     await page.getByRole('button', { name: 'Remove the member' }).click()
     await expect.poll(() => role.count()).toBe(0)
     await lower.page.getByRole('link', { name: 'Domains', exact: true }).click()
+    leave()
     await lower.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
     expect(errors).toEqual([])
     await context.close()

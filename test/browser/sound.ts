@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { faintTexts, namelessControls, sidewaysScroll } from './browser.ts'
+import { faintTexts, namelessControls, sidewaysScroll, still } from './browser.ts'
 
 /** Shows the page wide and narrow, light and dark, and calls `look` each time; then it is as it was. */
 async function inEachLook(page: Page, look: (which: string) => Promise<void>): Promise<void> {
@@ -10,6 +10,7 @@ async function inEachLook(page: Page, look: (which: string) => Promise<void>): P
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.setViewportSize({ width, height: 844 })
       await page.emulateMedia({ colorScheme })
+      await still(page)
       await look(`${width}-${colorScheme}`)
     }
   await page.emulateMedia({ colorScheme: null })

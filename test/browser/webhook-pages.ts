@@ -29,7 +29,7 @@ function webhooks(stage: Stage): void {
       expect(types()).toEqual(['webhook.ping'])
 
       const id = await posthaste.send({ to: 'ada@reader.example' })
-      await expect.poll(types, { timeout: 15_000 }).toContain('email.delivered')
+      await expect.poll(types).toContain('email.delivered')
       const delivered = page.getByRole('link', { name: 'email.delivered' })
       await delivered.waitFor()
       await sound(page, 'webhook')
@@ -40,9 +40,7 @@ function webhooks(stage: Stage): void {
       await dialog.getByText(/svix-signature: v1,/).waitFor()
       await sound(page, 'webhook-event')
       await dialog.getByRole('button', { name: 'Send again' }).click()
-      await expect
-        .poll(() => types().filter((type) => type === 'email.delivered').length, { timeout: 15_000 })
-        .toBe(2)
+      await expect.poll(() => types().filter((type) => type === 'email.delivered').length).toBe(2)
       const again = receiver.received.filter(({ body }) => body.includes('email.delivered'))
       expect(again[0]!.headers['svix-id']).toBe(again[1]!.headers['svix-id'])
       // While it works, a dialog is not closed by a slip of the finger.
@@ -56,7 +54,7 @@ function webhooks(stage: Stage): void {
       await page.getByRole('radio', { name: /^Everything/ }).check()
       await page.getByRole('button', { name: 'Replay', exact: true }).click()
       await page.getByText(/^\d+ events are sent\.$/).waitFor()
-      await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBeGreaterThan(before)
+      await expect.poll(() => receiver.received.length).toBeGreaterThan(before)
 
       await page.getByRole('button', { name: 'Disable' }).click()
       await page.getByRole('button', { name: 'Enable' }).waitFor()

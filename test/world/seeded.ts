@@ -1,5 +1,6 @@
 import { startAppliance, type TestAppliance } from './appliance.ts'
 import { createJumpingClock, type JumpingClock } from './jumping-clock.ts'
+import { PATIENCE } from './patience.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
 import { bookshopEmail, NEWS, SHOP } from './seeded-mail.ts'
 
@@ -87,8 +88,8 @@ async function staff(browse: Browser): Promise<void> {
 }
 
 /** Looks until time is helped on: where receivers asked for patience, others wait behind them. */
-const PATIENCE = 20
-const LOOKS = 400
+const LOOKS_UNHELPED = 20
+const LOOKS = 2000
 
 /** Waits until nothing is on its way: what is left waits for a later day. */
 async function quiet(posthaste: TestAppliance, clock: JumpingClock): Promise<void> {
@@ -96,7 +97,7 @@ async function quiet(posthaste: TestAppliance, clock: JumpingClock): Promise<voi
     const { body } = await posthaste.call<{ data: { last_event: string }[] }>('GET', '/emails?limit=100')
     if (body.data.every(({ last_event: last }) => last !== 'sent' && last !== 'queued')) return
     await new Promise((resolve) => setTimeout(resolve, 50))
-    if (looks % PATIENCE === 0) clock.leap(HOUR / 60)
+    if (looks % LOOKS_UNHELPED === 0) clock.leap(HOUR / 60)
   }
 }
 
@@ -139,12 +140,22 @@ async function liveThrough(
 }
 
 /** The newest email of the shop with that last event: letters of the server itself show no content. */
-async function newest(posthaste: TestAppliance, event: string): Promise<string> {
+async function newest(posthaste: TestAppliance, event: string): Promise<string | undefined> {
   const { body } = await posthaste.call<{ data: { id: string }[] }>(
     'GET',
     `/emails/search?status=${event}&domain=${SHOP}&limit=1`,
   )
-  return body.data[0]?.id ?? ''
+  return body.data[0]?.id
+}
+
+/** Asks until there is one. */
+async function found(ask: () => Promise<string | undefined>): Promise<string> {
+  for (const end = Date.now() + PATIENCE; Date.now() < end;) {
+    const id = await ask()
+    if (id !== undefined) return id
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('the past lacks something that has a page of its own')
 }
 
 /** Starts it and lets the past happen. */
@@ -166,16 +177,18 @@ export async function startSeeded(past: Past): Promise<Seeded> {
     await posthaste.call('POST', '/emails', { ...bookshopEmail(9000 + i), scheduled_at: later })
   // Two that meet a full mailbox now, and wait with their reason.
   for (const n of [178, 278]) await posthaste.call('POST', '/emails', bookshopEmail(n))
-  await new Promise((resolve) => setTimeout(resolve, 2000))
-  const first = async (path: string) =>
-    (await posthaste.call<{ data: { id: string }[] }>('GET', `${path}?limit=1`)).body.data[0]?.id ?? ''
+  const first = (path: string) =>
+    found(async () => {
+      const { body } = await posthaste.call<{ data: { id: string }[] }>('GET', `${path}?limit=1`)
+      return body.data[0]?.id
+    })
   const ids = {
     domain,
     webhook,
     log: await first('/logs'),
-    delivered: await newest(posthaste, 'delivered'),
-    bounced: await newest(posthaste, 'bounced'),
-    delayed: await newest(posthaste, 'delivery_delayed'),
+    delivered: await found(() => newest(posthaste, 'delivered')),
+    bounced: await found(() => newest(posthaste, 'bounced')),
+    delayed: await found(() => newest(posthaste, 'delivery_delayed')),
     inbox: await first('/sandbox/messages'),
   }
   return {
