@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Door } from '../unit/submission/harness.ts'
+import { PATIENCE } from '../world/patience.ts'
 
 export interface Dialog {
   name: string
@@ -21,8 +22,6 @@ export function readDialogs(text: string): Dialog[] {
   }
   return dialogs
 }
-
-const WAIT = 5000
 
 /** A client that reads line by line. */
 class Client {
@@ -49,7 +48,7 @@ class Client {
   }
 
   async line(): Promise<string> {
-    const end = Date.now() + WAIT
+    const end = Date.now() + PATIENCE
     for (;;) {
       const at = this.#input.indexOf('\r\n')
       if (at >= 0) {
@@ -61,7 +60,7 @@ class Client {
       if (Date.now() > end) return '(nothing)'
       await new Promise<void>((resolve) => {
         this.#wake = resolve
-        setTimeout(resolve, WAIT).unref()
+        setTimeout(resolve, PATIENCE).unref()
       })
     }
   }
@@ -83,7 +82,7 @@ class Client {
     })
     await new Promise<void>((resolve, reject) => {
       secure.once('secureConnect', resolve).once('error', reject)
-      setTimeout(() => reject(new Error('no handshake')), WAIT).unref()
+      setTimeout(() => reject(new Error('no handshake')), PATIENCE).unref()
     })
     this.#socket = secure
     this.#listen()

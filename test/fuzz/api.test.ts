@@ -50,7 +50,7 @@ const stored = (): string => JSON.stringify(CONTENTS.map((sql) => database.prepa
 async function erased(): Promise<void> {
   const open = (): number =>
     database.prepare<[], number>('select count(*) from erasures where finished_at is null').pluck().get()!
-  await expect.poll(open, { timeout: 10_000 }).toBe(0)
+  await expect.poll(open).toBe(0)
 }
 
 /** Whether an answer fits what the document says of it. */

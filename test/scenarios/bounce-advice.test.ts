@@ -39,4 +39,4 @@ test('a bounce says what it is about and what to do, in the timeline and on the 
   const text = stdout.replaceAll(/\s+/g, ' ')
   expect(text).toContain(`a@strict.test: content: ${note}`)
   expect(text).toContain(`What to do: ${advice}`)
-}, 60_000)
+})

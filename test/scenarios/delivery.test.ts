@@ -170,7 +170,7 @@ describe('an email that is refused', () => {
     // The first delay, and one a day.
     expect(types.filter((type) => type === 'email.delivery_delayed').length).toBeLessThanOrEqual(4)
     expect(timeline.attempts.length).toBeGreaterThan(15)
-  }, 60_000)
+  })
 })
 
 describe('an email whose route nobody can tell', () => {
@@ -189,7 +189,7 @@ describe('an email whose route nobody can tell', () => {
     const id = await appliance.send({ to: 'ada@silent-dns.test' })
     const timeline = await appliance.until(id, ({ deliveries }) => deliveries[0]!.cause !== null)
     expect(timeline.deliveries[0]).toMatchObject({ state: 'waiting', cause: { phase: 'route' } })
-  }, 30_000)
+  })
 })
 
 test('each recipient of an email has its own fate', async () => {

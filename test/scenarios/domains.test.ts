@@ -79,7 +79,7 @@ describe('a domain that is to be verified', () => {
     )
     await domain.publish()
     expect((await domain.look()).status).toBe('verified')
-  }, 30_000)
+  })
 
   test('goes on after a restart of the daemon', async () => {
     const domain = await add('restart.test')

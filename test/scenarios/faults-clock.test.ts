@@ -42,27 +42,39 @@ const copiesOf = (to: string) =>
   [...world.mailboxOf('mx.away.test')].filter(({ envelope }) => envelope.to.includes(to)).length
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** `later…` is deferred once, `slow…` has to wait for the answer. */
-const behave = (): void =>
+/** `later…` is deferred once, `slow…` has to wait for the answer until the returned function is called. */
+function behave(): () => void {
+  const held = Promise.withResolvers<undefined>()
   world
     .exchanger('mx.away.test')
     .behave(
       firstOf(
         on('rcpt', '451 4.3.0 later', { address: /^later/, times: 1 }),
-        on('rcpt', { pauseMs: 2000 }, { address: /^slow/ }),
+        on('rcpt', { until: held.promise }, { address: /^slow/ }),
       ),
     )
+  return () => held.resolve(undefined)
+}
+
+/** Sends an email, and returns once its server is asked for its recipient, which has to wait. */
+async function sendSlow(to: string): Promise<string> {
+  const id = await appliance.send({ to })
+  const asked = () => world.exchanger('mx.away.test').steps.map(({ address }) => address)
+  await expect.poll(asked).toContain(to)
+  return id
+}
 
 test('a day forward: what is on its way is not sent twice, what waits is tried once', async () => {
-  behave()
+  const answer = behave()
   const later = await appliance.send({ to: 'later1@away.test' })
   await appliance.until(later, ({ attempts }) => attempts.length === 1)
-  const slow = await appliance.send({ to: 'slow1@away.test' })
-  await pause(700)
+  const slow = await sendSlow('slow1@away.test')
   expect(await stateOf(slow)).toBe('waiting')
   offset += 24 * HOUR
   const fresh = await appliance.send({ to: 'fresh1@away.test' })
-  for (const id of [fresh, later, slow]) await delivered(id)
+  for (const id of [fresh, later]) await delivered(id)
+  answer()
+  await delivered(slow)
   await pause(500)
   expect(['later1', 'slow1', 'fresh1'].map((name) => copiesOf(`${name}@away.test`))).toEqual([1, 1, 1])
   expect((await appliance.timeline(later)).attempts).toHaveLength(2)
@@ -70,14 +82,14 @@ test('a day forward: what is on its way is not sent twice, what waits is tried o
 })
 
 test('an hour backward: leases hold, new mail goes at once, what waits is not tried in a storm', async () => {
-  behave()
+  const answer = behave()
   const later = await appliance.send({ to: 'later2@away.test' })
   await appliance.until(later, ({ attempts }) => attempts.length === 1)
-  const slow = await appliance.send({ to: 'slow2@away.test' })
-  await pause(700)
+  const slow = await sendSlow('slow2@away.test')
   offset -= HOUR
   const fresh = await appliance.send({ to: 'fresh2@away.test' })
   await delivered(fresh)
+  answer()
   await delivered(slow)
   expect([await stateOf(later), copiesOf('slow2@away.test'), copiesOf('fresh2@away.test')]).toEqual([
     'waiting',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSandboxDaemon, type SandboxDaemon } from '../world/sandbox-daemon.ts'
+import { PATIENCE } from '../world/patience.ts'
 
 /** Too many connections, and too much memory. */
 
@@ -24,7 +25,11 @@ async function arrived(daemon: SandboxDaemon): Promise<string[]> {
 }
 
 /** Asks until it is so, at most `ms` long; returns the last answer. */
-async function eventually<T>(ask: () => Promise<T>, enough: (value: T) => boolean, ms = 15_000): Promise<T> {
+async function eventually<T>(
+  ask: () => Promise<T>,
+  enough: (value: T) => boolean,
+  ms = PATIENCE,
+): Promise<T> {
   const end = Date.now() + ms
   for (;;) {
     const value = await ask()

@@ -113,7 +113,7 @@ test('without a reserve, outcomes cannot be stored until there is room', async (
     await rm(filler(), { force: true })
     await daemon.end('SIGTERM')
   }
-}, 150_000)
+})
 
 test('with one, they are, new mail is refused all the while, and the reserve comes back with the room', async (context) => {
   if (!mounted) return context.skip('a small file system can only be mounted by root')

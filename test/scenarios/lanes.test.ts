@@ -5,6 +5,7 @@ import type { Config } from '../../appliance/config/config.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
 import { createWorld, type World, type WorldDomain, type WorldHost } from '../world/world.ts'
+import { PATIENCE } from '../world/patience.ts'
 
 let world: World
 let appliance: TestAppliance
@@ -37,11 +38,11 @@ const lanes = async (): Promise<Lane[]> => (await appliance.call<{ data: Lane[] 
 
 /** The saved state of a lane, which follows within a second. */
 async function lane(id: string, enough: (lane: Lane) => boolean): Promise<Lane> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + PATIENCE
   for (;;) {
     const found = (await lanes()).find((one) => one.id === id)
     if (found && enough(found)) return found
-    if (Date.now() > end) throw new Error(`not in ten seconds: ${JSON.stringify(await lanes())}`)
+    if (Date.now() > end) throw new Error(`it did not come to pass: ${JSON.stringify(await lanes())}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
@@ -132,7 +133,7 @@ test('nothing spins while all that waits is paused', async () => {
     const timelines = await Promise.all(ids.map((id) => appliance.timeline(id)))
     return timelines.filter((one) => !isFinal(one)).length
   }
-  await expect.poll(left, { timeout: 30_000 }).toBe(0)
+  await expect.poll(left).toBe(0)
 })
 
 test('a server that has too many connections gets half of them', async () => {
@@ -147,15 +148,15 @@ test('a server that has too many connections gets half of them', async () => {
 })
 
 test('a slow provider delays nobody else', async () => {
+  const held = Promise.withResolvers<undefined>()
   await begin({
-    'slow.test': at('mx.slow.test', { behave: on('mail', { pauseMs: 1500 }) }),
+    'slow.test': at('mx.slow.test', { behave: on('mail', { until: held.promise }) }),
     'quick.test': at('mx.quick.test'),
   })
   const slow = await Promise.all(Array.from({ length: 30 }, (_, n) => sendTo(`u${n}@slow.test`)))
-  const begun = Date.now()
   await appliance.until(await sendTo('a@quick.test'), isFinal)
-  expect(Date.now() - begun).toBeLessThan(1400)
-  expect(isFinal(await appliance.timeline(slow.at(-1)!))).toBe(false)
+  for (const id of slow) expect(isFinal(await appliance.timeline(id))).toBe(false)
+  held.resolve(undefined)
 })
 
 test('two domains behind one provider share its connections, and a change of its limit acts at once', async () => {
@@ -190,7 +191,7 @@ describe('two source addresses', () => {
       { source_ips: ['127.0.0.8', '127.0.0.9'] },
     )
     await sendTo('a@one.test')
-    const end = Date.now() + 10_000
+    const end = Date.now() + PATIENCE
     let paused: Lane[] = []
     while (paused.length === 0 && Date.now() < end) {
       paused = (await lanes()).filter((one) => one.paused)

@@ -5,6 +5,7 @@ import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.
 import { on } from '../world/behaviour.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
+import { PATIENCE } from '../world/patience.ts'
 
 /** What the daemon's log of a run tells, and what it must not. */
 
@@ -29,9 +30,9 @@ const about = (id: string): Line[] => lines().filter(({ email_id: of }) => [of].
 const outcome = (id: string): Line | undefined => about(id).find(({ msg }) => msg === 'delivery')
 
 async function until(look: () => unknown): Promise<void> {
-  const end = Date.now() + 20_000
+  const end = Date.now() + PATIENCE
   while (!look()) {
-    if (Date.now() > end) throw new Error(`not in twenty seconds: ${written}`)
+    if (Date.now() > end) throw new Error(`it was not written: ${written}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -41,7 +41,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
       running.set(name as Name, await startPostfix({ domain, host, settings })),
     )
     await Promise.all(starting)
-  }, 30_000)
+  })
   afterAll(() => Promise.all([...running.values()].map((postfix) => postfix.close())))
 
   const count = async (name: Name, words: RegExp) =>

@@ -81,4 +81,4 @@ test('providers and the meaning of replies are exchanged while the daemon runs; 
   const refused = await appliance.appliance.reload()
   expect(refused.map(({ message }) => message)).toEqual([expect.stringContaining(bounces)])
   expect(await causeOf()).toMatchObject({ category: 'mailbox-full' })
-}, 60_000)
+})

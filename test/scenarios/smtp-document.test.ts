@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
 import { startDoor, type Door } from '../unit/submission/harness.ts'
+import { PATIENCE } from '../world/patience.ts'
 
 /**
  * Every snippet of docs/smtp.md is run as it stands there; only the host, its ports and the domain are those of the test. The
@@ -54,7 +55,7 @@ function snippet(start: string): string {
 async function play(program: string, args: string[], { cwd = folder, input = '' } = {}): Promise<void> {
   const trusted = { SSL_CERT_FILE: cert, CURL_CA_BUNDLE: cert, NODE_EXTRA_CA_CERTS: cert }
   const env = { ...process.env, ...trusted, KEY: door.keys.sending }
-  const started = run(program, args, { cwd, env, timeout: 20_000 })
+  const started = run(program, args, { cwd, env, timeout: PATIENCE })
   started.child.stdin?.end(input)
   await started
 }

@@ -113,7 +113,7 @@ beforeAll(async () => {
     config: { dns: { servers: [dnssec.server], trust_ad: true } },
     policyHosts: { port, ca: ca.cert, allowNetworks: parseNetworks(['127.0.0.0/8']) },
   })
-}, 30_000)
+})
 
 afterAll(async () => {
   for (const cleanup of cleanups) await cleanup()
@@ -220,7 +220,7 @@ describe('a real Postfix', () => {
       },
     })
     cleanups.unshift(() => other.close())
-  }, 30_000)
+  })
 
   test('takes mail under its TLSA record, and gets none under another', async () => {
     const ids = await Promise.all(['right', 'wrong'].map((name) => other.send({ to: `ada@${name}.pf.test` })))

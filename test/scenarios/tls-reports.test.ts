@@ -60,7 +60,7 @@ async function night(day: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   await world.mailboxOf('mx.reports.test').waitFor(2)
-  await expect.poll(told, { timeout: 5000 }).toBe(3)
+  await expect.poll(told).toBe(3)
 }
 
 test('a day of sessions becomes reports that are signed, complete and sent once', async () => {

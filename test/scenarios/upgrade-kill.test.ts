@@ -167,5 +167,5 @@ test.each<[string, (dataDir: string) => { point?: string; seen?: () => boolean }
     expect(others.length).toBeLessThanOrEqual(1)
     expect(describeDatabase(kept!)).toEqual({ schema: OLDEST, mail: before, sound: 'ok' })
   },
-  240_000,
+  900_000,
 )

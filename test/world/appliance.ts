@@ -6,6 +6,7 @@ import { compose, type Appliance, type ComposeOptions } from '../../appliance/co
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
 import { createLogger, silentLogger, type Logger } from '../../appliance/watch/log.ts'
 import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 
 /** The whole appliance in a test, with a team, a verified domain and a key: against a world, or as a sandbox. */
@@ -23,7 +24,7 @@ export interface TestAppliance {
   /** Sends an email from the domain with small defaults; returns its id. */
   send(email: Record<string, unknown>): Promise<string>
   timeline(id: string): Promise<Timeline>
-  /** Polls the timeline until it satisfies `enough`; fails after ten seconds with the last one. */
+  /** Polls the timeline until it satisfies `enough`; fails with the last one when that does not come. */
   until(id: string, enough: (timeline: Timeline) => boolean): Promise<Timeline>
   /** Stops and starts again on the same data directory. */
   restart(): Promise<void>
@@ -173,11 +174,11 @@ export async function startAppliance(options: TestApplianceOptions = {}): Promis
     },
     timeline,
     async until(id, enough) {
-      const end = Date.now() + 10_000
+      const end = Date.now() + PATIENCE
       for (;;) {
         const seen = await timeline(id)
         if (enough(seen)) return seen
-        if (Date.now() > end) throw new Error(`not in ten seconds: ${JSON.stringify(seen, null, 1)}`)
+        if (Date.now() > end) throw new Error(`not to be waited for: ${JSON.stringify(seen, null, 1)}`)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
     },

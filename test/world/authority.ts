@@ -99,7 +99,7 @@ async function listening(host: string, port: number): Promise<void> {
     })
     socket.destroy()
     if (open) return
-    if (tries > 300)
+    if (tries > 900)
       throw new Error(`nobody listens at ${host}:${port}; is Debian's package pebble installed?`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }

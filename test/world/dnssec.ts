@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { createResolver } from '../../appliance/dns/resolver.ts'
 import { likelyFreePort } from './addresses.ts'
 import { createTestClock } from './clock.ts'
+import { PATIENCE } from './patience.ts'
 
 const execute = promisify(execFile)
 
@@ -104,7 +105,7 @@ async function sign(folder: string, { zone, records, forge }: DnssecOptions): Pr
 
 /** Waits until the zone is validated. */
 async function answers(server: string, zone: string, child: ChildProcess, said: () => string): Promise<void> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + PATIENCE
   for (;;) {
     const resolver = createResolver({ servers: [server], clock: createTestClock(), timeoutMs: 500 })
     const answer = await resolver.resolve(`ns.${zone}`, 'A')

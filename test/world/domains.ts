@@ -1,5 +1,6 @@
 import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import type { TestAppliance } from './appliance.ts'
+import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 
 /** Puts records of a domain into the world's DNS. */
@@ -38,7 +39,7 @@ export function testDomain(appliance: TestAppliance, world: World, id: string): 
     const before = await get()
     if (before.next_check_at === null) throw new Error(`${before.name} is not going to be looked at`)
     await world.clock.set(Math.max(world.clock.now(), instantOf(before.next_check_at)))
-    const end = Date.now() + 10_000
+    const end = Date.now() + PATIENCE
     for (;;) {
       const after = await get()
       if (after.checked_at !== before.checked_at) return after

@@ -1,3 +1,5 @@
+import { PATIENCE } from './patience.ts'
+
 /** A message that an exchanger took, with all that is known about how it came. */
 export interface Arrival {
   envelope: { from: string; to: string[] }
@@ -23,7 +25,7 @@ export class Mailbox extends Array<Arrival> {
   }
 
   /** Resolves with the first `count` messages once they are there; rejects after `timeoutMs` and tells how many were. */
-  waitFor(count: number, timeoutMs = 5000): Promise<Arrival[]> {
+  waitFor(count: number, timeoutMs = PATIENCE): Promise<Arrival[]> {
     return new Promise((resolve, reject) => {
       const look = () => {
         if (this.length < count) return

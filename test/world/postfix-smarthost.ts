@@ -1,4 +1,5 @@
 import { startPostfixInstance } from './postfix-instance.ts'
+import { PATIENCE } from './patience.ts'
 
 /** A way on which a Postfix hands its mail to a smarthost. */
 export interface Route {
@@ -51,7 +52,7 @@ export async function startSmarthostClient(routes: Record<string, Route>): Promi
     address,
     close,
     async outcomes(recipients) {
-      const end = Date.now() + 10_000
+      const end = Date.now() + PATIENCE
       for (;;) {
         const text = await log()
         const found = recipients.map((recipient) => find(text, recipient))

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startPostfixInstance, type PostfixFolders } from './postfix-instance.ts'
+import { PATIENCE } from './patience.ts'
 
 /** A real Postfix as a receiver on port 25 of a loopback address. Needs root. */
 export interface Postfix {
@@ -52,7 +53,7 @@ export async function startPostfix({ domain, host, settings: own }: PostfixOptio
     log,
     close,
     async waitFor(count) {
-      const end = Date.now() + 10_000
+      const end = Date.now() + PATIENCE
       for (;;) {
         const found = await messages()
         if (found.length >= count) return found

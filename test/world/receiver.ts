@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PATIENCE } from './patience.ts'
 
 /** A request that a receiver of webhooks got. */
 export interface Received {
@@ -15,7 +16,7 @@ export interface Receiver {
   readonly received: Received[]
   /** How it answers from now on; without an argument with 200. */
   behave(answer?: (request: Received, response: ServerResponse, raw: IncomingMessage) => void): void
-  /** Polls until that many requests came; fails after ten seconds. */
+  /** Polls until that many requests came; fails when they do not come. */
   waitFor(count: number, ms?: number): Promise<Received[]>
   close(): Promise<void>
 }
@@ -41,7 +42,7 @@ export async function startReceiver(): Promise<Receiver> {
     url: `http://127.0.0.1:${port}/hook`,
     received,
     behave: (next) => void (answer = next),
-    async waitFor(count, ms = 10_000) {
+    async waitFor(count, ms = PATIENCE) {
       const end = Date.now() + ms
       while (received.length < count) {
         if (Date.now() > end) throw new Error(`${received.length} requests instead of ${count}`)

@@ -15,7 +15,7 @@ let authority: Authority
 beforeAll(async () => {
   // Half of all good nonces are refused: each request has to be made anew some time.
   authority = await startAuthority({ nonceReject: 30 })
-}, 60_000)
+})
 afterAll(() => authority.close())
 
 async function running(
@@ -35,7 +35,7 @@ const had = (host: Host, id = HOSTNAME) =>
   host.until(({ certificates }) => certificates[id]?.directory === authority.directory)
 
 describe('a certificate is had by', () => {
-  test('http-01, with all its names, and shown at once', { timeout: 60_000 }, async () => {
+  test('http-01, with all its names, and shown at once', async () => {
     await running({ names: [[HOSTNAME, 'www.sender.test']] }, async (host) => {
       await had(host)
       const shown = await until(
@@ -52,22 +52,18 @@ describe('a certificate is had by', () => {
     })
   })
 
-  test(
-    'tls-alpn-01, while visitors go on seeing the certificate of the host',
-    { timeout: 60_000 },
-    async () => {
-      await running({ challenge: 'tls-alpn-01' }, async (host) => {
-        await had(host)
-        const shown = await until(
-          () => host.shown(HOSTNAME),
-          ({ issuer }) => issuer.CN !== HOSTNAME,
-        )
-        expect(shown.subjectaltname).toBe(`DNS:${HOSTNAME}`)
-      })
-    },
-  )
+  test('tls-alpn-01, while visitors go on seeing the certificate of the host', async () => {
+    await running({ challenge: 'tls-alpn-01' }, async (host) => {
+      await had(host)
+      const shown = await until(
+        () => host.shown(HOSTNAME),
+        ({ issuer }) => issuer.CN !== HOSTNAME,
+      )
+      expect(shown.subjectaltname).toBe(`DNS:${HOSTNAME}`)
+    })
+  })
 
-  test('dns-01, with a hook that takes away what it published', { timeout: 60_000 }, async () => {
+  test('dns-01, with a hook that takes away what it published', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
     const file = join(folder, 'hook')
     const words = [
@@ -90,7 +86,7 @@ describe('a certificate is had by', () => {
   })
 })
 
-test('a hook that cannot take away what it published costs no certificate', { timeout: 60_000 }, async () => {
+test('a hook that cannot take away what it published costs no certificate', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
   const file = join(folder, 'hook')
   const words = [
@@ -110,82 +106,70 @@ test('a hook that cannot take away what it published costs no certificate', { ti
   await rm(folder, { recursive: true })
 })
 
-test(
-  'a renewal is shown to the next client, and connections that are open go on',
-  { timeout: 60_000 },
-  async () => {
-    await running({}, async (host) => {
-      await had(host)
-      const first = await until(
-        () => host.shown(HOSTNAME),
-        ({ issuer }) => issuer.CN !== HOSTNAME,
-      )
-      const open = connect({
-        ...{ host: authority.address, port: 5443, servername: HOSTNAME },
-        ca: await authority.root(),
-        rejectUnauthorized: false,
-      })
-      await once(open, 'secureConnect')
-      await ask(host.dataDir, { all: true })
-      const second = await until(
-        () => host.shown(HOSTNAME),
-        ({ fingerprint256 }) => fingerprint256 !== first.fingerprint256,
-      )
-      expect(second.subjectaltname).toBe(first.subjectaltname)
-      open.write(`GET / HTTP/1.1\r\nHost: ${HOSTNAME}\r\nConnection: close\r\n\r\n`)
-      let text = ''
-      for await (const chunk of open) text += String(chunk)
-      expect(text).toContain('hello')
-    })
-  },
-)
-
-test(
-  'a certificate whose key is damaged costs the others nothing, and another one is had in its place',
-  { timeout: 60_000 },
-  async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
-    const names = [[HOSTNAME], ['links.acme.test']]
-    await running({ dataDir, names }, async (host) => void (await had(host, 'links.acme.test')))
-    const [whole, damaged] = [HOSTNAME, 'links.acme.test'].map((id) => certificateFile(dataDir, id))
-    const text = await readFile(damaged!, 'utf8')
-    const [theirs] = (await readFile(whole!, 'utf8')).split('-----BEGIN CERTIFICATE')
-    await writeFile(damaged!, theirs + text.slice(text.indexOf('-----BEGIN CERTIFICATE')))
-    await running({ dataDir, names }, async (host) => {
-      expect((await host.shown(HOSTNAME)).issuer.CN).toMatch(/^Pebble Intermediate/)
-      await until(
-        () => host.shown('links.acme.test'),
-        ({ subjectaltname }) => subjectaltname === 'DNS:links.acme.test',
-      )
-      expect(host.said).toEqual(['a new certificate is in use'])
-    })
-    await rm(dataDir, { recursive: true })
-  },
-)
-
-test(
-  'what is kept is shown after a restart, whoever the authority is then',
-  { timeout: 60_000 },
-  async () => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
-    await running({ dataDir }, async (host) => void (await had(host)))
-    const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
-    await running(
-      { dataDir },
-      async (host) => {
-        expect((await host.shown(HOSTNAME)).issuer.CN).toMatch(/^Pebble Intermediate/)
-        // It is of another authority than the configured one, which cannot be asked.
-        const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 1)
-        expect(certificates[HOSTNAME]!.error).toMatch(/cannot be asked: connect ECONNREFUSED/)
-      },
-      gone,
+test('a renewal is shown to the next client, and connections that are open go on', async () => {
+  await running({}, async (host) => {
+    await had(host)
+    const first = await until(
+      () => host.shown(HOSTNAME),
+      ({ issuer }) => issuer.CN !== HOSTNAME,
     )
-    await rm(dataDir, { recursive: true })
-  },
-)
+    const open = connect({
+      ...{ host: authority.address, port: 5443, servername: HOSTNAME },
+      ca: await authority.root(),
+      rejectUnauthorized: false,
+    })
+    await once(open, 'secureConnect')
+    await ask(host.dataDir, { all: true })
+    const second = await until(
+      () => host.shown(HOSTNAME),
+      ({ fingerprint256 }) => fingerprint256 !== first.fingerprint256,
+    )
+    expect(second.subjectaltname).toBe(first.subjectaltname)
+    open.write(`GET / HTTP/1.1\r\nHost: ${HOSTNAME}\r\nConnection: close\r\n\r\n`)
+    let text = ''
+    for await (const chunk of open) text += String(chunk)
+    expect(text).toContain('hello')
+  })
+})
+
+test('a certificate whose key is damaged costs the others nothing, and another one is had in its place', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
+  const names = [[HOSTNAME], ['links.acme.test']]
+  await running({ dataDir, names }, async (host) => void (await had(host, 'links.acme.test')))
+  const [whole, damaged] = [HOSTNAME, 'links.acme.test'].map((id) => certificateFile(dataDir, id))
+  const text = await readFile(damaged!, 'utf8')
+  const [theirs] = (await readFile(whole!, 'utf8')).split('-----BEGIN CERTIFICATE')
+  await writeFile(damaged!, theirs + text.slice(text.indexOf('-----BEGIN CERTIFICATE')))
+  await running({ dataDir, names }, async (host) => {
+    expect((await host.shown(HOSTNAME)).issuer.CN).toMatch(/^Pebble Intermediate/)
+    await until(
+      () => host.shown('links.acme.test'),
+      ({ subjectaltname }) => subjectaltname === 'DNS:links.acme.test',
+    )
+    expect(host.said).toEqual(['a new certificate is in use'])
+  })
+  await rm(dataDir, { recursive: true })
+})
+
+test('what is kept is shown after a restart, whoever the authority is then', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
+  await running({ dataDir }, async (host) => void (await had(host)))
+  const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
+  await running(
+    { dataDir },
+    async (host) => {
+      expect((await host.shown(HOSTNAME)).issuer.CN).toMatch(/^Pebble Intermediate/)
+      // It is of another authority than the configured one, which cannot be asked.
+      const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 1)
+      expect(certificates[HOSTNAME]!.error).toMatch(/cannot be asked: connect ECONNREFUSED/)
+    },
+    gone,
+  )
+  await rm(dataDir, { recursive: true })
+})
 
 describe('a failure', () => {
-  test('by a wrong answer says what the authority saw, and waits', { timeout: 60_000 }, async () => {
+  test('by a wrong answer says what the authority saw, and waits', async () => {
     // Nobody answers at this address: the names lead to another.
     const elsewhere = { ...authority, address: freeAddress() }
     await running(
@@ -202,36 +186,32 @@ describe('a failure', () => {
     )
   })
 
-  test(
-    'is remembered over a restart: nobody is asked again before the time',
-    { timeout: 60_000 },
-    async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
-      const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
-      let before: unknown
-      await running(
-        { dataDir },
-        async (host) => {
-          before = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
-        },
-        gone,
-      )
-      await running(
-        { dataDir },
-        async (host) => {
-          await new Promise((resolve) => setTimeout(resolve, 500))
-          expect(await host.until(() => true)).toEqual(before)
-          // A person may.
-          await ask(dataDir, { all: false })
-          await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 2)
-        },
-        gone,
-      )
-      await rm(dataDir, { recursive: true })
-    },
-  )
+  test('is remembered over a restart: nobody is asked again before the time', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-acme-'))
+    const gone = { ...authority, directory: `https://${freeAddress()}:14000/dir` }
+    let before: unknown
+    await running(
+      { dataDir },
+      async (host) => {
+        before = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
+      },
+      gone,
+    )
+    await running(
+      { dataDir },
+      async (host) => {
+        await new Promise((resolve) => setTimeout(resolve, 500))
+        expect(await host.until(() => true)).toEqual(before)
+        // A person may.
+        await ask(dataDir, { all: false })
+        await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 2)
+      },
+      gone,
+    )
+    await rm(dataDir, { recursive: true })
+  })
 
-  test('of the hook says what it said', { timeout: 60_000 }, async () => {
+  test('of the hook says what it said', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'posthaste-hook-'))
     const file = join(folder, 'hook')
     await writeFile(file, '#!/bin/sh\necho "no such zone" >&2\nexit 3\n')
@@ -246,36 +226,30 @@ describe('a failure', () => {
   })
 })
 
-test(
-  'an authority for customers is entered with what it gave, and says so where that is missing',
-  { timeout: 60_000 },
-  async () => {
-    const hmacKey = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W'
-    const closed = await startAuthority({ customers: { 'kid-1': hmacKey } })
-    try {
-      await running(
-        {},
-        async (host) => {
-          const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
-          expect(certificates[HOSTNAME]!.error).toMatch(/set acme\.eab_key_id and acme\.eab_hmac_key/)
-        },
-        closed,
-      )
-      await running(
-        { binding: { keyId: 'kid-1', hmacKey } },
-        async (host) =>
-          void (await host.until(
-            ({ certificates }) => certificates[HOSTNAME]?.directory === closed.directory,
-          )),
-        closed,
-      )
-    } finally {
-      await closed.close()
-    }
-  },
-)
+test('an authority for customers is entered with what it gave, and says so where that is missing', async () => {
+  const hmacKey = 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W'
+  const closed = await startAuthority({ customers: { 'kid-1': hmacKey } })
+  try {
+    await running(
+      {},
+      async (host) => {
+        const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
+        expect(certificates[HOSTNAME]!.error).toMatch(/set acme\.eab_key_id and acme\.eab_hmac_key/)
+      },
+      closed,
+    )
+    await running(
+      { binding: { keyId: 'kid-1', hmacKey } },
+      async (host) =>
+        void (await host.until(({ certificates }) => certificates[HOSTNAME]?.directory === closed.directory)),
+      closed,
+    )
+  } finally {
+    await closed.close()
+  }
+})
 
-test('HTTPS is spoken by the name that is asked for', { timeout: 60_000 }, async () => {
+test('HTTPS is spoken by the name that is asked for', async () => {
   await running({ names: [[HOSTNAME], ['links.acme.test']] }, async (host) => {
     await had(host, 'links.acme.test')
     await until(

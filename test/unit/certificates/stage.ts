@@ -84,12 +84,12 @@ export async function startHost(
   }
 }
 
-/** Polls for half a minute. */
+/** Polls for a minute and a half. */
 export async function until<T>(read: () => Promise<T>, enough: (value: T) => boolean): Promise<T> {
   for (let tries = 0; ; tries++) {
     const value = await read()
     if (enough(value)) return value
-    if (tries > 300) throw new Error(`it did not come to pass: ${JSON.stringify(value)}`)
+    if (tries > 900) throw new Error(`it did not come to pass: ${JSON.stringify(value)}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

@@ -1,11 +1,8 @@
 import type { Command } from 'commander'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { COMMAND_ACTS } from '../../../appliance/commands/audited-command.ts'
 import { createProgram } from '../../../appliance/commands/program.ts'
 import { installation, posthaste, type Run } from './program.ts'
-
-// Every run is a process of its own, half a second and more on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 let config: string
 beforeAll(() => {

@@ -1,11 +1,8 @@
 import Database from 'better-sqlite3'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { installation, posthaste } from './program.ts'
-
-// Every run is a process of its own, half a second and more on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 const password = { input: 'a long password for tests\n' }
 

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { storeDeferred } from './deferred.ts'
 import { installation, posthaste, type Run } from './program.ts'
-
-// Every run is a process of its own, half a second and more on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 let world: World
 let config: string

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail, Storage } from '../../../appliance/storage/storage.ts'
 import { makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { installation, posthaste } from './program.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const ADA = 'ada.lovelace@x.example'
 const { dataDir, config } = installation()

@@ -1,14 +1,11 @@
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startAppliance, type TestAppliance } from '../../world/appliance.ts'
 import { refusal, startHosted, type HostedWorld } from '../../world/hosted.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { installation, posthaste, type Run } from './program.ts'
-
-// Every run is a process of its own, half a second and more on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** A place to move to, with an owner. */
 interface Place {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freshLane, pausedBy, Providers, writeLane } from '../../../appliance/shaping/shaping.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { installation, posthaste } from './program.ts'
-
-// Every run is a process of its own, half a second and more on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 let config: string
 let storage: Storage

@@ -109,7 +109,7 @@ const ZSH: Record<string, string> = {
 }
 
 describe.runIf(has('zsh'))('completion in zsh', () => {
-  test.each(Object.entries(ZSH))('%s<TAB>', { timeout: 20_000 }, (line, whole) => {
+  test.each(Object.entries(ZSH))('%s<TAB>', (line, whole) => {
     expect(zsh(line, whole)).toContain(whole)
   })
 })

@@ -1,11 +1,9 @@
 import { mkdirSync, readdirSync } from 'node:fs'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { needsPerson, type StatusFacts } from '../../../appliance/commands/status-judge.ts'
 import { describeStatus, presentStatus } from '../../../appliance/commands/status-text.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import { installation, posthaste } from './program.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
 const HOUR = 3_600_000

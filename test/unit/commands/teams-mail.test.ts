@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail, Storage } from '../../../appliance/storage/storage.ts'
 import { makeTeam, newDomain, putEmail } from '../../contract/fixtures.ts'
 import { installation, posthaste } from './program.ts'
 
 /** The operator's command line is nobody's team: it sees the mail of all, and acts for the one that is named. */
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const { dataDir, config } = installation()
 const run = (...args: string[]) => posthaste([...args, '--config', config])

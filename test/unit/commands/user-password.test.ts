@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { installation, posthaste } from './program.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const { dataDir, config } = installation('[http]\npublic_url = "https://mail.sender.test"\n')
 const run = (args: string[], input = '') => posthaste(['user', ...args, '--config', config], { input })

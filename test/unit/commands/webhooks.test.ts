@@ -1,15 +1,12 @@
 import Database from 'better-sqlite3'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { change, leaseArgs, newAttempt, putEmail } from '../../contract/fixtures.ts'
 import { startReceiver, type Receiver } from '../../world/receiver.ts'
 import { installation, posthaste } from './program.ts'
-
-// Every run is a process of its own, half a second and more on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let receiver: Receiver
 let place: ReturnType<typeof installation>

@@ -16,6 +16,7 @@ import { silentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { makePlace } from '../storage/places.ts'
+import { PATIENCE } from '../../world/patience.ts'
 
 /** The live stream without its route: what becomes of slow, silent and late clients. */
 
@@ -71,7 +72,7 @@ function reading(response: IncomingMessage) {
   response.on('error', () => undefined)
   return {
     text: () => text,
-    until: (part: string) => vi.waitFor(() => expect(text).toContain(part), { timeout: 10_000 }),
+    until: (part: string) => vi.waitFor(() => expect(text).toContain(part), { timeout: PATIENCE }),
   }
 }
 

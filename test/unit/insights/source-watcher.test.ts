@@ -10,6 +10,7 @@ import type { Storage } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { list, startNames, type Names } from './fixtures.ts'
+import { PATIENCE } from '../../world/patience.ts'
 
 const HELO = 'mail.acme.example'
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-watcher-'))
@@ -54,9 +55,9 @@ afterAll(async () => {
 const states = async () =>
   (await book.list()).map(({ ip, state, stateReason, suspendedBy }) => [ip, state, suspendedBy, stateReason])
 
-/** Waits until the book is like this; fails after ten seconds with what it is. */
+/** Waits until the book is like this; fails with what it is instead. */
 async function until(enough: (sources: Source[]) => boolean): Promise<void> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + PATIENCE
   while (!enough(await book.list())) {
     if (Date.now() > end) throw new Error(JSON.stringify(await book.list(), null, 1))
     await new Promise((resolve) => setTimeout(resolve, 10))

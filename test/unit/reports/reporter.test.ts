@@ -11,6 +11,7 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail, Storage } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { change, leaseArgs, makeTeam, newDomain, newEmail, putArgs } from '../../contract/fixtures.ts'
+import { PATIENCE } from '../../world/patience.ts'
 
 /** On a real database: what is due becomes exactly one email, whoever is killed when. */
 
@@ -61,7 +62,7 @@ const dueNow = () => storage.dueReports({ limit: 100 }, Date.now())
 const queued = async () => (await storage.listQueue({ limit: 100 }, Date.now())).items
 
 async function untilNoneIsDue(): Promise<void> {
-  for (const end = Date.now() + 5000; (await dueNow()).length > 0;) {
+  for (const end = Date.now() + PATIENCE; (await dueNow()).length > 0;) {
     if (Date.now() > end) throw new Error('a report is still due')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import type { Door } from './harness.ts'
+import { PATIENCE } from '../../world/patience.ts'
 
 export interface Sent {
   ok: boolean
@@ -40,7 +41,7 @@ const run = promisify(execFile)
 
 /** Runs a program; whatever it prints is the text. */
 export async function runClient(program: string, args: string[], input = ''): Promise<Sent> {
-  const started = run(program, args, { timeout: 20_000 })
+  const started = run(program, args, { timeout: PATIENCE })
   started.child.stdin?.end(input)
   try {
     const { stdout, stderr } = await started

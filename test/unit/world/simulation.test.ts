@@ -11,6 +11,7 @@ import { greylist, mostTransactions, rate } from '../../world/simulation/rules.t
 import type { Moment } from '../../world/simulation/personality.ts'
 import type { Outcome } from '../../world/simulation/simulation.ts'
 import { SharedTime, Timers } from '../../world/simulation/time.ts'
+import { PATIENCE } from '../../world/patience.ts'
 
 const MINUTE = 60_000
 
@@ -180,7 +181,7 @@ class Client {
     this.#socket.destroy()
   }
   async until(end: string): Promise<string> {
-    const late = Date.now() + 5000
+    const late = Date.now() + PATIENCE
     while (!this.heard.endsWith(end)) {
       if (Date.now() > late) throw new Error(`heard ${JSON.stringify(this.heard)}`)
       await new Promise((resolve) => setTimeout(resolve, 2))

@@ -124,7 +124,7 @@ describe('a policy in enforce', () => {
       await clock.advance(DAY / 24)
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
-    await expect.poll(() => host.state.asked.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => host.state.asked.length).toBe(2)
     await policies.stop()
     await clock.advance(1.5 * DAY)
     publish(undefined)
