@@ -8,6 +8,7 @@ import type { BounceRule } from '../../../appliance/mail/bounce.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
 import type { Phase } from '../../../appliance/mail/verdict.ts'
 import { REPLIES } from './replies.ts'
+import { costOf } from '../../world/cost.ts'
 
 const SHIPPED_PROVIDERS = join(import.meta.dirname, '../../../config/providers.toml')
 const shipped = loadBounces()
@@ -186,7 +187,7 @@ describe('how rules fit', () => {
   })
 })
 
-test('no pattern is slow on a hostile text of 2000 characters', () => {
+test('no pattern is slow on a hostile text of 2000 characters', async () => {
   const pieces = [
     'a',
     'user ',
@@ -211,13 +212,10 @@ test('no pattern is slow on a hostile text of 2000 characters', () => {
     for (const pattern of text) {
       for (const piece of pieces) {
         const hostile = piece.repeat(2000).slice(0, 2000)
-        const times = [1, 2, 3].map(() => {
-          const started = performance.now()
-          pattern.test(hostile)
-          return performance.now() - started
-        })
-        // The best of three: others use this machine too. Measured: 0.2 ms at most.
-        expect(Math.min(...times), `${topic}: ${pattern.source.slice(0, 60)} on ${piece}`).toBeLessThan(20)
+        const costs: number[] = []
+        for (let n = 0; n < 3; n++) costs.push(await costOf(() => pattern.test(hostile)))
+        // The best of three: the garbage of before may be collected meanwhile. Measured: 0.2 ms at most.
+        expect(Math.min(...costs), `${topic}: ${pattern.source.slice(0, 60)} on ${piece}`).toBeLessThan(20)
       }
     }
   }

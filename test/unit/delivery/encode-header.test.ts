@@ -3,6 +3,7 @@ import PostalMime from 'postal-mime'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodeHeader } from '../../../appliance/delivery/encode-header.ts'
+import { costOf } from '../../world/cost.ts'
 
 const encode = (header: string, body = 'body ü\r\n'): string =>
   encodeHeader(Buffer.from(`${header}\r\n\r\n${body}`)).toString()
@@ -105,10 +106,11 @@ describe('a header section beyond ASCII', () => {
     )
   })
 
-  test('a large field takes no time', () => {
-    const begun = performance.now()
-    for (const part of ['"\\"', '(', '<', 'ü, ', 'ü ', 'ü <a@b.test>, ', '" ü'])
-      encode(`To: ${part.repeat(20_000)}`)
-    expect(performance.now() - begun).toBeLessThan(5000)
+  test('a large field takes no time', async () => {
+    const cost = await costOf(() => {
+      for (const part of ['"\\"', '(', '<', 'ü, ', 'ü ', 'ü <a@b.test>, ', '" ü'])
+        encode(`To: ${part.repeat(20_000)}`)
+    })
+    expect(cost).toBeLessThan(5000)
   })
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { dotStuffed, prepare, redate, withCrlf } from '../../../appliance/delivery/message.ts'
+import { costOf } from '../../world/cost.ts'
 
 const wire = (text: string): string => Buffer.concat([...dotStuffed(Buffer.from(text))]).toString()
 
@@ -30,12 +31,13 @@ describe('dot stuffing', () => {
     )
   })
 
-  test('ten megabytes of dots take well under a second', () => {
-    const started = performance.now()
+  test('ten megabytes of dots take well under a second', async () => {
     let size = 0
-    for (const block of dotStuffed(Buffer.alloc(9_999_999, '.\r\n'))) size += block.length
+    const cost = await costOf(() => {
+      for (const block of dotStuffed(Buffer.alloc(9_999_999, '.\r\n'))) size += block.length
+    })
     expect(size).toBe(9_999_999 + 3_333_333 + 3)
-    expect(performance.now() - started).toBeLessThan(5000)
+    expect(cost).toBeLessThan(5000)
   })
 })
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatMailbox, needsSmtpUtf8, parseMailbox } from '../../../appliance/mail/address.ts'
+import { costOf } from '../../world/cost.ts'
 
 const runs = Number(process.env.FUZZ_RUNS ?? 200)
 const read = (text: string) => parseMailbox(text)
@@ -140,11 +141,12 @@ describe('parseMailbox refuses', () => {
     expect(read(`${'n'.repeat(321)} <bob@example.com>`)).toBeUndefined()
   })
 
-  test('endless text without looking at it for long', () => {
-    const before = performance.now()
-    expect(read(`${' '.repeat(1_000_000)}x`)).toBeUndefined()
-    expect(read(`"${'\\'.repeat(1_000_000)}`)).toBeUndefined()
-    expect(performance.now() - before).toBeLessThan(500)
+  test('endless text without looking at it for long', async () => {
+    const cost = await costOf(() => {
+      expect(read(`${' '.repeat(1_000_000)}x`)).toBeUndefined()
+      expect(read(`"${'\\'.repeat(1_000_000)}`)).toBeUndefined()
+    })
+    expect(cost).toBeLessThan(500)
   })
 })
 

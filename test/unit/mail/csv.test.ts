@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { csvRecord, plainCell, readCsv } from '../../../appliance/mail/csv.ts'
+import { costOf } from '../../world/cost.ts'
 
 const rows = (text: string) => [...readCsv(text)].map(({ cells }) => cells)
 const lines = (text: string) => [...readCsv(text)].map(({ line }) => line)
@@ -59,11 +60,12 @@ describe('reading', () => {
     ])
   })
 
-  test('megabytes of quotation marks take no time to speak of', () => {
-    const began = performance.now()
-    expect(rows(`"${'""'.repeat(400_000)}`)).toHaveLength(1)
-    expect(rows('"a"\n'.repeat(50_000))).toHaveLength(50_000)
-    expect(performance.now() - began).toBeLessThan(3000)
+  test('megabytes of quotation marks take no time to speak of', async () => {
+    const cost = await costOf(() => {
+      expect(rows(`"${'""'.repeat(400_000)}`)).toHaveLength(1)
+      expect(rows('"a"\n'.repeat(50_000))).toHaveLength(50_000)
+    })
+    expect(cost).toBeLessThan(3000)
   })
 })
 
