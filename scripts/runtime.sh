@@ -15,6 +15,18 @@ export MALLOC_ARENA_MAX=2
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# Runs a command that asks the network up to three times: a registry that does not answer once, or a lock that another
+# program has for a moment, ends nothing. Its last exit code counts.
+patiently() {
+  local try
+  for try in 1 2; do
+    "$@" && return
+    say "That failed (try $try of 3): $*. Again in $((try * 10)) seconds ..."
+    sleep $((try * 10))
+  done
+  "$@"
+}
+
 # The pinned Node comes from the npm registry, as a package that is nothing but the executable.
 install_node() {
   local package scratch
@@ -27,7 +39,7 @@ install_node() {
   say "Installing Node $NODE_VERSION into .runtime/ (once) ..."
   scratch="$PROJECT/.runtime/install"
   rm -rf "$scratch" && mkdir -p "$scratch"
-  npm install --prefix "$scratch" --no-save --no-package-lock --ignore-scripts --loglevel=error \
+  patiently npm install --prefix "$scratch" --no-save --no-package-lock --ignore-scripts --loglevel=error \
     "$package@$NODE_VERSION" >&2 || die "Node $NODE_VERSION could not be installed from the npm registry."
   mkdir -p "$RUNTIME/bin"
   mv "$scratch/node_modules/$package/bin/node" "$RUNTIME/bin/node"
@@ -40,7 +52,7 @@ install_packages() {
   wanted="node $NODE_VERSION $(sha256sum <"$PROJECT/package-lock.json")"
   [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return
   say "Installing packages ..."
-  (cd "$PROJECT" && npm ci --ignore-scripts --loglevel=error >&2) || die "npm ci failed; its words are above."
+  (cd "$PROJECT" && patiently npm ci --ignore-scripts --loglevel=error >&2) || die "npm ci failed; its words are above."
   printf '%s' "$wanted" >"$stamp"
 }
 
