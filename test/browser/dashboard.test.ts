@@ -32,8 +32,6 @@ let elsewhere: Server
 const fetched: string[] = []
 
 const at = (path: string) => `${posthaste.url}/dashboard${path}`
-/** What a page asks of the appliance, apart from its own files. */
-const isData = ({ pathname }: URL) => !pathname.startsWith('/dashboard')
 const row = (page: Page, id: string) => page.locator('tr', { has: page.locator(`[data-row="${id}"]`) })
 const focusedRow = (page: Page) => page.evaluate<string | null>('document.activeElement.dataset.row ?? null')
 const isSettled = (state: string) => state !== 'waiting'
