@@ -48,7 +48,7 @@ export interface BreakdownReport {
   rows: BreakdownRow[]
 }
 
-type Deps = Pick<Storage, 'sumMetrics' | 'breakDownMetrics' | 'listDomains'>
+type Deps = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'listDomains'>
 
 /** What is known of one row: counters by their names. */
 interface Counters {

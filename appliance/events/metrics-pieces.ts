@@ -1,8 +1,21 @@
-/** Sums over a long time, a day in each call: a month of a large team is millions of roll-ups, and between two calls others read. */
-import type { BreakdownQuery, BreakdownSum, MetricsQuery, MetricsSum, Storage } from '../storage/storage.ts'
+/** Sums over a long time, in short calls between which others read: from sums of whole weeks, days and hours where there are any, else from quarters of an hour. */
+import {
+  QUARTER,
+  quarterOf,
+  startOfSum,
+  SUMMED,
+  type BreakdownQuery,
+  type BreakdownSum,
+  type MetricsQuery,
+  type MetricsSum,
+  type Storage,
+  type SummedBy,
+} from '../storage/storage.ts'
 
-/** Longest time of one call, from one midnight (UTC) to the next: some 30 000 roll-ups with 200 domains, 10 ms. */
+/** Longest time of one call about quarters, from one midnight (UTC) to the next: some 30 000 roll-ups with 200 domains, 10 ms. */
 const PIECE = 86_400_000
+/** Sums in one call where each has rows for every domain or provider (some 3000), and where it has few rows. */
+const [WIDE, NARROW] = [4, 1000]
 /** Values of which one piece tells the sums one by one. A team that mails more providers a day has the smallest in what stands for the rest. */
 const PIECE_VALUES = 2000
 /** Values that are kept while pieces are added up, and how many are left when there are more: ten years of days must not fill the memory. */
@@ -13,36 +26,132 @@ interface Range {
   end: number
 }
 
-/** A range within one day; `of` is the start of the asked range that it is part of. */
+/** A range within one piece; `of` is the start of the asked range that it is part of. */
 interface Cut extends Range {
   of: number
 }
 
+/** What one call asks for: stretches of sums of one length, or of quarters (undefined). */
+export interface Piece {
+  length: number | undefined
+  cuts: Cut[]
+}
+
+/** Which sums may be used: their lengths, the longest first, before when they are complete, and how many in one call. */
+export interface Sums {
+  lengths: readonly number[]
+  until: number
+  most: number
+}
+
+/** Of no sums. */
+const NONE: Sums = { lengths: [], until: 0, most: 1 }
+
+/** The range as stretches of the longest lengths that lie within it whole, in their order. */
+function cover(
+  { start, end }: Range,
+  lengths: readonly number[],
+  until: number,
+): (Range & { length?: number })[] {
+  const [length, ...shorter] = lengths
+  if (start >= end) return []
+  if (length === undefined) return [{ start, end }]
+  const from = startOfSum(length, start + length - 1)
+  const to = startOfSum(length, Math.min(end, until))
+  if (from >= to) return cover({ start, end }, shorter, until)
+  return [
+    ...cover({ start, end: from }, shorter, until),
+    { start: from, end: to, length },
+    ...cover({ start: to, end }, shorter, until),
+  ]
+}
+
 /** The ranges, cut at the midnights; those of one day together, in their order. */
-export function piecesOf(ranges: readonly Range[]): Cut[][] {
-  const cuts = ranges.flatMap(({ start, end }) => {
+function byDay(cuts: readonly Cut[]): Piece[] {
+  const parts = cuts.flatMap(({ start, end, of }) => {
     const parts: Cut[] = []
     for (let at = start; at < end;) {
       const next = Math.min(end, (Math.floor(at / PIECE) + 1) * PIECE)
-      parts.push({ start: at, end: next, of: start })
+      parts.push({ start: at, end: next, of })
       at = next
     }
     return parts
   })
-  return [...Map.groupBy(cuts, ({ start }) => Math.floor(start / PIECE)).values()]
+  const days = Map.groupBy(parts, ({ start }) => Math.floor(start / PIECE))
+  return [...days.values()].map((cuts) => ({ length: undefined, cuts }))
+}
+
+/** Stretches of sums of one length, `most` sums in each piece. */
+function byCount(cuts: readonly Cut[], length: number, most: number): Piece[] {
+  const pieces: Piece[] = []
+  let room = 0
+  for (const { start, end, of } of cuts)
+    for (let at = start; at < end;) {
+      if (room === 0) {
+        pieces.push({ length, cuts: [] })
+        room = most
+      }
+      const next = Math.min(end, at + room * length)
+      pieces.at(-1)!.cuts.push({ start: at, end: next, of })
+      room -= (next - at) / length
+      at = next
+    }
+  return pieces
+}
+
+/**
+ * What to ask for so that all ranges are answered for, each part of them once. Ranges count in whole quarters, as the roll-ups do.
+ */
+export function piecesOf(ranges: readonly Range[], { lengths, until, most }: Sums = NONE): Piece[] {
+  const parts = ranges.flatMap(({ start, end }) => {
+    if (start >= end) return []
+    const whole = { start: quarterOf(start), end: quarterOf(end - 1) + QUARTER }
+    return cover(whole, lengths, until).map((part) => ({ ...part, of: start }))
+  })
+  const groups = Map.groupBy(parts, ({ length }) => length)
+  return [...groups].flatMap(([length, cuts]) =>
+    length === undefined ? byDay(cuts) : byCount(cuts, length, most),
+  )
+}
+
+type Reader = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics'>
+
+/**
+ * The sums that answer for a question; none where it is about some domains and some providers at once. What `until` says stays
+ * true while the pieces are read: it only grows, and what is counted late is in the sums too.
+ */
+async function sumsFor(
+  storage: Pick<Reader, 'metricsSummed'>,
+  teamId: string,
+  dimension: SummedBy | undefined,
+  narrow: boolean,
+  now: number,
+): Promise<Sums> {
+  if (dimension === undefined) return NONE
+  const until = await storage.metricsSummed({ teamId }, now)
+  return { lengths: SUMMED[dimension], until, most: narrow ? NARROW : WIDE }
+}
+
+function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy | undefined {
+  if (domainIds) return providers ? undefined : 'domain'
+  if (providers) return 'provider'
+  return together ? 'all' : 'domain'
 }
 
 /** The answer of `sumMetrics`, in pieces. */
 export async function sumInPieces(
-  storage: Pick<Storage, 'sumMetrics'>,
+  storage: Pick<Reader, 'metricsSummed' | 'sumMetrics'>,
   query: MetricsQuery,
   now: number,
 ): Promise<MetricsSum[]> {
+  const narrow = query.together === true || query.domainIds !== undefined
+  const usable = await sumsFor(storage, query.teamId, dimensionOf(query), narrow, now)
   const sums = new Map<string, MetricsSum>()
-  for (const piece of piecesOf(query.ranges)) {
-    const asked = new Map(piece.map(({ start, of }) => [start, of]))
-    const ranges = piece.map(({ start, end }) => ({ start, end }))
-    for (const { start: at, domainId, counter, n } of await storage.sumMetrics({ ...query, ranges }, now)) {
+  for (const { length, cuts } of piecesOf(query.ranges, usable)) {
+    const asked = new Map(cuts.map(({ start, of }) => [start, of]))
+    const ranges = cuts.map(({ start, end }) => ({ start, end }))
+    const found = await storage.sumMetrics({ ...query, ranges, length }, now)
+    for (const { start: at, domainId, counter, n } of found) {
       const start = asked.get(at)!
       const key = `${start} ${domainId} ${counter}`
       const known = sums.get(key)
@@ -78,19 +187,26 @@ function largest(values: Values, most: number): Values {
   return folded
 }
 
+/** What a breakdown can be made of: sums know the one thing that it is broken down by, and nothing beside it. */
+function dimensionOfBreakdown({ by, domainIds, providers }: BreakdownQuery): SummedBy | undefined {
+  return (by === 'domain' ? providers : domainIds) ? undefined : by
+}
+
 /** The answer of `breakDownMetrics`, in pieces. */
 export async function breakDownInPieces(
-  storage: Pick<Storage, 'breakDownMetrics'>,
+  storage: Pick<Reader, 'metricsSummed' | 'breakDownMetrics'>,
   query: BreakdownQuery,
   now: number,
 ): Promise<BreakdownSum[]> {
+  const usable = await sumsFor(storage, query.teamId, dimensionOfBreakdown(query), false, now)
   let values: Values = new Map()
-  for (const [cut] of piecesOf([query.range])) {
-    const range = { start: cut!.start, end: cut!.end }
-    const sums = await storage.breakDownMetrics({ ...query, range, most: PIECE_VALUES }, now)
-    for (const { value, counter, n } of sums) add(values, value, counter, n)
-    if (values.size > MOST_KEPT) values = largest(values, KEPT)
-  }
+  for (const { length, cuts } of piecesOf([query.range], usable))
+    for (const { start, end } of cuts) {
+      const asked = { ...query, range: { start, end }, length, most: PIECE_VALUES }
+      const sums = await storage.breakDownMetrics(asked, now)
+      for (const { value, counter, n } of sums) add(values, value, counter, n)
+      if (values.size > MOST_KEPT) values = largest(values, KEPT)
+    }
   return [...largest(values, query.most)].flatMap(([value, counters]) =>
     [...counters].map(([counter, n]) => ({ value, counter, n })),
   )

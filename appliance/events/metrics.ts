@@ -38,7 +38,7 @@ const MOST_ROWS = 10_000
 /** Events read for the emails of an answer: a quarter of a second of the reading thread. */
 const MOST_EVENTS = 100_000
 
-type Deps = Pick<Storage, 'sumMetrics' | 'sumEmailMetrics' | 'listDomains'>
+type Deps = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'sumEmailMetrics' | 'listDomains'>
 
 /** One sum, whatever it was made from. */
 interface Sum {
@@ -144,9 +144,8 @@ function rowsOf(
   }))
 }
 
-/** Quarters that are recomputed in one transaction: a day of them. */
+/** What is recomputed in one transaction: a day of UTC, of which there are sums. */
 const STEP = 24 * 3_600_000
-const QUARTER = 900_000
 
 /** What recomputing found: numbers that were wrong, and quarters of an hour of which events were removed and that stay. */
 export interface Recomputed {
@@ -161,7 +160,7 @@ export async function recomputeMetrics(
 ): Promise<Recomputed> {
   const all = { changed: 0, left: 0 }
   for (const { teamId, first, last } of await storage.metricsSpans({}, now)) {
-    for (let start = Math.floor(first / QUARTER) * QUARTER; start <= last; start += STEP) {
+    for (let start = Math.floor(first / STEP) * STEP; start <= last; start += STEP) {
       const { changed, left } = await storage.recomputeMetrics({ teamId, start, end: start + STEP }, now)
       all.changed += changed
       all.left += left

@@ -67,6 +67,7 @@ export interface HttpDeps {
     | 'firstTeam'
     | 'listTlsResults'
     | 'listTlsReports'
+    | 'metricsSummed'
     | 'sumMetrics'
     | 'breakDownMetrics'
     | 'liveEvents'

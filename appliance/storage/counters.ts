@@ -8,6 +8,28 @@ export const QUARTER = 900_000
 /** The roll-up that an instant belongs to (Unix milliseconds). */
 export const quarterOf = (at: number): number => Math.floor(at / QUARTER) * QUARTER
 
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const WEEK = 7 * DAY
+/** From a Monday to the first instant of Unix time, a Thursday. */
+const MONDAY = 3 * DAY
+
+/** What the sums of days that are over are made for: the lengths in milliseconds, the longest first. Weeks begin on Monday (ISO 8601). */
+export const SUMMED = {
+  all: [WEEK, DAY, HOUR],
+  domain: [WEEK, DAY],
+  provider: [WEEK, DAY, HOUR],
+} as const
+
+/** What sums are told apart by. */
+export type SummedBy = keyof typeof SUMMED
+
+/** Start of the hour, day or week of UTC that an instant is in. */
+export function startOfSum(length: number, at: number): number {
+  const off = length === WEEK ? MONDAY : 0
+  return Math.floor((at + off) / length) * length - off
+}
+
 /** Events whose first one for an email is counted once more, as `unique_…`. */
 const UNIQUE = new Set(['email.opened', 'email.clicked'])
 

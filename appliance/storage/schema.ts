@@ -361,6 +361,25 @@ export interface MetricsKeptTable {
   at: number
 }
 
+/** Sums of the roll-ups of hours, days and weeks that are over (storage/counters.ts). */
+export interface MetricsSumsTable {
+  team_id: string
+  dimension: 'all' | 'domain' | 'provider'
+  /** Milliseconds. */
+  length: number
+  at: number
+  /** The domain or provider; empty for all. */
+  value: string
+  counter: string
+  n: number
+}
+
+/** Before when the sums of a team are complete: a midnight of UTC. */
+export interface MetricsSummedTable {
+  team_id: string
+  until: number
+}
+
 /** How far each consumer has read the events; of the appliance. */
 /** Bytes held on a UTC day. */
 export interface DiskDaysTable {
@@ -671,6 +690,8 @@ export interface Tables {
   events: EventsTable
   metrics: MetricsTable
   metrics_kept: MetricsKeptTable
+  metrics_sums: MetricsSumsTable
+  metrics_summed: MetricsSummedTable
   cursors: CursorsTable
   disk_days: DiskDaysTable
   bodies_due: BodiesDueTable

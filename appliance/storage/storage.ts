@@ -59,6 +59,7 @@ export type * from './ports/tls-policies.ts'
 export type * from './ports/tracking.ts'
 export type * from './ports/webhooks.ts'
 
+export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './counters.ts'
 export { every } from './steps.ts'
 
 export interface Storage

@@ -16,6 +16,8 @@ export interface Sweepable extends Retainable {
   purgeWebhookDeliveries(args: { before: number; most: number }, now: number): Promise<number>
   purgeTlsResults(args: { before: string; most: number }, now: number): Promise<number>
   purgeAudit(args: { before: number; most: number }, now: number): Promise<number>
+  metricsToSum(args: object, now: number): Promise<string[]>
+  sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
 }
 
 const DAY = 24 * 60 * 60 * 1000
@@ -45,6 +47,21 @@ export async function purgeAudit(storage: Sweepable, clock: Clock, days: number)
   if (days === 0) return 0
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeAudit({ before, most: STEP }, clock.now()))
+}
+
+/**
+ * Sums up the roll-ups of days that are over, a day of a team at a time, between which mail is taken; returns how many days.
+ * @param stopped asked between two days
+ */
+export async function sumUpMetrics(
+  storage: Pick<Sweepable, 'metricsToSum' | 'sumMetricsUp'>,
+  clock: Pick<Clock, 'now'>,
+  stopped: () => boolean = () => false,
+): Promise<number> {
+  let days = 0
+  for (const teamId of await storage.metricsToSum({}, clock.now()))
+    while (!stopped() && (await storage.sumMetricsUp({ teamId }, clock.now()))) days += 1
+  return days
 }
 
 async function inSteps(step: () => Promise<number>): Promise<number> {
@@ -87,7 +104,7 @@ export interface ChoreDeps {
   retention: RetentionPeriods
 }
 
-/** Regular chores: removing sessions that have ended, receipts that have expired, old requests, and old results of TLS. */
+/** Regular chores: removing what has ended or is old enough, and summing up the metrics of days that are over. */
 export function startHousekeeping({
   pollMs,
   ...deps
@@ -150,6 +167,10 @@ export function createChores(deps: ChoreDeps): Chores {
     async () => {
       const entries = await purgeAudit(storage, clock, auditDays)
       if (entries > 0) log.info({ entries }, 'removed old entries of the audit log')
+    },
+    async () => {
+      const days = await sumUpMetrics(storage, clock, () => stopping)
+      if (days > 0) log.info({ days }, 'summed up the metrics of days that are over')
     },
     () => applyRetention({ storage, clock, log, retention }, () => stopping),
   ]

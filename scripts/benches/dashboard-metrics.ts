@@ -7,6 +7,7 @@ import {
 } from '../../appliance/events/metrics.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
+import { sumUpMetrics } from '../../appliance/watch/housekeeping.ts'
 import { TEAM } from './many-emails.ts'
 import { quantile } from './measured.ts'
 
@@ -53,9 +54,24 @@ function questions(days: number, now: number): [name: string, ask: (storage: Sto
   ]
 }
 
+/** Does what the hourly chores do with days that are over, and prints how long each held the writing thread. */
+async function sumUp(opened: Storage, now: number): Promise<void> {
+  const { storage, take } = timed(opened)
+  const before = process.cpuUsage()
+  const days = await sumUpMetrics(storage, { now: () => now })
+  const { user, system } = process.cpuUsage(before)
+  const calls = take()
+  if (days > 0)
+    console.log(
+      `\nsummed up ${days} days: p50 ${quantile(calls, 0.5).toFixed(1)} ms, longest ${Math.max(...calls).toFixed(1)} ms, ` +
+        `processor time ${((user + system) / 1000 / days).toFixed(1)} ms a day`,
+    )
+}
+
 /** Asks each question some times over 90 days and over 7, and prints how long it took. */
 export async function measureMetrics(dataDir: string, rounds: number, now: number): Promise<void> {
   const opened = await openSqlite({ dataDir })
+  await sumUp(opened, now)
   const { storage, take } = timed(opened)
   console.log(
     '\nmetrics                               days  calls  answer p50    longest       one call p95  longest       processor time',

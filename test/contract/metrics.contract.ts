@@ -1,8 +1,21 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { breakDownInPieces, sumInPieces } from '../../appliance/events/metrics-pieces.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { BreakdownSum, Change, MetricsSum, Storage } from '../../appliance/storage/storage.ts'
-import { change, leaseArgs, makeTeam, MINUTE, newEmail, putArgs, putEmail, T0, unique } from './fixtures.ts'
+import { sumUpMetrics } from '../../appliance/watch/housekeeping.ts'
+import {
+  change,
+  DAY,
+  leaseArgs,
+  makeTeam,
+  MINUTE,
+  newEmail,
+  putArgs,
+  putEmail,
+  T0,
+  unique,
+} from './fixtures.ts'
 
 const QUARTER = 15 * MINUTE
 
@@ -217,6 +230,130 @@ export function metricsContract(use: () => Storage): void {
         }),
         { numRuns: 12 },
       )
+    })
+  })
+  describe('sums of days that are over', () => {
+    const [HOUR, WEEK] = [4 * QUARTER, 7 * DAY]
+    /** A Monday, two weeks and three days before the day that is not over. */
+    const MONDAY = Date.UTC(2026, 0, 5)
+    const TODAY = MONDAY + 17 * DAY
+    const days = { start: MONDAY - DAY, end: TODAY + DAY }
+    const sumUp = () => sumUpMetrics(storage, { now: () => TODAY + HOUR })
+    const sumUpOne = async () => {
+      while (await storage.sumMetricsUp({ teamId }, TODAY + HOUR));
+    }
+
+    /** Emails at these times, from one of three domains to one of three providers, given up at once: a counter each. */
+    const domains = [newId(T0), newId(T0), newId(T0)]
+    const fail = async (at: number, n = 0): Promise<void> => {
+      const { id } = await putEmail(storage, teamId, [`a@d${n % 3}.test`], at, { domainId: domains[n % 3]! })
+      await storage.dropQueue({ emailId: id }, at)
+    }
+    const sumOf = async (length: number | undefined, range = days): Promise<number> => {
+      const found = await storage.sumMetrics({ teamId, ranges: [range], together: true, length }, T0)
+      return found.find(({ counter }) => counter === 'failed')?.n ?? 0
+    }
+
+    test('are complete before a midnight, and weeks once their last day is over', async () => {
+      for (const day of [0, 3, 6, 7, 16, 17]) await fail(MONDAY + day * DAY + 5 * HOUR)
+      expect(await storage.metricsSummed({ teamId }, T0)).toBe(0)
+      expect(await storage.metricsToSum({}, TODAY + HOUR)).toContain(teamId)
+      expect(await storage.sumMetricsUp({ teamId }, TODAY + HOUR)).toBe(true)
+      expect(await storage.metricsSummed({ teamId }, T0)).toBe(MONDAY + DAY)
+      expect([await sumOf(HOUR), await sumOf(DAY), await sumOf(WEEK)]).toEqual([1, 1, 0])
+      await sumUpOne()
+      expect(await storage.metricsSummed({ teamId }, T0)).toBe(TODAY)
+      // The week of the day that is not over has none.
+      const weeks = { start: MONDAY, end: MONDAY + 3 * WEEK }
+      expect([await sumOf(HOUR), await sumOf(DAY), await sumOf(WEEK, weeks)]).toEqual([5, 5, 4])
+      expect(await storage.metricsToSum({}, TODAY + HOUR)).not.toContain(teamId)
+      expect(await storage.sumMetricsUp({ teamId }, TODAY + HOUR)).toBe(false)
+    })
+
+    test('of all teams are made, and nothing is left to do', async () => {
+      await fail(MONDAY)
+      const other = (await makeTeam(storage)).team.id
+      expect(await sumUp()).toBeGreaterThan(0)
+      expect(await storage.metricsSummed({ teamId }, T0)).toBe(TODAY)
+      expect(await storage.metricsSummed({ teamId: other }, T0)).toBe(0)
+      expect(await sumUp()).toBe(0)
+    })
+
+    test('know what is counted late, at once', async () => {
+      await fail(MONDAY + HOUR)
+      await sumUpOne()
+      await fail(MONDAY + HOUR)
+      await fail(MONDAY + HOUR, 1)
+      await fail(TODAY - 1, 2)
+      const inWeek = { start: MONDAY, end: MONDAY + WEEK }
+      expect([await sumOf(HOUR), await sumOf(DAY), await sumOf(WEEK, inWeek)]).toEqual([4, 4, 3])
+      expect(await storage.recomputeMetrics({ teamId, start: MONDAY, end: TODAY }, T0)).toEqual({
+        changed: 0,
+        left: 0,
+      })
+    })
+
+    const event = fc.record({
+      at: fc.integer({ min: MONDAY / QUARTER, max: (TODAY + DAY) / QUARTER - 1 }).map((n) => n * QUARTER),
+      of: fc.nat({ max: 8 }),
+      late: fc.boolean(),
+    })
+
+    test('answer as the quarters do, of days that begin at any quarter, by everything, whenever it was counted', async () => {
+      const asked = fc.record({
+        step: fc.constantFrom(HOUR, DAY, WEEK),
+        from: fc.integer({ min: 0, max: 40 * 96 }),
+        quarters: fc.integer({ min: 1, max: 25 * 96 }),
+        domains: fc.constantFrom(undefined, [0], [0, 2]),
+        providers: fc.constantFrom(undefined, ['?d1.test'], ['?d0.test', '?d2.test']),
+        together: fc.boolean(),
+      })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(event, { minLength: 1, maxLength: 6 }),
+          fc.array(asked, { minLength: 6, maxLength: 6 }),
+          async (events, questions) => {
+            teamId = (await makeTeam(storage)).team.id
+            for (const { at, of, late } of events) if (!late) await fail(at, of % 3)
+            await sumUpOne()
+            for (const { at, of, late } of events) if (late) await fail(at, of % 3)
+            for (const question of questions) await compare(question)
+            const all = { teamId, start: MONDAY - DAY, end: TODAY + DAY }
+            expect(await storage.recomputeMetrics(all, T0)).toEqual({ changed: 0, left: 0 })
+          },
+        ),
+        { numRuns: 3 },
+      )
+
+      /** The answer from sums and quarters beside that from quarters alone. */
+      async function compare({ step, from, quarters, together, ...only }: Asked): Promise<void> {
+        const start = MONDAY - DAY + (from % (18 * 96)) * QUARTER
+        const range = { start, end: start + quarters * QUARTER }
+        const count = Math.ceil((range.end - start) / step)
+        const ranges = Array.from({ length: count }, (_, i) => ({
+          start: start + i * step,
+          end: Math.min(start + (i + 1) * step, range.end),
+        }))
+        const domainIds = only.domains?.map((n) => domains[n]!)
+        const about = { teamId, domainIds, providers: only.providers && [...only.providers] }
+        const query = { ...about, ranges, together }
+        const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort()
+        const plain = await storage.sumMetrics(query, T0)
+        expect(sorted(await sumInPieces(storage, query, T0))).toEqual(sorted(plain))
+        for (const by of ['domain', 'provider'] as const) {
+          const broken = { ...about, range, by, counters: ['failed', 'sent'], most: 2 }
+          const whole = await storage.breakDownMetrics(broken, T0)
+          expect(sorted(await breakDownInPieces(storage, broken, T0))).toEqual(sorted(whole))
+        }
+      }
+      interface Asked {
+        step: number
+        from: number
+        quarters: number
+        domains: readonly number[] | undefined
+        providers: readonly string[] | undefined
+        together: boolean
+      }
     })
   })
 }

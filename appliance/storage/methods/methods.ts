@@ -20,6 +20,7 @@ import * as logs from './logs.ts'
 import * as members from './members.ts'
 import * as outbox from './outbox.ts'
 import * as metrics from './metrics.ts'
+import * as metricsSums from './metrics-sums.ts'
 import * as passkeys from './passkeys.ts'
 import * as place from './place.ts'
 import * as queue from './queue.ts'
@@ -104,6 +105,8 @@ export const reads = {
   breakDownMetrics: metrics.breakDownMetrics,
   sumEmailMetrics: metrics.sumEmailMetrics,
   metricsSpans: metrics.metricsSpans,
+  metricsSummed: metricsSums.metricsSummed,
+  metricsToSum: metricsSums.metricsToSum,
   liveEvents: metrics.liveEvents,
   lastEvent: metrics.lastEvent,
   dueReports: reports.dueReports,
@@ -219,6 +222,7 @@ export const writes = {
   setKeepBodies: retention.setKeepBodies,
   beginErasure: erasures.beginErasure,
   recomputeMetrics: metrics.recomputeMetrics,
+  sumMetricsUp: metricsSums.sumMetricsUp,
   dropReports: reports.dropReports,
   saveStsPolicy: tlsPolicies.saveStsPolicy,
   useStsPolicy: tlsPolicies.useStsPolicy,

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { QUARTER, quarterOf } from '../counters.ts'
+import { QUARTER, quarterOf, type SummedBy } from '../counters.ts'
 import type { MetricsTable, Tables } from '../schema.ts'
 import type {
   BreakdownQuery,
@@ -10,59 +10,112 @@ import type {
   MetricsSpan,
   MetricsSum,
 } from '../storage.ts'
+import { correctSums } from './metrics-sums.ts'
 
 type Db = Kysely<Tables>
 
 /** Ranges in one statement: two values for each must fit the engine's 32 766 parameters. */
 const ROUND = 2000
 
-/** The ranges as a table `ranges (start, until)`; whole numbers, so they can be written out. */
-const rangesTable = (ranges: readonly { start: number; end: number }[]) =>
-  sql`(values ${sql.join(ranges.map(({ start, end }) => sql`(${start}, ${end})`))})`
+type Range = MetricsQuery['ranges'][number]
+
+/** The ranges as a table `ranges (start, at, until)`: `start` names the range that a stretch of time belongs to. */
+const rangesTable = (stretches: readonly (Range & { of: number })[]) =>
+  sql`(values ${sql.join(stretches.map(({ of, start, end }) => sql`(${of}, ${start}, ${end})`))})`
 
 /** Ranges in whole quarters, since the roll-ups know nothing smaller. */
-const inQuarters = ({ start, end }: { start: number; end: number }) => ({
+const inQuarters = ({ start, end }: Range): Range => ({
   start: quarterOf(start),
   end: quarterOf(end - 1) + QUARTER,
 })
 
+/** Each quarter, or sum, of a range by itself: so the few rows of one value are found by the key, and no others are read. */
+function oneByOne({ start, end }: Range, length: number): Range[] {
+  const count = Math.round((end - start) / length)
+  return Array.from({ length: count }, (_, i) => ({
+    start: start + i * length,
+    end: start + (i + 1) * length,
+  }))
+}
+
+type Filter = Pick<MetricsQuery, 'domainIds' | 'providers'>
+
 /** The domains and providers that are asked for, of rows called `m`. */
-const onlyOf = ({ domainIds, providers }: Pick<MetricsQuery, 'domainIds' | 'providers'>) => {
+const onlyOf = ({ domainIds, providers }: Filter) => {
   const domains = domainIds ? sql`and m.domain_id in (${sql.join(domainIds)})` : sql``
   return providers ? sql`${domains} and m.provider in (${sql.join(providers)})` : domains
 }
 
+/** Rows `m` that are summed: where they are read, under which condition, and what tells them apart. */
+function rowsOf(query: Filter & { teamId: string; length?: number | undefined }, dimension: SummedBy) {
+  const { teamId, length, domainIds, providers } = query
+  if (length === undefined)
+    return {
+      from: sql`metrics m`,
+      where: sql`m.team_id = ${teamId} ${onlyOf(query)}`,
+      value: sql.ref(dimension === 'provider' ? 'm.provider' : 'm.domain_id'),
+    }
+  const values = dimension === 'domain' ? domainIds : providers
+  const only = values ? sql`and m.value in (${sql.join(values)})` : sql``
+  return {
+    from: sql`metrics_sums m`,
+    where: sql`m.team_id = ${teamId} and m.dimension = ${dimension} and m.length = ${length} ${only}`,
+    value: sql.ref('m.value'),
+  }
+}
+
+/** The sums that answer for a question. */
+function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy {
+  if (providers) return 'provider'
+  return together === true && !domainIds ? 'all' : 'domain'
+}
+
+/** Whether the key finds the rows of one stretch without reading others. */
+const isNarrow = ({ domainIds, providers, length }: Filter & { length?: number | undefined }): boolean =>
+  domainIds !== undefined || (providers !== undefined && length !== undefined)
+
 /** See `MetricsStorage.sumMetrics`. */
 export async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
-  const { teamId, ranges } = query
-  const domain = query.together ? sql`''` : sql`m.domain_id`
-  const apart = query.together ? sql`` : sql`m.domain_id,`
-  const sums: MetricsSum[] = []
-  for (let at = 0; at < ranges.length; at += ROUND) {
-    const round = ranges.slice(at, at + ROUND)
-    const starts = new Map(round.map((range) => [quarterOf(range.start), range.start]))
+  const { length } = query
+  const { from, where, value } = rowsOf(query, dimensionOf(query))
+  const domain = query.together ? sql`''` : value
+  const apart = query.together ? sql`` : sql`${value},`
+  const sums = new Map<string, MetricsSum>()
+  const stretches = query.ranges.flatMap((range) => {
+    const whole = length === undefined ? inQuarters(range) : range
+    const parts = isNarrow(query) ? oneByOne(whole, length ?? QUARTER) : [whole]
+    return parts.map((part) => ({ ...part, of: range.start }))
+  })
+  for (let at = 0; at < stretches.length; at += ROUND) {
     const { rows } = await sql<{ start: number; domain_id: string; counter: string; n: number }>`
-      with ranges (start, until) as ${rangesTable(round.map(inQuarters))}
+      with ranges (start, at, until) as ${rangesTable(stretches.slice(at, at + ROUND))}
       select ranges.start, ${domain} as domain_id, m.counter, sum(m.n) as n
-      from ranges cross join metrics m
-      where m.team_id = ${teamId} and m.at >= ranges.start and m.at < ranges.until ${onlyOf(query)}
+      from ranges cross join ${from}
+      where ${where} and ${isNarrow(query) ? sql`m.at = ranges.at` : sql`m.at >= ranges.at and m.at < ranges.until`}
       group by ranges.start, ${apart} m.counter
     `.execute(db)
-    for (const { start, domain_id: domainId, counter, n } of rows)
-      sums.push({ start: starts.get(Number(start))!, domainId, counter, n: Number(n) })
+    for (const { start, domain_id: domainId, counter, n } of rows) {
+      const key = `${start} ${domainId} ${counter}`
+      const known = sums.get(key)
+      if (known) known.n += Number(n)
+      else sums.set(key, { start: Number(start), domainId, counter, n: Number(n) })
+    }
   }
-  return sums
+  return [...sums.values()]
 }
 
 /** See `MetricsStorage.breakDownMetrics`. */
 export async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
-  const { start, end } = inQuarters(query.range)
-  const value = sql.ref(query.by === 'domain' ? 'm.domain_id' : 'm.provider')
+  const { length } = query
+  const range = length === undefined ? inQuarters(query.range) : query.range
+  const { from, where, value } = rowsOf(query, query.by)
+  const parts = isNarrow(query) ? oneByOne(range, length ?? QUARTER) : [range]
   const { rows } = await sql<BreakdownSum>`
-    with sums as (
-      select ${value} as value, m.counter, sum(m.n) as n from metrics m
-      where m.team_id = ${query.teamId} and m.at >= ${start} and m.at < ${end}
-        and m.counter in (${sql.join(query.counters)}) ${onlyOf(query)}
+    with ranges (start, at, until) as ${rangesTable(parts.map((part) => ({ ...part, of: 0 })))},
+    sums as (
+      select ${value} as value, m.counter, sum(m.n) as n from ranges cross join ${from}
+      where ${where} and ${isNarrow(query) ? sql`m.at = ranges.at` : sql`m.at >= ranges.at and m.at < ranges.until`}
+        and m.counter in (${sql.join(query.counters)})
       group by ${value}, m.counter
     ),
     largest as (select value from sums group by value order by sum(n) desc, value limit ${query.most}),
@@ -170,7 +223,8 @@ export async function recomputeMetrics(
       .values(row)
       .onConflict((conflict) => conflict.doUpdateSet({ n: row.n }))
       .execute()
-  return { changed: wrong.length + missing.length, left: leave.size }
+  const sums = await correctSums(db, teamId, { start, end })
+  return { changed: wrong.length + missing.length + sums, left: leave.size }
 }
 
 const byKey = (rows: Row[]) => new Map(rows.map((row) => [keyOf(row), row]))

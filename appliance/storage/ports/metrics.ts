@@ -11,6 +11,11 @@ export interface MetricsQuery {
   ranges: readonly { start: number; end: number }[]
   /** Of `sumMetrics`: the sums are of all these domains together, and their `domainId` is empty. Half the work where many send. */
   together?: boolean
+  /**
+   * Of `sumMetrics`: read the sums of this length (`SUMMED` of storage/counters.ts), where the ranges are whole and end before
+   * what `metricsSummed` tells. Not for both domains and providers. Undefined: quarters of an hour.
+   */
+  length?: number | undefined
 }
 
 /** A sum within one of the ranges. */
@@ -70,12 +75,19 @@ export interface MetricsStorage {
   /** Number of the newest event; 0 when there is none. */
   lastEvent(args: object, now: number): Promise<number>
 
+  /** Before when the sums of hours, days and weeks are complete, a midnight of UTC; it only grows. 0: there are none. */
+  metricsSummed(args: { teamId: string }, now: number): Promise<number>
+  /** Teams with roll-ups of days that are over and not summed up. */
+  metricsToSum(args: object, now: number): Promise<string[]>
+  /** Sums up the next day of a team that is over; whether there was one. */
+  sumMetricsUp(args: { teamId: string }, now: number): Promise<boolean>
+
   /**
-   * From the roll-ups: at most a day of them in one call, since a month of a large team holds the reading thread for a second
+   * From the roll-ups: at most a day of quarters in one call, since a month of a large team holds the reading thread for a second
    * (`sumInPieces` of events/metrics-pieces.ts).
    */
   sumMetrics(args: MetricsQuery, now: number): Promise<MetricsSum[]>
-  /** From the roll-ups, by domain or mailbox provider; of at most a day as well (`breakDownInPieces`). */
+  /** From the roll-ups, by domain or mailbox provider; of at most a day of quarters as well (`breakDownInPieces`). With a `length` there may be no filter but of what it is broken down by. */
   breakDownMetrics(args: BreakdownQuery, now: number): Promise<BreakdownSum[]>
   /**
    * From the events, of these emails or of all. Undefined when more than `mostEvents` would have to be read: then the
@@ -89,8 +101,8 @@ export interface MetricsStorage {
   metricsSpans(args: object, now: number): Promise<MetricsSpan[]>
   /**
    * Makes the roll-ups of a team from its events again, for the quarters of an hour from `start` until before `end`, whole
-   * quarters both. Those of which events were deleted stay as they are. Returns how many numbers were wrong, and how
-   * many quarters were left.
+   * quarters both, and the sums of the days in it. Quarters of which events were deleted stay as they are. Returns how many
+   * numbers were wrong, and how many quarters were left.
    */
   recomputeMetrics(
     args: { teamId: string; start: number; end: number },

@@ -10,21 +10,22 @@ import { makeTeam, putEmail } from '../../contract/fixtures.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
+const QUARTER = HOUR / 4
 const MIDNIGHT = Date.UTC(2026, 10, 2)
 
 describe('a time is cut', () => {
   test('at the midnights of UTC, and each part knows the range that it is of', () => {
     const [start, end] = [MIDNIGHT - HOUR, MIDNIGHT + DAY + HOUR]
     expect(piecesOf([{ start, end }])).toEqual([
-      [{ start, end: MIDNIGHT, of: start }],
-      [{ start: MIDNIGHT, end: MIDNIGHT + DAY, of: start }],
-      [{ start: MIDNIGHT + DAY, end, of: start }],
+      { length: undefined, cuts: [{ start, end: MIDNIGHT, of: start }] },
+      { length: undefined, cuts: [{ start: MIDNIGHT, end: MIDNIGHT + DAY, of: start }] },
+      { length: undefined, cuts: [{ start: MIDNIGHT + DAY, end, of: start }] },
     ])
   })
 
   test('so that the hours of a day stay together', () => {
     const hours = [-1, 0, 1].map((n) => ({ start: MIDNIGHT + n * HOUR, end: MIDNIGHT + (n + 1) * HOUR }))
-    expect(piecesOf(hours).map((piece) => piece.map(({ of }) => of))).toEqual([
+    expect(piecesOf(hours).map(({ cuts }) => cuts.map(({ of }) => of))).toEqual([
       [MIDNIGHT - HOUR],
       [MIDNIGHT, MIDNIGHT + HOUR],
     ])
@@ -33,6 +34,46 @@ describe('a time is cut', () => {
   test('into nothing where nothing is asked', () => {
     expect(piecesOf([])).toEqual([])
     expect(piecesOf([{ start: MIDNIGHT, end: MIDNIGHT }])).toEqual([])
+  })
+
+  // The midnight that the tests begin with is that of a Monday.
+  const sums = { lengths: [7 * DAY, DAY, HOUR], until: MIDNIGHT + 9 * DAY, most: 100 }
+
+  test('into the longest sums that lie within it, up to where they are complete', () => {
+    const start = MIDNIGHT - DAY - HOUR - 5 * 60_000
+    const [pieces, of] = [piecesOf([{ start, end: MIDNIGHT + 9 * DAY + HOUR }], sums), start]
+    const quarters = (from: number, to: number) => ({
+      length: undefined,
+      cuts: [{ start: from, end: to, of }],
+    })
+    expect(pieces).toEqual([
+      quarters(MIDNIGHT - DAY - HOUR - QUARTER, MIDNIGHT - DAY - HOUR),
+      quarters(MIDNIGHT + 9 * DAY, MIDNIGHT + 9 * DAY + HOUR),
+      { length: HOUR, cuts: [{ start: MIDNIGHT - DAY - HOUR, end: MIDNIGHT - DAY, of }] },
+      {
+        length: DAY,
+        cuts: [
+          { start: MIDNIGHT - DAY, end: MIDNIGHT, of },
+          { start: MIDNIGHT + 7 * DAY, end: MIDNIGHT + 9 * DAY, of },
+        ],
+      },
+      { length: 7 * DAY, cuts: [{ start: MIDNIGHT, end: MIDNIGHT + 7 * DAY, of }] },
+    ])
+  })
+
+  test('so that no call reads more sums than it may', () => {
+    const [one, other] = [{ start: MIDNIGHT, end: MIDNIGHT + 3 * DAY }, MIDNIGHT + 5 * DAY]
+    const pieces = piecesOf([one, { start: other, end: other + DAY }], { ...sums, lengths: [DAY], most: 2 })
+    expect(pieces).toEqual([
+      { length: DAY, cuts: [{ start: MIDNIGHT, end: MIDNIGHT + 2 * DAY, of: MIDNIGHT }] },
+      {
+        length: DAY,
+        cuts: [
+          { start: MIDNIGHT + 2 * DAY, end: MIDNIGHT + 3 * DAY, of: MIDNIGHT },
+          { start: other, end: other + DAY, of: other },
+        ],
+      },
+    ])
   })
 })
 

@@ -1,7 +1,7 @@
-/** Sends email after email until it is killed; says so once the first is delivered. */
+/** Sends email after email until it is killed, on a day that is summed up and on the next; says so once it is summed up. */
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { change, leaseArgs, putEmail, T0 } from '../../contract/fixtures.ts'
+import { change, DAY, leaseArgs, putEmail, T0 } from '../../contract/fixtures.ts'
 
 const storage = await openSqlite({ dataDir: process.argv[2]! })
 const team = await storage.firstTeam({}, T0)
@@ -15,7 +15,8 @@ if (!team)
     T0,
   )
 for (let sent = 0; ; sent++) {
-  const now = T0 + sent
+  // The first day is summed up after one email; then each other comes late, into that day.
+  const now = T0 + sent + (sent % 2) * DAY
   await putEmail(storage, teamId, ['a@x.test', 'b@y.test'], now)
   const leased = await storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
   const changes = leased.map(({ id }) => {
@@ -23,5 +24,6 @@ for (let sent = 0; ; sent++) {
     return { ...delivered, event: { ...delivered.event!, id: newId(T0) } }
   })
   await storage.settle({ owner: 'one', attempt: null, changes }, now)
+  await storage.sumMetricsUp({ teamId }, T0 + DAY)
   if (sent === 0) process.send!('sending')
 }

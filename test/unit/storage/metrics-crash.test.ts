@@ -19,7 +19,7 @@ const start = (): ChildProcess =>
     execArgv: [],
   })
 
-test('after kill -9 in the middle of sending, the roll-ups are what the events say', async () => {
+test('after kill -9 in the middle of sending, the roll-ups and their sums are what the events say', async () => {
   for (let round = 0; round < 2; round++) {
     const child = start()
     await once(child, 'message')
@@ -33,6 +33,7 @@ test('after kill -9 in the middle of sending, the roll-ups are what the events s
       0,
     )
     expect(sums.find(({ counter }) => counter === 'delivered')!.n).toBeGreaterThan(0)
+    expect(await storage.metricsSummed({ teamId: span!.teamId }, 0)).toBeGreaterThan(span!.first)
     expect(await recomputeMetrics(storage, 0)).toEqual({ changed: 0, left: 0 })
     await storage.close()
   }

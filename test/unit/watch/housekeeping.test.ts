@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { join } from 'node:path'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createChores } from '../../../appliance/watch/housekeeping.ts'
+import { DAY, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
 
@@ -42,5 +43,22 @@ test('a run that begins after the stop touches nothing', async () => {
   await chores.stop()
   await chores.run()
   expect(storage.stats().calls).toBe(before)
+  await storage.close()
+})
+
+test('the chores sum up the metrics of days that are over', async () => {
+  const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
+  const clock = createTestClock()
+  await clock.set(T0 + DAY + 1)
+  const teamId = (await makeTeam(storage)).team.id
+  const { id } = await putEmail(storage, teamId, ['a@x.test'])
+  await storage.dropQueue({ emailId: id }, T0)
+  const chores = createChores({
+    ...{ storage, log: pino({ level: 'silent' }), retention, clock },
+    ...{ logDays: 30, webhookDays: 30, auditDays: 730 },
+  })
+  await chores.run()
+  expect(await storage.metricsSummed({ teamId }, T0)).toBe(T0 + DAY)
+  await chores.stop()
   await storage.close()
 })
