@@ -55,7 +55,8 @@ function questions(days: number, now: number): [name: string, ask: (storage: Sto
 }
 
 /** Does what the hourly chores do with days that are over, and prints how long each held the writing thread. */
-async function sumUp(opened: Storage, now: number): Promise<void> {
+export async function sumUp(dataDir: string, now: number): Promise<void> {
+  const opened = await openSqlite({ dataDir })
   const { storage, take } = timed(opened)
   const before = process.cpuUsage()
   const days = await sumUpMetrics(storage, { now: () => now })
@@ -66,12 +67,12 @@ async function sumUp(opened: Storage, now: number): Promise<void> {
       `\nsummed up ${days} days: p50 ${quantile(calls, 0.5).toFixed(1)} ms, longest ${Math.max(...calls).toFixed(1)} ms, ` +
         `processor time ${((user + system) / 1000 / days).toFixed(1)} ms a day`,
     )
+  await opened.close()
 }
 
 /** Asks each question some times over 90 days and over 7, and prints how long it took. */
 export async function measureMetrics(dataDir: string, rounds: number, now: number): Promise<void> {
   const opened = await openSqlite({ dataDir })
-  await sumUp(opened, now)
   const { storage, take } = timed(opened)
   console.log(
     '\nmetrics                               days  calls  answer p50    longest       one call p95  longest       processor time',

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chromium, type Page } from 'playwright-core'
 import { ownDashboard } from '../../test/browser/build.ts'
-import { measureMetrics } from './dashboard-metrics.ts'
+import { measureMetrics, sumUp } from './dashboard-metrics.ts'
 import { measurePages, watchPages } from './dashboard-pages.ts'
 import { measureList, send } from './dashboard-scroll.ts'
 import type { Served } from './dashboard-server.ts'
@@ -84,6 +84,7 @@ try {
   if (!existsSync(file)) generateEmails(file, { emails: EMAILS, body: BODY })
   addTeam(file, EMAILS, Date.now())
   console.log(`${EMAILS} emails, load average ${loadavg()[0]!.toFixed(1)}\n`)
+  await sumUp(dataDir, Date.now())
   if (values.only !== 'metrics') await inBrowser(dataDir)
   if (values.only === undefined || values.only === 'metrics')
     await measureMetrics(dataDir, ROUNDS, Date.now())

@@ -1,5 +1,6 @@
 import { tick, untrack } from 'svelte'
 import { searchEmails, type EmailSearch, type FoundEmail } from '../api/emails.ts'
+import { takeAhead } from './ahead.ts'
 import { afterPart, merged, MOST_ROWS, PART, placeOf, renewed, rowOf, type Loaded } from './email-rows.ts'
 import type { EmailConditions } from './email-search.ts'
 import { alsoForget } from './resource.svelte.ts'
@@ -124,7 +125,9 @@ class List implements EmailList {
     this.#busy = true
     const mine = this.#round
     await this.#attempt(async (signal) => {
-      const part = await searchEmails(conditions, this.#list?.next ?? null, PART, signal)
+      const next = this.#list?.next ?? null
+      const ahead = this.#list === null ? takeAhead<EmailSearch>(`emails ${this.#plan.key()}`) : undefined
+      const part = await (ahead ?? searchEmails(conditions, next, PART, signal))
       if (!signal.aborted) this.#set(afterPart(this.#list?.rows ?? [], part))
     })
     if (mine === this.#round) this.#busy = false

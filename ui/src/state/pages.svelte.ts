@@ -1,6 +1,8 @@
 import { tick, type Component } from 'svelte'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
-import { match, restore } from './router.svelte.ts'
+import { readAhead, type Read } from './ahead.ts'
+import { emailsReads, inboxReads, metricsReads } from './page-reads.ts'
+import { match, restore, whenApproached } from './router.svelte.ts'
 
 /** What every page is given; it takes what it needs. */
 export interface PageProps {
@@ -18,15 +20,17 @@ export interface Page {
   readonly load: () => Promise<{ default: PageComponent }>
   /** Only the sandbox has it. */
   readonly sandbox?: true
+  /** What it reads first, asked for together with its script the first time. */
+  readonly reads?: () => Read[]
   /** Seldom seen: not loaded before somebody goes there. */
   readonly rare?: true
 }
 
 /** The pages within the frame with the rail, for those who are signed in. */
 export const PAGES: readonly Page[] = [
-  { pattern: '/emails', load: () => import('../pages/Emails.svelte') },
+  { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: emailsReads },
   { pattern: '/emails/:id', load: () => import('../pages/Email.svelte') },
-  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte') },
+  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: metricsReads },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
   { pattern: '/domains', load: () => import('../pages/Domains.svelte') },
@@ -38,7 +42,7 @@ export const PAGES: readonly Page[] = [
   { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte') },
   { pattern: '/webhooks/:id', load: () => import('../pages/Webhook.svelte') },
   { pattern: '/usage', load: () => import('../pages/Usage.svelte') },
-  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), sandbox: true },
+  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), reads: inboxReads, sandbox: true },
   { pattern: '/inbox/:id', load: () => import('../pages/InboxMessage.svelte'), sandbox: true },
   { pattern: '/account', load: () => import('../pages/Account.svelte') },
   { pattern: '/settings/:id', load: () => import('../pages/Settings.svelte') },
@@ -73,12 +77,30 @@ const keep = (page: Page, made: PageComponent): void =>
 export async function fetchPage(page: Page): Promise<void> {
   if (loaded.has(page)) return
   failed = null
+  readAhead(page.reads?.() ?? [])
   try {
     keep(page, (await page.load()).default)
     void tick().then(restore)
   } catch (reason) {
     failed = { page, why: reason instanceof Error ? reason.message : String(reason) }
   }
+}
+
+/**
+ * Loads the script of the page that a link leads to once the pointer or the focus is on the link, from now on: the click then finds
+ * it on its way. Nothing else is asked for, so hovering can neither change nor end anything.
+ */
+export function fetchApproached(): void {
+  whenApproached((path) => {
+    const { page } = pageAt(path)
+    if (!page || loaded.has(page)) return
+    page.load().then(
+      ({ default: made }) => {
+        if (!loaded.has(page)) keep(page, made)
+      },
+      () => undefined, // Asked for again when somebody goes there, and then it is said.
+    )
+  })
 }
 
 /** Milliseconds before the other pages are loaded, and between two of them: what is looked at comes first. */
@@ -92,6 +114,7 @@ const sparing = () => (navigator as { connection?: { saveData?: boolean } }).con
 export function fetchTheRest(): void {
   if (begun || sparing()) return
   begun = true
+  fetchApproached()
   const rest = PAGES.filter((page) => !page.rare)
   const next = () => {
     const page = rest.shift()

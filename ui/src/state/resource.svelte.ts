@@ -1,5 +1,6 @@
 import { tick } from 'svelte'
 import { ApiError } from '../api/client.ts'
+import { dropAhead, takeAhead } from './ahead.ts'
 import { restore } from './router.svelte.ts'
 
 /**
@@ -12,7 +13,7 @@ const REMEMBERED = 60
 const LAST_WORDS: ReadonlySet<number> = new Set([403, 404, 410])
 const memory = new Map<string, unknown>()
 
-const forgetful = [() => memory.clear()]
+const forgetful = [() => memory.clear(), dropAhead]
 
 /** Has `act` called too when everything that was read is dropped. */
 export const alsoForget = (act: () => void): void => void forgetful.push(act)
@@ -67,7 +68,7 @@ export function resource<T>(plan: Plan<T>): Resource<T> {
     clearTimeout(timer)
     const mine = (round = new AbortController())
     try {
-      const fresh = await plan.load(mine.signal)
+      const fresh = await (takeAhead<T>(key) ?? plan.load(mine.signal))
       if (mine.signal.aborted) return
       const first = data === undefined
       data = fresh

@@ -152,6 +152,23 @@ export function match(pattern: string, path: string): Record<string, string> | n
   return found
 }
 
+/** The path within the dashboard that a link around the target of an event leads to. */
+function pathAround(target: EventTarget | null): string | null {
+  const link = target instanceof Element ? target.closest('a') : null
+  if (link?.origin !== location.origin || !link.pathname.startsWith(`${base}/`)) return null
+  return link.pathname.slice(base.length)
+}
+
+/** Tells of each link within the dashboard that the pointer or the focus comes to. */
+export function whenApproached(act: (path: string) => void): void {
+  const approached = ({ target }: Event) => {
+    const path = pathAround(target)
+    if (path !== null) act(path)
+  }
+  document.addEventListener('pointerover', approached, { passive: true })
+  document.addEventListener('focusin', approached)
+}
+
 function followed(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0) return
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
