@@ -82,6 +82,11 @@ const details = (ids: Seeded['ids']): View[] => [
 ]
 
 const overlays: View[] = [
+  { name: 'emails-time', path: '/emails', act: calendar('Time') },
+  { name: 'emails-domain', path: '/emails', act: choices('Domain') },
+  { name: 'metrics-days', path: '/metrics', act: calendar('Days') },
+  { name: 'settings-audit-when', path: '/settings/audit', act: calendar('When') },
+  { name: 'api-key-domain', path: '/api-keys?new=1', act: choices('Domain') },
   { name: 'api-key-new', path: '/api-keys?new=1' },
   { name: 'domain-new', path: '/domains?new=1' },
   { name: 'webhook-new', path: '/webhooks?new=1' },
@@ -97,6 +102,22 @@ const outside: View[] = [
   { name: 'reset', path: '/reset#no-such-token', outside: true },
   { name: 'invitation', path: '/invitation#no-such-token', outside: true },
 ]
+
+/** Opens a calendar of days. */
+function calendar(name: string) {
+  return async (page: Page) => {
+    await page.getByRole('button', { name: new RegExp(`^${name}: `) }).click()
+    await page.getByRole('grid').first().waitFor()
+  }
+}
+
+/** Opens a field with suggestions. */
+function choices(name: string) {
+  return async (page: Page) => {
+    await page.getByRole('button', { name: new RegExp(`^${name}: `) }).click()
+    await page.locator('div[role=option]').first().waitFor()
+  }
+}
 
 /** Unfolds what was said in the first attempt. */
 async function firstAttempt(page: Page): Promise<void> {

@@ -122,8 +122,9 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await expect.poll(() => page.getByRole('table').first().locator('tbody tr').count()).toBe(24)
   await sound(page, 'metrics-table')
 
-  await page.getByRole('button', { name: 'Custom' }).click()
+  await page.getByRole('button', { name: 'Days: Custom' }).click()
   await page.getByLabel('First day').fill('2020-01-01')
+  await page.getByRole('button', { name: 'Show' }).click()
   await page.getByRole('alert').filter({ hasText: 'At most 400 days' }).waitFor()
   await page.goto(at('/metrics'))
 

@@ -35,9 +35,9 @@ function apiKeys(stage: Stage): void {
     await page.getByRole('link', { name: 'Create an API key' }).click()
     await expect.poll(() => page.url()).toBe(at('/api-keys?new=1'))
     await page.getByLabel('Name').fill('Shop')
-    await page
-      .getByRole('combobox', { name: 'Domain', exact: true })
-      .selectOption({ label: stage.posthaste.domain })
+    await page.getByRole('button', { name: 'Domain: All domains' }).click()
+    await page.getByRole('option', { name: stage.posthaste.domain, exact: true }).click()
+    await page.getByRole('button', { name: `Domain: ${stage.posthaste.domain}` }).waitFor()
     await page.getByRole('button', { name: 'Create', exact: true }).click()
 
     const sheet = page.getByRole('dialog', { name: 'The key is made' })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { pastedAddresses, pieces } from '../../../ui/src/state/addresses.ts'
+import { pastedAddresses, pieces, recipientDomains } from '../../../ui/src/state/addresses.ts'
 
 describe('pasted addresses', () => {
   test('are read one to a line, and from lists with commas and semicolons', () => {
@@ -32,4 +32,13 @@ describe('pasted addresses', () => {
 test('a list is cut into pieces of a size, the last one smaller', () => {
   expect(pieces([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]])
   expect(pieces([], 100)).toEqual([])
+})
+
+test('the domains of recipients are told once each, with and without names', () => {
+  const emails = [
+    { to: ['Ada <ada@B.example>', 'bob@a.example'] },
+    { to: ['eve@b.example', 'undisclosed-recipients:;'] },
+    { to: [] },
+  ]
+  expect(recipientDomains(emails)).toEqual(['a.example', 'b.example'])
 })

@@ -32,3 +32,11 @@ export function pastedAddresses(text: string): Pasted {
 /** Cuts a list into pieces of at most `size`. */
 export const pieces = <T>(list: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size))
+
+/** The domains of the recipients, each once, by the alphabet. */
+export function recipientDomains(emails: readonly { to: readonly string[] }[]): string[] {
+  const domains = emails.flatMap(({ to }) =>
+    to.map((one) => /@([^@<>\s]+)>?$/.exec(one)?.[1]?.toLowerCase() ?? ''),
+  )
+  return [...new Set(domains)].filter((domain) => domain !== '').sort()
+}

@@ -1,20 +1,20 @@
 /** Which stretch of time metrics are shown of, and the one before it. Pure; instants are Unix milliseconds. */
 
+/** Those with a name; other days are a custom range. */
 export const RANGES = [
   ['24h', '24 hours'],
   ['7d', '7 days'],
   ['30d', '30 days'],
   ['90d', '90 days'],
-  ['custom', 'Custom'],
 ] as const
-export type Range = (typeof RANGES)[number][0]
+export type Range = (typeof RANGES)[number][0] | 'custom'
 const DAYS: Partial<Record<Range, number>> = { '7d': 7, '30d': 30, '90d': 90 }
 
 const HOUR = 3_600_000
 /** Days of a custom range that are drawn by the hour. */
 const BY_HOUR = 3
 /** Days of a custom range: more points than that no screen shows apart. */
-const MOST_DAYS = 400
+export const MOST_DAYS = 400
 
 export interface Span {
   start: number
@@ -59,7 +59,8 @@ function dayIn(text: string | null, utc: boolean): number | undefined {
 }
 
 /** The range that the address asks for; the last seven days where it asks for none. */
-export const rangeOf = ({ range }: Asked): Range => RANGES.find(([name]) => name === range)?.[0] ?? '7d'
+export const rangeOf = ({ range }: Asked): Range =>
+  range === 'custom' ? range : (RANGES.find(([name]) => name === range)?.[0] ?? '7d')
 
 /**
  * The stretch of time, whole hours or days of the viewer's zone; a text says what is wrong with a custom range.

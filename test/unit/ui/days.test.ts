@@ -1,0 +1,78 @@
+import { CalendarDate } from '@internationalized/date'
+import { describe, expect, test } from 'vitest'
+import { firstShown, rangeIn, weekBegins } from '../../../ui/src/state/calendar.ts'
+import { beginOf, daysLater, daysWords, isDay, stretchOf } from '../../../ui/src/state/days.ts'
+import { emailTime, withDays, withPreset } from '../../../ui/src/state/email-time.ts'
+import { suggested } from '../../../ui/src/state/suggestions.ts'
+
+describe('days', () => {
+  test('a day is one that there is', () => {
+    expect(['2024-02-29', '2023-02-29', '2024-2-9', '24h', ''].map(isDay)).toEqual([
+      ...[true, false, false, false, false],
+    ])
+    expect([daysLater('2024-02-28', 2), daysLater('2024-01-01', -1)]).toEqual(['2024-03-01', '2023-12-31'])
+    expect(daysWords({ from: '2024-02-28', to: '2024-02-29' })).toBe('2024-02-28 to 2024-02-29')
+    expect(daysWords({ from: '2024-02-28', to: '2024-02-28' })).toBe('2024-02-28')
+  })
+
+  test('a day begins at midnight in UTC or in the zone of the viewer; other texts stay as they are', () => {
+    expect(beginOf('2024-03-10', true)).toBe('2024-03-10T00:00:00.000Z')
+    expect(beginOf('2024-03-10', false)).toBe(new Date(2024, 2, 10).toISOString())
+    expect(beginOf('yesterday', true)).toBe('yesterday')
+  })
+
+  test('a stretch is read: with a name, whole days, without an end, or something else', () => {
+    const presets = [
+      ['', 'Any time'],
+      ['24h', 'last 24 hours'],
+    ] as const
+    const read = (after: string, before: string) => stretchOf(after, before, presets)
+    expect(read('', '')).toEqual({ words: 'Any time', preset: '', days: null })
+    expect(read('24h', '')).toEqual({ words: 'last 24 hours', preset: '24h', days: null })
+    expect(read('2024-03-10', '2024-03-12')).toEqual({
+      ...{ words: '2024-03-10 to 2024-03-11', preset: null, days: { from: '2024-03-10', to: '2024-03-11' } },
+    })
+    expect(read('2024-03-10', '')).toEqual({
+      ...{ words: 'after 2024-03-10', preset: null, days: { from: '2024-03-10', to: '' } },
+    })
+    expect(read('2h', '1h')).toEqual({ words: 'after 2h, before 1h', preset: null, days: null })
+    expect(read('', '2024-03-12')).toEqual({ words: 'before 2024-03-12', preset: null, days: null })
+  })
+
+  test('a search of emails takes a stretch and gives it back', () => {
+    const search = withDays('Order to:ada', { from: '2024-03-10', to: '2024-03-31' })
+    expect(search).toBe('Order to:ada after:2024-03-10 before:2024-04-01')
+    expect(emailTime(search).days).toEqual({ from: '2024-03-10', to: '2024-03-31' })
+    expect(withPreset(search, '7d')).toBe('Order to:ada after:7d')
+    expect(emailTime('Order after:7d').words).toBe('last 7 days')
+    expect(withPreset(search, '')).toBe('Order to:ada')
+  })
+})
+
+describe('the calendar', () => {
+  test('shows the beginning of what is chosen, and the present month last', () => {
+    const today = new CalendarDate(2024, 3, 20)
+    const shown = (from: string, to: string, months: number) =>
+      firstShown(rangeIn({ from, to }), today, months).toString()
+    expect(shown('2024-03-10', '2024-03-20', 2)).toBe('2024-02-01')
+    expect(shown('2024-03-10', '2024-03-20', 1)).toBe('2024-03-10')
+    expect(shown('2023-11-10', '2024-03-20', 2)).toBe('2023-11-10')
+    expect(shown('', '', 2)).toBe('2024-02-01')
+    expect(shown('2024-03-10', '2024-03-09', 1)).toBe('2024-03-20')
+  })
+
+  test('weeks begin as the language has it', () => {
+    expect(['en-US', 'en-GB', 'de', 'ar-EG'].map(weekBegins)).toEqual([0, 1, 1, 6])
+  })
+})
+
+describe('suggestions', () => {
+  const all = ['zebra.example', 'not-alpha.example', 'Alpha.example'].map((one) => [one, one] as const)
+  const words = (text: string) => suggested(all, text).map(([, shown]) => shown)
+
+  test('hold what was typed, in any case; what begins with it comes first, else by the alphabet', () => {
+    expect(words('')).toEqual(['Alpha.example', 'not-alpha.example', 'zebra.example'])
+    expect(words(' ALPHA ')).toEqual(['Alpha.example', 'not-alpha.example'])
+    expect(words('nothing')).toEqual([])
+  })
+})
