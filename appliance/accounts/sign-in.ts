@@ -58,7 +58,7 @@ export interface SignIns {
   /**
    * Lets in a person who was recognised: a session, or the question for the second factor where the person has one.
    * Refuses: `no_team` when the person is a member of no team.
-   * @param args.strong no second factor is needed any more
+   * @param args.strong no second factor is needed any more: a passkey was shown, or the provider is trusted with it
    * @param args.teamId the team to enter; by default the one that the person joined first
    */
   enter(
@@ -112,7 +112,9 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
     if (!team) throw refuse('no_team')
     const methods = strong ? [] : secondMethods(await storage.countFactors({ userId }, now))
     if (methods.length === 0) {
-      const begun = { userId, method, strong, teamId: team.id, ...browser }
+      // After a provider no factor of the person was shown here: what makes the session strong is the provider's word.
+      const vouched = strong && method.startsWith('oidc:')
+      const begun = { userId, method, strong, vouched, teamId: team.id, ...browser }
       return { kind: 'session', ...(await beginSession(storage, audit, begun, now)) }
     }
     const ticket = newToken()
@@ -157,7 +159,8 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
       const { method, teamId } = taken.data as FirstStep
       const team = await storage.teamToEnter({ userId: taken.userId, teamId }, now)
       if (!team) throw refuse('no_team')
-      const begun = { userId: taken.userId, method, strong: true, teamId: team.id, ...browser }
+      const shown = { strong: true, vouched: false }
+      const begun = { userId: taken.userId, method, ...shown, teamId: team.id, ...browser }
       return beginSession(storage, audit, begun, now)
     },
 
@@ -189,7 +192,7 @@ async function noteSeen(storage: Storage, tokenHash: string, now: number): Promi
   }
 }
 
-type Begun = Pick<Session, 'userId' | 'teamId' | 'method' | 'strong'> & Browser
+type Begun = Pick<Session, 'userId' | 'teamId' | 'method' | 'strong' | 'vouched'> & Browser
 
 async function beginSession(
   storage: Storage,

@@ -45,6 +45,9 @@ export async function restore(file: string, options: RestoreOptions, adapters: A
       ...(reports === 0
         ? []
         : paragraph(`${reports} reports to senders were due; they are not sent, for the same reason.`)),
+      ...paragraph(
+        'Everybody signs in again. What was taken away since the backup is back: keys, members, passwords, second factors.',
+      ),
       'The configuration from then, where there was one, is in restored-config/.',
     )
     return 0

@@ -82,7 +82,10 @@ export interface SessionsTable {
   last_seen_at: number
   proved_at: number
   method: SignInMethod
+  /** A factor of the person was shown. */
   strong: number
+  /** The provider was trusted with the second factor. */
+  vouched: number
   ip: string | null
   user_agent: string | null
 }

@@ -14,6 +14,7 @@ const session = (teamId: string, userId: string, tokenHash: string): Session => 
   provedAt: T0,
   method: 'password',
   strong: false,
+  vouched: false,
   ip: '192.0.2.7',
   userAgent: null,
 })

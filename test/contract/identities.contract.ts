@@ -46,7 +46,14 @@ export function identitiesContract(storage: () => Storage): void {
       await storage().createSession(
         {
           ...{ tokenHash: `${hash}${name}`, id: newId(T0), teamId: team.id, userId: user.id, method },
-          ...{ createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0, strong: false },
+          ...{
+            createdAt: T0,
+            expiresAt: T0 + DAY,
+            lastSeenAt: T0,
+            provedAt: T0,
+            strong: false,
+            vouched: false,
+          },
           ...{ ip: null, userAgent: null },
         },
         T0,

@@ -89,7 +89,14 @@ export function membersContract(storage: () => Storage): void {
     const hashes = [unique('s'), unique('s')]
     for (const [i, { team }] of [here, there].entries()) {
       const times = { createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0 }
-      const about = { id: newId(T0), method: 'password', strong: false, ip: null, userAgent: null } as const
+      const about = {
+        id: newId(T0),
+        method: 'password',
+        strong: false,
+        vouched: false,
+        ip: null,
+        userAgent: null,
+      } as const
       const session = { ...times, ...about, tokenHash: hashes[i]!, teamId: team.id, userId: admin.id }
       await storage().createSession(session, T0)
     }
@@ -160,7 +167,14 @@ export function membersContract(storage: () => Storage): void {
     await storage().createTeam({ team: second, ownerId: mine.user.id }, T0)
     const tokenHash = unique('session')
     const times = { createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0 }
-    const about = { id: newId(T0), method: 'password', strong: false, ip: null, userAgent: null } as const
+    const about = {
+      id: newId(T0),
+      method: 'password',
+      strong: false,
+      vouched: false,
+      ip: null,
+      userAgent: null,
+    } as const
     const session = { ...times, ...about, tokenHash, teamId: mine.team.id, userId: mine.user.id }
     await storage().createSession(session, T0)
     expect(await storage().switchTeam({ tokenHash, teamId: other.team.id }, T0)).toBe(false)

@@ -9,7 +9,7 @@ async function person(storage: Storage, seen: number[]) {
   const sessions: Session[] = seen.map((lastSeenAt) => ({
     ...{ tokenHash: unique('hash'), id: newId(T0), teamId: team.id, userId: user.id },
     ...{ createdAt: T0, expiresAt: T0 + DAY, lastSeenAt, provedAt: T0 },
-    ...{ method: 'password', strong: false, ip: '192.0.2.7', userAgent: 'Firefox' },
+    ...{ method: 'password', strong: false, vouched: false, ip: '192.0.2.7', userAgent: 'Firefox' },
   }))
   for (const session of sessions) await storage.createSession(session, T0)
   return { userId: user.id, sessions }

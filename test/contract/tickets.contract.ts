@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { Passkey, Storage, Ticket } from '../../appliance/storage/storage.ts'
+import type { Passkey, SignInMethod, Storage, Ticket } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, MINUTE, T0, unique } from './fixtures.ts'
 
 const ticket = (more: Partial<Ticket> = {}): Ticket => ({
@@ -133,6 +133,54 @@ export function ticketsContract(storage: () => Storage): void {
     })
   })
 
+  test('a session is strong by a factor while there is one, by the word of a provider till that is unlinked', async () => {
+    const { user, team } = await makeTeam(storage())
+    const userId = user.id
+    const identity = { id: newId(T0), userId, provider: 'corp', issuer: 'https://corp.example' }
+    const told = { subject: unique('sub'), email: 'a@corp.example', createdAt: T0, lastUsedAt: null }
+    await storage().linkIdentity({ identity: { ...identity, ...told } }, T0)
+    const began = async (method: SignInMethod, strong: boolean, vouched = false) => {
+      const tokenHash = unique('session')
+      const times = { createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0 }
+      const about = { id: newId(T0), method, strong, vouched, ip: null, userAgent: null }
+      await storage().createSession({ tokenHash, teamId: team.id, userId, ...times, ...about }, T0)
+      return tokenHash
+    }
+    const confirm = async () => {
+      await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)
+      await storage().confirmTotp({ userId, step: 1 }, T0)
+    }
+    const vouched = await began('oidc:corp', true, true)
+    const sessions = [vouched]
+    const strong = async () => {
+      const found = []
+      for (const tokenHash of sessions)
+        found.push((await storage().findSession({ tokenHash }, T0))?.session.strong)
+      return found
+    }
+    // The factor was taken away while it was shown: neither the end of a sign-in nor a proof makes strong.
+    sessions.push(await began('passkey', true), await began('password', false))
+    await storage().proveSession({ tokenHash: sessions[2]!, strong: true }, T0)
+    expect(await strong()).toEqual([true, false, false])
+    await confirm()
+    expect(await strong()).toEqual([true, false, false])
+    sessions.push(await began('oidc:corp', true))
+    await storage().proveSession({ tokenHash: sessions[2]!, strong: true }, T0)
+    expect(await strong()).toEqual([true, false, true, true])
+    const listed = await storage().listSessions({ userId }, T0)
+    expect(listed.filter((one) => one.strong && one.vouched).map(({ tokenHash }) => tokenHash)).toEqual([
+      vouched,
+    ])
+    await storage().removeTotp({ userId }, T0)
+    expect(await strong()).toEqual([true, false, false, false])
+    await confirm()
+    expect(await strong()).toEqual([true, false, false, false])
+    const unlink = { userId, id: identity.id, providers: ['corp'], keep: vouched }
+    await storage().setPassword({ userId, passwordHash: 'x', keep: vouched }, T0)
+    expect(await storage().unlinkIdentity(unlink, T0)).toBe('unlinked')
+    expect(await strong()).toEqual([false, undefined, undefined, undefined])
+  })
+
   test('resetting takes everything away and ends the sessions', async () => {
     const { user, team } = await makeTeam(storage())
     const userId = user.id
@@ -140,7 +188,14 @@ export function ticketsContract(storage: () => Storage): void {
     await storage().confirmTotp({ userId, step: 1 }, T0)
     const tokenHash = unique('session')
     const times = { createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0 }
-    const about = { id: newId(T0), method: 'password', strong: true, ip: null, userAgent: null } as const
+    const about = {
+      id: newId(T0),
+      method: 'password',
+      strong: true,
+      vouched: false,
+      ip: null,
+      userAgent: null,
+    } as const
     await storage().createSession({ tokenHash, teamId: team.id, userId, ...times, ...about }, T0)
     expect(await storage().resetFactors({ userId }, T0)).toEqual({
       totp: true,

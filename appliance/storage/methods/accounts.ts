@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from 'kysely'
 import type { Tables, UsersTable } from '../schema.ts'
 import type { FoundSession, Session, Team, User } from '../storage.ts'
 import { hasSecondFactor } from './factor-counts.ts'
+import { strength } from './sessions.ts'
 import { dropTickets } from './tickets.ts'
 
 type Db = Kysely<Tables>
@@ -111,8 +112,9 @@ export async function teamToEnter(
   return row && { id: row.id, name: row.name, createdAt: row.created_at }
 }
 
-/** See `Storage.createSession`. */
+/** See `Storage.createSession`. The factor may have gone since it was shown, so that is looked at in the same step. */
 export async function createSession(db: Db, session: Session): Promise<void> {
+  const shown = session.strong && !session.vouched && (await hasSecondFactor(db, session))
   await db
     .insertInto('sessions')
     .values({
@@ -125,7 +127,8 @@ export async function createSession(db: Db, session: Session): Promise<void> {
       last_seen_at: session.lastSeenAt,
       proved_at: session.provedAt,
       method: session.method,
-      strong: session.strong ? 1 : 0,
+      strong: shown ? 1 : 0,
+      vouched: session.vouched ? 1 : 0,
       ip: session.ip,
       user_agent: session.userAgent,
     })
@@ -146,7 +149,7 @@ export async function findSession(
     .innerJoin('users as u', 'u.id', 's.user_id')
     .innerJoin('teams as t', 't.id', 's.team_id')
     .select(['s.team_id', 's.user_id', 's.created_at', 's.expires_at', 's.ip', 's.user_agent'])
-    .select(['s.id', 's.last_seen_at', 's.proved_at', 's.method', 's.strong'])
+    .select(['s.id', 's.last_seen_at', 's.proved_at', 's.method', 's.strong', 's.vouched'])
     .select(['u.email', 'u.password_hash', 'u.created_at as user_created_at'])
     .select(['t.name as team_name', 't.created_at as team_created_at', 't.mfa_required', 'm.role'])
     .where('s.token_hash', '=', tokenHash)
@@ -165,7 +168,7 @@ export async function findSession(
       lastSeenAt: row.last_seen_at,
       provedAt: row.proved_at,
       method: row.method,
-      strong: row.strong === 1,
+      ...strength(row),
       ip: row.ip,
       userAgent: row.user_agent,
     },
@@ -191,17 +194,20 @@ export async function touchSession(db: Db, args: { tokenHash: string }, now: num
     .execute()
 }
 
-/** See `Storage.proveSession`. A password after a factor takes nothing away. */
+/** See `Storage.proveSession`. A password after a factor takes nothing away; as for the factor, see `createSession`. */
 export async function proveSession(
   db: Db,
   { tokenHash, strong }: { tokenHash: string; strong: boolean },
   now: number,
 ): Promise<void> {
-  await db
+  const proved = await db
     .updateTable('sessions')
-    .set({ proved_at: now, ...(strong && { strong: 1 }) })
+    .set({ proved_at: now })
     .where('token_hash', '=', tokenHash)
-    .execute()
+    .returning('user_id')
+    .executeTakeFirst()
+  if (!strong || !proved || !(await hasSecondFactor(db, { userId: proved.user_id }))) return
+  await db.updateTable('sessions').set({ strong: 1 }).where('token_hash', '=', tokenHash).execute()
 }
 
 /** See `Storage.deleteSession`. */

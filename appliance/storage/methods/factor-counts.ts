@@ -32,15 +32,10 @@ export async function hasSecondFactor(db: Db, args: Args<'hasSecondFactor'>): Pr
 
 /**
  * After a factor is gone: where none is left, the recovery codes go too, and the sessions that it made strong are so no
- * more. Those of an identity provider keep what the provider said.
+ * more, whatever they began with. What a provider vouches for stays.
  */
 export async function weaken(db: Db, userId: string): Promise<void> {
   if (await hasSecondFactor(db, { userId })) return
   await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
-  await db
-    .updateTable('sessions')
-    .set({ strong: 0 })
-    .where('user_id', '=', userId)
-    .where('method', 'not like', 'oidc:%')
-    .execute()
+  await db.updateTable('sessions').set({ strong: 0 }).where('user_id', '=', userId).execute()
 }

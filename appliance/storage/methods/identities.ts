@@ -66,11 +66,11 @@ export async function unlinkIdentity(
   const others = all.some((other) => other.id !== id && providers.includes(other.provider))
   if (!others && !(await entersWithout(db, userId))) return 'last'
   await db.deleteFrom('identities').where('id', '=', id).execute()
-  const begun = db
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-    .where('method', '=', `oidc:${one.provider}`)
+  const method = `oidc:${one.provider}` as const
+  const begun = db.deleteFrom('sessions').where('user_id', '=', userId).where('method', '=', method)
   await (keep === null ? begun : begun.where('token_hash', '!=', keep)).execute()
+  const kept = db.updateTable('sessions').set({ vouched: 0 }).where('user_id', '=', userId)
+  await kept.where('method', '=', method).execute()
   return 'unlinked'
 }
 

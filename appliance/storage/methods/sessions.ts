@@ -1,8 +1,16 @@
 import type { Kysely } from 'kysely'
-import type { Tables } from '../schema.ts'
+import type { SessionsTable, Tables } from '../schema.ts'
 import type { Session } from '../storage.ts'
 
 type Db = Kysely<Tables>
+
+/** What stands behind a session, out of its row. */
+export const strength = (
+  row: Pick<SessionsTable, 'strong' | 'vouched'>,
+): Pick<Session, 'strong' | 'vouched'> => ({
+  strong: row.strong === 1 || row.vouched === 1,
+  vouched: row.vouched === 1,
+})
 
 /** See `SessionStorage.listSessions`. */
 export async function listSessions(db: Db, { userId }: { userId: string }, now: number): Promise<Session[]> {
@@ -24,7 +32,7 @@ export async function listSessions(db: Db, { userId }: { userId: string }, now: 
     lastSeenAt: row.last_seen_at,
     provedAt: row.proved_at,
     method: row.method,
-    strong: row.strong === 1,
+    ...strength(row),
     ip: row.ip,
     userAgent: row.user_agent,
   }))

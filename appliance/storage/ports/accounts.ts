@@ -34,6 +34,8 @@ export interface Session {
   method: SignInMethod
   /** More than a password stands behind it: a second factor, a passkey, or a provider that is trusted with it. */
   strong: boolean
+  /** It is strong by the word of the provider that it began at, which stays when the person's own factors go. */
+  vouched: boolean
   ip: string | null
   userAgent: string | null
 }
@@ -72,12 +74,13 @@ export interface AccountStorage {
   teamToEnter(args: { userId: string; teamId?: string | undefined }, now: number): Promise<Team | undefined>
   /** The oldest team; undefined before set-up. */
   firstTeam(args: object, now: number): Promise<Team | undefined>
+  /** One that a factor made strong is so only while its person has a factor, here and from then on. */
   createSession(args: Session, now: number): Promise<void>
   /** An unexpired session with its user and team. */
   findSession(args: { tokenHash: string }, now: number): Promise<FoundSession | undefined>
   /** Notes that it was used. */
   touchSession(args: { tokenHash: string }, now: number): Promise<void>
-  /** Notes that its person showed the password or a factor; `strong` when it was a factor. */
+  /** Notes that its person showed the password or a factor; `strong` when it was a factor, and the person still has one. */
   proveSession(args: { tokenHash: string; strong: boolean }, now: number): Promise<void>
   deleteSession(args: { tokenHash: string }, now: number): Promise<void>
   /** Removes expired sessions; returns how many. */

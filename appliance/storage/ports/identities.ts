@@ -33,7 +33,8 @@ export interface IdentityStorage {
   /** Notes a sign-in by it, and the address of today. */
   useIdentity(args: { id: string; email: string }, now: number): Promise<void>
   /**
-   * Removes one and ends the sessions that were begun by its provider, but `keep` (a token hash). `last` when the user has no
+   * Removes one and ends the sessions that were begun by its provider, but `keep` (a token hash), for which the provider
+   * vouches no more. `last` when the user has no
    * password, no passkey and no other identity of `providers`: then it stays, and with it a way in.
    */
   unlinkIdentity(

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { ProviderSettings } from '../../../appliance/accounts/accounts.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { browse, startIdentityProvider, type IdentityProvider } from '../../world/identity-provider.ts'
+import { codeAt } from './browser-of.ts'
 import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
 
 const PUBLIC = 'https://mail.acme.example'
@@ -178,20 +179,34 @@ describe('a person with a linked account', () => {
     expect((json as { data: { method: string }[] }).data.map(({ method }) => method)).toContain('oidc:corp')
   })
 
-  test('is asked for the second factor all the same, unless the provider is trusted with it', async () => {
-    const [user, now] = [(await api.accounts.findOwner({ email: owner.email }))!.user, api.clock.now()]
+  test('is asked for the second factor all the same, unless the provider is trusted, and is strong while it stands', async () => {
     visitor('linked')
-    await api.storage.startTotp({ userId: user.id, secret: new Uint8Array(20) }, now)
-    await api.storage.confirmTotp({ userId: user.id, step: 1 }, now)
+    const before = await signedInOwner()
+    const { secret } = (await ask(`${api.url}/account/totp`, 'POST', {}, before)).json as { secret: string }
+    const confirm = { code: codeAt(secret, api.clock.now()) }
+    expect((await ask(`${api.url}/account/totp/confirm`, 'POST', confirm, before)).status).toBe(200)
+    await api.clock.advance(61_000)
     const asked = await signIn('corp', '/domains')
     expect(asked.headers.get('location')).toBe('/dashboard/sign-in?step=1&next=%2Fdomains')
     expect(cookieOf(asked, 'posthaste_session')).toBeUndefined()
-    const waiting = { cookie: cookieOf(asked, 'posthaste_sign_in')! }
+    const waiting = { ...page, cookie: cookieOf(asked, 'posthaste_sign_in')! }
     expect((await ask(`${api.url}/session/step`, 'GET', undefined, waiting)).json).toMatchObject({
       next: 'second_factor',
     })
-    expect((await whoami(await signIn('trusted'))).user.email).toBe(owner.email)
-    await api.storage.removeTotp({ userId: user.id }, now)
+    const code = codeAt(secret, api.clock.now())
+    const shown = await ask(`${api.url}/session/totp`, 'POST', { code }, waiting)
+    const byFactor = { ...page, cookie: cookieOf(shown, 'posthaste_session')! }
+    const trusted = await signIn('trusted')
+    expect((await whoami(trusted)).user.email).toBe(owner.email)
+    const byProvider = { cookie: cookieOf(trusted, 'posthaste_session')! }
+    const open = async (headers: Record<string, string>) =>
+      (await ask(`${api.url}/emails`, 'GET', undefined, headers)).status
+    const opens = async () => [await open(before), await open(byFactor), await open(byProvider)]
+    await api.storage.setMfaRequired({ id: api.teamId, required: true }, api.clock.now())
+    expect(await opens()).toEqual([200, 200, 200])
+    expect((await ask(`${api.url}/account/totp`, 'DELETE', undefined, byFactor)).status).toBe(200)
+    expect(await opens()).toEqual([403, 403, 200])
+    await api.storage.setMfaRequired({ id: api.teamId, required: false }, api.clock.now())
   })
 
   test('cannot link what is another person’s', async () => {

@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
 import {
   backUp,
   listSnapshots,
@@ -91,6 +92,28 @@ describe('a backup', () => {
     await restored.releaseQueue({}, T0 + MINUTE)
     const released = (await dueAfter(restored)).map(({ emailId }) => emailId)
     expect(released.sort()).toEqual([waits.id, large.id].sort())
+    await restored.close()
+  })
+
+  test('opens nothing for whoever was signed in when it was made', async () => {
+    const { dataDir, file, target } = await place()
+    const storage = await openSqlite({ dataDir })
+    const { team, user } = await makeTeam(storage)
+    const times = { createdAt: T0, expiresAt: T0 + 14 * DAY }
+    const session = { tokenHash: 'session', id: newId(T0), teamId: team.id, userId: user.id, ...times }
+    const about = { method: 'password', strong: false, vouched: false, ip: null, userAgent: null } as const
+    await storage.createSession({ ...session, ...about, lastSeenAt: T0, provedAt: T0 }, T0)
+    const link = { tokenHash: 'link', kind: 'reset', userId: user.id, data: {} } as const
+    await storage.createTicket({ ...link, ...times }, T0)
+    await backUp(options(dataDir, file), T0)
+    // The session is ended, and the link used, after the backup was made.
+    await storage.endSessions({ userId: user.id, keep: null }, T0)
+    await storage.close()
+    await restore({ by, file, dataDir: target }, T0 + MINUTE)
+    const restored = await openSqlite({ dataDir: target })
+    expect(await restored.findUser({ email: user.email }, T0)).toMatchObject({ id: user.id })
+    expect(await restored.findSession({ tokenHash: 'session' }, T0 + MINUTE)).toBeUndefined()
+    expect(await restored.peekTicket(link, T0 + MINUTE)).toBeUndefined()
     await restored.close()
   })
 

@@ -8,6 +8,7 @@ import { applyMigrations, shippedMigrations } from '../migrate.ts'
 
 /**
  * Brings a restored database up to date and stops what it would send: what waited when the backup was made may have been sent since.
+ * Sessions and links of then end: they may have been ended since, because somebody had stolen them.
  * Both are in its audit log: the hold, and that somebody restored it.
  * @param asked who restores, from which file, and when that was made (Unix milliseconds)
  */
@@ -29,6 +30,7 @@ export function holdAll(
       .prepare('update deliveries set held = 1, lease_owner = null, lease_until = null, touched_by = ?')
       .run(auditId).changes
     const reports = db.prepare('update reports set done_at = ? where done_at is null').run(now).changes
+    for (const table of ['sessions', 'tickets']) db.prepare(`delete from ${table}`).run()
     const backupMadeAt = new Date(createdAt).toISOString()
     const log = (
       entry: Pick<AuditEntry, 'id' | 'actor' | 'actorKind' | 'action' | 'target' | 'after' | 'details'>,
