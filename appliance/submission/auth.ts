@@ -66,8 +66,8 @@ function decoded(text: string): string {
   return answer
 }
 
-async function check(session: Session, { user, password }: Credentials): Promise<Reply> {
-  const { gate, senders, clock, log } = session.shared
+async function check(session: Session, { user, password }: Credentials): Promise<Reply | null> {
+  const { gate, senders, log } = session.shared
   const prefix = keyPrefix(password)
   const banned = gate.mayTry(session.ip, prefix)
   if (banned) throw banned
@@ -80,6 +80,7 @@ async function check(session: Session, { user, password }: Credentials): Promise
   }
   const delay = gate.failed(session.ip, prefix)
   log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp sign-in failed')
-  await new Promise<void>((resolve) => void clock.after(delay, resolve))
-  throw refuse('smtp_credentials')
+  if (await session.socket.pause(delay)) throw refuse('smtp_credentials')
+  session.close('shutting_down')
+  return null
 }

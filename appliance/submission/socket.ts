@@ -31,6 +31,8 @@ export class SmtpSocket {
   #phase: 'talking' | 'handshaking' | 'ending' = 'talking'
   #waiting: ((waited: Waited) => void) | null = null
   #stoppable = true
+  /** Ends a pause. */
+  #resume: (() => void) | null = null
   /** When the wait is over, by the steady clock. */
   #deadline = 0
   /** When the timer that is set will ring. */
@@ -84,6 +86,20 @@ export class SmtpSocket {
     const piece = this.#input
     this.#input = NOTHING
     return piece
+  }
+
+  /** Lets time go by, whatever the client does meanwhile; false when the server shuts down before it is over. */
+  async pause(ms: number): Promise<boolean> {
+    if (this.#stopped) return false
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(ms, resolve)
+      this.#resume = () => {
+        cancel()
+        resolve()
+      }
+    })
+    this.#resume = null
+    return !this.#stopped
   }
 
   /** Gives back what a piece had too much. */
@@ -164,9 +180,10 @@ export class SmtpSocket {
     return done
   }
 
-  /** Ends the wait for a line, now or when it begins, and a handshake: nothing is lost with it. Bounds the goodbye. */
+  /** Ends the wait for a line, now or when it begins, a pause, and a handshake: nothing is lost with it. Bounds the goodbye. */
   stop(): void {
     this.#stopped = true
+    this.#resume?.()
     if (this.#phase === 'handshaking') this.#socket.destroy()
     else if (this.#phase === 'ending') this.#clock.after(LINGER_MS, () => this.#socket.destroy())
     else if (this.#stoppable) this.#wake('stop')

@@ -162,6 +162,34 @@ describe('stopping', () => {
     expect(said).toMatch(/250 2\.0\.0 Queued as .+\r\n421 4\.3\.2 /)
   })
 
+  test('waits for nobody who hears only later that a key is wrong', async () => {
+    const running = await startDoor()
+    const { clock, ports } = running
+    const tls = await secure(ports.implicit)
+    let said = ''
+    tls.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    tls.write('EHLO a\r\n')
+    await expect.poll(() => said).toContain('250 ')
+    const after = clock.after.bind(clock)
+    // The delay after the first wrong key, which never ends here; everything else does.
+    const delayed = new Promise<void>((resolve) => {
+      clock.after = (ms, callback) => {
+        if (ms !== 250) return after(ms, callback)
+        resolve()
+        return () => undefined
+      }
+    })
+    said = ''
+    const wrong = Buffer.from('\0posthaste\0re_wrong_key').toString('base64')
+    // What is said ahead is not obeyed any more.
+    tls.write(`AUTH PLAIN ${wrong}\r\nNOOP\r\n`)
+    await delayed
+    const ended = once(tls, 'end')
+    await running.close()
+    await ended
+    expect(said).toBe('421 4.3.2 The server is shutting down. Try again shortly; nothing was accepted.\r\n')
+  })
+
   test('waits for nobody who has yet to shake hands, to say who he is, or to close after goodbye', async () => {
     const running = await startDoor({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.2/32']) } })
     const { clock, ports } = running
