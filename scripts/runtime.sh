@@ -11,6 +11,8 @@ RUNTIME="$PROJECT/.runtime/node-v$NODE_VERSION"
 NODE_FLAGS=(--max-semi-space-size=16)
 # glibc would keep a pool of freed memory for each of a dozen threads, 15 MB in all.
 export MALLOC_ARENA_MAX=2
+# Of npm: errors, and nothing about itself. Outside of the project it does not read the project's .npmrc.
+NPM_QUIET=(--no-update-notifier --no-fund --no-audit --loglevel=error)
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -39,7 +41,7 @@ install_node() {
   say "Installing Node $NODE_VERSION into .runtime/ (once) ..."
   scratch="$PROJECT/.runtime/install"
   rm -rf "$scratch" && mkdir -p "$scratch"
-  patiently npm install --prefix "$scratch" --no-save --no-package-lock --ignore-scripts --loglevel=error \
+  patiently npm install --prefix "$scratch" --no-save --no-package-lock --ignore-scripts "${NPM_QUIET[@]}" \
     "$package@$NODE_VERSION" >&2 || die "Node $NODE_VERSION could not be installed from the npm registry."
   mkdir -p "$RUNTIME/bin"
   mv "$scratch/node_modules/$package/bin/node" "$RUNTIME/bin/node"
@@ -52,7 +54,7 @@ install_packages() {
   wanted="node $NODE_VERSION $(sha256sum <"$PROJECT/package-lock.json")"
   [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return
   say "Installing packages ..."
-  (cd "$PROJECT" && patiently npm ci --ignore-scripts --loglevel=error >&2) || die "npm ci failed; its words are above."
+  (cd "$PROJECT" && patiently npm ci --ignore-scripts "${NPM_QUIET[@]}" >&2) || die "npm ci failed; its words are above."
   printf '%s' "$wanted" >"$stamp"
 }
 
