@@ -35,7 +35,10 @@ export async function doctor(
     opened.defer(() => resolver.close())
     const host = { hostname: config.hostname, sourceIps: await sourceIps(config, storage, clock) }
     const domain = options.domain === undefined ? undefined : await named(storage, options.domain, clock)
-    const findings = await open({ storage, resolver, freshResolver: fresh, clock, host }, domain)
+    const findings = await open(
+      { storage, resolver, freshResolver: fresh, clock, host, everyTeam: true },
+      domain,
+    )
     output.object(presentDoctor(findings, clock.now()))
     if (sandbox) output.text(...SANDBOX)
     output.text(...describeFindings(findings))

@@ -17,15 +17,15 @@ import { judgeHelo, judgeHostAddresses } from './helo.ts'
 import { judgeListeners, tryListener, type Listener } from './listeners.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
+import { readDomains, returnPathsOf, type OtherTeam, type TeamDomain } from './return-paths.ts'
 import { lookAtSource } from './source-check.ts'
-import { returnPathsOf } from './source-watcher.ts'
 import { askTime, judgeTime } from './time.ts'
 
 /** What a look at the machine needs. */
 export interface DoctorDeps {
   /** Or why it could not be opened (null: nothing was ever stored): everything else is looked at all the same. */
   storage:
-    | Pick<Storage, 'listSources' | 'listDomains' | 'dkimKeys' | 'firstTeam' | 'diskUse' | 'listDiskDays'>
+    | Pick<Storage, 'listSources' | 'listDomains' | 'dkimKeys' | 'listTeams' | 'diskUse' | 'listDiskDays'>
     | { unavailable: string | null }
   resolver: Resolver
   /** Makes a resolver that remembers nothing; the caller closes it. */
@@ -36,6 +36,8 @@ export interface DoctorDeps {
     'hostname' | 'data_dir' | 'dns' | 'http' | 'smtp' | 'tls' | 'acme' | 'delivery' | 'retention'
   >
   host: SendingHost
+  /** Whether the domains of all teams are looked at; else those of the team that runs the appliance, which hears of no other. */
+  everyTeam?: boolean
   blocklists: readonly Blocklist[]
   targets: DoctorTargets
   /** The machine as tests have it; by default, as it is. */
@@ -77,7 +79,9 @@ export async function examine(
     examineMachine(deps),
     examineForecast(deps),
     // The listings of the host's own domain are asked with its name.
-    ...known.domains.map((one) => examineDomain(deps, one, zoneOf(one.name) !== zoneOf(deps.host.hostname))),
+    ...known.domains.map(({ domain, otherTeam }) =>
+      examineDomain(deps, domain, zoneOf(domain.name) !== zoneOf(deps.host.hostname), otherTeam),
+    ),
   ]
   const groups = await Promise.all(
     looks.map(async (look) => {
@@ -91,7 +95,7 @@ export async function examine(
 
 interface Known {
   sources: Pick<Source, 'ip' | 'hostname' | 'state' | 'stateReason'>[]
-  domains: Domain[]
+  domains: TeamDomain[]
   findings: Finding[]
 }
 
@@ -124,8 +128,7 @@ const brokenStorage = (reason: string): Finding => ({
 async function readStorage(deps: DoctorDeps): Promise<Known> {
   const { storage, clock } = deps
   if ('unavailable' in storage) return withoutStorage(deps, storage.unavailable)
-  const team = await storage.firstTeam({}, clock.now())
-  const domains = team ? await storage.listDomains({ teamId: team.id }, clock.now()) : []
+  const domains = await readDomains(storage, { everyTeam: deps.everyTeam === true }, clock.now())
   const sources = await storage.listSources({}, clock.now())
   const findings = sources.flatMap(suspension)
   // Before the first start of the daemon nothing is written down yet.
@@ -159,7 +162,7 @@ const machineOf = ({ machine = {} }: DoctorDeps): Machine => ({
 async function examineSource(
   deps: DoctorDeps,
   source: Known['sources'][number],
-  domains: readonly Domain[],
+  domains: readonly TeamDomain[],
 ): Promise<Finding[]> {
   const { resolver, targets, blocklists, config } = deps
   const machine = machineOf(deps)
@@ -227,14 +230,19 @@ async function examineListings(
   return summarise(zone, asked.map(judgeListing))
 }
 
-async function examineDomain(deps: DoctorDeps, domain: Domain, listed: boolean): Promise<Finding[]> {
+async function examineDomain(
+  deps: DoctorDeps,
+  domain: Domain,
+  listed: boolean,
+  team: OtherTeam | null = null,
+): Promise<Finding[]> {
   const { storage, resolver, host, clock, blocklists } = deps
   const keys = 'unavailable' in storage ? [] : await storage.dkimKeys({ domainId: domain.id }, clock.now())
   const [seen, listings] = await Promise.all([
     lookUpDomain(resolver, domain, keys, host),
     listed ? examineListings(resolver, blocklists, domain.name) : [],
   ])
-  return [judgeDomain(domain, seen), ...listings]
+  return [judgeDomain(domain, seen, team), ...listings]
 }
 
 async function examineResolver(deps: DoctorDeps): Promise<Finding[]> {

@@ -1,8 +1,9 @@
 /** The records of a sending domain, looked at without changing what is known of the domain. */
 import type { Resolver } from '../dns/dns.ts'
-import type { Finding } from '../mail/finding.ts'
+import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import { checkRecords } from '../senders/check.ts'
 import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
+import { ofTeam, type OtherTeam } from './return-paths.ts'
 import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
 
 /** What was seen of one record. */
@@ -27,10 +28,16 @@ export async function lookUpDomain(
 }
 
 /** What the records mean for mail from the domain. */
-export function judgeDomain({ name }: Pick<Domain, 'name'>, seen: readonly SeenRecord[]): Finding {
-  const about = { id: `domain:${name}`, title: `Records of ${name}` }
+export function judgeDomain(
+  { name }: Pick<Domain, 'name'>,
+  seen: readonly SeenRecord[],
+  team: OtherTeam | null = null,
+): Finding {
+  const about = team
+    ? { id: `${OTHER_TEAMS}${team.id}:domain:${name}`, title: `Records of ${name} (${ofTeam(team)})` }
+    : { id: `domain:${name}`, title: `Records of ${name}` }
   const isBad = ({ check }: SeenRecord): boolean => check.status === 'failed' || check.status === 'pending'
-  const advice = `posthaste domain show ${name} prints what to publish.`
+  const advice = `posthaste domain show ${name}${team ? ` --team ${team.id}` : ''} prints what to publish.`
   const tell = (bad: readonly SeenRecord[]): string =>
     bad
       .map(({ record, check }) => `${record.record} (${record.type} ${record.fqdn}): ${check.note ?? ''}`)

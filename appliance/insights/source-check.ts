@@ -6,7 +6,8 @@ import { AUTO, isUsable, usableSources, type Source, type SourceHealth } from '.
 import { familyOf, lookUpHost, seenAddresses, type HostAnswers, type SeenAddress } from './addresses.ts'
 import { askBlocklist, judgeListing } from './blocklist.ts'
 import { judgePtr, lookUpPtr } from './ptr.ts'
-import { askSpf, judgeSpfOf } from './spf.ts'
+import type { ReturnPath } from './return-paths.ts'
+import { askSpf, judgeSpfOf, judgeSpfOfOther } from './spf.ts'
 
 /** What a look needs beside the source. */
 export interface SourceCheckDeps {
@@ -15,7 +16,7 @@ export interface SourceCheckDeps {
   /** The appliance's EHLO name. */
   hostname: string
   /** Domains in the envelope senders of what is sent. */
-  returnPaths: readonly string[]
+  returnPaths: readonly ReturnPath[]
   /** The machine's own addresses. */
   local: () => string[]
   /** Whether receivers see an address as it is. */
@@ -58,9 +59,17 @@ async function lookAtAddress(seen: SeenAddress, helo: string, deps: SourceCheckD
   const [ptr, listings, policies] = await Promise.all([
     lookUpPtr(resolver, ip),
     Promise.all(lists.map((list) => askBlocklist(resolver, list, ip))),
-    family === 6 ? Promise.all(returnPaths.map((domain) => askSpf(resolver, { ip, domain, helo }))) : [],
+    family === 6 ? Promise.all(returnPaths.map((path) => lookAtPolicy(path, { ip, helo, resolver }))) : [],
   ])
-  return [judgePtr(ptr, helo), ...listings.map(judgeListing), ...policies.map(judgeSpfOf)]
+  return [judgePtr(ptr, helo), ...listings.map(judgeListing), ...policies]
+}
+
+async function lookAtPolicy(
+  { domain, otherTeam }: ReturnPath,
+  { ip, helo, resolver }: { ip: string; helo: string } & Pick<SourceCheckDeps, 'resolver'>,
+): Promise<Finding> {
+  const facts = await askSpf(resolver, { ip, domain, helo })
+  return otherTeam === null ? judgeSpfOf(facts) : judgeSpfOfOther(facts, otherTeam)
 }
 
 /** A private address, and nothing public is known of it. */

@@ -1,8 +1,10 @@
 /** Looks after the sources in the background: hourly, and every quarter of an hour while something is wrong with one. */
 import type { Clock } from '../clock/clock.ts'
+import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import type { Source, SourceHealth } from '../mail/source.ts'
-import type { Domain, Storage } from '../storage/storage.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { readDomains, returnPathsOf, type ReturnPath } from './return-paths.ts'
 import { decideState, keepKnown, lookAtSource, type SourceCheckDeps } from './source-check.ts'
 import type { SourceBook } from './source-book.ts'
 
@@ -14,7 +16,7 @@ export interface SourceWatcher {
 }
 
 export interface SourceWatcherDeps {
-  storage: Pick<Storage, 'saveSource' | 'firstTeam' | 'listDomains'>
+  storage: Pick<Storage, 'saveSource' | 'listTeams' | 'listDomains'>
   book: Pick<SourceBook, 'list'>
   /** Asked at each look: the blocklists can be exchanged. */
   look: () => Omit<SourceCheckDeps, 'returnPaths'>
@@ -45,13 +47,6 @@ export function nextLook(
   return now + (bad ? SOON : HOUR) * (1 + JITTER * (2 * dice - 1))
 }
 
-/** Domains in the envelope senders of what may be sent now. */
-export function returnPathsOf(domains: readonly Pick<Domain, 'name' | 'returnPath' | 'status'>[]): string[] {
-  return domains
-    .filter(({ status }) => status === 'verified')
-    .map(({ name, returnPath }) => `${returnPath}.${name}`)
-}
-
 /** Builds the watcher; it begins with `start()`. */
 export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   const { storage, book, clock, log, random, pollMs } = deps
@@ -60,7 +55,7 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   let cancel: (() => void) | null = null
   let saving: Promise<unknown> = Promise.resolve()
 
-  async function look(source: Source, returnPaths: string[]): Promise<void> {
+  async function look(source: Source, returnPaths: ReturnPath[]): Promise<void> {
     const seen = await lookAtSource(source, { ...deps.look(), returnPaths })
     if (stopped) return
     const health = keepKnown(source.health, seen, source.ip)
@@ -89,8 +84,7 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     forgetOthers(due, all)
     const sources = all.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
     if (sources.length === 0) return
-    const team = await storage.firstTeam({}, clock.now())
-    const domains = team ? await storage.listDomains({ teamId: team.id }, clock.now()) : []
+    const domains = await readDomains(storage, { everyTeam: true }, clock.now())
     // One after the other: of two that are listed, the second sees that the first is suspended already.
     for (const source of sources) if (!stopped) await look(source, returnPathsOf(domains))
   }
@@ -134,10 +128,11 @@ function tell(before: Source, after: Source, log: Logger): void {
     if (after.state === 'active') log.info(about, 'source is used again')
     else log.warn({ ...about, reason: after.stateReason }, 'source is suspended: nothing leaves from it')
   }
-  const known = new Set(
-    (before.health?.findings ?? []).flatMap(({ id, status }) => (status === 'failed' ? [id] : [])),
-  )
-  for (const { id, status, found, advice } of after.health?.findings ?? [])
-    if (status === 'failed' && !known.has(id))
-      log.warn({ ...about, check: id, found, advice }, 'source check failed')
+  const worth = ({ id, status }: Finding): boolean =>
+    status === 'failed' || (status === 'warning' && id.startsWith(OTHER_TEAMS))
+  const known = new Set((before.health?.findings ?? []).filter(worth).map(({ id }) => id))
+  for (const finding of (after.health?.findings ?? []).filter(worth)) {
+    const { id, found, advice } = finding
+    if (!known.has(id)) log.warn({ ...about, check: id, found, advice }, 'source check failed')
+  }
 }

@@ -1,7 +1,8 @@
 /** Whether SPF lets a domain's mail come from an address, as a receiver evaluates it (RFC 7208 §4). */
 import type { DNSResolver } from 'mailauth'
 import type { RecordType, Resolver } from '../dns/dns.ts'
-import type { Finding } from '../mail/finding.ts'
+import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
+import { ofTeam, type OtherTeam } from './return-paths.ts'
 
 /** A receiver's verdict: `pass`, `fail`, `softfail`, `neutral`, `none`, `temperror`, `permerror`. */
 export interface SpfFacts {
@@ -58,5 +59,22 @@ export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
     status: 'failed',
     found: `SPF of ${domain} does not let mail come from ${ip} (${result}).`,
     advice: `Publish the SPF record that posthaste domain show prints; it must cover ${ip}.`,
+  }
+}
+
+/**
+ * What it means of a domain that another team than the one which runs the appliance has. It decides nothing: with a record of
+ * its own a team could take IPv6 away from all.
+ */
+export function judgeSpfOfOther(facts: SpfFacts, team: OtherTeam): Finding {
+  const finding = judgeSpfOf(facts)
+  return {
+    ...finding,
+    id: `${OTHER_TEAMS}${finding.id}`,
+    title: `${finding.title} (${ofTeam(team)})`,
+    status: finding.status === 'failed' ? 'warning' : finding.status,
+    advice:
+      finding.advice &&
+      `The team must publish the SPF record that posthaste domain show --team ${team.id} prints; till then large receivers may refuse its mail over IPv6.`,
   }
 }

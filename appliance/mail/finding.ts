@@ -4,6 +4,9 @@
 export const FINDING_STATUSES = ['failed', 'warning', 'skipped', 'ok'] as const
 export type FindingStatus = (typeof FINDING_STATUSES)[number]
 
+/** How ids of findings begin that are about what another team has than the one which runs the appliance. */
+export const OTHER_TEAMS = 'other-team:'
+
 /** One thing that was looked at. */
 export interface Finding {
   /** Names the check for programs: `port25`, `blocklist:zen.spamhaus.org`. */

@@ -1,6 +1,6 @@
 import type * as doctor from '../http/schemas/doctor.ts'
 import type * as schema from '../http/schemas/sources.ts'
-import type { Finding } from '../mail/finding.ts'
+import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import type { Assignment, Source } from '../mail/source.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -9,7 +9,7 @@ const presentFinding = ({ id, title, status, found, advice }: Finding): schema.F
   ...{ found, advice },
 })
 
-/** GET /sources/:ip, and an element of the list. */
+/** GET /sources/:ip, and an element of the list. Of other teams' domains the command line alone tells. */
 export function presentSource(source: Source): schema.Source {
   return {
     object: 'source',
@@ -22,7 +22,9 @@ export function presentSource(source: Source): schema.Source {
     warm_up_since: timestampOrNull(source.warmUpSince),
     origin: source.origin,
     ipv6: source.health?.ipv6 ?? null,
-    checks: (source.health?.findings ?? []).map(presentFinding),
+    checks: (source.health?.findings ?? [])
+      .filter(({ id }) => !id.startsWith(OTHER_TEAMS))
+      .map(presentFinding),
     checked_at: timestampOrNull(source.checkedAt),
   }
 }

@@ -99,6 +99,22 @@ test('looks at everything, failures first', async () => {
   expect(findings.map(({ id }) => id)).toContain('disk')
 })
 
+test('looks at the domains of all teams where that is asked for, and names the others; else it knows none of them', async () => {
+  const { team } = await makeTeam(storage, clock.now() + 1000)
+  await senders.addDomain({ teamId: team.id, name: 'theirs.example' })
+  const about = (findings: Finding[]) => findings.filter(({ id }) => id.includes('domain:'))
+  expect(about(await examine(deps)).map(({ title }) => title)).toEqual(['Records of shop.example'])
+  expect(JSON.stringify(await examine(deps))).not.toMatch(/theirs|other-team/)
+  const [own, theirs, ...others] = about(await examine({ ...deps, everyTeam: true }))
+  expect(own!.title).toBe('Records of shop.example')
+  expect(theirs).toMatchObject({
+    id: `other-team:${team.id}:domain:theirs.example`,
+    title: `Records of theirs.example (team "${team.name}")`,
+    advice: `posthaste domain show theirs.example --team ${team.id} prints what to publish.`,
+  })
+  expect(others).toEqual([])
+})
+
 test('looks at one domain when asked', async () => {
   const [domain] = await storage.listDomains({ teamId }, clock.now())
   expect(brief(await examine(deps, domain))).toEqual([

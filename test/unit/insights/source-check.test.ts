@@ -10,7 +10,9 @@ import {
   type SourceCheckDeps,
 } from '../../../appliance/insights/source-check.ts'
 import { differences } from '../../../appliance/insights/source-book.ts'
-import { nextLook, returnPathsOf } from '../../../appliance/insights/source-watcher.ts'
+import { returnPathsOf, type TeamDomain } from '../../../appliance/insights/return-paths.ts'
+import { presentSource } from '../../../appliance/wireformat/wireformat.ts'
+import { nextLook } from '../../../appliance/insights/source-watcher.ts'
 import { list, startNames, type Names } from './fixtures.ts'
 
 const HELO = 'mail.acme.example'
@@ -35,9 +37,15 @@ const source = (ip: string, more: Partial<Source> = {}): Source => ({
   ...more,
 })
 
+const ours = (domain: string) => ({ domain, otherTeam: null })
 const look = (ip: string, more: Partial<SourceCheckDeps> = {}) =>
   lookAtSource(source(ip), {
-    ...{ resolver: names.fresh(), blocklists: [list], hostname: HELO, returnPaths: ['send.acme.example'] },
+    ...{
+      resolver: names.fresh(),
+      blocklists: [list],
+      hostname: HELO,
+      returnPaths: [ours('send.acme.example')],
+    },
     ...{
       local: () => [],
       isPublic: (one) => !/^(10|127)\.|^fd|^::1/.test(one),
@@ -76,7 +84,7 @@ describe('a look at a source', () => {
       'failed spf:2001:db8::2:send.acme.example',
       'ipv6 false',
     ])
-    const unclear = await look('2001:db8::1', { returnPaths: ['send.slow.example'] })
+    const unclear = await look('2001:db8::1', { returnPaths: [ours('send.slow.example')] })
     expect(brief(unclear).slice(3)).toEqual(['skipped spf:2001:db8::1:send.slow.example', 'ipv6 null'])
   })
 
@@ -209,14 +217,30 @@ test('the next look is in an hour, in a quarter of one while something is wrong,
 })
 
 test('only domains that are verified have a say in IPv6', () => {
-  const domain = (name: string, status: 'verified' | 'partially_failed') => ({
-    name,
-    returnPath: 'send',
-    status,
-  })
+  const domain = (name: string, status: 'verified' | 'partially_failed') =>
+    ({ domain: { name, returnPath: 'send', status }, otherTeam: null }) as TeamDomain
   expect(returnPathsOf([domain('a.example', 'verified'), domain('b.example', 'partially_failed')])).toEqual([
-    'send.a.example',
+    ours('send.a.example'),
   ])
+})
+
+test('what another team publishes is told and takes IPv6 from nobody', async () => {
+  const otherTeam = { id: 'their-id', name: 'Them' }
+  const returnPaths = [ours('send.acme.example'), { domain: 'send.none.example', otherTeam }]
+  const seen = await look('2001:db8::1', { returnPaths })
+  expect(seen.ipv6).toBe(true)
+  expect(seen.findings.at(-1)).toEqual({
+    id: 'other-team:spf:2001:db8::1:send.none.example',
+    title: 'SPF of send.none.example for 2001:db8::1 (team "Them")',
+    status: 'warning',
+    found: 'SPF of send.none.example does not let mail come from 2001:db8::1 (none).',
+    advice:
+      'The team must publish the SPF record that posthaste domain show --team their-id prints; till then large receivers may refuse its mail over IPv6.',
+  })
+  expect(decideState(source('2001:db8::1'), seen, [])).toMatchObject({ state: 'active' })
+  expect(presentSource(source('2001:db8::1', { health: seen })).checks.map(({ id }) => id)).not.toContain(
+    seen.findings.at(-1)!.id,
+  )
 })
 
 describe('the book agrees with the configuration', () => {

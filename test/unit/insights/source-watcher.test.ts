@@ -8,6 +8,7 @@ import type { Source } from '../../../appliance/mail/source.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
+import { makeTeam, newDomain } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { list, startNames, type Names } from './fixtures.ts'
 import { PATIENCE } from '../../world/patience.ts'
@@ -128,4 +129,34 @@ test('SPF names what the book holds, and what was added is looked at within a mi
   await until((sources) => sources.find(({ ip }) => ip === '192.0.2.3')!.checkedAt !== null)
   await book.remove('192.0.2.3')
   expect(book.host.sourceIps).toEqual(['192.0.2.1', '192.0.2.2'])
+})
+
+test('domains of all teams are looked at, and those of others are told', async () => {
+  const ip = '2001:db8::7'
+  names.dns.set(HELO, { A: ['192.0.2.1', '192.0.2.2'], AAAA: [ip] })
+  names.dns.set(`7${'.0'.repeat(23)}.8.b.d.0.1.0.0.2.ip6.arpa`, { PTR: HELO })
+  names.dns.set('send.ours.example', { TXT: [`v=spf1 ip6:${ip} -all`] })
+  names.dns.set('send.theirs.example', { TXT: ['v=spf1 -all'] })
+  const [first, second] = [await makeTeam(storage, 1), await makeTeam(storage, 2)]
+  for (const [{ team }, name] of [
+    [first, 'ours.example'],
+    [second, 'theirs.example'],
+  ] as const) {
+    const domain = newDomain(team.id, name)
+    await storage.createDomain(domain, clock.now())
+    const check = { teamId: team.id, id: domain.domain.id, status: 'verified' as const, checks: [] }
+    await storage.saveDomainCheck(check, clock.now())
+  }
+  await book.add({ ip })
+  await later(3_600_000)
+  const added = (await book.list()).find((one) => one.ip === ip)!
+  expect(added).toMatchObject({ state: 'active', health: { ipv6: true } })
+  expect(added.health!.findings.map(({ id, status }) => `${status} ${id}`)).toEqual([
+    `ok here:${ip}`,
+    `ok ptr:${ip}`,
+    `ok blocklist:bl.test:${ip}`,
+    `ok spf:${ip}:send.ours.example`,
+    `warning other-team:spf:${ip}:send.theirs.example`,
+  ])
+  await book.remove(ip)
 })
