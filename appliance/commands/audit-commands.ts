@@ -1,13 +1,13 @@
 /** The command of the audit log. */
-import { Option } from 'commander'
 import { listAudit } from './audit.ts'
 import type { Registrar } from './registrar.ts'
-import { parseCount, parseId } from './values.ts'
+import { parseCount } from './values.ts'
+import { teamFilter } from './which-team.ts'
 
 /** Puts `audit` into the program. */
 export function addAudit({ add, does }: Registrar): void {
   add('audit', 'list what was done, newest first')
-    .addOption(new Option('--team <id>', 'only to what is of this team').argParser(parseId))
+    .addOption(teamFilter('only to what is of this team'))
     .option('--actor <words>', 'only by this person, key or account; a part will do')
     .option('--action <action>', 'only this: domain.update, or all of a noun: domain')
     .option('--target <target>', 'only about this: a noun, an id, or both')

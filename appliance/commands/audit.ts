@@ -5,7 +5,6 @@ import { instant, printable, table } from './output.ts'
 /** What `audit` takes. */
 export interface AuditOptions {
   limit?: number
-  team?: string
   actor?: string
   action?: string
   target?: string
@@ -20,13 +19,13 @@ const AT_ONCE = 500
 
 /** `audit`: what was done, newest first; with --csv all of it, as a file. */
 export async function listAudit(
-  { storage, clock, output }: Context,
+  { storage, clock, output, namedTeam }: Context,
   { limit = 20, csv = false, ...options }: AuditOptions,
 ): Promise<void> {
-  const { team: teamId, actor, action, target } = options
+  const { actor, action, target } = options
   const range = { since: instantOf('--since', options.since), until: instantOf('--until', options.until) }
-  const filter = { teamId, actor, action, target, ...range }
   if (csv && options.json) throw new Failure('Say --csv or --json, not both.')
+  const filter = { teamId: (await namedTeam())?.id, actor, action, target, ...range }
   if (csv) return printCsv({ storage, clock, output }, filter)
   const { items, hasMore } = await storage.listAudit({ limit, ...filter }, clock.now())
   output.object(presentList(items.map(presentAuditEntry), hasMore))

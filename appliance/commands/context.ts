@@ -81,6 +81,8 @@ export interface Context {
   schemaVersion: () => Promise<number>
   /** The team that the command acts for: that of its option `--team`, or else the first. Fails when there is none. */
   team: () => Promise<Pick<Team, 'id' | 'name'>>
+  /** The team of its option `--team`; undefined where that was not given: all teams are meant. */
+  namedTeam: () => Promise<Pick<Team, 'id' | 'name'> | undefined>
 }
 
 /** Stops with every complaint when the configuration is not sound. */
@@ -91,9 +93,13 @@ export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unkno
   throw new Failure([title, ...loaded.complaints.map((one) => `  ${formatComplaint(one)}`)].join('\n'))
 }
 
-/** Runs a command on the configured appliance, whether its daemon runs or not; returns the exit code. */
+/**
+ * Runs a command on the configured appliance, whether its daemon runs or not; returns the exit code.
+ * @param options.first it may be the first thing that is done here: then it makes the database. Others make nothing, since a
+ * restore would refuse to write over it
+ */
 export async function withContext(
-  options: CommonOptions & TeamOption,
+  options: CommonOptions & TeamOption & { first?: boolean },
   adapters: Adapters,
   command: (context: Context) => Promise<void>,
 ): Promise<number> {
@@ -101,6 +107,7 @@ export async function withContext(
   return reportFailure(output, async () => {
     const { sandbox, loaded } = findConfig({ file: options.config, env: process.env })
     const { config } = soundConfig(loaded)
+    if (!options.first && !(await adapters()).hasStorage(config)) throw nothingYet(config, sandbox)
     await using opened = new AsyncDisposableStack()
     const clock = systemClock
     const storage = await openStorage(adapters, config)
@@ -112,12 +119,14 @@ export async function withContext(
     opened.defer(() => hooks.close())
     const senders = createSenders({ storage, resolver, clock, config: sources.host })
     const accounts = createAccounts({ storage, clock, hostname: config.hostname })
+    const namedTeam = async () =>
+      options.team === undefined
+        ? undefined
+        : teamCalled(await storage.listTeams({}, clock.now()), options.team)
     const team = async () => {
       const first = await storage.firstTeam({}, clock.now())
-      if (!first)
-        throw new Failure('There is no owner yet. First run: posthaste setup --email you@example.com')
-      if (options.team === undefined) return first
-      return teamCalled(await storage.listTeams({}, clock.now()), options.team)
+      if (!first) throw new Failure(`There is no owner yet. First run: ${SETUP}`)
+      return (await namedTeam()) ?? first
     }
     const schemaVersion = async () => (await adapters()).schemaVersion()
     await command({
@@ -131,11 +140,21 @@ export async function withContext(
       webhooks: hooks.webhooks,
       output,
       team,
+      namedTeam,
       schemaVersion,
     })
     return 0
   })
 }
+
+const SETUP = 'posthaste setup --email you@example.com'
+
+const nothingYet = ({ data_dir: dataDir }: Config, sandbox: boolean): Failure =>
+  new Failure(
+    sandbox
+      ? `The sandbox was never started: there is no database in ${dataDir}. First run: posthaste serve`
+      : `The appliance was never started: there is no database in ${dataDir}. First run: ${SETUP}, then: posthaste serve`,
+  )
 
 /** Runs a step and turns what it throws into a reason on standard error and exit code 1. */
 export async function reportFailure(output: Output, step: () => Promise<number>): Promise<number> {

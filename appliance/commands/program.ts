@@ -1,9 +1,6 @@
 /** The command line: which commands there are and what they take. */
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
-import { CATEGORIES } from '../mail/bounce.ts'
-import type { QueueAction } from '../mail/queue-action.ts'
-import { STREAMS } from '../mail/source.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
 import type { Permission } from '../storage/storage.ts'
 import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
@@ -19,15 +16,14 @@ import { makeBackup, type BackupOptions } from './backup.ts'
 import { recompute, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
 import { createOutput } from './output.ts'
-import { countQueue, listQueue, showQueue } from './queue.ts'
-import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
+import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
 import { restore, type RestoreOptions } from './restore.ts'
 import { setBodies, showRetention } from './retention.ts'
 import { setup } from './setup.ts'
+import { addSources } from './source-commands.ts'
 import { listLanes, pauseLane, resumeLane } from './lane.ts'
 import { listProviders, setProvider, showProvider } from './provider.ts'
-import * as source from './source.ts'
 import * as webhook from './webhook.ts'
 import { addMembers, addTeam } from './member-commands.ts'
 import {
@@ -132,11 +128,11 @@ function addServe({ add, finish }: Registrar): void {
     })
 }
 
-function addSetup({ add, does }: Registrar): void {
+function addSetup({ add, doesFirst }: Registrar): void {
   add('setup', 'make the team and its owner; the password comes from standard input')
     .requiredOption('--email <address>', "the owner's address, for signing in")
     .option('--team <name>', 'name of the team', 'My team')
-    .action(does(setup))
+    .action(doesFirst(setup))
 }
 
 function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
@@ -232,93 +228,6 @@ function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Registrar): v
   addInTeam('remove', 'remove a webhook with its log', commands)
     .addArgument(id())
     .action(doesTo(webhook.removeWebhook))
-}
-
-function addQueue({ group, add, does, doesTo }: Registrar): void {
-  const queue = group('queue', 'mail that waits')
-  const filtered = (name: string, description: string) => addFilter(add(name, description, queue))
-  const changing = (action: QueueAction, description: string) =>
-    filtered(action, description)
-      .option('--dry-run', 'show what it would touch, and change nothing')
-      .action(does((context, options: ChangeOptions) => changeQueue(context, action, options)))
-  filtered('list', 'list what waits and why')
-    .option('--limit <count>', 'at most this many (default: 100)', parseCount)
-    .action(does(listQueue))
-  filtered('count', 'count what waits by provider and age, and list the rules that hold new mail').action(
-    does(countQueue),
-  )
-  add('show', 'show all that happened to an email, with what was said', queue)
-    .addArgument(new Argument('<id>', 'of the email or of a waiting delivery').argParser(parseId))
-    .action(doesTo(showQueue))
-  changing('hold', 'stop trying until released').option(
-    '--new',
-    'new mail, too, by domain, provider, team and tag: until undone',
-  )
-  changing('release', 'let what is held go on')
-  changing('retry', 'try now instead of later')
-  changing('reroute', 'let the next attempt leave from another pool').requiredOption(
-    '--to <pool>',
-    'its name',
-  )
-  const final = (action: QueueAction, description: string) =>
-    changing(action, description).option('--all', 'everything that waits').option('--yes', 'without asking')
-  final('expire', 'give up as if the time were over: the email bounces, its sender gets a report')
-  final('drop', 'give up: the email becomes failed')
-  add('undo', 'take back a hold with its rule, a release or a re-route, where nobody touched it since', queue)
-    .addArgument(new Argument('<id>', 'of the audit entry').argParser(parseId))
-    .action(doesTo(undoQueue))
-}
-
-/** The options that say which deliveries are meant; their texts are read by the same reader as the API's. */
-function addFilter(command: Command): Command {
-  return command
-    .option('--domain <name>', 'only to recipients at this domain')
-    .option('--provider <id>', 'only to this mailbox provider')
-    .option('--pool <name>', 'only of this pool')
-    .addOption(new Option('--stream <stream>', 'only of this kind').choices(STREAMS))
-    .addOption(new Option('--team <id>', 'only of this team (default: all)').argParser(parseId))
-    .option('--tag <tag>', 'only with this tag: name or name=value')
-    .option('--older-than <age>', 'only accepted longer ago: 90m, 2h, 3d')
-    .option('--newer-than <age>', 'only accepted since')
-    .addOption(new Option('--state <state>', 'only in this state').choices(['waiting', 'held']))
-    .option('--reply <words>', 'only with these words in the last answer')
-    .addOption(new Option('--category <category>', 'only failures of this kind').choices(CATEGORIES))
-    .option('--email <id>', 'only of this email', parseId)
-    .option('--id <id>', 'only this delivery', parseId)
-    .option('--source <ip>', 'only last tried from this address')
-}
-
-function addSources({ group, add, does, doesWith }: Registrar): void {
-  const sources = group('source', 'addresses that mail leaves from')
-  const on = (name: string, description: string) =>
-    add(name, description, sources).argument('<ip>', 'of this machine, or auto where the system chooses')
-  add('list', 'list the sources with their checks, and which mail uses which pool', sources).action(
-    does(source.listSources),
-  )
-  on('add', 'let mail leave from another address')
-    .option('--pool <name>', 'the pool it is in (default: default)')
-    .option('--hostname <name>', "its EHLO name, where its PTR record is not the appliance's hostname")
-    .option('--warm-up', 'begin with little mail')
-    .action(doesWith(source.addSource))
-  on('remove', 'let nothing leave from an address that was added').action(doesWith(source.removeSource))
-  on('suspend', 'let nothing leave from an address until resumed').action(doesWith(source.suspendSource))
-  on('resume', 'use an address again').action(doesWith(source.resumeSource))
-  on('pool', 'move an address into a pool').argument('<pool>', 'its name').action(doesWith(source.movePool))
-  on('hostname', 'give an address an EHLO name of its own')
-    .argument('<name>', "mail2.example.com; - for the appliance's hostname")
-    .action(doesWith(source.nameSource))
-  on('warm-up', 'begin with little mail from an address')
-    .option('--end', 'end the warm-up: no plan limits it any more')
-    .action(doesWith(source.warmUpSource))
-  add('assign', 'send some mail through a pool; without options, all', sources)
-    .argument('<pool>', 'its name')
-    .addOption(new Option('--team <id>', 'of this team').argParser(parseId))
-    .option('--domain <name>', 'from this domain')
-    .addOption(new Option('--stream <stream>', 'of this kind').choices(STREAMS))
-    .action(doesWith(source.assignPool))
-  add('unassign', 'remove an assignment', sources)
-    .addArgument(new Argument('<id>', 'as the list shows it').argParser(parseId))
-    .action(doesWith(source.unassignPool))
 }
 
 function addShaping({ group, add, does, doesTo, doesWith }: Registrar): void {

@@ -37,7 +37,7 @@ export async function changeQueue(
   options: ChangeOptions,
 ): Promise<void> {
   const control = controlOf(context)
-  const filter = filterOf(options, context)
+  const filter = await filterOf(options, context)
   // Mail that is given up does not come back: a forgotten option must not empty the queue.
   if (FINAL.includes(action) && !options.all && isEverything(filter))
     throw new Failure(

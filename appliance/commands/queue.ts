@@ -19,7 +19,6 @@ export interface QueueOptions {
   provider?: string
   pool?: string
   stream?: string
-  team?: string
   tag?: string
   state?: string
   olderThan?: string
@@ -36,16 +35,20 @@ export const controlOf = ({ storage, clock }: Context): QueueControl =>
   createQueueControl({ storage, clock, wake: () => undefined })
 
 /** The filter that the options make: of all teams, where none is named. */
-export function filterOf(options: QueueOptions, { clock }: Context): QueueFilter {
+export async function filterOf(
+  options: QueueOptions,
+  { clock, namedTeam }: Pick<Context, 'clock' | 'namedTeam'>,
+): Promise<QueueFilter> {
   const { domain, provider, pool, stream, tag, state, reply, category, id, source } = options
-  const { olderThan: older_than, newerThan: newer_than, email: email_id, team: team_id } = options
+  const { olderThan: older_than, newerThan: newer_than, email: email_id } = options
   const plain = { domain, provider, pool, stream, tag, state, reply, category, id, source }
-  const { filter, team } = readQueueFilter(
-    { ...plain, older_than, newer_than, email_id, team_id },
+  const { filter } = readQueueFilter(
+    { ...plain, older_than, newer_than, email_id },
     clock.now(),
     (name) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`,
   )
-  return team === undefined || team === 'all' ? filter : { ...filter, teamId: team }
+  const team = await namedTeam()
+  return team === undefined ? filter : { ...filter, teamId: team.id }
 }
 
 /** `queue list`: what waits, and why. */
@@ -54,7 +57,7 @@ export async function listQueue(context: Context, options: QueueOptions & { limi
   const control = controlOf(context)
   const limit = options.limit ?? 100
   const summary = await control.summary({})
-  const { items, hasMore } = await control.list(filterOf(options, context), { limit })
+  const { items, hasMore } = await control.list(await filterOf(options, context), { limit })
   const waiting = await shapingOf(context).explain(items)
   const shown = items.map((one, at) => presentDelivery(one, waiting[at]))
   output.object({ ...presentList(shown, hasMore), summary: presentQueueSummary(summary) })
@@ -69,7 +72,7 @@ export async function listQueue(context: Context, options: QueueOptions & { limi
 export async function countQueue(context: Context, options: QueueOptions): Promise<void> {
   const { output } = context
   const control = controlOf(context)
-  const summary = await control.summary(filterOf(options, context))
+  const summary = await control.summary(await filterOf(options, context))
   const rules = await control.rules({ teamId: undefined })
   output.object({ ...presentQueueSummary(summary), hold_rules: rules.map(presentHoldRule) })
   output.text(headline(summary), ...describeCounts(summary))

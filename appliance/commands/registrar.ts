@@ -1,6 +1,7 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { audited, type Typed } from './audited-command.ts'
 import { withContext, type Adapters, type CommonOptions, type Context } from './context.ts'
+import { teamToActFor } from './which-team.ts'
 
 /** A command's work; it returns nothing when all is done. */
 type Work<O> = (context: Context, options: O) => Promise<void>
@@ -15,6 +16,8 @@ export interface Registrar {
   addInTeam: (name: string, description: string, parent?: Command) => Command
   /** The action of a command that works on the appliance. */
   does: <O extends object>(work: Work<O>) => (options: O & CommonOptions, command: Command) => Promise<void>
+  /** The same for a command that comes before the first start: it makes the database where there is none. */
+  doesFirst: Registrar['does']
   /** The same for a command with one argument. */
   doesTo: (
     work: (context: Context, argument: string) => Promise<void>,
@@ -33,8 +36,21 @@ export function createRegistrar(
   adapters: Adapters,
   finish: (code: number) => void,
 ): Registrar {
-  const run = async (options: CommonOptions, typed: Typed, work: (context: Context) => Promise<void>) =>
-    finish(await withContext(options, adapters, (context) => audited(typed, context, work)))
+  type Run = (
+    options: CommonOptions,
+    typed: Typed,
+    work: (context: Context) => Promise<void>,
+  ) => Promise<void>
+  const runOn =
+    (first: boolean): Run =>
+    async (options, typed, work) =>
+      finish(await withContext({ ...options, first }, adapters, (context) => audited(typed, context, work)))
+  const run = runOn(false)
+  const doesBy =
+    (runs: Run): Registrar['does'] =>
+    (work) =>
+    async (options, command) =>
+      runs(options, { name: nameOf(command), given: [], options }, (context) => work(context, options))
   const add: Registrar['add'] = (name, description, parent = program) =>
     parent
       .command(name)
@@ -44,12 +60,9 @@ export function createRegistrar(
   return {
     group: (name, description) => program.command(name).description(description),
     add,
-    addInTeam: (name, description, parent) =>
-      add(name, description, parent).addOption(
-        new Option('--team <team>', 'its name or id (default: the first team)'),
-      ),
-    does: (work) => async (options, command) =>
-      run(options, { name: nameOf(command), given: [], options }, (context) => work(context, options)),
+    addInTeam: (name, description, parent) => add(name, description, parent).addOption(teamToActFor()),
+    does: doesBy(run),
+    doesFirst: doesBy(runOn(true)),
     doesTo: (work) => async (argument, options, command) =>
       run(options, { name: nameOf(command), given: [argument], options }, (context) =>
         work(context, argument),

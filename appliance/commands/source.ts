@@ -120,17 +120,17 @@ export async function warmUpSource(
 
 /** Which mail `source assign` is about. */
 export interface AssignOptions {
-  team?: string
   domain?: string
   stream?: string
 }
 
 /** `source assign`: without options, all mail. */
 export async function assignPool(
-  { sources, senders, team, output }: Context,
+  { sources, senders, team, namedTeam, output }: Context,
   [pool]: string[],
-  { team: teamId, domain: name, stream }: AssignOptions,
+  { domain: name, stream }: AssignOptions,
 ): Promise<void> {
+  const teamId = (await namedTeam())?.id
   const domain =
     name === undefined ? undefined : await senders.findDomain({ teamId: (await team()).id, name })
   if (name !== undefined && !domain) throw new Failure(`Domain ${name} not found.`)

@@ -3,9 +3,9 @@ import { listUsers, resetFactors } from './user-factors.ts'
 import { makeResetLink, setUserPassword } from './user-password.ts'
 
 /** `user`: people and how they sign in. */
-export function addUsers({ group, add, doesTo }: Registrar): void {
+export function addUsers({ group, add, does, doesTo }: Registrar): void {
   const user = group('user', 'people and how they sign in')
-  add('list', 'list everybody who can sign in', user).action(doesTo(listUsers))
+  add('list', 'list everybody who can sign in', user).action(does(listUsers))
   const on = (name: string, description: string) =>
     add(name, description, user).argument('<email>', "the person's address")
   on('password', 'set a password, from standard input; all sessions of the person end').action(

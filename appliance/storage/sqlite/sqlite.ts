@@ -39,7 +39,11 @@ export interface StorageLog {
 /** Whether there is a database; opening the storage would make one. */
 export function hasDatabase(dataDir: string): boolean {
   try {
-    return statSync(join(dataDir, DATABASE), { throwIfNoEntry: false }) !== undefined
+    const [directory, file] = [dataDir, join(dataDir, DATABASE)].map((path) =>
+      statSync(path, { throwIfNoEntry: false }),
+    )
+    // In the place of the directory is something else: opening it says what is wrong, too.
+    return file !== undefined || (directory !== undefined && !directory.isDirectory())
   } catch {
     return true // There is something that cannot be looked at: opening it says what is wrong.
   }

@@ -103,3 +103,44 @@ test('a pool is assigned to a domain of the team that is named', async () => {
   expect(await run(...assign)).toMatchObject({ code: 1, stdout: '' })
   expect(await run(...assign, '--team', teams[1]!.id)).toMatchObject({ code: 0, stderr: '' })
 })
+
+test('a team is named the same way wherever all teams are meant otherwise, by its id or its name', async () => {
+  const { id, name } = teams[1]!
+  await putEmail(storage, id, ['bob@same.example'], Date.now())
+  const waiting = async (...args: string[]) => {
+    const { data } = JSON.parse(
+      (await run('queue', 'list', '--json', '--domain', 'same.example', ...args)).stdout,
+    ) as { data: object[] }
+    return data.length
+  }
+  expect(await waiting()).toBe(1)
+  expect([await waiting('--team', name), await waiting('--team', id)]).toEqual([1, 1])
+  expect(await waiting('--team', teams[0]!.name)).toBe(0)
+  const acts = async (...args: string[]) => {
+    const { stdout } = await run('audit', '--json', '--action', 'domain.keep_bodies', ...args)
+    return (JSON.parse(stdout) as { data: object[] }).data.length
+  }
+  await run('domain', 'bodies', `${id}.example`, 'keep', '--team', name)
+  expect([await acts(), await acts('--team', name)]).toEqual([1, 1])
+  expect(await acts('--team', teams[0]!.name)).toBe(0)
+  const assigned = await run('source', 'assign', 'default', '--stream', 'broadcast', '--team', name, '--json')
+  expect(JSON.parse(assigned.stdout)).toMatchObject({ team_id: id, stream: 'broadcast' })
+  for (const command of [['queue', 'hold'], ['audit'], ['source', 'assign', 'default']])
+    expect(await run(...command, '--team', 'nobody')).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: 'There is no team nobody. See: posthaste team list\n',
+    })
+})
+
+test('of several teams with one name the ids are told; an id means its team, whatever others are called', async () => {
+  const [first, second] = teams as [{ id: string; name: string }, { id: string; name: string }]
+  await storage.renameTeam({ id: second.id, name: first.name }, Date.now())
+  expect(await run('audit', '--team', first.name)).toEqual({
+    ...{ code: 1, stdout: '' },
+    stderr: `Several teams are called ${first.name}. Give the id of one: ${first.id}, ${second.id}\n`,
+  })
+  await storage.renameTeam({ id: second.id, name: first.id }, Date.now())
+  const listed = (await run('domain', 'list', '--json', '--team', first.id)).stdout
+  expect(listed).toContain(`"${first.id}.example"`)
+  expect(listed).not.toContain(second.id)
+})

@@ -1,0 +1,46 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { installation, posthaste } from './program.ts'
+
+// Every run is a process of its own, half a second and more on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
+
+const { dataDir, config } = installation()
+
+test.each([
+  'domain list',
+  'domain add sender.test',
+  'queue list',
+  'source list',
+  'audit',
+  'team list',
+  'user list',
+  'certificate list',
+  'metrics recompute',
+  'migrate',
+])('on a machine where nothing was started, %s says so and makes nothing', async (command) => {
+  expect(await posthaste([...command.split(' '), '--config', config])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `The appliance was never started: there is no database in ${dataDir}. First run: posthaste setup --email you@example.com, then: posthaste serve\n`,
+  })
+  expect(readdirSync(dirname(config))).toEqual(['posthaste.toml'])
+})
+
+test('without a configuration it is the sandbox that was never started', async () => {
+  const env = { POSTHASTE_DATA_DIR: dataDir }
+  expect(await posthaste(['domain', 'list'], { env })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `The sandbox was never started: there is no database in ${dataDir}. First run: posthaste serve\n`,
+  })
+  expect(existsSync(dataDir)).toBe(false)
+})
+
+test('setup makes the database, and other commands find it', async () => {
+  const input = 'a long password\n'
+  const made = await posthaste(['setup', '--email', 'owner@sender.test', '--config', config], { input })
+  expect(made).toMatchObject({ code: 0, stderr: '' })
+  expect(await posthaste(['domain', 'list', '--config', config])).toMatchObject({ code: 0, stderr: '' })
+})
