@@ -6,7 +6,7 @@ import {
   presentLane,
   presentProvider,
   presentSource,
-  presentWebhookSummary,
+  presentWebhookSetting,
 } from '../wireformat/wireformat.ts'
 import { Failure, type Context } from './context.ts'
 import { shapingOf } from './provider.ts'
@@ -26,7 +26,7 @@ const READS: Record<string, Read> = {
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
     return key && presentApiKey(key)
   },
-  webhook: async ({ webhooks }, id, teamId) => presentWebhookSummary(await webhooks.get({ teamId, id })),
+  webhook: async ({ webhooks }, id, teamId) => presentWebhookSetting(await webhooks.get({ teamId, id })),
   source: async ({ sources }, ip) => presentSource(await sources.get(ip)),
   provider: async (context, id) => presentProvider(await shapingOf(context).provider(id)),
   async lane(context, id) {

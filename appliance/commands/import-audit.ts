@@ -1,7 +1,7 @@
 /** Writes down in the audit log what an import makes, as if each object had been made by itself. */
 import { recordAct } from '../accounts/audit.ts'
 import type { Made } from '../moving/moving.ts'
-import { presentApiKey, presentDomainSummary, presentWebhookSummary } from '../wireformat/wireformat.ts'
+import { presentApiKey, presentDomainSummary, presentWebhookSetting } from '../wireformat/wireformat.ts'
 import type { Context } from './context.ts'
 import { thisPerson } from './queue-change.ts'
 
@@ -26,7 +26,7 @@ function actOf(what: Made): { action: string; target: string; after: object } {
     case 'webhook_enabled': {
       const action = what.kind === 'webhook' ? 'webhook.create' : 'webhook.update'
       const { webhook } = what
-      return { action, target: `webhook ${webhook.id}`, after: presentWebhookSummary(webhook) }
+      return { action, target: `webhook ${webhook.id}`, after: presentWebhookSetting(webhook) }
     }
     case 'api_key':
       return { action: 'api_key.create', target: `api_key ${what.key.id}`, after: presentApiKey(what.key) }

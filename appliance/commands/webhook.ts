@@ -1,5 +1,5 @@
 import { EMAIL_EVENTS } from '../mail/event.ts'
-import type { Webhook } from '../storage/storage.ts'
+import type { Webhook, WebhookRequests } from '../storage/storage.ts'
 import {
   presentList,
   presentPinged,
@@ -18,15 +18,27 @@ const health = ({ status, disabled, failingSince, succeededAt }: Webhook): strin
   return succeededAt === null ? `${status}, never tried` : `${status}, works`
 }
 
+/** How the requests of the last 24 hours went. Not quite all of them is never 100 %. */
+function day({ count, taken, medianMs, p95Ms }: WebhookRequests): string {
+  if (count === 0) return 'no requests'
+  const share = `${Math.floor((1000 * taken) / count) / 10} % of ${count} taken`
+  return medianMs === null ? share : `${share}, median ${medianMs} ms, 95th percentile ${p95Ms} ms`
+}
+
+/** The webhook as the API shows it. */
+const whole = async ({ webhooks, clock }: Context, one: Webhook) =>
+  presentWebhook(one, await webhooks.requests(one), clock.now())
+
 /** `webhook list` */
 export async function listWebhooks({ webhooks, output, team }: Context): Promise<void> {
-  const all = await webhooks.list({ teamId: (await team()).id })
-  output.object(presentList(all.map(presentWebhookSummary)))
+  const found = await webhooks.list({ teamId: (await team()).id })
+  const all = await Promise.all(found.map(async (one) => ({ one, requests: await webhooks.requests(one) })))
+  output.object(presentList(all.map(({ one, requests }) => presentWebhookSummary(one, requests))))
   if (all.length === 0) return output.text('There are no webhooks.')
   output.text(
     ...table(
-      ['ID', 'ENDPOINT', 'STATE'],
-      all.map((one) => [one.id, one.endpoint, health(one)]),
+      ['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'],
+      all.map(({ one, requests }) => [one.id, one.endpoint, health(one), day(requests)]),
     ),
   )
 }
@@ -35,8 +47,10 @@ export async function listWebhooks({ webhooks, output, team }: Context): Promise
 export async function showWebhook({ webhooks, clock, output, team }: Context, id: string): Promise<void> {
   const which = { teamId: (await team()).id, id }
   const one = await webhooks.get(which)
-  output.object(presentWebhook(one, clock.now()))
+  const requests = await webhooks.requests(which)
+  output.object(presentWebhook(one, requests, clock.now()))
   output.text(one.endpoint, health(one), `Secret: ${one.secret}`, `Events: ${one.events.join(', ')}`)
+  output.text(`Last 24 hours: ${day(requests)}`)
   const { items } = await webhooks.attempts({ ...which, limit: SHOWN })
   if (items.length === 0) return output.text('Nothing was sent to it yet.')
   const rows = items.map((attempt) => [
@@ -51,21 +65,23 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
 
 /** `webhook add` */
 export async function addWebhook(
-  { webhooks, clock, output, team }: Context,
+  context: Context,
   endpoint: string,
   { events }: { events?: string },
 ): Promise<void> {
+  const { webhooks, output, team } = context
   const types = events === undefined ? [...EMAIL_EVENTS] : events.split(',').map((type) => type.trim())
   const made = await webhooks.create({ teamId: (await team()).id, endpoint, events: types })
-  output.object(presentWebhook(made, clock.now()))
+  output.object(await whole(context, made))
   output.text(`Webhook ${made.id}`, `Secret: ${made.secret}`)
 }
 
 const change =
   (status: 'enabled' | 'disabled', text: string) =>
-  async ({ webhooks, clock, output, team }: Context, id: string): Promise<void> => {
+  async (context: Context, id: string): Promise<void> => {
+    const { webhooks, output, team } = context
     const changed = await webhooks.update({ teamId: (await team()).id, id, change: { status } })
-    output.object(presentWebhook(changed, clock.now()))
+    output.object(await whole(context, changed))
     output.text(`${changed.endpoint} ${text}`)
   }
 
@@ -78,9 +94,10 @@ export const enableWebhook = change(
 export const disableWebhook = change('disabled', 'is disabled. What waits for it stays.')
 
 /** `webhook rotate` */
-export async function rotateWebhook({ webhooks, clock, output, team }: Context, id: string): Promise<void> {
+export async function rotateWebhook(context: Context, id: string): Promise<void> {
+  const { webhooks, output, team } = context
   const changed = await webhooks.rotate({ teamId: (await team()).id, id })
-  output.object(presentWebhook(changed, clock.now()))
+  output.object(await whole(context, changed))
   output.text(`Secret: ${changed.secret}`, 'The old one signs too for 24 hours.')
 }
 

@@ -11,6 +11,7 @@ import type {
   Webhook,
   WebhookAttempt,
   WebhookDelivery,
+  WebhookRequests,
   WebhookStorage,
 } from '../storage/storage.ts'
 import { presentPing } from '../wireformat/wireformat.ts'
@@ -25,6 +26,8 @@ import { newSecret } from './signature.ts'
 const MOST = 50
 /** How long the old secret signs beside the new one. */
 const OVERLAP = 24 * 3_600_000
+/** How far back the requests are counted, and at most how many of them. */
+const COUNTED = { ms: 24 * 3_600_000, most: 1000 }
 /** Events replayed in one transaction. */
 const STEP = 500
 
@@ -62,6 +65,8 @@ export interface Webhooks {
   attempts(
     args: One & Omit<PageArgs, 'teamId'> & { deliveryId?: string | undefined },
   ): Promise<Page<WebhookAttempt>>
+  /** How the requests of the last 24 hours went, of the newest 1000 of them. */
+  requests(args: One): Promise<WebhookRequests>
   /** Sends one again, under the same id. */
   replay(args: OneDelivery): Promise<void>
   /**
@@ -128,7 +133,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
 }
 
 type Settings = Pick<Webhooks, 'create' | 'check' | 'list' | 'get' | 'update' | 'rotate' | 'remove'>
-type Log = Pick<Webhooks, 'deliveries' | 'delivery' | 'attempts'>
+type Log = Pick<Webhooks, 'deliveries' | 'delivery' | 'attempts' | 'requests'>
 type Found = (args: One) => Promise<Webhook>
 
 function notFound(): never {
@@ -200,6 +205,10 @@ function log({ storage, clock }: WebhooksDeps, found: Found): Log {
     async attempts({ id, ...args }) {
       await found({ teamId: args.teamId, id })
       return storage.listWebhookAttempts({ ...args, webhookId: id }, clock.now())
+    },
+    requests({ teamId, id: webhookId }) {
+      const since = clock.now() - COUNTED.ms
+      return storage.countWebhookRequests({ teamId, webhookId, since, most: COUNTED.most }, clock.now())
     },
   }
 }

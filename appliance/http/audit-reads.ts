@@ -7,7 +7,7 @@ import {
   presentLane,
   presentProvider,
   presentSource,
-  presentWebhookSummary,
+  presentWebhookSetting,
 } from '../wireformat/wireformat.ts'
 import { callerOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
@@ -62,7 +62,7 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
 
 /** The webhook in the path, without its secret. */
 export function readWebhook({ webhooks }: Pick<HttpDeps, 'webhooks'>): Read {
-  return async (request) => presentWebhookSummary(await webhooks.get(which(request)))
+  return async (request) => presentWebhookSetting(await webhooks.get(which(request)))
 }
 
 /** The address in the path. */

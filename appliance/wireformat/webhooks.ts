@@ -1,14 +1,20 @@
 import type * as schema from '../http/schemas/webhooks.ts'
-import type { NewWebhookDelivery, Webhook, WebhookAttempt, WebhookDelivery } from '../storage/storage.ts'
+import type {
+  NewWebhookDelivery,
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookRequests,
+} from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import type { WebhookPayload } from './webhook-events.ts'
 
-/** An element of GET /webhooks. How the endpoint does is ours beside the hosted service's fields. */
-export function presentWebhookSummary(webhook: Webhook): schema.WebhookSummary {
+/** What a webhook is, without what was sent to it. */
+export function presentWebhookSetting(webhook: Webhook): schema.WebhookSetting {
   const { id, endpoint, events, status, createdAt, succeededAt, failingSince, disabled } = webhook
   return {
     ...{ id, endpoint, status, created_at: timestamp(createdAt) },
-    events: events as schema.WebhookSummary['events'],
+    events: events as schema.WebhookSetting['events'],
     last_success_at: timestampOrNull(succeededAt),
     failing_since: timestampOrNull(failingSince),
     disabled_at: timestampOrNull(disabled?.at ?? null),
@@ -16,13 +22,19 @@ export function presentWebhookSummary(webhook: Webhook): schema.WebhookSummary {
   }
 }
 
+/** An element of GET /webhooks. How the endpoint does is ours beside the hosted service's fields. */
+export function presentWebhookSummary(webhook: Webhook, requests: WebhookRequests): schema.WebhookSummary {
+  const { count, taken, medianMs: median_ms, p95Ms: p95_ms } = requests
+  return { ...presentWebhookSetting(webhook), requests_last_day: { count, taken, median_ms, p95_ms } }
+}
+
 /** GET /webhooks/:id. */
-export function presentWebhook(webhook: Webhook, now: number): schema.Webhook {
+export function presentWebhook(webhook: Webhook, requests: WebhookRequests, now: number): schema.Webhook {
   const { secret, oldSecret } = webhook
   const until = oldSecret && oldSecret.until > now ? oldSecret.until : null
   return {
     object: 'webhook',
-    ...presentWebhookSummary(webhook),
+    ...presentWebhookSummary(webhook, requests),
     signing_secret: secret,
     old_secret_until: timestampOrNull(until),
   }

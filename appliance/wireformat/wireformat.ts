@@ -47,6 +47,7 @@ export {
   presentWebhookAttempt,
   presentWebhookDelivery,
   presentWebhookDeliverySummary,
+  presentWebhookSetting,
   presentWebhookSummary,
 } from './webhooks.ts'
 export { presentUsage, type UsageFacts } from './usage.ts'

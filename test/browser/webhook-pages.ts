@@ -23,9 +23,13 @@ function webhooks(stage: Stage): void {
       await page.getByRole('dialog').getByRole('button', { name: /^Add/ }).click()
       await page.getByRole('heading', { name: receiver.url }).waitFor()
       await page.getByText('Nothing was sent yet.').waitFor()
+      await page.getByText('No requests in the last 24 hours.').waitFor()
 
       await page.getByRole('button', { name: 'Send a test event' }).click()
       await page.getByText('The endpoint answered with status 200.').waitFor()
+      await page
+        .getByText(/^100 % of 1 request in the last 24 hours was taken\. Answers: median .+\.$/)
+        .waitFor()
       expect(types()).toEqual(['webhook.ping'])
 
       const id = await posthaste.send({ to: 'ada@reader.example' })
@@ -60,6 +64,7 @@ function webhooks(stage: Stage): void {
       await page.getByRole('button', { name: 'Enable' }).waitFor()
       await page.goto(at('/webhooks'))
       await page.getByRole('link', { name: receiver.url }).waitFor()
+      await page.getByRole('cell', { name: /^100 % of \d+$/ }).waitFor()
       await sound(page, 'webhooks')
       await page.getByRole('link', { name: receiver.url }).click()
       await page.getByRole('link', { name: 'Remove', exact: true }).click()
@@ -82,6 +87,7 @@ function webhooks(stage: Stage): void {
     await page.goto(at(`/webhooks/${body.id}`))
     await page.getByRole('button', { name: 'Send a test event' }).click()
     await page.getByText('The endpoint answered with status 500.').first().waitFor()
+    await page.getByText(/^0 % of 1 request in the last 24 hours was taken\. Answers: /).waitFor()
     await posthaste.call('DELETE', `/webhooks/${body.id}`)
     await receiver.close()
   })

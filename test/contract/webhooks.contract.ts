@@ -330,6 +330,35 @@ export function webhooksContract(storage: () => Storage): void {
     await storage().deleteWebhook(live, T0)
   })
 
+  test('requests since an instant are counted, the newest of them, with the times of those that were answered', async () => {
+    const webhook = await stored(storage())
+    const { teamId, id: webhookId } = webhook
+    const count = (since: number, most = 100) =>
+      storage().countWebhookRequests({ teamId, webhookId, since, most }, T0)
+    expect(await count(0)).toEqual({ count: 0, taken: 0, medianMs: null, p95Ms: null })
+
+    const keep = async (sentAt: number, error: string | null, more: Partial<WebhookAttempt> = {}) => {
+      const ping = delivery(webhook, { eventId: null, type: 'webhook.ping' })
+      const attempt = { ...attemptOf(ping, error), id: newId(sentAt), sentAt, ...more }
+      await storage().keepWebhookPing({ delivery: ping, attempt }, T0)
+    }
+    // Ids of one process never go backwards: far enough after the others, each has the time that it is given.
+    const from = T0 + 1000 * DAY
+    for (let at = 1; at <= 20; at++) await keep(from + at, at === 1 ? 'no' : null, { durationMs: 10 * at })
+    expect(await count(from)).toEqual({ count: 20, taken: 19, medianMs: 100, p95Ms: 190 })
+    expect(await count(from + 20)).toEqual({ count: 1, taken: 1, medianMs: 200, p95Ms: 200 })
+    expect(await count(from + 21)).toEqual({ count: 0, taken: 0, medianMs: null, p95Ms: null })
+    expect(await count(from, 3)).toEqual({ count: 3, taken: 3, medianMs: 190, p95Ms: 200 })
+
+    // No answer came: the time until it was given up says nothing about how fast the endpoint answers.
+    await keep(from + 30, 'timed out', { status: null, durationMs: 15_000 })
+    expect(await count(from + 30)).toEqual({ count: 1, taken: 0, medianMs: null, p95Ms: null })
+    expect(await count(from + 20)).toEqual({ count: 2, taken: 1, medianMs: 200, p95Ms: 200 })
+    const elsewhere = { teamId: newId(T0), webhookId, since: 0, most: 10 }
+    expect((await storage().countWebhookRequests(elsewhere, T0)).count).toBe(0)
+    await storage().deleteWebhook(webhook, T0)
+  })
+
   test('a ping is kept as it ended', async () => {
     const webhook = await stored(storage())
     const ping = delivery(webhook, { eventId: null, type: 'webhook.ping' })

@@ -20,6 +20,7 @@ import type { FastifyRequest } from 'fastify'
 
 /** The endpoints of a team, and the log of what they were sent. */
 export function webhookRoutes(app: App, deps: HttpDeps): void {
+  readingRoutes(app, deps)
   settingRoutes(app, deps)
   eventRoutes(app, deps)
   actionRoutes(app, deps)
@@ -33,7 +34,21 @@ const which = (request: FastifyRequest) => ({
 /** Who holds the secret can tell the app anything: who may change no webhook is not shown it. */
 const mayKnowSecret = ({ role }: Caller): boolean => role === undefined || may(role, 'configure')
 
-function settingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
+function readingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
+  app.get('/webhooks', { schema: { response: { 200: schema.WebhookList } } }, async (request) => {
+    const all = await webhooks.list({ teamId: callerOf(request).teamId })
+    const { items, hasMore } = pageOf(all, request.query)
+    const withRequests = items.map(async (one) => presentWebhookSummary(one, await webhooks.requests(one)))
+    return presentList(await Promise.all(withRequests), hasMore)
+  })
+  app.get('/webhooks/:id', { schema: { response: { 200: schema.Webhook } } }, async (request) => {
+    const found = await webhooks.get(which(request))
+    const webhook = presentWebhook(found, await webhooks.requests(found), clock.now())
+    return mayKnowSecret(callerOf(request)) ? webhook : { ...webhook, signing_secret: '' }
+  })
+}
+
+function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   const read = readWebhook({ webhooks })
   app.post(
     '/webhooks',
@@ -48,15 +63,6 @@ function settingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
       return { object: 'webhook' as const, id, signing_secret: secret }
     },
   )
-  app.get('/webhooks', { schema: { response: { 200: schema.WebhookList } } }, async (request) => {
-    const all = await webhooks.list({ teamId: callerOf(request).teamId })
-    const { items, hasMore } = pageOf(all, request.query)
-    return presentList(items.map(presentWebhookSummary), hasMore)
-  })
-  app.get('/webhooks/:id', { schema: { response: { 200: schema.Webhook } } }, async (request) => {
-    const webhook = presentWebhook(await webhooks.get(which(request)), clock.now())
-    return mayKnowSecret(callerOf(request)) ? webhook : { ...webhook, signing_secret: '' }
-  })
   app.patch(
     '/webhooks/:id',
     {

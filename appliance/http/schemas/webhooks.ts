@@ -42,7 +42,23 @@ const health = {
     description: 'Why: by a person, or because it failed for five days.',
   }),
 }
-const summary = { id: Id, endpoint, events, status, created_at: Timestamp, ...health }
+const setting = { id: Id, endpoint, events, status, created_at: Timestamp, ...health }
+const milliseconds = (description: string) => Nullable(Type.Integer(), { description })
+const requests = Type.Object(
+  {
+    count: Type.Integer({ description: 'How many there were; of more than 1000, the newest 1000 count.' }),
+    taken: Type.Integer({ description: 'Those that were answered with a 2xx.' }),
+    median_ms: milliseconds('How long half of the answers took at most; null when nothing was answered.'),
+    p95_ms: milliseconds('How long 95 of 100 answers took at most; null when nothing was answered.'),
+  },
+  { description: 'Requests of the last 24 hours, test events among them.' },
+)
+export type WebhookRequests = Static<typeof requests>
+const summary = { ...setting, requests_last_day: requests }
+
+/** A webhook as the audit log writes it down: how it is set, not how it does. */
+export const WebhookSetting = Type.Object(setting, { description: 'An endpoint that is told of events.' })
+export type WebhookSetting = Static<typeof WebhookSetting>
 
 /** An element of GET /webhooks. */
 export const WebhookSummary = Type.Object(summary, { description: 'An endpoint that is told of events.' })

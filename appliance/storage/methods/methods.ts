@@ -132,6 +132,7 @@ export const reads = {
   listWebhookDeliveries: webhooks.listWebhookDeliveries,
   getWebhookDelivery: webhooks.getWebhookDelivery,
   listWebhookAttempts: webhooks.listWebhookAttempts,
+  countWebhookRequests: webhooks.countWebhookRequests,
   listHoldRules: holdRules.listHoldRules,
   getAudit: audit.getAudit,
   listAudit: audit.listAudit,

@@ -1,6 +1,14 @@
 import type { Kysely, Selectable } from 'kysely'
+import { firstIdAt } from '../../mail/ids.ts'
 import type { Tables, WebhookAttemptsTable, WebhookDeliveriesTable, WebhooksTable } from '../schema.ts'
-import type { Page, Webhook, WebhookAttempt, WebhookDelivery, WebhookStorage } from '../storage.ts'
+import type {
+  Page,
+  Webhook,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookRequests,
+  WebhookStorage,
+} from '../storage.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof WebhookStorage> = Parameters<WebhookStorage[M]>[0]
@@ -214,6 +222,32 @@ export async function listWebhookAttempts(
     .execute()
   const items = rows.slice(0, limit).map(toAttempt)
   return { items: upwards ? items.reverse() : items, hasMore: rows.length > limit }
+}
+
+/** See `WebhookStorage.countWebhookRequests`. Ids begin with their time: the index by endpoint and id bounds what is read. */
+export async function countWebhookRequests(
+  db: Db,
+  { teamId, webhookId, since, most }: Args<'countWebhookRequests'>,
+): Promise<WebhookRequests> {
+  const rows = await db
+    .selectFrom('webhook_attempts')
+    .select(['duration_ms', 'status', 'error'])
+    .where('webhook_id', '=', webhookId)
+    .where('team_id', '=', teamId)
+    .where('id', '>=', firstIdAt(since))
+    .where('sent_at', '>=', since)
+    .orderBy('id', 'desc')
+    .limit(most)
+    .execute()
+  const answered = rows.filter(({ status }) => status !== null)
+  const took = answered.map(({ duration_ms: ms }) => ms).sort((a, b) => a - b)
+  const within = (share: number) => took[Math.ceil(share * took.length) - 1] ?? null
+  return {
+    count: rows.length,
+    taken: rows.filter(({ error }) => error === null).length,
+    medianMs: within(0.5),
+    p95Ms: within(0.95),
+  }
 }
 
 /** See `WebhookStorage.replayWebhookDelivery`. */

@@ -109,6 +109,17 @@ export interface WebhookAttempt {
   response: string
 }
 
+/** How the requests to an endpoint went. */
+export interface WebhookRequests {
+  /** How many there were, at most as many as were asked for. */
+  count: number
+  /** Those that the endpoint took: answered with a 2xx. */
+  taken: number
+  /** How long the answers took, whatever they said: what half and 95 of 100 stayed within (nearest rank). Null without an answer. */
+  medianMs: number | null
+  p95Ms: number | null
+}
+
 export interface WebhookLeaseArgs {
   /** Deliveries in all, and to one endpoint; to one that fails, fewer. */
   limit: number
@@ -202,6 +213,11 @@ export interface WebhookStorage {
     args: PageArgs & { webhookId: string; deliveryId?: string | undefined },
     now: number,
   ): Promise<Page<WebhookAttempt>>
+  /** How the requests since `since` went, of the newest `most` of them. */
+  countWebhookRequests(
+    args: { teamId: string; webhookId: string; since: number; most: number },
+    now: number,
+  ): Promise<WebhookRequests>
   /** A stored delivery is due again, with all attempts before it. False when there is none. */
   replayWebhookDelivery(
     args: { teamId: string; webhookId: string; id: string },

@@ -213,6 +213,7 @@ export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {
   listWebhookDeliveries: 'reader',
   getWebhookDelivery: 'reader',
   listWebhookAttempts: 'reader',
+  countWebhookRequests: 'reader',
   replayWebhookDelivery: 'writer',
   listTeamEvents: 'reader',
   replayWebhookEvents: 'writer',

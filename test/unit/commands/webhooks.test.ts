@@ -56,6 +56,7 @@ describe('webhook', () => {
     const { id, signing_secret: secret } = made
     expect(await says('webhook', 'show', id)).toBe(
       `0 ${receiver.url}\nenabled, never tried\nSecret: ${secret}\nEvents: email.delivered, email.bounced\n` +
+        'Last 24 hours: no requests\n' +
         'Nothing was sent to it yet.\n',
     )
     expect(await says('webhook', 'rotate', id)).toMatch(
@@ -68,7 +69,9 @@ describe('webhook', () => {
     expect(await says('webhook', 'enable', id)).toBe(
       `0 ${receiver.url} is enabled. What it missed can be sent: posthaste webhook replay\n`,
     )
-    expect(await says('webhook', 'list')).toContain(`${id}  ${receiver.url}  enabled, never tried\n`)
+    expect(await says('webhook', 'list')).toContain(
+      `${id}  ${receiver.url}  enabled, never tried  no requests\n`,
+    )
     expect(await says('webhook', 'remove', id)).toBe('0 Removed. Nothing more is sent to it.\n')
     expect(await says('webhook', 'show', id)).toBe('1 Webhook not found\n')
   })
@@ -87,6 +90,11 @@ describe('webhook', () => {
     expect(await says('webhook', 'ping', id)).toBe('1 The endpoint answered with status 503.\n')
     receiver.behave()
     const shown = await says('webhook', 'show', id)
+    const times = 'median \\d+ ms, 95th percentile \\d+ ms'
+    expect(shown).toMatch(new RegExp(`^Last 24 hours: 50 % of 2 taken, ${times}$`, 'm'))
+    expect(await says('webhook', 'list')).toMatch(new RegExp(`${id}  .*  50 % of 2 taken, ${times}\n$`))
+    const { requests_last_day: day } = await json<{ requests_last_day: object }>('webhook', 'show', id)
+    expect(day).toMatchObject({ count: 2, taken: 1 })
     expect(shown).toMatch(/SENT +STATUS +TOOK +EVENT +RESULT\n/)
     expect(shown).toMatch(/ 503 .* The endpoint answered with status 503\.\n/)
     expect(shown).toMatch(/ 200 .* taken\n/)

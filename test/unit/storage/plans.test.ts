@@ -6,6 +6,7 @@ import { dropQueue } from '../../../appliance/storage/methods/drop.ts'
 import { place } from '../../../appliance/storage/methods/place.ts'
 import { holdQueue, nextDue, releaseQueue, retryQueue } from '../../../appliance/storage/methods/queue.ts'
 import { listEmails } from '../../../appliance/storage/methods/emails.ts'
+import { countWebhookRequests } from '../../../appliance/storage/methods/webhooks.ts'
 import { CHOICE_SQL } from '../../../appliance/storage/sqlite/lines.ts'
 import { openWriter, type Connection } from '../../../appliance/storage/sqlite/connection.ts'
 import { kyselyOn } from '../../../appliance/storage/sqlite/dialect.ts'
@@ -117,6 +118,16 @@ describe('with 200 000 deliveries waiting, finding work reads ranges of indexes 
     watched.close()
     expect(spoken.flatMap((sql) => plan(sql, []))).toEqual([
       'SEARCH emails USING INDEX emails_team (team_id=? AND id<?)',
+    ])
+  })
+
+  test('the requests to a webhook of a day', async () => {
+    const spoken: string[] = []
+    const watched = new Database(file, { readonly: true, verbose: (sql) => spoken.push(String(sql)) })
+    await countWebhookRequests(kyselyOn(watched), { teamId: 't', webhookId: 'w', since: T0, most: 10 })
+    watched.close()
+    expect(spoken.flatMap((sql) => plan(sql, []))).toEqual([
+      'SEARCH webhook_attempts USING INDEX webhook_attempts_webhook (webhook_id=? AND id>?)',
     ])
   })
 
