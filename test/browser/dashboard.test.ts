@@ -53,7 +53,8 @@ async function signIn(page: Page, path = '/emails'): Promise<void> {
 
 beforeAll(async () => {
   const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
-  posthaste = await startAppliance({ config: { webhooks } })
+  const smtp = { starttls: ['127.0.0.1:0'] } as never
+  posthaste = await startAppliance({ config: { webhooks, smtp } })
   elsewhere = createServer((request, response) => {
     fetched.push(request.url ?? '')
     response.end()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import { sound } from './sound.ts'
 import type { Stage } from './stage.ts'
 
 /** Keys, domains, suppressions, requests, scheduled emails: the pages beside the sending API. Registers its tests. */
@@ -45,9 +46,16 @@ function apiKeys(stage: Stage): void {
     expect(token).toMatch(/^re_\S{20,}$/)
     await expect.poll(() => sheet.locator('pre').nth(1).innerText()).toContain(`Bearer ${token}`)
     await sheet.getByRole('button', { name: 'Node' }).click()
-    await expect
-      .poll(() => sheet.locator('pre').nth(1).innerText())
-      .toContain(`baseUrl: '${stage.posthaste.url}'`)
+    const example = () => sheet.locator('pre').nth(1).innerText()
+    await expect.poll(example).toContain(`baseUrl: '${stage.posthaste.url}'`)
+    await sheet.getByRole('button', { name: 'PHP' }).click()
+    await expect.poll(example).toContain(`Resend::client('${token}')`)
+    await sheet.getByRole('button', { name: 'SMTP' }).click()
+    await expect.poll(example).toContain(`$mail->Password = '${token}'`)
+    const port = stage.posthaste.appliance.smtp.starttls[0]!.split(':')[1]!
+    expect(await example()).toContain(`$mail->Port = ${port};`)
+    await sound(page, 'key-smtp')
+    await sheet.getByRole('button', { name: 'API', exact: true }).click()
     // The only copy of the token is not thrown away by a slip of the finger, twice.
     await page.keyboard.press('Escape')
     await page.keyboard.press('Escape')

@@ -56,6 +56,13 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
   )
 }
 
+/** The port for apps (RFC 6409 §3.1) among the listeners: port 25 is closed in many networks. */
+function submissionPort(listeners: readonly string[]): number | null {
+  const ports = listeners.flatMap((origin) => /^smtp:.*:(\d+)$/.exec(origin)?.[1] ?? []).map(Number)
+  const chosen = ports.find((port) => port === 587) ?? ports.find((port) => port !== 25) ?? ports[0]
+  return chosen ?? null
+}
+
 /** The session of a token as the wire has it. Refuses: `not_signed_in`. */
 export async function present(token: string | undefined, deps: HttpDeps): Promise<schema.Session> {
   const { accounts, config, sandboxInbox, storage, clock } = deps
@@ -77,6 +84,11 @@ export async function present(token: string | undefined, deps: HttpDeps): Promis
     rights: rightsOf(role),
     teams: teams.map((one) => ({ id: one.id, name: one.name, role: one.role })),
     operator: first?.id === team.id,
-    node: { hostname: config.hostname, version: config.version, sandbox: sandboxInbox !== undefined },
+    node: {
+      hostname: config.hostname,
+      version: config.version,
+      sandbox: sandboxInbox !== undefined,
+      smtp_port: submissionPort(deps.node.facts().listeners),
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { RIGHTS, ROLES } from '../../mail/roles.ts'
-import { Deleted, Id, kind, literals } from './shared.ts'
+import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
 
 /** POST /session: sign-in of the dashboard. Answers with a cookie. */
 export const SignIn = Type.Object(
@@ -67,6 +67,9 @@ export const Session = Type.Object(
         hostname: Type.String({ description: 'The name that it says to other mail servers.' }),
         version: Type.String({ description: 'The version of the program.' }),
         sandbox: Type.Boolean({ description: 'No mail leaves this machine; the Inbox page shows it.' }),
+        smtp_port: Nullable(Type.Integer(), {
+          description: 'The port at which apps submit mail with STARTTLS; null: there is none.',
+        }),
       },
       { description: 'The daemon that answers.' },
     ),

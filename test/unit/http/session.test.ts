@@ -29,7 +29,7 @@ describe('signing in', () => {
       object: 'session',
       user: { email: owner.email },
       team: { id: api.teamId, name: 'Acme' },
-      node: { hostname: 'mail.acme.example', version: '0.0.0', sandbox: false },
+      node: { hostname: 'mail.acme.example', version: '0.0.0', sandbox: false, smtp_port: 2525 },
     })
     expect(cookieOf(answer)).toMatch(
       /^posthaste_session=[\w-]{43}; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Strict$/,

@@ -1,4 +1,4 @@
-import { LANGUAGES, type Language } from './snippets.ts'
+import { LANGUAGES, WAYS, type Language, type Way } from './snippets.ts'
 
 /**
  * Preferences of this browser: they survive a reload, and belong to nobody's account.
@@ -60,6 +60,9 @@ export const setUpOver = new Remembered<readonly string[]>('set-up-over', [], is
 export const language = new Remembered<Language>('language', 'curl', (value) =>
   LANGUAGES.some(([known]) => known === value),
 )
+
+/** Which door examples go through. */
+export const way = new Remembered<Way>('way', 'api', (value) => WAYS.some(([known]) => known === value))
 
 /** Puts the chosen theme on the document; the system's needs no attribute. */
 export function showTheme(chosen: Theme): void {

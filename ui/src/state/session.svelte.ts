@@ -45,6 +45,13 @@ export const may = (right: Session['rights'][number]): boolean =>
 /** Whether the team runs the server: what belongs to the whole machine is shown to no other. */
 export const operates = (): boolean => standing.kind === 'in' && standing.session.operator
 
+/** Where apps reach SMTP; null: nowhere. In the sandbox the host's name leads nowhere, so it is the name of this page. */
+export function smtpDoor(): { host: string; port: number } | null {
+  if (standing.kind !== 'in') return null
+  const { hostname, sandbox, smtp_port: port } = standing.session.node
+  return port === null ? null : { host: sandbox ? location.hostname : hostname, port }
+}
+
 /** Goes on in another team: nothing of the one before is kept. */
 export function changeTeam(session: Session): void {
   forget()

@@ -1,25 +1,47 @@
 /** A first email in the languages that people paste from, filled in with what is known. */
+import { smtpSnippet } from './smtp-snippets.ts'
 
 export const LANGUAGES = [
   ['curl', 'curl'],
   ['node', 'Node'],
   ['python', 'Python'],
+  ['php', 'PHP'],
 ] as const
 export type Language = (typeof LANGUAGES)[number][0]
+
+/** The doors that a key opens. */
+export const WAYS = [
+  ['api', 'API'],
+  ['smtp', 'SMTP'],
+] as const
+export type Way = (typeof WAYS)[number][0]
 
 export interface Blanks {
   /** Origin of the API, without a slash at the end. */
   origin: string
+  /** Where SMTP is spoken, with STARTTLS; null where it is not. */
+  smtp: { host: string; port: number } | null
   token: string
   /** The domain of the From address. */
   domain: string
 }
 
-/** Sends one email with the token, ready to paste. */
-export function snippet(language: Language, { origin, token, domain }: Blanks): string {
-  const from = `Me <hello@${domain}>`
-  const to = 'someone@example.com'
-  const words = `from: '${from}',\n  to: '${to}',\n  subject: 'Hello',\n  text: 'It works.',`
+/** Sends one email with the token, ready to paste. Over the API where SMTP is not spoken. */
+export function snippet(language: Language, way: Way, { origin, smtp, token, domain }: Blanks): string {
+  const mail = { sender: `hello@${domain}`, from: `Me <hello@${domain}>`, to: 'someone@example.com' }
+  return way === 'smtp' && smtp !== null
+    ? smtpSnippet(language, { ...mail, ...smtp, token })
+    : apiSnippet(language, { ...mail, origin, token })
+}
+
+interface ApiBlanks {
+  origin: string
+  token: string
+  from: string
+  to: string
+}
+
+function apiSnippet(language: Language, { origin, token, from, to }: ApiBlanks): string {
   switch (language) {
     case 'curl':
       return `curl ${origin}/emails \\
@@ -40,7 +62,10 @@ const posthaste = new Resend('${token}', {
 })
 
 const { data, error } = await posthaste.emails.send({
-  ${words}
+  from: '${from}',
+  to: '${to}',
+  subject: 'Hello',
+  text: 'It works.',
 })
 console.log(error ?? data)`
     case 'python':
@@ -57,5 +82,19 @@ email = resend.Emails.send({
     "text": "It works.",
 })
 print(email["id"])`
+    case 'php':
+      return `// composer require resend/resend-php
+require 'vendor/autoload.php';
+
+putenv('RESEND_BASE_URL=${origin}');
+$posthaste = Resend::client('${token}');
+
+$email = $posthaste->emails->send([
+    'from' => '${from}',
+    'to' => '${to}',
+    'subject' => 'Hello',
+    'text' => 'It works.',
+]);
+echo $email->id;`
   }
 }

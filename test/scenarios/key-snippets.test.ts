@@ -1,0 +1,113 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
+import { snippet, type Language } from '../../ui/src/state/snippets.ts'
+import { startApi, type Api } from '../unit/http/harness.ts'
+import { startDoor, type Door } from '../unit/submission/harness.ts'
+
+/**
+ * The examples beside a new key are run as the dashboard shows them, against the real doors. The certificate is checked by
+ * whoever checks it, and trusted through the means that each program has for that.
+ */
+
+const run = promisify(execFile)
+const PROJECT = join(import.meta.dirname, '../..')
+const PHPMAILER = '/usr/share/php/libphp-phpmailer/autoload.php'
+const has = (program: string) => spawnSync(program, ['--version']).status === 0
+
+let api: Api
+let door: Door
+let folder: string
+let cert: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'posthaste-snippets-'))
+  cert = join(folder, 'cert.pem')
+  const pair = await selfSignedPair(['localhost'], Date.now())
+  await writeFile(cert, pair.cert)
+  await writeFile(join(folder, 'key.pem'), pair.key)
+  door = await startDoor({ files: { cert, key: join(folder, 'key.pem') } })
+  api = await startApi()
+})
+afterAll(async () => {
+  await api?.close()
+  await door?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Runs a program to its end; fails with all that it said. */
+async function play(program: string, args: string[]): Promise<string> {
+  const trusted = { SSL_CERT_FILE: cert, CURL_CA_BUNDLE: cert, NODE_EXTRA_CA_CERTS: cert }
+  return (await run(program, args, { cwd: PROJECT, env: { ...process.env, ...trusted } })).stdout
+}
+
+const nodeArgs = (code: string) => ['--input-type=module', '--eval', code]
+
+describe('over SMTP', () => {
+  const text = (language: Language) =>
+    snippet(language, 'smtp', {
+      origin: 'http://localhost',
+      smtp: { host: 'localhost', port: door.ports.starttls },
+      token: door.keys.sending,
+      domain: 'acme.example',
+    })
+
+  /** What was accepted while `action` ran. */
+  async function acceptedBy(action: () => Promise<unknown>) {
+    const before = new Set((await door.emails()).map(({ id }) => id))
+    await action()
+    const fresh = (await door.emails()).filter(({ id }) => !before.has(id))
+    return fresh.map(({ from, to, subject }) => ({ from, to, subject }))
+  }
+  const one = [
+    {
+      from: expect.stringMatching(/^"?Me"? <hello@acme\.example>$/) as string,
+      to: ['someone@example.com'],
+      subject: 'Hello',
+    },
+  ]
+
+  test('curl', async () => {
+    expect(await acceptedBy(() => play('sh', ['-ec', text('curl')]))).toEqual(one)
+  })
+
+  test('Node with nodemailer', async () => {
+    expect(await acceptedBy(() => play(process.execPath, nodeArgs(text('node'))))).toEqual(one)
+  })
+
+  test.skipIf(!has('/usr/bin/python3'))('Python', async () => {
+    expect(await acceptedBy(() => play('/usr/bin/python3', ['-c', text('python')]))).toEqual(one)
+  })
+
+  test.skipIf(!has('php'))('PHP with PHPMailer', async () => {
+    const code = text('php').replace('vendor/autoload.php', PHPMAILER)
+    expect(await acceptedBy(() => play('php', ['-r', code]))).toEqual(one)
+  })
+})
+
+describe('over the API', () => {
+  const text = (language: Language) =>
+    snippet(language, 'api', {
+      origin: api.url,
+      smtp: null,
+      token: api.sending,
+      domain: 'acme.example',
+    })
+
+  test('curl', async () => {
+    expect(JSON.parse(await play('sh', ['-ec', text('curl')]))).toEqual({ id: expect.any(String) as string })
+  })
+
+  test('Node with the official client', async () => {
+    expect(await play(process.execPath, nodeArgs(text('node')))).toMatch(/^\{ id: '[0-9a-f-]{36}' \}\n$/)
+  })
+
+  test.skipIf(!has('php'))('PHP: it parses', async () => {
+    const file = join(folder, 'first.php')
+    await writeFile(file, `<?php\n${text('php')}\n`)
+    expect(await play('php', ['-l', file])).toMatch(/^No syntax errors detected/)
+  })
+})

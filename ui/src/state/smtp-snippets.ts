@@ -1,0 +1,87 @@
+import type { Language } from './snippets.ts'
+
+/** What a snippet over SMTP is filled in with. */
+export interface SmtpBlanks {
+  host: string
+  /** Where STARTTLS is offered. */
+  port: number
+  token: string
+  /** The address alone, and with its name. */
+  sender: string
+  from: string
+  to: string
+}
+
+/** Sends one email over SMTP, encrypted, with the server's certificate checked. */
+export function smtpSnippet(language: Language, blanks: SmtpBlanks): string {
+  const { host, port, token, sender, from, to } = blanks
+  switch (language) {
+    case 'curl':
+      return `curl smtp://${host}:${port} --ssl-reqd --user 'posthaste:${token}' \\
+  --mail-from '${sender}' --mail-rcpt '${to}' \\
+  --crlf --upload-file - <<'END'
+From: ${from}
+To: ${to}
+Subject: Hello
+
+It works.
+END`
+    case 'node':
+      return `// npm install nodemailer
+import { createTransport } from 'nodemailer'
+
+const transport = createTransport({
+  host: '${host}',
+  port: ${port},
+  requireTLS: true,
+  auth: { user: 'posthaste', pass: '${token}' },
+})
+
+const { response } = await transport.sendMail({
+  from: '${from}',
+  to: '${to}',
+  subject: 'Hello',
+  text: 'It works.',
+})
+console.log(response)`
+    case 'python':
+      return `import smtplib, ssl
+from email.message import EmailMessage
+
+mail = EmailMessage()
+mail["From"] = "${from}"
+mail["To"] = "${to}"
+mail["Subject"] = "Hello"
+mail.set_content("It works.")
+
+with smtplib.SMTP("${host}", ${port}) as smtp:
+    smtp.starttls(context=ssl.create_default_context())
+    smtp.login("posthaste", "${token}")
+    smtp.send_message(mail)`
+    case 'php':
+      return phpMailer(blanks)
+  }
+}
+
+const phpMailer = ({
+  host,
+  port,
+  token,
+  sender,
+  to,
+}: SmtpBlanks): string => `// composer require phpmailer/phpmailer
+require 'vendor/autoload.php';
+
+$mail = new PHPMailer\\PHPMailer\\PHPMailer(true);
+$mail->isSMTP();
+$mail->Host = '${host}';
+$mail->Port = ${port};
+$mail->SMTPSecure = 'tls';
+$mail->SMTPAuth = true;
+$mail->Username = 'posthaste';
+$mail->Password = '${token}';
+$mail->setFrom('${sender}', 'Me');
+$mail->addAddress('${to}');
+$mail->Subject = 'Hello';
+$mail->Body = 'It works.';
+$mail->send();`
