@@ -1,3 +1,4 @@
+import { isAdvised } from '../senders/advised.ts'
 import type { ExpectedRecord } from '../senders/records.ts'
 import type { PublicKey } from '../senders/senders.ts'
 import type { DkimKeyState, Domain, RecordStatus } from '../storage/storage.ts'
@@ -37,7 +38,14 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
           `Looks ${domain.suspect.status} since ${instant(domain.suspect.since)} UTC; a second look decides.`,
         ]),
     ...records.flatMap((record) => describeRecord(domain, record)),
+    ...describeAdvised(domain),
   ]
+}
+
+/** What was only looked for: whether it is there. */
+function describeAdvised({ checks }: Domain): string[] {
+  const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${words[status]}`)
+  return told.length === 0 ? [] : ['', `Looked for as well, and not needed to send: ${told.join(', ')}.`]
 }
 
 const fates: Record<DkimKeyState, string> = {

@@ -1,6 +1,6 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Domain } from '../storage/storage.ts'
-import { presentDkimKey, presentDomain, presentDomainSummary, presentList } from '../wireformat/wireformat.ts'
+import { presentDkimKey, presentDomain, presentListedDomain, presentList } from '../wireformat/wireformat.ts'
 import { Failure, type Context } from './context.ts'
 import { describeDomain, describeKeys, describeRecords } from './domain-text.ts'
 import { instant, paragraph, table } from './output.ts'
@@ -22,7 +22,7 @@ export async function addDomain({ senders, output, team }: Context, name: string
 /** `domain list` */
 export async function listDomains({ senders, output, team }: Context): Promise<void> {
   const domains = await senders.listDomains({ teamId: (await team()).id })
-  output.object(presentList(domains.map(presentDomainSummary)))
+  output.object(presentList(domains.map(presentListedDomain)))
   const rows = domains.map(({ name, status, checkedAt }) => [status, instant(checkedAt), name])
   output.text(
     ...(rows.length === 0

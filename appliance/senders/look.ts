@@ -2,6 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
+import { lookForAdvised } from './advised.ts'
 import { checkRecords } from './check.ts'
 import { advance, begin, sightOf } from './course.ts'
 import { expectedRecords, type SendingHost } from './records.ts'
@@ -35,10 +36,13 @@ export interface Looked {
 export async function look(domain: Domain, asked: boolean, deps: LookDeps): Promise<Looked> {
   const { storage, resolver, clock, config, random } = deps
   const keys = await storage.dkimKeys({ domainId: domain.id }, clock.now())
-  const opinions = await checkRecords(resolver, domain, expectedRecords(domain, keys, config))
+  const [needed, advised] = await Promise.all([
+    checkRecords(resolver, domain, expectedRecords(domain, keys, config)),
+    lookForAdvised(resolver, domain.name),
+  ])
 
   const now = clock.now()
-  const checks = dated(opinions, domain.checks, now)
+  const checks = dated([...needed, ...advised], domain.checks, now)
   const changes = turnKeys(keys, checks, now)
   const turned = afterwards(keys, changes)
   // Judged with the keys as they are from now on: after a change the old key's record is no longer required.

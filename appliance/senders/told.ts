@@ -1,6 +1,7 @@
 /** What webhooks are told of a sending domain. Pure. */
 import type { ToldDomain } from '../mail/event.ts'
 import type { Domain } from '../storage/storage.ts'
+import { isAdvised } from './advised.ts'
 import type { ExpectedRecord } from './records.ts'
 
 /** A domain and the records that it takes to send; DMARC is advice, and the wire format has no such record. */
@@ -22,5 +23,5 @@ export function isNews(before: Domain, after: Pick<Domain, 'status' | 'checks'>)
   if (before.status !== after.status) return true
   const statuses = ({ checks }: Pick<Domain, 'checks'>) => new Map(checks.map((one) => [one.key, one.status]))
   const [old, fresh] = [statuses(before), statuses(after)]
-  return [...fresh].some(([key, status]) => (old.get(key) ?? 'not_started') !== status)
+  return [...fresh].some(([key, status]) => !isAdvised(key) && (old.get(key) ?? 'not_started') !== status)
 }

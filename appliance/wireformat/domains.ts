@@ -1,12 +1,13 @@
 /** How sending domains and their DKIM keys look outside. */
 import type * as schema from '../http/schemas/domains.ts'
+import { lightsOf } from '../senders/advised.ts'
 import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
 import type { DkimKey, Domain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
 
-/** An element of GET /domains. */
+/** A domain as the audit log keeps it. */
 export function presentDomainSummary(domain: Domain): schema.DomainSummary {
   return {
     id: domain.id,
@@ -19,6 +20,12 @@ export function presentDomainSummary(domain: Domain): schema.DomainSummary {
     capabilities: { sending: ability(domain.sending), receiving: ability(domain.receiving) },
   }
 }
+
+/** An element of GET /domains. */
+export const presentListedDomain = (domain: Domain): schema.ListedDomain => ({
+  ...presentDomainSummary(domain),
+  lights: lightsOf(domain.checks),
+})
 
 /**
  * GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and `senders.dkimKeys`; what was found comes
@@ -46,6 +53,7 @@ export function presentDomain(
     next_check_at: timestampOrNull(domain.nextCheckAt),
     gives_up_at: timestampOrNull(domain.verifyUntil),
     notes: notesOf(domain),
+    lights: lightsOf(domain.checks),
   }
 }
 

@@ -20,7 +20,7 @@ import type {
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 export { presentPropagation } from './propagation.ts'
-export { presentDkimKey, presentDomain, presentDomainSummary } from './domains.ts'
+export { presentDkimKey, presentDomain, presentDomainSummary, presentListedDomain } from './domains.ts'
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
 export { presentErasure, presentErasureSurvey } from './erasures.ts'
 export { presentRetention, type DiskHeld, type RetentionDays } from './retention.ts'

@@ -237,7 +237,15 @@ describe('domains', () => {
   test('a domain shows its records, copies them, and checks them when asked', async () => {
     const { page } = desk
     await page.goto(at('/domains'))
+    const lights = page.getByRole('row', { name: posthaste.domain }).locator('td.lights .chip')
+    await expect
+      .poll(async () => (await lights.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ')))
+      .toEqual([
+        ...['SPF: in place', 'DKIM: in place', 'DMARC: in place'],
+        ...['MTA-STS: not there', 'TLS-RPT: not there', 'BIMI: not there'],
+      ])
     await page.getByRole('link', { name: posthaste.domain, exact: true }).click()
+    await page.getByRole('listitem').filter({ hasText: '_mta-sts' }).getByText('not there').waitFor()
     const { data } = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
     const { body } = await posthaste.call<Domain>('GET', `/domains/${data[0]!.id}`)
     const records = [...body.records, ...body.recommended_records]

@@ -2,7 +2,7 @@ import type { DomainSettings } from '../../storage/storage.ts'
 import {
   presentDkimKey,
   presentDomain,
-  presentDomainSummary,
+  presentListedDomain,
   presentList,
 } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
@@ -31,7 +31,7 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
 
   app.get('/domains', { schema: { response: { 200: schema.DomainList } } }, async (request) => {
     const page = pageOf(await senders.listDomains({ teamId: callerOf(request).teamId }), request.query)
-    return presentList(page.items.map(presentDomainSummary), page.hasMore)
+    return presentList(page.items.map(presentListedDomain), page.hasMore)
   })
 
   app.get('/domains/:id', { schema: { response: { 200: schema.Domain } } }, async (request) => {

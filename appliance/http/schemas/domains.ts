@@ -69,9 +69,33 @@ const summary = {
   click_tracking: Type.Boolean({ description: 'Whether links in html lead through this server.' }),
   capabilities: Type.Object({ sending, receiving }, { description: 'What the domain is used for.' }),
 }
+const lights = Type.Array(
+  Type.Object(
+    {
+      name: literals(['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI'], {
+        description: 'What the records are of.',
+      }),
+      status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure'], {
+        description: 'What the last check found. pending: there is none · failed: it is wrong.',
+      }),
+    },
+    { description: 'The state of one kind of records.' },
+  ),
+  {
+    description:
+      'Its records at a glance. DKIM is verified with one key in place; the last three are only looked for, never asked for.',
+  },
+)
+
 export const DomainSummary = Type.Object(summary, { description: 'A domain, without its records.' })
 export type DomainSummary = Static<typeof DomainSummary>
-export const DomainList = listOf(DomainSummary, 'domains')
+/** An element of GET /domains. The last field is ours. */
+export const ListedDomain = Type.Object(
+  { ...summary, lights },
+  { description: 'A domain, with its records at a glance.' },
+)
+export type ListedDomain = Static<typeof ListedDomain>
+export const DomainList = listOf(ListedDomain, 'domains')
 export type DomainList = Static<typeof DomainList>
 
 /** GET /domains/:id, and what POST /domains answers. The fields from `tls` on are ours. */
@@ -105,6 +129,7 @@ export const Domain = Type.Object(
       description: 'When a verification that does not succeed has failed.',
     }),
     notes: Type.Array(Type.String(), { description: 'What is set but has no effect yet.' }),
+    lights,
   },
   { description: 'A domain with the records that it needs.' },
 )

@@ -20,7 +20,7 @@ export type RecordStatus = 'not_started' | 'pending' | 'verified' | 'failed' | '
 
 /** What the last verification saw of one DNS record; the records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
-  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`. */
+  /** `DKIM <selector>`, `SPF MX`, `SPF`, `DMARC`, `Tracking <name>`, `MTA-STS`, `TLS-RPT`, `BIMI`. */
   key: string
   status: RecordStatus
   /** The values that were published instead or as well, as text. */

@@ -164,6 +164,9 @@ describe('domains', () => {
       ['SPF MX', 'verified'],
       ['SPF', 'verified'],
       ['DMARC', 'pending'],
+      ['MTA-STS', 'pending'],
+      ['TLS-RPT', 'pending'],
+      ['BIMI', 'pending'],
     ])
     expect(await senders.getDomain({ teamId, id: domain.id })).toEqual(domain)
   })

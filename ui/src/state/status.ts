@@ -16,7 +16,7 @@ import Send from '@lucide/svelte/icons/send'
 import ShieldOff from '@lucide/svelte/icons/shield-off'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
-import type { DkimKey, Domain, DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+import type { DkimKey, Domain, DomainRecord, ListedDomain } from '../../../appliance/http/schemas/domains.ts'
 import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
 import type { Email } from '../../../appliance/http/schemas/emails.ts'
 import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
@@ -88,6 +88,16 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
   verified: look('verified', 'green', Check),
   failed: look('failed', 'red', X),
   temporary_failure: look('no answer', 'amber', TriangleAlert),
+}
+
+/** A kind of record at a glance: what nobody asked for is not missing, only not there. */
+export function ofLight({ name, status }: ListedDomain['lights'][number]): Look {
+  if (status === 'verified') return look('in place', 'green', Check)
+  if (status === 'failed') return look('wrong', 'red', X)
+  if (status !== 'pending') return RECORD_STATUS[status]
+  return name === 'SPF' || name === 'DKIM'
+    ? look('missing', 'amber', TriangleAlert)
+    : look('not there', 'slate', CircleDashed)
 }
 
 /** How far a record has come to the servers of its zone. */

@@ -1,0 +1,71 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../../appliance/clock/clock.ts'
+import { createResolver } from '../../../appliance/dns/resolver.ts'
+import { lightsOf, lookForAdvised } from '../../../appliance/senders/advised.ts'
+import { isNews } from '../../../appliance/senders/told.ts'
+import type { Domain, RecordCheck } from '../../../appliance/storage/storage.ts'
+import { createWorld, type World } from '../../world/world.ts'
+
+let world: World
+const closing: (() => void)[] = []
+
+beforeAll(async () => {
+  world = await createWorld({ domains: {} })
+})
+afterEach(() => closing.splice(0).forEach((close) => close()))
+afterAll(() => world.close())
+
+async function found(domain: string): Promise<[key: string, status: string, found: string[]][]> {
+  const resolver = createResolver({ servers: world.dnsServers, clock: systemClock })
+  closing.push(() => resolver.close())
+  const opinions = await lookForAdvised(resolver, domain)
+  expect(opinions.map(({ note }) => note)).toEqual([null, null, null])
+  return opinions.map(({ key, status, found }) => [key, status, found])
+}
+
+test('what a domain has beside the needed records is found by its version', async () => {
+  world.dns.set('_mta-sts.has.test', { TXT: ['unrelated', 'v=STSv1; id=20261122'] })
+  world.dns.set('_smtp._tls.has.test', { TXT: ['v=TLSRPTv1; rua=mailto:tls@has.test', 'v=TLSRPTv1;rua=x'] })
+  world.dns.set('default._bimi.has.test', { TXT: ['v=BIMI10; l=https://has.test/logo.svg'] })
+  expect(await found('has.test')).toEqual([
+    ['MTA-STS', 'verified', ['v=STSv1; id=20261122']],
+    ['TLS-RPT', 'failed', ['v=TLSRPTv1; rua=mailto:tls@has.test', 'v=TLSRPTv1;rua=x']],
+    ['BIMI', 'pending', []],
+  ])
+  world.dns.set('_mta-sts.broken.test', 'SERVFAIL')
+  expect((await found('broken.test'))[0]).toEqual(['MTA-STS', 'temporary_failure', []])
+})
+
+const check = (key: string, status: RecordCheck['status']): RecordCheck => ({
+  ...{ key, status, found: [], note: null, checkedAt: 0, since: 0 },
+})
+const statuses = (checks: RecordCheck[]): string[] =>
+  lightsOf(checks).map(({ name, status }) => `${name} ${status}`)
+
+test('lights say the worst of each kind, but one DKIM key in place is enough', () => {
+  expect(statuses([])).toEqual(
+    ['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI'].map((name) => `${name} not_started`),
+  )
+  expect(
+    statuses([
+      check('DKIM one', 'pending'),
+      check('DKIM two', 'verified'),
+      check('SPF MX', 'failed'),
+      check('SPF', 'verified'),
+      check('DMARC', 'temporary_failure'),
+      check('Tracking links', 'failed'),
+      check('BIMI', 'verified'),
+    ]),
+  ).toEqual([
+    ...['SPF failed', 'DKIM verified', 'DMARC temporary_failure'],
+    ...['MTA-STS not_started', 'TLS-RPT not_started', 'BIMI verified'],
+  ])
+  expect(statuses([check('DKIM one', 'pending'), check('DKIM two', 'failed')])[1]).toBe('DKIM failed')
+})
+
+test('apps are not told of records that nobody asked for', () => {
+  const domain = (checks: RecordCheck[]) => ({ status: 'verified', checks }) as unknown as Domain
+  const before = domain([check('SPF', 'verified')])
+  expect(isNews(before, domain([check('SPF', 'verified'), check('BIMI', 'verified')]))).toBe(false)
+  expect(isNews(before, domain([check('SPF', 'failed'), check('BIMI', 'verified')]))).toBe(true)
+})
