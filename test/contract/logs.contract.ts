@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newId } from '../../appliance/mail/ids.ts'
+import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
 import type { LogFilter, RequestLog, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newApiKey, T0, unique } from './fixtures.ts'
 
@@ -57,15 +57,14 @@ export function logsContract(storage: () => Storage): void {
   test('a search finds by every condition, newest first, in parts', async () => {
     const teamId = await team()
     const key = newId(T0)
-    const old = newLog(teamId, T0 - DAY, { status: 500, emailIds: [key], userAgent: null })
-    const sent = newLog(teamId, T0 + 1, { method: 'SMTP', endpoint: 'smtp://587 MESSAGE', status: 250 })
-    const refused = newLog(teamId, T0 + 2, { status: 422, apiKeyId: key })
-    const get = newLog(teamId, T0 + 3, {
-      method: 'GET',
-      endpoint: '/domains',
-      userAgent: 'Curl/8_1',
-      ip: '192.0.2.8',
-    })
+    // Ids of these very times: those that are drawn never go back.
+    const logAt = (time: number, more: Partial<RequestLog>) =>
+      newLog(teamId, time, { id: firstIdAt(time), ...more })
+    const old = logAt(T0 - DAY, { status: 500, emailIds: [key], userAgent: null })
+    const sent = logAt(T0 + 1, { method: 'SMTP', endpoint: 'smtp://587 MESSAGE', status: 250 })
+    const refused = logAt(T0 + 2, { status: 422, apiKeyId: key })
+    const agent = { userAgent: 'Curl/8_1', ip: '192.0.2.8' }
+    const get = logAt(T0 + 3, { method: 'GET', endpoint: '/domains', ...agent })
     await storage().saveLogs({ logs: [get, refused, sent, old, newLog(await team())] }, T0)
     const search = (filter: LogFilter, more: { limit?: number; after?: string } = {}) =>
       storage().searchLogs({ teamId, filter, limit: 10, ...more }, T0)
