@@ -44,8 +44,10 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
 
 /** What was only looked for: whether it is there. */
 function describeAdvised({ checks }: Domain): string[] {
-  const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${words[status]}`)
-  return told.length === 0 ? [] : ['', `Looked for as well, and not needed to send: ${told.join(', ')}.`]
+  const word = (status: RecordStatus): string => (status === 'pending' ? 'not there' : words[status])
+  const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${word(status)}`)
+  const sentence = `Looked for as well, and not needed to send: ${told.join(', ')}.`
+  return told.length === 0 ? [] : ['', ...paragraph(sentence)]
 }
 
 const fates: Record<DkimKeyState, string> = {

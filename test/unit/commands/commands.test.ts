@@ -156,6 +156,9 @@ missing      DMARC  TXT  _dmarc.sender.test  (recommended)
   Nothing is published at _dmarc.sender.test. Add the TXT record; new records
   can take some minutes to be seen.
 
+Looked for as well, and not needed to send: MTA-STS not there, TLS-RPT not
+there, BIMI not there.
+
 SELECTOR           ALGORITHM       STATE    SINCE                WHAT IT MEANS
 posthaste          rsa-sha256      active   TIME  signs
 posthaste-ed25519  ed25519-sha256  pending  TIME  signs once its record is seen
@@ -185,6 +188,11 @@ posthaste-ed25519  ed25519-sha256  pending  TIME  signs once its record is seen
       open_tracking: false,
       click_tracking: false,
       capabilities: { sending: 'enabled', receiving: 'disabled' },
+      lights: [
+        { name: 'SPF', status: 'verified' },
+        { name: 'DKIM', status: 'verified' },
+        ...['DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI'].map((name) => ({ name, status: 'pending' })),
+      ],
     }
     expect(await json(['domain', 'list'])).toEqual({ object: 'list', has_more: false, data: [summary] })
     const shown = await json(['domain', 'show', 'sender.test'])
