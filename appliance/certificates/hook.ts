@@ -7,6 +7,8 @@ export type Hook = (act: 'present' | 'cleanup', name: string, value: string) => 
 
 /** Most of what the program writes that is kept for the log, in characters. */
 const MOST_SAID = 500
+/** What it said may be read after its end; something that it left running may keep the pipe open for ever. */
+const LAST_WORDS_MS = 1000
 
 /**
  * @param file the program; called with `present` or `cleanup`, and in its environment ACME_DOMAIN, ACME_RECORD
@@ -42,8 +44,7 @@ export function createHook(file: string, seconds: number, clock: Clock): Hook {
         reject(new Error(`acme.hook ${file} ${act} for ${name} failed: ${why}`))
       }
       child.on('error', (error) => fail(`${error.message}. Is it there, and executable by the service?`))
-      child.on('exit', (code, signal) => {
-        child.stderr.destroy()
+      const ended = (code: number | null, signal: string | null): void => {
         const words = said.replaceAll(/\p{Cc}+/gu, ' ').trim()
         if (late) fail(`it did not end within ${seconds} seconds.`)
         else if (code !== 0) fail(`${code === null ? signal : `exit code ${code}`}. ${words}`.trim())
@@ -51,6 +52,14 @@ export function createHook(file: string, seconds: number, clock: Clock): Hook {
           cancel()
           resolve()
         }
+      }
+      child.on('exit', (code, signal) => {
+        if (child.stderr.closed) return ended(code, signal)
+        const stop = clock.after(LAST_WORDS_MS, () => child.stderr.destroy())
+        child.stderr.on('close', () => {
+          stop()
+          ended(code, signal)
+        })
       })
     })
 }

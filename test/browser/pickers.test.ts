@@ -21,16 +21,26 @@ const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 })
 const suggested = (page: Page) => page.locator('div[role=option]')
 const options = (page: Page) => suggested(page).allTextContents()
 
+/** Cookies of a person who signed in once: so many sign-ins in a row would be slowed down. */
+let signedIn: NonNullable<BrowserContextOptions['storageState']>
+
 /** A page of a person who is signed in. */
 async function desk(settings: BrowserContextOptions = {}) {
-  const opened = await openPage(browser, settings)
-  const { page } = opened
+  const opened = await openPage(browser, { storageState: signedIn, ...settings })
+  await opened.page.goto(at('/emails'))
+  await opened.page.getByRole('navigation', { name: 'Main' }).waitFor()
+  return opened
+}
+
+async function signInOnce(): Promise<void> {
+  const { page, context } = await openPage(browser)
   await page.goto(at('/emails'))
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)
   await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
-  return opened
+  signedIn = await context.storageState()
+  await context.close()
 }
 
 beforeAll(async () => {
@@ -38,6 +48,7 @@ beforeAll(async () => {
   for (const name of ['alpha.example', 'beta.example', 'not-alpha.example'])
     await posthaste.call('POST', '/domains', { name })
   browser = await launch()
+  await signInOnce()
 })
 afterAll(async () => {
   await browser?.close()

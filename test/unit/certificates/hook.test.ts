@@ -42,6 +42,14 @@ test('a hook that does not end is killed with what it started', async () => {
   })
 })
 
+test('what a hook said last is told, though something that it left running holds its output', async () => {
+  await withScript('#!/bin/sh\nsleep 30 &\necho "no such zone" >&2\nexit 3\n', async (file) => {
+    await expect(createHook(file, 20, systemClock)('present', 'mail.a.test', 'v')).rejects.toThrow(
+      `acme.hook ${file} present for mail.a.test failed: exit code 3. no such zone`,
+    )
+  })
+})
+
 test('a hook that is not there says so', async () => {
   await expect(
     createHook('/nonexistent/hook', 5, systemClock)('cleanup', 'mail.a.test', 'v'),
