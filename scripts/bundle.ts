@@ -5,6 +5,7 @@
  * FOLDER takes the place of appliance/: config/, package.json, ui/dist/ and the packages of EXTERNAL belong beside it.
  */
 import { cpSync } from 'node:fs'
+import http from 'node:http'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown, type Plugin } from 'rolldown'
 import { EXTERNAL } from './bundled.ts'
@@ -57,6 +58,23 @@ function escaped(code: string): string {
   })
 }
 
+/**
+ * Node makes all names of a module when it is imported: those of `node:http` include its WebSocket, for which the whole of
+ * fetch is loaded, 13 MB. Taken from the module itself, a name that nobody uses costs nothing.
+ */
+const httpAlone: Plugin = {
+  name: 'http-alone',
+  resolveId: (source, _, { kind }) =>
+    kind === 'import-statement' && /^(node:)?http$/.test(source) ? '\0http' : null,
+  load(id) {
+    if (id !== '\0http') return null
+    const names = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, { get }]) => !get)
+    return `const http = process.getBuiltinModule('node:http')
+export default http
+export const { ${names.map(([name]) => name).join(', ')} } = http`
+  },
+}
+
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('usage: node scripts/bundle.ts FOLDER')
 
@@ -65,7 +83,7 @@ const bundle = await rolldown({
   input: Object.fromEntries(ENTRIES.map((file) => [basename(file, '.ts'), join(sources, file)])),
   platform: 'node',
   external: EXTERNAL.map((name) => new RegExp(`^${name}(/|$)`)),
-  plugins: [places, oneByte],
+  plugins: [places, httpAlone, oneByte],
   logLevel: 'warn',
 })
 await bundle.write({

@@ -91,6 +91,7 @@ const DOORS: Record<string, string[]> = {
     'observed.ts',
     'notify.ts',
     'health.ts',
+    'spare-memory.ts',
   ],
   dns: ['dns.ts'],
   storage: ['storage.ts'],

@@ -8,6 +8,7 @@ import { reload } from './reload.ts'
 import { tellSetUpLink } from './set-up-link.ts'
 import { createLogger, type Logger } from '../watch/log.ts'
 import { createNotifier } from '../watch/notify.ts'
+import { watchSpareMemory } from '../watch/spare-memory.ts'
 import { originsOf } from '../node.ts'
 import { VERSION } from '../version.ts'
 
@@ -55,7 +56,9 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
     await notifier.reloading()
     await notifier.reloaded(await reload({ appliance, running: config, reread, log }))
   })
+  const leaveMemory = watchSpareMemory()
   const signal = await stop
+  leaveMemory()
   log.info({ signal }, 'stopping')
   await notifier.stopping()
   const clean = await stopped(appliance, log)

@@ -5,8 +5,11 @@ import type { Hello } from './tls.ts'
 export const DEAD_MS = 5 * 60_000
 /** What TLS a host was found to be able to do is tried first for so long, in milliseconds; then all of it again. */
 export const HELLO_MS = 3 * 86_400_000
-/** Addresses and hosts that are remembered; the one that was not asked for longest goes first. Some 2 MB when both are full. */
-const MOST = 10_000
+/**
+ * Addresses and hosts that are remembered; the one that was not asked for longest goes first. Some 2 MB when both are full,
+ * none before: given as a number of entries (`max`), their room would be taken at the start.
+ */
+const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 
 /** A host at an address. */
 export interface Place {
@@ -41,8 +44,8 @@ const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
 
 /** A memory without anything in it. */
 export function createHostMemory(): HostMemory {
-  const dead = new LRUCache<string, number>({ max: MOST })
-  const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>({ max: MOST })
+  const dead = new LRUCache<string, number>(BOUND)
+  const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>(BOUND)
 
   const isDead = (ip: string, now: number): boolean => {
     const since = dead.get(ip)

@@ -16,9 +16,12 @@ const LIMITS = {
   failed: { least: 5, most: 5 },
 }
 
-/** Bounds the memory: the size counts characters, and a hostile zone can send 64 KiB of TXT for every name. */
+/**
+ * Bounds the memory: the size counts characters, and a hostile zone can send 64 KiB of TXT for every name. Each entry counts
+ * as a 50 000th at least. Given a number of entries, the cache would take the room for all of them at the start.
+ */
 const MAX_SIZE = 32 * 1024 * 1024
-const MAX_ENTRIES = 50_000
+const LEAST_SIZE = Math.ceil(MAX_SIZE / 50_000)
 
 interface Entry {
   answer: Answer<RecordType>
@@ -32,9 +35,9 @@ export class AnswerCache {
   readonly #clock: Clock
   readonly #flights = new Map<string, Promise<Answer<RecordType>>>()
   readonly #entries = new LRUCache<string, Entry>({
-    max: MAX_ENTRIES,
     maxSize: MAX_SIZE,
-    sizeCalculation: (entry, key) => 200 + key.length + JSON.stringify(entry.answer).length,
+    sizeCalculation: (entry, key) =>
+      Math.max(LEAST_SIZE, 200 + key.length + JSON.stringify(entry.answer).length),
   })
 
   constructor(clock: Clock) {

@@ -45,8 +45,8 @@ const DAY = 24 * 60 * MINUTE
 const MOST_BYTES = 64 * 1024
 /** After a failure a policy is not fetched again for this long (RFC 8461 §3.3: no more than every five minutes). */
 const PAUSE = 5 * MINUTE
-/** Domains of which the memory keeps a policy or a failure. */
-const MOST_DOMAINS = 10_000
+/** Domains of which the memory keeps a policy or a failure; given as `max`, the room for all would be taken at the start. */
+const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 /** Policies that nobody sent mail under for a month are let run out. */
 const REFRESH_USED = 31 * DAY
 const REFRESH_AT_ONCE = 20
@@ -60,10 +60,8 @@ export function createStsCache(deps: StsDeps): StsCache {
 
 class Cache implements StsCache {
   readonly #deps: StsDeps
-  readonly #known = new LRUCache<string, { policy: StoredStsPolicy | null }>({ max: MOST_DOMAINS })
-  readonly #failures = new LRUCache<string, { id: string; trouble: StsTrouble; at: number }>({
-    max: MOST_DOMAINS,
-  })
+  readonly #known = new LRUCache<string, { policy: StoredStsPolicy | null }>(BOUND)
+  readonly #failures = new LRUCache<string, { id: string; trouble: StsTrouble; at: number }>(BOUND)
   readonly #flights = new Map<string, Promise<StsState>>()
 
   constructor(deps: StsDeps) {

@@ -1,4 +1,5 @@
 import { parentPort, receiveMessageOnPort, type Transferable } from 'node:worker_threads'
+import { watchSpareMemory } from '../../watch/spare-memory.ts'
 import { StorageRefused } from './failures.ts'
 import type { Batch } from './group-commit.ts'
 import type { Call, Outcome, Report, Request } from './protocol.ts'
@@ -28,6 +29,7 @@ export function serve(open: () => Service): void {
     return
   }
 
+  const leaveMemory = watchSpareMemory()
   const waiting: Call[] = []
   let running = false
   let closing = false
@@ -49,6 +51,7 @@ export function serve(open: () => Service): void {
     }
     running = false
     if (!closing) return
+    leaveMemory()
     service.close()
     port.close()
   }

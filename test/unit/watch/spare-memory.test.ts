@@ -1,0 +1,58 @@
+import { Worker } from 'node:worker_threads'
+import { getHeapStatistics } from 'node:v8'
+import { expect, test } from 'vitest'
+import { giveMemoryBack, worthCollecting } from '../../../appliance/watch/spare-memory.ts'
+
+const MEGABYTE = 2 ** 20
+const MINUTE = 60_000
+const rested = { busy: 0.01, held: 40 * MEGABYTE, heldThen: 20 * MEGABYTE, since: 11 * MINUTE }
+
+test.each([
+  ['idle for the first time', { ...rested, heldThen: null, since: 1 }, true],
+  ['idle again, and the heap has grown', rested, true],
+  ['at work', { ...rested, busy: 0.03 }, false],
+  ['at work for the first time', { ...rested, busy: 0.03, heldThen: null }, false],
+  ['collected a short time ago', { ...rested, since: 9 * MINUTE }, false],
+  ['grown by little', { ...rested, held: 27 * MEGABYTE }, false],
+])('a thread that is %s', (_, look, expected) => {
+  expect(worthCollecting(look)).toBe(expected)
+})
+
+test('what nothing refers to any more goes back to the system', () => {
+  const held = (): number => getHeapStatistics().total_heap_size
+  let garbage: number[][] | null = Array.from({ length: 100 }, () =>
+    new Array<number>(MEGABYTE / 8).fill(0.5),
+  )
+  const before = held()
+  expect(garbage.length).toBe(100)
+  garbage = null
+  giveMemoryBack()
+  expect(before - held()).toBeGreaterThan(90 * MEGABYTE)
+})
+
+test('a thread looks after its own heap while it has nothing to do', async () => {
+  const source = `
+    const { parentPort } = require('node:worker_threads')
+    const { getHeapStatistics } = require('node:v8')
+    import(${JSON.stringify(new URL('../../../appliance/watch/spare-memory.ts', import.meta.url).href)}).then(({ watchSpareMemory }) => {
+      let garbage = Array.from({ length: 100 }, () => new Array(${MEGABYTE / 8}).fill(0.5))
+      const before = getHeapStatistics().total_heap_size
+      garbage = null
+      watchSpareMemory(200)
+      const look = setInterval(() => {
+        if (before - getHeapStatistics().total_heap_size < ${90 * MEGABYTE}) return
+        clearInterval(look)
+        parentPort.postMessage('given back')
+      }, 200)
+    })`
+  const thread = new Worker(source, { eval: true })
+  try {
+    const said = await new Promise((resolve, reject) => {
+      thread.once('message', resolve)
+      thread.once('error', reject)
+    })
+    expect(said).toBe('given back')
+  } finally {
+    await thread.terminate()
+  }
+})
