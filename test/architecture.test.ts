@@ -100,7 +100,7 @@ const DOORS: Record<string, string[]> = {
   signing: ['signing.ts'],
   certificates: ['certificates.ts'],
   spool: ['schedule.ts', 'queue.ts'],
-  senders: ['senders.ts', 'caller.ts', 'advised.ts', 'records.ts', 'check.ts'],
+  senders: ['senders.ts', 'caller.ts', 'advised.ts', 'records.ts', 'reverse-dns.ts', 'check.ts'],
   insights: ['insights.ts'],
   accounts: ['accounts.ts', 'audit.ts'],
   mime: ['mime.ts'],

@@ -1,5 +1,6 @@
 import { isAdvised } from '../senders/advised.ts'
 import type { ExpectedRecord } from '../senders/records.ts'
+import type { ReverseDns } from '../senders/reverse-dns.ts'
 import type { PublicKey } from '../senders/senders.ts'
 import type { DkimKeyState, Domain, RecordStatus } from '../storage/storage.ts'
 import { instant, paragraph, table } from './output.ts'
@@ -46,8 +47,19 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
 function describeAdvised({ checks }: Domain): string[] {
   const word = (status: RecordStatus): string => (status === 'pending' ? 'not there' : words[status])
   const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${word(status)}`)
+  const notes = checks.flatMap(({ key, note }) =>
+    isAdvised(key) && note !== null ? [`${key}: ${note}`] : [],
+  )
   const sentence = `Looked for as well, and not needed to send: ${told.join(', ')}.`
-  return told.length === 0 ? [] : ['', ...paragraph(sentence)]
+  return told.length === 0 ? [] : ['', ...paragraph([sentence, ...notes].join(' '))]
+}
+
+/** Of the addresses that its mail leaves from. */
+export function describeReverseDns({ status, note }: ReverseDns): string[] {
+  const word = status === 'warning' ? 'may be better' : words[status]
+  const where = status === 'verified' ? '' : ' See: posthaste source list'
+  const sentence = `Reverse DNS (PTR) of the addresses that its mail leaves from: ${word}.`
+  return ['', ...paragraph([sentence, note ?? ''].join(' ').trim() + where)]
 }
 
 const fates: Record<DkimKeyState, string> = {

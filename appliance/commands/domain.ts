@@ -1,16 +1,17 @@
 import { refuse } from '../mail/refusals.ts'
+import { reverseDnsOf } from '../senders/reverse-dns.ts'
 import type { Domain } from '../storage/storage.ts'
 import { presentDkimKey, presentDomain, presentListedDomain, presentList } from '../wireformat/wireformat.ts'
 import { Failure, type Context } from './context.ts'
-import { describeDomain, describeKeys, describeRecords } from './domain-text.ts'
+import { describeDomain, describeKeys, describeRecords, describeReverseDns } from './domain-text.ts'
 import { instant, paragraph, table } from './output.ts'
 
 /** `domain add`: prints the records to publish. */
-export async function addDomain({ senders, output, team }: Context, name: string): Promise<void> {
+export async function addDomain({ senders, sources, output, team }: Context, name: string): Promise<void> {
   const { id: teamId } = await team()
   const domain = await senders.addDomain({ teamId, name })
   const records = await senders.expectedRecords(domain)
-  output.object(presentDomain(domain, records, await senders.dkimKeys(domain)))
+  output.object(presentDomain(domain, records, await senders.dkimKeys(domain), await sources.waysOut()))
   output.text(
     `${domain.name} was added. Publish these records where its DNS is kept, then run:`,
     `posthaste domain verify ${domain.name}`,
@@ -20,9 +21,10 @@ export async function addDomain({ senders, output, team }: Context, name: string
 }
 
 /** `domain list` */
-export async function listDomains({ senders, output, team }: Context): Promise<void> {
+export async function listDomains({ senders, sources, output, team }: Context): Promise<void> {
   const domains = await senders.listDomains({ teamId: (await team()).id })
-  output.object(presentList(domains.map(presentListedDomain)))
+  const ways = await sources.waysOut()
+  output.object(presentList(domains.map((domain) => presentListedDomain(domain, ways))))
   const rows = domains.map(({ name, status, checkedAt }) => [status, instant(checkedAt), name])
   output.text(
     ...(rows.length === 0
@@ -95,9 +97,11 @@ async function named({ senders, team }: Context, name: string): Promise<Domain> 
   return domain
 }
 
-async function print({ senders, output }: Context, domain: Domain): Promise<void> {
+async function print({ senders, sources, output }: Context, domain: Domain): Promise<void> {
   const records = await senders.expectedRecords(domain)
   const keys = await senders.dkimKeys(domain)
-  output.object(presentDomain(domain, records, keys))
-  output.text(...describeDomain(domain, records), ...describeKeys(keys))
+  const ways = await sources.waysOut()
+  output.object(presentDomain(domain, records, keys, ways))
+  const told = [...describeDomain(domain, records), ...describeReverseDns(reverseDnsOf(domain, ways))]
+  output.text(...told, ...describeKeys(keys))
 }

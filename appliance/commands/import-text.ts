@@ -8,6 +8,7 @@ import {
   type Report,
   type Tally,
 } from '../moving/moving.ts'
+import type { WaysOut } from '../senders/reverse-dns.ts'
 import { presentDomain } from '../wireformat/wireformat.ts'
 import { paragraph, shorten, table } from './output.ts'
 
@@ -83,7 +84,11 @@ const sharing = ({ name, returnPath }: { name: string; returnPath: string }): st
 const counted = ({ count, more }: NotTaken): string => (more ? `more than ${count}` : String(count))
 
 /** The report for programs. */
-export function presentImport(report: Report, title: Title & { failure: string | null }): object {
+export function presentImport(
+  report: Report,
+  title: Title & { failure: string | null },
+  ways: WaysOut,
+): object {
   const { base, teamId, dryRun, printed, failure } = title
   return {
     object: 'import',
@@ -92,7 +97,9 @@ export function presentImport(report: Report, title: Title & { failure: string |
     dry_run: dryRun,
     ...Object.fromEntries(talliesOf(report).map(([kind, tally]) => [kind, presentTally(tally)])),
     not_taken: report.notTaken.map(({ kind, count, more }) => ({ kind, count, more })),
-    domains_here: report.domains.map(({ domain, records, keys }) => presentDomain(domain, records, keys)),
+    domains_here: report.domains.map(({ domain, records, keys }) =>
+      presentDomain(domain, records, keys, ways),
+    ),
     zone: zoneText(report.domains),
     secrets: printed.map(({ object }) => object),
     failure,

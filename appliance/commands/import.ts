@@ -66,15 +66,16 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
   const asked = { only, dryRun, returnPath, permission, enable }
   const report = newReport()
   const title = { base, team, teamId, dryRun, printed: sink.printed }
+  const ways = await context.sources.waysOut()
   try {
     await move({ hosted, senders, webhooks, teamId, options: asked, made, now }, report)
   } catch (error) {
     const failure = error instanceof HostedFailed ? error.message : 'It broke off; the reason is below.'
-    output.object(presentImport(report, { ...title, failure }))
+    output.object(presentImport(report, { ...title, failure }, ways))
     output.text(...describe(report, title))
     throw error
   }
-  output.object(presentImport(report, { ...title, failure: null }))
+  output.object(presentImport(report, { ...title, failure: null }, ways))
   output.text(...describe(report, title))
   await publish(context, report, options.zone)
   const left = Object.values(report.tallies).reduce((sum, { leftOut }) => sum + leftOut, 0)

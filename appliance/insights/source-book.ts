@@ -13,6 +13,7 @@ import {
   type Stream,
 } from '../mail/source.ts'
 import type { SendingHost } from '../senders/records.ts'
+import type { WaysOut } from '../senders/reverse-dns.ts'
 import type { SourceChange, SourceStorage } from '../storage/storage.ts'
 import { canonicalIp } from '../wire/networks.ts'
 
@@ -55,6 +56,8 @@ export interface SourceBook {
   /** Returns what was removed. */
   remove(ip: string): Promise<Source>
   assignments(): Promise<Assignment[]>
+  /** Both, to tell where whose mail leaves from. */
+  waysOut(): Promise<WaysOut>
   assign(assignment: NewAssignment): Promise<Assignment>
   unassign(id: string): Promise<void>
 }
@@ -164,9 +167,14 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
 function assignmentMethods(
   { storage, clock }: SourceBookDeps,
   list: () => Promise<Source[]>,
-): Pick<SourceBook, 'assignments' | 'assign' | 'unassign'> {
+): Pick<SourceBook, 'assignments' | 'waysOut' | 'assign' | 'unassign'> {
+  const assignments = () => storage.listAssignments({}, clock.now())
   return {
-    assignments: () => storage.listAssignments({}, clock.now()),
+    assignments,
+    async waysOut() {
+      const [sources, all] = await Promise.all([list(), assignments()])
+      return { sources, assignments: all }
+    },
     async assign({ teamId = null, domainId = null, stream = null, pool }) {
       const pools = [...new Set((await list()).map((source) => source.pool))]
       if (!pools.includes(readPool(pool)))

@@ -3,7 +3,8 @@
  * depends on them: what they say is the domain owner's own affair.
  */
 import type { Resolver } from '../dns/dns.ts'
-import type { RecordCheck, RecordStatus } from '../storage/storage.ts'
+import type { Domain, RecordStatus } from '../storage/storage.ts'
+import { reverseDnsOf, type ReverseDns, type WaysOut } from './reverse-dns.ts'
 import type { RecordOpinion } from './verification.ts'
 
 /** RFC 8461 §3.1, RFC 8460 §3, and the draft of the BIMI group (default selector). */
@@ -14,9 +15,8 @@ const ADVISED = [
 ] as const
 
 /** What is known of a domain at a glance. `pending`: there is no such record. */
-export interface Light {
-  name: 'SPF' | 'DKIM' | 'DMARC' | (typeof ADVISED)[number]['name']
-  status: RecordStatus
+export interface Light extends ReverseDns {
+  name: 'SPF' | 'DKIM' | 'DMARC' | (typeof ADVISED)[number]['name'] | 'PTR'
 }
 
 /** Whether this check is of a record that nobody asked for. */
@@ -29,7 +29,9 @@ export function lookForAdvised(resolver: Resolver, domain: string): Promise<Reco
       const answer = await resolver.resolve(`${label}.${domain}`, 'TXT')
       const texts = answer.kind === 'found' ? answer.records : []
       const found = texts.filter((text) => version.test(text))
-      return { key: name, status: statusOf(answer.kind === 'failed', found.length), found, note: null }
+      const status = statusOf(answer.kind === 'failed', found.length)
+      const note = `There are ${found.length} of them at ${label}.${domain}; who reads them takes none. Keep one.`
+      return { key: name, status, found, note: status === 'failed' ? note : null }
     }),
   )
 }
@@ -43,17 +45,23 @@ function statusOf(unanswered: boolean, count: number): RecordStatus {
 /** In this order the state of a record decides for others of the same name. */
 const WORST: readonly RecordStatus[] = ['failed', 'pending', 'temporary_failure', 'not_started', 'verified']
 
-/** The lights of a domain, by its last checks. DKIM is right with one key in place: mail is signed with that one. */
-export function lightsOf(checks: readonly Pick<RecordCheck, 'key' | 'status'>[]): Light[] {
-  const of = (kind: string): RecordStatus[] =>
-    checks.filter(({ key }) => key === kind || key.startsWith(`${kind} `)).map(({ status }) => status)
+/**
+ * The lights of a domain, by its last checks and the last looks at the sources of its mail. DKIM is right with one key in place:
+ * mail is signed with that one. A light has a note where no record of the domain would say what is wrong.
+ */
+export function lightsOf(domain: Pick<Domain, 'id' | 'teamId' | 'checks'>, ways: WaysOut): Light[] {
+  const checks = (kind: string) =>
+    domain.checks.filter(({ key }) => key === kind || key.startsWith(`${kind} `))
   const worst = (statuses: RecordStatus[]): RecordStatus =>
     WORST.find((status) => statuses.includes(status)) ?? 'not_started'
-  const keys = of('DKIM')
+  const of = (name: Light['name']): Light => {
+    const statuses = checks(name).map(({ status }) => status)
+    const one = name === 'DKIM' && statuses.includes('verified')
+    return { name, status: one ? 'verified' : worst(statuses), note: null }
+  }
   return [
-    { name: 'SPF', status: worst(of('SPF')) },
-    { name: 'DKIM', status: keys.includes('verified') ? 'verified' : worst(keys) },
-    { name: 'DMARC', status: worst(of('DMARC')) },
-    ...ADVISED.map(({ name }): Light => ({ name, status: worst(of(name)) })),
+    ...[of('SPF'), of('DKIM'), of('DMARC')],
+    ...ADVISED.map(({ name }) => ({ ...of(name), note: checks(name)[0]?.note ?? null })),
+    { name: 'PTR', ...reverseDnsOf(domain, ways) },
   ]
 }

@@ -2,6 +2,7 @@
 import type * as schema from '../http/schemas/domains.ts'
 import { lightsOf } from '../senders/advised.ts'
 import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
+import type { WaysOut } from '../senders/reverse-dns.ts'
 import type { DkimKey, Domain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -22,20 +23,21 @@ export function presentDomainSummary(domain: Domain): schema.DomainSummary {
 }
 
 /** An element of GET /domains. */
-export const presentListedDomain = (domain: Domain): schema.ListedDomain => ({
+export const presentListedDomain = (domain: Domain, ways: WaysOut): schema.ListedDomain => ({
   ...presentDomainSummary(domain),
-  lights: lightsOf(domain.checks),
+  lights: lightsOf(domain, ways),
 })
 
 /**
- * GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and `senders.dkimKeys`; what was found comes
- * with the domain. DMARC is listed apart: the hosted service has no such record, and typed clients fail on a kind that
+ * GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and `senders.dkimKeys`, `ways` from the
+ * book of the sources; what was found comes with the domain. DMARC is listed apart: the hosted service has no such record, and typed clients fail on a kind that
  * they do not know.
  */
 export function presentDomain(
   domain: Domain,
   records: readonly ExpectedRecord[],
   keys: readonly Omit<DkimKey, 'privateKey'>[],
+  ways: WaysOut,
 ): schema.Domain {
   const present = (record: ExpectedRecord) => presentRecord(domain, record)
   return {
@@ -53,7 +55,7 @@ export function presentDomain(
     next_check_at: timestampOrNull(domain.nextCheckAt),
     gives_up_at: timestampOrNull(domain.verifyUntil),
     notes: notesOf(domain),
-    lights: lightsOf(domain.checks),
+    lights: lightsOf(domain, ways),
   }
 }
 

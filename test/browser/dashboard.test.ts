@@ -239,13 +239,19 @@ describe('domains', () => {
     await page.goto(at('/domains'))
     const lights = page.getByRole('row', { name: posthaste.domain }).locator('td.lights .chip')
     await expect
-      .poll(async () => (await lights.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ')))
+      .poll(async () => (await lights.allTextContents()).map((text) => text.trim()))
       .toEqual([
         ...['SPF: in place', 'DKIM: in place', 'DMARC: in place'],
-        ...['MTA-STS: not there', 'TLS-RPT: not there', 'BIMI: not there'],
+        ...['MTA-STS: not there', 'TLS-RPT: not there', 'BIMI: not there', 'PTR: not checked'],
       ])
     await page.getByRole('link', { name: posthaste.domain, exact: true }).click()
     await page.getByRole('listitem').filter({ hasText: '_mta-sts' }).getByText('not there').waitFor()
+    const ptr = page.getByRole('listitem').filter({ hasText: 'PTR' })
+    // The addresses of a sandbox are not such as receivers see.
+    await ptr.getByText('This machine has no public address').waitFor()
+    await expect
+      .poll(() => ptr.getByRole('link', { name: 'See IPs' }).getAttribute('href'))
+      .toBe('/dashboard/sources')
     const { data } = (await posthaste.call('GET', '/domains')).body as { data: { id: string }[] }
     const { body } = await posthaste.call<Domain>('GET', `/domains/${data[0]!.id}`)
     const records = [...body.records, ...body.recommended_records]

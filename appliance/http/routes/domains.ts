@@ -1,4 +1,4 @@
-import type { DomainSettings } from '../../storage/storage.ts'
+import type { Domain, DomainSettings } from '../../storage/storage.ts'
 import {
   presentDkimKey,
   presentDomain,
@@ -13,7 +13,14 @@ import * as schema from '../schemas/domains.ts'
 
 /** Sending domains, their DNS records and DKIM keys. */
 export function domainRoutes(app: App, deps: HttpDeps): void {
-  const { senders } = deps
+  const { senders, sources } = deps
+  const present = async (domain: Domain) =>
+    presentDomain(
+      domain,
+      await senders.expectedRecords(domain),
+      await senders.dkimKeys(domain),
+      await sources.waysOut(),
+    )
   app.post(
     '/domains',
     {
@@ -25,18 +32,20 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
       const { teamId } = callerOf(request)
       const domain = await senders.addDomain({ teamId, name, region, returnPath, settings: settingsOf(rest) })
       void reply.code(201)
-      return presentDomain(domain, await senders.expectedRecords(domain), await senders.dkimKeys(domain))
+      return present(domain)
     },
   )
 
   app.get('/domains', { schema: { response: { 200: schema.DomainList } } }, async (request) => {
     const page = pageOf(await senders.listDomains({ teamId: callerOf(request).teamId }), request.query)
-    return presentList(page.items.map(presentListedDomain), page.hasMore)
+    const ways = await sources.waysOut()
+    const domains = page.items.map((domain) => presentListedDomain(domain, ways))
+    return presentList(domains, page.hasMore)
   })
 
   app.get('/domains/:id', { schema: { response: { 200: schema.Domain } } }, async (request) => {
     const domain = await senders.getDomain({ teamId: callerOf(request).teamId, id: readId(request.params) })
-    return presentDomain(domain, await senders.expectedRecords(domain), await senders.dkimKeys(domain))
+    return present(domain)
   })
 
   changingRoutes(app, deps)

@@ -72,18 +72,23 @@ const summary = {
 const lights = Type.Array(
   Type.Object(
     {
-      name: literals(['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI'], {
-        description: 'What the records are of.',
+      name: literals(['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI', 'PTR'], {
+        description: 'What the records are of. PTR: of the addresses that its mail leaves from.',
       }),
-      status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure'], {
-        description: 'What the last check found. pending: there is none · failed: it is wrong.',
+      status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure', 'warning'], {
+        description:
+          'What the last check found. pending: there is none · failed: it is wrong, or a PTR is missing · warning: a PTR record leads back, and mail may suffer all the same.',
+      }),
+      note: Nullable(Type.String(), {
+        description: 'What is wrong and what to do, where no record of the domain says it.',
+        examples: ['192.0.2.1 has no PTR record. Large providers refuse mail from such addresses.'],
       }),
     },
     { description: 'The state of one kind of records.' },
   ),
   {
     description:
-      'Its records at a glance. DKIM is verified with one key in place; the last three are only looked for, never asked for.',
+      'Its records at a glance. DKIM is verified with one key in place; MTA-STS, TLS-RPT and BIMI are only looked for, never asked for; PTR is the worst of the addresses that its mail leaves from, as they were last looked at.',
   },
 )
 

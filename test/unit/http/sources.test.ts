@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
+import type { SourceChange } from '../../../appliance/storage/storage.ts'
 import { ask, errorText, owner, sessionCookie, startApi, type Api } from './harness.ts'
 
 const found: Finding[] = [
@@ -103,6 +104,41 @@ describe('a source', () => {
     )
     expect(await text('PATCH', '/sources/192.0.2.8', { state: 'gone' })).toContain('Invalid `state` field')
     await api.call('DELETE', '/sources/192.0.2.8')
+  })
+})
+
+describe('the light PTR of a domain', () => {
+  interface Lit {
+    lights: { name: string }[]
+  }
+  const lights = async (path: string) => {
+    const { json } = await api.call('GET', path)
+    const all = (json as { data?: Lit[] }).data ?? [json as Lit]
+    return all.map((domain) => domain.lights.find(({ name }) => name === 'PTR'))
+  }
+
+  test('is what was found last at the addresses that its mail leaves from', async () => {
+    const unseen = { name: 'PTR', status: 'not_started', note: '192.0.2.1 was not looked at yet.' }
+    expect(await lights('/domains')).toEqual([unseen, unseen])
+
+    const advice = 'Have the PTR record of 192.0.2.1 set to mail.acme.example.'
+    const finding = {
+      ...{ id: 'ptr:192.0.2.1', title: 'Reverse DNS of 192.0.2.1', status: 'failed' as const },
+      ...{ found: '192.0.2.1 has no PTR record.', advice },
+    }
+    const save = (change: SourceChange) =>
+      api.storage.saveSource({ ip: '192.0.2.1', change }, api.clock.now())
+    await save({ health: { findings: [finding], ipv6: null }, checkedAt: api.clock.now() })
+    const wrong = { name: 'PTR', status: 'failed', note: `192.0.2.1 has no PTR record. ${advice}` }
+    expect(await lights('/domains')).toEqual([wrong, wrong])
+    expect(await lights(`/domains/${api.domain.id}`)).toEqual([wrong])
+
+    const right = { ...finding, status: 'ok' as const, advice: null }
+    await save({ health: { findings: [right], ipv6: null } })
+    expect(await lights(`/domains/${api.domain.id}`)).toEqual([
+      { name: 'PTR', status: 'verified', note: null },
+    ])
+    await save({ health: null, checkedAt: null })
   })
 })
 

@@ -19,7 +19,12 @@ async function found(domain: string): Promise<[key: string, status: string, foun
   const resolver = createResolver({ servers: world.dnsServers, clock: systemClock })
   closing.push(() => resolver.close())
   const opinions = await lookForAdvised(resolver, domain)
-  expect(opinions.map(({ note }) => note)).toEqual([null, null, null])
+  const twice = opinions.filter(({ status }) => status === 'failed')
+  expect(opinions.flatMap(({ note }) => note ?? [])).toEqual(
+    twice.map((): unknown =>
+      expect.stringMatching(/^There are 2 of them at \S+; who reads them takes none\. Keep one\.$/),
+    ),
+  )
   return opinions.map(({ key, status, found }) => [key, status, found])
 }
 
@@ -40,11 +45,13 @@ const check = (key: string, status: RecordCheck['status']): RecordCheck => ({
   ...{ key, status, found: [], note: null, checkedAt: 0, since: 0 },
 })
 const statuses = (checks: RecordCheck[]): string[] =>
-  lightsOf(checks).map(({ name, status }) => `${name} ${status}`)
+  lightsOf({ id: 'd', teamId: 't', checks }, { sources: [], assignments: [] }).map(
+    ({ name, status }) => `${name} ${status}`,
+  )
 
 test('lights say the worst of each kind, but one DKIM key in place is enough', () => {
   expect(statuses([])).toEqual(
-    ['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI'].map((name) => `${name} not_started`),
+    ['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI', 'PTR'].map((name) => `${name} not_started`),
   )
   expect(
     statuses([
@@ -58,9 +65,23 @@ test('lights say the worst of each kind, but one DKIM key in place is enough', (
     ]),
   ).toEqual([
     ...['SPF failed', 'DKIM verified', 'DMARC temporary_failure'],
-    ...['MTA-STS not_started', 'TLS-RPT not_started', 'BIMI verified'],
+    ...['MTA-STS not_started', 'TLS-RPT not_started', 'BIMI verified', 'PTR not_started'],
   ])
   expect(statuses([check('DKIM one', 'pending'), check('DKIM two', 'failed')])[1]).toBe('DKIM failed')
+})
+
+test('a light has a note where no record of the domain says what is wrong', () => {
+  const twice = { ...check('TLS-RPT', 'failed'), note: 'There are 2 of them.' }
+  const spf = { ...check('SPF', 'failed'), note: 'Its record says this.' }
+  const lights = lightsOf({ id: 'd', teamId: 't', checks: [twice, spf] }, { sources: [], assignments: [] })
+  expect(lights.filter(({ note }) => note !== null)).toEqual([
+    { name: 'TLS-RPT', status: 'failed', note: 'There are 2 of them.' },
+    {
+      name: 'PTR',
+      status: 'not_started',
+      note: 'No source address is known yet: the server writes them down when it starts.',
+    },
+  ])
 })
 
 test('apps are not told of records that nobody asked for', () => {

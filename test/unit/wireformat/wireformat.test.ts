@@ -77,6 +77,7 @@ test('a domain carries its records with what was found at each', () => {
       { ...record, record: 'DMARC', key: 'DMARC', type: 'TXT', value: 'v=DMARC1; p=none;', priority: null },
     ],
     [key],
+    { sources: [], assignments: [] },
   )
   expect(presented).toMatchObject({
     object: 'domain',

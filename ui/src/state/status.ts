@@ -94,6 +94,7 @@ export const RECORD_STATUS: Record<DomainRecord['status'], Look> = {
 export function ofLight({ name, status }: ListedDomain['lights'][number]): Look {
   if (status === 'verified') return look('in place', 'green', Check)
   if (status === 'failed') return look('wrong', 'red', X)
+  if (status === 'warning') return look('warning', 'amber', TriangleAlert)
   if (status !== 'pending') return RECORD_STATUS[status]
   return name === 'SPF' || name === 'DKIM'
     ? look('missing', 'amber', TriangleAlert)

@@ -1,0 +1,87 @@
+/**
+ * Reverse DNS of the addresses from which mail of a domain leaves now. Nothing is looked up here: the sources are looked after
+ * in the background, and what was found is kept with them.
+ */
+import { isIPv6 } from 'node:net'
+import type { Finding, FindingStatus } from '../mail/finding.ts'
+import {
+  AUTO,
+  choosePool,
+  STREAMS,
+  usableSources,
+  type Assignment,
+  type Family,
+  type Source,
+} from '../mail/source.ts'
+import type { Domain, RecordStatus } from '../storage/storage.ts'
+
+/** All sources, and which mail goes through which pool. */
+export interface WaysOut {
+  sources: readonly Source[]
+  assignments: readonly Assignment[]
+}
+
+/** What all the addresses come to: the worst of them decides, and `note` says which it is and what to do. */
+export interface ReverseDns {
+  status: RecordStatus | 'warning'
+  note: string | null
+}
+
+type Opinion = Pick<ReverseDns, 'status'> & Pick<Finding, 'id' | 'found' | 'advice'>
+
+const FAMILIES: readonly Family[] = [4, 6]
+/** Addresses that a note tells of: pools have tens of them, and often lack the same. */
+const MOST_TOLD = 3
+
+const STATUS: Record<FindingStatus, ReverseDns['status']> = {
+  failed: 'failed',
+  warning: 'warning',
+  skipped: 'temporary_failure',
+  ok: 'verified',
+}
+const WORST: readonly ReverseDns['status'][] = [
+  ...(['failed', 'warning', 'temporary_failure'] as const),
+  ...(['not_started', 'verified'] as const),
+]
+
+const UNKNOWN = 'No source address is known yet: the server writes them down when it starts.'
+const UNUSABLE = 'No source address can be used now: nothing leaves.'
+
+/** Of all pools that a domain's mail goes through. Addresses that nothing leaves from do not count. Pure. */
+export function reverseDnsOf(
+  { id, teamId }: Pick<Domain, 'id' | 'teamId'>,
+  { sources, assignments }: WaysOut,
+): ReverseDns {
+  const pools = new Set(STREAMS.map((stream) => choosePool(assignments, { teamId, domainId: id, stream })))
+  const opinions = [...pools].flatMap((pool) =>
+    FAMILIES.flatMap((family) =>
+      usableSources(sources, pool, family).flatMap((source) => opinionsOf(source, family)),
+    ),
+  )
+  const different = [...new Map(opinions.map((one) => [one.id, one])).values()]
+  const status = WORST.find((one) => different.some((opinion) => opinion.status === one))
+  if (status === undefined) return { status: 'not_started', note: sources.length === 0 ? UNKNOWN : UNUSABLE }
+  return { status, note: status === 'verified' ? null : noteOf(different, status) }
+}
+
+function opinionsOf({ ip, health }: Source, family: Family): Opinion[] {
+  if (health === null) {
+    const what = ip === AUTO ? 'The address that the system chooses' : ip
+    return [
+      { id: `source:${ip}`, status: 'not_started', found: `${what} was not looked at yet.`, advice: null },
+    ]
+  }
+  return health.findings.flatMap(({ id, status, found, advice }): Opinion[] => {
+    if (id === `seen:${ip}`) return [{ id, status: 'not_started', found, advice }]
+    const address = /^ptr:(.+)$/.exec(id)?.[1]
+    const counts = address !== undefined && isIPv6(address) === (family === 6)
+    return counts ? [{ id, status: STATUS[status], found, advice }] : []
+  })
+}
+
+function noteOf(opinions: readonly Opinion[], status: ReverseDns['status']): string {
+  const about = opinions.filter((one) => one.status === status)
+  const told = about.slice(0, MOST_TOLD).map(({ found, advice }) => (advice ? `${found} ${advice}` : found))
+  const rest = about.length - told.length
+  return [...told, ...(rest > 0 ? [`And ${rest} more.`] : [])].join(' ')
+}

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import type { Finding } from '../../../appliance/mail/finding.ts'
+import type { Assignment, Source } from '../../../appliance/mail/source.ts'
+import { reverseDnsOf } from '../../../appliance/senders/reverse-dns.ts'
+
+const finding = (id: string, status: Finding['status'], found: string, advice: string | null = null) => ({
+  ...{ id, title: id, status, found, advice },
+})
+const ok = (ip: string) => finding(`ptr:${ip}`, 'ok', `${ip} is a name, and back.`)
+const none = (ip: string) => finding(`ptr:${ip}`, 'failed', `${ip} has no PTR record.`, `Have ${ip} named.`)
+
+function source(ip: string, findings: Finding[] | null, more: Partial<Source> = {}): Source {
+  return {
+    ...{ ip, pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },
+    ...{ warmUpSince: null, origin: 'configuration', checkedAt: 0 },
+    health: findings && { findings, ipv6: ip.includes(':') ? true : null },
+    ...more,
+  }
+}
+const assigned = (id: string, pool: string, about: Partial<Assignment>): Assignment => ({
+  ...{ id, teamId: null, domainId: null, stream: null },
+  ...about,
+  pool,
+})
+const DOMAIN = { id: 'd', teamId: 't' }
+const lookAt = (sources: Source[], assignments: Assignment[] = []) =>
+  reverseDnsOf(DOMAIN, { sources, assignments })
+
+test('the worst address decides, and the note says which it is and what to do', () => {
+  expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')])])).toEqual({ status: 'verified', note: null })
+  const warning = finding('ptr:192.0.2.3', 'warning', '192.0.2.3 is b and leads back.', 'Name it.')
+  expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), source('192.0.2.3', [warning])])).toEqual({
+    status: 'warning',
+    note: '192.0.2.3 is b and leads back. Name it.',
+  })
+  expect(
+    lookAt([
+      source('192.0.2.1', [ok('192.0.2.1')]),
+      source('192.0.2.2', [none('192.0.2.2'), finding('blocklist:x', 'failed', 'Listed.')]),
+      source('192.0.2.3', [warning]),
+    ]),
+  ).toEqual({ status: 'failed', note: '192.0.2.2 has no PTR record. Have 192.0.2.2 named.' })
+})
+
+test('only addresses of the pools that mail of the domain goes through count', () => {
+  const sources = [
+    source('192.0.2.1', [ok('192.0.2.1')]),
+    source('192.0.2.2', [none('192.0.2.2')], { pool: 'bulk' }),
+  ]
+  expect(lookAt(sources).status).toBe('verified')
+  expect(lookAt(sources, [assigned('1', 'bulk', { domainId: 'other' })]).status).toBe('verified')
+  expect(lookAt(sources, [assigned('1', 'bulk', { domainId: 'd' })]).status).toBe('failed')
+  expect(lookAt(sources, [assigned('1', 'bulk', { stream: 'broadcast' })]).status).toBe('failed')
+  expect(lookAt(sources, [assigned('1', 'bulk', { teamId: 'other' })]).status).toBe('verified')
+})
+
+test('addresses that nothing leaves from do not count', () => {
+  const suspended = source('192.0.2.2', [none('192.0.2.2')], {
+    ...{ state: 'suspended', suspendedBy: 'check', stateReason: 'No PTR.' },
+  })
+  expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), suspended]).status).toBe('verified')
+  // The system has IPv6 without a PTR record, so that mail leaves over IPv4 alone.
+  const both = source('auto', [ok('192.0.2.1'), none('2001:db8::1')])
+  expect(lookAt([{ ...both, health: { ...both.health!, ipv6: false } }])).toEqual({
+    status: 'verified',
+    note: null,
+  })
+  expect(lookAt([{ ...both, health: { ...both.health!, ipv6: true } }]).status).toBe('failed')
+  // Its pool has nothing that works: the default pool takes its mail.
+  const bulk = { ...suspended, pool: 'bulk' }
+  const toBulk = [assigned('1', 'bulk', { domainId: 'd' })]
+  expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), bulk], toBulk).status).toBe('verified')
+  expect(lookAt([suspended])).toEqual({
+    status: 'not_started',
+    note: 'No source address can be used now: nothing leaves.',
+  })
+})
+
+test('what cannot be told is said, and nobody is blamed for it', () => {
+  expect(lookAt([])).toEqual({
+    status: 'not_started',
+    note: 'No source address is known yet: the server writes them down when it starts.',
+  })
+  expect(lookAt([source('auto', null)])).toEqual({
+    status: 'not_started',
+    note: 'The address that the system chooses was not looked at yet.',
+  })
+  expect(lookAt([source('192.0.2.9', null)]).note).toBe('192.0.2.9 was not looked at yet.')
+  const unseen = finding('seen:auto', 'skipped', 'This machine has no public address.', 'Publish it.')
+  expect(lookAt([source('auto', [unseen])])).toEqual({
+    status: 'not_started',
+    note: 'This machine has no public address. Publish it.',
+  })
+  const unanswered = finding('ptr:192.0.2.1', 'skipped', 'DNS gave no answer: timeout.')
+  expect(lookAt([source('192.0.2.1', [unanswered])])).toEqual({
+    status: 'temporary_failure',
+    note: 'DNS gave no answer: timeout.',
+  })
+})
+
+test('of many addresses that lack the same, three are told', () => {
+  const ips = [1, 2, 3, 4, 5].map((last) => `192.0.2.${last}`)
+  expect(lookAt(ips.map((ip) => source(ip, [none(ip)]))).note).toBe(
+    [...ips.slice(0, 3).map((ip) => `${ip} has no PTR record. Have ${ip} named.`), 'And 2 more.'].join(' '),
+  )
+})
