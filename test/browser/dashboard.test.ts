@@ -233,7 +233,37 @@ describe('emails', () => {
   })
 })
 
+test('the rail tells how the server is, and what it says when it is not well', async () => {
+  const { page } = await openPage(browser)
+  await signIn(page, '/domains')
+  await page.getByText('The server is well and takes mail.').waitFor()
+  const body = { object: 'health', status: 'unavailable', reasons: ['There is no room.'] }
+  await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: body }))
+  await page.reload()
+  await page.getByText('The server takes no mail. There is no room.').waitFor()
+  await page.route('**/readyz', (route) => route.abort('connectionrefused'))
+  await page.reload()
+  await page.getByText('No answer: The appliance does not answer.').waitFor()
+  await page.context().close()
+})
+
 describe('domains', () => {
+  test('what a row tells on hover is not covered by its link, and a click on it opens the row all the same', async () => {
+    const { page } = desk
+    await page.goto(at('/domains'))
+    const line = page.getByRole('row', { name: posthaste.domain })
+    const path = await line.getByRole('link').getAttribute('href')
+    const time = line.locator('time')
+    expect(await time.getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d .+\)$/)
+    const tab = page.context().waitForEvent('page')
+    await time.click({ modifiers: ['Control'] })
+    await expect.poll(async () => new URL((await tab).url()).pathname).toBe(path)
+    await (await tab).close()
+    expect(new URL(page.url()).pathname).toBe('/dashboard/domains')
+    await time.click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe(path)
+  })
+
   test('a domain shows its records, copies them, and checks them when asked', async () => {
     const { page } = desk
     await page.goto(at('/domains'))

@@ -24,6 +24,8 @@ interface Options {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   body?: unknown
   signal?: AbortSignal
+  /** A status above 399 that is an answer all the same. */
+  alsoTaken?: number
 }
 
 /** Sends a request to the appliance that served this page. Throws `ApiError`, or an AbortError when `signal` fires. */
@@ -42,7 +44,7 @@ export async function request(path: string, options: Options = {}): Promise<Resp
     ...(options.signal && { signal: options.signal }),
   })
   heardDate(answer.headers.get('Date'))
-  if (answer.ok) return answer
+  if (answer.ok || answer.status === options.alsoTaken) return answer
   if (answer.status === 401) sessionEnded()
   throw new ApiError(answer.status, await sentence(answer))
 }
