@@ -294,7 +294,7 @@ function widened(state: LaneState, { limits, name }: Provider, now: number): Lan
   const whole = wider === limits.connections && faster === limits.messagesPerMinute
   const reason = whole
     ? `${name} takes mail at full pace`
-    : `${name} takes mail well: ${counts(wider, faster)}`
+    : `${name} takes mail again, and gets more step by step: ${counts(wider, faster)} by now`
   // A lane that never met trouble has nothing to tell.
   const told = state.reason === null ? {} : { reason, reasonAt: now }
   const fasterAt = faster > rate ? now : state.fasterAt

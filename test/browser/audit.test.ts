@@ -29,7 +29,7 @@ test('what was done is listed, narrowed by the address bar, and shown before and
   await page.getByRole('link', { name: 'session: create' }).first().waitFor()
   await sound(page, 'audit')
 
-  await page.getByLabel('Action, such as domain').fill('domain')
+  await page.getByLabel('Action: a word').fill('domain')
   await page.keyboard.press('Enter')
   await expect.poll(() => page.url()).toContain('action=domain')
   await expect.poll(() => page.getByRole('link', { name: 'session: create' }).count()).toBe(0)
