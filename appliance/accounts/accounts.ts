@@ -106,7 +106,8 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
       const passwordHash = await hasher.hash(password)
       const now = clock.now()
       const team = { id: newId(now), name, createdAt: now }
-      const user = { id: newId(now), email, passwordHash, createdAt: now }
+      // Nobody vouches more for the first owner than whoever runs the server.
+      const user = { id: newId(now), email, passwordHash, createdAt: now, provenAt: now }
       if ((await storage.createOwner({ team, user, onlyFirst: true }, now)) === 'exists')
         throw refuse('already_set_up')
       return { user, team }

@@ -8,15 +8,17 @@ export interface Known {
   identityOf: string | null
   /** Who has that address here; null: nobody. */
   addressOf: string | null
+  /** Whether that person has shown that it is theirs. */
+  proven: boolean
   /** Whether a team waits for that address. */
   invited: boolean
 }
 
 /**
  * domain: the address is of a domain that may not enter · not_linked: the address is known here, and its owner has not said
- * yet that this is them · unknown: nobody knows them
+ * yet that this is them · unproven: the address is known here, and nobody has shown yet that it is theirs · unknown: nobody knows them
  */
-export type IdentifyProblem = 'domain' | 'not_linked' | 'unknown'
+export type IdentifyProblem = 'domain' | 'not_linked' | 'unproven' | 'unknown'
 
 /** link: from now on the identity is that person's · invited, join: a new person */
 export type Identified =
@@ -34,10 +36,12 @@ export function identify(settings: ProviderSettings, assertion: Assertion, known
   if (!mayEnter(settings, assertion)) return { kind: 'refused', problem: 'domain' }
   if (known.identityOf !== null) return { kind: 'known', userId: known.identityOf }
   const owned = ownsAddress(settings, assertion)
-  if (known.addressOf !== null)
-    return settings.linkByEmail && owned
-      ? { kind: 'link', userId: known.addressOf }
-      : { kind: 'refused', problem: 'not_linked' }
+  if (known.addressOf !== null) {
+    if (!settings.linkByEmail || !owned) return { kind: 'refused', problem: 'not_linked' }
+    // Else whoever made the account in somebody's name would share it with them.
+    if (!known.proven) return { kind: 'refused', problem: 'unproven' }
+    return { kind: 'link', userId: known.addressOf }
+  }
   if (known.invited && owned) return { kind: 'invited' }
   if (settings.join && owned) return { kind: 'join' }
   return { kind: 'refused', problem: 'unknown' }

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { ROLES, type Role } from '../mail/roles.ts'
-import type { Invitation, Member, MemberChange, Storage, User } from '../storage/storage.ts'
+import type { FoundInvitation, Invitation, Member, MemberChange, Storage, User } from '../storage/storage.ts'
 import type { Hasher } from './hasher.ts'
 import { canonical } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
@@ -27,7 +27,8 @@ export interface Members {
   listMembers(args: { teamId: string }): Promise<Member[]>
   listInvitations(args: { teamId: string }): Promise<Invitation[]>
   /**
-   * Lets somebody join; an earlier invitation of that address ends. The token is for the link and told once.
+   * Lets somebody join; an earlier invitation of that address ends. Both tokens are for links and told once: `token` for the one who
+   * invites, `mailed` for a mail to that address and for nobody else, since whoever comes with it has shown that the address is theirs.
    * Refuses: `invalid_field` (email), `member_already`, `owners_only`, `too_many_invitations`.
    */
   invite(args: {
@@ -35,7 +36,7 @@ export interface Members {
     email: string
     role: Role
     by: By
-  }): Promise<{ invitation: Invitation; token: string }>
+  }): Promise<{ invitation: Invitation; token: string; mailed: string }>
   /** Refuses: `not_found`, `owners_only`. */
   revokeInvitation(args: { teamId: string; id: string; by: By }): Promise<void>
   /** What a link leads to, whether its address has an account, and that a team. Refuses: `invitation_over`. */
@@ -160,7 +161,7 @@ function invitations(deps: MembersDeps): InvitationMethods {
   }
 }
 
-async function find(token: string, { storage, clock }: MembersDeps): Promise<Invitation> {
+async function find(token: string, { storage, clock }: MembersDeps): Promise<FoundInvitation> {
   const tokenHash = hashToken(token)
   const found = isToken(token) ? await storage.findInvitation({ tokenHash }, clock.now()) : undefined
   if (!found) throw refuse('invitation_over')
@@ -178,15 +179,16 @@ async function invite(
   const open = await storage.listInvitations({ teamId }, now)
   const before = open.find((invitation) => invitation.email === email)
   if (before) mayGive(by, before.role)
-  const token = newToken()
-  const about = { teamId, email, role, invitedBy: by.userId, tokenHash: hashToken(token) }
+  const [token, mailed] = [newToken(), newToken()]
+  const hashes = { tokenHash: hashToken(token), mailedHash: hashToken(mailed) }
+  const about = { teamId, email, role, invitedBy: by.userId, ...hashes }
   const invitation = { ...about, id: newId(now), createdAt: now, expiresAt: now + INVITATION_LIFETIME }
   const result = await storage.invite({ invitation, most: MOST_INVITATIONS }, now)
   if (result === 'member') throw refuse('member_already')
   if (result === 'full') throw refuse('too_many_invitations', { limit: MOST_INVITATIONS })
   const stored = await storage.findInvitation({ tokenHash: invitation.tokenHash }, now)
   if (!stored) throw refuse('invitation_over')
-  return { invitation: stored, token }
+  return { invitation: stored, token, mailed }
 }
 
 const isInTeam = async ({ id }: Pick<User, 'id'>, { storage, clock }: MembersDeps): Promise<boolean> =>
@@ -208,14 +210,14 @@ async function acceptAgain(
 }
 
 async function acceptAsNew(
-  { id, email, teamName }: Invitation,
+  { id, email, teamName, byMail }: FoundInvitation,
   password: string,
   { storage, clock, hasher, acceptable }: MembersDeps,
 ): Promise<User> {
   acceptable(password, 'password', email, teamName)
   const passwordHash = await hasher.hash(password)
   const now = clock.now()
-  const user: User = { id: newId(now), email, passwordHash, createdAt: now }
+  const user: User = { id: newId(now), email, passwordHash, createdAt: now, provenAt: byMail ? now : null }
   const joined = await storage.acceptInvitation({ id, who: { user } }, now)
   if (joined === 'exists') throw refuse('invitation_needs_sign_in')
   if (joined === 'absent') throw refuse('invitation_over')

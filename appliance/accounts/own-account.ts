@@ -1,7 +1,7 @@
 /** What people do with their own account: another password, a forgotten one, and where they are signed in. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Session, Storage, User } from '../storage/storage.ts'
+import type { FirstProof, Session, Storage, User } from '../storage/storage.ts'
 import type { Hasher } from './hasher.ts'
 import { canonical } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
@@ -31,15 +31,21 @@ export interface OwnAccount {
    */
   changePassword(args: { userId: string; current: string; password: string; token: string }): Promise<User>
   /**
-   * Makes a link for whoever reads the mail of that address; undefined when nobody has it. Earlier links stay good: a stranger
+   * Makes a link that sets a new password; undefined when nobody has that address. Earlier links stay good: a stranger
    * who asks again and again takes none away.
+   * @param args.byMail it is sent to that address and shown to nobody: whoever uses it has shown that the address is theirs
    */
-  beginReset(args: { email: string }): Promise<ResetLink | undefined>
+  beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**
-   * Sets the password that a link was made for. All sessions end, second factors stay.
+   * Sets the password that a link was made for. All sessions end, second factors stay. What the first proof of the address ended is in
+   * `firstProof`, see `AccountStorage.setPassword`.
    * Refuses: `reset_link_over` for a link that was used, has expired or never was, `invalid_field` (password): then it stays good.
    */
-  finishReset(args: { token: string; password: string }): Promise<{ user: User; teamId: string | null }>
+  finishReset(args: { token: string; password: string }): Promise<{
+    user: User
+    teamId: string | null
+    firstProof: FirstProof | null
+  }>
   /** Where the person is signed in, the place used last first. */
   listSessions(args: { userId: string; token: string }): Promise<OwnSession[]>
   /** Ends one of the person's sessions; false when there is no such one. */
@@ -88,6 +94,11 @@ export function ownAccount(deps: OwnAccountDeps): OwnAccount {
   }
 }
 
+/** What a ticket of kind `reset` keeps; null in those of before. */
+interface LinkData {
+  byMail: boolean
+}
+
 type PasswordMethods = Pick<OwnAccount, 'changePassword' | 'beginReset' | 'finishReset'>
 
 function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): PasswordMethods {
@@ -95,12 +106,12 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
   const prepare = async (
     user: User,
     password: string,
-    { field, keep }: { field: string; keep: string | null },
+    { field, ...how }: { field: string; keep: string | null; byMail: boolean },
   ) => {
     const team = await storage.teamToEnter({ userId: user.id }, clock.now())
     acceptable(password, field, user.email, team?.name ?? '')
     const passwordHash = await hasher.hash(password)
-    const commit = () => storage.setPassword({ userId: user.id, passwordHash, keep }, clock.now())
+    const commit = () => storage.setPassword({ userId: user.id, passwordHash, ...how }, clock.now())
     return { teamId: team?.id ?? null, commit }
   }
 
@@ -111,12 +122,14 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
       if (user.passwordHash === null) throw refuse('no_password')
       if (!(await hasher.verify(user.passwordHash, current)))
         throw refuse('wrong_password', { field: 'current' })
-      const { commit } = await prepare(user, password, { field: 'new', keep: hashToken(token) })
+      const { commit } = await prepare(user, password, {
+        ...{ field: 'new', keep: hashToken(token), byMail: false },
+      })
       await commit()
       return user
     },
 
-    async beginReset({ email }) {
+    async beginReset({ email, byMail }) {
       const now = clock.now()
       const user = await storage.findUser({ email: canonical(email) }, now)
       if (!user) return undefined
@@ -127,7 +140,7 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
           tokenHash: hashToken(token),
           kind: 'reset',
           userId: user.id,
-          data: null,
+          data: { byMail } satisfies LinkData,
           createdAt: now,
           expiresAt,
         },
@@ -142,11 +155,11 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
       const found = await storage.peekTicket(ticket, clock.now())
       const user = found?.userId && (await storage.getUser({ id: found.userId }, clock.now()))
       if (!user) throw refuse('reset_link_over')
-      const { teamId, commit } = await prepare(user, password, { field: 'password', keep: null })
+      const byMail = (found.data as LinkData | null)?.byMail === true
+      const { teamId, commit } = await prepare(user, password, { field: 'password', keep: null, byMail })
       // Of two who use it at once, one sets the password.
       if (!(await storage.takeTicket(ticket, clock.now()))) throw refuse('reset_link_over')
-      await commit()
-      return { user, teamId }
+      return { user, teamId, firstProof: await commit() }
     },
   }
 }

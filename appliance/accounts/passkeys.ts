@@ -172,7 +172,7 @@ function making(
       const now = clock.now()
       const passkey: Passkey = {
         ...{ id: newId(now), userId, credentialId: credential.id, rpId: rp.id, name },
-        ...{ publicKey: credential.publicKey, counter: credential.counter, synced },
+        ...{ publicKey: credential.publicKey, counter: credential.counter, synced, alone: true },
         ...{ transports: response.response.transports ?? [], createdAt: now, lastUsedAt: null },
       }
       const added = await storage.addPasskey({ passkey, most: MOST_PASSKEYS }, now)

@@ -217,7 +217,7 @@ async function link(
   // The session may have been ended because it was stolen: then it must not leave a way in behind.
   const session = await storage.findSession({ tokenHash: tokenHash ?? '' }, now)
   if (!session) return refused('signed_out')
-  const known: Known = { identityOf: null, addressOf: null, invited: false }
+  const known: Known = { identityOf: null, addressOf: null, proven: false, invited: false }
   const identified = identify(provider.settings, assertion, known)
   if (identified.kind === 'refused' && identified.problem === 'domain') return refused('domain')
   const { user, team } = session
@@ -262,7 +262,8 @@ async function recognise(
     storage.openInvitations({ email }, now),
   ])
   const invited = invitations.length > 0
-  const known = { identityOf: identity?.userId ?? null, addressOf: user?.id ?? null, invited }
+  const address = { addressOf: user?.id ?? null, proven: (user?.provenAt ?? null) !== null }
+  const known = { identityOf: identity?.userId ?? null, ...address, invited }
   const found = identify(settings, assertion, known)
   if (found.kind === 'refused') return { problem: found.problem }
   if (found.kind === 'known' || found.kind === 'link') {
@@ -281,8 +282,10 @@ async function admit(
   assertion: Assertion,
   now: number,
 ): Promise<{ userId: string; admitted: Admission[] } | undefined> {
-  const { join } = provider.settings
-  const user = { id: newId(now), email: assertion.email, passwordHash: null, createdAt: now }
+  const { join, linkByEmail } = provider.settings
+  // An authority on addresses proves one as well as a mail to it does.
+  const provenAt = linkByEmail ? now : null
+  const user = { id: newId(now), email: assertion.email, passwordHash: null, createdAt: now, provenAt }
   const identity = { ...newIdentity(provider, assertion, user.id, now), lastUsedAt: now }
   const teamId = join?.teamId ?? (await storage.firstTeam({}, now))?.id
   const joined = join && teamId !== undefined ? { teamId, role: join.role } : null

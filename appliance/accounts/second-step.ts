@@ -85,7 +85,10 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
     },
 
     async signInByPasskey({ response, rp, ...browser }) {
-      const { userId } = await passkeys.verify({ userId: null, rp, purpose: 'sign_in', response })
+      const { userId, alone, name } = await passkeys.verify({
+        ...{ userId: null, rp, purpose: 'sign_in', response },
+      })
+      if (!alone) throw refuse('passkey_not_alone', { name })
       // The device had the key and recognised its owner: that is two factors.
       return signIns.enter({ userId, method: 'passkey', strong: true, ...browser })
     },

@@ -25,7 +25,7 @@ export async function setUserPassword(context: Context, email: string): Promise<
 /** `user reset-link`: prints a link with which the person chooses a password. */
 export async function makeResetLink(context: Context, email: string): Promise<void> {
   const { accounts, output, config } = context
-  const link = await accounts.beginReset({ email })
+  const link = await accounts.beginReset({ email, byMail: false })
   if (!link) throw new Failure(`Nobody has an account with the address ${email}.`)
   const origin = dashboardOrigin(config)
   const url = `${origin}/dashboard/reset#${link.token}`

@@ -2,6 +2,10 @@
 import type { Notice } from '../intake/intake.ts'
 import type { Invitation } from '../storage/storage.ts'
 
+const FIRST_PROOF =
+  'Nobody had shown before that this address is theirs. In case somebody else made the account, linked accounts at identity ' +
+  'providers were unlinked, and passkeys open it only together with the password. Link and add anew what is yours.'
+
 /** The link that sets a new password. */
 export function passwordReset(
   to: string,
@@ -24,8 +28,11 @@ export function passwordReset(
   }
 }
 
-/** Whoever did not change it wants to know. */
-export function passwordChanged(to: string, hostname: string): Notice {
+/**
+ * Whoever did not change it wants to know.
+ * @param proven it was changed by a link in a mail, which was the first proof that the address is theirs
+ */
+export function passwordChanged(to: string, hostname: string, proven = false): Notice {
   return {
     kind: 'password_changed',
     to,
@@ -33,6 +40,7 @@ export function passwordChanged(to: string, hostname: string): Notice {
     paragraphs: [
       `The password of your account ${to} at ${hostname} was changed.`,
       'All other sessions of your account have ended.',
+      ...(proven ? [FIRST_PROOF] : []),
     ],
     action: null,
     after: [

@@ -133,6 +133,12 @@ export const REFUSALS = {
     '535 5.7.8',
     'The passkey “{name}” counts backwards, as a copy of it would. Sign in another way and remove it.',
   ),
+  passkey_not_alone: entry(
+    'validation_error',
+    403,
+    '535 5.7.8',
+    'The passkey “{name}” is older than the proof that this address is yours, so it opens nothing by itself. Sign in with your password; then remove it and add it anew.',
+  ),
   passkey_taken: entry('validation_error', 409, '554 5.5.1', 'This passkey is set up already.'),
   too_many_passkeys: entry(
     'validation_error',

@@ -51,6 +51,8 @@ export interface UsersTable {
   email_key: string
   password_hash: string
   created_at: number
+  /** Since when the address is known to be the person's; null: nobody has shown it. */
+  proven_at: number | null
 }
 
 export interface MembersTable {
@@ -70,6 +72,8 @@ export interface InvitationsTable {
   token_hash: string
   created_at: number
   expires_at: number
+  /** Of the link that only the mail holds. */
+  mailed_hash: string | null
 }
 
 export interface SessionsTable {
@@ -119,6 +123,8 @@ export interface PasskeysTable {
   /** JSON: string[]. */
   transports: string
   synced: number
+  /** 1: it may be a whole sign-in; 0: a second step only. */
+  alone: number
   created_at: number
   last_used_at: number | null
 }

@@ -65,7 +65,13 @@ async function makeTeams(storage: Storage, ports: number[]): Promise<string[]> {
   const teams: string[] = []
   for (const port of ports) {
     const teamId = newId(now)
-    const user = { id: newId(now), email: `owner${port}@example.com`, passwordHash: 'x', createdAt: now }
+    const user = {
+      id: newId(now),
+      email: `owner${port}@example.com`,
+      passwordHash: 'x',
+      provenAt: null,
+      createdAt: now,
+    }
     await storage.createOwner({ team: { id: teamId, name: 'Team', createdAt: now }, user }, now)
     const webhook = {
       ...{ id: newId(now), teamId, endpoint: `http://127.0.0.1:${port}/`, events: ['email.suppressed'] },

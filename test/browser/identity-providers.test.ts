@@ -20,9 +20,11 @@ beforeAll(async () => {
   const back: string[] = []
   idp = await startIdentityProvider(back)
   const { issuer, clientId: client_id, clientSecret: client_secret } = idp
-  const providers = [{ id: 'corp', label: 'Corporation', issuer, client_id, client_secret }]
+  const corp = { id: 'corp', label: 'Corporation', issuer, client_id, client_secret }
+  const company = { ...corp, id: 'company', label: 'Company', link_by_email: true }
+  const providers = [corp, company]
   posthaste = await startAppliance({ config: { sign_in: { providers } } })
-  back.push(`${posthaste.url}/session/oidc/corp/callback`)
+  for (const { id } of providers) back.push(`${posthaste.url}/session/oidc/${id}/callback`)
   idp.visitor = {
     ...{ subject: 'ada', does: 'page' },
     claims: { email: 'ada@corp.example', email_verified: true },
@@ -128,6 +130,43 @@ test('who has a second factor is asked for it after the provider, and goes on to
   await other.getByText('That took too long. Sign in again.').waitFor()
   expect([...errors, ...more]).toEqual([])
   await another.close()
+})
+
+test('who has the address of an account that somebody else made is told how to get it, and gets it alone', async () => {
+  const email = 'ivy@people.example'
+  await addMember(posthaste, 'viewer', { email, password: 'somebody else waits at the gate' })
+  idp.visitor = { subject: 'ivy', does: 'page', claims: { email, email_verified: true } }
+  const { page, context, errors } = await openPage(browser)
+  await page.goto(at('/sign-in'))
+  await page.getByRole('button', { name: 'Sign in with Company' }).click()
+  await page.getByRole('button', { name: 'Continue as ivy' }).click()
+  await page.getByText('nobody has shown yet that the address is theirs').waitFor()
+  await sound(page, 'sign-in-unproven-address')
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByLabel('Email address').fill(email)
+  await page.getByRole('button', { name: 'Send me a link' }).click()
+  await page.getByText('a mail with a link is on its way').waitFor()
+
+  const caught = async () => {
+    const { body } = await posthaste.call<{ data: { id: string; to: string[]; subject: string }[] }>(
+      ...(['GET', '/sandbox/messages'] as const),
+    )
+    return body.data.find(({ subject }) => subject === 'Set a new password for Posthaste')?.id
+  }
+  await expect.poll(caught).toBeTruthy()
+  const { body } = await posthaste.call<{ text: string }>('GET', `/sandbox/messages/${await caught()}`)
+  await page.goto(/http:\S+/.exec(body.text)![0])
+  for (const field of ['New password', 'New password again'])
+    await page.getByLabel(field, { exact: true }).fill('ivy climbs over the old wall')
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByText(`All sessions of ${email} have ended.`).waitFor()
+  // The provider remembers who was there.
+  await page.goto(at('/sign-in'))
+  await page.getByRole('button', { name: 'Sign in with Company' }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+  await page.getByRole('link', { name: email }).waitFor()
+  expect(errors).toEqual([])
+  await context.close()
 })
 
 describe('an invitation', () => {

@@ -57,7 +57,7 @@ export function accountsContract(storage: () => Storage): void {
   test('of two owners made at once with one address, one is created', async () => {
     const make = (n: number) => ({
       team: { id: newId(T0), name: `Team ${n}`, createdAt: T0 },
-      user: { id: newId(T0), email: 'same@example.com', passwordHash: 'x', createdAt: T0 },
+      user: { id: newId(T0), email: 'same@example.com', passwordHash: 'x', provenAt: null, createdAt: T0 },
     })
     const results = await Promise.all([
       storage().createOwner(make(1), T0),
@@ -70,6 +70,25 @@ export function accountsContract(storage: () => Storage): void {
     const { user } = await makeTeam(storage())
     await storage().setPassword({ userId: user.id, passwordHash: 'new', keep: null }, T0)
     expect(await storage().findUser({ email: user.email }, T0)).toEqual({ ...user, passwordHash: 'new' })
+  })
+
+  test('a password that is set by a link in a mail proves the address once, and ends what opened the account before', async () => {
+    const { user } = await makeTeam(storage())
+    const subject = unique('subject')
+    const identity = {
+      ...{ id: newId(T0), userId: user.id, provider: 'corp', issuer: 'i', subject, email: 'a@x.example' },
+      ...{ createdAt: T0, lastUsedAt: null },
+    }
+    await storage().linkIdentity({ identity }, T0)
+    const set = (byMail: boolean, now: number) =>
+      storage().setPassword({ userId: user.id, passwordHash: 'new', keep: null, byMail }, now)
+    expect(await set(false, T0 + 1)).toBe(null)
+    expect(await set(true, T0 + 2)).toEqual({ identities: 1, passkeys: 0 })
+    expect(await storage().findIdentity({ issuer: 'i', subject }, T0)).toBeUndefined()
+    await storage().linkIdentity({ identity }, T0)
+    expect(await set(true, T0 + 3)).toBe(null)
+    expect(await storage().findIdentity({ issuer: 'i', subject }, T0)).toMatchObject({ userId: user.id })
+    expect((await storage().getUser({ id: user.id }, T0))?.provenAt).toBe(T0 + 2)
   })
 
   test.each([

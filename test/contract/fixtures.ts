@@ -40,6 +40,7 @@ export async function makeTeam(storage: Storage, now = T0): Promise<{ team: Team
     id: newId(now),
     email: `${unique('owner')}@example.com`,
     passwordHash: '$argon2id$…',
+    provenAt: null,
     createdAt: now,
   }
   await storage.createOwner({ team, user }, now)

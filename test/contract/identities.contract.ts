@@ -8,7 +8,13 @@ const identity = (userId: string, more: Partial<Identity> = {}): Identity => ({
   ...{ email: 'somebody@example.com', createdAt: T0, lastUsedAt: null, ...more },
 })
 const newcomer = (): User => ({
-  ...{ id: newId(T0), email: `${unique('New')}@example.com`, passwordHash: null, createdAt: T0 },
+  ...{
+    id: newId(T0),
+    email: `${unique('New')}@example.com`,
+    passwordHash: null,
+    provenAt: null,
+    createdAt: T0,
+  },
 })
 
 export function identitiesContract(storage: () => Storage): void {
@@ -96,7 +102,7 @@ export function identitiesContract(storage: () => Storage): void {
           role: 'developer' as const,
           invitedBy: null,
         },
-        ...{ tokenHash: unique('token'), createdAt: T0, expiresAt: T0 + DAY },
+        ...{ tokenHash: unique('token'), mailedHash: null, createdAt: T0, expiresAt: T0 + DAY },
       }
       await storage().invite({ invitation, most: 10 }, T0)
     }

@@ -8,6 +8,7 @@ const person = (): User => ({
   id: newId(T0),
   email: `${unique('person')}@people.example`,
   passwordHash: null,
+  provenAt: null,
   createdAt: T0,
 })
 
@@ -18,6 +19,7 @@ const invitation = (teamId: string, email: string, more: Partial<NewInvitation> 
   role: 'developer',
   invitedBy: null,
   tokenHash: unique('token'),
+  mailedHash: unique('mailed'),
   createdAt: T0,
   expiresAt: T0 + 7 * DAY,
   ...more,
@@ -127,9 +129,11 @@ export function membersContract(storage: () => Storage): void {
       const email = `${unique('new')}@people.example`
       const invited = invitation(team.id, email, { invitedBy: user.id })
       await storage().invite({ invitation: invited, most: 10 }, T0)
-      const { tokenHash, ...rest } = invited
+      const { tokenHash, mailedHash, ...rest } = invited
       const found = { ...rest, teamName: team.name, invitedBy: user.email }
-      expect(await storage().findInvitation({ tokenHash }, T0)).toEqual(found)
+      expect(await storage().findInvitation({ tokenHash }, T0)).toEqual({ ...found, byMail: false })
+      const mailed = { tokenHash: mailedHash! }
+      expect(await storage().findInvitation(mailed, T0)).toEqual({ ...found, byMail: true })
       expect(await storage().openInvitations({ email: email.toUpperCase() }, T0)).toEqual([found])
       expect(await storage().findInvitation({ tokenHash }, T0 + 7 * DAY)).toBeUndefined()
       const late = { id: invited.id, who: { user: person() } }

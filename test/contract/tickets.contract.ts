@@ -91,7 +91,7 @@ export function ticketsContract(storage: () => Storage): void {
         rpId: 'mail.example',
         name: 'Key',
       },
-      ...{ publicKey: new Uint8Array([1]), counter: 0, transports: [], synced: false },
+      ...{ publicKey: new Uint8Array([1]), counter: 0, transports: [], synced: false, alone: true },
       ...{ createdAt: T0, lastUsedAt: null },
     }
     await storage().addPasskey({ passkey, most: 2 }, T0)
@@ -107,7 +107,7 @@ export function ticketsContract(storage: () => Storage): void {
     const credentialId = unique('credential')
     const passkey: Passkey = {
       ...{ id: newId(T0), userId: mine, credentialId, rpId: 'mail.example', name: 'Key' },
-      ...{ publicKey: new Uint8Array([1, 2]), counter: 0, transports: ['usb'], synced: false },
+      ...{ publicKey: new Uint8Array([1, 2]), counter: 0, transports: ['usb'], synced: false, alone: true },
       ...{ createdAt: T0, lastUsedAt: null },
     }
     expect(await storage().addPasskey({ passkey, most: 1 }, T0)).toBe('added')

@@ -62,9 +62,11 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
       const { teamId, email: inviter, ...by } = personOf(request)
       admitTry(reply, mails, request.body.email.trim().toLowerCase())
       admitTry(reply, daily, teamId)
-      const { invitation, token } = await members.invite({ teamId, ...request.body, by })
+      const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
       const link = invitationLink(origin(), token)
-      const result = await sendNotice(letter(invitation, { link, inviter, hostname: config.hostname }))
+      // Another one than the inviter sees: whoever comes with it reads the mail of that address.
+      const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
+      const result = await sendNotice(letter(invitation, inMail))
       const { sent } = result
       const why = result.sent ? null : result.reason
       const created = { ...presentInvitation(invitation), link, sent, not_sent_because: why }

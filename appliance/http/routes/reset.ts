@@ -1,5 +1,6 @@
 import { recordAct, RESET_LIFETIME } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
+import type { FirstProof } from '../../storage/storage.ts'
 import { reachable } from '../../tracking/tracking.ts'
 import { SESSION_COOKIE } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -75,7 +76,7 @@ async function sendLink(
     )
     return
   }
-  const link = await accounts.beginReset({ email })
+  const link = await accounts.beginReset({ email, byMail: true })
   if (!link) return
   const url = `${base}/dashboard/reset#${link.token}`
   const result = await sendNotice(passwordReset(link.user.email, url, { minutes, hostname: config.hostname }))
@@ -94,17 +95,22 @@ function confirmRoute(app: App, deps: HttpDeps): void {
     },
     async (request, reply) => {
       admitStranger(request, reply, tries)
-      const { user, teamId } = await accounts.finishReset(request.body)
+      const { user, teamId, firstProof } = await accounts.finishReset(request.body)
       await recordAct(storage, clock, {
         teamId,
         actor: { kind: 'user', name: user.email, ip: request.ip },
         action: 'account.password_reset',
         target: `user ${user.id}`,
+        after: firstProof && presentProof(firstProof),
       })
-      await sendNotice(passwordChanged(user.email, config.hostname))
+      await sendNotice(passwordChanged(user.email, config.hostname, firstProof !== null))
       // It has ended with all others.
       void reply.clearCookie(SESSION_COOKIE, sessionCookie(request))
       return { object: 'password_reset' as const, email: user.email }
     },
   )
 }
+
+const presentProof = ({ identities, passkeys }: FirstProof) => ({
+  ...{ address_proven: true, identities_unlinked: identities, passkeys_not_alone: passkeys },
+})

@@ -82,6 +82,7 @@ export type ProviderProblemCode =
   | 'unverified'
   | 'domain'
   | 'not_linked'
+  | 'unproven'
   | 'unknown'
   | 'expired'
   | 'taken'

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables, UsersTable } from '../schema.ts'
-import type { FoundSession, Session, Team, User } from '../storage.ts'
+import type { AccountStorage, FirstProof, FoundSession, Session, Team, User } from '../storage.ts'
 import { hasSecondFactor } from './factor-counts.ts'
 import { strength } from './sessions.ts'
 import { dropTickets } from './tickets.ts'
@@ -10,12 +10,13 @@ type Db = Kysely<Tables>
 /** People without a password have an empty text there. */
 const toHash = (stored: string): string | null => (stored === '' ? null : stored)
 
-const userColumns = ['id', 'email', 'password_hash', 'created_at'] as const
+const userColumns = ['id', 'email', 'password_hash', 'created_at', 'proven_at'] as const
 const toUser = (row: Selectable<Pick<UsersTable, (typeof userColumns)[number]>>): User => ({
   id: row.id,
   email: row.email,
   passwordHash: toHash(row.password_hash),
   createdAt: row.created_at,
+  provenAt: row.proven_at,
 })
 
 const emailKey = (email: string): string => email.toLowerCase()
@@ -35,6 +36,7 @@ export async function createOwner(
       email_key: emailKey(user.email),
       password_hash: user.passwordHash ?? '',
       created_at: user.createdAt,
+      proven_at: user.provenAt,
     })
     .onConflict((conflict) => conflict.column('email_key').doNothing())
     .executeTakeFirstOrThrow()
@@ -50,12 +52,32 @@ export async function createOwner(
 /** See `Storage.setPassword`. */
 export async function setPassword(
   db: Db,
-  { userId, passwordHash, keep }: { userId: string; passwordHash: string; keep: string | null },
-): Promise<void> {
+  { userId, passwordHash, keep, byMail = false }: Parameters<AccountStorage['setPassword']>[0],
+  now: number,
+): Promise<FirstProof | null> {
   await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
   const ended = db.deleteFrom('sessions').where('user_id', '=', userId)
   await (keep === null ? ended : ended.where('token_hash', '!=', keep)).execute()
   await dropTickets(db, { userId, kinds: ['second_factor', 'reset'] })
+  return byMail ? proveAddress(db, userId, now) : null
+}
+
+/** Null where it was proven before: then what opens the account is the person's. */
+async function proveAddress(db: Db, userId: string, now: number): Promise<FirstProof | null> {
+  const proven = await db
+    .updateTable('users')
+    .set({ proven_at: now })
+    .where('id', '=', userId)
+    .where('proven_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (proven.numUpdatedRows === 0n) return null
+  const unlinked = await db.deleteFrom('identities').where('user_id', '=', userId).executeTakeFirstOrThrow()
+  const lowered = await db
+    .updateTable('passkeys')
+    .set({ alone: 0 })
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return { identities: Number(unlinked.numDeletedRows), passkeys: Number(lowered.numUpdatedRows) }
 }
 
 /** See `Storage.findUser`. The case of letters does not matter. */
@@ -150,7 +172,7 @@ export async function findSession(
     .innerJoin('teams as t', 't.id', 's.team_id')
     .select(['s.team_id', 's.user_id', 's.created_at', 's.expires_at', 's.ip', 's.user_agent'])
     .select(['s.id', 's.last_seen_at', 's.proved_at', 's.method', 's.strong', 's.vouched'])
-    .select(['u.email', 'u.password_hash', 'u.created_at as user_created_at'])
+    .select(['u.email', 'u.password_hash', 'u.created_at as user_created_at', 'u.proven_at'])
     .select(['t.name as team_name', 't.created_at as team_created_at', 't.mfa_required', 'm.role'])
     .where('s.token_hash', '=', tokenHash)
     .where('s.expires_at', '>', now)
@@ -177,6 +199,7 @@ export async function findSession(
       email: row.email,
       passwordHash: toHash(row.password_hash),
       createdAt: row.user_created_at,
+      provenAt: row.proven_at,
     },
     team: { id: teamId, name: row.team_name, createdAt: row.team_created_at },
     role: row.role,

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../schema.ts'
-import type { Invitation, Joining, MemberStorage, User } from '../storage.ts'
+import type { FoundInvitation, Invitation, Joining, MemberStorage, User } from '../storage.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof MemberStorage> = Parameters<MemberStorage[M]>[0]
@@ -36,7 +36,7 @@ export async function invite(
   { invitation, most }: Args<'invite'>,
   now: number,
 ): Promise<'invited' | 'member' | 'full'> {
-  const { id, teamId, email, role, invitedBy, tokenHash, createdAt, expiresAt } = invitation
+  const { id, teamId, email, role, invitedBy, tokenHash, mailedHash, createdAt, expiresAt } = invitation
   const member = await db
     .selectFrom('members as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')
@@ -60,7 +60,7 @@ export async function invite(
     .insertInto('invitations')
     .values({
       ...{ id, team_id: teamId, email, email_key: keyOf(email), role, invited_by: invitedBy },
-      ...{ token_hash: tokenHash, created_at: createdAt, expires_at: expiresAt },
+      ...{ token_hash: tokenHash, mailed_hash: mailedHash, created_at: createdAt, expires_at: expiresAt },
     })
     .execute()
   return 'invited'
@@ -99,9 +99,12 @@ export async function findInvitation(
   db: Db,
   { tokenHash }: Args<'findInvitation'>,
   now: number,
-): Promise<Invitation | undefined> {
-  const row = await holding(db, now).where('i.token_hash', '=', tokenHash).executeTakeFirst()
-  return row && toInvitation(row)
+): Promise<FoundInvitation | undefined> {
+  const row = await holding(db, now)
+    .select('i.mailed_hash')
+    .where((is) => is.or([is('i.token_hash', '=', tokenHash), is('i.mailed_hash', '=', tokenHash)]))
+    .executeTakeFirst()
+  return row && { ...toInvitation(row), byMail: row.mailed_hash === tokenHash }
 }
 
 /** See `MemberStorage.revokeInvitation`. */
@@ -143,6 +146,7 @@ export async function addUser(db: Db, user: User): Promise<boolean> {
       email_key: keyOf(user.email),
       password_hash: user.passwordHash ?? '',
       created_at: user.createdAt,
+      proven_at: user.provenAt,
     })
     .onConflict((conflict) => conflict.column('email_key').doNothing())
     .executeTakeFirstOrThrow()

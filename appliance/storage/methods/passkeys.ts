@@ -16,6 +16,7 @@ const toPasskey = (row: Selectable<PasskeysTable>): Passkey => ({
   counter: row.counter,
   transports: JSON.parse(row.transports) as string[],
   synced: row.synced === 1,
+  alone: row.alone === 1,
   createdAt: row.created_at,
   lastUsedAt: row.last_used_at,
 })
@@ -39,6 +40,7 @@ export async function addPasskey(
       counter: passkey.counter,
       transports: JSON.stringify(passkey.transports),
       synced: passkey.synced ? 1 : 0,
+      alone: passkey.alone ? 1 : 0,
       created_at: passkey.createdAt,
       last_used_at: passkey.lastUsedAt,
     })

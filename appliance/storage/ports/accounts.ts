@@ -13,6 +13,11 @@ export interface User {
   /** argon2id in PHC string form; null: enters by an identity provider or a passkey only. */
   passwordHash: string | null
   createdAt: number
+  /**
+   * Since when the address is known to be that of the one who has the account: by a link that only a mail held, or by a provider that is
+   * the authority on it. Null: nobody has shown it, and whoever made the account may be somebody else.
+   */
+  provenAt: number | null
 }
 
 /** What somebody signed in with; `oidc:` is followed by the id of the identity provider. */
@@ -52,6 +57,14 @@ export interface FoundSession {
   mfaRequired: boolean
 }
 
+/** What the first proof of an address ended. */
+export interface FirstProof {
+  /** Identities that were unlinked. */
+  identities: number
+  /** Passkeys that are a second step only from then on. */
+  passkeys: number
+}
+
 export interface AccountStorage {
   /** Makes the team with its first owner; refuses with `exists` when there is a user with that address, and with `onlyFirst` when there is a team. */
   createOwner(
@@ -61,8 +74,13 @@ export interface AccountStorage {
   /**
    * Ends all sessions of the user but `keep` (a token hash), in the same step, sign-ins that wait for the second factor, and
    * links that would set another password: who knew the old one is out.
+   * @param args.byMail the link came by mail, which proves the address. Where that is the first proof of it, whatever opened the account
+   * by itself before does so no more: identities go, and passkeys become second steps. Returns what became of them then, else null.
    */
-  setPassword(args: { userId: string; passwordHash: string; keep: string | null }, now: number): Promise<void>
+  setPassword(
+    args: { userId: string; passwordHash: string; keep: string | null; byMail?: boolean },
+    now: number,
+  ): Promise<FirstProof | null>
   findUser(args: { email: string }, now: number): Promise<User | undefined>
   /** All of them, by address. */
   listUsers(args: object, now: number): Promise<(User & { hasSecondFactor: boolean })[]>

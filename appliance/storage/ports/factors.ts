@@ -29,6 +29,8 @@ export interface Passkey {
   transports: string[]
   /** Whether it is kept in an account and not only in one device. */
   synced: boolean
+  /** Whether it may be a whole sign-in. Not where it is older than the proof of the address: somebody else may have added it. */
+  alone: boolean
   createdAt: number
   lastUsedAt: number | null
 }

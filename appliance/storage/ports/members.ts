@@ -40,6 +40,12 @@ export interface Invitation {
   expiresAt: number
 }
 
+/** An invitation, and by which of its links it was found. */
+export interface FoundInvitation extends Invitation {
+  /** By the one that only the mail held. */
+  byMail: boolean
+}
+
 /** What is stored of a new invitation. */
 export interface NewInvitation {
   id: string
@@ -49,6 +55,8 @@ export interface NewInvitation {
   /** Id of a user; null: the command line. */
   invitedBy: string | null
   tokenHash: string
+  /** Of the link that only the mail holds: whoever has it reads what is sent to that address. Null: none is mailed. */
+  mailedHash: string | null
   createdAt: number
   expiresAt: number
 }
@@ -99,8 +107,8 @@ export interface MemberStorage {
   listInvitations(args: { teamId: string }, now: number): Promise<Invitation[]>
   /** Those for an address, in any case of its letters, that hold. */
   openInvitations(args: { email: string }, now: number): Promise<Invitation[]>
-  /** Undefined when it does not hold any more. */
-  findInvitation(args: { tokenHash: string }, now: number): Promise<Invitation | undefined>
+  /** By either of its links. Undefined when it does not hold any more. */
+  findInvitation(args: { tokenHash: string }, now: number): Promise<FoundInvitation | undefined>
   /** False when the team has none such. */
   revokeInvitation(args: { teamId: string; id: string }, now: number): Promise<boolean>
   /**

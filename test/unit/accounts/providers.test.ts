@@ -136,7 +136,7 @@ describe('who somebody is here', () => {
     ...{ issuer: 'i', subject: 's', email: 'ada@acme.example', hostedDomain: null, methods: null, ...more },
   })
   const known = (more: Partial<Known> = {}): Known => ({
-    ...{ identityOf: null, addressOf: null, invited: false, ...more },
+    ...{ identityOf: null, addressOf: null, proven: false, invited: false, ...more },
   })
   const all = { linkByEmail: true, join: { role: 'viewer', teamId: null } } as const
 
@@ -144,7 +144,8 @@ describe('who somebody is here', () => {
     ['a linked account', {}, {}, { identityOf: 'u', addressOf: 'v' }, 'known'],
     ['an address only', {}, {}, { addressOf: 'v' }, 'not_linked'],
     ['an address, and an invitation to it', {}, {}, { addressOf: 'v', invited: true }, 'not_linked'],
-    ['an address, where it is enough', all, {}, { addressOf: 'v' }, 'link'],
+    ['an address, where it is enough', all, {}, { addressOf: 'v', proven: true }, 'link'],
+    ['an address that nobody has proven, where one is enough', all, {}, { addressOf: 'v' }, 'unproven'],
     ['an invitation', {}, {}, { invited: true }, 'invited'],
     ['nothing', {}, {}, {}, 'unknown'],
     ['nothing, where all may join', all, {}, {}, 'join'],

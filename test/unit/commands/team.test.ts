@@ -8,7 +8,7 @@ const run = (args: string[]) => posthaste([...args, '--config', config])
 let storage: Storage
 beforeAll(async () => {
   storage = await openSqlite({ dataDir })
-  const user = { id: 'u', email: 'owner@acme.example', passwordHash: '', createdAt: 0 }
+  const user = { id: 'u', email: 'owner@acme.example', passwordHash: '', provenAt: null, createdAt: 0 }
   await storage.createOwner({ team: { id: 't', name: 'Acme', createdAt: 0 }, user }, 0)
 })
 afterAll(() => storage.close())

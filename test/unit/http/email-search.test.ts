@@ -159,7 +159,7 @@ test('an email of another team is not found by any of the routes', async () => {
   const id = await send({ subject: 'Secret plans' })
   const teamId = '01990000-0000-7000-8000-00000000000b'
   const now = api.clock.now()
-  const user = { id: teamId, email: 'other@other.example', passwordHash: '', createdAt: now }
+  const user = { id: teamId, email: 'other@other.example', passwordHash: '', provenAt: null, createdAt: now }
   await api.storage.createOwner({ team: { id: teamId, name: 'Other', createdAt: now }, user }, now)
   const { token } = await api.senders.createKey({ teamId, name: 'other', permission: 'full_access' })
   const headers = { authorization: `Bearer ${token}` }

@@ -49,7 +49,13 @@ beforeAll(async () => {
   for (const { id } of (await api.storage.listAudit({ teamId: api.teamId, limit: 3 }, now)).items) ids.add(id)
 
   const other = { id: newId(now), name: 'Other', createdAt: now }
-  const owner = { id: newId(now), email: 'owner@other.example', passwordHash: null, createdAt: now }
+  const owner = {
+    id: newId(now),
+    email: 'owner@other.example',
+    passwordHash: null,
+    provenAt: null,
+    createdAt: now,
+  }
   await api.storage.createOwner({ team: other, user: owner }, now)
   theirs = await join(api, { role: 'owner', team: other.id })
 })

@@ -17,7 +17,13 @@ beforeAll(async () => {
   })
   const now = api.clock.now()
   const other = { id: newId(now), name: 'Other', createdAt: now }
-  const owner = { id: newId(now), email: 'owner@other.example', passwordHash: null, createdAt: now }
+  const owner = {
+    id: newId(now),
+    email: 'owner@other.example',
+    passwordHash: null,
+    provenAt: null,
+    createdAt: now,
+  }
   await api.storage.createOwner({ team: other, user: owner }, now)
   await api.storage.setPlan({ teamId: other.id, plan: 'free' }, now)
   tenant = await join(api, { role: 'owner', team: other.id })

@@ -16,9 +16,9 @@ export async function join(
   }: { role: Role; team?: string; email?: string },
 ): Promise<string> {
   const now = clock.now()
-  const user = { id: newId(now), email, passwordHash: null, createdAt: now }
+  const user = { id: newId(now), email, passwordHash: null, provenAt: null, createdAt: now }
   const tokenHash = hashToken(randomBytes(32).toString('base64url'))
-  const about = { teamId: team, email, role, invitedBy: null, tokenHash }
+  const about = { teamId: team, email, role, invitedBy: null, tokenHash, mailedHash: null }
   const invitation = { ...about, id: newId(now), createdAt: now, expiresAt: now + 1000 }
   await storage.invite({ invitation, most: 1000 }, now)
   await storage.acceptInvitation({ id: invitation.id, who: { user } }, now)

@@ -11,7 +11,7 @@ beforeAll(async () => {
   api = await startApi()
   const teamId = '01990000-0000-7000-8000-00000000000a'
   const now = api.clock.now()
-  const user = { id: teamId, email: 'other@other.example', passwordHash: '', createdAt: now }
+  const user = { id: teamId, email: 'other@other.example', passwordHash: '', provenAt: null, createdAt: now }
   await api.storage.createOwner({ team: { id: teamId, name: 'Other', createdAt: now }, user }, now)
   await api.senders.addDomain({ teamId, name: 'other.example' })
   const domain = (await api.senders.findDomain({ teamId, name: 'other.example' }))!

@@ -221,7 +221,13 @@ test('an email, a domain and a list of one team are nothing to another', async (
   const { accounts, storage, senders } = api
   expect(await accounts.firstTeam()).toMatchObject({ id: api.teamId })
   const other = newId(Date.now())
-  const user = { id: newId(Date.now()), email: 'other@other.example', passwordHash: 'x', createdAt: 0 }
+  const user = {
+    id: newId(Date.now()),
+    email: 'other@other.example',
+    passwordHash: 'x',
+    provenAt: null,
+    createdAt: 0,
+  }
   await storage.createOwner({ team: { id: other, name: 'Other', createdAt: Date.now() }, user }, Date.now())
   const { token } = await senders.createKey({ teamId: other, name: 'x', permission: 'full_access' })
   const headers = { authorization: `Bearer ${token}` }

@@ -23,7 +23,7 @@ const as = (token: string, method = 'GET', path = '/session') =>
 
 test('whoever copies the database has no session, no link and no password', async () => {
   const token = valueOf(cookieOf(await signIn(), 'posthaste_session'))
-  const link = (await api.accounts.beginReset({ email: owner.email }))!.token
+  const link = (await api.accounts.beginReset({ email: owner.email, byMail: true }))!.token
   expect((await as(token)).status).toBe(200)
   let seen = 0
   for (const file of await readdir(api.dataDir, { recursive: true, withFileTypes: true })) {

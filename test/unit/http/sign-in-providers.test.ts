@@ -279,7 +279,7 @@ describe('a stranger', () => {
         most: 10,
         invitation: {
           ...{ id: newId(now), teamId: api.teamId, email: 'Guest@acme.example', role: 'developer' },
-          ...{ invitedBy: null, tokenHash: 'x', createdAt: now, expiresAt: now + 600_000 },
+          ...{ invitedBy: null, tokenHash: 'x', mailedHash: null, createdAt: now, expiresAt: now + 600_000 },
         },
       },
       now,

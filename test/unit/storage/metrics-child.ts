@@ -10,7 +10,7 @@ if (!team)
   await storage.createOwner(
     {
       team: { id: teamId, name: 'Team', createdAt: T0 },
-      user: { id: newId(T0), email: 'owner@example.com', passwordHash: '-', createdAt: T0 },
+      user: { id: newId(T0), email: 'owner@example.com', passwordHash: '-', provenAt: null, createdAt: T0 },
     },
     T0,
   )

@@ -30,6 +30,10 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
   const schema = Number.parseInt(name, 10)
 
   const storage = await openSqlite({ dataDir })
+  // Of all that there were, the first owner alone is known to have the address.
+  const proven = (await storage.listUsers({}, T0)).map(({ email, provenAt }) => [email, provenAt !== null])
+  const viewer = schema < 19 ? [] : [['viewer@example.com', false]]
+  expect(proven).toEqual([['owner@example.com', true], ...viewer])
   expect(await storage.listEmails({ teamId: team, limit: 10 }, T0)).toMatchObject({
     items: [
       { subject: 'Subject 13' },

@@ -11,6 +11,8 @@ const WORDS: Record<ProviderProblemCode, string> = {
   domain: 'Your address at % is of a domain that may not enter here. Take another account.',
   not_linked:
     'There is an account with your address, but it is not linked with %. Sign in as usual and link it in “Your account”.',
+  unproven:
+    'There is an account with your address, but nobody has shown yet that the address is theirs. If the account is yours, sign in as usual and link % in “Your account”. Else choose “Forgot your password?”: the link in the mail makes it yours alone.',
   unknown: 'Nobody here knows your account at %. Ask for an invitation to the address that you have there.',
   expired: 'That took too long, or was begun in another browser or tab. Try again.',
   taken: 'That account at % is linked with another person here. It has to be unlinked there first.',
