@@ -6,12 +6,19 @@ export interface Throttle {
   attempt(keys: string[]): number
 }
 
-/** Keys remembered; the oldest are forgotten first, so that memory is bounded. */
+/** Keys remembered, so that memory is bounded. */
 const REMEMBERED = 20_000
+/** So many stay when there are more. */
+const KEPT = 15_000
+
+interface Count {
+  attempts: number
+  until: number
+}
 
 /** Allows `most` attempts for each key within `windowMs`, counted from its first. */
 export function createThrottle(clock: Clock, most: number, windowMs: number): Throttle {
-  const counts = new Map<string, { attempts: number; until: number }>()
+  const counts = new Map<string, Count>()
   return {
     attempt(keys) {
       const now = clock.now()
@@ -22,11 +29,18 @@ export function createThrottle(clock: Clock, most: number, windowMs: number): Th
         counts.set(key, { ...count, attempts: count.attempts + 1 })
         return count.attempts < most ? 0 : Math.ceil((count.until - now) / 1000)
       })
-      for (const oldest of counts.keys()) {
-        if (counts.size <= REMEMBERED) break
-        counts.delete(oldest)
-      }
+      if (counts.size > REMEMBERED) forget(counts, now)
       return Math.max(0, ...waits)
     },
   }
+}
+
+/**
+ * Forgets what is over, then keys with the fewest attempts, of those the oldest first: whoever tries many keys once frees none that was
+ * tried often.
+ */
+function forget(counts: Map<string, Count>, now: number): void {
+  for (const [key, { until }] of counts) if (until <= now) counts.delete(key)
+  const fewest = [...counts].sort(([, one], [, other]) => one.attempts - other.attempts)
+  for (const [key] of fewest.slice(0, Math.max(0, counts.size - KEPT))) counts.delete(key)
 }

@@ -30,6 +30,17 @@ describe('guessing from many networks', () => {
     expect(fromAnywhere()).toBe(0)
   })
 
+  test('gets no further guesses by tries at so many other accounts that this one is forgotten', async () => {
+    const { clock, fromAnywhere } = scene()
+    for (let minute = 0; minute < 5; minute++) {
+      for (let i = 0; i < 9; i++) expect(fromAnywhere()).toBe(0)
+      await clock.advance(60_000)
+    }
+    for (let i = 0; i < 25_000; i++) fromAnywhere(`nobody-${i}@acme.example`)
+    for (let i = 0; i < 5; i++) expect(fromAnywhere()).toBe(0)
+    expect(fromAnywhere()).toBeGreaterThan(0)
+  })
+
   test('does not lock the owner out of a browser that was used before', () => {
     const { throttle, fromAnywhere } = scene()
     const device = throttle.deviceFor(owner, undefined)
