@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import {
   presentApiKey,
+  presentAssignment,
   presentDkimKey,
   presentDomainSummary,
   presentLane,
@@ -11,6 +12,7 @@ import {
 } from '../wireformat/wireformat.ts'
 import { callerOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
+import { personOf } from './people.ts'
 import { readId } from './query.ts'
 
 type Read = (request: FastifyRequest) => Promise<unknown>
@@ -81,5 +83,48 @@ export function readLane({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
     const { id } = params as { id: string }
     const lane = (await shaping.lanes()).find((one) => one.id === id)
     return lane && presentLane(lane)
+  }
+}
+
+/** The team that is looked at, with its rules. */
+export function readTeam({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
+  return async (request) => {
+    const { name, mfaRequired } = await accounts.teams.getTeam({ id: callerOf(request).teamId })
+    return { name, mfa_required: mfaRequired }
+  }
+}
+
+/** One's role in the team in the path. */
+export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
+  return async (request) => {
+    const own = await accounts.teams.teamsOf({ userId: personOf(request).userId })
+    const one = own.find(({ id }) => id === readId(request.params))
+    return one && { name: one.name, role: one.role }
+  }
+}
+
+/** Whom the invitation in the path is for. */
+export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
+  return async (request) => {
+    const { teamId, id } = which(request)
+    const one = (await accounts.members.listInvitations({ teamId })).find((open) => open.id === id)
+    return one && { email: one.email, role: one.role, invited_by: one.invitedBy }
+  }
+}
+
+/** One's own account at a provider, by the id in the path. */
+export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
+  return async (request) => {
+    const own = await providers.identities(personOf(request).userId)
+    const one = own.find(({ id }) => id === readId(request.params))
+    return one && { provider: one.provider, email: one.email }
+  }
+}
+
+/** The assignment of a pool in the path. */
+export function readAssignment({ sources }: Pick<HttpDeps, 'sources'>): Read {
+  return async (request) => {
+    const one = (await sources.assignments()).find(({ id }) => id === readId(request.params))
+    return one && presentAssignment(one)
   }
 }

@@ -16,6 +16,8 @@ export interface AuditedRoute {
    * any more). Without it, `after` is what was answered.
    */
   read?: ((request: FastifyRequest) => Promise<unknown>) | undefined
+  /** Whose log it belongs to, where that is not the team that the caller looks at: the caller must be in it. */
+  team?: (request: FastifyRequest) => string
   /** It is about the whole appliance: the entry is no team's, and the operator reads it. */
   appliance?: true
   /**
@@ -75,7 +77,7 @@ export function auditActs(app: App, deps: AuditDeps): void {
 
 async function begun(request: FastifyRequest, route: AuditedRoute, deps: AuditDeps): Promise<string> {
   return beginAct(deps.storage, deps.clock, {
-    teamId: route.appliance ? null : callerOf(request).teamId,
+    teamId: route.appliance ? null : (route.team?.(request) ?? callerOf(request).teamId),
     actor: actorOf(request),
     action: route.action,
     target: targetOf(route, request),

@@ -17,6 +17,7 @@ import { createLinks } from './links.ts'
 import { createLive } from './live.ts'
 import { createListeners, type Door } from './listeners.ts'
 import { collectRoutes } from './openapi.ts'
+import { createPasswordTries } from './own-account.ts'
 import { createRequestLogBuffer, type RequestLogBuffer } from './request-log-buffer.ts'
 import { logApiUse } from './request-log.ts'
 import { accountFactorRoutes } from './routes/account-factors.ts'
@@ -191,9 +192,10 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   sessionRoutes(app, deps, signIns)
   teamsRoutes(app, deps)
   memberRoutes(app, deps)
-  accountRoutes(app, deps)
+  const passwords = createPasswordTries(deps.clock)
+  accountRoutes(app, deps, passwords)
   secondStepRoutes(app, deps)
-  accountFactorRoutes(app, deps)
+  accountFactorRoutes(app, deps, passwords)
   setUpRoutes(app, deps)
   if (deps.tracking) trackingRoutes(app, deps.tracking)
   usageRoutes(app, deps)

@@ -4,7 +4,15 @@ import { PROOF_LIFETIME, relyingParty, type RelyingParty, type SignedIn } from '
 import { refuse } from '../mail/refusals.ts'
 import { SESSION_COOKIE } from './access.ts'
 import type { HttpDeps } from './deps.ts'
-import type { Throttle } from './throttle.ts'
+import { createThrottle, type Throttle } from './throttle.ts'
+
+/** Passwords that may be tried within an hour in the sessions of one person: as many as strangers have at the sign-in page. */
+const MOST_PASSWORDS = 50
+const HOUR = 3_600_000
+
+/** Counts them, for all routes that take the password of whoever is signed in. */
+export const createPasswordTries = (clock: HttpDeps['clock']): Throttle =>
+  createThrottle(clock, MOST_PASSWORDS, HOUR)
 
 /** Whose session it is, and its token. */
 export interface Own extends SignedIn {

@@ -15,7 +15,7 @@ import {
 import { readId } from '../query.ts'
 import * as schema from '../schemas/factors.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle, type Throttle } from '../throttle.ts'
 
 /** Tries of one person to show who it is, within a minute: each with a password costs a hash. */
 const MOST_TRIES = 5
@@ -33,10 +33,10 @@ const audited = (action: string) =>
 /** A step that changes nothing yet. */
 const step = { ...mine, secretBody: true, audit: null } as const
 
-/** One's own second factors. */
-export function accountFactorRoutes(app: App, deps: HttpDeps): void {
+/** One's own second factors. `passwords`: tries at one's own, by person. */
+export function accountFactorRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   overviewRoute(app, deps)
-  proofRoutes(app, deps)
+  proofRoutes(app, deps, passwords)
   totpRoutes(app, deps)
   passkeyRoutes(app, deps)
 }
@@ -52,14 +52,14 @@ function overviewRoute(app: App, deps: HttpDeps): void {
   )
 }
 
-function proofRoutes(app: App, deps: HttpDeps): void {
+function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   const { factors } = deps.accounts
   const throttle = createThrottle(deps.clock, MOST_TRIES, MINUTE)
 
   app.post(
     '/account/proof',
     {
-      config: step,
+      config: audited('proof'),
       bodyLimit: STRANGERS_BODY,
       schema: { body: schema.Proof, response: { 200: schema.Proven } },
     },
@@ -68,7 +68,10 @@ function proofRoutes(app: App, deps: HttpDeps): void {
       const { user, token } = own
       admitTry(reply, throttle, user.id)
       const answer = answerOf(request.body, relyingPartyOf(request, deps))
-      if ('password' in answer && isFactorNeeded(own)) throw refuse('factor_needed')
+      if ('password' in answer) {
+        if (isFactorNeeded(own)) throw refuse('factor_needed')
+        admitTry(reply, passwords, user.id)
+      }
       await factors.prove({ token, userId: user.id, answer })
       return { object: 'proof' as const, proved: true as const }
     },

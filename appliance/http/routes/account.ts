@@ -6,10 +6,11 @@ import { SESSION_COOKIE } from '../access.ts'
 import { browserName } from '../browser-name.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged } from '../letters.ts'
+import { admitTry } from '../own-account.ts'
 import { readId } from '../query.ts'
 import * as schema from '../schemas/account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle, type Throttle } from '../throttle.ts'
 
 /** Tries at one's own password within a minute: whoever sits at an open browser must not find it out. */
 const MOST_TRIES = 5
@@ -18,9 +19,9 @@ const MINUTE = 60_000
 /** For every role: it is one's own. */
 const mine = { access: 'people', right: 'none' } as const
 
-/** One's own account: its password, and where one is signed in. */
-export function accountRoutes(app: App, deps: HttpDeps): void {
-  passwordRoute(app, deps)
+/** One's own account: its password, and where one is signed in. `passwords`: tries at it, by person. */
+export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
+  passwordRoute(app, deps, passwords)
   sessionListRoutes(app, deps)
 }
 
@@ -32,7 +33,7 @@ async function own({ accounts }: HttpDeps, request: FastifyRequest): Promise<Sig
   return { ...found, token }
 }
 
-function passwordRoute(app: App, deps: HttpDeps): void {
+function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
   const { accounts, clock, sendNotice, config } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
   app.post(
@@ -48,11 +49,8 @@ function passwordRoute(app: App, deps: HttpDeps): void {
     },
     async (request, reply) => {
       const { user, token } = await own(deps, request)
-      const seconds = throttle.attempt([user.id])
-      if (seconds > 0) {
-        void reply.header('retry-after', seconds)
-        throw refuse('too_many_attempts', { seconds })
-      }
+      admitTry(reply, throttle, user.id)
+      admitTry(reply, passwords, user.id)
       const { current, new: password } = request.body
       await accounts.changePassword({ userId: user.id, current, password, token })
       await sendNotice(passwordChanged(user.email, config.hostname))

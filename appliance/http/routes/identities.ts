@@ -1,5 +1,6 @@
 /** One's own accounts at identity providers: further ways in. */
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { admitTry, ownSession, provenSession } from '../own-account.ts'
 import { readId } from '../query.ts'
@@ -52,7 +53,10 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
   app.delete(
     '/account/identities/:id',
     {
-      config: { ...own, audit: { action: 'identity.unlink', noun: 'identity' } },
+      config: {
+        ...own,
+        audit: { action: 'identity.unlink', noun: 'identity', read: readIdentity({ providers }) },
+      },
       schema: { response: { 200: schema.IdentityUnlinked } },
     },
     async (request) => {

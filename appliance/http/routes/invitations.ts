@@ -1,7 +1,9 @@
 import { recordAct } from '../../accounts/accounts.ts'
+import { Refusal } from '../../mail/refusals.ts'
 import type { Invitation } from '../../storage/storage.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
 import { callerOf, SESSION_COOKIE } from '../access.ts'
+import { readInvitation } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { invitation as letter } from '../letters.ts'
 import { admitTry } from '../own-account.ts'
@@ -77,7 +79,10 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
   app.delete(
     '/invitations/:id',
     {
-      config: { ...inviting, audit: { action: 'invitation.revoke', noun: 'invitation' } },
+      config: {
+        ...inviting,
+        audit: { action: 'invitation.revoke', noun: 'invitation', read: readInvitation(deps) },
+      },
       schema: { response: { 200: schema.InvitationRevoked } },
     },
     async (request) => {
@@ -128,7 +133,12 @@ function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): voi
       const { invitation: open, ...known } = await accounts.members.lookAtInvitation(request.body)
       const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
       if (known.hasAccount && !known.hasTeam) admitStranger(request, reply, { attempt })
-      const { user, invitation } = await accounts.members.acceptByPassword(request.body)
+      const { user, invitation } = await accounts.members
+        .acceptByPassword(request.body)
+        .catch(async (error) => {
+          if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
+          throw error
+        })
       await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
       const { teamId } = invitation
       const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
@@ -169,6 +179,20 @@ async function noteJoined(
 ): Promise<void> {
   const actor = { kind: 'user', name: email, ip } as const
   const act = { action: 'invitation.accept', target: `invitation ${id}`, after: { role } }
+  await recordAct(storage, clock, { teamId, actor, ...act })
+}
+
+const isWrongPassword = (error: unknown): boolean =>
+  error instanceof Refusal && error.key === 'wrong_password'
+
+/** A guess at the password of whom it is for. */
+async function noteRefused({ storage, clock }: HttpDeps, { id, teamId, email }: Invitation, ip: string) {
+  const actor = { kind: 'user', name: email, ip } as const
+  const act = {
+    action: 'invitation.accept',
+    target: `invitation ${id}`,
+    after: { refused: 'wrong_password' },
+  }
   await recordAct(storage, clock, { teamId, actor, ...act })
 }
 

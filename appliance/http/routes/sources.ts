@@ -1,7 +1,7 @@
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentAssignment, presentList, presentSource } from '../../wireformat/wireformat.ts'
-import { readSource } from '../audit-reads.ts'
+import { readAssignment, readSource } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
 import { readId } from '../query.ts'
@@ -70,6 +70,8 @@ export function sourceRoutes(app: App, deps: HttpDeps): void {
   assignmentRoutes(app, deps)
 }
 
+const removal = { action: 'pool_assignment.delete', noun: 'pool_assignment', appliance: true } as const
+
 /** Which mail goes through which pool. */
 function assignmentRoutes(app: App, deps: HttpDeps): void {
   const { sources } = deps
@@ -105,7 +107,7 @@ function assignmentRoutes(app: App, deps: HttpDeps): void {
     {
       config: {
         right: 'operate',
-        audit: { action: 'pool_assignment.delete', noun: 'pool_assignment', appliance: true },
+        audit: { ...removal, read: readAssignment({ sources }) },
       },
       preHandler: operator,
       schema: { response: { 200: schema.PoolAssignmentDeleted } },

@@ -2,6 +2,7 @@ import { refuse } from '../../mail/refusals.ts'
 import type { Membership, TeamDetails } from '../../storage/storage.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
 import { callerOf, SESSION_COOKIE } from '../access.ts'
+import { readOwnRole, readTeam } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
 import { readId } from '../query.ts'
@@ -29,7 +30,11 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
   app.patch(
     '/team',
     {
-      config: { access: 'people', right: 'team', audit: { action: 'team.rename', noun: 'team' } },
+      config: {
+        access: 'people',
+        right: 'team',
+        audit: { action: 'team.rename', noun: 'team', read: readTeam(deps) },
+      },
       schema: { body: schema.UpdateTeam, response: { 200: schema.Team } },
     },
     async (request) => {
@@ -41,7 +46,11 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
   app.patch(
     '/team/security',
     {
-      config: { access: 'people', right: 'security', audit: { action: 'team.security', noun: 'team' } },
+      config: {
+        access: 'people',
+        right: 'security',
+        audit: { action: 'team.security', noun: 'team', read: readTeam(deps) },
+      },
       schema: { body: schema.UpdateTeamSecurity, response: { 200: schema.Team } },
     },
     async (request) => {
@@ -51,6 +60,8 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
     },
   )
 }
+
+const leaving = { action: 'team.leave', noun: 'team' } as const
 
 function ownTeamsRoutes(app: App, deps: HttpDeps): void {
   const { members, teams } = deps.accounts
@@ -99,14 +110,21 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
   app.delete(
     '/account/teams/:id',
     {
-      config: { access: 'people', right: 'none', audit: { action: 'team.leave', noun: 'team' } },
+      config: {
+        ...{ access: 'people', right: 'none' },
+        audit: { ...leaving, team: ({ params }) => readId(params), read: readOwnRole(deps) },
+      },
+      // Before anything is written down: nobody writes into the log of others.
+      preHandler: async (request) => {
+        const own = await teams.teamsOf({ userId: personOf(request).userId })
+        if (!own.some(({ id }) => id === readId(request.params)))
+          throw refuse('not_found', { resource: 'Team' })
+      },
       schema: { response: { 200: MemberRemoved } },
     },
     async (request) => {
       const { userId } = personOf(request)
       const teamId = readId(request.params)
-      const own = await teams.teamsOf({ userId })
-      if (!own.some(({ id }) => id === teamId)) throw refuse('not_found', { resource: 'Team' })
       await members.leave({ teamId, userId })
       return { object: 'member' as const, id: userId, deleted: true as const }
     },
