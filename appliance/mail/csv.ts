@@ -64,8 +64,8 @@ const breaks = (text: string): number => text.split('\n').length - 1
 
 const isEmpty = ({ cells }: CsvRecord): boolean => cells.length === 1 && cells[0]!.trim() === ''
 
-/** What makes a spreadsheet take a cell for a formula. */
-const FORMULA = /^[=+\-@\t\r]/
+/** What makes a spreadsheet take a cell for a formula; in East Asia the full-width signs, too. */
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /**
  * Writes one record, its line end included. A cell that a spreadsheet would run gets an apostrophe in front: an address may begin with `=`, and

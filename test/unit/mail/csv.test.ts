@@ -71,12 +71,14 @@ describe('reading', () => {
 
 describe('writing', () => {
   test('what is written is read back', () => {
-    const cells = ['a', 'b,c', 'd "e"', 'two\nlines', '', '=1+1@example.com', '-x@example.com', '@x']
+    const cells = ['a', 'b,c', 'd "e"', 'two\nlines', '', '=1+1@example.com', '-x@example.com', '@x', '＝1']
     const [read] = rows(csvRecord(cells))
     expect(read!.map(plainCell)).toEqual(cells)
   })
 
   test('no cell is a formula to a spreadsheet', () => {
     expect(csvRecord(['=cmd()', '+1', '-1', '@a', '\tx'])).toBe(`'=cmd(),'+1,'-1,'@a,"'\tx"\r\n`)
+    // Full-width signs are signs to spreadsheets of East Asia, and some pass over an empty first line.
+    expect(csvRecord(['＝cmd()', '＋1', '－1', '＠a', '\n=1'])).toBe(`'＝cmd(),'＋1,'－1,'＠a,"'\n=1"\r\n`)
   })
 })
