@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { SignedIn } from '../accounts/accounts.ts'
 import type { Actor } from '../mail/audit.ts'
-import { refuse } from '../mail/refusals.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
 import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { App, HttpDeps } from './deps.ts'
@@ -106,6 +106,22 @@ async function callerByCookie(
   demandRight(found.role, rightOf(request))
   const { user, role } = found
   return { teamId: found.team.id, apiKey: null, user: user.email, userId: user.id, role }
+}
+
+/** Whether whoever was let in would be let in now, to the same team: for answers that go on for long. */
+export async function wouldEnter(
+  deps: Pick<HttpDeps, 'senders' | 'accounts'>,
+  request: FastifyRequest,
+): Promise<boolean> {
+  const { teamId, apiKey } = callerOf(request)
+  if (apiKey) return (await deps.senders.callerOf(apiKey.id)) !== undefined
+  try {
+    const caller = await callerByCookie(deps, request, request.routeOptions.config.access ?? 'full')
+    return caller.teamId === teamId
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
 }
 
 /** What a route demands of a person's role; see `right` in its config. */

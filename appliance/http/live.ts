@@ -24,11 +24,20 @@ interface Client {
   teamId: string
   /** It hears of lanes too: they are of the whole appliance. */
   operator: boolean
+  still: () => Promise<boolean>
   response: ServerResponse
   /** The last event that it was told of. */
   seq: number
   beat: NodeJS.Timeout
   end: NodeJS.Timeout
+}
+
+/** Who listens. */
+export interface Listener {
+  teamId: string
+  operator: boolean
+  /** Whether the listener would still be let in: asked before anything more is told. */
+  still: () => Promise<boolean>
 }
 
 export interface Live {
@@ -39,7 +48,7 @@ export interface Live {
    * @param after the last event that the client knows (`Last-Event-ID`); null: it begins now
    */
   join(
-    listener: { teamId: string; operator: boolean },
+    listener: Listener,
     response: ServerResponse,
     headers: Record<string, string>,
     after: number | null,
@@ -81,7 +90,7 @@ class Hub implements Live {
   }
 
   async join(
-    listener: { teamId: string; operator: boolean },
+    listener: Listener,
     response: ServerResponse,
     headers: Record<string, string>,
     after: number | null,
@@ -129,7 +138,7 @@ class Hub implements Live {
     try {
       const events = await storage.liveEvents({ after: this.#cursor, limit: PAGE }, clock.now())
       this.#cursor = events.at(-1)?.seq ?? this.#cursor
-      for (const event of events) for (const client of this.#clients) this.#tell(client, event)
+      await Promise.all([...this.#clients].map((client) => this.#tellAll(client, events)))
       await this.#lookAtLanes()
     } catch (err) {
       log.warn({ err }, 'the live stream cannot read what happened; it goes on with the next look')
@@ -147,7 +156,22 @@ class Hub implements Live {
     const known = this.#lanes.mark
     this.#lanes = { mark, at: Date.now() }
     if (mark === known) return
-    for (const client of operators) this.#write(client, 'event: lanes\ndata: {}\n\n')
+    for (const client of operators)
+      if (await this.#isLet(client)) this.#write(client, 'event: lanes\ndata: {}\n\n')
+  }
+
+  /** Somebody may have been removed, signed out, or lost the key since the stream began. */
+  async #isLet(client: Client): Promise<boolean> {
+    // A storage that does not answer ends the stream as well: the client comes back, and is asked who it is.
+    const still = await client.still().catch(() => false)
+    if (!still) this.#end(client)
+    return still
+  }
+
+  async #tellAll(client: Client, events: LiveEvent[]): Promise<void> {
+    const news = events.filter(({ teamId, seq }) => teamId === client.teamId && seq > client.seq)
+    if (news.length === 0 || !(await this.#isLet(client))) return
+    for (const event of news) this.#tell(client, event)
   }
 
   #tell(client: Client, event: LiveEvent): void {

@@ -1,11 +1,15 @@
 import { refuse } from '../../mail/refusals.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, wouldEnter } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { Live } from '../live.ts'
 import { isOperator } from '../operator.ts'
 
 /** GET /live: what happens to the team's emails, domains and suppressions, and to operators' lanes, as it happens (server-sent events). */
-export function liveRoutes(app: App, deps: Pick<HttpDeps, 'storage' | 'clock'>, live: Live): void {
+export function liveRoutes(
+  app: App,
+  deps: Pick<HttpDeps, 'storage' | 'clock' | 'senders' | 'accounts'>,
+  live: Live,
+): void {
   app.get('/live', { logLevel: 'warn', exposeHeadRoute: false }, async (request, reply) => {
     const { teamId } = callerOf(request)
     if (live.full) throw refuse('unavailable')
@@ -19,7 +23,8 @@ export function liveRoutes(app: App, deps: Pick<HttpDeps, 'storage' | 'clock'>, 
     headers['x-accel-buffering'] = 'no'
     reply.hijack()
     try {
-      await live.join({ teamId, operator }, reply.raw, headers, after)
+      const still = () => wouldEnter(deps, request)
+      await live.join({ teamId, operator, still }, reply.raw, headers, after)
     } catch (err) {
       // The storage did not answer. The client comes back by itself.
       request.log.warn({ err }, 'a live stream ended: the storage did not answer')

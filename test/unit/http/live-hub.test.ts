@@ -37,7 +37,7 @@ beforeEach(async () => {
     responses.push(response)
     const given = asked.headers['last-event-id']
     void live.join(
-      { teamId, operator: asked.url === '/operator' },
+      { teamId, operator: asked.url === '/operator', still: () => Promise.resolve(true) },
       response,
       {},
       typeof given === 'string' ? Number(given) : null,

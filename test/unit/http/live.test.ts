@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { ask, startApi, type Api } from './harness.ts'
+import { join } from './people.ts'
 
 let api: Api
 beforeAll(async () => {
@@ -22,10 +23,12 @@ interface Stream {
   close(): void
 }
 
-async function listen(headers: Record<string, string> = {}): Promise<Stream> {
+async function listen(more: Record<string, string | undefined> = {}): Promise<Stream> {
   const abort = new AbortController()
+  const given = Object.entries({ authorization: `Bearer ${api.full}`, ...more })
+  const headers = given.filter((one): one is [string, string] => one[1] !== undefined)
   const response = await fetch(`${api.url}/live`, {
-    headers: { authorization: `Bearer ${api.full}`, ...headers },
+    headers,
     signal: abort.signal,
   })
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -64,6 +67,30 @@ describe('GET /live', () => {
     expect(text.match(/event: email/g)).toHaveLength(2)
     expect(text.indexOf(one)).toBeLessThan(text.indexOf(two))
     stream.close()
+  })
+
+  test('ends for somebody who was removed, signed out or lost the key, before anything more is told', async () => {
+    const email = 'brief@people.example'
+    const cookie = await join(api, { role: 'developer', email })
+    const members = await api.storage.listMembers({ teamId: api.teamId }, api.clock.now())
+    const { userId } = members.find((one) => one.email === email)!
+    const leaving = await listen({ cookie, authorization: undefined })
+    const out = await join(api, { role: 'viewer' })
+    const signedOut = await listen({ cookie: out, authorization: undefined })
+    const token = await api.makeKey('full_access')
+    const { apiKey } = (await api.senders.authenticate(token))!
+    const lost = await listen({ authorization: `Bearer ${token}` })
+    const staying = await listen()
+    for (const stream of [leaving, signedOut, lost, staying]) await stream.until('event: hello')
+
+    await api.accounts.members.leave({ teamId: api.teamId, userId })
+    await api.accounts.signOut(out.split('=')[1]!)
+    await api.senders.revokeKey({ teamId: api.teamId, id: apiKey!.id })
+    const id = await send()
+    for (const stream of [leaving, signedOut, lost])
+      await expect(stream.until(id)).rejects.toThrow('ended after')
+    await staying.until(id)
+    staying.close()
   })
 
   test('needs a key of full access or a session', async () => {
