@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Admission, Identity, SignInMethod, Storage } from '../storage/storage.ts'
+import { recordAct } from './audit.ts'
 import { createGithubProvider } from './github.ts'
 import { identify, isStrong, type IdentifyProblem, type Known } from './identify.ts'
 import { createOpenIdProvider } from './openid.ts'
@@ -236,7 +237,7 @@ async function enter(
 ): Promise<Returned> {
   const { storage, clock, accounts } = deps
   const { settings } = provider
-  const recognised = await recognise(deps, provider, assertion)
+  const recognised = await recognise(deps, provider, assertion, browser.ip)
   if ('problem' in recognised) return { kind: 'refused', detail: '', linking: false, next, ...recognised }
   const { userId, admitted } = recognised
   if ((await storage.teamToEnter({ userId }, clock.now())) === undefined)
@@ -252,6 +253,7 @@ async function recognise(
   { storage, clock }: ProviderSignInDeps,
   provider: Provider,
   assertion: Assertion,
+  ip: string | null,
 ): Promise<{ userId: string; admitted: Admission[] } | { problem: ProviderSignInProblem }> {
   const now = clock.now()
   const { settings } = provider
@@ -270,10 +272,24 @@ async function recognise(
     const used = identity ?? newIdentity(provider, assertion, found.userId, now)
     if (!identity && (await storage.linkIdentity({ identity: used }, now)) === 'taken')
       return { problem: 'expired' }
+    if (!identity) await noteLink(storage, clock, { identity: used, person: user?.email ?? '', ip })
     await storage.useIdentity({ id: used.id, email }, now)
     return { userId: found.userId, admitted: [] }
   }
   return (await admit(storage, provider, assertion, now)) ?? { problem: 'unknown' }
+}
+
+/** Nobody asked for it in a session: the address alone did it. */
+async function noteLink(
+  storage: Storage,
+  clock: Clock,
+  { identity, person, ip }: { identity: Identity; person: string; ip: string | null },
+): Promise<void> {
+  const { id, userId, provider, email } = identity
+  const team = await storage.teamToEnter({ userId }, clock.now())
+  const actor = { kind: 'user', name: person, ip } as const
+  const act = { action: 'identity.link', target: `identity ${id}`, after: { provider, email } }
+  await recordAct(storage, clock, { teamId: team?.id ?? null, actor, ...act })
 }
 
 async function admit(

@@ -85,10 +85,12 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
     },
 
     async signInByPasskey({ response, rp, ...browser }) {
-      const { userId, alone, name } = await passkeys.verify({
-        ...{ userId: null, rp, purpose: 'sign_in', response },
+      const userId = await passkeyAlone(passkeys, { response, rp }).catch(async (error: unknown) => {
+        // A stranger's passkey is nobody's failure; one that is known may be a copy.
+        const known = await storage.findPasskey({ credentialId: response.id }, clock.now())
+        if (known) await audit.refused({ userId: known.userId, step: 'passkey', ...browser })
+        throw error
       })
-      if (!alone) throw refuse('passkey_not_alone', { name })
       // The device had the key and recognised its owner: that is two factors.
       return signIns.enter({ userId, method: 'passkey', strong: true, ...browser })
     },
@@ -102,6 +104,16 @@ export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
       await storage.proveSession({ tokenHash: hashToken(token), strong: !byPassword }, clock.now())
     },
   }
+}
+
+/** Whose passkey it is, as a whole sign-in. */
+async function passkeyAlone(
+  passkeys: Passkeys,
+  shown: { response: PasskeyAnswer; rp: RelyingParty },
+): Promise<string> {
+  const { userId, alone, name } = await passkeys.verify({ userId: null, purpose: 'sign_in', ...shown })
+  if (!alone) throw refuse('passkey_not_alone', { name })
+  return userId
 }
 
 /** Whose ticket it is; counts the try. */

@@ -9,6 +9,14 @@ const MINUTE = 60_000
 /** Longest address (RFC 5321 §4.5.3.1.3, without the angle brackets). */
 const LONGEST_ADDRESS = 254
 
+type Step = 'password' | 'second_factor' | 'passkey'
+
+const REFUSED: Record<Step, string> = {
+  password: 'wrong_credentials',
+  second_factor: 'wrong_code',
+  passkey: 'wrong_passkey',
+}
+
 interface From {
   ip: string | null
   userAgent: string | null
@@ -26,7 +34,7 @@ export interface SignInAudit {
       userId: string | null
       email?: string
       /** What was wrong. */
-      step: 'password' | 'second_factor'
+      step: Step
     } & Partial<From>,
   ): Promise<void>
 }
@@ -62,7 +70,7 @@ export function createSignInAudit(storage: Deps, clock: Clock): SignInAudit {
         actor: { kind: 'user', name: user?.email ?? addressIn(email), ip },
         action: 'session.create',
         target: 'session',
-        after: { refused: step === 'password' ? 'wrong_credentials' : 'wrong_code' },
+        after: { refused: REFUSED[step] },
         details: { step, user_agent: userAgent, ...(left > 0 && { not_written_before: left }) },
       })
     },

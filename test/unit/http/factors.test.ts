@@ -235,6 +235,13 @@ describe('a passkey', () => {
       response: device.get(await optionsOf(browser)),
     })
     expect(answer.text).toContain('The passkey “Laptop” counts backwards')
+    const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 1 }, now())
+    expect(items).toMatchObject([
+      {
+        ...{ actor: owner.email, ip: '127.0.0.1', action: 'session.create', target: 'session' },
+        ...{ after: { refused: 'wrong_passkey' }, details: { step: 'passkey' } },
+      },
+    ])
   })
 
   test('of another device, or one that names somebody else, is refused', async () => {

@@ -329,7 +329,17 @@ describe('a stranger', () => {
   test('enters by the address alone where the operator wants that, and is linked from then on', async () => {
     visitor('by-email', { email: owner.email.toUpperCase() })
     expect((await whoami(await signIn('linking'))).user.email).toBe(owner.email)
+    const links = async () => {
+      const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 100 }, api.clock.now())
+      return items.filter(({ action, after }) => {
+        return action === 'identity.link' && (after as { provider: string }).provider === 'linking'
+      })
+    }
+    const link = { actor: owner.email, ip: '127.0.0.1', after: { provider: 'linking', email: owner.email } }
+    expect(await links()).toMatchObject([link])
     expect((await whoami(await signIn('corp'))).user.email).toBe(owner.email)
+    expect((await whoami(await signIn('linking'))).user.email).toBe(owner.email)
+    expect(await links()).toHaveLength(1)
   })
 })
 
