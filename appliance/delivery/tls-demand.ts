@@ -57,18 +57,6 @@ export function serverNameFor(demand: TlsDemand, host: string): string {
   return demand.kind === 'dane' ? demand.names[0]! : host
 }
 
-/** One value for two demands that a connection meets alike: a kept connection serves another message only when they are the same. */
-export function demandKey(demand: TlsDemand): string {
-  if (demand.kind === 'opportunistic' || demand.kind === 'encrypted') return demand.kind
-  const promise = demand.requireTls ? '+requiretls' : ''
-  if (demand.kind === 'verified') return `verified${promise}`
-  const records = demand.records.map(
-    ({ usage, selector, matching, data }) =>
-      `${usage} ${selector} ${matching} ${Buffer.from(data).toString('hex')}`,
-  )
-  return `dane${promise} ${demand.names.join(',')} ${records.sort().join(',')}`
-}
-
 /**
  * Judges the certificate of a finished handshake, made with `rejectUnauthorized: false` and the server name of `serverNameFor`.
  * @param now Unix milliseconds, for the dates of a chain that DANE anchors

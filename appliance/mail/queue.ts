@@ -27,18 +27,6 @@ export function formatQueue({ pool, provider, stream, teamId }: QueueName): stri
   return `${pool}/${provider}/${LETTER[stream]}/${teamId}`
 }
 
-/** What `formatQueue` wrote. @throws RangeError for anything else */
-export function parseQueue(text: string): QueueName {
-  const parts = text.split('/')
-  const [pool, provider, letter, teamId] = parts
-  const known = letter === LETTER.transactional || letter === LETTER.broadcast
-  if (parts.length !== 4 || !pool || !provider || !teamId || !known)
-    throw new RangeError(
-      `"${text}" is no queue: it is pool/provider/t/team, with b in place of t for broadcast.`,
-    )
-  return { pool, provider, stream: letter === LETTER.broadcast ? 'broadcast' : 'transactional', teamId }
-}
-
 /** What shares a limit: one pool towards one provider, `default/google`. */
 export function destinationOf({ pool, provider }: { pool: string; provider: string }): string {
   return `${pool}/${provider}`

@@ -43,7 +43,6 @@ export const WEBHOOK_EVENTS = [
   'inbox.draft.sent',
   'inbox.draft.deleted',
 ] as const
-export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number]
 
 /** What `ping` sends; no endpoint subscribes to it. */
 export const PING = 'webhook.ping'
