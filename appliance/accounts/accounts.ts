@@ -14,39 +14,17 @@ import { createTeams, type Teams } from './teams.ts'
 import type { SecondSteps } from './second-step.ts'
 import { hashToken } from './tokens.ts'
 
-export {
-  SECOND_STEP_LIFETIME,
-  SESSION_LIFETIME,
-  type Browser,
-  type SecondMethod,
-  type SignedIn,
-  type SignInResult,
-  type SignIns,
-} from './sign-in.ts'
-export { RESET_LIFETIME, type OwnAccount, type OwnSession, type ResetLink } from './own-account.ts'
-export { recordAct, type Act } from './audit.ts'
-export { INVITATION_LIFETIME, OPERATOR, roleNamed, type By, type Members } from './members.ts'
-export { teamName, type Teams } from './teams.ts'
-export type { Factors, OwnFactors } from './factors.ts'
-export {
-  relyingParty,
-  type PasskeyAnswer,
-  type PasskeyCreation,
-  type PasskeyRegistration,
-  type PasskeyRequest,
-  type RelyingParty,
-} from './passkeys.ts'
-export { PROOF_LIFETIME, type Answer, type SecondSteps } from './second-step.ts'
-export { hashToken, isToken, newToken } from './tokens.ts'
-export type { ProviderPreset, ProviderSettings } from './provider.ts'
-export {
-  createProviderSignIns,
-  PROVIDER_FLOW_LIFETIME,
-  type ProviderSignInProblem,
-  type ProviderSignIns,
-  type Returned,
-} from './provider-sign-in.ts'
-export { createSetUp, SET_UP_LIFETIME, type SetUp, type SetUpDeps, type SetUpToken } from './set-up.ts'
+export { SESSION_LIFETIME, type SignedIn, type SignInResult, type SignIns } from './sign-in.ts'
+export { RESET_LIFETIME, type OwnAccount, type OwnSession } from './own-account.ts'
+export { recordAct } from './audit.ts'
+export { OPERATOR, roleNamed } from './members.ts'
+export type { OwnFactors } from './factors.ts'
+export { relyingParty, type PasskeyAnswer, type RelyingParty } from './passkeys.ts'
+export { PROOF_LIFETIME, type Answer } from './second-step.ts'
+export { hashToken } from './tokens.ts'
+export type { ProviderSettings } from './provider.ts'
+export { createProviderSignIns, type ProviderSignIns, type Returned } from './provider-sign-in.ts'
+export { createSetUp, SET_UP_LIFETIME, type SetUp } from './set-up.ts'
 
 export interface Accounts extends SignIns, OwnAccount {
   /** Second factors, and the second step of a sign-in. */

@@ -13,7 +13,7 @@ import {
 } from './provider.ts'
 
 /** The public one. */
-export const GITHUB = 'https://github.com'
+const GITHUB = 'https://github.com'
 
 export function createGithubProvider(settings: ProviderSettings): Provider {
   const origin = new URL(settings.issuer).origin

@@ -9,7 +9,7 @@ import { canonical } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /** How long an invitation holds, in milliseconds: a week, so that a holiday of a few days does not end it. */
-export const INVITATION_LIFETIME = 7 * 24 * 3_600_000
+const INVITATION_LIFETIME = 7 * 24 * 3_600_000
 
 /** Open invitations of a team: a stolen session cannot have us write to the world. */
 const MOST_INVITATIONS = 100
@@ -80,7 +80,7 @@ function obey(change: MemberChange): void {
 }
 
 /** An address that mail can be sent to, as accounts are named. Refuses: `invalid_field` (email). */
-export function accountAddress(typed: string): string {
+function accountAddress(typed: string): string {
   const email = canonical(typed)
   if (email.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(email))
     throw refuse('invalid_field', { field: 'email', expected: 'an address such as you@example.com' })

@@ -2,7 +2,7 @@ import { coreOf, type Breached } from './breached.ts'
 import { LONGEST_PASSWORD } from './hasher.ts'
 
 /** Shortest password, in characters. The dashboard can send mail as every domain of the team. */
-export const SHORTEST_PASSWORD = 10
+const SHORTEST_PASSWORD = 10
 
 /** What people choose when they must have ten characters, and no list of breaches has; compared without what stands around it. */
 const common = new Set(

@@ -19,7 +19,7 @@ import type { Browser, SignInResult, SignIns } from './sign-in.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
 /** How long somebody may take at the provider, in milliseconds. */
-export const PROVIDER_FLOW_LIFETIME = 10 * 60_000
+const PROVIDER_FLOW_LIFETIME = 10 * 60_000
 
 /**
  * expired: too late, used before, or begun in another browser · taken: that account of the provider is another person's here ·
@@ -169,7 +169,7 @@ async function departure(provider: Provider, flow: Flow, redirectUri: string): P
 const HOME = '/'
 
 /** A page of the dashboard that an address from outside may mean; the first one for all that could lead elsewhere. */
-export function localPage(next: string | undefined): string {
+function localPage(next: string | undefined): string {
   if (next === undefined || next.length > 500 || !/^\/(?![/\\])/.test(next)) return HOME
   const base = 'http://posthaste.invalid'
   if (!URL.canParse(`/dashboard${next}`, base)) return HOME

@@ -15,7 +15,7 @@ import { hashToken, isToken, newToken } from './tokens.ts'
 export const SESSION_LIFETIME = 14 * 24 * 3_600_000
 
 /** How long somebody may look for the phone, in milliseconds. */
-export const SECOND_STEP_LIFETIME = 10 * 60_000
+const SECOND_STEP_LIFETIME = 10 * 60_000
 
 /** How exactly it is known when a session was used last, in milliseconds: each note of it is a write. */
 const SEEN_EVERY = 10 * 60_000
@@ -85,7 +85,7 @@ interface FirstStep {
 }
 
 /** What somebody may answer with. */
-export function secondMethods({ totp, passkeys, recoveryCodes }: FactorCounts): SecondMethod[] {
+function secondMethods({ totp, passkeys, recoveryCodes }: FactorCounts): SecondMethod[] {
   if (!totp && passkeys === 0) return []
   return [
     ...(totp ? (['totp'] as const) : []),

@@ -11,10 +11,10 @@ import { signingKey } from './jose.ts'
 import * as plan from './plan.ts'
 import { openStore, takeAsked, type Asked, type Kept, type Memory, type Store } from './store.ts'
 
-export type { ChallengeAnswers, ChallengeType } from './challenges.ts'
+export type { ChallengeAnswers } from './challenges.ts'
 export type { Attempts, Wanted } from './plan.ts'
 export { namesIn } from './plan.ts'
-export { ask, certificateFile, certificateFiles, readMemory, type Asked, type Memory } from './store.ts'
+export { ask, certificateFile, certificateFiles, readMemory, type Memory } from './store.ts'
 
 /** The short names of directories. */
 const DIRECTORIES: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import { Failure } from './context.ts'
 const most = 4096
 
 /** The first line of a stream that is not a terminal, such as a pipe or a file. */
-export async function readFirstLine(input: AsyncIterable<string | Buffer>): Promise<string> {
+async function readFirstLine(input: AsyncIterable<string | Buffer>): Promise<string> {
   let text = ''
   for await (const chunk of input) {
     text += chunk.toString()
@@ -15,7 +15,7 @@ export async function readFirstLine(input: AsyncIterable<string | Buffer>): Prom
 }
 
 /** Asks on the terminal, without showing what is typed. Question and line end go to standard error. */
-export function askHidden(question: string, input: ReadStream): Promise<string> {
+function askHidden(question: string, input: ReadStream): Promise<string> {
   return new Promise((resolve, reject) => {
     let typed = ''
     const done = (error?: Failure) => {

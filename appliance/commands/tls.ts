@@ -18,7 +18,7 @@ export async function showTlsPolicy(context: Context, name: string, adapters: Ad
 }
 
 /** The policy in lines for people. */
-export function describeTlsPolicy(view: TlsPolicyView): string[] {
+function describeTlsPolicy(view: TlsPolicyView): string[] {
   const { domain, validating, mxAuthentic, mtaSts, troubles, hosts, reportsTo } = view
   const dane = !validating
     ? 'not looked at: dns.trust_ad is off'

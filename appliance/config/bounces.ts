@@ -16,7 +16,7 @@ import { whyUnsafe } from './pattern.ts'
 import { readTables, type Complain } from './tables.ts'
 
 /** The rules that come with the program. */
-export const SHIPPED_BOUNCES = join(import.meta.dirname, '..', '..', 'config', 'bounces.toml')
+const SHIPPED_BOUNCES = join(import.meta.dirname, '..', '..', 'config', 'bounces.toml')
 
 /** Phases in which a server can have spoken (mail/verdict.ts). */
 const PHASES = ['connect', 'greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'body'] as const

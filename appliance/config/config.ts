@@ -4,27 +4,20 @@ import { loadConfig, type Loaded } from './load.ts'
 import { sandboxConfig } from './sandbox.ts'
 
 export { loadRobots } from './robots.ts'
-export { loadBounces, SHIPPED_BOUNCES } from './bounces.ts'
-export { formatComplaint, type Complaint } from './complaint.ts'
-export {
-  loadBlocklists,
-  loadTargets,
-  SHIPPED_BLOCKLISTS,
-  SHIPPED_TARGETS,
-  type Blocklist,
-  type DoctorTargets,
-} from './doctor.ts'
+export { loadBounces } from './bounces.ts'
+export { formatComplaint } from './complaint.ts'
+export { loadBlocklists, loadTargets, type Blocklist, type DoctorTargets } from './doctor.ts'
 export { loadConfig, type LoadArgs, type Loaded } from './load.ts'
-export { loadPlans, PlansRefused, SHIPPED_PLANS } from './plans.ts'
+export { loadPlans, PlansRefused } from './plans.ts'
 export { loadProviders, SHIPPED_PROVIDERS } from './providers.ts'
 export { sandboxConfig } from './sandbox.ts'
 export { readRunning, runningFile, type Running } from './running.ts'
-export { completeProvider, type ProviderTable } from './sign-in.ts'
+export { completeProvider } from './sign-in.ts'
 export { TableRefused } from './tables.ts'
 export type { Config } from './schema.ts'
 
 /** Read when no other file is asked for. */
-export const DEFAULT_FILE = '/etc/posthaste/posthaste.toml'
+const DEFAULT_FILE = '/etc/posthaste/posthaste.toml'
 
 /**
  * The configuration that a command works with: the file asked for, the default file, or, when there is neither and no

@@ -32,9 +32,9 @@ export interface DoctorTargets {
 const shipped = (name: string): string => join(import.meta.dirname, '..', '..', 'config', name)
 
 /** The blocklists that come with the program. */
-export const SHIPPED_BLOCKLISTS = shipped('blocklists.toml')
+const SHIPPED_BLOCKLISTS = shipped('blocklists.toml')
 /** Whom the program asks unless told otherwise. */
-export const SHIPPED_TARGETS = shipped('doctor.toml')
+const SHIPPED_TARGETS = shipped('doctor.toml')
 
 /**
  * The blocklists of a file.

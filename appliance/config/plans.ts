@@ -7,7 +7,7 @@ import { formatComplaint, sortComplaints, type Complaint } from './complaint.ts'
 import { keyLines, locate } from './locate.ts'
 
 /** The plans that come with the program. */
-export const SHIPPED_PLANS = join(import.meta.dirname, '..', '..', 'config', 'plans.toml')
+const SHIPPED_PLANS = join(import.meta.dirname, '..', '..', 'config', 'plans.toml')
 
 /** The plan of every team that was given no other. */
 const DEFAULT_PLAN = 'unlimited'

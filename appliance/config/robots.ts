@@ -7,7 +7,7 @@ import { checkValue } from './check-value.ts'
 import { readTables, type Complain } from './tables.ts'
 
 /** The rules that come with the program. */
-export const SHIPPED_ROBOTS = join(import.meta.dirname, '..', '..', 'config', 'robots.toml')
+const SHIPPED_ROBOTS = join(import.meta.dirname, '..', '..', 'config', 'robots.toml')
 
 const some = Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }))
 

@@ -17,10 +17,6 @@ import { startTraffic } from './traffic.ts'
 import { judgeEvents, type EventsVerdict } from './verdict-events.ts'
 import { isSound, judgeLedger, type Verdict } from './verdict.ts'
 
-export type { Parts } from './stage.ts'
-export type { Duplicate, Verdict } from './verdict.ts'
-export type { EventsVerdict } from './verdict-events.ts'
-
 export interface CrashtestOptions {
   kills: number
   seed: number

@@ -19,7 +19,6 @@ import { createDispatcher, type Dispatcher } from './dispatch.ts'
 import { Lanes } from './lanes.ts'
 import type { TlsPolicies } from './policy/policy.ts'
 
-export type { Dispatcher } from './dispatch.ts'
 export { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './policy/policy.ts'
 
 export interface DeliveryOptions {

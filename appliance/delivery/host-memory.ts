@@ -4,7 +4,7 @@ import type { Hello } from './tls.ts'
 /** An address that could not be talked to is tried after all others for so long, in milliseconds. */
 export const DEAD_MS = 5 * 60_000
 /** What TLS a host was found to be able to do is tried first for so long, in milliseconds; then all of it again. */
-export const HELLO_MS = 3 * 86_400_000
+const HELLO_MS = 3 * 86_400_000
 /**
  * Addresses and hosts that are remembered; the one that was not asked for longest goes first. Some 2 MB when both are full,
  * none before: given as a number of entries (`max`), their room would be taken at the start.

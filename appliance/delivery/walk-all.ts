@@ -37,7 +37,7 @@ export async function walkAll(
 }
 
 /** Whether a server has as many recipients as it takes of one message. 552 is what RFC 821 had for that (RFC 5321 §4.5.3.1.10). */
-export function isTooMany({ code, enhanced, text }: Reply): boolean {
+function isTooMany({ code, enhanced, text }: Reply): boolean {
   if (code !== 452 && code !== 552) return false
   // RFC 3463 §3.6: X.5.3, too many recipients. Without an enhanced code only the words tell it from a full disk.
   return enhanced === null ? /too many (recipients|rcpts)/i.test(text) : /^[45]\.5\.3$/.test(enhanced)

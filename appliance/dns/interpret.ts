@@ -25,7 +25,7 @@ const rcodes = new Map<number, string>([
 ])
 
 /** The name of a response code, for people. */
-export function rcodeName(rcode: number): string {
+function rcodeName(rcode: number): string {
   return rcodes.get(rcode) ?? `response code ${rcode}`
 }
 

@@ -12,7 +12,7 @@ import { createOutbox } from './outbox.ts'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
 import type { Worker } from './worker.ts'
 
-export { createWebhooks, type WebhookChange, type Webhooks, type WebhooksDeps } from './webhooks.ts'
+export { createWebhooks, type Webhooks } from './webhooks.ts'
 
 export interface EventsDeps {
   storage: Storage

@@ -11,7 +11,7 @@ import {
   type Zone,
 } from './metrics-periods.ts'
 
-export const DIMENSIONS = ['period', 'domain', 'email', 'broadcast'] as const
+const DIMENSIONS = ['period', 'domain', 'email', 'broadcast'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 /** A sound question. */

@@ -6,10 +6,9 @@ import { sumInPieces } from './metrics-pieces.ts'
 import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
 import type { Dimension, MetricsRequest } from './metrics-query.ts'
 
-export { METRICS, type Metric } from './metrics-names.ts'
-export { GRANULARITIES, type Granularity } from './metrics-periods.ts'
-export { reportBreakdown, readBreakdownQuery, BREAKDOWNS, type Breakdown } from './metrics-breakdown.ts'
-export { DIMENSIONS, readMetricsQuery, type Dimension, type MetricsRequest } from './metrics-query.ts'
+export { METRICS } from './metrics-names.ts'
+export { reportBreakdown, readBreakdownQuery, BREAKDOWNS } from './metrics-breakdown.ts'
+export { readMetricsQuery } from './metrics-query.ts'
 
 /** Metrics of one combination of the asked dimensions; fields of others are absent. */
 export interface MetricsRow {

@@ -125,7 +125,7 @@ export async function wouldEnter(
 }
 
 /** What a route demands of a person's role; see `right` in its config. */
-export function rightOf({ method, routeOptions }: FastifyRequest): Right | 'none' {
+function rightOf({ method, routeOptions }: FastifyRequest): Right | 'none' {
   return routeOptions.config.right ?? (method === 'GET' || method === 'HEAD' ? 'view' : 'configure')
 }
 

@@ -21,7 +21,7 @@ const OPEN = [
 ]
 
 /** Whether a public route, by its pattern, is for others than people who sign in. Pure. */
-export const isOpen = (pattern: string): boolean =>
+const isOpen = (pattern: string): boolean =>
   OPEN.some((one) => (one.endsWith('/') ? pattern.startsWith(one) : pattern === one))
 
 function isForPeople({ is404, routeOptions: { config, url } }: FastifyRequest): boolean {

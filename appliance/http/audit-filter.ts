@@ -6,7 +6,7 @@ import type { AuditFilter } from '../storage/storage.ts'
 const LONGEST = 320
 
 /** The conditions, as they are called in the query. */
-export const AUDIT_CONDITIONS = ['actor', 'action', 'target', 'since', 'until'] as const
+const AUDIT_CONDITIONS = ['actor', 'action', 'target', 'since', 'until'] as const
 
 type Given = Record<string, unknown>
 type Condition = (typeof AUDIT_CONDITIONS)[number]

@@ -11,7 +11,7 @@ import { instantOf, oneOf, refuseStrange, textOf, type Given } from './condition
 const MOST_WORDS = 10
 
 /** The conditions, as they are called in the query. */
-export const EMAIL_CONDITIONS = [
+const EMAIL_CONDITIONS = [
   ...['status', 'domain', 'from', 'to', 'to_domain', 'tag', 'key', 'subject'],
   ...['id', 'message_id', 'reply', 'since', 'until'],
   ...['event', 'event_since', 'event_until', 'provider', 'bounce'],

@@ -8,7 +8,7 @@ import { instantOf, refuseStrange, textOf, type Given } from './conditions.ts'
 export const LOG_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'SMTP'] as const
 
 /** The conditions, as they are called in the query. */
-export const LOG_CONDITIONS = [
+const LOG_CONDITIONS = [
   ...['method', 'status', 'key', 'endpoint', 'ip', 'user_agent', 'email_id', 'since', 'until'],
 ] as const
 

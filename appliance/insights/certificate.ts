@@ -56,7 +56,7 @@ export async function examineAttempts({
 }
 
 /** Judges what is remembered of tries. Pure. */
-export function judgeAttempts({ certificates }: Memory): Finding[] {
+function judgeAttempts({ certificates }: Memory): Finding[] {
   return Object.entries(certificates).flatMap(([id, { failures, error, retryAt, directory }]): Finding[] => {
     if (failures === 0) return []
     const again = new Date(retryAt).toISOString().slice(0, 16).replace('T', ' ')

@@ -31,7 +31,7 @@ export async function lookUpPtr(resolver: Pick<Resolver, 'resolve'>, ip: string)
 }
 
 /** The names that lead back to the address. */
-export function confirmedNames({ ip, forward }: PtrFacts): string[] {
+function confirmedNames({ ip, forward }: PtrFacts): string[] {
   return forward
     .filter(({ answer }) => answer.kind === 'found' && answer.records.includes(ip))
     .map(({ name }) => name)

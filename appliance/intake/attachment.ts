@@ -88,7 +88,7 @@ function decoded(text: string): string | undefined {
 }
 
 /** Bytes as clients write them: base64, an array of numbers, or what Node makes of a Buffer. Undefined for anything else. */
-export function readBytes(content: NonNullable<AttachmentInput['content']>): Uint8Array | undefined {
+function readBytes(content: NonNullable<AttachmentInput['content']>): Uint8Array | undefined {
   if (typeof content === 'string') return decodeBase64(content)
   const bytes = Array.isArray(content) ? content : content.data
   return bytes.every((byte) => byte >= 0 && byte <= 255) ? Uint8Array.from(bytes) : undefined

@@ -20,7 +20,7 @@ import { createMessageReader, type MessageReader } from './message-reader.ts'
 import { readSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
 
-export { createMessageReader, type MessageReader, type Trace }
+export { createMessageReader, type MessageReader }
 
 /** A message with its envelope, as a mail protocol brings it. */
 export interface Arrival {

@@ -17,7 +17,7 @@ import { readSchedule } from './schedule.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
 
 /** Recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in all is a broadcast. */
-export const MAX_RECIPIENTS = 50
+const MAX_RECIPIENTS = 50
 const MAX_REPLY_TO = 10
 const MAX_ATTACHMENTS = 100
 const MAX_TAGS = 50

@@ -19,11 +19,11 @@ export interface Mailbox {
 }
 
 /** RFC 5321 §4.5.3.1.1, in octets. */
-export const MAX_LOCAL = 64
+const MAX_LOCAL = 64
 /** A path has 256 octets with its angle brackets (RFC 5321 §4.5.3.1.3). */
-export const MAX_ADDRESS = 254
+const MAX_ADDRESS = 254
 /** Ours: keeps header lines foldable and lists readable. In UTF-16 units. */
-export const MAX_NAME = 320
+const MAX_NAME = 320
 
 /** Longest text that is looked at: a name with each character escaped, an address in angle brackets. */
 const MAX_TEXT = 2 * MAX_NAME + 4 * MAX_ADDRESS + MAX_DOMAIN

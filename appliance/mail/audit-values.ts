@@ -1,7 +1,7 @@
 /** What of a value may stand in the audit log: no secret, and no more than a person reads. Pure. */
 
 /** Stands where a secret was. */
-export const ELIDED = '[secret]'
+const ELIDED = '[secret]'
 
 /** Names of what nobody may read in a log: passwords, tokens, keys that sign or decrypt, codes of second factors. */
 const SECRET_NAME =

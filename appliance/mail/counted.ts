@@ -11,13 +11,7 @@ export const COUNTED_BY_RECIPIENT = [
 ] as const
 
 /** Of a whole email: who of its recipients it was cannot be told. What machines open and click is counted for itself. */
-export const COUNTED_BY_EMAIL = [
-  'sent',
-  'opened',
-  'clicked',
-  'opened_by_robots',
-  'clicked_by_robots',
-] as const
+const COUNTED_BY_EMAIL = ['sent', 'opened', 'clicked', 'opened_by_robots', 'clicked_by_robots'] as const
 
 /** All that is counted and can be asked for. */
 export const COUNTED = [...COUNTED_BY_RECIPIENT, ...COUNTED_BY_EMAIL] as const

@@ -4,7 +4,7 @@ import { domainToUnicode } from 'node:url'
 import { suppressionKey } from './suppression.ts'
 
 /** What an erasure counts: each is a number of rows that were changed or removed. */
-export const ERASURE_KINDS = [
+const ERASURE_KINDS = [
   'deliveries',
   'emails',
   'recipients',

@@ -3,7 +3,7 @@
 /** Longest field name that is taken; the longest registered one has 35 characters. */
 export const MAX_FIELD_NAME = 76
 /** Longest value that is taken, in UTF-16 units. Postfix cuts header fields at 100 KB, others much sooner. */
-export const MAX_FIELD_VALUE = 8192
+const MAX_FIELD_VALUE = 8192
 /** Most fields that a caller may add. */
 export const MAX_CUSTOM_FIELDS = 100
 /** A word longer than this cannot be folded into lines of 998 octets with the name before it (RFC 5322 §2.1.1). */
@@ -14,7 +14,7 @@ const MAX_WORD = 900
  * Everything that is not here is passed on: X-*, List-*, Feedback-ID, Auto-Submitted, Precedence, Importance, ...
  * Message-ID replaces ours when it is well formed; Reply-To is read as the `reply_to` field (intake/request.ts).
  */
-export const RESERVED_FIELDS: readonly (readonly [field: string, instead: string])[] = [
+const RESERVED_FIELDS: readonly (readonly [field: string, instead: string])[] = [
   // Written from the fields of the request.
   ['From', 'use the `from` field'],
   ['To', 'use the `to` field'],

@@ -10,18 +10,8 @@ import { KINDS, newTally, type Kind, type MoveDeps, type Report, type Tally } fr
 import { moveSuppressions } from './suppressions.ts'
 import { moveWebhooks } from './webhooks.ts'
 
-export { createHosted, HostedFailed, readBase, readKey, type Hosted } from './hosted.ts'
-export {
-  KINDS,
-  type Kind,
-  type Made,
-  type MovedDomain,
-  type MoveOptions,
-  type NotTaken,
-  type Remark,
-  type Report,
-  type Tally,
-} from './report.ts'
+export { createHosted, HostedFailed, readBase, readKey } from './hosted.ts'
+export { KINDS, type Kind, type Made, type NotTaken, type Report, type Tally } from './report.ts'
 export { sharesReturnPath, zoneText } from './zone.ts'
 
 /** Nothing was moved yet. */

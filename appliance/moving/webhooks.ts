@@ -4,7 +4,7 @@ import { text } from './objects.ts'
 import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
 
 /** Why a webhook that was moved is disabled; also how a later `--enable` knows those that wait for it. */
-export const WAITS = 'It was moved here and waits: posthaste import --enable, or enable it by hand.'
+const WAITS = 'It was moved here and waits: posthaste import --enable, or enable it by hand.'
 
 /** A webhook of the other side. */
 export interface HostedWebhook {

@@ -12,7 +12,7 @@ const CHARACTER_STRING = 255
 type Recorded = Omit<MovedDomain, 'keys'>
 
 /** Which records stand in the place of others: those that the other side has at the same name. */
-export function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
+function replacedBy(record: ExpectedRecord, theirs: readonly HostedRecord[]): HostedRecord[] {
   // A DMARC policy is the domain's own, whoever sends for it; DKIM keys have selectors of their own.
   if (record.record === 'DMARC' || record.record === 'DKIM') return []
   return theirs.filter(({ fqdn, type }) => fqdn === record.fqdn && type === record.type)

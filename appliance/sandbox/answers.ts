@@ -20,7 +20,7 @@ const mxOf = (domain: string): ZoneRecords['MX'] => [
 ]
 
 /** What is published under `name`, from the records that the team's domains expect. */
-export function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneRecords | undefined {
+function publishedEntry(name: string, records: readonly ExpectedRecord[]): ZoneRecords | undefined {
   const here = records.filter((record) => record.fqdn === name)
   if (here.length === 0) return undefined
   const MX = here
@@ -33,7 +33,7 @@ export function publishedEntry(name: string, records: readonly ExpectedRecord[])
 }
 
 /** What any other name answers. */
-export function inventedEntry(name: string, hostname: string): ZoneEntry {
+function inventedEntry(name: string, hostname: string): ZoneEntry {
   if (name === hostname) return { A: '127.0.0.1', ttl: TTL }
   if (name.endsWith('.in-addr.arpa')) return { PTR: hostname, ttl: TTL }
   const [first = '', ...rest] = name.split('.')

@@ -12,11 +12,11 @@ const hour = 60 * minute
 const day = 24 * hour
 
 /** How long a verification that was asked for goes on before it has failed. */
-export const VERIFY_FOR = 72 * hour
+const VERIFY_FOR = 72 * hour
 /** Looks at a verified domain are this far apart, and up to a tenth more, so that they do not all come together. */
-export const RECHECK_EVERY = day
+const RECHECK_EVERY = day
 /** How far apart the two looks are that downgrade a verified domain. */
-export const CONFIRM_AFTER = 15 * minute
+const CONFIRM_AFTER = 15 * minute
 
 /** What one look at the records says of the domain as a whole. */
 export type Sight =

@@ -41,7 +41,7 @@ export function zoneOf(domain: string): string {
 }
 
 /** The SPF policy of the return path (RFC 7208 §4.5, §5.3, §5.6). */
-export function spfPolicy({ hostname, sourceIps }: SendingHost): string {
+function spfPolicy({ hostname, sourceIps }: SendingHost): string {
   const ours = sourceIps.map((ip) => {
     if (ip === AUTO) return `a:${hostname}`
     return isIPv6(ip) ? `ip6:${ip}` : `ip4:${ip}`

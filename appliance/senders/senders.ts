@@ -13,7 +13,6 @@ import type { SendingHost } from './records.ts'
 import { suppressionMethods, type SuppressionMethods } from './suppressions.ts'
 import { createWatcher } from './watcher.ts'
 
-export type { NewKeyArgs } from './api-keys.ts'
 export {
   createPropagation,
   type Propagation,
@@ -22,10 +21,10 @@ export {
 } from './propagation.ts'
 export { createErasures, type Erasures } from './erasures.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
-export { UNLIMITED, type NamedPlan, type Plan, type Plans } from './plans.ts'
+export { type NamedPlan, type Plan, type Plans } from './plans.ts'
 export { createQuotas, periodEnds, type PeriodEnds, type Quotas } from './quota.ts'
 export type { SuppressionImport } from './suppression-import.ts'
-export { createRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
+export { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 
 export interface Senders extends KeyMethods, DomainMethods, SuppressionMethods {
   /**

@@ -207,7 +207,7 @@ function complained(state: LaneState, signal: Signal, provider: Provider, now: n
 }
 
 /** The first rule that fits a reply. */
-export function pauseFor(
+function pauseFor(
   said: { enhanced: string | null; text: string },
   rules: readonly PauseRule[],
 ): PauseRule | undefined {

@@ -2,7 +2,7 @@
  * How much goes where: mailbox providers with their limits, the state of each lane, warm-up, and why something waits. All of it is
  * pure; `delivery/lanes.ts` acts on it, the API, the dashboard and the command line tell of it.
  */
-export { explain, type Explanation, type LaneView, type Situation, type Waiting } from './explain.ts'
+export { explain, type Explanation, type Waiting } from './explain.ts'
 export {
   allowed,
   began,
@@ -22,14 +22,13 @@ export {
   Providers,
   providerOf,
   type Exchanger,
-  type LiveSettings,
   type PauseRule,
   type Provider,
   type ProviderEntry,
   type ProviderTable,
 } from './providers.ts'
 export { RecentMessages, type LaneActivity } from './recent.ts'
-export { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
+export { laneId, readLane, writeLane } from './saved.ts'
 export {
   NUMBER_SETTINGS,
   readSettings,
@@ -39,12 +38,6 @@ export {
   type Limits,
   type Settings,
 } from './settings.ts'
-export { countedToday, warmUpJudged, warmUpOf, type WarmUp } from './warm-up.ts'
-export { moment, nextMidnight, utcDay } from './words.ts'
-export {
-  createShapingBook,
-  MOST_PAUSE_MINUTES,
-  type LaneFacts,
-  type ShapingBook,
-  type ShapingDeps,
-} from './book.ts'
+export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
+export { nextMidnight, utcDay } from './words.ts'
+export { createShapingBook, MOST_PAUSE_MINUTES, type LaneFacts, type ShapingBook } from './book.ts'

@@ -72,7 +72,7 @@ const CONDITIONS: Record<string, Read> = {
 }
 
 /** The names that `readQueueFilter` takes, and `team_id`, which says whose mail is meant. */
-export const QUEUE_CONDITIONS = [...Object.keys(CONDITIONS), 'team_id'] as const
+const QUEUE_CONDITIONS = [...Object.keys(CONDITIONS), 'team_id'] as const
 
 /** A filter, and whose mail it is about: a team, `all`, or undefined where nothing was said. */
 export interface GivenFilter {

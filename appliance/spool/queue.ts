@@ -10,14 +10,8 @@ import { isEverything, writeQueueFilter } from './queue-filter.ts'
 import { Tally, type QueueSummary } from './queue-survey.ts'
 import { createTurnstile } from './turnstile.ts'
 
-export {
-  isEverything,
-  QUEUE_CONDITIONS,
-  readQueueFilter,
-  writeQueueFilter,
-  type GivenFilter,
-} from './queue-filter.ts'
-export type { ProviderCount, QueueSummary } from './queue-survey.ts'
+export { isEverything, readQueueFilter } from './queue-filter.ts'
+export type { QueueSummary } from './queue-survey.ts'
 
 /** What is to be done, and to which deliveries. */
 export interface QueueAct {
@@ -104,7 +98,7 @@ export interface QueueControlDeps {
 }
 
 /** Rules at one time: each new email is measured by all of them. */
-export const MOST_HOLD_RULES = 100
+const MOST_HOLD_RULES = 100
 
 /**
  * Deliveries in one step: 2 to 12 milliseconds of the writer, measured with a million waiting, so that even behind a checkpoint

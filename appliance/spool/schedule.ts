@@ -29,7 +29,7 @@ export const LIFETIME = 96 * hour
 export const DELAY_REPORT_AFTER = 4 * hour
 
 /** Up to this share of a delay is added at random, so that mail deferred together does not come back together. */
-export const JITTER = 0.2
+const JITTER = 0.2
 
 /**
  * When to try again after `attempts` attempts.

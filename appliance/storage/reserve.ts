@@ -37,7 +37,7 @@ export interface Reserve {
 }
 
 /** Its name in the data directory. */
-export const RESERVE = 'reserve'
+const RESERVE = 'reserve'
 /** Given back below so many free bytes: settling must not have failed before. SQLite's log grows by some kilobytes with each outcome. */
 const TIGHT = 2_000_000
 /** Taken again when there is a quarter more than is needed, as mail is (room.ts). */

@@ -99,7 +99,7 @@ function readXtext(value: string | null, most: number, expected: string, may = P
 }
 
 /** Text from xtext (RFC 3461 §4): `+2B` stands for `+`. Undefined for what is none. */
-export function decodeXtext(text: string): string | undefined {
+function decodeXtext(text: string): string | undefined {
   if (/\+(?![\dA-F]{2})|=/.test(text)) return undefined
   return text.replaceAll(/\+([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }

@@ -13,7 +13,7 @@ import { refusalReply, writeReply } from './reply.ts'
 import { Session } from './session.ts'
 import { SmtpSocket } from './socket.ts'
 
-export type { ListenerKind, SubmissionConfig, SubmissionDeps } from './deps.ts'
+export type { SubmissionConfig, SubmissionDeps } from './deps.ts'
 
 /** An address to listen on and what it demands. */
 export interface ListenRequest {

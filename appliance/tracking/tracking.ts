@@ -7,7 +7,7 @@ import { unsubscribeLinks, type TrackingPlan } from './rewrite.ts'
 import { createJudge, type Judge } from './robots.ts'
 import { openToken, type HitKind, type Tracked } from './tokens.ts'
 
-export { LINK_PATH, PIXEL_PATH, trackHtml, type TrackingPlan } from './rewrite.ts'
+export { LINK_PATH, PIXEL_PATH } from './rewrite.ts'
 export { trackMessage } from './mime.ts'
 export type { Visit } from './robots.ts'
 

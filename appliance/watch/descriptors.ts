@@ -12,7 +12,7 @@ const WORDS =
   'file descriptors are nearly used up: new connections wait or are closed, some deliveries are put off, nothing is lost. Raise LimitNOFILE (ulimit -n), or lower smtp.max_connections and delivery.max_connections'
 
 /** The soft limit of open files in the text of `/proc/self/limits`; null where there is none. */
-export function readLimit(limits: string): number | null {
+function readLimit(limits: string): number | null {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
   return soft === undefined ? null : Number(soft)
 }

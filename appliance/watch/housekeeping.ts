@@ -4,7 +4,7 @@ import type { Logger } from './log.ts'
 import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
 
 export { viewDisk, type DiskView } from './retention-view.ts'
-export { forecast, removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
+export { forecast, removeUnkept, retain, type RetentionPeriods } from './retention.ts'
 
 /** What housekeeping needs of the storage; a shape, so that this folder knows no other. */
 export interface Sweepable extends Retainable {
@@ -26,18 +26,18 @@ const DAY = 24 * 60 * 60 * 1000
 const STEP = 500
 
 /** Removes all expired receipts of idempotent requests, in steps between which mail is taken; returns how many. */
-export function purgeReceipts(storage: Sweepable, clock: Clock): Promise<number> {
+function purgeReceipts(storage: Sweepable, clock: Clock): Promise<number> {
   return inSteps(() => storage.purgeReceipts({ limit: STEP }, clock.now()))
 }
 
 /** Removes the API's requests that are older than `days`, in such steps; returns how many. */
-export function purgeLogs(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+function purgeLogs(storage: Sweepable, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeLogs({ before, most: STEP }, clock.now()))
 }
 
 /** Removes what endpoints were sent more than `days` ago, in such steps; returns how many. */
-export function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<number> {
+function purgeWebhooks(storage: Sweepable, clock: Clock, days: number): Promise<number> {
   const before = clock.now() - days * DAY
   return inSteps(() => storage.purgeWebhookDeliveries({ before, most: STEP }, clock.now()))
 }
@@ -79,7 +79,7 @@ const TLS_DAYS = 30
 const TLS_STEP = 20
 
 /** Removes what is known of TLS towards recipient domains after its time, and policies that have expired; returns how many rows. */
-export async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number> {
+async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number> {
   const before = new Date(clock.now() - TLS_DAYS * DAY).toISOString().slice(0, 10)
   let removed = 0
   for (;;) {

@@ -23,14 +23,14 @@ export { presentPropagation } from './propagation.ts'
 export { presentDkimKey, presentDomain, presentDomainSummary, presentListedDomain } from './domains.ts'
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
 export { presentErasure, presentErasureSurvey } from './erasures.ts'
-export { presentRetention, type DiskHeld, type RetentionDays } from './retention.ts'
+export { presentRetention, type RetentionDays } from './retention.ts'
 export { presentLog, presentLogSummary } from './logs.ts'
 export { presentLimits, presentNode } from './nodes.ts'
 export { presentAssignment, presentDoctor, presentSource } from './sources.ts'
 export { presentLane, presentProvider } from './shaping.ts'
 export { presentHoldRule, presentQueueChange, presentQueuePreview, presentQueueSummary } from './queue.ts'
 export { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from './audit.ts'
-export { presentBreakdown, presentMetrics, type BreakdownFacts, type MetricsFacts } from './metrics.ts'
+export { presentBreakdown, presentMetrics } from './metrics.ts'
 export {
   presentSuppression,
   presentSuppressionImport,
@@ -40,7 +40,7 @@ export {
 export { timestamp, timestampOrNull } from './timestamp.ts'
 export { presentCertificate } from './certificates.ts'
 export { presentTlsPolicy, presentTlsResult } from './tls.ts'
-export { presentPing, presentWebhookEvent, type WebhookPayload } from './webhook-events.ts'
+export { presentPing, presentWebhookEvent } from './webhook-events.ts'
 export {
   presentPinged,
   presentWebhook,
@@ -50,7 +50,7 @@ export {
   presentWebhookSetting,
   presentWebhookSummary,
 } from './webhooks.ts'
-export { presentUsage, type UsageFacts } from './usage.ts'
+export { presentUsage } from './usage.ts'
 
 /** A list in its envelope; `hasMore` is false for lists that always come whole. */
 export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {

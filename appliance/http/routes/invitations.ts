@@ -95,8 +95,7 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
 }
 
 /** Where an invitation is accepted. The token is behind the `#`: it is in no log and no Referer header. */
-export const invitationLink = (origin: string, token: string): string =>
-  `${origin}/dashboard/invitation#${token}`
+const invitationLink = (origin: string, token: string): string => `${origin}/dashboard/invitation#${token}`
 
 /** For those who are not signed in. */
 function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {

@@ -16,7 +16,7 @@ const WINDOW = 60_000
 const MOST_QUERY = 8000
 
 /** Ties a browser that is away to its ticket. */
-export const PROVIDER_COOKIE = 'posthaste_provider'
+const PROVIDER_COOKIE = 'posthaste_provider'
 
 /** Lax: the provider sends people back by a link from its own site, with which a strict cookie would stay at home. */
 const providerCookie = (request: FastifyRequest) =>

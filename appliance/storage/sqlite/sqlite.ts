@@ -23,11 +23,11 @@ import type { StoreArgs, StoredEmail } from './put.ts'
 import { Thread } from './thread.ts'
 import { WHICH_THREAD, type OneCall } from './which-thread.ts'
 
-export { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
-export { lockDataDir, type DataDirLock } from './lock.ts'
-export { backUp, type BackupOptions } from './backup/backup.ts'
+export { StorageLost, StorageRefused } from './failures.ts'
+export { lockDataDir } from './lock.ts'
+export { backUp } from './backup/backup.ts'
 export { appendEntry } from './backup/audit-entry.ts'
-export { restore, type RestoreOptions } from './backup/restore.ts'
+export { restore } from './backup/restore.ts'
 export { listSnapshots } from './snapshots.ts'
 
 /** The little that the storage has to say for itself; every logger of the program can do it. */

@@ -11,7 +11,7 @@ import type { Lane, LaneList } from '../../../appliance/http/schemas/shaping.ts'
 import type { QueueAction, QueueConditions } from '../state/queue.ts'
 import { ApiError, change, read } from './client.ts'
 
-export type { Lane, QueueAction, QueueConditions, QueueSummary }
+export type { Lane, QueueConditions, QueueSummary }
 
 /** What is to be done, and to which deliveries. */
 export interface QueueAsk {

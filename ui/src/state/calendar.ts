@@ -17,7 +17,7 @@ const SUNDAY = new CalendarDate(2026, 11, 1)
 export const weekBegins = (locale: string): WeekDay => ((7 - getDayOfWeek(SUNDAY, locale)) % 7) as WeekDay
 
 /** Null for what is no day. */
-export const calendarDay = (text: string): CalendarDate | null => (isDay(text) ? parseDate(text) : null)
+const calendarDay = (text: string): CalendarDate | null => (isDay(text) ? parseDate(text) : null)
 
 /** The stretch for the calendar; without a day in it where it is none. */
 export function rangeIn(days: Days | null): CalendarRange {

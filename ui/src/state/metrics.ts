@@ -122,7 +122,7 @@ export function emailsOf(event: string, span: { start: number; end: number }, of
 }
 
 /** What bounces are about, in words that people know. */
-export const CATEGORY_WORDS: Record<string, string> = {
+const CATEGORY_WORDS: Record<string, string> = {
   recipient: 'The mailbox is not there or closed',
   'mailbox-full': 'The mailbox is full',
   policy: 'A rule forbids it',

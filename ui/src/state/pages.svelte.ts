@@ -27,7 +27,7 @@ export interface Page {
 }
 
 /** The pages within the frame with the rail, for those who are signed in. */
-export const PAGES: readonly Page[] = [
+const PAGES: readonly Page[] = [
   { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: emailsReads },
   { pattern: '/emails/:id', load: () => import('../pages/Email.svelte') },
   { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: metricsReads },
@@ -90,7 +90,7 @@ export async function fetchPage(page: Page): Promise<void> {
  * Loads the script of the page that a link leads to once the pointer or the focus is on the link, from now on: the click then finds
  * it on its way. Nothing else is asked for, so hovering can neither change nor end anything.
  */
-export function fetchApproached(): void {
+function fetchApproached(): void {
   whenApproached((path) => {
     const { page } = pageAt(path)
     if (!page || loaded.has(page)) return

@@ -7,7 +7,7 @@ export type QueueConditions = Record<string, string>
 export type QueueAction = QueueChange['action']
 
 /** The conditions that the address of the page may hold, with their words. */
-export const CONDITIONS = {
+const CONDITIONS = {
   team_id: 'Team',
   domain: 'Domain',
   provider: 'Provider',

@@ -147,7 +147,7 @@ const isDecision = (step: Step) => step.name !== 'quit' && step.name !== 'rset'
  * The step that decided about one recipient: the last refusal, or the reply to the body. Other recipients' RCPT and
  * the courtesies after the decision do not count.
  */
-export function decisiveStep(attempt: Attempt, recipient: string): Step | undefined {
+function decisiveStep(attempt: Attempt, recipient: string): Step | undefined {
   const own = attempt.steps.filter((step) => isDecision(step) && concerns(step, recipient))
   return (
     own.findLast((step) => step.reply !== null && (step.reply.code >= 400 || step.name === 'body')) ??
