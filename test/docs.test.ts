@@ -71,6 +71,19 @@ test('docs/monitoring.md names every alert with its severity, and no other', () 
   expect(named).toEqual(alerts)
 })
 
+test('the map of folders in README.md has each of them once', () => {
+  const [, map] = /## Where everything lives\n\n([^]*?)\n\n/.exec(read('README.md'))!
+  const told = map!.split('\n').flatMap((row) => {
+    const [first, ...others] = [...row.split('|')[1]!.matchAll(/`([^`]+)\/`/g)].map(([, folder]) => folder!)
+    return first === undefined ? [] : [first, ...others.map((name) => join(dirname(first), name))]
+  })
+  const left = ['node_modules', 'dist', 'ui/dist', 'ui/src']
+  const folders = globSync(['*/', 'appliance/*/', 'ui/*/', 'ui/src/*/'], { cwd: root })
+    .map((path) => path.replace(/\/$/, ''))
+    .filter((path) => !path.startsWith('.') && !left.includes(path))
+  expect(told.toSorted()).toEqual(folders.toSorted())
+})
+
 describe('the table of docs/audit.md', () => {
   const [, table] = /## What is in it\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
   const told = table!
