@@ -2,6 +2,7 @@ import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kyse
 import { firstIdAt } from '../../mail/ids.ts'
 import type { AuditLogTable, Tables } from '../schema.ts'
 import type { AuditEntry, AuditFilter, AuditStorage, Page } from '../storage.ts'
+import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof AuditStorage> = Parameters<AuditStorage[M]>[0]
@@ -94,20 +95,10 @@ export async function getAudit(db: Db, { id, ...whose }: Args<'getAudit'>): Prom
   return row && toEntry(row)
 }
 
-/** See `AuditStorage.listAudit`. Pages as `listEmails` makes them. */
+/** See `AuditStorage.listAudit`. */
 export async function listAudit(db: Db, args: Args<'listAudit'>): Promise<Page<AuditEntry>> {
-  const { after, before } = args
-  const upwards = before !== undefined && after === undefined
-  let query = meeting(within(db.selectFrom('audit_log'), args), args)
-  if (after !== undefined) query = query.where('id', '<', after)
-  if (before !== undefined) query = query.where('id', '>', before)
-  const rows = await query
-    .selectAll()
-    .orderBy('id', upwards ? 'asc' : 'desc')
-    .limit(args.limit + 1)
-    .execute()
-  const items = rows.slice(0, args.limit).map(toEntry)
-  return { items: upwards ? items.reverse() : items, hasMore: rows.length > args.limit }
+  const entries = meeting(within(db.selectFrom('audit_log'), args), args)
+  return pageOf(entries.selectAll(), args, toEntry)
 }
 
 /** See `AuditStorage.purgeAudit`. */

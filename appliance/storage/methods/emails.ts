@@ -13,6 +13,7 @@ import type {
   PageArgs,
   Tag,
 } from '../storage.ts'
+import { pageOf } from './page.ts'
 import { selectDeliveries, toDelivery } from './recipients.ts'
 
 type Db = Kysely<Tables>
@@ -53,26 +54,14 @@ export const toSummary = (
   createdAt: row.created_at,
 })
 
-/**
- * See `Storage.listEmails`. With `before` alone the page is the one next to the cursor, so it is read upwards and turned
- * round; `hasMore` then tells of newer emails.
- */
+/** See `Storage.listEmails`. */
 export async function listEmails(db: Db, args: PageArgs): Promise<Page<EmailSummary>> {
-  const { after, before } = args
-  const upwards = before !== undefined && after === undefined
-  let query = db
+  const emails = db
     .selectFrom('emails')
     .select(summaryColumns)
     .where('team_id', '=', args.teamId)
     .where('via', '!=', 'report')
-  if (after !== undefined) query = query.where('id', '<', after)
-  if (before !== undefined) query = query.where('id', '>', before)
-  const rows = await query
-    .orderBy('id', upwards ? 'asc' : 'desc')
-    .limit(args.limit + 1)
-    .execute()
-  const items = rows.slice(0, args.limit).map(toSummary)
-  return { items: upwards ? items.reverse() : items, hasMore: rows.length > args.limit }
+  return pageOf(emails, args, toSummary)
 }
 
 /** See `Storage.getEmail`. */

@@ -12,6 +12,7 @@ import {
   suppressionsPhase,
   webhooksPhase,
 } from './erase-others.ts'
+import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof ErasureStorage> = Parameters<ErasureStorage[M]>[0]
@@ -180,18 +181,10 @@ export async function getErasure(db: Db, { teamId, id }: Args<'getErasure'>): Pr
   return row && toErasure(row)
 }
 
-/** See `ErasureStorage.listErasures`. Pages as `listEmails` makes them. */
+/** See `ErasureStorage.listErasures`. */
 export async function listErasures(db: Db, args: Args<'listErasures'>): Promise<Page<Erasure>> {
-  const upwards = args.before !== undefined && args.after === undefined
-  let query = db.selectFrom('erasures').selectAll().where('team_id', '=', args.teamId)
-  if (args.after !== undefined) query = query.where('id', '<', args.after)
-  if (args.before !== undefined) query = query.where('id', '>', args.before)
-  const rows = await query
-    .orderBy('id', upwards ? 'asc' : 'desc')
-    .limit(args.limit + 1)
-    .execute()
-  const items = rows.slice(0, args.limit).map(toErasure)
-  return { items: upwards ? items.reverse() : items, hasMore: rows.length > args.limit }
+  const erasures = db.selectFrom('erasures').selectAll().where('team_id', '=', args.teamId)
+  return pageOf(erasures, args, toErasure)
 }
 
 /** See `ErasureStorage.unfinishedErasures`. */

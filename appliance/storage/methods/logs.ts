@@ -1,6 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { RequestLogsTable, Tables } from '../schema.ts'
 import type { Page, PageArgs, RequestLog, RequestLogSummary } from '../storage.ts'
+import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
 
@@ -34,26 +35,18 @@ export const toSummary = (
   createdAt: row.created_at,
 })
 
-/** See `Storage.listLogs`. Pages as `listEmails` makes them. */
+/** See `Storage.listLogs`. */
 export async function listLogs(
   db: Db,
   args: PageArgs & { emailId?: string | undefined },
 ): Promise<Page<RequestLogSummary>> {
-  const { after, before, emailId } = args
-  const upwards = before !== undefined && after === undefined
-  let query = db.selectFrom('request_logs').select(summaryColumns).where('team_id', '=', args.teamId)
+  const { teamId, emailId } = args
+  let query = db.selectFrom('request_logs').select(summaryColumns).where('team_id', '=', teamId)
   if (emailId !== undefined)
     query = query.where('id', 'in', (of) =>
       of.selectFrom('request_log_emails').select('log_id').where('email_id', '=', emailId),
     )
-  if (after !== undefined) query = query.where('id', '<', after)
-  if (before !== undefined) query = query.where('id', '>', before)
-  const rows = await query
-    .orderBy('id', upwards ? 'asc' : 'desc')
-    .limit(args.limit + 1)
-    .execute()
-  const items = rows.slice(0, args.limit).map(toSummary)
-  return { items: upwards ? items.reverse() : items, hasMore: rows.length > args.limit }
+  return pageOf(query, args, toSummary)
 }
 
 /** See `Storage.getLog`. */

@@ -5,6 +5,7 @@ import type { SuppressionsTable, Tables } from '../schema.ts'
 import type { NewSuppression, Page, Suppression, SuppressionStorage } from '../storage.ts'
 import { erasureKey } from './erasures.ts'
 import { recordOthers, type OtherEvent } from './events.ts'
+import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof SuppressionStorage> = Parameters<SuppressionStorage[M]>[0]
@@ -115,20 +116,12 @@ export async function getSuppression(
 /** See `SuppressionStorage.listSuppressions`. */
 export async function listSuppressions(
   db: Db,
-  { teamId, origin, search, limit, after, before }: Args<'listSuppressions'>,
+  { teamId, origin, search, ...page }: Args<'listSuppressions'>,
 ): Promise<Page<Suppression>> {
   let query = db.selectFrom('suppressions').selectAll().where('team_id', '=', teamId)
   if (origin !== undefined) query = query.where('origin', '=', origin)
   if (search !== undefined) query = query.where(sql<boolean>`address like ${containing(search)} escape '\\'`)
-  if (after !== undefined) query = query.where('id', '<', after)
-  if (before !== undefined) query = query.where('id', '>', before)
-  // Towards newer ones the nearest come first, and are turned round.
-  const rows = await query
-    .orderBy('id', before === undefined ? 'desc' : 'asc')
-    .limit(limit + 1)
-    .execute()
-  const items = rows.slice(0, limit).map(toSuppression)
-  return { items: before === undefined ? items : items.toReversed(), hasMore: rows.length > limit }
+  return pageOf(query, page, toSuppression)
 }
 
 const containing = (text: string): string => `%${suppressionKey(text).replaceAll(/[\\%_]/g, '\\$&')}%`

@@ -9,6 +9,7 @@ import type {
   WebhookRequests,
   WebhookStorage,
 } from '../storage.ts'
+import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof WebhookStorage> = Parameters<WebhookStorage[M]>[0]
@@ -149,12 +150,11 @@ export const toDelivery = (row: Selectable<WebhookDeliveriesTable>): WebhookDeli
   dueAt: row.due_at,
 })
 
-/** See `WebhookStorage.listWebhookDeliveries`. Pages as `listEmails` makes them. */
+/** See `WebhookStorage.listWebhookDeliveries`. */
 export async function listWebhookDeliveries(
   db: Db,
-  { teamId, webhookId, status, type, limit, after, before }: Args<'listWebhookDeliveries'>,
+  { teamId, webhookId, status, type, ...page }: Args<'listWebhookDeliveries'>,
 ): Promise<Page<WebhookDelivery>> {
-  const upwards = before !== undefined && after === undefined
   let query = db
     .selectFrom('webhook_deliveries')
     .selectAll()
@@ -162,14 +162,7 @@ export async function listWebhookDeliveries(
     .where('team_id', '=', teamId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (type !== undefined) query = query.where('type', '=', type)
-  if (after !== undefined) query = query.where('id', '<', after)
-  if (before !== undefined) query = query.where('id', '>', before)
-  const rows = await query
-    .orderBy('id', upwards ? 'asc' : 'desc')
-    .limit(limit + 1)
-    .execute()
-  const items = rows.slice(0, limit).map(toDelivery)
-  return { items: upwards ? items.reverse() : items, hasMore: rows.length > limit }
+  return pageOf(query, page, toDelivery)
 }
 
 /** See `WebhookStorage.getWebhookDelivery`. */
@@ -205,23 +198,15 @@ const toAttempt = (row: Selectable<WebhookAttemptsTable>): WebhookAttempt => ({
 /** See `WebhookStorage.listWebhookAttempts`. */
 export async function listWebhookAttempts(
   db: Db,
-  { teamId, webhookId, deliveryId, limit, after, before }: Args<'listWebhookAttempts'>,
+  { teamId, webhookId, deliveryId, ...page }: Args<'listWebhookAttempts'>,
 ): Promise<Page<WebhookAttempt>> {
-  const upwards = before !== undefined && after === undefined
   let query = db
     .selectFrom('webhook_attempts')
     .selectAll()
     .where('webhook_id', '=', webhookId)
     .where('team_id', '=', teamId)
   if (deliveryId !== undefined) query = query.where('delivery_id', '=', deliveryId)
-  if (after !== undefined) query = query.where('id', '<', after)
-  if (before !== undefined) query = query.where('id', '>', before)
-  const rows = await query
-    .orderBy('id', upwards ? 'asc' : 'desc')
-    .limit(limit + 1)
-    .execute()
-  const items = rows.slice(0, limit).map(toAttempt)
-  return { items: upwards ? items.reverse() : items, hasMore: rows.length > limit }
+  return pageOf(query, page, toAttempt)
 }
 
 /** See `WebhookStorage.countWebhookRequests`. Ids begin with their time: the index by endpoint and id bounds what is read. */
