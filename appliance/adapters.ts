@@ -29,8 +29,10 @@ import {
   backUp,
   hasDatabase,
   listSnapshots,
+  lockDataDir,
   openSqlite,
   restore,
+  StorageRefused,
 } from './storage/sqlite/sqlite.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage } from './storage/storage.ts'
 import { createSubmission, type ListenRequest, type SubmissionDeps } from './submission/submission.ts'
@@ -52,7 +54,21 @@ export async function openStorage(
 ): ReturnType<typeof openSqlite> {
   const refused = armCrashPoint(process.env, config.data_dir)
   if (refused !== undefined) throw new CannotStart(refused)
-  return remembered(await openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) }))
+  const opening = openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) })
+  return remembered(await orCannotStart(opening))
+}
+
+/** Makes this process the one daemon of the data directory. Rejects with a sentence for people. */
+export const lockDirectory = ({ data_dir: dataDir }: Config): ReturnType<typeof lockDataDir> =>
+  orCannotStart(lockDataDir(dataDir))
+
+/** What the storage refuses is a reason not to start: a line for people, no stack. */
+async function orCannotStart<T>(step: Promise<T>): Promise<T> {
+  try {
+    return await step
+  } catch (error) {
+    throw error instanceof StorageRefused ? new CannotStart(error.message, { cause: error }) : error
+  }
 }
 
 /**

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import {
+  lockDirectory,
   openDoctor,
   openEvents,
   openFetch,
@@ -44,7 +45,6 @@ import {
 } from './senders/senders.ts'
 import { makeRoomToStart, openReserve } from './storage/reserve.ts'
 import { withRoom } from './storage/room.ts'
-import { lockDataDir } from './storage/sqlite/sqlite.ts'
 import type { Storage } from './storage/storage.ts'
 import { createTracking, reachable } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
@@ -138,7 +138,7 @@ async function openGround(
   const { log, clock = systemClock } = options
   const room = { ...roomOptions(config), clock, log }
   await makeRoomToStart(room)
-  const lock = await lockDataDir(config.data_dir)
+  const lock = await lockDirectory(config)
   started.defer(() => lock.release())
   started.defer(watchDescriptors(log))
   const { leastFree } = room

@@ -156,11 +156,9 @@ async function loadFiles({ cert, key }: CertificateFiles): Promise<Loaded> {
       return await readFile(file, 'utf8')
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      throw new Error(
+      throw new CannotStart(
         `${setting}: ${file} cannot be read (${code}). Correct the path or the file's permissions.`,
-        {
-          cause: error,
-        },
+        { cause: error },
       )
     }
   }

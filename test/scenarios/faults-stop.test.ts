@@ -1,4 +1,4 @@
-import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -54,13 +54,14 @@ test('SIGTERM under load: what is in flight ends, what was accepted is there aft
 })
 
 /** What `serve` says on a data directory that it cannot use. */
-async function serve(dataDir: string): Promise<{ code: number | null; stderr: string }> {
+async function serve(dataDir: string, more: object = {}): Promise<{ code: number | null; stderr: string }> {
   const config = `${dataDir}.toml`
   await writeConfig(config, {
     hostname: 'mail.sender.test',
     data_dir: dataDir,
     http: { listen: ['127.0.0.1:0'] },
     smtp: { starttls: [], implicit_tls: [] },
+    ...more,
   })
   return run(['serve', '--config', config])
 }
@@ -69,12 +70,30 @@ test('a second daemon on the same data directory is refused, with the process th
   const dataDir = join(folder, 'twice')
   const lock = await lockDataDir(dataDir)
   try {
-    const { code, stderr } = await serve(dataDir)
-    expect(code).toBe(1)
-    expect(stderr).toContain(`Another daemon is running on ${dataDir} (process ${process.pid}).`)
+    expect(await serve(dataDir)).toMatchObject({
+      code: 1,
+      stderr: `Another daemon is running on ${dataDir} (process ${process.pid}). Stop it first, or give this one its own data_dir.\n`,
+    })
   } finally {
     lock.release()
   }
+})
+
+test('a data directory that cannot be made is told in one line', async () => {
+  const dataDir = join(folder, 'a-file')
+  await writeFile(dataDir, '')
+  expect(await serve(dataDir)).toMatchObject({
+    code: 1,
+    stderr: `Cannot make the data directory ${dataDir}: EEXIST: file already exists, mkdir '${dataDir}'. Make it, owned by the user of the service.\n`,
+  })
+})
+
+test('a certificate that cannot be read is told in one line', async () => {
+  const missing = join(folder, 'nothing.pem')
+  expect(await serve(join(folder, 'tls'), { tls: { cert: missing, key: missing } })).toMatchObject({
+    code: 1,
+    stderr: `tls.cert: ${missing} cannot be read (ENOENT). Correct the path or the file's permissions.\n`,
+  })
 })
 
 test('a damaged database is told at the start, with what to do, and left as it is', async () => {
@@ -89,7 +108,7 @@ test('a damaged database is told at the start, with what to do, and left as it i
   const before = await readFile(path)
   const { code, stderr } = await serve(dataDir)
   expect(code).toBe(1)
-  expect(stderr).toMatch(/is damaged.*Keep the files as they are.*posthaste restore/s)
+  expect(stderr).toMatch(/^.*is damaged.*Keep the files as they are.*posthaste restore.*\n$/)
   expect((await readFile(path)).equals(before)).toBe(true)
 })
 
