@@ -5,8 +5,8 @@ import { extract, type Which } from './extract.ts'
 
 export type { Which } from './extract.ts'
 
-/** Parsed on the event loop up to this size: about 5 ms. */
-const SMALL = 256 * 1024
+/** Parsed on the event loop up to this size: some milliseconds, and a fifth of a second of the worst that can be written (intake/message-reader.ts). */
+const SMALL = 16 * 1024
 /** Large messages in memory at one time, each with up to three times its size. */
 const MOST_AT_ONCE = 2
 /** Callers that may wait for their turn. */

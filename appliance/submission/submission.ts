@@ -49,7 +49,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
       maxPerAddress: config.maxConnectionsPerAddress,
     }),
     memory: createMemory(Math.max(MEMORY, 4 * config.messageBytes)),
-    reader: createMessageReader(),
+    reader: createMessageReader({ clock }),
   }
   const servers: Server[] = []
   const open = new Set<Connection>()

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { createMessageReader } from '../../../appliance/intake/intake.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+const mixed = (text: string, html: string): Uint8Array =>
+  Buffer.from(
+    [
+      'From: app@acme.example',
+      'Content-Type: multipart/mixed; boundary=b',
+      ...['', '--b', 'Content-Type: text/plain', '', text],
+      ...['--b', 'Content-Type: text/html', '', html],
+      ...['--b--', ''],
+    ].join('\r\n'),
+  )
+
+/** Links that never end. Making text of them takes the parser minutes, and nobody else is served meanwhile where it happens. */
+const endless = mixed('Hello', `${'<a href="'.repeat(90)}\r\n`.repeat(400))
+
+test('a message that takes too long to read is refused, and holds nobody up', async () => {
+  const clock = createTestClock()
+  const reader = createMessageReader({ clock })
+  const reading = reader.read(endless)
+  const refused = expect(reading).rejects.toMatchObject({
+    key: 'message_malformed',
+    message: 'The message cannot be taken: reading its parts takes longer than 60 seconds.',
+  })
+  await clock.advance(60_000)
+  await refused
+  const after = await reader.read(mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`))
+  expect(after.text).toMatch(/^Hello\n\n+word word /)
+})
+
+test('a thread reads one message after the other, good or bad', async () => {
+  const reader = createMessageReader({ clock: createTestClock() })
+  const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
+  const nested = Array.from({ length: 300 }, (_, n) =>
+    [`Content-Type: multipart/mixed; boundary=b${n}`, '', `--b${n}`, ''].join('\r\n'),
+  ).join('')
+  expect((await reader.read(large)).html).toContain('word word')
+  await expect(reader.read(Buffer.from(`${nested}\r\nx\r\n${'x\r\n'.repeat(5000)}`))).rejects.toMatchObject({
+    key: 'message_malformed',
+    message: 'The message cannot be taken: its parts are nested too deeply.',
+  })
+  expect((await reader.read(large)).text).toMatch(/^Hello/)
+})
+
+test('a thread that had nothing to do for a minute is started anew', async () => {
+  const clock = createTestClock()
+  const reader = createMessageReader({ clock })
+  const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
+  expect((await reader.read(large)).text).toMatch(/^Hello/)
+  await clock.advance(60_000)
+  expect((await reader.read(large)).text).toMatch(/^Hello/)
+})
