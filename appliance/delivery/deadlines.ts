@@ -28,5 +28,8 @@ export const CLOSING = second
 /** One block of the body must be taken within this time (RFC 5321 §4.5.3.2.5). */
 export const BLOCK_DEADLINE = 3 * minute
 
-/** The longest attempt, all hosts together: less than a lease, so that no one else takes the delivery meanwhile. */
+/** An attempt begins nothing new after this time, all hosts together. */
 export const ATTEMPT_DEADLINE = 25 * minute
+
+/** The longest attempt: a final dot may come late, and its answer has its time all the same. */
+export const LONGEST_ATTEMPT = ATTEMPT_DEADLINE + DEADLINES.body

@@ -5,6 +5,7 @@ import { RETRY_DELAYS } from '../spool/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Tried } from './attempt.ts'
+import { LONGEST_ATTEMPT } from './deadlines.ts'
 import { ROOM_ELSE, type Lanes, type Room } from './lanes.ts'
 import { logOutcomes } from './outcome-log.ts'
 
@@ -48,9 +49,8 @@ export interface DispatchDeps {
   pollMs: number
 }
 
-/** An attempt must end within its lease; a lease outlives the longest attempt (25 minutes) by a margin. */
-const LEASE_MS = 30 * 60_000
-const ATTEMPT_MS = 25 * 60_000
+/** An attempt must end within its lease, so that no one else takes the delivery meanwhile: this is what is left for the settling. */
+const LEASE_MS = LONGEST_ATTEMPT + 5 * 60_000
 /** Keeps a due time that nobody can lease from spinning. */
 const LEAST_PAUSE_MS = 10
 /**
@@ -273,7 +273,7 @@ class Dispatching implements Dispatcher {
     const { emailId, leaseUntil } = batch[0]!
     let tried: Tried | undefined
     try {
-      if (this.#stopped || clock.now() + ATTEMPT_MS > leaseUntil) return await this.#giveBack(batch)
+      if (this.#stopped || clock.now() + LONGEST_ATTEMPT > leaseUntil) return await this.#giveBack(batch)
       tried = await attempt(batch, placed)
       placed()
       // Its connection is free: what goes over it next is leased while this is settled.

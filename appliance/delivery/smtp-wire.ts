@@ -60,6 +60,12 @@ export class SmtpWire {
     return this.#reader.take()!
   }
 
+  /** The same for a reply that is waited for whatever the time until which all must be over. */
+  async readAnyway(ms: number): Promise<Reply> {
+    this.until = Math.max(this.until, steady(this.#clock) + ms)
+    return this.read(ms)
+  }
+
   /** Whether a reply is there already. */
   get answered(): boolean {
     return this.#reader.waiting > 0

@@ -152,7 +152,8 @@ class Transaction {
       }
       this.#dotSent = true
       crashPoint('body')
-      const reply = kept(await wire.read(DEADLINES.body))
+      // RFC 5321 §4.5.3.2.6: giving up here makes a second copy, so the end of the attempt is not heeded.
+      const reply = kept(await wire.readAnyway(DEADLINES.body))
       step.end({ reply, note })
       this.#conclude(reply)
     } catch (error) {

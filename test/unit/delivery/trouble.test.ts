@@ -151,4 +151,26 @@ describe('servers that are slow', () => {
     await clock.advance(minute)
     expect((await talking).fates['bob@example.org']).toBe('timeout greeting')
   })
+
+  test('the answer to the final dot has its ten minutes, however late the dot came: else the message would come twice', async () => {
+    const clock = createTestClock()
+    let waits = 0
+    const watched = {
+      ...clock,
+      after(ms: number, callback: () => void) {
+        waits = ms
+        return clock.after(ms, callback)
+      },
+    }
+    const server = await serve(upTo('S: 250 2.0.0'))
+    let done = false
+    const talking = talk(server, { clock: watched, within: minute }).finally(() => (done = true))
+    await expect.poll(() => waits).toBeGreaterThan(9 * minute)
+    await clock.advance(9 * minute)
+    expect(done).toBe(false)
+    await clock.advance(minute)
+    const said = await talking
+    expect(said.fates['bob@example.org']).toBe('timeout body')
+    expect(noteOf(said)).toContain('did not answer within 600 seconds (after the whole message was sent')
+  })
 })
