@@ -21,6 +21,10 @@ type Lookup = Pick<Resolver, 'resolve'>
 export async function lookUpDane(host: string, port: number, resolver: Lookup): Promise<DaneState> {
   const answers = await Promise.all([resolver.resolve(host, 'A'), resolver.resolve(host, 'AAAA')])
   const found = answers.filter((answer) => answer.kind === 'found')
+  const trouble = answers.find((answer) => answer.kind === 'failed')
+  // RFC 7672 §2.2.2: addresses that are bogus leave the host out of reach, and not without DANE. Those to be dialled were learnt a moment ago.
+  if (found.length === 0 && trouble)
+    return failed(host, `The addresses of ${host} could not be looked up: ${trouble.note}`)
   const target = found.find(({ alias }) => alias !== undefined)?.alias
   const secure = found.length > 0 && found.every(({ authentic }) => authentic)
   if (target === undefined) return secure ? tlsaOf(host, port, resolver) : { kind: 'none' }

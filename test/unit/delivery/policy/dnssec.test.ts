@@ -19,13 +19,14 @@ beforeAll(async () => {
       ...['mx IN A 192.0.2.1', `_25._tcp.mx IN TLSA 3 1 1 ${A}`],
       ...['none IN A 192.0.2.2'],
       ...['bogus IN A 192.0.2.3', `_25._tcp.bogus IN TLSA 3 1 1 ${B}`],
+      ...['forged IN A 192.0.2.77', `_25._tcp.forged IN TLSA 3 1 1 ${A}`],
       ...['pkix IN A 192.0.2.4', `_25._tcp.pkix IN TLSA 1 1 1 ${A}`],
       ...['alias IN CNAME mx', `_25._tcp.alias IN TLSA 3 1 1 ${A.replace('ab', '00')}`],
       ...['alias2 IN CNAME none', `_25._tcp.alias2 IN TLSA 3 1 1 ${A}`],
       ...['away IN CNAME mx.unsigned.test.', `_25._tcp.away IN TLSA 3 1 1 ${A}`],
       ...['mixed IN A 192.0.2.5', `_25._tcp.mixed IN TLSA 3 1 1 ${A}`, `_25._tcp.mixed IN TLSA 0 0 1 ${A}`],
     ],
-    forge: (signed) => signed.replace(B, A),
+    forge: (signed) => signed.replace(B, A).replace('192.0.2.77', '192.0.2.78'),
     unsigned: { 'unsigned.test': ['mx IN A 192.0.2.9', `_25._tcp.mx IN TLSA 3 1 1 ${A}`] },
   })
   resolver = createResolver({ servers: [dnssec.server], clock: createTestClock() })
@@ -54,6 +55,12 @@ describe('the TLSA records of a host', () => {
   test('whose signature is bogus forbid the host', async () => {
     const said = await look('bogus.signed.test')
     expect(said).toMatchObject({ kind: 'failed', base: 'bogus.signed.test' })
+    expect((said as { why: string }).why).toContain('answered SERVFAIL')
+  })
+
+  test('that are not asked for because the addresses are bogus forbid the host, too', async () => {
+    const said = await look('forged.signed.test')
+    expect(said).toMatchObject({ kind: 'failed', base: 'forged.signed.test' })
     expect((said as { why: string }).why).toContain('answered SERVFAIL')
   })
 
