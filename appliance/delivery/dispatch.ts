@@ -95,6 +95,8 @@ class Dispatching implements Dispatcher {
   readonly #flying = new Set<string>()
   #stopped = true
   #looking = false
+  /** Resolves when the last look is over. */
+  #looked = Promise.resolve()
   #lookAgain = false
   /** Something came that may not wait for the rest to end: room where there was none. */
   #newRoom = false
@@ -130,7 +132,7 @@ class Dispatching implements Dispatcher {
     if (this.#looking) return
     const rest = this.#rest()
     if (rest > 0) this.#sleep(rest)
-    else void this.#look()
+    else this.#looked = this.#look()
   }
 
   /** The same without a rest: there is new room. */
@@ -160,7 +162,9 @@ class Dispatching implements Dispatcher {
     this.#cancelTimer()
     this.#deps.lanes.dismiss()
     const patience = new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
-    await Promise.race([this.#attempts.onIdle(), patience])
+    // What a look still leases goes back before the end.
+    const done = this.#looked.then(() => this.#attempts.onIdle())
+    await Promise.race([done, patience])
     return this.#inFlight
   }
 
