@@ -1,4 +1,5 @@
 /** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030): the message comes in, and is ours when the reply says so. */
+import { steady } from '../clock/clock.ts'
 import { checkSchedule, readArrival } from '../intake/intake.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
@@ -64,9 +65,9 @@ function lost(session: Session): null {
 
 /** Reads until the end mark; false when it does not come in time. */
 async function readBody({ socket, shared }: Session, body: Body, room: Room): Promise<boolean> {
-  const end = shared.clock.now() + MESSAGE_MS
+  const end = steady(shared.clock) + MESSAGE_MS
   for (;;) {
-    const piece = await socket.piece(Math.min(IDLE_MS, end - shared.clock.now()))
+    const piece = await socket.piece(Math.min(IDLE_MS, end - steady(shared.clock)))
     if (!piece) return false
     const { used, ended } = body.feed(piece)
     if (!body.refusal && !room.grow(body.size)) body.spoil(refuse('smtp_memory'))
@@ -82,9 +83,9 @@ async function readChunk(
   octets: number,
   room: Room | undefined,
 ): Promise<boolean> {
-  const end = shared.clock.now() + MESSAGE_MS
+  const end = steady(shared.clock) + MESSAGE_MS
   for (let left = octets; left > 0;) {
-    const piece = await socket.piece(Math.min(IDLE_MS, end - shared.clock.now()))
+    const piece = await socket.piece(Math.min(IDLE_MS, end - steady(shared.clock)))
     if (!piece) return false
     body.feed(piece.subarray(0, left))
     if (!body.refusal && room?.grow(body.size) === false) body.spoil(refuse('smtp_memory'))

@@ -1,4 +1,5 @@
 /** One session: its state, and the loop that reads a command and says the reply. */
+import { steady } from '../clock/clock.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
@@ -55,6 +56,8 @@ export class Session {
   over = false
   /** The client said QUIT, and expects nothing but the reply. */
   quit = false
+  /** By the steady clock: `startedAt` is for people. */
+  readonly #begunAt: number
   #errors = 0
   #stopping = false
 
@@ -71,6 +74,7 @@ export class Session {
     this.port = port
     this.ip = ip
     this.startedAt = shared.clock.now()
+    this.#begunAt = steady(shared.clock)
     this.id = newId(this.startedAt)
     this.log = new SessionLog(this)
   }
@@ -119,8 +123,8 @@ export class Session {
   }
 
   async #turn(): Promise<void> {
-    const deadline = this.startedAt + (this.caller || this.kind.name === 'trusted' ? SESSION_MS : UNKNOWN_MS)
-    const left = deadline - this.shared.clock.now()
+    const most = this.caller || this.kind.name === 'trusted' ? SESSION_MS : UNKNOWN_MS
+    const left = this.#begunAt + most - steady(this.shared.clock)
     if (left <= 0) return this.close('smtp_session_over')
     if (this.#stopping) return this.close('shutting_down')
     const line = await this.socket.line(Math.min(IDLE_MS, left))

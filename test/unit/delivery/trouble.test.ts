@@ -165,7 +165,7 @@ describe('servers that are slow', () => {
     const server = await serve(upTo('S: 250 2.0.0'))
     let done = false
     const talking = talk(server, { clock: watched, within: minute }).finally(() => (done = true))
-    await expect.poll(() => waits).toBeGreaterThan(9 * minute)
+    await expect.poll(() => waits, { timeout: 20_000 }).toBeGreaterThan(9 * minute)
     await clock.advance(9 * minute)
     expect(done).toBe(false)
     await clock.advance(minute)

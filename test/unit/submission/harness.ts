@@ -53,6 +53,7 @@ export interface DoorOptions {
   config?: Partial<SubmissionConfig>
   plans?: Plans
   perSecond?: number
+  clock?: TestClock
   files?: CertificateFiles
   additional?: CertificateFiles[]
   /** Whether put takes its time: resolves when the test lets it. */
@@ -64,7 +65,7 @@ const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ=='
 
 export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   const dataDir = await mkdtemp(join(tmpdir(), 'posthaste-smtp-'))
-  const clock = createTestClock()
+  const clock = options.clock ?? createTestClock()
   const log = silentLogger()
   const storage = await openSqlite({ dataDir })
   const resolver = createResolver({ servers: ['127.0.0.1:9'], clock, timeoutMs: 50 })
