@@ -43,9 +43,16 @@ function encoded({ name, raw }: HeaderField): Uint8Array {
   const colon = text.indexOf(':') + 1
   const space = /^[ \t]*/.exec(text.slice(colon))![0]
   const start = text.slice(0, colon) + (space === '' ? ' ' : space)
-  const value = text.slice(colon + space.length).replace(/\r\n$/, '')
+  const value = text.slice(colon + space.length, endOfWords(text))
   const words = PHRASES.test(name) ? addressWords(value) : plainWords(value)
   return Buffer.from(`${join(words, start, charset)}\r\n`, charset === 'utf-8' ? 'utf8' : 'latin1')
+}
+
+/** Where the white space at the end begins: behind an encoded word it would be folded into a line that looks like the end of the header. */
+function endOfWords(text: string): number {
+  let end = text.length
+  while (/[ \t\r\n]/.test(text.charAt(end - 1))) end--
+  return end
 }
 
 function charsetOf(raw: Uint8Array): Charset {

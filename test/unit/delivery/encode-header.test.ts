@@ -80,6 +80,16 @@ describe('a header section beyond ASCII', () => {
     expect(encodeHeader(message).toString()).toBe('Subject: =?unknown-8bit?B?R3L832U=?=\r\n\r\n')
   })
 
+  test.each([
+    ['text', 'Subject: Grüße ', 'Subject: =?utf-8?B?R3LDvMOfZQ==?='],
+    ['names', 'To: Zoë <z@a.test>, (ü) \t', 'To: =?utf-8?B?Wm/Dqw==?=\r\n <z@a.test>, (=?utf-8?B?w7w=?=)'],
+  ])(
+    'white space at the end of %s becomes no line that looks like the end of the header',
+    (_, field, encoded) => {
+      expect(encode(`${field}\r\nX-Next: 1`)).toBe(`${encoded}\r\nX-Next: 1\r\n\r\nbody ü\r\n`)
+    },
+  )
+
   test('any text in a Subject reads as before, in lines of at most 76 octets where it is encoded', async () => {
     const word = fc.oneof(
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
