@@ -92,6 +92,7 @@ const DOORS: Record<string, string[]> = {
     'notify.ts',
     'health.ts',
     'spare-memory.ts',
+    'worker.ts',
   ],
   dns: ['dns.ts'],
   storage: ['storage.ts'],

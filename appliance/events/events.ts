@@ -10,7 +10,7 @@ import type { Poster } from '../wire/post.ts'
 import { createLanes } from './lanes.ts'
 import { createOutbox } from './outbox.ts'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
-import type { Worker } from './worker.ts'
+import type { Worker } from '../watch/worker.ts'
 
 export { createWebhooks, type Webhooks } from './webhooks.ts'
 

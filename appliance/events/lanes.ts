@@ -8,7 +8,7 @@ import type { LeasedWebhookDelivery, Storage, WebhookAttempt } from '../storage/
 import type { Logger } from '../watch/log.ts'
 import type { Poster } from '../wire/post.ts'
 import { attemptWebhook } from './attempt.ts'
-import { createWorker, type Worker } from './worker.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
 
 /** Requests under way: in all, to one endpoint, and to one that has failed `FAILING` times in a row, which must not fill the rest with its silence. */
 const MOST = 500

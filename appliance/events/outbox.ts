@@ -6,7 +6,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { NotMade, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { deliveriesFor } from './fan-out.ts'
-import { createWorker, type Worker } from './worker.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
 
 /** Events read at a time. */
 const STEP = 500

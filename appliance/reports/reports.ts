@@ -8,16 +8,11 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import type { DueReport, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
 import { deliveriesToTell, reportEmail } from './report.ts'
 
-export interface Reporter {
-  /** Makes the reports that are due, those of an earlier run too, and looks again from time to time. */
-  start(): void
-  /** A report may be due: look now. */
-  wake(): void
-  /** Finishes the report in hand. */
-  stop(): Promise<void>
-}
+/** Makes the reports that are due, those of an earlier run too. `stop` finishes the report in hand. */
+export type Reporter = Worker
 
 export interface ReporterDeps {
   storage: Pick<Storage, 'dueReports' | 'putReport' | 'dropReports' | 'getMessage' | 'findSuppressed'>
@@ -33,62 +28,22 @@ export interface ReporterDeps {
 
 /** Reports read at a time: each may bring a message of a megabyte. */
 const STEP = 10
-/** Pause after the storage refused to answer. */
+/** Pause after the storage refused to answer (milliseconds). */
 const TROUBLE_MS = 10_000
 
 /** Builds the reporter; it begins with `start()`. */
 export function createReporter(deps: ReporterDeps): Reporter {
   const { storage, clock, log, pollMs = 1000 } = deps
-  let stopped = true
-  let lookAgain = false
-  let looking: Promise<void> | undefined
-  let cancelTimer = (): void => undefined
-
-  const makeAll = async (): Promise<void> => {
-    for (;;) {
-      const due = await storage.dueReports({ limit: STEP }, clock.now())
-      for (const one of due) {
-        if (stopped) return
-        await make(one, deps)
-      }
-      if (due.length < STEP) return
+  const step = async (going: () => boolean): Promise<boolean> => {
+    const due = await storage.dueReports({ limit: STEP }, clock.now())
+    for (const one of due) {
+      if (!going()) return false
+      await make(one, deps)
     }
+    return due.length === STEP
   }
-
-  const look = async (): Promise<void> => {
-    let pause = pollMs
-    try {
-      do {
-        lookAgain = false
-        await makeAll()
-      } while (lookAgain && !stopped)
-    } catch (error) {
-      pause = Math.max(pollMs, TROUBLE_MS)
-      log.error({ err: error }, 'reports to senders are delayed: the storage did not answer; they stay due')
-    }
-    looking = undefined
-    cancelTimer()
-    if (!stopped) cancelTimer = clock.after(pause, wake)
-  }
-
-  const wake = (): void => {
-    if (stopped) return
-    lookAgain = true
-    looking ??= look()
-  }
-
-  return {
-    start() {
-      stopped = false
-      wake()
-    },
-    wake,
-    async stop() {
-      stopped = true
-      cancelTimer()
-      await looking
-    },
-  }
+  const trouble = 'reports to senders are delayed: the storage did not answer; they stay due'
+  return createWorker({ step, clock, log, pollMs, troubleMs: TROUBLE_MS, trouble })
 }
 
 /** Turns one due report into an email, or finds that there is nobody to tell. Afterwards it is no longer due. */

@@ -7,6 +7,7 @@ import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Erasure, ErasureStorage, ErasureSurvey, Page, PageArgs } from '../storage/storage.ts'
 import { silentLogger, type Logger } from '../watch/log.ts'
+import { createWorker } from '../watch/worker.ts'
 
 export interface Erasures {
   /** Begins an erasure, and goes on with it in the background once `start` was called. Refuses: `invalid_address`. */
@@ -43,7 +44,7 @@ function readAddress(text: string): string {
 
 export function createErasures(deps: ErasuresDeps): Erasures {
   const { storage, clock } = deps
-  const worker = createWorker(deps)
+  const worker = createErasureWorker(deps)
   const get: Erasures['get'] = async (args) => {
     const found = await storage.getErasure(args, clock.now())
     if (!found) throw refuse('not_found', { resource: 'Erasure' })
@@ -83,48 +84,24 @@ export function createErasures(deps: ErasuresDeps): Erasures {
 }
 
 /** One erasure after the other, one step after the other: between two steps everybody else is served. */
-function createWorker({ storage, clock, log = silentLogger(), pollMs = DEFAULT_POLL_MS }: ErasuresDeps) {
-  let state: 'idle' | 'on' | 'stopped' = 'idle'
-  let working: Promise<void> | undefined
-  let again = false
-  let cancel = (): void => undefined
-
-  const finish = async (id: string): Promise<void> => {
-    while (state === 'on') {
+function createErasureWorker({
+  storage,
+  clock,
+  log = silentLogger(),
+  pollMs = DEFAULT_POLL_MS,
+}: ErasuresDeps) {
+  const finish = async (id: string, going: () => boolean): Promise<void> => {
+    while (going()) {
       const erasure = await storage.eraseStep({ id }, clock.now())
       if (erasure?.finishedAt === null) continue
       if (erasure) log.info({ erasure: id, ...erasure.counts }, "erased a person's data")
       return
     }
   }
-  const work = async (): Promise<void> => {
-    try {
-      do {
-        again = false
-        for (const id of await storage.unfinishedErasures({}, clock.now())) await finish(id)
-      } while (again && state === 'on')
-    } catch (error) {
-      log.error({ err: error }, "erasing a person's data failed; it goes on in a minute")
-    }
-    working = undefined
-    if (state === 'on') cancel = clock.after(pollMs, wake)
+  const step = async (going: () => boolean): Promise<boolean> => {
+    for (const id of await storage.unfinishedErasures({}, clock.now())) await finish(id, going)
+    return false
   }
-  const wake = (): void => {
-    if (state !== 'on') return
-    cancel()
-    if (working) again = true
-    else working = work()
-  }
-  return {
-    wake,
-    start() {
-      state = 'on'
-      wake()
-    },
-    async stop() {
-      state = 'stopped'
-      cancel()
-      await working
-    },
-  }
+  const trouble = "erasing a person's data failed; it goes on in a minute"
+  return createWorker({ step, clock, log, pollMs, trouble })
 }

@@ -1,7 +1,7 @@
 /** Something that is looked at from time to time, and sooner when told. */
 import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
-import type { Logger } from '../watch/log.ts'
+import type { Logger } from './log.ts'
 
 export interface Worker {
   start(): void
@@ -11,34 +11,41 @@ export interface Worker {
   stop(): Promise<void>
 }
 
-/** Pause after the storage refused to answer (milliseconds). */
+/** Pause after a step failed, unless told (milliseconds). */
 const TROUBLE_MS = 5000
 
 export interface WorkerDeps {
-  /** True: there is more, and it is called again. */
-  step: () => Promise<boolean>
+  /** True: there is more, and it is called again. One that takes long asks `going` between its parts, and ends when it is to stop. */
+  step: (going: () => boolean) => Promise<boolean>
   clock: Clock
   log: Logger
   /** How often to look without being told, in milliseconds. */
   pollMs: number
-  /** Real time between a look and the next (milliseconds): what comes meanwhile is taken together. It spares the machine and decides nothing. */
-  restMs: number
+  /**
+   * Real time between a look and the next (milliseconds), default none: what comes meanwhile is taken together. It spares the machine
+   * and decides nothing.
+   */
+  restMs?: number
+  /** Least pause after a step failed, in milliseconds. */
+  troubleMs?: number
   /** What is said when a step fails. */
   trouble: string
 }
 
 /** Runs steps one after the other, never two at once. */
-export function createWorker({ step, clock, log, pollMs, restMs, trouble }: WorkerDeps): Worker {
+export function createWorker(deps: WorkerDeps): Worker {
+  const { step, clock, log, pollMs, restMs = 0, troubleMs = TROUBLE_MS, trouble } = deps
   let stopped = true
   let again = false
   let looking: Promise<void> | undefined
   let cancelTimer = (): void => undefined
 
+  const going = (): boolean => !stopped
   const all = async (): Promise<void> => {
     do {
       again = false
-      while (!stopped && (await step()));
-      await rest(restMs)
+      while (going() && (await step(going)));
+      if (restMs > 0) await rest(restMs)
     } while (again && !stopped)
   }
   const look = async (): Promise<void> => {
@@ -46,7 +53,7 @@ export function createWorker({ step, clock, log, pollMs, restMs, trouble }: Work
     try {
       await all()
     } catch (error) {
-      pause = Math.max(pollMs, TROUBLE_MS)
+      pause = Math.max(pollMs, troubleMs)
       log.error({ err: error }, trouble)
     }
     looking = undefined
