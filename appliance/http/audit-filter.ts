@@ -1,6 +1,7 @@
 /** Reads which entries of the audit log are asked for out of a query string. */
 import { refuse } from '../mail/refusals.ts'
 import type { AuditFilter } from '../storage/storage.ts'
+import { readInstant, type Given } from './conditions.ts'
 
 /** Longest text of a condition: an email address fits. */
 const LONGEST = 320
@@ -8,7 +9,6 @@ const LONGEST = 320
 /** The conditions, as they are called in the query. */
 const AUDIT_CONDITIONS = ['actor', 'action', 'target', 'since', 'until'] as const
 
-type Given = Record<string, unknown>
 type Condition = (typeof AUDIT_CONDITIONS)[number]
 
 /**
@@ -46,12 +46,5 @@ function textOf(given: Given, name: Condition): string | undefined {
 
 function instantOf(given: Given, name: Condition): number | undefined {
   const text = textOf(given, name)
-  if (text === undefined) return undefined
-  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || at < 0)
-    throw refuse('invalid_parameter', {
-      parameter: name,
-      expected: 'an instant in ISO 8601, such as `2026-11-20T09:00:00Z`, or a day in UTC',
-    })
-  return at
+  return text === undefined ? undefined : readInstant(text, name)
 }

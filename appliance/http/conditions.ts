@@ -43,7 +43,11 @@ export function oneOf<T extends string>(given: Given, name: string, allowed: rea
 /** An instant or a day in UTC, in Unix milliseconds. Refuses: `invalid_parameter`. */
 export function instantOf(given: Given, name: string): number | undefined {
   const text = textOf(given, name)
-  if (text === undefined) return undefined
+  return text === undefined ? undefined : readInstant(text, name)
+}
+
+/** The same of a text that is known. Refuses: `invalid_parameter`, with the name. */
+export function readInstant(text: string, name: string): number {
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at) || at < 0)
     throw refuse('invalid_parameter', {
