@@ -236,14 +236,16 @@ describe('emails', () => {
 test('the rail tells how the server is, and what it says when it is not well', async () => {
   const { page } = await openPage(browser)
   await signIn(page, '/domains')
-  await page.getByText('The server is well and takes mail.').waitFor()
+  // The menu of narrow windows has a rail of its own, and is closed.
+  const rail = page.getByRole('complementary')
+  await rail.getByText('The server is well and takes mail.').waitFor()
   const body = { object: 'health', status: 'unavailable', reasons: ['There is no room.'] }
   await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: body }))
   await page.reload()
-  await page.getByText('The server takes no mail. There is no room.').waitFor()
+  await rail.getByText('The server takes no mail. There is no room.').waitFor()
   await page.route('**/readyz', (route) => route.abort('connectionrefused'))
   await page.reload()
-  await page.getByText('No answer: The appliance does not answer.').waitFor()
+  await rail.getByText('No answer: The appliance does not answer.').waitFor()
   await page.context().close()
 })
 
