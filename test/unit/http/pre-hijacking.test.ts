@@ -235,6 +235,15 @@ test('the first owner was made by whoever runs the server, and is known by the a
   expect((await byProvider('company', 'boss-7', owner.email)).problem).toBe(null)
 })
 
+test('an address is not taken for another one that only its small letters make the same', async () => {
+  const email = `kim-${somebody()}`
+  await madeBy((await invite(email)).mailed, VICTIM)
+  // The sign for kelvin becomes a k in small letters, and is another address.
+  const kelvin = email.replace('k', '\u212a')
+  expect((await byProvider('company', 'kelvin-9', kelvin)).problem).toBe('unverified')
+  expect((await byProvider('company', 'kim-9', email.toUpperCase())).problem).toBe(null)
+})
+
 test('a code of the app is asked for after the proof, too', async () => {
   const email = somebody()
   const person = await madeBy((await invite(email)).shown, VICTIM)
