@@ -145,7 +145,7 @@ function ownPasskeys(
     startPasskey: ({ user, rp }) => passkeys.creation({ user, rp }),
 
     async addPasskey({ userId, token, ...made }) {
-      const passkey = await passkeys.register({ userId, ...made })
+      const passkey = await passkeys.register({ userId, token, ...made })
       return { passkey, recoveryCodes: await begin(deps, { userId, token }) }
     },
 

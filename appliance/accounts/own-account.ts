@@ -106,12 +106,16 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
   const prepare = async (
     user: User,
     password: string,
-    { field, ...how }: { field: string; keep: string | null; byMail: boolean },
+    { field, ...how }: { field: string; keep: string | null; byMail: boolean; was?: string },
   ) => {
     const team = await storage.teamToEnter({ userId: user.id }, clock.now())
     acceptable(password, field, user.email, team?.name ?? '')
     const passwordHash = await hasher.hash(password)
-    const commit = () => storage.setPassword({ userId: user.id, passwordHash, ...how }, clock.now())
+    const commit = async () => {
+      const done = await storage.setPassword({ userId: user.id, passwordHash, ...how }, clock.now())
+      if (done === 'stale') throw refuse('wrong_password', { field: 'current' })
+      return done
+    }
     return { teamId: team?.id ?? null, commit }
   }
 
@@ -123,7 +127,7 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
       if (!(await hasher.verify(user.passwordHash, current)))
         throw refuse('wrong_password', { field: 'current' })
       const { commit } = await prepare(user, password, {
-        ...{ field: 'new', keep: hashToken(token), byMail: false },
+        ...{ field: 'new', keep: hashToken(token), byMail: false, was: user.passwordHash },
       })
       await commit()
       return user

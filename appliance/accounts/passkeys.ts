@@ -40,9 +40,10 @@ export type PasskeyPurpose = 'register' | 'sign_in' | 'second_step' | 'proof'
 export interface Passkeys {
   /** What the browser needs to make a passkey. Refuses: `passkey_needs_name`. */
   creation(args: { user: { id: string; email: string }; rp: RelyingParty }): Promise<PasskeyCreation>
-  /** Keeps the passkey that was made. Refuses: `passkey_refused`, `passkey_origin`, `passkey_taken`, `too_many_passkeys`. */
+  /** Keeps the passkey that was made; `token`: of the session. Refuses: `not_signed_in` when that has ended, `passkey_refused`, `passkey_origin`, `passkey_taken`, `too_many_passkeys`. */
   register(args: {
     userId: string
+    token: string
     rp: RelyingParty
     response: PasskeyRegistration
     name: string
@@ -157,7 +158,7 @@ function making(
       })
     },
 
-    async register({ userId, rp, response, name }) {
+    async register({ userId, token, rp, response, name }) {
       const expected = await challenges.answered(response.response, { userId, rp, purpose: 'register' })
       const { verifyRegistrationResponse } = await library()
       const { verified, registrationInfo } = await accepted(
@@ -175,7 +176,11 @@ function making(
         ...{ publicKey: credential.publicKey, counter: credential.counter, synced, alone: true },
         ...{ transports: response.response.transports ?? [], createdAt: now, lastUsedAt: null },
       }
-      const added = await storage.addPasskey({ passkey, most: MOST_PASSKEYS }, now)
+      const added = await storage.addPasskey(
+        { passkey, most: MOST_PASSKEYS, tokenHash: hashToken(token) },
+        now,
+      )
+      if (added === 'signed_out') throw refuse('not_signed_in')
       if (added === 'exists') throw refuse('passkey_taken')
       if (added === 'full') throw refuse('too_many_passkeys', { limit: MOST_PASSKEYS })
       return passkey

@@ -57,7 +57,8 @@ export interface SignIns {
   signIn(args: { email: string; password: string } & Browser): Promise<SignInResult | undefined>
   /**
    * Lets in a person who was recognised: a session, or the question for the second factor where the person has one.
-   * Refuses: `no_team` when the person is a member of no team.
+   * Refuses: `no_team` when the person is a member of no team, `wrong_credentials` when the password is another meanwhile.
+   * @param args.passwordHash what the password was compared with, where it was one
    * @param args.strong no second factor is needed any more: a passkey was shown, or the provider is trusted with it
    * @param args.teamId the team to enter; by default the one that the person joined first
    */
@@ -67,6 +68,7 @@ export interface SignIns {
       method: SignInMethod
       strong: boolean
       teamId?: string | undefined
+      passwordHash?: string
     } & Browser,
   ): Promise<SignInResult>
   /** Who waits with this ticket for the second step, and what may be it; undefined when it has ended. */
@@ -106,7 +108,7 @@ export interface SignInDeps {
 
 export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
   const audit = createSignInAudit(storage, clock)
-  const enter: SignIns['enter'] = async ({ userId, method, strong, teamId, ...browser }) => {
+  const enter: SignIns['enter'] = async ({ userId, method, strong, teamId, passwordHash, ...browser }) => {
     const now = clock.now()
     const team = await storage.teamToEnter({ userId, teamId }, now)
     if (!team) throw refuse('no_team')
@@ -114,7 +116,7 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
     if (methods.length === 0) {
       // After a provider no factor of the person was shown here: what makes the session strong is the provider's word.
       const vouched = strong && method.startsWith('oidc:')
-      const begun = { userId, method, strong, vouched, teamId: team.id, ...browser }
+      const begun = { userId, method, strong, vouched, teamId: team.id, passwordHash, ...browser }
       return { kind: 'session', ...(await beginSession(storage, audit, begun, now)) }
     }
     const ticket = newToken()
@@ -140,7 +142,9 @@ export function createSignIns({ storage, clock, hasher }: SignInDeps): SignIns {
         })
         return undefined
       }
-      return enter({ userId: user.id, method: 'password', strong: false, ...browser })
+      const { id: userId, passwordHash } = user
+      if (passwordHash === null) return undefined
+      return enter({ userId, method: 'password', strong: false, passwordHash, ...browser })
     },
 
     async waiting(ticket) {
@@ -192,19 +196,22 @@ async function noteSeen(storage: Storage, tokenHash: string, now: number): Promi
   }
 }
 
-type Begun = Pick<Session, 'userId' | 'teamId' | 'method' | 'strong' | 'vouched'> & Browser
+type Begun = Pick<Session, 'userId' | 'teamId' | 'method' | 'strong' | 'vouched'> &
+  Browser & { passwordHash?: string | undefined }
 
 async function beginSession(
   storage: Storage,
   audit: SignInAudit,
-  { userAgent, ...begun }: Begun,
+  { userAgent, passwordHash, ...begun }: Begun,
   now: number,
 ): Promise<{ token: string; expiresAt: number }> {
   const token = newToken()
   const expiresAt = now + SESSION_LIFETIME
   const times = { createdAt: now, lastSeenAt: now, provedAt: now, expiresAt }
   const named = { tokenHash: hashToken(token), id: newId(now), userAgent: userAgent?.slice(0, 500) ?? null }
-  await storage.createSession({ ...begun, ...times, ...named }, now)
+  // Whoever had begun with the old password when another was set does not come in.
+  if (!(await storage.createSession({ ...begun, ...times, ...named, passwordHash }, now)))
+    throw refuse('wrong_credentials')
   await audit.entered({ ...begun, sessionId: named.id, userAgent: named.userAgent })
   return { token, expiresAt }
 }

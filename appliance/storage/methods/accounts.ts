@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables, UsersTable } from '../schema.ts'
-import type { AccountStorage, FirstProof, FoundSession, Session, Team, User } from '../storage.ts'
+import type { AccountStorage, FirstProof, FoundSession, Team, User } from '../storage.ts'
 import { hasSecondFactor } from './factor-counts.ts'
 import { strength } from './sessions.ts'
 import { dropTickets } from './tickets.ts'
@@ -52,14 +52,20 @@ export async function createOwner(
 /** See `Storage.setPassword`. */
 export async function setPassword(
   db: Db,
-  { userId, passwordHash, keep, byMail = false }: Parameters<AccountStorage['setPassword']>[0],
+  { userId, passwordHash, keep, byMail = false, was }: Parameters<AccountStorage['setPassword']>[0],
   now: number,
-): Promise<FirstProof | null> {
+): Promise<FirstProof | null | 'stale'> {
+  if (was !== undefined && !(await isPassword(db, userId, was))) return 'stale'
   await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
   const ended = db.deleteFrom('sessions').where('user_id', '=', userId)
   await (keep === null ? ended : ended.where('token_hash', '!=', keep)).execute()
   await dropTickets(db, { userId, kinds: ['second_factor', 'reset'] })
   return byMail ? proveAddress(db, userId, now) : null
+}
+
+/** Whether that is what is stored of a person's password now: hashing takes its time, and another may have been set meanwhile. */
+async function isPassword(db: Db, userId: string, hash: string): Promise<boolean> {
+  return (await getUser(db, { id: userId }))?.passwordHash === hash
 }
 
 /** Null where it was proven before: then what opens the account is the person's. */
@@ -135,7 +141,11 @@ export async function teamToEnter(
 }
 
 /** See `Storage.createSession`. The factor may have gone since it was shown, so that is looked at in the same step. */
-export async function createSession(db: Db, session: Session): Promise<void> {
+export async function createSession(
+  db: Db,
+  { passwordHash, ...session }: Parameters<AccountStorage['createSession']>[0],
+): Promise<boolean> {
+  if (passwordHash !== undefined && !(await isPassword(db, session.userId, passwordHash))) return false
   const shown = session.strong && !session.vouched && (await hasSecondFactor(db, session))
   await db
     .insertInto('sessions')
@@ -155,6 +165,7 @@ export async function createSession(db: Db, session: Session): Promise<void> {
       user_agent: session.userAgent,
     })
     .execute()
+  return true
 }
 
 /** See `Storage.findSession`. Joined with `members`, so that a session ends with the membership. */

@@ -1,6 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { PasskeysTable, Tables } from '../schema.ts'
 import type { FactorStorage, Passkey } from '../storage.ts'
+import { findSession } from './accounts.ts'
 import { weaken } from './factor-counts.ts'
 
 type Db = Kysely<Tables>
@@ -24,8 +25,11 @@ const toPasskey = (row: Selectable<PasskeysTable>): Passkey => ({
 /** See `FactorStorage.addPasskey`. */
 export async function addPasskey(
   db: Db,
-  { passkey, most }: Args<'addPasskey'>,
-): Promise<'added' | 'exists' | 'full'> {
+  { passkey, most, tokenHash }: Args<'addPasskey'>,
+  now: number,
+): Promise<'added' | 'exists' | 'full' | 'signed_out'> {
+  if (tokenHash !== undefined && (await findSession(db, { tokenHash }, now))?.user.id !== passkey.userId)
+    return 'signed_out'
   const there = await listPasskeys(db, passkey)
   if (there.length >= most) return 'full'
   const inserted = await db

@@ -76,11 +76,12 @@ export interface AccountStorage {
    * links that would set another password: who knew the old one is out.
    * @param args.byMail the link came by mail, which proves the address. Where that is the first proof of it, whatever opened the account
    * by itself before does so no more: identities go, and passkeys become second steps. Returns what became of them then, else null.
+   * @param args.was the hash that the old password was compared with; `stale` when it is another meanwhile, and nothing is changed
    */
   setPassword(
-    args: { userId: string; passwordHash: string; keep: string | null; byMail?: boolean },
+    args: { userId: string; passwordHash: string; keep: string | null; byMail?: boolean; was?: string },
     now: number,
-  ): Promise<FirstProof | null>
+  ): Promise<FirstProof | null | 'stale'>
   findUser(args: { email: string }, now: number): Promise<User | undefined>
   /** All of them, by address. */
   listUsers(args: object, now: number): Promise<(User & { hasSecondFactor: boolean })[]>
@@ -92,8 +93,11 @@ export interface AccountStorage {
   teamToEnter(args: { userId: string; teamId?: string | undefined }, now: number): Promise<Team | undefined>
   /** The oldest team; undefined before set-up. */
   firstTeam(args: object, now: number): Promise<Team | undefined>
-  /** One that a factor made strong is so only while its person has a factor, here and from then on. */
-  createSession(args: Session, now: number): Promise<void>
+  /**
+   * One that a factor made strong is so only while its person has a factor, here and from then on.
+   * @param args.passwordHash what the password that began it was compared with; false when it is another meanwhile, and there is no session
+   */
+  createSession(args: Session & { passwordHash?: string | undefined }, now: number): Promise<boolean>
   /** An unexpired session with its user and team. */
   findSession(args: { tokenHash: string }, now: number): Promise<FoundSession | undefined>
   /** Notes that it was used. */

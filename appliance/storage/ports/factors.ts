@@ -58,8 +58,11 @@ export interface FactorStorage {
   replaceRecoveryCodes(args: { userId: string; hashes: string[] }, now: number): Promise<void>
   /** False when there is none such, or it was used: of several callers exactly one uses it. */
   useRecoveryCode(args: { userId: string; hash: string }, now: number): Promise<boolean>
-  /** `exists` when the credential is there already, whosever it is; `full` when the user has `most`. */
-  addPasskey(args: { passkey: Passkey; most: number }, now: number): Promise<'added' | 'exists' | 'full'>
+  /** `exists` when the credential is there already, whosever it is; `full` when the user has `most`; `signed_out` when the session that adds it has ended. */
+  addPasskey(
+    args: { passkey: Passkey; most: number; tokenHash?: string },
+    now: number,
+  ): Promise<'added' | 'exists' | 'full' | 'signed_out'>
   /** The oldest first. */
   listPasskeys(args: { userId: string }, now: number): Promise<Passkey[]>
   findPasskey(args: { credentialId: string }, now: number): Promise<Passkey | undefined>

@@ -1,0 +1,77 @@
+import { afterEach, expect, test } from 'vitest'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { Device, openBrowser } from './browser-of.ts'
+import { ask, owner, startApi, type Api } from './harness.ts'
+
+/** A new password ends what the old one began, what is under way in that moment included. */
+
+let api: Api
+/** Runs once, right before the method of the storage that is named. */
+let before: { method: keyof Storage; act: () => Promise<void> } | null = null
+afterEach(() => api.close())
+
+async function start(): Promise<void> {
+  const between = (storage: Storage): Storage =>
+    new Proxy(storage, {
+      get(target, name) {
+        const found = Reflect.get(target, name) as unknown
+        if (typeof found !== 'function') return found
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (before?.method === name) {
+            const { act } = before
+            before = null
+            await act()
+          }
+          return (found as (...all: unknown[]) => unknown).apply(target, args)
+        }
+      },
+    })
+  api = await startApi({ storage: between })
+}
+
+const NEW = 'a lantern over the old pier'
+
+/** The owner sets a new password by the link of a mail. */
+async function reset(): Promise<void> {
+  const { token } = (await api.accounts.beginReset({ email: owner.email, byMail: true }))!
+  const done = await ask(`${api.url}/session/reset/confirm`, 'POST', { token, password: NEW })
+  expect(done.status, done.text).toBe(200)
+}
+
+const signIn = (password: string) => ask(`${api.url}/session`, 'POST', { email: owner.email, password })
+
+test('a sign-in with the old password that is under way is no sign-in any more', async () => {
+  await start()
+  const thief = openBrowser(api.url)
+  before = { method: 'createSession', act: reset }
+  expect((await thief.call('POST', '/session', owner)).status).toBe(403)
+  expect((await thief.call('GET', '/session')).status).toBe(401)
+  expect((await signIn(NEW)).status).toBe(200)
+})
+
+test('a change of the password that is under way does not take the place of the new one', async () => {
+  await start()
+  const thief = openBrowser(api.url)
+  expect((await thief.call('POST', '/session', owner)).status).toBe(200)
+  before = { method: 'setPassword', act: reset }
+  const body = { current: owner.password, new: 'a thief rows under the pier' }
+  expect((await thief.call('POST', '/account/password', body)).status).toBe(403)
+  expect((await signIn('a thief rows under the pier')).status).toBe(403)
+  expect((await signIn(NEW)).status).toBe(200)
+})
+
+test('a passkey that is being added is not there afterwards', async () => {
+  await start()
+  const origin = api.url.replace('127.0.0.1', 'localhost')
+  const thief = openBrowser(origin)
+  const device = new Device(origin)
+  expect((await thief.call('POST', '/session', owner)).status).toBe(200)
+  const made = await thief.call('POST', '/account/passkeys/options')
+  const { options } = made.json as { options: { challenge: string; user: { id: string } } }
+  before = { method: 'addPasskey', act: reset }
+  const body = { name: 'Thief', response: device.create(options) }
+  expect((await thief.call('POST', '/account/passkeys', body)).status).toBe(401)
+  const asked = await openBrowser(origin).call('POST', '/session/passkey/options')
+  const response = device.get((asked.json as { options: { challenge: string } }).options)
+  expect((await openBrowser(origin).call('POST', '/session/passkey', { response })).status).toBe(403)
+})
