@@ -2,6 +2,7 @@
  * The mail exchangers of the test: a small SMTP server (RFC 5321) that writes down every message it says 250 to. It runs in
  * the tester's process, so what it knows does not die with the daemon.
  */
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Copy, Ledger } from './ledger.ts'
@@ -9,8 +10,12 @@ import type { Copy, Ledger } from './ledger.ts'
 /** The header field that carries the mark of a message. */
 export const MARK_FIELD = 'X-Crashtest'
 
-/** The last line of every message's text. */
-export const lastLine = (mark: string): string => `END-${mark}`
+/** The header field that carries the digest of its text. */
+export const DIGEST_FIELD = 'X-Crashtest-Digest'
+
+/** SHA-256 of a text whatever its line ends are, and those at its end. */
+export const digestOf = (text: string): string =>
+  createHash('sha256').update(text.replaceAll('\r\n', '\n').trimEnd()).digest('hex')
 
 export interface Exchangers {
   port: number
@@ -163,7 +168,7 @@ class Conversation {
       messageId: field(message, 'Message-ID'),
       run: this.#run,
       at: now(),
-      whole: message.includes(`\n${lastLine(mark)}`),
+      whole: digestOf(message.slice(message.indexOf('\r\n\r\n') + 4)) === field(message, DIGEST_FIELD),
     }
     for (const recipient of recipients) ledger.copies.push({ ...about, recipient })
     this.#say('250 2.0.0 Taken')

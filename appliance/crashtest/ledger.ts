@@ -43,7 +43,7 @@ export interface Copy {
   run: number
   /** When 250 was written (Unix milliseconds). */
   at: number
-  /** The last line of the text was there. */
+  /** The text was as it was sent, to the last octet. */
   whole: boolean
 }
 

@@ -1,7 +1,7 @@
 /** The clients: they send as fast as they are answered, and repeat what was not answered until it is. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Dice } from './dice.ts'
-import { lastLine, MARK_FIELD } from './exchanger.ts'
+import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
 import type { Ledger, Sent } from './ledger.ts'
 import { SmtpClient } from './smtp-client.ts'
 
@@ -96,18 +96,19 @@ class Clients implements Traffic {
   #text(mark: string): string {
     const filling =
       this.#deps.dice.next() < 0.025 ? 'A line of a large message.\n'.repeat(LARGE / 27) : 'Hello.\n'
-    return `${filling}${lastLine(mark)}\n`
+    return `${filling}The end of ${mark}.\n`
   }
 
   async #sendRest(sent: Sent): Promise<void> {
     const { mark, recipients } = sent
     const { from, url, apiKey } = this.#deps
+    const text = this.#text(mark)
     const body = JSON.stringify({
       from,
       to: recipients,
       subject: `Crash test ${mark}`,
-      text: this.#text(mark),
-      headers: { [MARK_FIELD]: mark },
+      text,
+      headers: { [MARK_FIELD]: mark, [DIGEST_FIELD]: digestOf(text) },
     })
     const headers = {
       authorization: `Bearer ${apiKey}`,
@@ -134,7 +135,8 @@ class Clients implements Traffic {
       sent.tries.push(one)
       const head = [`From: ${from}`, `To: ${sent.recipients.join(', ')}`, `Subject: Crash test ${mark}`]
       const text = this.#text(mark).trimEnd().replaceAll('\n', '\r\n')
-      const data = [...head, `${MARK_FIELD}: ${mark}`, '', text].join('\r\n')
+      const proofs = [`${MARK_FIELD}: ${mark}`, `${DIGEST_FIELD}: ${digestOf(text)}`]
+      const data = [...head, ...proofs, '', text].join('\r\n')
       const answer = await client.submit({ from, recipients: sent.recipients, data })
       if (answer.kind === 'accepted') {
         one.accepted = true

@@ -24,7 +24,7 @@ export interface Verdict {
   resent: number
   /** Marks that became two emails although their idempotency key, or their one acceptance, was one. */
   twice: string[]
-  /** Recipients that were both delivered to and refused, copies that nobody sent, and copies without their end. */
+  /** Recipients that were both delivered to and refused, copies that nobody sent, and copies with another text. */
   wrong: string[]
   /** Emails that were refused for good. */
   refused: string[]
@@ -114,7 +114,7 @@ function judgeMark(promised: Promised, copies: Copy[], { rejected, ended, verdic
       else verdict.lost.push(`${mark} ${recipient}`)
     }
     if (own.length > 0 && refused) verdict.wrong.push(`${mark} ${recipient}: delivered and refused`)
-    if (own.some(({ whole }) => !whole)) verdict.wrong.push(`${mark} ${recipient}: arrived without its end`)
+    if (own.some(({ whole }) => !whole)) verdict.wrong.push(`${mark} ${recipient}: arrived with another text`)
     if (own.length > 1) verdict.duplicates.push(duplicateOf(own, ended))
   }
   for (const recipient of byRecipient.keys())

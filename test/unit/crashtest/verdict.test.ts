@@ -59,11 +59,11 @@ describe('what an accepted email must come to', () => {
     expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered and refused`])
   })
 
-  test('a copy without its last line, one that nobody sent, and one for somebody else are wrong', () => {
+  test('a copy with another text, one that nobody sent, and one for somebody else are wrong', () => {
     const copies = [copy({ whole: false }), copy({ mark: 'x' }), copy({ recipient: 'other@crash1.test' })]
     expect(judgeLedger(ledger({ copies })).wrong.toSorted()).toEqual([
       'r1 other@crash1.test: not one of its recipients',
-      `r1 ${RECIPIENT}: arrived without its end`,
+      `r1 ${RECIPIENT}: arrived with another text`,
       `x ${RECIPIENT}: nobody sent it`,
     ])
   })

@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect, test } from 'vitest'
+import { digestOf, startExchangers } from '../../../appliance/crashtest/exchanger.ts'
+import { emptyLedger } from '../../../appliance/crashtest/ledger.ts'
+
+/** Delivers one message with this text to an exchanger, and returns whether it was whole. */
+async function deliver(text: string, digest: string): Promise<boolean> {
+  const ledger = emptyLedger()
+  const exchangers = await startExchangers({ ledger, now: () => 0, run: () => 1, thinkMs: () => 0 })
+  const socket = connect(exchangers.port, '127.0.0.1')
+  try {
+    let heard = ''
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
+    await once(socket, 'connect')
+    const header = ['Message-ID: <m@sender.test>', 'X-Crashtest: r1', `X-Crashtest-Digest: ${digest}`]
+    const commands = ['EHLO client.test', 'MAIL FROM:<a@sender.test>', 'RCPT TO:<b@crash1.test>', 'DATA']
+    socket.write([...commands, ...header, '', text, '.', ''].join('\r\n'))
+    await expect.poll(() => heard, { timeout: 20_000 }).toContain('250 2.0.0 Taken')
+    expect(ledger.copies).toHaveLength(1)
+    return ledger.copies[0]!.whole
+  } finally {
+    socket.destroy()
+    await exchangers.close()
+  }
+}
+
+const digest = digestOf('One\nTwo\nThe end\n')
+
+test.each([
+  ['as it was sent', 'One\r\nTwo\r\nThe end', true],
+  ['without its end', 'One\r\nTwo', false],
+  ['with a gap in the middle', 'One\r\nThe end', false],
+  ['with another octet', 'One\r\nTwp\r\nThe end', false],
+])('a message %s is known for it', async (_, text, whole) => {
+  expect(await deliver(text, digest)).toBe(whole)
+})
