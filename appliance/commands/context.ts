@@ -22,6 +22,7 @@ import { createSenders, type Senders } from '../senders/senders.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
 import { Failure } from './failure.ts'
 import { fileReason } from './file-reason.ts'
+import { reasonOf } from './next-step.ts'
 import { createOutput, type Output } from './output.ts'
 import { teamCalled, type TeamOption } from './which-team.ts'
 
@@ -163,7 +164,7 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
   } catch (error) {
     const known = [Failure, Refusal, PlansRefused, TableRefused].some((kind) => error instanceof kind)
     if (!known) throw error
-    output.error((error as Error).message)
+    output.error(reasonOf(error as Error))
     return 1
   }
 }

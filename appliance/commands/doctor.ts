@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
 import type { DoctorDeps } from '../insights/insights.ts'
 import type { Finding, FindingStatus } from '../mail/finding.ts'
+import { refuse } from '../mail/refusals.ts'
 import { spfSources } from '../mail/source.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { presentDoctor } from '../wireformat/wireformat.ts'
@@ -85,13 +86,14 @@ async function named(storage: Storage | Unavailable, name: string, clock: Clock)
   const called = domains.flat().filter((one) => one.name === name.toLowerCase())
   // Several teams may have added it; at most one of them could prove that it is theirs.
   const found = called.find(({ status }) => status === 'verified') ?? called[0]
-  if (!found) throw new Failure(`Domain ${name} not found. posthaste domain list shows those that there are.`)
+  if (!found) throw refuse('not_found', { resource: `Domain ${name}` })
   return found
 }
 
 const SANDBOX = [
-  'This is the sandbox: its names are made up and no mail leaves it. What follows is how the machine would do',
-  'for real mail, with a configuration of its own (docs/operations.md).',
+  ...paragraph(
+    'This is the sandbox: its names are made up and no mail leaves it. What follows is how the machine would do for real mail, with a configuration of its own (docs/operations.md).',
+  ),
   '',
 ]
 
@@ -116,7 +118,7 @@ export function describeFindings(findings: readonly Finding[]): string[] {
 
 function describeFinding({ status, title, found, advice }: Finding): string[] {
   const head = WORDS[status].padEnd(INDENT)
-  if (status === 'ok' && advice === null) return [shorten(`${head}${title}: ${found}`, 110)]
+  if (status === 'ok' && advice === null) return [shorten(`${head}${title}: ${found}`, 80)]
   return [
     `${head}${title}`,
     ...paragraph(found, INDENT),

@@ -29,10 +29,11 @@ export function describeRecords(records: readonly ExpectedRecord[]): string[] {
 
 /** A domain with the state of each record: what was found, and what to do where it will not do. */
 export function describeDomain(domain: Domain, records: readonly ExpectedRecord[]): string[] {
-  const checked = domain.checkedAt === null ? 'never checked' : `checked ${instant(domain.checkedAt)} UTC`
+  const checked = domain.checkedAt === null ? 'Never checked' : `Checked ${instant(domain.checkedAt)} UTC`
   const next = domain.nextCheckAt === null ? '' : `, next ${instant(domain.nextCheckAt)} UTC`
   return [
-    `${domain.name}: ${domain.status} since ${instant(domain.statusSince)} UTC (${checked}${next})`,
+    `${domain.name}: ${domain.status} since ${instant(domain.statusSince)} UTC`,
+    `${checked}${next}`,
     ...(domain.suspect === null
       ? []
       : [

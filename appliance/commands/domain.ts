@@ -73,7 +73,9 @@ export async function rotateDomain(context: Context, name: string): Promise<void
   const selectors = new Set(keys.map(({ selector }) => `${selector}._domainkey.${domain.name}`))
   const records = await senders.expectedRecords(domain)
   output.text(
-    `New keys for ${domain.name}. Publish these records beside the old ones; the one of the Ed25519 key is optional:`,
+    ...paragraph(
+      `New keys for ${domain.name}. Publish these records beside the old ones; the one of the Ed25519 key is optional:`,
+    ),
     '',
     ...describeRecords(records.filter(({ fqdn }) => selectors.has(fqdn))),
     '',

@@ -12,7 +12,8 @@ export async function createKey(
   const { id: teamId } = await team()
   const domain =
     options.domain === undefined ? undefined : await senders.findDomain({ teamId, name: options.domain })
-  if (options.domain !== undefined && !domain) throw refuse('not_found', { resource: 'Domain' })
+  if (options.domain !== undefined && !domain)
+    throw refuse('not_found', { resource: `Domain ${options.domain}` })
   const { key, token } = await senders.createKey({
     teamId,
     name: options.name,

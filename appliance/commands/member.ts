@@ -3,7 +3,7 @@ import { OPERATOR, roleNamed } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Member } from '../storage/storage.ts'
 import { presentList, timestamp } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
+import type { Context } from './context.ts'
 import { dashboardOrigin } from './dashboard-origin.ts'
 import { instant, table } from './output.ts'
 
@@ -67,7 +67,7 @@ async function find({ accounts }: Context, teamId: string, email: string): Promi
   const typed = email.trim().normalize('NFC').toLowerCase()
   const members = await accounts.members.listMembers({ teamId })
   const member = members.find((one) => one.email.toLowerCase() === typed)
-  if (!member) throw new Failure(`${refuse('not_found', { resource: 'Member' }).message}: ${email}`)
+  if (!member) throw refuse('not_found', { resource: `Member ${email}` })
   return member
 }
 

@@ -45,7 +45,14 @@ function askHidden(question: string, input: ReadStream): Promise<string> {
 
 /** A new password: typed twice on a terminal, else the first line of standard input. */
 export async function readNewPassword(): Promise<string> {
-  if (!process.stdin.isTTY) return readFirstLine(process.stdin)
+  if (!process.stdin.isTTY) {
+    const line = await readFirstLine(process.stdin)
+    if (line === '')
+      throw new Failure(
+        'No password came. Type it at a terminal, or pass it as the first line of standard input; nothing was changed.',
+      )
+    return line
+  }
   const password = await askHidden('Password (at least 10 characters): ', process.stdin)
   if ((await askHidden('Again: ', process.stdin)) !== password)
     throw new Failure('The two passwords differ; nothing was changed.')

@@ -98,7 +98,7 @@ export async function runProgram(argv: string[], adapters: Adapters, version: st
   let code = 0
   const program = createProgram(adapters, version, (result) => (code = result))
   try {
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(helpAsOption(program, argv), { from: 'user' })
     return code
   } catch (error) {
     // Commander has written its reason. Asking for help ends this way too; without any command it is wrong usage.
@@ -106,6 +106,23 @@ export async function runProgram(argv: string[], adapters: Adapters, version: st
     throw error
   }
 }
+
+/**
+ * `help domain add` and `domain help add` as `domain add --help`: commander's own goes no deeper than the group, and shows the help of
+ * all for a name that is none.
+ */
+function helpAsOption(program: Command, argv: string[]): string[] {
+  const at = argv.indexOf('help')
+  const words = argv.toSpliced(at, 1)
+  if (at < 0 || at > 1 || !isGroup(program, argv.slice(0, at))) return argv
+  let command: Command | undefined = program
+  for (const word of words) command = command?.commands.find((one) => one.name() === word)
+  return command ? [...words, '--help'] : words
+}
+
+/** Whether what stands before `help` is no command, to which it would be an argument. */
+const isGroup = (program: Command, [name]: string[]): boolean =>
+  name === undefined || program.commands.some((one) => one.name() === name && one.commands.length > 0)
 
 function addServe({ add, finish }: Registrar): void {
   add('serve', 'run the daemon; without a configuration, the sandbox')

@@ -1,8 +1,9 @@
 import { statfs } from 'node:fs/promises'
+import { refuse } from '../mail/refusals.ts'
 import { viewDisk } from '../watch/housekeeping.ts'
 import { presentRetention } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
-import { bytes, table } from './output.ts'
+import type { Context } from './context.ts'
+import { bytes, paragraph, table } from './output.ts'
 
 /** `retention`: the periods, what is held, and in how many days there is no room. */
 export async function showRetention({ config, storage, clock, output, team }: Context): Promise<void> {
@@ -50,13 +51,12 @@ export async function setBodies(
   const [name = '', what = ''] = given
   const { id: teamId } = await team()
   const domain = await senders.findDomain({ teamId, name })
-  if (!domain) throw new Failure(`There is no domain ${name}.`)
+  if (!domain) throw refuse('not_found', { resource: `Domain ${name}` })
   const keep = what === 'keep'
   await storage.setKeepBodies({ teamId, domainId: domain.id, keep }, clock.now())
   output.object({ object: 'domain', id: domain.id, name: domain.name, keep_bodies: keep })
-  output.text(
-    keep
-      ? `Bodies of emails from ${domain.name} are kept for retention.bodies_days.`
-      : `Bodies of emails from ${domain.name} are removed as soon as an email is final. Those that were accepted before stay until their time is over.`,
-  )
+  const sentence = keep
+    ? `Bodies of emails from ${domain.name} are kept for retention.bodies_days.`
+    : `Bodies of emails from ${domain.name} are removed as soon as an email is final. Those that were accepted before stay until their time is over.`
+  output.text(...paragraph(sentence))
 }

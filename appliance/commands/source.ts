@@ -1,6 +1,7 @@
+import { refuse } from '../mail/refusals.ts'
 import type { Assignment, Source } from '../mail/source.ts'
 import { presentAssignment, presentList, presentSource } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
+import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 
 /** `source list`: the sources with what the last check said, then which mail uses which pool. */
@@ -61,7 +62,9 @@ export async function addSource(
   const source = await sources.add({ ip: ip!, pool, hostname, warmUp })
   output.object(presentSource(source))
   output.text(
-    `Mail leaves from ${source.ip}, too (pool ${source.pool}), as soon as the daemon sees it, within a minute.`,
+    ...paragraph(
+      `Mail leaves from ${source.ip}, too (pool ${source.pool}), as soon as the daemon sees it, within a minute.`,
+    ),
     ...paragraph(
       'SPF records of all domains must name it now: posthaste domain show prints them. Its PTR record must lead to its EHLO name and back.',
     ),
@@ -133,7 +136,7 @@ export async function assignPool(
   const teamId = (await namedTeam())?.id
   const domain =
     name === undefined ? undefined : await senders.findDomain({ teamId: (await team()).id, name })
-  if (name !== undefined && !domain) throw new Failure(`Domain ${name} not found.`)
+  if (name !== undefined && !domain) throw refuse('not_found', { resource: `Domain ${name}` })
   await sources.reconcile()
   const assignment = await sources.assign({ teamId, domainId: domain?.id, stream, pool: pool! })
   output.object(presentAssignment(assignment))

@@ -18,26 +18,26 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
     `${hostname}: ${problems.length === 0 ? 'all is well.' : `${count} a person.`}`,
     '',
     ...describeDaemon(facts),
-    row('queue', `${queue.waiting} waiting, ${queue.held} held, ${queue.inFlight} in flight${oldest}`),
+    ...row('queue', `${queue.waiting} waiting, ${queue.held} held, ${queue.inFlight} in flight${oldest}`),
     ...describeOldest(facts),
     ...describeLanes(facts),
-    row(
+    ...row(
       'sources',
       tally(facts.sources, ({ state }) => state),
     ),
-    row(
+    ...row(
       'domains',
       tally(facts.domains, ({ status }) => status.replaceAll('_', ' ')),
     ),
-    row('webhooks', tally(facts.webhooks, webhookState)),
-    row(
+    ...row('webhooks', tally(facts.webhooks, webhookState)),
+    ...row(
       'last hour',
       `${lastHour.delivered} delivered, ${lastHour.bounced} bounced, ${lastHour.delayed} delayed`,
     ),
-    row('disk', disk.found),
-    row('', fullInDays === null ? 'It does not grow, as far as is known.' : `Full in ${fullInDays} days.`),
-    ...certificates.map(({ found }) => row('certificate', found)),
-    row(
+    ...row('disk', disk.found),
+    ...row('', fullInDays === null ? 'It does not grow, as far as is known.' : `Full in ${fullInDays} days.`),
+    ...certificates.flatMap(({ found }) => row('certificate', found)),
+    ...row(
       'backup',
       backup === null
         ? 'none is known'
@@ -48,22 +48,26 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
   ]
 }
 
-const row = (label: string, text: string): string => shorten(label.padEnd(LABEL) + text, 110)
+/** A fact with its name before it, in lines of 80 columns: two as a rule, so that it stays one screen. */
+function row(label: string, text: string): string[] {
+  const [first = '', ...rest] = paragraph(shorten(text, 2 * (80 - LABEL)), LABEL)
+  return [label.padEnd(LABEL) + first.slice(LABEL), ...rest]
+}
 
 function describeProblem({ title, found, advice }: Finding): string[] {
   return [...paragraph(`${title}: ${found}`, 2), ...(advice === null ? [] : paragraph(`-> ${advice}`, 4))]
 }
 
 function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
-  if (daemon === null) return [row('daemon', 'does not run')]
+  if (daemon === null) return row('daemon', 'does not run')
   const { pid, version, startedAt } = daemon.run
-  if (!daemon.alive) return [row('daemon', `ended without stopping (version ${version}, pid ${pid})`)]
+  if (!daemon.alive) return row('daemon', `ended without stopping (version ${version}, pid ${pid})`)
   return [
-    row(
+    ...row(
       'daemon',
       `version ${version}, pid ${pid}, up ${age(now - startedAt)}, since ${instant(startedAt)} UTC`,
     ),
-    ...listeners.map(({ address, trouble }, at) =>
+    ...listeners.flatMap(({ address, trouble }, at) =>
       row(at === 0 ? 'listens' : '', `${address}${trouble === null ? '' : `: ${trouble}`}`),
     ),
   ]
@@ -82,7 +86,7 @@ function describeOldest({ oldest }: StatusFacts): string[] {
   const { recipient, cause, dueAt, attempts } = oldest.delivery
   const reason = cause?.note ?? oldest.why ?? 'not tried yet'
   const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
-  return [row('', `${recipient}: ${tries}, next ${instant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)]
+  return row('', `${recipient}: ${tries}, next ${instant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)
 }
 
 /** Whether a lane allows less than it may: paused, or its limits are narrowed. */
@@ -94,10 +98,10 @@ function describeLanes({ lanes }: StatusFacts): string[] {
   const paused = lanes.filter((lane) => lane.paused !== null)
   const slowed = lanes.filter((lane) => isSlowed(lane) && lane.reason !== null)
   return [
-    row('lanes', `${lanes.length}, of them ${paused.length} paused, ${slowed.length} slowed`),
+    ...row('lanes', `${lanes.length}, of them ${paused.length} paused, ${slowed.length} slowed`),
     ...[...paused, ...slowed]
       .slice(0, SHOWN)
-      .map(({ id, reason }) => row('', `${id}: ${reason ?? 'paused'}`)),
+      .flatMap(({ id, reason }) => row('', `${id}: ${reason ?? 'paused'}`)),
   ]
 }
 

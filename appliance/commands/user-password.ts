@@ -1,6 +1,7 @@
 /** Passwords of people by the command line: for those who cannot get at their mail, and for owners who locked themselves out. */
 import { Failure, type Context } from './context.ts'
 import { dashboardOrigin } from './dashboard-origin.ts'
+import { instant, paragraph } from './output.ts'
 import { readNewPassword } from './password-input.ts'
 
 /** The person with that address. */
@@ -18,7 +19,9 @@ export async function setUserPassword(context: Context, email: string): Promise<
   await accounts.setPassword({ userId: user.id, password: await readNewPassword() })
   output.object({ object: 'user', id: user.id, email: user.email })
   output.text(
-    `The password of ${user.email} is set. All sessions of the account have ended; second factors stay.`,
+    ...paragraph(
+      `The password of ${user.email} is set. All sessions of the account have ended; second factors stay.`,
+    ),
   )
 }
 
@@ -34,7 +37,8 @@ export async function makeResetLink(context: Context, email: string): Promise<vo
   output.text(
     url,
     '',
-    `With this link ${link.user.email} chooses a new password. It works once, until ${expires}.`,
-    'Whoever has the link can do that: pass it on where nobody else reads.',
+    ...paragraph(
+      `With this link ${link.user.email} chooses a new password. It works once, until ${instant(link.expiresAt)} UTC. Whoever has it can do that: pass it on where nobody else reads.`,
+    ),
   )
 }

@@ -80,13 +80,14 @@ class Book implements ShapingBook {
   }
 
   async provider(id: string): Promise<Provider> {
-    refuseProvider(id)
-    return (await this.#providersNow()).get(id)
+    const { providers, records } = await this.#readAll()
+    if (!isThere(id, providers, records)) throw refuse('not_found', { resource: `Provider ${id}` })
+    return providers.get(id)
   }
 
   async setProvider(id: string, given: Record<string, unknown>): Promise<Provider> {
     const { storage, clock } = this.#deps
-    refuseProvider(id)
+    await this.provider(id)
     refuseSettings(given)
     await this.#change(async () => {
       const now = clock.now()
@@ -132,14 +133,15 @@ class Book implements ShapingBook {
   async #changeLane(id: string, next: (state: LaneState, now: number) => LaneState): Promise<LaneFacts> {
     const { storage, clock } = this.#deps
     const named = parseLaneId(id)
-    if (!named) throw refuse('not_found', { resource: 'Lane' })
+    if (!named) throw refuse('not_found', { resource: `Lane ${id}` })
     let facts: LaneFacts | undefined
     await this.#change(async () => {
       const now = clock.now()
       const { providers, records, sources } = await this.#readAll()
       const record = records.find((one) => one.source === named.source && one.provider === named.provider)
-      const known = sources.some(({ ip }) => ip === named.source) && isProviderId(named.provider)
-      if (!record && !known) throw refuse('not_found', { resource: 'Lane' })
+      const known =
+        sources.some(({ ip }) => ip === named.source) && isThere(named.provider, providers, records)
+      if (!record && !known) throw refuse('not_found', { resource: `Lane ${id}` })
       const state = next(readLane(record?.state ?? '', providers.get(named.provider).limits), now)
       // The daemon tells a row of somebody else's by its time.
       const saved = recordOf(named, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
@@ -184,8 +186,11 @@ const isProviderId = (id: string): boolean =>
   /^(?:[a-z0-9](?:[a-z0-9._-]{0,250}[a-z0-9])?|\[[0-9a-fA-F.:v]{2,45}\])$/i.test(id) &&
   id === id.toLowerCase()
 
-function refuseProvider(id: string): void {
-  if (!isProviderId(id)) throw refuse('not_found', { resource: 'Provider' })
+/** Outside the table a provider is the domain of its exchangers; in private networks these may have names of one label, known once mail went there. */
+function isThere(id: string, providers: Providers, records: readonly LaneRecord[]): boolean {
+  if (!isProviderId(id)) return false
+  const listed = providers.list().some((one) => one.id === id)
+  return listed || /[.:]/.test(id) || records.some(({ provider }) => provider === id)
 }
 
 function refuseSettings(given: Record<string, unknown>): void {

@@ -128,7 +128,8 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
     expect(before.code).toBe(1)
     expect(before.stderr).toBe('sender.test is not verified: 2 of its records are missing or wrong.\n')
     expect(before.stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY').replaceAll(/[\d-]{10} [\d:]{8}/g, 'TIME'))
-      .toBe(`sender.test: pending since TIME UTC (checked TIME UTC, next TIME UTC)
+      .toBe(`sender.test: pending since TIME UTC
+Checked TIME UTC, next TIME UTC
 
 missing      DKIM   TXT  posthaste._domainkey.sender.test
   expected  v=DKIM1; k=rsa; p=KEY
@@ -251,7 +252,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME  signs once its record is seen
     expect(await run(['domain', 'show', 'other.test'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'Domain other.test not found\n',
+      stderr: 'Domain other.test not found. See: posthaste domain list\n',
     })
   })
 })

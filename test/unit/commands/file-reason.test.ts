@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { fileReason } from '../../../appliance/commands/file-reason.ts'
 import { userName } from '../../../appliance/commands/user-name.ts'
@@ -8,6 +9,12 @@ test('where access was denied it is told who was, as root’s commands run as an
     `${denied.message}. The user ${userName()} may not: give that user access, or run it as another (docs/install.md).`,
   )
   expect(fileReason(new Error('No mail. EPERM: x.'))).toMatch(/^No mail\. EPERM: x\. The user /)
+})
+
+test('what is not there, and a directory in the place of a file, are told in words', async () => {
+  const reason = (path: string) => readFile(path).catch(fileReason)
+  expect(await reason('/nowhere/list.csv')).toBe('there is no /nowhere/list.csv')
+  expect(await reason('/')).toBe('it is a directory')
 })
 
 test('other reasons are told as they are', () => {

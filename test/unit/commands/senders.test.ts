@@ -64,7 +64,10 @@ describe('key', () => {
     expect(stdout).not.toContain('re_')
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Key ${id} is revoked.\n` })
-    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 1, stderr: 'API key not found\n' })
+    expect(await run(['key', 'revoke', id])).toMatchObject({
+      code: 1,
+      stderr: 'API key not found. See: posthaste key list\n',
+    })
     expect((await json(['key', 'list'])).data).toEqual([
       {
         id: anyId,
@@ -82,7 +85,10 @@ describe('key', () => {
       run(['key', 'create', '--name', 'x', '--domain', 'nowhere.test']),
       run(['key', 'create', '--name', 'x', '--domain', 'sender.test', '--permission', 'full_access']),
     ])
-    expect(unknown).toMatchObject({ code: 1, stderr: 'Domain not found\n' })
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: 'Domain nowhere.test not found. See: posthaste domain list\n',
+    })
     expect(full).toMatchObject({ code: 1, stderr: 'Invalid `domain_id` field: only with sending_access.\n' })
   })
 })
@@ -114,7 +120,7 @@ describe('suppression', () => {
       ...{ object: 'suppression', id: added.id, deleted: true },
     })
     expect(await run(['suppression', 'remove', 'ada@bücher.test'])).toEqual({
-      ...{ code: 1, stdout: '', stderr: 'Suppression not found\n' },
+      ...{ code: 1, stdout: '', stderr: 'Suppression not found. See: posthaste suppression list\n' },
     })
     expect((await run(['suppression', 'list', '--origin', 'luck'])).code).toBe(2)
   })
@@ -133,6 +139,6 @@ describe('suppression', () => {
       'email,origin,created_at,source_id,reason,reply\nbob@csv.test,bounce,2026-01-02T03:04:05.000Z,,,\n',
     )
     const { code, stderr } = await run(['suppression', 'import', `${file}.missing`])
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The list cannot be read: ENOENT/)])
+    expect([code, stderr]).toEqual([1, `The list cannot be read: there is no ${file}.missing\n`])
   })
 })

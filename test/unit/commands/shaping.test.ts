@@ -51,7 +51,9 @@ describe('provider', () => {
       ['set', 'google', 'connections'],
       '"connections" sets nothing. Write name=number, such as connections=3.',
     ],
-    [['show', '?example.test'], 'Provider not found'],
+    [['show', '?example.test'], 'Provider ?example.test not found. See: posthaste provider list'],
+    [['show', 'gogle'], 'Provider gogle not found. See: posthaste provider list'],
+    [['set', 'gogle', 'connections=3'], 'Provider gogle not found. See: posthaste provider list'],
   ])('refuses %j', async (args, why) => {
     const text = await says('provider', ...args)
     expect(text).toMatch(/^1 /)

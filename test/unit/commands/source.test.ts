@@ -37,7 +37,7 @@ describe('source', () => {
     expect(
       await says('source', 'add', '192.0.2.7', '--pool', 'news', '--hostname', 'mx7.sender.test'),
     ).toContain(
-      '0 Mail leaves from 192.0.2.7, too (pool news), as soon as the daemon sees it, within a minute.',
+      '0 Mail leaves from 192.0.2.7, too (pool news), as soon as the daemon sees it,\nwithin a minute.',
     )
     expect(await says('source', 'hostname', '192.0.2.7', '-')).toBe(
       "0 Mail from 192.0.2.7 introduces itself as the appliance's hostname.\n",
@@ -68,12 +68,14 @@ describe('source', () => {
     expect(await says('source', 'add', 'mail')).toBe(
       '1 Invalid `ip` field: an IP address of this machine, such as 192.0.2.1.\n',
     )
-    expect(await says('source', 'suspend', '192.0.2.99')).toBe('1 Source 192.0.2.99 not found\n')
+    expect(await says('source', 'suspend', '192.0.2.99')).toBe(
+      '1 Source 192.0.2.99 not found. See: posthaste source list\n',
+    )
     expect(await says('source', 'assign', 'nowhere')).toBe(
       '1 Invalid `pool` field: a pool that has a source: default.\n',
     )
     expect(await says('source', 'assign', 'default', '--domain', 'none.test')).toBe(
-      '1 Domain none.test not found.\n',
+      '1 Domain none.test not found. See: posthaste domain list\n',
     )
   })
 })
@@ -93,7 +95,7 @@ describe('doctor', () => {
     const { code, stdout } = await run(['doctor', '--json'])
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { object: 'doctor', status: 'failed' }])
     expect(await says('doctor', '--domain', 'none.test')).toBe(
-      '1 Domain none.test not found. posthaste domain list shows those that there are.\n',
+      '1 Domain none.test not found. See: posthaste domain list\n',
     )
   })
 

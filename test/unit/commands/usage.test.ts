@@ -18,6 +18,9 @@ describe('usage', () => {
     [['queue', 'drop', '--id', '5'], /An id looks like 0197c3e2/],
     [['queue', 'list', '--limit', '0'], /A whole number from 1 to 999999/],
     [['queue', 'list', '--state', 'sent'], /Allowed choices are waiting, held/],
+    [['help', 'explode'], /^error: unknown command 'explode'\n/],
+    [['domain', 'help', 'explode'], /^error: unknown command 'explode'\n/],
+    [['help', 'domain', 'ad'], /^error: unknown command 'ad'\n\(Did you mean add\?\)\n/],
   ])('%j is wrong: exit code 2, the reason on standard error', async (args, reason) => {
     const { code, stdout, stderr } = await posthaste(args)
     expect(stderr).toMatch(reason)
@@ -29,6 +32,30 @@ describe('usage', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('--json')
     expect(stdout).toContain('--config')
+  })
+})
+
+describe('help', () => {
+  test.concurrent.each([
+    [['help'], 'posthaste [options] [command]'],
+    [['help', 'domain'], 'posthaste domain [options] [command]'],
+    [['domain', 'help'], 'posthaste domain [options] [command]'],
+    [['help', 'domain', 'add'], 'posthaste domain add [options] <name>'],
+    [['domain', 'help', 'add'], 'posthaste domain add [options] <name>'],
+    [['help', 'status'], 'posthaste status [options]'],
+  ])('%j shows that of the command', async (args, line) => {
+    const { code, stdout, stderr } = await posthaste(args)
+    expect({ code, stderr, first: stdout.split('\n')[0] }).toEqual({
+      code: 0,
+      stderr: '',
+      first: `Usage: ${line}`,
+    })
+  })
+
+  test('is a name like others after a command', async () => {
+    const { config } = installation()
+    const { stderr } = await posthaste(['domain', 'show', 'help', '--config', config])
+    expect(stderr).toMatch(/^The appliance was never started: /)
   })
 })
 

@@ -47,6 +47,28 @@ describe('user', () => {
     expect(user.email).toBe(owner.email)
   })
 
+  test('reset-factors and reset-link say it in lines that fit a terminal', async () => {
+    expect((await run(['reset-factors', owner.email])).stdout).toBe(
+      'owner@acme.example had no second factor. All sessions of the account have ended.\n' +
+        'The password alone is enough until a new factor is set up.\n',
+    )
+    const [url, , ...sentences] = (await run(['reset-link', owner.email])).stdout.split('\n')
+    expect(url).toMatch(/^https:\/\/mail\.sender\.test\/dashboard\/reset#/)
+    expect(sentences.join(' ')).toMatch(
+      /^With this link owner@acme\.example chooses a new password\. It works once, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
+    )
+    expect(sentences.filter((line) => line.length > 80)).toEqual([])
+  })
+
+  test('a password that does not come is no weak one', async () => {
+    expect(await run(['password', owner.email])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'No password came. Type it at a terminal, or pass it as the first line of standard input; nothing was changed.\n',
+    })
+  })
+
   test('says when nobody has the address', async () => {
     const none = { code: 1, stdout: '', stderr: 'Nobody has an account with the address x@acme.example.\n' }
     expect(await run(['password', 'x@acme.example'], 'another quiet harbour\n')).toEqual(none)

@@ -73,7 +73,7 @@ describe('webhook', () => {
       `${id}  ${receiver.url}  enabled, never tried  no requests\n`,
     )
     expect(await says('webhook', 'remove', id)).toBe('0 Removed. Nothing more is sent to it.\n')
-    expect(await says('webhook', 'show', id)).toBe('1 Webhook not found\n')
+    expect(await says('webhook', 'show', id)).toBe('1 Webhook not found. See: posthaste webhook list\n')
   })
 
   test('a ping reaches the endpoint, and a failing one is exit code 1 with the reason', async () => {

@@ -282,7 +282,9 @@ describe('a restore', () => {
   test('says what is no backup, or of a newer version', async () => {
     const { file, target } = await place()
     await writeFile(file, 'hello')
-    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('could not be restored')
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(
+      `${file} could not be restored: it is no backup of Posthaste, or was damaged on the way here`,
+    )
     const archive = (name: string, text: string) =>
       Buffer.concat([
         tarHeader({ name, size: text.length }, T0),

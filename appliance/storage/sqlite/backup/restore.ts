@@ -96,6 +96,12 @@ export async function verifyBackup(file: string, scratch: string): Promise<void>
 
 function asRefusal(error: unknown, file: string): StorageRefused {
   if (error instanceof StorageRefused) return error
+  const { code = '' } = error as NodeJS.ErrnoException
+  // Of the decompression: another kind of file, or one that was cut off.
+  if (code.startsWith('Z_'))
+    return new StorageRefused(
+      `${file} could not be restored: it is no backup of Posthaste, or was damaged on the way here (${pack(error).message}). Nothing was put in place.`,
+    )
   return new StorageRefused(
     `${file} could not be restored: ${pack(error).message}. Nothing was put in place.`,
   )
