@@ -18,14 +18,20 @@ export async function diskOf(dataDir: string): Promise<Standing['disk']> {
   }
 }
 
-async function spoolOf(storage: Pick<Storage, 'surveyQueue'>, now: number): Promise<Standing['spool']> {
-  const spool = { waiting: 0, held: 0, inFlight: 0, oldestSeconds: 0 }
+async function spoolOf(
+  storage: Pick<Storage, 'surveyQueue' | 'nextDue'>,
+  now: number,
+): Promise<Standing['spool']> {
+  const due = (await storage.nextDue({ closed: [] }, now)) ?? now
+  const dueSeconds = Math.max(0, (now - due) / 1000)
+  const spool = { waiting: 0, held: 0, inFlight: 0, oldestSeconds: 0, dueSeconds }
   let after: string | undefined
   do {
     const { groups, next } = await storage.surveyQueue({ after }, now)
-    for (const { state, count, oldestAt } of groups) {
+    for (const { state, count, oldestBegunAt } of groups) {
       spool[state === 'in_flight' ? 'inFlight' : state] += count
-      if (state !== 'held') spool.oldestSeconds = Math.max(spool.oldestSeconds, (now - oldestAt) / 1000)
+      if (state !== 'held' && oldestBegunAt !== null)
+        spool.oldestSeconds = Math.max(spool.oldestSeconds, (now - oldestBegunAt) / 1000)
     }
     after = next ?? undefined
   } while (after !== undefined)
@@ -44,7 +50,7 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
 /** Makes the look at everything that `Standing` tells. */
 export function createLook(deps: {
   config: Config
-  storage: Pick<Storage, 'surveyQueue' | 'listSources'>
+  storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources'>
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
   /** Of the storage engine, where it counts them. */

@@ -4,7 +4,7 @@ import type { SeriesOf } from './series.ts'
 
 /** What is looked at when the metrics are read. Every list is bounded by the configuration, never by the mail. */
 export interface Standing {
-  spool: { waiting: number; held: number; inFlight: number; oldestSeconds: number }
+  spool: { waiting: number; held: number; inFlight: number; oldestSeconds: number; dueSeconds: number }
   lanes: { source: string; provider: string; connections: number; perMinute: number; paused: boolean }[]
   sources: { source: string; pool: string; active: boolean }[]
   /** Unix seconds. */
@@ -54,7 +54,11 @@ export function createStandingGauges(
   known: (provider: string) => boolean,
 ): (standing: Standing) => void {
   const spool = gauge('spool_deliveries', 'Deliveries that wait', ['state'])
-  const oldest = gauge('spool_oldest_seconds', 'Age of the oldest delivery that waits and is not held')
+  const oldest = gauge(
+    'spool_oldest_seconds',
+    'Age of the oldest delivery that waits, is not held and was tried or is due',
+  )
+  const due = gauge('spool_due_seconds', 'Since when the delivery is due that is to be tried next')
   const showLanes = createLaneGauges({ gauge }, known)
   const sources = gauge('source_active', '1 for an address in use, 0 for a suspended one', ['source', 'pool'])
   const certificates = gauge('certificate_expiry_timestamp_seconds', 'When a certificate ends', ['file'])
@@ -63,13 +67,14 @@ export function createStandingGauges(
   const committed = gauge('storage_committed_calls', 'Writes since the start; several share a commit')
 
   return (standing) => {
-    const { waiting, held, inFlight, oldestSeconds } = standing.spool
+    const { waiting, held, inFlight, oldestSeconds, dueSeconds } = standing.spool
     setAll(spool, [
       [{ state: 'waiting' }, waiting],
       [{ state: 'held' }, held],
       [{ state: 'in_flight' }, inFlight],
     ])
     oldest.set(oldestSeconds)
+    due.set(dueSeconds)
     showLanes(standing.lanes)
     setAll(
       sources,

@@ -96,8 +96,8 @@ export function queueControlContract(storage: () => Storage): void {
     const x = { teamId: team.id, provider: '?x.example', domain: 'x.example', state: 'waiting', band: 2 }
     const y = { teamId: team.id, provider: '?y.example', domain: 'y.example', state: 'held', band: 0 }
     const expected = [
-      { ...x, count: 1, oldestAt: T0, newestAt: T0 },
-      { ...y, count: 1, oldestAt: T0 + HOUR, newestAt: T0 + HOUR },
+      { ...x, count: 1, oldestAt: T0, newestAt: T0, oldestBegunAt: T0 },
+      { ...y, count: 1, oldestAt: T0 + HOUR, newestAt: T0 + HOUR, oldestBegunAt: T0 + HOUR },
     ]
     expect(await storage().surveyQueue({}, T0 + HOUR)).toEqual({ groups: expected, next: null })
     const first = await storage().surveyQueue({ limit: 1 }, T0 + HOUR)

@@ -66,3 +66,26 @@ test('the roll-ups are what the events say', async () => {
   const { body } = await appliance.call<{ totals: object }>('GET', '/emails/metrics?metrics=sent,delivered')
   expect(body.totals).toEqual({ sent: 1, delivered: 1 })
 })
+
+test('mail that is scheduled is neither old nor due; mail that is due and not tried is both', async () => {
+  const gauge = async (name: string) => {
+    const { text } = await get('/metrics')
+    return Number(new RegExp(`^posthaste_${name} (\\S+)$`, 'm').exec(text)![1])
+  }
+  const waits = 'spool_deliveries{state="waiting"}'.replaceAll(/[{}]/g, '\\$&')
+  const scheduled_at = new Date(world.clock.now() + 24 * 3_600_000).toISOString()
+  const id = await appliance.send({ to: 'later@customer.test', scheduled_at })
+  await world.clock.advance(5 * 3_600_000)
+  expect([await gauge(waits), await gauge('spool_oldest_seconds'), await gauge('spool_due_seconds')]).toEqual(
+    [1, 0, 0],
+  )
+
+  const pause = await appliance.call('POST', '/lanes/auto~customer.test/pause', {})
+  expect(pause.status).toBe(200)
+  await world.clock.advance(20 * 3_600_000)
+  expect(await gauge('spool_oldest_seconds')).toBeGreaterThanOrEqual(25 * 3600)
+  expect(await gauge('spool_due_seconds')).toBeGreaterThanOrEqual(3600)
+  await appliance.call('POST', '/lanes/auto~customer.test/resume', {})
+  await world.clock.advance(60_000)
+  await appliance.until(id, isFinal)
+})

@@ -138,16 +138,20 @@ export async function surveyQueue(
       row.fn.countAll<number>().as('count'),
       row.fn.min('created_at').as('oldest_at'),
       row.fn.max('created_at').as('newest_at'),
+      sql<number | null>`min(case when attempts > 0 or due_at <= ${now} then created_at end)`.as(
+        'oldest_begun_at',
+      ),
     ])
     .where(portion.where)
     .groupBy([sql.lit(1), sql.lit(2), sql.lit(3), sql.lit(4), sql.lit(5)])
     .execute()
-  const groups = rows.map(({ team_id, oldest_at, newest_at, count, ...row }) => ({
+  const groups = rows.map(({ team_id, oldest_at, newest_at, oldest_begun_at, count, ...row }) => ({
     teamId: team_id,
     ...row,
     count: Number(count),
     oldestAt: Number(oldest_at),
     newestAt: Number(newest_at),
+    oldestBegunAt: oldest_begun_at === null ? null : Number(oldest_begun_at),
   }))
   return { groups, next: portion.next }
 }

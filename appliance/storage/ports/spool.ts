@@ -124,6 +124,8 @@ export interface SurveyGroup {
   count: number
   oldestAt: number
   newestAt: number
+  /** The oldest that was tried or is due; null where all wait for the time that their sender wanted. */
+  oldestBegunAt: number | null
 }
 
 /** Holds new mail that meets all of its conditions, those that are not null. */
