@@ -58,7 +58,7 @@ function checkTable(schema: KeySchema, table: Record<string, unknown>, path: str
     ...names.flatMap((name) => {
       const value = table[name]
       if (value !== undefined) return checkValue(known[name]!, value, `${path}.${name}`)
-      const missing = { path: `${path}.${name}`, found: 'nothing', expected: expectation(known[name]!) }
+      const missing = { path: `${path}.${name}`, found: 'missing', expected: expectation(known[name]!) }
       return schema.required?.includes(name) ? [missing] : []
     }),
   ]

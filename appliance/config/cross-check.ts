@@ -21,6 +21,7 @@ export function crossCheck(
       'tls.cert and tls.key go together: set both or neither.',
     )
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
+  for (const { key, message } of checkListeners(values, given)) complain(key, message)
   const all = 'delivery.max_connections'
   const one = 'delivery.max_connections_per_domain'
   const [most, each] = [Number(values.get(all)), Number(values.get(one))]
@@ -32,6 +33,43 @@ export function crossCheck(
     complaints.push({ ...(place ?? { file: null, line: null, variable: null, key: null }), message })
   }
   return complaints
+}
+
+/** What listens, in the order in which it is told. */
+const LISTENERS = [
+  'http.listen',
+  'http.tls_listen',
+  'http.admin_listen',
+  'http.admin_tls_listen',
+  'smtp.starttls',
+  'smtp.implicit_tls',
+  'smtp.trusted',
+  'metrics.listen',
+  'acme.http_listen',
+]
+
+/** One address is one listener's. Port 0 is a free one, each time another. */
+function checkListeners(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, Given>,
+): { key: string; message: string }[] {
+  const taken = new Map<string, string>()
+  const wrong: { key: string; message: string }[] = []
+  for (const key of LISTENERS)
+    for (const one of (values.get(key) ?? []) as (string | { listen: string })[]) {
+      const address = typeof one === 'string' ? one : one.listen
+      const first = taken.get(address)
+      if (first === undefined || address.endsWith(':0')) taken.set(address, key)
+      else
+        wrong.push({
+          key: given.has(key) ? key : first,
+          message:
+            first === key
+              ? `${key} has ${address} twice.`
+              : `${key} and ${first} both have ${address}: give each a port of its own.`,
+        })
+    }
+  return wrong
 }
 
 /** Certificates of an authority: what each way of proving a name needs, and what goes together. */

@@ -303,7 +303,7 @@ network = []
 api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
 `
     expect(complaintsOf(text)).toEqual([
-      ':8: smtp.trusted[1].networks is nothing; expected a list of at least one, each a network such as 10.0.0.0/8 or fd00::/8.',
+      ':8: smtp.trusted[1].networks is missing; expected a list of at least one, each a network such as 10.0.0.0/8 or fd00::/8.',
       ':9: smtp.trusted[1].listen is "10.0.0.6"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
       ':10: smtp.trusted[1].network is an unknown key; expected listen, networks, api_key_id.',
     ])
