@@ -45,6 +45,12 @@ describe.each(pages)('%s', (page) => {
   })
 })
 
+test('docs/README.md leads to every page', () => {
+  const linked = [...read('docs/README.md').matchAll(/\]\(([a-z0-9-]+\.md)[#)]/g)].map(([, page]) => page!)
+  const there = globSync('*.md', { cwd: join(root, 'docs') }).filter((page) => page !== 'README.md')
+  expect(there.filter((page) => !linked.includes(page))).toEqual([])
+})
+
 test('pages that are named by their path are there', () => {
   const texts = [
     '{appliance,ui/src}/**/*.{ts,svelte,toml}',

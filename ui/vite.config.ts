@@ -34,6 +34,8 @@ export default defineConfig({
     // The content security policy allows no data: URL but for images.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // How long each plugin took is nothing for whoever starts the appliance.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
   server: {
     proxy: Object.fromEntries(
