@@ -1,6 +1,7 @@
 /** Reads request bodies: JSON, within a limit for each and a budget for all that are in memory at one time. */
 import type { FastifyRequest } from 'fastify'
 import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { getHeapStatistics } from 'node:v8'
 import { refuse } from '../mail/refusals.ts'
@@ -10,6 +11,8 @@ import type { App } from './deps.ts'
 const BUDGET = 4
 /** The part of JavaScript's heap that they may be: as parsed text each is there again, and others need room beside. */
 const HEAP_SHARE = 0.25
+/** U+FEFF in UTF-8. */
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Reads bodies of any content type: what has none may call itself anything, what has one must be JSON. */
 export function readBodies(app: App, limit: number): void {
@@ -18,24 +21,32 @@ export function readBodies(app: App, limit: number): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { bodyLimit: limit }, async (request: FastifyRequest, payload: Readable) => {
     const bytes = await collect(request, payload, Math.min(limit, request.routeOptions.bodyLimit), budget)
-    // Some clients send `{}` or a content type with DELETE (reference: wire format §8).
-    if (bytes.length === 0 || request.method === 'DELETE') return undefined
+    // Some clients send `{}` or a content type with DELETE (reference: wire format §8). What does not exist reads nothing.
+    if (bytes.length === 0 || request.method === 'DELETE' || request.is404) return undefined
     return parse(request, bytes)
   })
 }
 
 function parse({ headers }: FastifyRequest, bytes: Buffer): unknown {
   const type = headers['content-type']?.split(';', 1)[0]!.trim().toLowerCase() ?? ''
-  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity'
-  if (!/^application\/(.+\+)?json$/.test(type) || encoding !== 'identity') throw refuse('unsupported_body')
-  if (!isUtf8(bytes)) throw refuse('malformed_body')
+  if (!/^application\/(.+\+)?json$/.test(type)) throw refuse('unsupported_body')
+  if (isEncoded(headers)) throw refuse('compressed_body')
+  if (!isUtf8(bytes)) throw refuse('body_not_utf8')
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    // A byte order mark is no JSON, and may be passed over (RFC 8259 §8.1).
+    return JSON.parse(bytes.toString('utf8', BOM.equals(bytes.subarray(0, BOM.length)) ? BOM.length : 0))
   } catch (error) {
     // The parser's words quote the body; what it says helps less than it may show in a log.
     if (error instanceof SyntaxError) throw refuse('malformed_body')
     throw error
   }
+}
+
+/** Whether something must be undone before it is JSON: a coding of the content or of its transfer (RFC 9110 §8.4, RFC 9112 §6.1). */
+function isEncoded(headers: IncomingHttpHeaders): boolean {
+  const content = headers['content-encoding']?.toLowerCase() ?? ''
+  const transfer = headers['transfer-encoding']?.toLowerCase() ?? 'chunked'
+  return (content !== '' && content !== 'identity') || transfer !== 'chunked'
 }
 
 /** Collects a body. What is too much is read on but not kept, so that the caller gets to hear the answer. */

@@ -22,8 +22,16 @@ export function errorBody({ status, message, wireName }: Refusal): ErrorBody {
 export function answerErrors(app: App): void {
   const table = routeTable()
   app.addHook('onRoute', ({ method, url }) => table.add([method].flat(), url))
+  const answerUnknown = ({ url }: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const allowed = table.methods(url)
+    if (allowed.length === 0) return answer(reply, refuse('unknown_endpoint'))
+    return answer(reply.header('allow', allowed.join(', ')), refuse('method_not_allowed'))
+  }
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error)
+    // Fastify's complaint about the body of what does not exist.
+    if (request.is404 && !(error instanceof Refusal) && refusal.status < 500)
+      return answerUnknown(request, reply)
     if (refusal.status >= 500 && !(error instanceof Refusal))
       request.log.error(
         { err: error, path: request.routeOptions.url },
@@ -31,11 +39,7 @@ export function answerErrors(app: App): void {
       )
     return answer(reply, refusal)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const allowed = table.methods(request.url)
-    if (allowed.length === 0) return answer(reply, refuse('unknown_endpoint'))
-    return answer(reply.header('allow', allowed.join(', ')), refuse('method_not_allowed'))
-  })
+  app.setNotFoundHandler(answerUnknown)
 }
 
 /** Answers a URL that cannot be decoded: it names nothing. */

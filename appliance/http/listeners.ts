@@ -1,6 +1,12 @@
 /** The sockets under the server: several addresses, time limits, answers to what is not HTTP, and a clean end. */
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { Duplex } from 'node:stream'
 import { refuse, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
@@ -58,17 +64,45 @@ export function createListeners(handle: RequestListener, key = 'http.listen'): L
 }
 
 function httpServer(handle: RequestListener): Server {
+  const answerRequest: RequestListener = (request, response) => {
+    if (isForOneHost(request)) handle(request, response)
+    else answerNoHost(response)
+  }
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT,
       requestTimeout: REQUEST_TIMEOUT,
       keepAliveTimeout: KEEP_ALIVE,
       connectionsCheckingInterval: 5000,
+      // Node's own refusal has no body; ours is `isForOneHost`.
+      requireHostHeader: false,
     },
-    handle,
+    answerRequest,
   )
   server.on('clientError', answerBadRequest)
+  // Node would refuse with a 417 that has no body. Nobody has to heed an expectation (RFC 9110 §10.1.1).
+  server.on('checkExpectation', answerRequest)
   return server
+}
+
+/** RFC 9112 §3.2. HTTP/1.0 has requests without one. */
+function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
+}
+
+/** Not by the socket: answers to earlier requests may still be on their way. */
+function answerNoHost(response: ServerResponse): void {
+  const refusal = refuse('one_host')
+  const body = JSON.stringify(errorBody(refusal))
+  response.writeHead(refusal.status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  })
+  response.end(body)
 }
 
 async function drain(server: Server): Promise<void> {

@@ -264,7 +264,19 @@ export const REFUSALS = {
 
   // ── the body
   malformed_body: entry('validation_error', 400, '554 5.6.0', 'The request body is not valid JSON.'),
+  body_not_utf8: entry(
+    'validation_error',
+    400,
+    '554 5.6.0',
+    'The request body is not UTF-8: JSON is always sent in it (RFC 8259 §8.1).',
+  ),
   malformed_request: entry('validation_error', 400, '500 5.5.2', 'The request is not valid HTTP.'),
+  one_host: entry(
+    'validation_error',
+    400,
+    '500 5.5.2',
+    'A request needs exactly one `Host` field (RFC 9112 §3.2).',
+  ),
   headers_too_large: entry(
     'validation_error',
     431,
@@ -277,6 +289,12 @@ export const REFUSALS = {
     415,
     '554 5.6.1',
     'The request body must be JSON: send `Content-Type: application/json`.',
+  ),
+  compressed_body: entry(
+    'validation_error',
+    415,
+    '554 5.6.1',
+    'The request body is compressed: send it as it is, without `Content-Encoding`.',
   ),
   body_too_large: entry('validation_error', 413, '552 5.3.4', 'The request is larger than {limit} bytes.'),
   message_too_large: entry(

@@ -132,6 +132,19 @@ describe('bodies', () => {
     expect(await post('/emails', hello, type)).toMatchObject({ status: 200 })
   })
 
+  test('a byte order mark before the JSON, as some editors and shells write it, is passed over', async () => {
+    const head = 'POST /emails HTTP/1.1\r\nContent-Type: application/json'
+    expect(await raw(head, `\uFEFF${JSON.stringify(hello)}`)).toMatchObject({ status: 200 })
+  })
+
+  test.each(['identity', 'IDENTITY', ''])(
+    'POST takes the content encoding %j, which is none',
+    async (how) => {
+      const head = `POST /emails HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: ${how}`
+      expect(await raw(head, JSON.stringify(hello))).toMatchObject({ status: 200 })
+    },
+  )
+
   test('a chunked body is read', async () => {
     const body = JSON.stringify(hello)
     const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`

@@ -167,15 +167,21 @@ describe('bad input', () => {
     await nothingStored()
   }
 
+  test.each(['{', '{"from":', 'null,', '\u0000', '{"a":1}{'])(
+    'malformed JSON %j is refused with 400',
+    (body) => refused(body, 400, 'validation_error', 'The request body is not valid JSON.'),
+  )
+
   test.each([
-    '{',
-    '{"from":',
-    'null,',
-    '\u0000',
-    '{"a":1}{',
-    Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
-  ])('malformed JSON %j is refused with 400', (body) =>
-    refused(body, 400, 'validation_error', 'The request body is not valid JSON.'),
+    ['a stray octet', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+    ['Latin-1', Buffer.from(JSON.stringify({ ...hello, subject: 'Café' }), 'latin1')],
+  ])('JSON with %s, which is not UTF-8', (_what, body) =>
+    refused(
+      body,
+      400,
+      'validation_error',
+      'The request body is not UTF-8: JSON is always sent in it (RFC 8259 §8.1).',
+    ),
   )
 
   test.each(['[]', '"x"', '5', 'null', ''])('a body %j that is no object', (body) =>
@@ -312,13 +318,22 @@ describe('bad input', () => {
     await small.close()
   })
 
-  test('a body that is not JSON by its type, or compressed', async () => {
+  test.each([{ 'content-encoding': 'gzip' }, { 'content-encoding': 'br, identity' }])(
+    'a compressed body, %j, in words of its own',
+    async (headers) => {
+      const answer = await api.call('POST', '/emails', JSON.stringify(hello), headers)
+      const sentence = 'The request body is compressed: send it as it is, without `Content-Encoding`.'
+      expect(answer.text).toBe(errorText(415, 'validation_error', sentence))
+      await nothingStored()
+    },
+  )
+
+  test('a body that is not JSON by its type', async () => {
     const sentence = 'The request body must be JSON: send `Content-Type: application/json`.'
     const types: Record<string, string>[] = [
       { 'content-type': 'text/plain' },
       { 'content-type': 'application/x-www-form-urlencoded' },
       { 'content-type': 'nonsense' },
-      { 'content-encoding': 'gzip' },
     ]
     for (const headers of types) {
       const answer = await api.call('POST', '/emails', JSON.stringify(hello), headers)

@@ -199,6 +199,8 @@ describe('the sandbox inbox', () => {
 
 describe('the server', () => {
   const invalid = 'The request is not valid HTTP.'
+  const oneHost = 'A request needs exactly one `Host` field (RFC 9112 §3.2).'
+  const wrongMethod = 'Method is not allowed for the requested path.'
   test.each([
     ['nonsense', 'GARBAGE', 400, invalid],
     ['a method of its own', 'BREW /emails HTTP/1.1\r\nhost: x', 400, invalid],
@@ -220,12 +222,43 @@ describe('the server', () => {
       431,
       'The request has too many or too long headers.',
     ],
+    ['a request to no host', 'GET /healthz HTTP/1.1', 400, oneHost],
+    ['a request to two hosts', 'GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b', 400, oneHost],
+    ['a request to two hosts of old', 'GET /healthz HTTP/1.0\r\nhost: a\r\nhost: b', 400, oneHost],
   ])('answers %s, which is no HTTP', async (_what, bytes, status, sentence) => {
     const { url } = await start()
     const [head, body] = (await talk(url, `${bytes}\r\n\r\n`)).split('\r\n\r\n')
     expect(head).toContain(`HTTP/1.1 ${status} `)
     expect(body).toBe(errorText(status, 'validation_error', sentence))
   })
+
+  test.each([
+    ['QUERY without a body', 'QUERY /emails HTTP/1.1\r\nhost: x\r\nconnection: close', 405, wrongMethod],
+    [
+      'a body of no type for what does not exist',
+      'POST /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: x\r\ncontent-length: 0',
+      404,
+      'The requested endpoint does not exist.',
+    ],
+  ])(
+    'answers %s like any other method or path that it does not have',
+    async (_what, bytes, status, sentence) => {
+      const { url } = await start()
+      const [head, body] = (await talk(url, `${bytes}\r\n\r\n`)).split('\r\n\r\n')
+      expect(head).toContain(`HTTP/1.1 ${status} `)
+      expect(body).toBe(errorText(status, status === 404 ? 'not_found' : 'method_not_allowed', sentence))
+    },
+  )
+
+  test.each(['HTTP/1.0', 'HTTP/1.1\r\nhost: x\r\nexpect: the-unexpected'])(
+    'answers GET /healthz %j as usual: HTTP/1.0 knows no hosts, and nobody has to heed an expectation',
+    async (rest) => {
+      const { url } = await start()
+      const answer = await talk(url, `GET /healthz ${rest}\r\nconnection: close\r\n\r\n`)
+      expect(answer).toContain('HTTP/1.1 200 OK')
+      expect(answer).toContain('content-type: application/json; charset=utf-8')
+    },
+  )
 
   test('answers a failure of its own with 500 and not a word more, and tells the log', async () => {
     const lines: string[] = []
