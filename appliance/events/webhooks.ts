@@ -213,10 +213,12 @@ function log({ storage, clock }: WebhooksDeps, found: Found): Log {
   }
 }
 
+/** Without the white space around it, which a paste brings along. */
 function readEndpoint(text: string, allowNetworks: readonly Cidr[]): string {
-  const expected = endpointProblem(text, allowNetworks)
+  const endpoint = text.trim()
+  const expected = endpointProblem(endpoint, allowNetworks)
   if (expected !== undefined) throw refuse('invalid_field', { field: 'endpoint', expected })
-  return text
+  return endpoint
 }
 
 function readEvents(types: string[]): string[] {

@@ -25,8 +25,8 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       const { teamId } = callerOf(request)
       const { key, token } = await senders.createKey({
         ...{ teamId, name, domainId: domainId?.toLowerCase() },
-        // Clients that write every field send an empty text for none.
-        permission: permission === '' ? undefined : permission,
+        // Clients that write every field send null or an empty text for none.
+        permission: permission === null || permission === '' ? undefined : permission,
       })
       void reply.code(201)
       return { object: 'api_key' as const, id: key.id, token }

@@ -30,7 +30,10 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
     async (request, reply) => {
       const { name, region, custom_return_path: returnPath, ...rest } = request.body
       const { teamId } = callerOf(request)
-      const domain = await senders.addDomain({ teamId, name, region, returnPath, settings: settingsOf(rest) })
+      const domain = await senders.addDomain({
+        ...{ teamId, name, region: unlessEmpty(region), returnPath: unlessEmpty(returnPath) },
+        settings: settingsOf(rest),
+      })
       void reply.code(201)
       return present(domain)
     },
@@ -115,16 +118,19 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
   )
 }
 
-/** The settings that a body names; the others are undefined. */
+/** Clients that write every field send null or an empty text for none. */
+const unlessEmpty = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
+
+/** The settings that a body names. Null names none, but for the tracking subdomain, which it takes away. */
 function settingsOf(body: schema.UpdateDomain): Partial<DomainSettings> {
-  const enabled = (ability: 'enabled' | 'disabled' | undefined) =>
-    ability === undefined ? undefined : ability === 'enabled'
+  const enabled = (ability: 'enabled' | 'disabled' | null | undefined) =>
+    ability ? ability === 'enabled' : undefined
   const given = {
-    tls: body.tls,
+    tls: body.tls ?? undefined,
     sending: enabled(body.capabilities?.sending),
     receiving: enabled(body.capabilities?.receiving),
-    openTracking: body.open_tracking,
-    clickTracking: body.click_tracking,
+    openTracking: body.open_tracking ?? undefined,
+    clickTracking: body.click_tracking ?? undefined,
     // Clients that write every field send an empty text for none.
     trackingSubdomain: body.tracking_subdomain === '' ? null : body.tracking_subdomain,
   }

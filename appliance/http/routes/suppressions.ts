@@ -121,11 +121,10 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
       schema: { body: schema.RemoveSuppressions, response: { 200: schema.SuppressionsRemoved } },
     },
     async (request) => {
-      const { emails, ids } = request.body
-      if (emails !== undefined && ids !== undefined)
+      const { emails = null, ids = null } = request.body
+      if (emails && ids)
         throw refuse('invalid_field', { field: 'emails', expected: 'either `emails` or `ids`, not both' })
-      if (emails === undefined && ids === undefined) throw refuse('missing_field', { field: 'emails' })
-      const idsOrEmails = readMany(ids === undefined ? 'emails' : 'ids', ids ?? emails!)
+      const idsOrEmails = ids ? readMany('ids', ids) : readMany('emails', emails)
       const removed = await senders.unsuppressAll({ teamId: callerOf(request).teamId, idsOrEmails })
       return { object: 'list' as const, data: removed.map(deletion) }
     },
@@ -164,10 +163,13 @@ function readFilter(query: unknown): { origin?: Suppression['origin']; search?: 
       parameter: 'search',
       expected: `one text of at most ${MAX_SEARCH} characters`,
     })
+  if (search?.includes('\0'))
+    throw refuse('invalid_parameter', { parameter: 'search', expected: 'text without NUL characters' })
   return { ...(origin && { origin }), ...(search && { search }) }
 }
 
-function readMany(field: string, values: string[]): string[] {
+function readMany(field: string, values: string[] | null): string[] {
+  if (!values) throw refuse('missing_field', { field })
   if (values.length < 1 || values.length > MOST_AT_ONCE)
     throw refuse('invalid_field', { field, expected: `from 1 to ${MOST_AT_ONCE} of them at once` })
   return values

@@ -71,7 +71,11 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
     },
     async (request) => {
       const { endpoint, events, status } = request.body
-      const { id } = await webhooks.update({ ...which(request), change: { endpoint, events, status } })
+      // Typed clients write what stays as null.
+      const change = {
+        ...{ endpoint: endpoint ?? undefined, events: events ?? undefined, status: status ?? undefined },
+      }
+      const { id } = await webhooks.update({ ...which(request), change })
       return { object: 'webhook' as const, id }
     },
   )

@@ -7,7 +7,9 @@ const Name = Type.String({ description: 'What the key is for, in words. At most 
 export const CreateApiKey = Type.Object(
   {
     name: Name,
-    permission: Type.Optional(Type.String({ description: 'full_access (default) or sending_access.' })),
+    permission: Type.Optional(
+      Nullable(Type.String(), { description: 'full_access (default) or sending_access.' }),
+    ),
     domain_id: Type.Optional(
       Nullable(Type.String(), {
         description: 'The id of the only domain it may send from; with sending_access only.',

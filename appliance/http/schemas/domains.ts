@@ -56,8 +56,10 @@ export const DkimKey = Type.Object(
 export type DkimKey = Static<typeof DkimKey>
 
 const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
-const sending = ability('Whether mail may be sent from it.')
-const receiving = ability('Whether mail to it is taken. Stored; has no effect yet.')
+const OF_SENDING = 'Whether mail may be sent from it.'
+const OF_RECEIVING = 'Whether mail to it is taken. Stored; has no effect yet.'
+const sending = ability(OF_SENDING)
+const receiving = ability(OF_RECEIVING)
 
 const summary = {
   id: Id,
@@ -142,17 +144,26 @@ export type Domain = Static<typeof Domain>
 
 const settings = {
   open_tracking: Type.Optional(
-    Type.Boolean({ description: 'Whether html gets a pixel that tells of opens. Default: false.' }),
+    Nullable(Type.Boolean(), {
+      description: 'Whether html gets a pixel that tells of opens. Default: false.',
+    }),
   ),
   click_tracking: Type.Optional(
-    Type.Boolean({ description: 'Whether links in html lead through this server. Default: false.' }),
+    Nullable(Type.Boolean(), {
+      description: 'Whether links in html lead through this server. Default: false.',
+    }),
   ),
   tls: Type.Optional(
-    literals(['opportunistic', 'enforced'], { description: 'enforced: mail goes out encrypted or waits.' }),
+    Nullable(literals(['opportunistic', 'enforced']), {
+      description: 'enforced: mail goes out encrypted or waits.',
+    }),
   ),
   capabilities: Type.Optional(
-    Type.Object(
-      { sending: Type.Optional(sending), receiving: Type.Optional(receiving) },
+    Nullable(
+      Type.Object({
+        sending: Type.Optional(Nullable(sending, { description: OF_SENDING })),
+        receiving: Type.Optional(Nullable(receiving, { description: OF_RECEIVING })),
+      }),
       { description: 'What the domain is used for.' },
     ),
   ),
@@ -173,9 +184,13 @@ export const CreateDomain = Type.Object(
   {
     name: Type.String({ description: 'The domain to send from.', examples: ['example.com'] }),
     region: Type.Optional(
-      Type.String({ description: 'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1; only echoed.' }),
+      Nullable(Type.String(), {
+        description: 'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1; only echoed.',
+      }),
     ),
-    custom_return_path: Type.Optional(Type.String({ description: 'Label of the return path, `send`.' })),
+    custom_return_path: Type.Optional(
+      Nullable(Type.String(), { description: 'Label of the return path, `send`.' }),
+    ),
     ...settings,
   },
   { description: 'A domain to send from.' },

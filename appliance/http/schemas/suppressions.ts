@@ -96,10 +96,12 @@ export const SuppressionsAdded = Type.Object(
 export const RemoveSuppressions = Type.Object(
   {
     emails: Type.Optional(
-      Type.Array(Type.String(), { description: '1 to 100 addresses, or `ids` instead.' }),
+      Nullable(Type.Array(Type.String()), { description: '1 to 100 addresses, or `ids` instead.' }),
     ),
     ids: Type.Optional(
-      Type.Array(Type.String(), { description: '1 to 100 ids of suppressions, or `emails` instead.' }),
+      Nullable(Type.Array(Type.String()), {
+        description: '1 to 100 ids of suppressions, or `emails` instead.',
+      }),
     ),
   },
   { description: 'Suppressions to remove.' },

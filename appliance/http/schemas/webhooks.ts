@@ -29,7 +29,13 @@ export const WebhookCreated = Type.Object(
 )
 /** PATCH /webhooks/:id */
 export const UpdateWebhook = Type.Object(
-  { endpoint: Type.Optional(endpoint), events: Type.Optional(given), status: Type.Optional(status) },
+  {
+    endpoint: Type.Optional(Nullable(endpoint, { description: 'Another URL; null: as it is.' })),
+    events: Type.Optional(Nullable(given, { description: 'Other event types; null: as they are.' })),
+    status: Type.Optional(
+      Nullable(status, { description: 'enabled or disabled: nothing is sent; null: as it is.' }),
+    ),
+  },
   { description: 'What changes; the rest stays.' },
 )
 export const WebhookRef = Type.Object(reference, { description: 'The webhook.' })

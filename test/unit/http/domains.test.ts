@@ -87,6 +87,19 @@ describe('a new domain', () => {
     })
   })
 
+  test('has what is null or empty as if it were not there, as typed clients write it', async () => {
+    const unset = { region: null, custom_return_path: null, tls: null, capabilities: null }
+    const silent = { open_tracking: null, click_tracking: null, tracking_subdomain: null }
+    const plain = {
+      ...{ region: 'us-east-1', custom_return_path: 'send', tls: 'opportunistic' },
+      capabilities: { sending: 'enabled', receiving: 'disabled' },
+    }
+    expect(await made({ name: 'nulls.example', ...unset, ...silent })).toMatchObject(plain)
+    const empty = { region: '', custom_return_path: '', tracking_subdomain: '' }
+    const abilities = { capabilities: { sending: null, receiving: null } }
+    expect(await made({ name: 'empties.example', ...empty, ...abilities })).toMatchObject(plain)
+  })
+
   test.each([
     [{}, 422, 'missing_required_field', 'Missing `name` field.'],
     [{ name: 7 }, 422, 'validation_error', 'Invalid `name` field: it must be a string.'],
@@ -160,6 +173,9 @@ describe('an existing domain', () => {
     })
     expect(json).not.toHaveProperty('tracking_subdomain')
     expect((await api.call('PATCH', `/domains/${id}`, {})).status).toBe(200)
+    const unset = { tls: null, open_tracking: null, click_tracking: null, capabilities: { receiving: null } }
+    expect((await api.call('PATCH', `/domains/${id}`, unset)).status).toBe(200)
+    expect((await api.call('GET', `/domains/${id}`)).json).toEqual(json)
   })
 
   test('cannot lose both capabilities', async () => {

@@ -96,6 +96,9 @@ describe('many at once', () => {
       object: 'list',
       data: [{ ...data[1], deleted: true }],
     })
+    // Typed clients write what is not set as null.
+    expect(await remove({ ids: null, emails: ['many2@batch.example'] })).toMatchObject({ data: [data[2]] })
+    expect(await remove({ ids: [data[3]!.id], emails: null })).toMatchObject({ data: [data[3]] })
   })
 
   test('are all refused when one is no address', async () => {
@@ -114,6 +117,7 @@ describe('many at once', () => {
       'Invalid `emails` field: from 1 to 100 of them at once.',
     ],
     ['remove', {}, 'missing_required_field', 'Missing `emails` field.'],
+    ['remove', { ids: null, emails: null }, 'missing_required_field', 'Missing `emails` field.'],
     ['remove', { ids: [] }, 'validation_error', 'Invalid `ids` field: from 1 to 100 of them at once.'],
     [
       'remove',
@@ -216,6 +220,9 @@ describe('a list as CSV', () => {
     ])
     expect((await api.call('GET', '/suppressions?search=a&search=b')).text).toBe(
       errorText(422, 'validation_error', 'Invalid `search`: one text of at most 254 characters.'),
+    )
+    expect((await api.call('GET', '/suppressions?search=%00')).text).toBe(
+      errorText(422, 'validation_error', 'Invalid `search`: text without NUL characters.'),
     )
   })
 })
