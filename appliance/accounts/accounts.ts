@@ -10,7 +10,7 @@ import { ownAccount, type OwnAccount } from './own-account.ts'
 import { createMembers, type Members } from './members.ts'
 import { judgePassword } from './password.ts'
 import { canonical, createSignIns, type SignIns } from './sign-in.ts'
-import { createTeams, type Teams } from './teams.ts'
+import { createTeams, teamName as readTeamName, type Teams } from './teams.ts'
 import type { SecondSteps } from './second-step.ts'
 import { hashToken } from './tokens.ts'
 
@@ -76,9 +76,7 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
       const email = canonical(typed)
       if (email.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(email))
         throw refuse('invalid_field', { field: 'email', expected: 'an address such as you@example.com' })
-      const name = teamName.trim()
-      if (name === '' || name.length > 100)
-        throw refuse('invalid_field', { field: 'team', expected: 'a name of 1 to 100 characters' })
+      const name = readTeamName(teamName, 'team')
       if (await storage.firstTeam({}, clock.now())) throw refuse('already_set_up')
       acceptable(password, 'password', email, name)
       const passwordHash = await hasher.hash(password)

@@ -1,6 +1,7 @@
 /** The teams of an appliance: their names, their rules, and which of one's own is being looked at. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
+import { fieldValueProblem } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Membership, Storage, Team, TeamDetails } from '../storage/storage.ts'
 import { hashToken } from './tokens.ts'
@@ -28,6 +29,8 @@ function teamName(typed: string, field = 'name'): string {
   const name = typed.trim()
   if (name === '' || name.length > 100)
     throw refuse('invalid_field', { field, expected: 'a name of 1 to 100 characters' })
+  const problem = fieldValueProblem(name)
+  if (problem !== undefined) throw refuse('invalid_field', { field, expected: problem })
   return name
 }
 

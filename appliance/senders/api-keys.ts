@@ -1,6 +1,7 @@
 /** API keys: making, knowing, naming and ending them. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
+import { fieldValueProblem } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ApiKey, Permission, Storage } from '../storage/storage.ts'
 import type { Caller } from './caller.ts'
@@ -8,7 +9,7 @@ import { hashToken, newToken } from './keys.ts'
 
 export interface NewKeyArgs {
   teamId: string
-  /** At most 50 characters; may be empty. */
+  /** One line of at most 50 characters; may be empty. */
   name: string
   /** Default `full_access`. Whatever is no permission is refused. */
   permission?: string | undefined
@@ -93,6 +94,8 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
 function checkName(name: string): void {
   if (name.length > MAX_NAME)
     throw refuse('invalid_field', { field: 'name', expected: `at most ${MAX_NAME} characters` })
+  const problem = fieldValueProblem(name)
+  if (problem !== undefined) throw refuse('invalid_field', { field: 'name', expected: problem })
 }
 
 /** Gathers "key was used" and writes it now and then. */

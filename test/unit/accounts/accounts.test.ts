@@ -46,6 +46,7 @@ describe('the first owner', () => {
       [{ email: 'a b@example.com' }, 'Invalid `email` field: an address such as you@example.com.'],
       [{ password: 'short' }, 'Invalid `password` field: at least 10 characters.'],
       [{ teamName: ' ' }, 'Invalid `team` field: a name of 1 to 100 characters.'],
+      [{ teamName: 'a\nb' }, 'Invalid `team` field: it must not contain line breaks or NUL.'],
     ]
     for (const [change, message] of refused)
       await expect(accounts.createOwner({ ...owner, ...change })).rejects.toThrow(message)

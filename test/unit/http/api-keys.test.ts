@@ -52,9 +52,35 @@ test('without a limit all keys are listed, with one a page', async () => {
   expect(page).toMatchObject({ object: 'list', has_more: true, data: all.data.slice(2, 4) })
 })
 
+test('what is null or empty is not set, as typed clients write it', async () => {
+  for (const nothing of [null, '']) {
+    const { id } = await make({ name: 'unset', permission: nothing, domain_id: nothing })
+    const { json } = await api.call('GET', '/api-keys?limit=1')
+    expect(json).toMatchObject({ data: [{ id, permission: 'full_access', domain_id: null }] })
+  }
+})
+
 test.each([
   [{}, 422, 'missing_required_field', 'Missing `name` field.'],
   [{ name: 'x'.repeat(51) }, 422, 'validation_error', 'Invalid `name` field: at most 50 characters.'],
+  [
+    { name: 'a\0b' },
+    422,
+    'validation_error',
+    'Invalid `name` field: it must not contain line breaks or NUL.',
+  ],
+  [
+    { name: 'a\nb' },
+    422,
+    'validation_error',
+    'Invalid `name` field: it must not contain line breaks or NUL.',
+  ],
+  [
+    { name: 'a\u001bb' },
+    422,
+    'validation_error',
+    'Invalid `name` field: it must not contain control characters.',
+  ],
   [
     { name: 'x', permission: 'root' },
     422,
@@ -104,6 +130,7 @@ test('a key is renamed', async () => {
   })
   expect((await api.call('GET', '/api-keys?limit=1')).json).toMatchObject({ data: [{ id, name: 'after' }] })
   expect((await api.call('PATCH', `/api-keys/${id}`, { name: 'x'.repeat(51) })).status).toBe(422)
+  expect((await api.call('PATCH', `/api-keys/${id}`, { name: 'a\0b' })).status).toBe(422)
   expect((await api.call('PATCH', `/api-keys/${newId(0)}`, { name: 'x' })).text).toBe(
     errorText(404, 'not_found', 'API key not found'),
   )
