@@ -50,11 +50,13 @@ function readIso(text: string): number | undefined {
   return utc - offsetMinutes(zone) * 60_000
 }
 
+/** NaN for an offset that is none: hours end at 23, minutes at 59 (RFC 3339 §5.6). */
 function offsetMinutes(zone: string): number {
   if (/^z$/i.test(zone)) return 0
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0')
-  const minutes = Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2))
-  return zone.startsWith('-') ? -minutes : minutes
+  const [hours, minutes] = [Number(digits.slice(0, 2)), Number(digits.slice(2))]
+  if (hours > 23 || minutes > 59) return NaN
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }
 
 /** "Friday" is the next one, unless the words look back. */

@@ -64,6 +64,9 @@ describe('scheduled_at is refused', () => {
     '2026-02-30T00:00:00Z',
     '2026-13-01T00:00:00Z',
     '2026-11-20T25:00:00Z',
+    '2026-11-20T09:00:00+24:00',
+    '2026-11-24T09:00:00+99',
+    '2026-11-20T09:00:00-0160',
     `in 1 hour${' '.repeat(200)}.`,
   ])('when it is not understood to its end: %s', (text) => {
     const { key, status, message } = refusal(() => readSchedule(text, NOW))
