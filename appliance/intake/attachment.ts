@@ -31,7 +31,7 @@ export function readAttachment(input: AttachmentInput, position: number): ReadAt
     return { position, url: new URL(path), filename, contentType: given, contentId }
   }
   if (input.content === undefined || input.content === null)
-    throw no('it must have either a `content` or a `path`')
+    throw no('it must have either a `content` or `path`')
   const content = readBytes(input.content)
   if (!content) throw no('`content` must be base64 or an array of bytes')
   return { filename, contentType: given ?? detectMimeType(filename ?? ''), contentId, content }

@@ -21,6 +21,8 @@ const MAX_RECIPIENTS = 50
 const MAX_REPLY_TO = 10
 const MAX_ATTACHMENTS = 100
 const MAX_TAGS = 50
+/** Characters of a tag's name, and of its value. */
+const MAX_TAG = 256
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
@@ -169,7 +171,15 @@ function readAttachments(
 function readTags(tags: Tag[]): Tag[] {
   if (tags.length > MAX_TAGS)
     throw refuse('invalid_field', { field: 'tags', expected: `at most ${MAX_TAGS} of them` })
-  for (const { name, value } of tags)
-    if (!/^[\w-]{1,256}$/.test(name) || !/^[\w-]{0,256}$/.test(value)) throw refuse('invalid_tag')
+  for (const [at, { name, value }] of tags.entries()) {
+    if (name === '') throw refuse('missing_field', { field: `tags[${at}].name` })
+    if (!/^[\w-]*$/.test(name + value)) throw refuse('invalid_tag')
+    const long = name.length > MAX_TAG ? 'name' : value.length > MAX_TAG ? 'value' : undefined
+    if (long)
+      throw refuse('invalid_field', {
+        field: `tags[${at}].${long}`,
+        expected: `at most ${MAX_TAG} characters`,
+      })
+  }
   return tags.map(({ name, value }) => ({ name, value }))
 }

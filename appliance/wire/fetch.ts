@@ -144,7 +144,12 @@ async function addressesOf({ hostname }: URL, deps: Deps): Promise<string[]> {
   return allowed.slice(0, MAX_ADDRESSES)
 }
 
+/** Names that DNS cannot hold (RFC 1035 §2.3.4): nobody has to be asked, and asking again would not help. */
+const isName = (host: string): boolean =>
+  host.length <= 253 && host.split('.').every((label) => label.length >= 1 && label.length <= 63)
+
 async function lookUp(host: string, { lookup, signal }: Deps): Promise<string[]> {
+  if (!isName(host)) return []
   const found = lookup(host).catch(() => {
     // What the resolver says names servers of ours.
     throw new Failed('is on a host whose address cannot be looked up at the moment')

@@ -30,7 +30,9 @@ export const AttachmentInput = Type.Object(
     path: Type.Optional(
       Nullable(
         Type.String(),
-        described('Instead of the content: an http(s) URL that the server fetches the file from.'),
+        described(
+          'Instead of the content: an http(s) URL that the server fetches the file from. Where both are given it is the content that counts.',
+        ),
       ),
     ),
     filename: Type.Optional(

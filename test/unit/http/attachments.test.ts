@@ -85,6 +85,14 @@ describe('attachments by URL', () => {
     expect(bodies).toEqual(['file /a%20b.txt?x=1', 'mine', '%PDF', '%PDF'])
   })
 
+  test('are not fetched where the content is there already', async () => {
+    asked.length = 0
+    const id = await send([{ path: `${files}/never`, filename: 'a.txt', content: base64('given') }])
+    const { data } = await listOf(id)
+    expect((await download(data[0]!.download_url)).bytes.toString()).toBe('given')
+    expect(asked).toEqual([])
+  })
+
   test.each([
     ['http://127.0.0.1:8025/', 'must be on a host with a public address'],
     ['http://0x7f.1/', 'must be on a host with a public address'],

@@ -171,11 +171,17 @@ describe('a request is refused', () => {
   })
 
   test.each([
-    { name: '', value: 'x' },
+    [{ name: '', value: 'x' }, 'Missing `tags[0].name` field.'],
+    [{ name: 'a'.repeat(257), value: 'x' }, 'Invalid `tags[0].name` field: at most 256 characters.'],
+    [{ name: 'a', value: 'x'.repeat(257) }, 'Invalid `tags[0].value` field: at most 256 characters.'],
+  ])('for the tag %j, whose characters are fine', (tag, message) => {
+    expect(refused({ tags: [tag] }).message).toBe(message)
+  })
+
+  test.each([
     { name: 'ü', value: 'x' },
     { name: 'a b', value: 'x' },
     { name: 'a', value: 'x\r\n' },
-    { name: 'a'.repeat(257), value: 'x' },
   ])('for the tag %j', (tag) => {
     expect(refused({ tags: [tag] }).key).toBe('invalid_tag')
   })
@@ -232,9 +238,9 @@ describe('attachments', () => {
   })
 
   test.each([
-    [{ filename: 'a' }, 'must have either a `content` or a `path`'],
-    [{ content: null }, 'must have either a `content` or a `path`'],
-    [{ path: '' }, 'must have either a `content` or a `path`'],
+    [{ filename: 'a' }, 'must have either a `content` or `path`'],
+    [{ content: null }, 'must have either a `content` or `path`'],
+    [{ path: '' }, 'must have either a `content` or `path`'],
     [{ path: '/etc/passwd' }, '`path` must be an http:// or https:// URL'],
     [{ path: 'file:///etc/passwd' }, '`path` must be an http:// or https:// URL'],
     [{ path: 'data:text/plain,hi' }, '`path` must be an http:// or https:// URL'],

@@ -217,6 +217,19 @@ describe('what goes wrong is told', () => {
     })
   })
 
+  test.each([`${'x'.repeat(64)}.example`, `${'a.'.repeat(126)}example`, 'files..example'])(
+    'a name that cannot be one, without asking for it: %s',
+    async (name) => {
+      const asked: string[] = []
+      const lookup = async (host: string) => {
+        asked.push(host)
+        throw new Error('no such name can be asked for')
+      }
+      expect(await get(`http://${name}/`, { lookup })).toEqual(notPublic)
+      expect(asked).toEqual([])
+    },
+  )
+
   test('names nobody could look up, without saying who was asked', async () => {
     const lookup = async () => {
       throw new Error('10.0.0.53 does not answer')
