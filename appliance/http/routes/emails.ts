@@ -100,9 +100,11 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
     return presentList(page.items.map(presentEmailSummary), page.hasMore)
   })
 
-  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) =>
-    presentEmail(await find(callerOf(request).teamId, readId(request.params))),
-  )
+  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) => {
+    // The list of received mail, which this version does not have: no id that somebody has mistyped.
+    if ((request.params as { id: string }).id === 'receiving') throw refuse('unknown_endpoint')
+    return presentEmail(await find(callerOf(request).teamId, readId(request.params)))
+  })
 
   app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
     const { teamId } = callerOf(request)

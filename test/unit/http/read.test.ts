@@ -105,6 +105,13 @@ describe('GET /emails/:id', () => {
     expect(status).toBe(422)
   })
 
+  test('does not take the list of received mail, which is not here, for an id', async () => {
+    for (const path of ['/emails/receiving', '/emails/receiving/', '/emails/receiving?limit=5'])
+      expect((await api.call('GET', path)).text).toBe(
+        errorText(404, 'not_found', 'The requested endpoint does not exist.'),
+      )
+  })
+
   test('does not find what is not there, in any of its views', async () => {
     const id = newId(Date.now())
     for (const view of ['', '/timeline', '/source']) {
