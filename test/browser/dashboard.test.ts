@@ -236,7 +236,6 @@ describe('emails', () => {
 test('the rail tells how the server is, and what it says when it is not well', async () => {
   const { page } = await openPage(browser)
   await signIn(page, '/domains')
-  // The menu of narrow windows has a rail of its own, and is closed.
   const rail = page.getByRole('complementary')
   await rail.getByText('The server is well and takes mail.').waitFor()
   const body = { object: 'health', status: 'unavailable', reasons: ['There is no room.'] }
