@@ -18,6 +18,40 @@ export function sendingPages(stage: Stage): void {
 const ids = (body: unknown) => (body as { data: { id: string }[] }).data.map(({ id }) => id)
 
 function apiKeys(stage: Stage): void {
+  test('of many keys one is found by the words that are shown of it, and the address bar has them', async () => {
+    const { page, at, posthaste } = stage
+    const names = [
+      'Accounts',
+      'Billing',
+      'Careers',
+      'Desk',
+      'Events',
+      'Forum',
+      'Gazette',
+      'Helpdesk',
+      'Invoices',
+    ]
+    const made = await Promise.all(
+      names.map((name) =>
+        posthaste.call<{ id: string }>('POST', '/api-keys', { name, permission: 'sending_access' }),
+      ),
+    )
+    const rows = () => page.locator('main [data-row]').allInnerTexts()
+    await page.goto(at('/api-keys'))
+    await page.getByLabel('Find a key').fill('DESK sending')
+    await page.keyboard.press('Enter')
+    await expect.poll(rows).toEqual(['Helpdesk', 'Desk'])
+    await expect.poll(() => page.url()).toBe(at('/api-keys?q=DESK+sending'))
+    await sound(page, 'keys-found')
+    await page.goto(at('/api-keys?q=nothing+like+that'))
+    await page.getByText('None of').waitFor()
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await expect
+      .poll(async () => (await rows()).filter((name) => names.includes(name)).toSorted())
+      .toEqual(names)
+    for (const { body } of made) await posthaste.call('DELETE', `/api-keys/${body.id}`)
+  })
+
   const sendWith = (token: string) =>
     fetch(`${stage.posthaste.url}/emails`, {
       method: 'POST',

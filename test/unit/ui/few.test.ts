@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { withWords } from '../../../ui/src/state/few.ts'
+
+const found = (rows: string[][], text: string) => withWords(rows, text, (row) => row).map(([first]) => first)
+
+test('rows are found by all words of a text, in whatever case and order, and none runs over two cells', () => {
+  const rows = [
+    ['Helpdesk', 'Sending access'],
+    ['Desk', 'Full access'],
+    ['Shop', 'Sending access'],
+  ]
+  expect(found(rows, '')).toEqual(['Helpdesk', 'Desk', 'Shop'])
+  expect(found(rows, '  DESK ')).toEqual(['Helpdesk', 'Desk'])
+  expect(found(rows, 'sending desk')).toEqual(['Helpdesk'])
+  expect(found(rows, 'deskfull')).toEqual([])
+})
