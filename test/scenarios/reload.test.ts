@@ -57,7 +57,7 @@ test('providers and the meaning of replies are exchanged while the daemon runs; 
   }
   const providerOf = async () => (await appliance.call('GET', '/providers/strict')).body
   expect(await causeOf()).not.toMatchObject({ note: expect.stringContaining('full moon takes') as string })
-  expect(await providerOf()).toMatchObject({ name: 'strict', mx: [] })
+  expect(await providerOf()).toMatchObject({ statusCode: 404, message: 'Provider strict not found' })
 
   writeFileSync(providers, PROVIDER)
   writeFileSync(bounces, RULE)
