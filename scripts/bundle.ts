@@ -68,7 +68,7 @@ const httpAlone: Plugin = {
     kind === 'import-statement' && /^(node:)?http$/.test(source) ? '\0http' : null,
   load(id) {
     if (id !== '\0http') return null
-    const names = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, { get }]) => !get)
+    const names = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, one]) => 'value' in one)
     return `const http = process.getBuiltinModule('node:http')
 export default http
 export const { ${names.map(([name]) => name).join(', ')} } = http`

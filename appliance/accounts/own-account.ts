@@ -139,17 +139,9 @@ function passwords({ storage, clock, hasher, acceptable }: OwnAccountDeps): Pass
       if (!user) return undefined
       const token = newToken()
       const expiresAt = now + RESET_LIFETIME
-      await storage.createTicket(
-        {
-          tokenHash: hashToken(token),
-          kind: 'reset',
-          userId: user.id,
-          data: { byMail } satisfies LinkData,
-          createdAt: now,
-          expiresAt,
-        },
-        now,
-      )
+      const data: LinkData = { byMail }
+      const kept = { tokenHash: hashToken(token), kind: 'reset', userId: user.id, data } as const
+      await storage.createTicket({ ...kept, createdAt: now, expiresAt }, now)
       return { user, token, expiresAt }
     },
 

@@ -25,7 +25,7 @@ export interface Teams {
 }
 
 /** What a team can be called. Refuses: `invalid_field` (`field`). */
-function teamName(typed: string, field = 'name'): string {
+export function teamName(typed: string, field = 'name'): string {
   const name = typed.trim()
   if (name === '' || name.length > 100)
     throw refuse('invalid_field', { field, expected: 'a name of 1 to 100 characters' })

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Membership, TeamDetails } from '../../storage/storage.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
@@ -63,6 +64,12 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
 
 const leaving = { action: 'team.leave', noun: 'team' } as const
 
+/** Before anything is written down: nobody writes into the log of others. */
+const requireOwnTeam = (deps: HttpDeps) => async (request: FastifyRequest) => {
+  const own = await deps.accounts.teams.teamsOf({ userId: personOf(request).userId })
+  if (!own.some(({ id }) => id === readId(request.params))) throw refuse('not_found', { resource: 'Team' })
+}
+
 function ownTeamsRoutes(app: App, deps: HttpDeps): void {
   const { members, teams } = deps.accounts
 
@@ -114,12 +121,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
         ...{ access: 'people', right: 'none' },
         audit: { ...leaving, team: ({ params }) => readId(params), read: readOwnRole(deps) },
       },
-      // Before anything is written down: nobody writes into the log of others.
-      preHandler: async (request) => {
-        const own = await teams.teamsOf({ userId: personOf(request).userId })
-        if (!own.some(({ id }) => id === readId(request.params)))
-          throw refuse('not_found', { resource: 'Team' })
-      },
+      preHandler: requireOwnTeam(deps),
       schema: { response: { 200: MemberRemoved } },
     },
     async (request) => {

@@ -33,10 +33,7 @@ beforeAll(async () => {
     ],
   })
 })
-afterAll(async () => {
-  await api.close()
-  await idp.close()
-})
+afterAll(() => Promise.all([api.close(), idp.close()]))
 // The counters of strangers start anew.
 afterEach(async () => {
   idp.broken = null
@@ -73,10 +70,16 @@ const atOurs = (url: URL) => url.origin === PUBLIC
 const comeBack = (url: URL, cookie: string) =>
   ask(api.url + url.pathname + url.search, 'GET', undefined, { cookie, 'sec-fetch-site': 'cross-site' })
 
+/** Where the provider sends the browser, with what the browser kept. */
+async function onTheWayBack(id: string, next?: string): Promise<{ back: URL; cookie: string }> {
+  const { url, cookie } = await depart(id, next)
+  return { back: await browse(url, atOurs), cookie }
+}
+
 /** The whole way; the answer is the redirect into the dashboard. */
 async function signIn(id: string, next?: string): Promise<Answer> {
-  const { url, cookie } = await depart(id, next)
-  return comeBack(await browse(url, atOurs), cookie)
+  const { back, cookie } = await onTheWayBack(id, next)
+  return comeBack(back, cookie)
 }
 
 const problemOf = (answer: Answer) => {
@@ -362,24 +365,22 @@ describe('what providers say', () => {
     )
   })
 
-  test('a provider that is down at the start is named in a sentence', async () => {
-    const answer = await ask(`${api.url}/session/oidc/down`, 'POST', {}, page)
-    expect(answer.status).toBe(502)
-    expect(answer.text).toContain('The down does not answer.')
+  test.each([
+    ['is down', 'down', 'The down does not answer.'],
+    ['is no issuer', 'wrong', 'is not set up right'],
+  ])('a provider that %s at the start is named in a sentence', async (_, id, sentence) => {
+    const answer = await ask(`${api.url}/session/oidc/${id}`, 'POST', {}, page)
+    expect([answer.status, answer.text]).toEqual([502, expect.stringContaining(sentence)])
   })
 
   test('a provider that breaks on the way back is unreachable, and nobody is signed in', async () => {
     visitor('linked')
-    const { url, cookie } = await depart('corp')
-    const back = await browse(url, atOurs)
+    const { back, cookie } = await onTheWayBack('corp')
     idp.broken = 503
     expect(problemOf(await comeBack(back, cookie))).toBe('unreachable')
   })
 
-  test('an issuer that is none, and a wrong secret, are mistakes of the configuration', async () => {
-    const answer = await ask(`${api.url}/session/oidc/wrong`, 'POST', {}, page)
-    expect(answer.status).toBe(502)
-    expect(answer.text).toContain('is not set up right')
+  test('a wrong secret is a mistake of the configuration', async () => {
     expect(problemOf(await signIn('secret'))).toBe('misconfigured')
   })
 })
@@ -396,8 +397,7 @@ describe('whoever comes back', () => {
 
   test('with another state spends nothing', async () => {
     visitor('joiner')
-    const { url, cookie } = await depart('joining')
-    const back = await browse(url, atOurs)
+    const { back, cookie } = await onTheWayBack('joining')
     const forged = new URL(back)
     forged.searchParams.set('state', 'another')
     expect(problemOf(await comeBack(forged, cookie))).toBe('expired')
@@ -406,24 +406,21 @@ describe('whoever comes back', () => {
 
   test('comes back once', async () => {
     visitor('joiner')
-    const { url, cookie } = await depart('joining')
-    const back = await browse(url, atOurs)
+    const { back, cookie } = await onTheWayBack('joining')
     await whoami(await comeBack(back, cookie))
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
   test('too late is too late', async () => {
     visitor('joiner')
-    const { url, cookie } = await depart('joining')
-    const back = await browse(url, atOurs)
+    const { back, cookie } = await onTheWayBack('joining')
     await api.clock.advance(10 * 60_000 + 1)
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
 
   test('at the address of another provider is nobody', async () => {
     visitor('joiner')
-    const { url, cookie } = await depart('joining')
-    const back = await browse(url, atOurs)
+    const { back, cookie } = await onTheWayBack('joining')
     back.pathname = '/session/oidc/corp/callback'
     expect(problemOf(await comeBack(back, cookie))).toBe('expired')
   })
