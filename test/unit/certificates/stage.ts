@@ -25,6 +25,8 @@ export interface Host {
   said: string[]
   /** Polls what is remembered until it satisfies `enough`. */
   until(enough: (memory: Memory) => boolean): Promise<Memory>
+  /** Waits for as many lines of the log: they come after what is remembered. */
+  heard(lines: number): Promise<string[]>
   /** The certificate that HTTPS shows to who asks for a name. */
   shown(name: string): Promise<DetailedPeerCertificate>
   close(): Promise<void>
@@ -68,6 +70,11 @@ export async function startHost(
   return {
     ...{ acme, book, dataDir, said },
     until: (enough) => until(() => readMemory(dataDir), enough),
+    heard: (lines) =>
+      until(
+        () => Promise.resolve(said),
+        ({ length }) => length >= lines,
+      ),
     async shown(servername) {
       const socket = connect({ host: authority.address, port: 5443, servername, rejectUnauthorized: false })
       await once(socket, 'secureConnect')
