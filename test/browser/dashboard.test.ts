@@ -268,7 +268,7 @@ describe('domains', () => {
   test('a domain shows its records, copies them, and checks them when asked', async () => {
     const { page } = desk
     await page.goto(at('/domains'))
-    const lights = page.getByRole('row', { name: posthaste.domain }).locator('td.lights .chip')
+    const lights = page.getByRole('row', { name: posthaste.domain }).locator('td.lights [data-tone]')
     await expect
       .poll(async () => (await lights.allTextContents()).map((text) => text.trim()))
       .toEqual([
