@@ -10,7 +10,7 @@ const MEGABYTE = 2 ** 20
 
 /** How often it is looked (milliseconds). */
 const LOOK_MS = 5000
-/** A collection stops the thread for 20 to 100 ms: not more often than this (milliseconds), and only for enough memory (bytes). */
+/** A collection stops the thread for 30 to 150 ms: not more often than this (milliseconds), and only for enough memory (bytes). */
 const REST_MS = 10 * 60_000
 const ENOUGH = 8 * MEGABYTE
 /** The share of the time between two looks in which a thread that counts as idle did something. */
@@ -34,13 +34,23 @@ export function worthCollecting({ busy, held, heldThen, since }: HeapLook): bool
   return heldThen === null || (since >= REST_MS && held - heldThen >= ENOUGH)
 }
 
-/** Collects all garbage of this thread, and gives back what the heap no longer needs. */
+/** After how many collections V8 forgets the bytecode of a function that was not called meanwhile: as a rule, and here. */
+const FORGOTTEN_AFTER = { usually: 6, now: 1 }
+
+/**
+ * Collects all garbage of this thread, and gives back what the heap no longer needs. Half of the bytecode is of functions
+ * that only the start calls: with it goes what the collection before the last did not see called. It is made again from the
+ * source when it is needed.
+ */
 export function giveMemoryBack(): void {
   // Node has no other way to ask for it. A context that is made after the flag was set has the function.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as NodeJS.GCFunction
   setFlagsFromString('--no-expose-gc')
+  setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.now}`)
+  collect({ type: 'major', execution: 'sync', flavor: 'regular' })
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  setFlagsFromString(`--bytecode-old-age=${FORGOTTEN_AFTER.usually}`)
 }
 
 /** Begins to look after the heap of the thread that calls it, by real time; returns how to stop. */

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { getHeapStatistics } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
+import { compileFunction } from 'node:vm'
 import { expect, test } from 'vitest'
 import { giveMemoryBack, worthCollecting } from '../../../appliance/watch/spare-memory.ts'
 
@@ -28,6 +29,23 @@ test('what nothing refers to any more goes back to the system', () => {
   garbage = null
   giveMemoryBack()
   expect(before - held()).toBeGreaterThan(90 * MEGABYTE)
+})
+
+test('the bytecode of functions that were called once goes back as well; they still do what they did', () => {
+  const bytecode = (): number =>
+    getHeapSpaceStatistics().find(({ space_name }) => space_name === 'trusted_space')!.space_used_size
+  const before = bytecode()
+  const sum = Array.from({ length: 200 }, (_, n) => `x * ${n}`).join(' + ')
+  const functions = Array.from(
+    { length: 1000 },
+    (_, n) => compileFunction(`return ${n} + ${sum}`, ['x']) as (x: number) => number,
+  )
+  const sums = functions.map((one) => one(1))
+  const called = bytecode()
+  expect(called - before).toBeGreaterThan(0.5 * MEGABYTE)
+  giveMemoryBack()
+  expect(bytecode() - before).toBeLessThan((called - before) / 10)
+  expect(functions.map((one) => one(1))).toEqual(sums)
 })
 
 test('a thread looks after its own heap while it has nothing to do', async () => {
