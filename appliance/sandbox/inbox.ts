@@ -68,9 +68,18 @@ async function verify(
 async function load(folder: string): Promise<InboxEntry[]> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
-  return Promise.all(
-    names.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8')) as InboxEntry),
-  )
+  const entries = await Promise.all(names.map((name) => readEntry(join(folder, name))))
+  return entries.filter((entry) => entry !== undefined)
+}
+
+async function readEntry(file: string): Promise<InboxEntry | undefined> {
+  const text = await readFile(file, 'utf8')
+  try {
+    return JSON.parse(text) as InboxEntry
+  } catch {
+    // Half of one, cut off with its daemon: mail of a sandbox is not worth the start.
+    return undefined
+  }
 }
 
 /** Opens the inbox kept in `folder`, which is made when missing. */

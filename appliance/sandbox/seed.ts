@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Senders } from '../senders/senders.ts'
@@ -43,6 +43,8 @@ export async function seedSandbox(
   await senders.verifyDomain({ teamId, id: domain.id })
   const { token } = await senders.createKey({ teamId, name: 'First key', permission: 'full_access' })
   const seed: Seed = { teamId, domain: DOMAIN, email, password, apiKey: token }
-  await writeFile(file, JSON.stringify(seed, null, 2), { mode: 0o600 })
+  // Whole or not at all: a power cut right after a first start must not leave half of it.
+  await writeFile(`${file}.new`, JSON.stringify(seed, null, 2), { mode: 0o600, flush: true })
+  await rename(`${file}.new`, file)
   return seed
 }

@@ -54,8 +54,12 @@ test('SIGTERM under load: what is in flight ends, what was accepted is there aft
 })
 
 /** What `serve` says on a data directory that it cannot use. */
-async function serve(dataDir: string, more: object = {}): Promise<{ code: number | null; stderr: string }> {
-  const config = `${dataDir}.toml`
+async function serve(
+  dataDir: string,
+  more: object = {},
+  file = dataDir,
+): Promise<{ code: number | null; stderr: string }> {
+  const config = `${file}.toml`
   await writeConfig(config, {
     hostname: 'mail.sender.test',
     data_dir: dataDir,
@@ -85,6 +89,14 @@ test('a data directory that cannot be made is told in one line', async () => {
   expect(await serve(dataDir)).toMatchObject({
     code: 1,
     stderr: `Cannot make the data directory ${dataDir}: EEXIST: file already exists, mkdir '${dataDir}'. Make it, owned by the user of the service.\n`,
+  })
+})
+
+test('a data directory where none can be made is told in one line, and the start does not hang', async () => {
+  expect(await serve('/proc/posthaste/data', {}, join(folder, 'proc'))).toMatchObject({
+    code: 1,
+    stderr:
+      "Cannot make the data directory /proc/posthaste/data: ENOENT: no such file or directory, mkdir '/proc/posthaste'. Make it, owned by the user of the service.\n",
   })
 })
 

@@ -1,5 +1,5 @@
 import { chmod, chown, mkdir, open, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { StorageRefused } from './failures.ts'
 
 /** Names inside the data directory. */
@@ -18,12 +18,32 @@ export const SNAPSHOTS = 'snapshots'
  */
 export async function makeDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 })
+    await makeAll(path)
   } catch (error) {
-    throw new StorageRefused(
-      `Cannot make the data directory ${path}: ${(error as Error).message}. Make it, owned by the user of the service.`,
-    )
+    const what = `Cannot make the data directory ${path}: ${(error as Error).message}.`
+    throw new StorageRefused(`${what} ${adviceFor(error, 'Make it, owned by the user of the service.')}`)
   }
+}
+
+/** With its parents. Not by Node's `recursive`, which never ends where the kernel makes no directories, such as /proc. */
+async function makeAll(path: string): Promise<void> {
+  const make = (): Promise<void> => mkdir(path, { mode: 0o700 })
+  try {
+    await make().catch(async (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      await makeAll(dirname(path))
+      await make()
+    })
+  } catch (error) {
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST' && (await stat(path)).isDirectory()
+    if (!isThere) throw error
+  }
+}
+
+/** What to do about a file that cannot be written, unless it is the usual thing. */
+export function adviceFor(error: unknown, usual: string): string {
+  if ((error as NodeJS.ErrnoException).code !== 'EROFS') return usual
+  return 'The file system is read-only: look for its reason in the kernel log, and mount it for writing.'
 }
 
 /**
@@ -36,7 +56,8 @@ export async function makePrivateFile(directory: string, name: string): Promise<
     if (await makeNew(path)) await giveToOwnerOf(directory, path)
     else await closeToOthers(path)
   } catch (error) {
-    throw new StorageRefused(`Cannot make ${path}: ${(error as Error).message}. Check who owns ${directory}.`)
+    const advice = adviceFor(error, `Check who owns ${directory}.`)
+    throw new StorageRefused(`Cannot make ${path}: ${(error as Error).message}. ${advice}`)
   }
   return path
 }

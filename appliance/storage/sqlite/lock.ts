@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { giveToOwnerOf, LOCK, LOCK_HOLDER, makeDirectory, makePrivateFile } from './directory.ts'
+import { adviceFor, giveToOwnerOf, LOCK, LOCK_HOLDER, makeDirectory, makePrivateFile } from './directory.ts'
 import { pack, StorageRefused } from './failures.ts'
 
 /** The right to be the daemon of a data directory. */
@@ -38,9 +38,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
     await giveToOwnerOf(dataDir, holder)
   } catch (error) {
     lock.close()
-    throw new StorageRefused(
-      `Cannot write ${holder}: ${(error as Error).message}. Check who owns ${dataDir}.`,
-    )
+    const advice = adviceFor(error, `Check who owns ${dataDir}.`)
+    throw new StorageRefused(`Cannot write ${holder}: ${(error as Error).message}. ${advice}`)
   }
   return { release: () => void lock.close() }
 }
