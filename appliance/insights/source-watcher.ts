@@ -4,6 +4,7 @@ import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import type { Source, SourceHealth } from '../mail/source.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { createWorker } from '../watch/worker.ts'
 import { readDomains, returnPathsOf, type ReturnPath } from './return-paths.ts'
 import { decideState, keepKnown, lookAtSource, type SourceCheckDeps } from './source-check.ts'
 import type { SourceBook } from './source-book.ts'
@@ -51,13 +52,11 @@ export function nextLook(
 export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   const { storage, book, clock, log, random, pollMs } = deps
   const due = new Map<string, number>()
-  let stopped = true
-  let cancel: (() => void) | null = null
   let saving: Promise<unknown> = Promise.resolve()
 
-  async function look(source: Source, returnPaths: ReturnPath[]): Promise<void> {
+  async function look(source: Source, returnPaths: ReturnPath[], going: () => boolean): Promise<void> {
     const seen = await lookAtSource(source, { ...deps.look(), returnPaths })
-    if (stopped) return
+    if (!going()) return
     const health = keepKnown(source.health, seen, source.ip)
     const all = await book.list()
     // What happened during the look counts: the pool may be another, the others may be suspended meanwhile.
@@ -79,38 +78,31 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
     if (state.state !== current.state || health.ipv6 !== (current.health?.ipv6 ?? null)) deps.onChange()
   }
 
-  async function round(): Promise<void> {
+  async function step(going: () => boolean): Promise<boolean> {
     const all = await book.list()
     forgetOthers(due, all)
     const sources = all.filter(({ ip }) => (due.get(ip) ?? 0) <= clock.now())
-    if (sources.length === 0) return
+    if (sources.length === 0) return false
     const domains = await readDomains(storage, { everyTeam: true }, clock.now())
     // One after the other: of two that are listed, the second sees that the first is suspended already.
-    for (const source of sources) if (!stopped) await look(source, returnPathsOf(domains))
+    for (const source of sources) if (going()) await look(source, returnPathsOf(domains), going)
+    return false
   }
 
-  const run = async (): Promise<void> => {
-    try {
-      await round()
-    } catch (error) {
-      // Only the storage rejects here; after the end it is closed.
-      if (!stopped)
-        log.error({ err: error }, 'the source addresses could not be looked after; it is tried again')
-    }
-    if (stopped) return
-    const next = Math.min(clock.now() + pollMs, ...due.values())
-    // At least a second: a source that could not be saved must not be looked at in a circle.
-    cancel = clock.after(Math.max(1000, next - clock.now()), () => void run())
-  }
-
+  const next = (): Promise<number> => Promise.resolve(Math.min(Infinity, ...due.values()))
+  const trouble = 'the source addresses could not be looked after; it is tried again'
+  // After the end the storage is closed: what rejects then is no trouble.
+  const tolerant = (going: () => boolean): Promise<boolean> =>
+    step(going).catch((error: unknown) => {
+      if (going()) throw error
+      return false
+    })
+  const worker = createWorker({ step: tolerant, next, clock, log, pollMs, trouble })
   return {
-    start() {
-      stopped = false
-      void run()
-    },
+    start: () => worker.start(),
     async stop() {
-      stopped = true
-      cancel?.()
+      // Not waited for: a look asks the blocklists for seconds, and what it sees then is not stored.
+      void worker.stop()
       await saving.catch(() => undefined) // Its failure was told in the round.
     },
   }

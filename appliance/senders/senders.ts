@@ -56,7 +56,7 @@ export function createSenders(deps: SendersDeps): Senders {
   const { log = silentLogger(), random = Math.random, pollMs = 60_000 } = deps
   const watcher = createWatcher({ ...deps, log, random, pollMs })
   const keys = keyMethods(deps)
-  const domains = domainMethods({ ...deps, random, wake: watcher.wake })
+  const domains = domainMethods({ ...deps, random, wake: () => watcher.wake() })
   return {
     ...keys,
     ...domains,
@@ -74,7 +74,7 @@ export function createSenders(deps: SendersDeps): Senders {
       return domain
     },
 
-    watch: watcher.start,
+    watch: () => watcher.start(),
     async close() {
       await watcher.stop()
       await keys.close()

@@ -5,16 +5,9 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
 import { postpone } from './course.ts'
 import { look, type Looked, type LookDeps } from './look.ts'
-
-export interface Watcher {
-  start: () => void
-  /** Something may be due now. */
-  wake: () => void
-  /** Finishes the looks that run. */
-  stop(): Promise<void>
-}
 
 export interface WatcherDeps extends LookDeps {
   storage: Storage
@@ -27,58 +20,18 @@ export interface WatcherDeps extends LookDeps {
 /** Domains looked at together: a handful of DNS questions each. */
 const TOGETHER = 10
 
-export function createWatcher(deps: WatcherDeps): Watcher {
+/** `stop` finishes the looks that run. */
+export function createWatcher(deps: WatcherDeps): Worker {
   const { storage, clock, log, pollMs } = deps
-  let cancel: (() => void) | null = null
-  let running: Promise<void> | null = null
-  let again = false
-  let stopped = true
-
-  const wake = (): void => {
-    if (stopped) return
-    if (running) {
-      again = true
-      return
-    }
-    cancel?.()
-    cancel = null
-    running = round().finally(() => {
-      running = null
-      if (again) wake()
-    })
+  const step = async (): Promise<boolean> => {
+    const due = await storage.dueDomains({ limit: TOGETHER }, clock.now())
+    await Promise.all(due.map((domain) => watchOne(domain, deps)))
+    return due.length === TOGETHER
   }
-
-  async function round(): Promise<void> {
-    let wait = pollMs
-    try {
-      let due: Domain[]
-      do {
-        again = false
-        due = await storage.dueDomains({ limit: TOGETHER }, clock.now())
-        await Promise.all(due.map((domain) => watchOne(domain, deps)))
-      } while (due.length === TOGETHER && !stopped)
-      const next = await storage.nextDomainCheck({}, clock.now())
-      if (next !== undefined) wait = Math.min(pollMs, Math.max(0, next - clock.now()))
-    } catch (error) {
-      // Only the storage rejects here; mail has its own way of noticing.
-      log.error({ err: error }, 'domains could not be looked after; it is tried again')
-      again = false
-    }
-    if (!stopped) cancel = clock.after(wait, wake)
-  }
-
-  return {
-    start() {
-      stopped = false
-      wake()
-    },
-    wake,
-    async stop() {
-      stopped = true
-      cancel?.()
-      await running
-    },
-  }
+  const next = (): Promise<number | undefined> => storage.nextDomainCheck({}, clock.now())
+  // Only the storage rejects here; mail has its own way of noticing.
+  const trouble = 'domains could not be looked after; it is tried again'
+  return createWorker({ step, next, clock, log, pollMs, trouble })
 }
 
 /** One domain; what goes wrong with it must not keep the others from being looked at, nor come back at once. */

@@ -21,6 +21,8 @@ export interface WorkerDeps {
   log: Logger
   /** How often to look without being told, in milliseconds. */
   pollMs: number
+  /** When something will be due that nobody tells of (Unix milliseconds), asked after each look; undefined: nothing. */
+  next?: () => Promise<number | undefined>
   /**
    * Real time between a look and the next (milliseconds), default none: what comes meanwhile is taken together. It spares the machine
    * and decides nothing.
@@ -34,7 +36,7 @@ export interface WorkerDeps {
 
 /** Runs steps one after the other, never two at once. */
 export function createWorker(deps: WorkerDeps): Worker {
-  const { step, clock, log, pollMs, restMs = 0, troubleMs = TROUBLE_MS, trouble } = deps
+  const { step, next, clock, log, pollMs, restMs = 0, troubleMs = TROUBLE_MS, trouble } = deps
   let stopped = true
   let again = false
   let looking: Promise<void> | undefined
@@ -52,6 +54,8 @@ export function createWorker(deps: WorkerDeps): Worker {
     let pause = pollMs
     try {
       await all()
+      const due = await next?.()
+      if (due !== undefined) pause = Math.min(pollMs, Math.max(0, due - clock.now()))
     } catch (error) {
       pause = Math.max(pollMs, troubleMs)
       log.error({ err: error }, trouble)
