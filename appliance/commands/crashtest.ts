@@ -44,7 +44,10 @@ export function describeCrashtest(report: CrashtestReport): string[] {
   const explained = verdict.duplicates.filter(({ kills }) => kills !== null).length
   const rows: [string, string | number][] = [
     ['accepted emails', verdict.accepted],
+    ['of them in batches', verdict.batched],
+    ['of them scheduled, none before its time', verdict.scheduled],
     ['their recipients', verdict.expected],
+    ['of them held when sent, none before the release', verdict.held],
     ['delivered', verdict.delivered],
     ['bounced', verdict.bounced],
     ['lost', verdict.lost.length],

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { CRASH_POINTS } from '../watch/crash-points.ts'
 import { createDice } from './dice.ts'
+import { startHolder } from './holder.ts'
 import { Killer } from './killer.ts'
 import { emptyLedger, type Ledger } from './ledger.ts'
 import { startEndpoint } from './endpoint.ts'
@@ -97,8 +98,14 @@ export async function runCrashtest(parts: Parts, options: CrashtestOptions): Pro
   else if (first) rest.unshift(first)
   const apiKey = await stage.setUp()
   const { url, smtpPort, from, domains } = stage
-  const clients = { ledger, dice: createDice(seed + 3), run: () => run, url, apiKey, smtpPort, from, domains }
-  killer.traffic = startTraffic(clients)
+  const around = { ledger, now: () => clock.now(), run: () => run, asked: { url, apiKey }, domains }
+  const traffic = startTraffic({ ...around, dice: createDice(seed + 3), smtpPort, from })
+  const fault = (text: string): void => void killer.faults.push(text)
+  const holder = startHolder({ ...around, dice: createDice(seed + 4), fault })
+  killer.traffic = {
+    allow: (emails) => traffic.allow(emails),
+    finish: async () => void (await Promise.all([traffic.finish(), holder.finish()])),
+  }
   for (const one of rest) {
     if (killer.faults.length > 0 || options.enough?.aborted) break
     if (options.durationMs !== undefined && clock.now() - begun > options.durationMs) break

@@ -26,7 +26,7 @@ const BURST = 150
 /** A start, a stop, and the way to a named point may take so long, in milliseconds, on a machine that does other things. */
 const START_MS = 60_000
 const STOP_MS = 40_000
-const POINT_MS = 15_000
+const POINT_MS = 40_000
 /** A daemon that dies in an attempt leaves the delivery for a minute and longer: every so many kills somebody retries all. */
 const RETRY_EVERY = 8
 /** How long the last daemon has for everything that waits. */

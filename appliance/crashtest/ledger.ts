@@ -30,8 +30,23 @@ export interface Sent {
   ids: string[]
   /** SMTP: tries in which something was said. */
   tries: SmtpTry[]
+  /** When its client began to send it (Unix milliseconds). */
+  at: number
+  /** The idempotency key of the batch that it is of; null: it has a request of its own. */
+  batch: string | null
+  /** Scheduled: no copy of it may come before (Unix milliseconds). Null: at once. */
+  notBefore: number | null
   /** What the daemon said no to for good; a fault, as nothing here is wrong. */
   refused: string | null
+}
+
+/** A domain whose mail was held, as the operator knows it. */
+export interface Hold {
+  domain: string
+  /** When the hold was answered with 200: mail that is sent from then on waits (Unix milliseconds). */
+  from: number
+  /** When its release was asked for the first time; null: not yet. */
+  until: number | null
 }
 
 /** A copy of a message that an exchanger answered 250. */
@@ -73,6 +88,8 @@ export interface Ledger {
   kills: Kill[]
   sent: Sent[]
   copies: Copy[]
+  /** Every hold that was acknowledged. */
+  holds: Hold[]
   /** Recipients that an exchanger refused for good. */
   rejected: Set<string>
   /** What the webhook endpoint was told, in the order of the requests. */
@@ -85,6 +102,7 @@ export const emptyLedger = (): Ledger => ({
   kills: [],
   sent: [],
   copies: [],
+  holds: [],
   rejected: new Set(),
   told: [],
   known: null,

@@ -1,16 +1,15 @@
 /** The clients: they send as fast as they are answered, and repeat what was not answered until it is. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { insist, type Asked } from './ask.ts'
 import type { Dice } from './dice.ts'
-import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
 import type { Ledger, Sent } from './ledger.ts'
+import { newSent, requestSize, restBody, smtpData, type Door } from './letters.ts'
 import { SmtpClient } from './smtp-client.ts'
 
 const REST_CLIENTS = 12
 const SMTP_CLIENTS = 4
-/** Text of a message that the storage keeps in a file of its own, in characters. */
-const LARGE = 300_000
-/** How long an answer over HTTP may take, in milliseconds. */
-const PATIENCE_MS = 20_000
+/** Of the requests that were answered, those that are made once more all the same, as by a client that died over the answer. */
+const ASKED_AGAIN = 0.05
 
 export interface Traffic {
   /** Lets the clients send so many more emails. */
@@ -22,9 +21,9 @@ export interface Traffic {
 export interface TrafficDeps {
   ledger: Pick<Ledger, 'sent'>
   dice: Dice
+  now: () => number
   run: () => number
-  url: string
-  apiKey: string
+  asked: Asked
   smtpPort: number
   /** Sender, of a verified domain. */
   from: string
@@ -47,10 +46,12 @@ class Clients implements Traffic {
 
   constructor(deps: TrafficDeps) {
     this.#deps = deps
-    const rest = Array.from({ length: REST_CLIENTS }, () => this.#work((sent) => this.#sendRest(sent)))
+    const rest = Array.from({ length: REST_CLIENTS }, () =>
+      this.#work('rest', (first, others) => this.#sendRest(first, others)),
+    )
     const smtp = Array.from({ length: SMTP_CLIENTS }, async () => {
       const client = new SmtpClient(deps.smtpPort)
-      await this.#work((sent) => this.#sendSmtp(client, sent), 'smtp')
+      await this.#work('smtp', (sent) => this.#sendSmtp(client, sent))
       client.close()
     })
     this.#working = Promise.all([...rest, ...smtp])
@@ -67,76 +68,47 @@ class Clients implements Traffic {
     await this.#working
   }
 
-  async #work(send: (sent: Sent) => Promise<void>, door: 'rest' | 'smtp' = 'rest'): Promise<void> {
+  async #work(door: Door, send: (first: Sent, others: Sent[]) => Promise<void>): Promise<void> {
     while (!this.#finishing) {
-      if (this.#allowed === 0) {
+      if (this.#allowed <= 0) {
         await new Promise<void>((resolve) => this.#wake.push(resolve))
         continue
       }
-      this.#allowed -= 1
-      const sent = this.#write(door)
-      this.#deps.ledger.sent.push(sent)
-      await send(sent)
+      const [first, ...others] = this.#write(door)
+      this.#allowed -= 1 + others.length
+      this.#deps.ledger.sent.push(first!, ...others)
+      await send(first!, others)
     }
   }
 
-  /** A new email: mostly one recipient, at times some that are refused or have to wait. */
-  #write(door: 'rest' | 'smtp'): Sent {
-    const { dice, domains } = this.#deps
-    const mark = `${door === 'rest' ? 'r' : 's'}${++this.#count}`
-    const recipients = Array.from({ length: dice.next() < 0.2 ? dice.between(2, 4) : 1 }, (_, n) => {
-      const draw = dice.next()
-      // Over SMTP a bounce would be answered by a report, which is another email.
-      const kind = door === 'rest' && draw < 0.03 ? 'refuse' : draw < 0.05 ? 'later' : 'user'
-      return `${kind}-${mark}-${n}@${domains[dice.between(0, domains.length - 1)]!}`
-    })
-    return { mark, recipients, ids: [], tries: [], refused: null }
+  /** The emails of one request. */
+  #write(door: Door): Sent[] {
+    const size = requestSize(door, this.#deps.dice)
+    const marks = Array.from({ length: size }, () => `${door === 'rest' ? 'r' : 's'}${++this.#count}`)
+    const batch = size > 1 ? marks[0]! : null
+    const at = this.#deps.now()
+    return marks.map((mark) => newSent({ door, mark, at, batch }, this.#deps))
   }
 
-  #text(mark: string): string {
-    const filling =
-      this.#deps.dice.next() < 0.025 ? 'A line of a large message.\n'.repeat(LARGE / 27) : 'Hello.\n'
-    return `${filling}The end of ${mark}.\n`
-  }
-
-  async #sendRest(sent: Sent): Promise<void> {
-    const { mark, recipients } = sent
-    const { from, url, apiKey } = this.#deps
-    const text = this.#text(mark)
-    const body = JSON.stringify({
-      from,
-      to: recipients,
-      subject: `Crash test ${mark}`,
-      text,
-      headers: { [MARK_FIELD]: mark, [DIGEST_FIELD]: digestOf(text) },
-    })
-    const headers = {
-      authorization: `Bearer ${apiKey}`,
-      'content-type': 'application/json',
-      'idempotency-key': mark,
-    }
-    for (;;) {
-      const answer = await post(`${url}/emails`, headers, body)
-      if (answer?.status === 200) return void note(sent, (JSON.parse(answer.text) as { id: string }).id)
-      // No answer, an earlier try that is still running, too much at once, or trouble inside: asked again, with the same key.
-      if (answer && answer.status < 500 && ![409, 429].includes(answer.status)) {
-        sent.refused = `${answer.status} ${answer.text}`
-        return
-      }
-      await this.#rest()
+  async #sendRest(first: Sent, others: Sent[]): Promise<void> {
+    const { asked, from, dice } = this.#deps
+    const all = [first, ...others]
+    const bodies = all.map((sent) => restBody(sent, from, dice))
+    const [path, body] = first.batch === null ? ['/emails', bodies[0]] : ['/emails/batch', bodies]
+    const again = dice.next() < ASKED_AGAIN
+    for (let count = again ? 2 : 1; count > 0; count--) {
+      const request = { body, key: first.mark, rest: () => this.#restMs() }
+      note(all, await insist(asked, path, request))
     }
   }
 
   async #sendSmtp(client: SmtpClient, sent: Sent): Promise<void> {
-    const { from, run } = this.#deps
+    const { from, run, dice } = this.#deps
     for (let count = 1; ; count++) {
       const mark = `${sent.mark}.${count}`
       const one = { mark, run: run(), accepted: false }
       sent.tries.push(one)
-      const head = [`From: ${from}`, `To: ${sent.recipients.join(', ')}`, `Subject: Crash test ${mark}`]
-      const text = this.#text(mark).trimEnd().replaceAll('\n', '\r\n')
-      const proofs = [`${MARK_FIELD}: ${mark}`, `${DIGEST_FIELD}: ${digestOf(text)}`]
-      const data = [...head, ...proofs, '', text].join('\r\n')
+      const data = smtpData(mark, sent.recipients, from, dice)
       const answer = await client.submit({ from, recipients: sent.recipients, data })
       if (answer.kind === 'accepted') {
         one.accepted = true
@@ -149,35 +121,26 @@ class Clients implements Traffic {
       // The start in which it was heard; this one is over, and the next has not begun.
       one.run = run()
       if (answer.kind === 'none' && !answer.said) sent.tries.pop()
-      await this.#rest()
+      await pause(this.#restMs())
     }
   }
 
-  #rest(): Promise<void> {
-    return pause(this.#deps.dice.between(30, 100))
+  #restMs(): number {
+    return this.#deps.dice.between(30, 100)
   }
 }
 
-function note({ ids }: Sent, id: string): void {
-  if (!ids.includes(id)) ids.push(id)
-}
+type Accepted = { id: string } | { data: { id: string }[] }
 
-/** A request; undefined when no whole answer came. */
-async function post(
-  url: string,
-  headers: Record<string, string>,
-  body: string,
-): Promise<{ status: number; text: string } | undefined> {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body,
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    })
-    return { status: response.status, text: await response.text() }
-  } catch {
-    // The daemon is not there, or died over the request: a client cannot tell more.
-    return undefined
+/** Writes down which id each email of a request was given; each once. */
+function note(all: readonly Sent[], { status, text }: { status: number; text: string }): void {
+  const ids = status === 200 ? idsOf(JSON.parse(text) as Accepted) : []
+  for (const [at, sent] of all.entries()) {
+    const id = ids[at]
+    if (id === undefined || ids.length > all.length) sent.refused = `${status} ${text}`
+    else if (!sent.ids.includes(id)) sent.ids.push(id)
   }
 }
+
+const idsOf = (accepted: Accepted): string[] =>
+  'data' in accepted ? accepted.data.map(({ id }) => id) : [accepted.id]

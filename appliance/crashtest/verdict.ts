@@ -1,5 +1,5 @@
 /** Judges a ledger: what was lost, what came twice, and whether a kill explains it. Pure. */
-import type { Copy, Kill, Ledger, Sent, SmtpTry } from './ledger.ts'
+import type { Copy, Hold, Kill, Ledger, Sent, SmtpTry } from './ledger.ts'
 
 /** A message that one recipient got more than once. */
 export interface Duplicate {
@@ -17,6 +17,12 @@ export interface Verdict {
   expected: number
   delivered: number
   bounced: number
+  /** Of the accepted emails: those of batches. */
+  batched: number
+  /** Of the accepted emails: those that were not to go before a time. */
+  scheduled: number
+  /** Of the expected recipients: those whose domain was held when the email was sent. */
+  held: number
   /** `mark recipient` of what was accepted and reached no final state. */
   lost: string[]
   duplicates: Duplicate[]
@@ -24,7 +30,7 @@ export interface Verdict {
   resent: number
   /** Marks that became two emails although their idempotency key, or their one acceptance, was one. */
   twice: string[]
-  /** Recipients that were both delivered to and refused, copies that nobody sent, and copies with another text. */
+  /** Recipients that were both delivered to and refused, and copies that nobody sent, with another text, before their time, or while held. */
   wrong: string[]
   /** Emails that were refused for good. */
   refused: string[]
@@ -39,27 +45,28 @@ export interface Verdict {
 const SETTLE_MS = 5000
 
 /** What is to be true for one mark: to whom it must have gone if it was accepted. */
-interface Promised {
-  mark: string
-  recipients: string[]
+interface Promised extends Pick<Sent, 'mark' | 'recipients' | 'ids' | 'at' | 'batch' | 'notBefore'> {
   accepted: boolean
-  ids: string[]
 }
 
-const promises = ({ mark, recipients, ids, tries }: Sent): Promised[] =>
-  tries.length > 0
-    ? tries.map((one) => ({ mark: one.mark, recipients, accepted: one.accepted, ids: [] }))
-    : [{ mark, recipients, accepted: ids.length > 0, ids }]
+const promises = (sent: Sent): Promised[] =>
+  sent.tries.length > 0
+    ? sent.tries.map(({ mark, accepted }) => ({ ...sent, mark, accepted, ids: [] }))
+    : [{ ...sent, accepted: sent.ids.length > 0 }]
 
 /** Judges. An email that was never answered may arrive or not, but not twice without a kill either. */
-export function judgeLedger({ kills, sent, copies, rejected }: Ledger): Verdict {
+export function judgeLedger({ kills, sent, copies, holds, rejected }: Ledger): Verdict {
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
   const ended = new Map(kills.map((kill) => [kill.run, kill]))
+  const held = Map.groupBy(holds, ({ domain }) => domain)
   const verdict: Verdict = {
     accepted: 0,
     expected: 0,
     delivered: 0,
     bounced: 0,
+    batched: 0,
+    scheduled: 0,
+    held: 0,
     lost: [],
     duplicates: [],
     resent: 0,
@@ -71,7 +78,7 @@ export function judgeLedger({ kills, sent, copies, rejected }: Ledger): Verdict 
   const known = new Set<string>()
   for (const promised of sent.flatMap(promises)) {
     known.add(promised.mark)
-    judgeMark(promised, byMark.get(promised.mark) ?? [], { rejected, ended, verdict })
+    judgeMark(promised, byMark.get(promised.mark) ?? [], { rejected, ended, holds: held, verdict })
   }
   for (const one of sent) {
     const again = resentOf(one, byMark)
@@ -92,16 +99,23 @@ export function judgeLedger({ kills, sent, copies, rejected }: Ledger): Verdict 
 interface Bench {
   rejected: Set<string>
   ended: Map<number, Kill>
+  /** By domain. */
+  holds: Map<string, Hold[]>
   verdict: Verdict
 }
 
-function judgeMark(promised: Promised, copies: Copy[], { rejected, ended, verdict }: Bench): void {
+function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
+  const { rejected, ended, verdict } = bench
   const { mark, recipients, accepted, ids } = promised
   const messageIds = new Set(copies.map(({ messageId }) => messageId))
   if (messageIds.size > 1 || ids.length > 1) verdict.twice.push(mark)
   else if (ids[0] !== undefined && copies.some(({ messageId }) => !messageId.includes(ids[0]!)))
     verdict.twice.push(mark)
-  if (accepted) verdict.accepted += 1
+  if (accepted) {
+    verdict.accepted += 1
+    if (promised.batch !== null) verdict.batched += 1
+    if (promised.notBefore !== null) verdict.scheduled += 1
+  }
   const byRecipient = Map.groupBy(copies, ({ recipient }) => recipient)
   for (const recipient of recipients) {
     const own = byRecipient.get(recipient) ?? []
@@ -115,10 +129,29 @@ function judgeMark(promised: Promised, copies: Copy[], { rejected, ended, verdic
     }
     if (own.length > 0 && refused) verdict.wrong.push(`${mark} ${recipient}: delivered and refused`)
     if (own.some(({ whole }) => !whole)) verdict.wrong.push(`${mark} ${recipient}: arrived with another text`)
+    judgeTimes(promised, recipient, own, bench)
     if (own.length > 1) verdict.duplicates.push(duplicateOf(own, ended))
   }
   for (const recipient of byRecipient.keys())
     verdict.wrong.push(`${mark} ${recipient}: not one of its recipients`)
+}
+
+/** Mail that is scheduled, or whose domain was held before it was sent, must not come before its time or the release. */
+function judgeTimes(
+  { mark, at, accepted, notBefore }: Promised,
+  recipient: string,
+  copies: Copy[],
+  { holds, verdict }: Bench,
+): void {
+  const first = Math.min(...copies.map((copy) => copy.at))
+  if (notBefore !== null && first < notBefore)
+    verdict.wrong.push(`${mark} ${recipient}: delivered ${notBefore - first} ms before its time`)
+  const ofDomain = holds.get(recipient.slice(recipient.lastIndexOf('@') + 1)) ?? []
+  const hold = ofDomain.find(({ from, until }) => from <= at && at < (until ?? Infinity))
+  if (!hold) return
+  if (accepted) verdict.held += 1
+  if (first < (hold.until ?? Infinity))
+    verdict.wrong.push(`${mark} ${recipient}: delivered while its domain was held`)
 }
 
 /** Each copy after the first needs a kill that ended the run of the one before it, soon after that one's 250. */

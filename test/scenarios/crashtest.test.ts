@@ -20,6 +20,8 @@ test('killed at every named point, the appliance loses nothing and repeats nothi
   expect(verdict).toMatchObject({ lost: [], twice: [], wrong: [], refused: [] })
   expect(verdict.duplicates.filter((one) => one.kills === null)).toEqual([])
   expect(verdict.accepted).toBeGreaterThan(50)
+  // Mail of every kind was there to be lost.
+  expect(Math.min(verdict.batched, verdict.scheduled, verdict.held)).toBeGreaterThan(0)
   expect(verdict.delivered + verdict.bounced).toBe(verdict.expected)
   expect(report.events).toMatchObject({ untold: [], strange: [] })
   expect(report.events.events).toBeGreaterThan(verdict.delivered + verdict.bounced)

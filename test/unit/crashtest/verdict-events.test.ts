@@ -26,6 +26,9 @@ const sent = (change: Partial<Sent> = {}): Sent => ({
   ids: ['id-1'],
   tries: [],
   refused: null,
+  at: 500,
+  batch: null,
+  notBefore: null,
   ...change,
 })
 

@@ -10,6 +10,9 @@ const rest = (change: Partial<Sent> = {}): Sent => ({
   ids: ['id-1'],
   tries: [],
   refused: null,
+  at: 500,
+  batch: null,
+  notBefore: null,
   ...change,
 })
 
@@ -120,6 +123,56 @@ describe('idempotency keys', () => {
   test('and an email that is not the one whose id was answered', () => {
     expect(judgeLedger(ledger({ copies: [copy({ messageId: '<id-9@sender.test>' })] })).twice).toEqual(['r1'])
   })
+})
+
+describe('mail that is not to go at once', () => {
+  const hold = { domain: 'crash1.test', from: 400, until: 2000 }
+
+  test('a scheduled one that comes at its time or later is as it must be', () => {
+    const verdict = judgeLedger(ledger({ sent: [rest({ notBefore: 1000 })], copies: [copy()] }))
+    expect(verdict).toMatchObject({ scheduled: 1, delivered: 1, wrong: [] })
+  })
+
+  test('before its time is wrong', () => {
+    const verdict = judgeLedger(ledger({ sent: [rest({ notBefore: 1250 })], copies: [copy()] }))
+    expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered 250 ms before its time`])
+    expect(isSound(verdict)).toBe(false)
+  })
+
+  test('one that was sent after a hold was acknowledged must wait for the release', () => {
+    const late = judgeLedger(ledger({ holds: [hold], copies: [copy({ at: 2000 })] }))
+    expect(late).toMatchObject({ held: 1, delivered: 1, wrong: [] })
+    const early = judgeLedger(ledger({ holds: [hold], copies: [copy({ at: 1999 })] }))
+    expect(early).toMatchObject({ held: 1, wrong: [`r1 ${RECIPIENT}: delivered while its domain was held`] })
+  })
+
+  test('a hold that was never released holds to the end', () => {
+    const verdict = judgeLedger(ledger({ holds: [{ ...hold, until: null }], copies: [copy()] }))
+    expect(verdict.wrong).toEqual([`r1 ${RECIPIENT}: delivered while its domain was held`])
+  })
+
+  test.each([
+    ['another domain', { ...hold, domain: 'crash2.test' }],
+    ['mail that was begun before it', { ...hold, from: 501 }],
+    ['mail that was begun after it', { ...hold, from: 100, until: 500 }],
+  ])('a hold says nothing of %s', (_, one) => {
+    const verdict = judgeLedger(ledger({ holds: [one], copies: [copy()] }))
+    expect(verdict).toMatchObject({ held: 0, wrong: [] })
+  })
+
+  test('one that was held and never came is lost', () => {
+    expect(judgeLedger(ledger({ holds: [hold] })).lost).toEqual([`r1 ${RECIPIENT}`])
+  })
+})
+
+test('the emails of a batch are counted, and each has to have its own id', () => {
+  const second = { mark: 'r2', recipients: ['user-r2-0@crash1.test'], ids: ['id-2'], batch: 'r1' }
+  const sent = [rest({ batch: 'r1' }), rest(second)]
+  const copies = [
+    copy(),
+    copy({ mark: 'r2', recipient: 'user-r2-0@crash1.test', messageId: '<id-1@a.test>' }),
+  ]
+  expect(judgeLedger(ledger({ sent, copies }))).toMatchObject({ batched: 2, twice: ['r2'] })
 })
 
 describe('SMTP, which has no such keys', () => {
