@@ -8,7 +8,7 @@ import { settled, signIn } from './all-pages.ts'
 import { launch, openPage } from './browser.ts'
 import { buildDashboard } from './build.ts'
 
-/** What is loaded before it is needed: the script of a page whose link is approached, and its data beside its script. */
+/** What is loaded before it is needed: the script of a page whose link is approached, its data at the press, and beside its script. */
 
 let seeded: Seeded
 let browser: Browser
@@ -75,4 +75,47 @@ test('the data of a page is asked for while its script is on its way', async () 
     letGo()
     await context.close()
   }
+})
+
+test('the data of a page is asked for at the press on its link, before the click', async () => {
+  const { page, context } = await openPage(browser)
+  await signIn(page, seeded)
+  await page.goto(`${seeded.posthaste.url}/dashboard/usage`)
+  await settled(page)
+  const data = page.waitForRequest((one) => new URL(one.url()).pathname === '/webhooks')
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).hover()
+  await page.mouse.down()
+  await data
+  expect(new URL(page.url()).pathname).toBe('/dashboard/usage')
+  await page.mouse.up()
+  await page.locator('main [data-row]').first().waitFor()
+  await context.close()
+})
+
+test('a page that was seen is there at once when somebody comes back, before the appliance answers', async () => {
+  const { page, context } = await openPage(browser)
+  await signIn(page, seeded)
+  await settled(page)
+  for (const [name, row] of [
+    ['Webhooks', 'main [data-row]'],
+    ['Emails', 'main [data-row]'],
+  ] as const) {
+    const link = page.getByRole('link', { name, exact: true })
+    await link.click()
+    await page.locator(row).first().waitFor()
+    await page.getByRole('link', { name: 'Usage', exact: true }).click()
+    await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor()
+    await settled(page)
+    const answer = Promise.withResolvers<void>()
+    await page.route(/\/(webhooks|emails\/search)(\?|$)/, async (route) => {
+      await answer.promise
+      await route.continue()
+    })
+    await link.click()
+    await page.locator(row).first().waitFor()
+    expect([name, await page.locator('main .skeleton').count()]).toEqual([name, 0])
+    answer.resolve()
+    await page.unrouteAll({ behavior: 'wait' })
+  }
+  await context.close()
 })

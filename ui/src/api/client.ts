@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { ErrorBody } from '../../../appliance/http/schemas/shared.ts'
+import { dropAhead } from '../state/ahead.ts'
 import { heardDate } from '../state/clock.svelte.ts'
 
 /** A request that did not do what it should: the appliance's own sentence, or ours when it could not be asked. */
@@ -34,6 +35,8 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   const headers: Record<string, string> = { Accept: 'application/json' }
   // Another site's page cannot set this header without a preflight: the appliance demands it of all that changes something.
   if (method !== 'GET') headers['X-Requested-With'] = 'dashboard'
+  // What was asked for before a change would not show it.
+  if (method !== 'GET') dropAhead()
   if (options.body !== undefined) headers['Content-Type'] = 'application/json'
   const answer = await reach(path, {
     method,

@@ -54,9 +54,13 @@ interface Plan {
 /** The emails that meet the conditions, part after part, for as long as the calling component lives. */
 export function emailList(plan: Plan): EmailList {
   const list = new List(plan)
+  // Before the page is drawn: what is remembered is in the first drawing, and the answer comes meanwhile.
+  let begun: string | null = untrack(plan.key)
+  list.begin(begun)
   $effect(() => {
     const key = plan.key()
-    untrack(() => list.begin(key))
+    if (key !== begun) untrack(() => list.begin(key))
+    begun = null
     return () => list.end()
   })
   return list
@@ -126,7 +130,7 @@ class List implements EmailList {
     const mine = this.#round
     await this.#attempt(async (signal) => {
       const next = this.#list?.next ?? null
-      const ahead = this.#list === null ? takeAhead<EmailSearch>(`emails ${this.#plan.key()}`) : undefined
+      const ahead = this.#list === null ? this.#ahead() : undefined
       const part = await (ahead ?? searchEmails(conditions, next, PART, signal))
       if (!signal.aborted) this.#set(afterPart(this.#list?.rows ?? [], part))
     })
@@ -139,7 +143,7 @@ class List implements EmailList {
     const floor = new Date(this.#plan.now() - RECENT).toISOString()
     const since = conditions.since !== undefined && conditions.since > floor ? conditions.since : floor
     await this.#attempt(async (signal) => {
-      const fresh = await searchEmails({ ...conditions, since }, null, PART, signal)
+      const fresh = await (this.#ahead() ?? searchEmails({ ...conditions, since }, null, PART, signal))
       const changed = await this.#changed(ids, fresh, signal)
       if (signal.aborted || this.#list === null) return
       const known = { ...this.#list, rows: renewed(this.#list.rows, [...fresh.data, ...changed]) }
@@ -148,6 +152,11 @@ class List implements EmailList {
       this.#set(wait ? known : all)
       this.#held = wait ? all : null
     })
+  }
+
+  /** The newest of them, where they were asked for on the way here. */
+  #ahead(): Promise<EmailSearch> | undefined {
+    return takeAhead<EmailSearch>(`emails ${this.#plan.key()}`)
   }
 
   show(): void {

@@ -1,5 +1,15 @@
-/** What pages read first, for those where that takes long enough to be seen: asked for together with their scripts. */
-import { listDomains, listSandboxMessages } from '../api/calls.ts'
+/** What pages read first, by their addresses: asked for when somebody sets out for one. The keys are those that the pages read under. */
+import {
+  getDomain,
+  getEmail,
+  getLog,
+  getTimeline,
+  getUsage,
+  listApiKeys,
+  listDomains,
+  listSandboxMessages,
+  listWebhooks,
+} from '../api/calls.ts'
 import { searchEmails } from '../api/emails.ts'
 import { breakDown } from '../api/metrics.ts'
 import type { Read } from './ahead.ts'
@@ -8,11 +18,12 @@ import { PART } from './email-rows.ts'
 import { aboutOf, byIn, questionOf, readCharts } from './metrics-read.ts'
 import { spanOf } from './metrics-range.ts'
 import { utc } from './remembered.svelte.ts'
-import { router } from './router.svelte.ts'
+
+type Reads = (query: URLSearchParams, id: string) => Read[]
 
 /** The newest emails. A search is left to the page, which says what is wrong with it. */
-export const emailsReads = (): Read[] =>
-  router.query.has('q')
+export const emails: Reads = (query) =>
+  query.has('q')
     ? []
     : [
         {
@@ -21,9 +32,13 @@ export const emailsReads = (): Read[] =>
         },
       ]
 
+export const email: Reads = (_query, id) => [
+  { key: `timeline ${id}`, load: () => getTimeline(id) },
+  { key: `email ${id}`, load: () => getEmail(id) },
+]
+
 /** The charts, the table below them, and the domains to choose from. */
-export function metricsReads(): Read[] {
-  const query = router.query
+export const metrics: Reads = (query) => {
   const [now, value] = [clock.now, (name: string) => query.get(name)]
   const asked = { range: value('range'), from: value('from'), to: value('to') }
   const span = spanOf(asked, now - (now % 60_000), utc.value)
@@ -36,9 +51,21 @@ export function metricsReads(): Read[] {
       key: `breakdown ${by} ${about}`,
       load: () => breakDown({ ...questionOf(span, of, now, 'now'), by }),
     },
-    { key: 'domains', load: () => listDomains() },
+    ...domains(query, ''),
   ]
 }
 
+export const domains: Reads = () => [{ key: 'domains', load: () => listDomains() }]
+
+export const domain: Reads = (_query, id) => [{ key: `domain ${id}`, load: () => getDomain(id) }]
+
+export const log: Reads = (_query, id) => [{ key: `log ${id}`, load: () => getLog(id) }]
+
+export const apiKeys: Reads = () => [{ key: 'api-keys', load: () => listApiKeys() }]
+
+export const webhooks: Reads = () => [{ key: 'webhooks', load: () => listWebhooks() }]
+
+export const usage: Reads = () => [{ key: 'usage', load: () => getUsage() }]
+
 /** What the sandbox received. */
-export const inboxReads = (): Read[] => [{ key: 'inbox', load: () => listSandboxMessages() }]
+export const inbox: Reads = () => [{ key: 'inbox', load: () => listSandboxMessages() }]

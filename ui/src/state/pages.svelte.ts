@@ -1,8 +1,8 @@
 import { tick, type Component } from 'svelte'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
 import { readAhead, type Read } from './ahead.ts'
-import { emailsReads, inboxReads, metricsReads } from './page-reads.ts'
-import { match, restore, whenApproached } from './router.svelte.ts'
+import * as reads from './page-reads.ts'
+import { match, restore, router, whenApproached, whenGoing } from './router.svelte.ts'
 
 /** What every page is given; it takes what it needs. */
 export interface PageProps {
@@ -20,29 +20,29 @@ export interface Page {
   readonly load: () => Promise<{ default: PageComponent }>
   /** Only the sandbox has it. */
   readonly sandbox?: true
-  /** What it reads first, asked for together with its script the first time. */
-  readonly reads?: () => Read[]
+  /** What it reads first, asked for when somebody sets out for it. */
+  readonly reads?: (query: URLSearchParams, id: string) => Read[]
   /** Seldom seen: not loaded before somebody goes there. */
   readonly rare?: true
 }
 
 /** The pages within the frame with the rail, for those who are signed in. */
 const PAGES: readonly Page[] = [
-  { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: emailsReads },
-  { pattern: '/emails/:id', load: () => import('../pages/Email.svelte') },
-  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: metricsReads },
+  { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: reads.emails },
+  { pattern: '/emails/:id', load: () => import('../pages/Email.svelte'), reads: reads.email },
+  { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metrics },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
-  { pattern: '/domains', load: () => import('../pages/Domains.svelte') },
-  { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte') },
+  { pattern: '/domains', load: () => import('../pages/Domains.svelte'), reads: reads.domains },
+  { pattern: '/domains/:id', load: () => import('../pages/Domain.svelte'), reads: reads.domain },
   { pattern: '/logs', load: () => import('../pages/Logs.svelte') },
-  { pattern: '/logs/:id', load: () => import('../pages/Log.svelte') },
-  { pattern: '/api-keys', load: () => import('../pages/ApiKeys.svelte') },
+  { pattern: '/logs/:id', load: () => import('../pages/Log.svelte'), reads: reads.log },
+  { pattern: '/api-keys', load: () => import('../pages/ApiKeys.svelte'), reads: reads.apiKeys },
   { pattern: '/suppressions', load: () => import('../pages/Suppressions.svelte') },
-  { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte') },
+  { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte'), reads: reads.webhooks },
   { pattern: '/webhooks/:id', load: () => import('../pages/Webhook.svelte') },
-  { pattern: '/usage', load: () => import('../pages/Usage.svelte') },
-  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), reads: inboxReads, sandbox: true },
+  { pattern: '/usage', load: () => import('../pages/Usage.svelte'), reads: reads.usage },
+  { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), reads: reads.inbox, sandbox: true },
   { pattern: '/inbox/:id', load: () => import('../pages/InboxMessage.svelte'), sandbox: true },
   { pattern: '/account', load: () => import('../pages/Account.svelte') },
   { pattern: '/settings/:id', load: () => import('../pages/Settings.svelte') },
@@ -73,17 +73,28 @@ export const whyNot = (page: Page): string | null => (failed?.page === page ? fa
 const keep = (page: Page, made: PageComponent): void =>
   void (loaded = new Map(loaded).set(page, made as Loaded))
 
-/** Loads a page unless it is there. A failure is kept, for `whyNot`. */
-export async function fetchPage(page: Page): Promise<void> {
+/** Loads a page, and asks for what it reads first, unless it is there. A failure is kept, for `whyNot`. */
+export async function fetchPage(page: Page, id: string): Promise<void> {
   if (loaded.has(page)) return
   failed = null
-  readAhead(page.reads?.() ?? [])
+  readAhead(page.reads?.(router.query, id) ?? [])
   try {
     keep(page, (await page.load()).default)
     void tick().then(restore)
   } catch (reason) {
     failed = { page, why: reason instanceof Error ? reason.message : String(reason) }
   }
+}
+
+/** Loads the script of a page before somebody is there. Resolves to whether it is there. */
+function fetchQuietly(page: Page): Promise<boolean> {
+  return page.load().then(
+    ({ default: made }) => {
+      if (!loaded.has(page)) keep(page, made)
+      return true
+    },
+    () => false, // Asked for again when somebody goes there, and then it is said.
+  )
 }
 
 /**
@@ -93,18 +104,24 @@ export async function fetchPage(page: Page): Promise<void> {
 function fetchApproached(): void {
   whenApproached((path) => {
     const { page } = pageAt(path)
-    if (!page || loaded.has(page)) return
-    page.load().then(
-      ({ default: made }) => {
-        if (!loaded.has(page)) keep(page, made)
-      },
-      () => undefined, // Asked for again when somebody goes there, and then it is said.
-    )
+    if (page && !loaded.has(page)) void fetchQuietly(page)
   })
 }
 
-/** Milliseconds before the other pages are loaded, and between two of them: what is looked at comes first. */
+/** Asks for script and data of the page that somebody sets out for, from now on: at the press on a link, which comes before the click. */
+function fetchSoughtFor(): void {
+  whenGoing((path, query) => {
+    const { page, id } = pageAt(path)
+    if (!page) return
+    if (!loaded.has(page)) void fetchQuietly(page)
+    readAhead(page.reads?.(query, id) ?? [])
+  })
+}
+
+/** Milliseconds before the other pages are loaded, and between two of them where a browser does not tell when it is idle: what is looked at comes first. */
 const [REST_AFTER, REST_STEP] = [1000, 20]
+const whenIdle = (act: () => void) =>
+  'requestIdleCallback' in window ? requestIdleCallback(act) : setTimeout(act, REST_STEP)
 let begun = false
 
 /** Whether the person asked the browser to load no more than needed. */
@@ -112,20 +129,16 @@ const sparing = () => (navigator as { connection?: { saveData?: boolean } }).con
 
 /** Loads the other pages, one after the other, so that going to one does not wait for the network. Once in the life of the window. */
 export function fetchTheRest(): void {
-  if (begun || sparing()) return
+  if (begun) return
   begun = true
+  fetchSoughtFor()
+  if (sparing()) return
   fetchApproached()
   const rest = PAGES.filter((page) => !page.rare)
   const next = () => {
     const page = rest.shift()
     if (!page) return
-    page.load().then(
-      ({ default: made }) => {
-        if (!loaded.has(page)) keep(page, made)
-        setTimeout(next, REST_STEP)
-      },
-      () => undefined, // Asked for again when somebody goes there, and then it is said.
-    )
+    void fetchQuietly(page).then((there) => there && whenIdle(next))
   }
   setTimeout(next, REST_AFTER)
 }

@@ -1,4 +1,4 @@
-import { tick } from 'svelte'
+import { tick, untrack } from 'svelte'
 import { ApiError } from '../api/client.ts'
 import { dropAhead, takeAhead } from './ahead.ts'
 import { restore } from './router.svelte.ts'
@@ -55,68 +55,88 @@ function whenSeenAgain(act: () => void): () => void {
   return () => document.removeEventListener('visibilitychange', changed)
 }
 
-/** Reads what `plan` says for as long as the calling component lives. */
+/** Reads what `plan` says for as long as the calling component lives, and at once: what its key and its load use stands above. */
 export function resource<T>(plan: Plan<T>): Resource<T> {
-  let data = $state.raw<T | undefined>()
-  let error = $state<string | null>(null)
-  let refused = $state(false)
-  let round: AbortController | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
+  const reading = new Reading(plan)
+  // Before the page is drawn: what is remembered is in the first drawing, and the answer comes meanwhile.
+  let begun: { key: string | null } | null = { key: untrack(plan.key) }
+  reading.begin(begun.key)
+  $effect(() => {
+    const key = plan.key()
+    if (key !== begun?.key) untrack(() => reading.begin(key))
+    begun = null
+    const stop = key === null ? undefined : whenSeenAgain(() => reading.seenAgain(key))
+    return () => {
+      stop?.()
+      reading.end()
+    }
+  })
+  return reading
+}
 
-  async function read(key: string): Promise<void> {
-    round?.abort()
-    clearTimeout(timer)
-    const mine = (round = new AbortController())
+class Reading<T> implements Resource<T> {
+  readonly #plan: Plan<T>
+  #data = $state.raw<T | undefined>()
+  #error = $state<string | null>(null)
+  #refused = $state(false)
+  #round: AbortController | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(plan: Plan<T>) {
+    this.#plan = plan
+  }
+
+  begin(key: string | null): void {
+    this.#data = key === null ? undefined : (memory.get(key) as T | undefined)
+    this.#error = null
+    if (key !== null) void this.#read(key)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#round?.abort()
+  }
+
+  seenAgain(key: string): void {
+    if (this.#plan.every?.(this.#data)) void this.#read(key)
+  }
+
+  get data() {
+    return this.#data
+  }
+  get error() {
+    return this.#error
+  }
+  get refused() {
+    return this.#error !== null && this.#refused
+  }
+
+  async refresh(): Promise<void> {
+    const key = this.#plan.key()
+    if (key !== null) await this.#read(key)
+  }
+
+  async #read(key: string): Promise<void> {
+    this.end()
+    const mine = (this.#round = new AbortController())
     try {
-      const fresh = await (takeAhead<T>(key) ?? plan.load(mine.signal))
+      const fresh = await (takeAhead<T>(key) ?? this.#plan.load(mine.signal))
       if (mine.signal.aborted) return
-      const first = data === undefined
-      data = fresh
-      error = null
+      const first = this.#data === undefined
+      this.#data = fresh
+      this.#error = null
       keep(key, fresh)
       if (first) void tick().then(restore)
     } catch (reason) {
       if (mine.signal.aborted) return
-      error = reason instanceof Error ? reason.message : String(reason)
-      refused = reason instanceof ApiError && LAST_WORDS.has(reason.status)
+      this.#error = reason instanceof Error ? reason.message : String(reason)
+      this.#refused = reason instanceof ApiError && LAST_WORDS.has(reason.status)
     }
-    schedule(key)
+    this.#schedule(key)
   }
 
-  function schedule(key: string): void {
-    const wait = plan.every?.(data) ?? null
-    if (wait !== null && !document.hidden) timer = setTimeout(() => void read(key), wait)
-  }
-
-  $effect(() => {
-    const key = plan.key()
-    data = key === null ? undefined : (memory.get(key) as T | undefined)
-    error = null
-    if (key === null) return
-    void read(key)
-    const stop = whenSeenAgain(() => {
-      if (plan.every?.(data)) void read(key)
-    })
-    return () => {
-      stop()
-      clearTimeout(timer)
-      round?.abort()
-    }
-  })
-
-  return {
-    get data() {
-      return data
-    },
-    get error() {
-      return error
-    },
-    get refused() {
-      return error !== null && refused
-    },
-    async refresh() {
-      const key = plan.key()
-      if (key !== null) await read(key)
-    },
+  #schedule(key: string): void {
+    const wait = this.#plan.every?.(this.#data) ?? null
+    if (wait !== null && !document.hidden) this.#timer = setTimeout(() => void this.#read(key), wait)
   }
 }

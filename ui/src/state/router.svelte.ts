@@ -1,4 +1,4 @@
-import { tick } from 'svelte'
+import { tick, untrack } from 'svelte'
 
 /**
  * The address bar as state. Paths here are below `/dashboard`; plain `<a href={href('/emails')}>` links are followed
@@ -76,9 +76,25 @@ function entryFor(to: string): Entry {
   return { from: router.here, ...(origin !== undefined && { origin }) }
 }
 
+type Going = (path: string, query: URLSearchParams) => void
+
+/** Those that want to know where somebody sets out for. */
+const goings: Going[] = []
+
+/** Tells of another page that somebody is about to go to: when a link to it is pressed, and before the way there is gone. */
+export const whenGoing = (act: Going): void => void goings.push(act)
+
+function tellGoing(to: string): void {
+  const path = pathOf(to)
+  if (path === current.path) return
+  const query = new URLSearchParams(to.slice(path.length))
+  untrack(() => goings.forEach((act) => act(path, query)))
+}
+
 /** Goes to a dashboard path. `replace` leaves no history entry behind: for redirects and small view state. */
 export function go(to: string, options: { replace?: boolean } = {}): void {
   const before = current.path
+  tellGoing(to)
   if (options.replace) history.replaceState(history.state, '', href(to))
   else {
     remember()
@@ -152,36 +168,46 @@ export function match(pattern: string, path: string): Record<string, string> | n
   return found
 }
 
-/** The path within the dashboard that a link around the target of an event leads to. */
-function pathAround(target: EventTarget | null): string | null {
+/** Where within the dashboard a link around the target of an event leads. */
+function wayAround(target: EventTarget | null): string | null {
   const link = target instanceof Element ? target.closest('a') : null
   if (link?.origin !== location.origin || !link.pathname.startsWith(`${base}/`)) return null
-  return link.pathname.slice(base.length)
+  return link.pathname.slice(base.length) + link.search
 }
 
 /** Tells of each link within the dashboard that the pointer or the focus comes to. */
 export function whenApproached(act: (path: string) => void): void {
   const approached = ({ target }: Event) => {
-    const path = pathAround(target)
-    if (path !== null) act(path)
+    const to = wayAround(target)
+    if (to !== null) act(pathOf(to))
   }
   document.addEventListener('pointerover', approached, { passive: true })
   document.addEventListener('focusin', approached)
 }
 
-function followed(event: MouseEvent): void {
-  if (event.defaultPrevented || event.button !== 0) return
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+/** Where a press or a click leads within this window and the dashboard; null: elsewhere, or nowhere. */
+function wayOf(event: MouseEvent): string | null {
+  if (event.defaultPrevented || event.button !== 0) return null
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null
   const link = event.target instanceof Element ? event.target.closest('a') : null
-  if (link?.target !== '' || link.hasAttribute('download')) return
-  if (link.origin !== location.origin || !link.pathname.startsWith(`${base}/`)) return
+  return link?.target !== '' || link.hasAttribute('download') ? null : wayAround(link)
+}
+
+function followed(event: MouseEvent): void {
+  const to = wayOf(event)
+  if (to === null) return
   event.preventDefault()
-  const to = link.pathname.slice(base.length) + link.search
   go(to, { replace: to === router.here })
+}
+
+function pressed(event: PointerEvent): void {
+  const to = wayOf(event)
+  if (to !== null) tellGoing(to)
 }
 
 history.scrollRestoration = 'manual'
 document.addEventListener('click', followed)
+document.addEventListener('pointerdown', pressed, { passive: true })
 addEventListener('popstate', (event) => {
   pending = (event.state as Entry | null)?.left ?? null
   current = here()
