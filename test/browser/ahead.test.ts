@@ -119,3 +119,21 @@ test('a page that was seen is there at once when somebody comes back, before the
   }
   await context.close()
 })
+
+test('a long list is drawn to its end, and Back returns to a row far down', async () => {
+  const { page, context } = await openPage(browser, { viewport: { width: 1280, height: 400 } })
+  for (let i = 0; i < 30; i++)
+    await seeded.posthaste.call('POST', '/domains', { name: `d${String(i).padStart(2, '0')}.long.example` })
+  await signIn(page, seeded)
+  await page.getByRole('link', { name: 'Domains', exact: true }).click()
+  await expect.poll(() => page.locator('main tbody tr').count()).toBeGreaterThan(30)
+  const link = page.locator('main [data-row]').last()
+  const [row, name] = [await link.getAttribute('data-row'), await link.textContent()]
+  await link.click()
+  await page.getByRole('heading', { name: name!, level: 1 }).waitFor()
+  const focused = () => page.evaluate<string>('document.activeElement.dataset.row')
+  await page.goBack()
+  await expect.poll(focused).toBe(row)
+  expect(await page.evaluate<number>('scrollY')).toBeGreaterThan(500)
+  await context.close()
+})

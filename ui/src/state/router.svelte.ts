@@ -140,6 +140,9 @@ function remember(): void {
 /** Whether this is a page that was left before, and is not yet as it was. */
 export const returning = (): boolean => pending !== null
 
+/** How far down a page was scrolled that was left before, and is not yet as it was; 0 for all others. */
+export const returningTo = (): number => pending?.scroll ?? 0
+
 /** Pixels by which a page may be shorter than it was and have its place: rows that are made anew round to other heights. */
 const SHORTER = 64
 
