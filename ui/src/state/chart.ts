@@ -33,15 +33,18 @@ const SYNC = 'metrics'
 
 const HEIGHT = 150
 
+/** Made once: a format takes longer to make than all that it writes. */
+const formats = (options: Intl.DateTimeFormatOptions) => ({
+  local: new Intl.DateTimeFormat('en-GB', options),
+  utc: new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }),
+})
+const HOURS = formats({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const DAYS = formats({ day: 'numeric', month: 'short' })
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
 /** The words below the axis: hours of one day, else days. */
-function tick(at: number, { hourly, utc }: Drawing, step: number): string {
-  const zone = utc ? { timeZone: 'UTC' } : {}
-  const format =
-    hourly && step < 86_400_000
-      ? ({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...zone } as const)
-      : ({ day: 'numeric', month: 'short', ...zone } as const)
-  return new Intl.DateTimeFormat('en-GB', format).format(at)
-}
+const tick = (at: number, { hourly, utc }: Drawing, step: number): string =>
+  (hourly && step < 86_400_000 ? HOURS : DAYS)[utc ? 'utc' : 'local'].format(at)
 
 /** Lines that a rate should stay under, with their words at the left. */
 function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void {
@@ -99,16 +102,14 @@ function axes(drawing: Drawing, colours: Colours): uPlot.Axis[] {
       ...{ ...look, grid: { stroke: colours.grid, width: 1 }, space: 36, size: 52, gap: 4 },
       // Half an email is none.
       incrs: drawing.share ? SHARES : WHOLE,
-      values: (_, splits) => splits.map((value) => (drawing.share ? figure(value, true) : short(value))),
+      values: (_, splits) =>
+        splits.map((value) => (drawing.share ? figure(value, true) : COMPACT.format(value))),
     },
   ]
 }
 
 const WHOLE = Array.from({ length: 13 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat()
 const SHARES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5]
-
-const short = (value: number): string =>
-  value.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 const dataOf = ({ times, now, before, robots }: Drawing): uPlot.AlignedData => [
   [...times],
@@ -123,13 +124,14 @@ const dataOf = ({ times, now, before, robots }: Drawing): uPlot.AlignedData => [
  */
 export function draw(
   target: HTMLElement,
+  width: number,
   drawing: Drawing,
   colours: Colours,
   onpoint: (index: number | null) => void,
 ): uPlot {
   return new uPlot(
     {
-      width: Math.max(target.clientWidth, 100),
+      width: Math.max(Math.floor(width), 100),
       height: HEIGHT,
       ms: 1,
       ...(drawing.utc && { tzDate: (at: number) => uPlot.tzDate(new Date(at), 'Etc/UTC') }),

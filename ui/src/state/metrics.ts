@@ -76,11 +76,16 @@ export const MEASURES: readonly Measure[] = [
   },
 ]
 
+/** Made once: a format takes longer to make than a hundred numbers to write. */
+const [WHOLE, TENTHS, HUNDREDTHS] = [0, 1, 2].map(
+  (digits) => new Intl.NumberFormat('en', { maximumFractionDigits: digits }),
+) as [Intl.NumberFormat, Intl.NumberFormat, Intl.NumberFormat]
+
 /** A number with its thousands, or a share in percent. */
 export function figure(value: number | null, asShare: boolean): string {
   if (value === null) return '–'
-  if (!asShare) return value.toLocaleString('en')
-  return `${(value * 100).toLocaleString('en', { maximumFractionDigits: value < 0.01 ? 2 : 1 })} %`
+  if (!asShare) return WHOLE.format(value)
+  return `${(value < 0.01 ? HUNDREDTHS : TENTHS).format(value * 100)} %`
 }
 
 /** How a number compares with that of the stretch before, as a sentence without an end. */
@@ -91,13 +96,12 @@ export function compared(now: number | null, before: number | null, asShare: boo
   const word = now > before ? 'more' : 'less'
   if (asShare) {
     const points = Math.abs(now - before) * 100
-    return `${points.toLocaleString('en', { maximumFractionDigits: 2 })} percentage points ${word} than before (${was})`
+    return `${HUNDREDTHS.format(points)} percentage points ${word} than before (${was})`
   }
   if (before === 0) return 'none before'
   const percent = Math.round((Math.abs(now - before) / before) * 100)
   // Three times as many is easier to grasp than 212 % more.
-  if (now >= before * 2)
-    return `${(now / before).toLocaleString('en', { maximumFractionDigits: 1 })} times as many as before (${was})`
+  if (now >= before * 2) return `${TENTHS.format(now / before)} times as many as before (${was})`
   return `${percent < 1 ? 'under 1' : percent} % ${now > before ? 'more' : 'fewer'} than before (${was})`
 }
 
