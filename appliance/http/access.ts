@@ -5,6 +5,7 @@ import type { Actor } from '../mail/audit.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
 import type { Caller } from '../senders/caller.ts'
+import { SESSION, shownCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { limitRate } from './rate.ts'
 
@@ -13,8 +14,6 @@ import { limitRate } from './rate.ts'
  * people: the dashboard only
  */
 export type Access = 'public' | 'sending' | 'full' | 'people'
-
-export const SESSION_COOKIE = 'posthaste_session'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -96,7 +95,7 @@ async function callerByCookie(
   request: FastifyRequest,
   access: Access,
 ): Promise<Caller> {
-  const token = request.cookies[SESSION_COOKIE]
+  const token = shownCookie(request, SESSION)
   if (token === undefined) throw refuse(access === 'people' ? 'not_signed_in' : 'missing_api_key')
   if (changes(request) && !(fromDashboard(request) && sameOrigin(request) === true))
     throw refuse('foreign_origin')

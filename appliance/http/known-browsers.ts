@@ -1,12 +1,9 @@
 /** Leaves in each browser that somebody signed in with a cookie that tells it from strangers at the next sign-in. */
 import type { FastifyRequest } from 'fastify'
 import type { App } from './deps.ts'
-import { sessionCookie } from './sign-in.ts'
-import { DEVICE_COOKIE, DEVICE_LIFETIME, type SignInThrottle } from './sign-in-throttle.ts'
+import { DEVICE, keepCookie, shownCookie } from './cookies.ts'
+import { DEVICE_LIFETIME, type SignInThrottle } from './sign-in-throttle.ts'
 import type { Clock } from '../clock/clock.ts'
-
-/** Only where it is looked at. */
-const PATH = '/session'
 
 /** The address that a browser has just signed in with, whichever way: each ends in the same answer. */
 function signedIn({ method }: FastifyRequest, answer: unknown): string | undefined {
@@ -20,9 +17,8 @@ export function rememberBrowsers(app: App, throttle: SignInThrottle, clock: Cloc
   app.addHook('preSerialization', (request, reply, payload, done) => {
     const email = signedIn(request, payload)
     if (email !== undefined) {
-      const value = throttle.deviceFor(email, request.cookies[DEVICE_COOKIE])
-      const expires = new Date(clock.now() + DEVICE_LIFETIME)
-      void reply.setCookie(DEVICE_COOKIE, value, { ...sessionCookie(request), path: PATH, expires })
+      const value = throttle.deviceFor(email, shownCookie(request, DEVICE))
+      keepCookie({ request, reply }, DEVICE, value, clock.now() + DEVICE_LIFETIME)
     }
     done(null, payload)
   })

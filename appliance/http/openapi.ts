@@ -118,7 +118,10 @@ export function apiDocument(routes: readonly RouteFacts[], version: string): Api
       responses: errorResponses(),
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer re_…`.' },
-        session: { type: 'apiKey', in: 'cookie', name: 'posthaste_session', description: 'The dashboard.' },
+        session: {
+          ...{ type: 'apiKey', in: 'cookie', name: 'posthaste_session' },
+          description: 'The dashboard. Over https the cookie is called `__Host-posthaste_session`.',
+        },
       },
     },
   }

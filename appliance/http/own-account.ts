@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PROOF_LIFETIME, relyingParty, type RelyingParty, type SignedIn } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
-import { SESSION_COOKIE } from './access.ts'
+import { SESSION, shownCookie } from './cookies.ts'
 import type { HttpDeps } from './deps.ts'
 import { createThrottle, type Throttle } from './throttle.ts'
 
@@ -24,7 +24,7 @@ export async function ownSession(
   { accounts }: Pick<HttpDeps, 'accounts'>,
   request: FastifyRequest,
 ): Promise<Own> {
-  const token = request.cookies[SESSION_COOKIE] ?? ''
+  const token = shownCookie(request, SESSION) ?? ''
   const found = await accounts.resume(token)
   if (!found) throw refuse('not_signed_in')
   return { ...found, token }

@@ -10,9 +10,7 @@ import type { Clock } from '../clock/clock.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 import { createThrottle } from './throttle.ts'
 
-/** Remembers for which account this browser was used. */
-export const DEVICE_COOKIE = 'posthaste_device'
-/** How long, in milliseconds. */
+/** How long a browser is remembered, in milliseconds. */
 export const DEVICE_LIFETIME = 180 * 24 * 3_600_000
 
 const MINUTE = 60_000
@@ -29,7 +27,7 @@ export interface Attempt {
   ip: string
   /** The address of the account, as typed. */
   email: string
-  /** The value of `DEVICE_COOKIE`. */
+  /** The value of the cookie `DEVICE`. */
   device: string | undefined
 }
 
@@ -37,7 +35,7 @@ export interface SignInThrottle {
   /** Notes an attempt. Returns 0, or the seconds to wait. */
   attempt(attempt: Attempt): number
   /**
-   * The value of `DEVICE_COOKIE` for a browser in which the owner of this account has signed in.
+   * The value of the cookie `DEVICE` for a browser in which the owner of this account has signed in.
    * @param so the one that it has; it stays when it is of this account
    */
   deviceFor(email: string, so: string | undefined): string

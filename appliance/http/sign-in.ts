@@ -1,38 +1,25 @@
-/** The cookies of signing in, and what every door for strangers asks first. */
+/** What a sign-in leaves in the browser, and what every door for strangers asks first. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignInResult } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
 import { sourceNetwork } from '../wire/networks.ts'
-import { sameOrigin, SESSION_COOKIE } from './access.ts'
+import { sameOrigin } from './access.ts'
+import { dropCookie, keepCookie, SECOND_STEP, SESSION } from './cookies.ts'
 import type { SignInStep } from './schemas/session.ts'
 import type { Throttle } from './throttle.ts'
-
-/** Between the two steps of a sign-in. */
-export const SIGN_IN_COOKIE = 'posthaste_sign_in'
-
-/** The second step is asked for below this path only. */
-const SIGN_IN_PATH = '/session'
 
 /** An address, a password, an answer of a passkey: strangers may send this body. */
 export const STRANGERS_BODY = 16 * 1024
 
-/** How the session's cookie is set and cleared: for no script, no other site, and no plain connection where there is a better one. */
-export const sessionCookie = (request: FastifyRequest) =>
-  ({ path: '/', httpOnly: true, sameSite: 'strict', secure: request.protocol === 'https' }) as const
-
-/** How that of the second step is. */
-export const signInCookie = (request: FastifyRequest) =>
-  ({ ...sessionCookie(request), path: SIGN_IN_PATH }) as const
-
 /** Gives the browser what it enters with: a session's cookie, or that of the second step. One replaces the other. */
 export function keepSignIn(request: FastifyRequest, reply: FastifyReply, result: SignInResult): void {
-  const expires = new Date(result.expiresAt)
+  const answer = { request, reply }
   if (result.kind === 'session') {
-    void reply.clearCookie(SIGN_IN_COOKIE, signInCookie(request))
-    void reply.setCookie(SESSION_COOKIE, result.token, { ...sessionCookie(request), expires })
+    dropCookie(answer, SECOND_STEP)
+    keepCookie(answer, SESSION, result.token, result.expiresAt)
     return
   }
-  void reply.setCookie(SIGN_IN_COOKIE, result.ticket, { ...signInCookie(request), expires })
+  keepCookie(answer, SECOND_STEP, result.ticket, result.expiresAt)
 }
 
 /** What a page is told when a step is missing. */

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { OwnSession, SignedIn } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
-import { SESSION_COOKIE } from '../access.ts'
 import { browserName } from '../browser-name.ts'
+import { SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged } from '../letters.ts'
 import { admitTry } from '../own-account.ts'
@@ -27,7 +27,7 @@ export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): vo
 
 /** Who asks, and the token of the session in which. */
 async function own({ accounts }: HttpDeps, request: FastifyRequest): Promise<SignedIn & { token: string }> {
-  const token = request.cookies[SESSION_COOKIE] ?? ''
+  const token = shownCookie(request, SESSION) ?? ''
   const found = await accounts.resume(token)
   if (!found) throw refuse('not_signed_in')
   return { ...found, token }

@@ -2,8 +2,9 @@ import { recordAct } from '../../accounts/accounts.ts'
 import { Refusal } from '../../mail/refusals.ts'
 import type { Invitation } from '../../storage/storage.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
-import { callerOf, SESSION_COOKIE } from '../access.ts'
+import { callerOf } from '../access.ts'
 import { readInvitation } from '../audit-reads.ts'
+import { SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { invitation as letter } from '../letters.ts'
 import { admitTry } from '../own-account.ts'
@@ -163,7 +164,7 @@ function joiningRoute(app: App, deps: HttpDeps): void {
       const { token } = request.body
       const invitation = await accounts.members.acceptAsUser({ token, user: { id: userId, email } })
       await noteJoined(deps, invitation, { email, ip: request.ip })
-      const session = request.cookies[SESSION_COOKIE] ?? ''
+      const session = shownCookie(request, SESSION) ?? ''
       await accounts.teams.switchTeam({ token: session, teamId: invitation.teamId })
       return present(session, deps)
     },

@@ -2,11 +2,11 @@ import { recordAct, RESET_LIFETIME } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { FirstProof } from '../../storage/storage.ts'
 import { reachable } from '../../tracking/tracking.ts'
-import { SESSION_COOKIE } from '../access.ts'
+import { dropCookie, SESSION } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged, passwordReset } from '../letters.ts'
 import * as schema from '../schemas/account.ts'
-import { admitStranger, sessionCookie, STRANGERS_BODY } from '../sign-in.ts'
+import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 
 const MINUTE = 60_000
@@ -105,7 +105,7 @@ function confirmRoute(app: App, deps: HttpDeps): void {
       })
       await sendNotice(passwordChanged(user.email, config.hostname, firstProof !== null))
       // It has ended with all others.
-      void reply.clearCookie(SESSION_COOKIE, sessionCookie(request))
+      dropCookie({ request, reply }, SESSION)
       return { object: 'password_reset' as const, email: user.email }
     },
   )

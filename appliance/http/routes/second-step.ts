@@ -1,19 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PasskeyAnswer } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
+import { dropCookie, SECOND_STEP, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { relyingPartyOf } from '../own-account.ts'
 import * as factors from '../schemas/factors.ts'
 import * as schema from '../schemas/session.ts'
-import {
-  admitStranger,
-  browserOf,
-  keepSignIn,
-  presentStep,
-  SIGN_IN_COOKIE,
-  signInCookie,
-  STRANGERS_BODY,
-} from '../sign-in.ts'
+import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 import { present } from './session.ts'
 
@@ -36,7 +29,7 @@ export function secondStepRoutes(app: App, deps: HttpDeps): void {
 
 /** The ticket of the first step. Refuses: `sign_in_over`. */
 function ticketOf(request: FastifyRequest): string {
-  const ticket = request.cookies[SIGN_IN_COOKIE]
+  const ticket = shownCookie(request, SECOND_STEP)
   if (ticket === undefined) throw refuse('sign_in_over')
   return ticket
 }
@@ -59,7 +52,7 @@ function codeRoutes(app: App, deps: HttpDeps, admit: Admit): void {
     { config: open, schema: { response: { 200: schema.SignedOut } } },
     (request, reply) => {
       admit(request, reply)
-      void reply.clearCookie(SIGN_IN_COOKIE, signInCookie(request))
+      dropCookie({ request, reply }, SECOND_STEP)
       return { object: 'session' as const, deleted: true as const }
     },
   )
@@ -99,7 +92,7 @@ function passkeyRoutes(app: App, deps: HttpDeps, admit: Admit): void {
     async (request, reply) => {
       admit(request, reply)
       const rp = relyingPartyOf(request, deps)
-      const options = await accounts.factors.requestPasskey({ ticket: request.cookies[SIGN_IN_COOKIE], rp })
+      const options = await accounts.factors.requestPasskey({ ticket: shownCookie(request, SECOND_STEP), rp })
       return { object: 'passkey_options' as const, options }
     },
   )
@@ -115,7 +108,7 @@ function passkeyRoutes(app: App, deps: HttpDeps, admit: Admit): void {
       admit(request, reply)
       const rp = relyingPartyOf(request, deps)
       const response: PasskeyAnswer = request.body.response
-      const ticket = request.cookies[SIGN_IN_COOKIE]
+      const ticket = shownCookie(request, SECOND_STEP)
       const browser = browserOf(request)
       const result =
         ticket === undefined

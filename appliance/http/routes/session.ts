@@ -1,17 +1,10 @@
 import { refuse } from '../../mail/refusals.ts'
 import { rightsOf } from '../../mail/roles.ts'
-import { SESSION_COOKIE } from '../access.ts'
+import { DEVICE, dropCookie, SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as schema from '../schemas/session.ts'
-import {
-  admitStranger,
-  browserOf,
-  keepSignIn,
-  presentStep,
-  sessionCookie,
-  STRANGERS_BODY,
-} from '../sign-in.ts'
-import { DEVICE_COOKIE, type SignInThrottle } from '../sign-in-throttle.ts'
+import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
+import type { SignInThrottle } from '../sign-in-throttle.ts'
 
 /** Sign-in, "who am I" and sign-out of the dashboard. */
 export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
@@ -26,7 +19,7 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
     },
     async (request, reply) => {
       const { email, password } = request.body
-      const device = request.cookies[DEVICE_COOKIE]
+      const device = shownCookie(request, DEVICE)
       admitStranger(request, reply, { attempt: () => signIns.attempt({ ip: request.ip, email, device }) })
       const result = await accounts.signIn({ email, password, ...browserOf(request) })
       if (!result) throw refuse('wrong_credentials')
@@ -39,7 +32,7 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
   app.get(
     '/session',
     { config: { right: 'none', access: 'people' }, schema: { response: { 200: schema.Session } } },
-    async (request) => present(request.cookies[SESSION_COOKIE], deps),
+    async (request) => present(shownCookie(request, SESSION), deps),
   )
 
   app.delete(
@@ -49,8 +42,8 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
       schema: { response: { 200: schema.SignedOut } },
     },
     async (request, reply) => {
-      await accounts.signOut(request.cookies[SESSION_COOKIE] ?? '')
-      void reply.clearCookie(SESSION_COOKIE, sessionCookie(request))
+      await accounts.signOut(shownCookie(request, SESSION) ?? '')
+      dropCookie({ request, reply }, SESSION)
       return { object: 'session' as const, deleted: true as const }
     },
   )

@@ -3,9 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordAct, type Returned } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../wireformat/wireformat.ts'
+import { AWAY, dropCookie, keepCookie, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as schema from '../schemas/identities.ts'
-import { admitStranger, browserOf, keepSignIn, sessionCookie, STRANGERS_BODY } from '../sign-in.ts'
+import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 
 /** Departures from one network within a minute. Each costs a row, and now and then a look at what the provider says of itself. */
@@ -14,13 +15,6 @@ const WINDOW = 60_000
 
 /** Longest of the texts that come back in an address. */
 const MOST_QUERY = 8000
-
-/** Ties a browser that is away to its ticket. */
-const PROVIDER_COOKIE = 'posthaste_provider'
-
-/** Lax: the provider sends people back by a link from its own site, with which a strict cookie would stay at home. */
-const providerCookie = (request: FastifyRequest) =>
-  ({ ...sessionCookie(request), path: '/session/oidc', sameSite: 'lax' }) as const
 
 /** Where a browser comes back to. */
 const callbackPath = (provider: string) => `/session/oidc/${encodeURIComponent(provider)}/callback`
@@ -43,7 +37,7 @@ export async function depart(
   if (own !== undefined && own !== origin()) throw refuse('provider_elsewhere', { origin: origin() })
   const redirectUri = origin() + callbackPath(provider)
   const { url, token, expiresAt } = await providers.begin({ provider, redirectUri, ...about })
-  void reply.setCookie(PROVIDER_COOKIE, token, { ...providerCookie(request), expires: new Date(expiresAt) })
+  keepCookie({ request, reply }, AWAY, token, expiresAt)
   return { object: 'provider_departure', url }
 }
 
@@ -79,8 +73,8 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
     async (request, reply) => {
       const at = linked.origin() + callbackPath(request.params.id)
       const search = request.url.slice(0, MOST_QUERY).replace(/^[^?]*/, '')
-      const token = request.cookies[PROVIDER_COOKIE]
-      void reply.clearCookie(PROVIDER_COOKIE, providerCookie(request))
+      const token = shownCookie(request, AWAY)
+      dropCookie({ request, reply }, AWAY)
       const args = { provider: request.params.id, returned: new URL(at + search), token }
       const result = await providers.finish({ ...args, ...browserOf(request) })
       request.about = { sign_in_provider: args.provider, sign_in: result.kind }

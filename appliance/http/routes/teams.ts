@@ -2,8 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Membership, TeamDetails } from '../../storage/storage.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
-import { callerOf, SESSION_COOKIE } from '../access.ts'
+import { callerOf } from '../access.ts'
 import { readOwnRole, readTeam } from '../audit-reads.ts'
+import { SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
 import { readId } from '../query.ts'
@@ -108,7 +109,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
       schema: { body: schema.SwitchTeam, response: { 200: Session } },
     },
     async (request) => {
-      const token = request.cookies[SESSION_COOKIE] ?? ''
+      const token = shownCookie(request, SESSION) ?? ''
       await teams.switchTeam({ token, teamId: readId({ id: request.body.team_id }) })
       return present(token, deps)
     },

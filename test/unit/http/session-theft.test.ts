@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { codeAt } from './browser-of.ts'
 import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
 
 /** What somebody can do who copies, plants or guesses what a browser keeps. */
@@ -80,6 +81,66 @@ test('every cookie is for no script and no other site, and what tells known brow
   expect((await as(device)).status).toBe(401)
   const cookie = `posthaste_device=${device}`
   expect((await ask(`${api.url}/session`, 'GET', undefined, { ...own, cookie })).status).toBe(401)
+})
+
+describe('over https', () => {
+  const https = { ...own, 'x-forwarded-proto': 'https' }
+  let proxied: Api
+  beforeAll(async () => {
+    proxied = await startApi({ trustProxy: ['127.0.0.0/8'] })
+  })
+  afterAll(() => proxied.close())
+  const enter = () => ask(`${proxied.url}/session`, 'POST', owner, https)
+  const look = (cookie: string) => ask(`${proxied.url}/session`, 'GET', undefined, { ...https, cookie })
+
+  test('every cookie has a name that no neighbour and no plain connection can plant', async () => {
+    const cookies = (await enter()).headers.getSetCookie()
+    expect(cookies.length).toBeGreaterThan(1)
+    for (const cookie of cookies)
+      expect(cookie).toMatch(
+        /^__Host-posthaste_\w+=[^;]*; (Max-Age=0; )?Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Strict$/,
+      )
+  })
+
+  test('a session is known by that name alone, and ends by it', async () => {
+    const token = valueOf(cookieOf(await enter(), '__Host-posthaste_session'))
+    const cookie = `__Host-posthaste_session=${token}`
+    expect((await look(cookie)).status).toBe(200)
+    expect((await look(`posthaste_session=${token}`)).status).toBe(401)
+    const out = await ask(`${proxied.url}/session`, 'DELETE', undefined, { ...https, cookie })
+    expect(cookieOf(out, '__Host-posthaste_session')).toMatch(
+      /=; Max-Age=0; Path=\/; Expires=Thu, 01 Jan 1970.*Secure/,
+    )
+    expect((await look(cookie)).status).toBe(401)
+  })
+
+  test('a session that was planted under the plain name takes nobody in, beside the own one or alone', async () => {
+    const theirs = valueOf(cookieOf(await enter(), '__Host-posthaste_session'))
+    const mine = cookieOf(await enter(), '__Host-posthaste_session').split(';', 1)[0]!
+    expect((await look(`posthaste_session=${theirs}; ${mine}`)).status).toBe(200)
+    expect((await look(`posthaste_session=${theirs}`)).status).toBe(401)
+  })
+
+  test('the second step goes by such a name too', async () => {
+    const api = proxied
+    const cookie = cookieOf(await enter(), '__Host-posthaste_session').split(';', 1)[0]!
+    const call = (path: string, body?: unknown) =>
+      ask(`${api.url}${path}`, 'POST', body, { ...https, cookie })
+    const { secret } = (await call('/account/totp')).json as { secret: string }
+    await call('/account/totp/confirm', { code: codeAt(secret, api.clock.now()) })
+    await api.clock.advance(61_000)
+    const step = cookieOf(await enter(), '__Host-posthaste_sign_in').split(';', 1)[0]!
+    const answers = (name: string) =>
+      ask(`${api.url}/session/step`, 'GET', undefined, { ...https, cookie: name })
+    expect((await answers(step)).status).toBe(200)
+    expect((await answers(step.replace('__Host-', ''))).status).toBe(401)
+    const code = codeAt(secret, api.clock.now())
+    const done = await ask(`${api.url}/session/totp`, 'POST', { code }, { ...https, cookie: step })
+    expect(cookieOf(done, '__Host-posthaste_sign_in')).toMatch(
+      /=; Max-Age=0; Path=\/; Expires=Thu, 01 Jan 1970/,
+    )
+    expect((await look(cookieOf(done, '__Host-posthaste_session').split(';', 1)[0]!)).status).toBe(200)
+  })
 })
 
 test('a form of another page cannot sign anybody in', async () => {
