@@ -51,7 +51,7 @@ _posthaste_options() {
         'user list') echo '-c --config --json --help' ;;
         'user password') echo '-c --config --json --help' ;;
         'user reset-link') echo '-c --config --json --help' ;;
-        'user reset-factors') echo '-c --config --json --help' ;;
+        'user reset-factors') echo '-c --config --json --unlink --help' ;;
         'suppression') echo '--help' ;;
         'suppression list') echo '-c --config --json --team --origin --search --limit --help' ;;
         'suppression add') echo '-c --config --json --team --help' ;;

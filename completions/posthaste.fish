@@ -140,6 +140,7 @@ complete -c posthaste -n '__posthaste_at user reset-link' -s c -l config -r -F -
 complete -c posthaste -n '__posthaste_at user reset-link' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at user reset-factors' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at user reset-factors' -l json -d 'print the result as JSON'
+complete -c posthaste -n '__posthaste_at user reset-factors' -l unlink -d 'the linked accounts at identity providers too: somebody else may have them'
 complete -c posthaste -n '__posthaste_at suppression' -a 'list' -d 'list the addresses, newest first'
 complete -c posthaste -n '__posthaste_at suppression' -a 'add' -d 'send nothing to an address any more'
 complete -c posthaste -n '__posthaste_at suppression' -a 'remove' -d 'let mail be sent to an address again'

@@ -1,7 +1,7 @@
 /** What people have for their second step: adding it, and taking it away. The caller sees to it that it is really they. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { FactorCounts, Passkey, Storage, User } from '../storage/storage.ts'
+import type { FactorCounts, Identity, Passkey, Storage, User } from '../storage/storage.ts'
 import {
   createPasskeys,
   type Passkeys,
@@ -57,8 +57,14 @@ export interface Factors {
   removePasskey(args: { userId: string; id: string }): Promise<boolean>
   /** Ten fresh ones; all older ones are void. Refuses: `no_second_factor`. */
   renewRecoveryCodes(userId: string): Promise<string[]>
-  /** For somebody who has lost all: the password alone is enough again. All sessions end. Undefined for an unknown address. */
-  reset(args: { email: string }): Promise<{ user: User; had: FactorCounts } | undefined>
+  /**
+   * For somebody who has lost all: the password alone is enough again. All sessions end. Undefined for an unknown address.
+   * @param args.unlink takes the linked accounts at providers away, too: somebody else may have them
+   */
+  reset(args: {
+    email: string
+    unlink?: boolean
+  }): Promise<{ user: User; had: FactorCounts & { identities: Identity[] } } | undefined>
 }
 
 /** What they are made of. */
@@ -96,10 +102,10 @@ export function createFactors({ storage, clock, hasher, signIns }: FactorDeps): 
       return renew(deps, userId)
     },
 
-    async reset({ email }) {
+    async reset({ email, unlink = false }) {
       const user = await storage.findUser({ email }, clock.now())
       if (!user) return undefined
-      return { user, had: await storage.resetFactors({ userId: user.id }, clock.now()) }
+      return { user, had: await storage.resetFactors({ userId: user.id, unlink }, clock.now()) }
     },
   }
 }

@@ -3,7 +3,7 @@ import { listUsers, resetFactors } from './user-factors.ts'
 import { makeResetLink, setUserPassword } from './user-password.ts'
 
 /** `user`: people and how they sign in. */
-export function addUsers({ group, add, does, doesTo }: Registrar): void {
+export function addUsers({ group, add, does, doesTo, doesWith }: Registrar): void {
   const user = group('user', 'people and how they sign in')
   add('list', 'list everybody who can sign in', user).action(does(listUsers))
   const on = (name: string, description: string) =>
@@ -12,8 +12,9 @@ export function addUsers({ group, add, does, doesTo }: Registrar): void {
     doesTo(setUserPassword),
   )
   on('reset-link', 'print a link with which the person chooses a new password').action(doesTo(makeResetLink))
-  on(
-    'reset-factors',
-    'take all second factors away from somebody who has lost them; all sessions end',
-  ).action(doesTo(resetFactors))
+  on('reset-factors', 'take all second factors away from somebody who has lost them; all sessions end')
+    .option('--unlink', 'the linked accounts at identity providers too: somebody else may have them')
+    .action(
+      doesWith((context, [email], options: { unlink?: boolean }) => resetFactors(context, email!, options)),
+    )
 }

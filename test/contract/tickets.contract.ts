@@ -197,12 +197,28 @@ export function ticketsContract(storage: () => Storage): void {
       userAgent: null,
     } as const
     await storage().createSession({ tokenHash, teamId: team.id, userId, ...times, ...about }, T0)
-    expect(await storage().resetFactors({ userId }, T0)).toEqual({
+    expect(await storage().resetFactors({ userId, unlink: false }, T0)).toEqual({
+      identities: [],
       totp: true,
       passkeys: 0,
       recoveryCodes: 0,
     })
     expect(await storage().hasSecondFactor({ userId }, T0)).toBe(false)
     expect(await storage().findSession({ tokenHash }, T0)).toBeUndefined()
+  })
+
+  test('whoever loses all factors keeps the accounts at providers, unless those are taken away too', async () => {
+    const { user } = await makeTeam(storage())
+    const userId = user.id
+    const identity = {
+      ...{ id: newId(T0), userId, provider: 'corp', issuer: 'https://corp.example' },
+      ...{ subject: unique('sub'), email: 'a@corp.example', createdAt: T0, lastUsedAt: null },
+    }
+    await storage().linkIdentity({ identity }, T0)
+    const had = { totp: false, passkeys: 0, recoveryCodes: 0, identities: [identity] }
+    expect(await storage().resetFactors({ userId, unlink: false }, T0)).toEqual(had)
+    expect(await storage().listIdentities({ userId }, T0)).toEqual([identity])
+    expect(await storage().resetFactors({ userId, unlink: true }, T0)).toEqual(had)
+    expect(await storage().listIdentities({ userId }, T0)).toEqual([])
   })
 }

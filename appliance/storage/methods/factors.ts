@@ -1,7 +1,8 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Tables, TotpFactorsTable } from '../schema.ts'
-import type { FactorCounts, FactorStorage, TotpFactor } from '../storage.ts'
+import type { FactorCounts, FactorStorage, Identity, TotpFactor } from '../storage.ts'
 import { countFactors, weaken } from './factor-counts.ts'
+import { listIdentities } from './identities.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof FactorStorage> = Parameters<FactorStorage[M]>[0]
@@ -100,9 +101,14 @@ export async function useRecoveryCode(db: Db, { userId, hash }: Args<'useRecover
 }
 
 /** See `FactorStorage.resetFactors`. */
-export async function resetFactors(db: Db, { userId }: Args<'resetFactors'>): Promise<FactorCounts> {
+export async function resetFactors(
+  db: Db,
+  { userId, unlink }: Args<'resetFactors'>,
+): Promise<FactorCounts & { identities: Identity[] }> {
   const had = await countFactors(db, { userId })
-  for (const table of ['totp_factors', 'passkeys', 'recovery_codes', 'sessions', 'tickets'] as const)
+  const identities = await listIdentities(db, { userId })
+  const tables = ['totp_factors', 'passkeys', 'recovery_codes', 'sessions', 'tickets'] as const
+  for (const table of unlink ? ([...tables, 'identities'] as const) : tables)
     await db.deleteFrom(table).where('user_id', '=', userId).execute()
-  return had
+  return { ...had, identities }
 }

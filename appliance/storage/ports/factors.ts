@@ -1,4 +1,5 @@
 /** Second factors: what somebody has, beside the password that somebody knows. */
+import type { Identity } from './identities.ts'
 
 /** An app that shows codes (RFC 6238). One for each person. */
 export interface TotpFactor {
@@ -78,6 +79,12 @@ export interface FactorStorage {
   countFactors(args: { userId: string }, now: number): Promise<FactorCounts>
   /** Whether there is one that counts: an app that was confirmed, or a passkey. */
   hasSecondFactor(args: { userId: string }, now: number): Promise<boolean>
-  /** Takes all factors and recovery codes away and ends the user's sessions and tickets; returns what there was. */
-  resetFactors(args: { userId: string }, now: number): Promise<FactorCounts>
+  /**
+   * Takes all factors and recovery codes away, with `unlink` the identities at providers too, and ends the user's sessions and tickets;
+   * returns what there was.
+   */
+  resetFactors(
+    args: { userId: string; unlink: boolean },
+    now: number,
+  ): Promise<FactorCounts & { identities: Identity[] }>
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
@@ -58,6 +59,33 @@ describe('user', () => {
       /^With this link owner@acme\.example chooses a new password\. It works once, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
     )
     expect(sentences.filter((line) => line.length > 80)).toEqual([])
+  })
+
+  test('reset-factors tells which accounts at providers are still linked, and takes them away when asked', async () => {
+    const now = Date.now()
+    const { id: userId } = (await storage.findUser({ email: owner.email }, now))!
+    const identity = {
+      ...{ id: newId(now), userId, provider: 'google', issuer: 'https://accounts.google.com' },
+      ...{ subject: '7', email: 'owner@gmail.example', createdAt: now, lastUsedAt: null },
+    }
+    await storage.linkIdentity({ identity }, now)
+    const kept = await run(['reset-factors', owner.email])
+    expect(kept.stdout).toBe(
+      'owner@acme.example had no second factor. All sessions of the account have ended.\n' +
+        'The password alone is enough until a new factor is set up.\n' +
+        'Still linked: the account owner@gmail.example at google. It opens the account,\ntoo.\n' +
+        'If somebody else may have it: posthaste user reset-factors owner@acme.example\n--unlink\n',
+    )
+    expect(await storage.listIdentities({ userId }, now)).toEqual([identity])
+    const taken = await run(['reset-factors', owner.email, '--unlink', '--json'])
+    const { id, provider, email } = identity
+    expect(JSON.parse(taken.stdout)).toMatchObject({
+      removed: { totp: false, identities: [{ id, provider, email }] },
+      identities: [],
+    })
+    expect(await storage.listIdentities({ userId }, now)).toEqual([])
+    const { items } = await storage.listAudit({ limit: 1 }, Date.now())
+    expect(items[0]).toMatchObject({ action: 'user.reset_factors', details: { unlink: true } })
   })
 
   test('a password that does not come is no weak one', async () => {
