@@ -1,5 +1,5 @@
 import { AUDIT_COLUMNS, auditRecord, presentAuditEntry, presentList } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
+import { Misuse, type Context } from './context.ts'
 import { instant, printable, table } from './output.ts'
 
 /** What `audit` takes. */
@@ -24,7 +24,7 @@ export async function listAudit(
 ): Promise<void> {
   const { actor, action, target } = options
   const range = { since: instantOf('--since', options.since), until: instantOf('--until', options.until) }
-  if (csv && options.json) throw new Failure('Say --csv or --json, not both.')
+  if (csv && options.json) throw new Misuse('Say --csv or --json, not both.')
   const filter = { teamId: (await namedTeam())?.id, actor, action, target, ...range }
   if (csv) return printCsv({ storage, clock, output }, filter)
   const { items, hasMore } = await storage.listAudit({ limit, ...filter }, clock.now())
@@ -56,6 +56,6 @@ function instantOf(option: string, text: string | undefined): number | undefined
   if (text === undefined) return undefined
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at) || at < 0)
-    throw new Failure(`${option} takes an instant such as 2026-11-20T09:00:00Z, or a day in UTC.`)
+    throw new Misuse(`${option} takes an instant such as 2026-11-20T09:00:00Z, or a day in UTC.`)
   return at
 }

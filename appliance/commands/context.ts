@@ -20,13 +20,13 @@ import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { Logger } from '../watch/log.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
-import { Failure } from './failure.ts'
+import { Failure, Misuse } from './failure.ts'
 import { fileReason } from './file-reason.ts'
 import { reasonOf } from './next-step.ts'
 import { createOutput, type Output } from './output.ts'
 import { teamCalled, type TeamOption } from './which-team.ts'
 
-export { Failure } from './failure.ts'
+export { Failure, Misuse, readTyped } from './failure.ts'
 
 /** The options that every command has. */
 export interface CommonOptions {
@@ -157,7 +157,7 @@ const nothingYet = ({ data_dir: dataDir }: Config, sandbox: boolean): Failure =>
       : `The appliance was never started: there is no database in ${dataDir}. First run: ${SETUP}, then: posthaste serve`,
   )
 
-/** Runs a step and turns what it throws into a reason on standard error and exit code 1. */
+/** Runs a step and turns what it throws into a reason on standard error and exit code 1, or 2 for wrong usage. */
 export async function reportFailure(output: Output, step: () => Promise<number>): Promise<number> {
   try {
     return await step()
@@ -165,7 +165,7 @@ export async function reportFailure(output: Output, step: () => Promise<number>)
     const known = [Failure, Refusal, PlansRefused, TableRefused].some((kind) => error instanceof kind)
     if (!known) throw error
     output.error(reasonOf(error as Error))
-    return 1
+    return error instanceof Misuse ? 2 : 1
   }
 }
 

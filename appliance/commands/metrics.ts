@@ -1,6 +1,6 @@
 import { METRICS, readMetricsQuery, recomputeMetrics, reportMetrics } from '../events/metrics.ts'
 import { presentMetrics } from '../wireformat/wireformat.ts'
-import type { Context } from './context.ts'
+import { readTyped, type Context } from './context.ts'
 import { table } from './output.ts'
 
 /** Options of `metrics show`, named as the parameters of the API. */
@@ -23,7 +23,7 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
   const { start, end, timezone, granularity, by } = options
   const metrics = options.metrics === 'all' ? METRICS.join(',') : (options.metrics ?? USUAL)
   const query = { start_date: start, end_date: end, timezone, granularity, metrics, dimensions: by }
-  const request = readMetricsQuery(query, clock.now())
+  const request = await readTyped(() => readMetricsQuery(query, clock.now()))
   const report = presentMetrics(await reportMetrics(storage, teamId, request, clock.now()))
   output.object(report)
   const columns = (['period', 'domain_name', 'email_id'] as const).filter((name) =>

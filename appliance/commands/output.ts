@@ -33,16 +33,43 @@ export function printable(text: string): string {
   return text.replace(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, '\u{fffd}')
 }
 
-/** Rows as aligned columns, two spaces apart; the last column runs free. Each cell is one line. */
+/** Columns of a terminal. */
+const WIDTH = 80
+
+/**
+ * Rows as aligned columns, two spaces apart. Where they are wider than a terminal, each row goes on in lines of its own that are
+ * indented, all broken before the same columns; a cell that is wider by itself is broken between its words.
+ */
 export function table(head: string[], rows: string[][]): string[] {
   const all = [head, ...rows]
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
-  return all.map((row) =>
-    row
-      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column]!)))
-      .join('  ')
-      .trimEnd(),
+  const lines = linesOf(widths)
+  return all.flatMap((row) =>
+    lines.flatMap((columns, line) => {
+      const cells = columns.map((column) =>
+        column === columns.at(-1) ? row[column]! : row[column]!.padEnd(widths[column]!),
+      )
+      const text = cells.join('  ').trimEnd()
+      if (columns.length === 1 && text.length + 2 > WIDTH) return paragraph(text, line === 0 ? 0 : 2)
+      // A row says nothing where a line has no cell of it.
+      return line > 0 && text === '' ? [] : [(line === 0 ? '' : '  ') + text]
+    }),
   )
+}
+
+/** Which columns stand in which line: as many as there is room for. */
+function linesOf(widths: number[]): number[][] {
+  const lines: number[][] = [[]]
+  let taken = 0
+  for (const [column, width] of widths.entries()) {
+    if (lines.at(-1)!.length > 0 && taken + width > WIDTH) {
+      lines.push([])
+      taken = 2
+    }
+    lines.at(-1)!.push(column)
+    taken += width + 2
+  }
+  return lines
 }
 
 /** Breaks a text into lines of at most 80 columns, all indented. Longer words stay whole, to be copied. */
@@ -50,7 +77,7 @@ export function paragraph(text: string, indent = 0): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(/\s+/)) {
-    if (line !== '' && indent + line.length + 1 + word.length > 80) {
+    if (line !== '' && indent + line.length + 1 + word.length > WIDTH) {
       lines.push(line)
       line = word
     } else line = line === '' ? word : `${line} ${word}`

@@ -1,7 +1,7 @@
 import { loadProviders } from '../config/config.ts'
 import { createShapingBook, NUMBER_SETTINGS, type Provider, type ShapingBook } from '../shaping/shaping.ts'
 import { presentList, presentProvider } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
+import { Misuse, readTyped, type Context } from './context.ts'
 import { table } from './output.ts'
 
 /** What the configured table and the storage know of providers and lanes. */
@@ -20,7 +20,7 @@ export async function listProviders(context: Context): Promise<void> {
     ...NUMBER_SETTINGS.map(({ key }) => String(limits[key])),
     name,
   ])
-  const heads = ['ID', 'CONNECTIONS', 'PER CONNECTION', 'PER MINUTE', 'RECIPIENTS', 'IDLE S', 'NAME']
+  const heads = ['ID', 'CONNS', 'PER CONN', 'PER MIN', 'RCPTS', 'IDLE S', 'NAME']
   output.text(...table(heads, rows))
 }
 
@@ -32,13 +32,13 @@ export async function showProvider(context: Context, id: string): Promise<void> 
 /** `provider set`: `name=number`, `warm_up=50,100,200`, or `name=` for what the file says. */
 export async function setProvider(context: Context, [id, ...words]: string[]): Promise<void> {
   const change = Object.fromEntries(words.map(readWord))
-  show(context, await shapingOf(context).setProvider(id!.toLowerCase(), change))
+  show(context, await readTyped(() => shapingOf(context).setProvider(id!.toLowerCase(), change)))
 }
 
 function readWord(word: string): [string, unknown] {
   const [, name, value] = /^([a-z_]+)=([\d,]*)$/.exec(word) ?? []
   if (name === undefined || value === undefined)
-    throw new Failure(`"${word}" sets nothing. Write name=number, such as connections=3.`)
+    throw new Misuse(`"${word}" sets nothing. Write name=number, such as connections=3.`)
   if (value === '') return [name, null]
   return [name, name === 'warm_up' ? value.split(',').map(Number) : Number(value)]
 }

@@ -8,7 +8,7 @@ import {
   presentQueueSummary,
   presentTimeline,
 } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
+import { Failure, readTyped, type Context } from './context.ts'
 import { instant, paragraph, shorten, table } from './output.ts'
 import { shapingOf } from './provider.ts'
 import { describeHistory } from './queue-text.ts'
@@ -42,11 +42,9 @@ export async function filterOf(
   const { domain, provider, pool, stream, tag, state, reply, category, id, source } = options
   const { olderThan: older_than, newerThan: newer_than, email: email_id } = options
   const plain = { domain, provider, pool, stream, tag, state, reply, category, id, source }
-  const { filter } = readQueueFilter(
-    { ...plain, older_than, newer_than, email_id },
-    clock.now(),
-    (name) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`,
-  )
+  const typed = { ...plain, older_than, newer_than, email_id }
+  const optionOf = (name: string) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`
+  const { filter } = await readTyped(() => readQueueFilter(typed, clock.now(), optionOf))
   const team = await namedTeam()
   return team === undefined ? filter : { ...filter, teamId: team.id }
 }

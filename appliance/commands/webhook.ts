@@ -6,7 +6,7 @@ import {
   presentWebhook,
   presentWebhookSummary,
 } from '../wireformat/wireformat.ts'
-import { Failure, type Context } from './context.ts'
+import { Failure, Misuse, type Context } from './context.ts'
 import { instant, table } from './output.ts'
 
 /** Requests that `webhook show` lists. */
@@ -112,7 +112,7 @@ export async function pingWebhook({ webhooks, output, team }: Context, id: strin
 
 function read(name: string, text: string): number {
   const at = Date.parse(text)
-  if (Number.isNaN(at)) throw new Failure(`--${name} takes an instant such as 2026-11-20T08:00:00Z.`)
+  if (Number.isNaN(at)) throw new Misuse(`--${name} takes an instant such as 2026-11-20T08:00:00Z.`)
   return at
 }
 
@@ -131,7 +131,7 @@ export async function replayWebhook(
 ): Promise<void> {
   const since = read('since', options.since)
   const until = options.until === undefined ? clock.now() + 1 : read('until', options.until)
-  if (until <= since) throw new Failure('--until must be after --since.')
+  if (until <= since) throw new Misuse('--until must be after --since.')
   const onlyUndelivered = options.all !== true
   const events = await webhooks.replayRange({ teamId: (await team()).id, id, since, until, onlyUndelivered })
   output.object({ object: 'webhook', id, events })

@@ -90,6 +90,6 @@ test('what commands change is written down, with who and what, and without passw
 
   const csv = (await run(['audit', '--csv', '--action', 'api_key'])).stdout.trim().split('\n')
   expect(csv).toHaveLength(3)
-  expect(await run(['audit', '--since', 'yesterday'])).toMatchObject({ code: 1, stdout: '' })
-  expect(await run(['audit', '--csv', '--json'])).toMatchObject({ code: 1, stdout: '' })
+  expect(await run(['audit', '--since', 'yesterday'])).toMatchObject({ code: 2, stdout: '' })
+  expect(await run(['audit', '--csv', '--json'])).toMatchObject({ code: 2, stdout: '' })
 })

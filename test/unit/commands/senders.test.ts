@@ -41,7 +41,9 @@ describe('domain', () => {
     const again = await json(['domain', 'rotate', 'rotate.test'])
     expect(again).toMatchObject({ object: 'dkim_rotation', dkim_keys: [{ state: 'pending' }, {}] })
     const shown = await run(['domain', 'show', 'rotate.test'])
-    expect(shown.stdout).toMatch(/^posthaste-\d{8} +rsa-sha256 +pending .* signs once its record is seen$/m)
+    expect(shown.stdout).toMatch(
+      /^posthaste-\d{8} +rsa-sha256 +pending .*\n {2}signs once its record is seen$/m,
+    )
     await run(['domain', 'remove', 'rotate.test'])
   })
 })

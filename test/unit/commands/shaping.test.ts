@@ -25,9 +25,10 @@ afterAll(() => storage.close())
 describe('provider', () => {
   test('lists what ships, and the one for everybody else', async () => {
     const text = await says('provider', 'list')
-    expect(text).toMatch(/^0 ID +CONNECTIONS +PER CONNECTION +PER MINUTE +RECIPIENTS +IDLE S +NAME\n/)
+    expect(text).toMatch(/^0 ID +CONNS +PER CONN +PER MIN +RCPTS +IDLE S +NAME\n/)
     expect(text).toMatch(/^google +\d+ +\d+ +\d+ +\d+ +\d+ +Google$/m)
     expect(text).toMatch(/^default +/m)
+    expect(text.split('\n').filter((line) => line.length > 80)).toEqual([])
   })
 
   test('shows what was changed, and takes it back', async () => {
@@ -45,12 +46,16 @@ describe('provider', () => {
   })
 
   test.each([
-    [['set', 'google', 'connections=0'], 'connections'],
-    [['set', 'google', 'conections=3'], 'conections'],
-    [
-      ['set', 'google', 'connections'],
-      '"connections" sets nothing. Write name=number, such as connections=3.',
-    ],
+    [['google', 'connections=0'], 'connections'],
+    [['google', 'conections=3'], 'conections'],
+    [['google', 'connections'], '"connections" sets nothing. Write name=number, such as connections=3.'],
+  ])('set %j is wrong usage', async (args, why) => {
+    const text = await says('provider', 'set', ...args)
+    expect(text).toMatch(/^2 /)
+    expect(text).toContain(why)
+  })
+
+  test.each([
     [['show', '?example.test'], 'Provider ?example.test not found. See: posthaste provider list'],
     [['show', 'gogle'], 'Provider gogle not found. See: posthaste provider list'],
     [['set', 'gogle', 'connections=3'], 'Provider gogle not found. See: posthaste provider list'],

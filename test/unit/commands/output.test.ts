@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { table } from '../../../appliance/commands/output.ts'
+
+const ID = '0197c3e2-5a71-7000-8000-1c2d3e4f5061'
+
+test('a table that fits a terminal has a line for each row', () => {
+  expect(table(['ID', 'NAME'], [[ID, 'Shop']])).toEqual([`ID${' '.repeat(36)}NAME`, `${ID}  Shop`])
+})
+
+test('a wider one breaks all rows before the same columns', () => {
+  const rows = [
+    [ID, 'https://shop.example/hooks/mail', 'enabled, works', '100 % of 71 taken'],
+    [ID, 'https://x.example/', 'disabled', ''],
+  ]
+  expect(table(['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'], rows)).toEqual([
+    `ID${' '.repeat(36)}ENDPOINT`,
+    '  STATE           LAST 24 HOURS',
+    `${ID}  https://shop.example/hooks/mail`,
+    '  enabled, works  100 % of 71 taken',
+    `${ID}  https://x.example/`,
+    '  disabled',
+  ])
+})
+
+test('what is wider by itself is broken between its words, and longer words stay whole', () => {
+  const sentence =
+    'It may be switched off once no mail from before the day of the change is on its way any more.'
+  const lines = table(
+    ['SELECTOR', 'WHAT IT MEANS'],
+    [
+      ['posthaste', sentence],
+      ['other', 'x'.repeat(90)],
+    ],
+  )
+  expect(lines).toEqual([
+    'SELECTOR',
+    '  WHAT IT MEANS',
+    'posthaste',
+    '  It may be switched off once no mail from before the day of the change is on',
+    '  its way any more.',
+    'other',
+    `  ${'x'.repeat(90)}`,
+  ])
+})
