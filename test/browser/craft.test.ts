@@ -128,6 +128,60 @@ describe('the keys', () => {
   })
 })
 
+describe('the palette', () => {
+  const choose = async (page: Page, words: string) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill(words)
+    await page.keyboard.press('Enter')
+  }
+
+  test('leads to the tabs of the settings and to the account, and does what needs no page', async () => {
+    const { page, context } = await desk()
+    await page.goto(at('/domains'))
+    await settled(page)
+    const theme = () => page.evaluate('document.documentElement.dataset.theme')
+    await choose(page, 'theme: dark')
+    await expect.poll(theme).toBe('dark')
+    await choose(page, 'as the system')
+    await expect.poll(theme).toBeUndefined()
+    await choose(page, 'utc')
+    await page.getByRole('button', { name: 'Times: UTC' }).waitFor()
+    await choose(page, 'audit')
+    await expect.poll(() => page.url()).toBe(at('/settings/audit'))
+    await choose(page, 'your account')
+    await expect.poll(() => page.url()).toBe(at('/account'))
+    await choose(page, 'keyboard')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await choose(page, 'sign out')
+    await page.getByLabel('Email address').waitFor()
+    await context.close()
+  })
+
+  test('shows what is chosen, also at the end of its list', async () => {
+    const { page, context } = await desk()
+    await page.setViewportSize({ width: 1280, height: 600 })
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').press('ArrowUp')
+    const list = (await page.getByRole('listbox').boundingBox())!
+    const last = (await page.getByRole('option', { selected: true }).boundingBox())!
+    expect(last.y).toBeGreaterThanOrEqual(list.y)
+    expect(last.y + last.height).toBeLessThanOrEqual(list.y + list.height)
+    await context.close()
+  })
+})
+
+test('the headers of a message take the width of a telephone', async () => {
+  const { page, context } = await desk()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(at(`/inbox/${seeded.ids.inbox}?tab=headers`))
+  await page.getByText('DMARC for').waitFor()
+  const row = page.getByRole('row').filter({ hasText: 'DKIM-Signature' }).first()
+  expect((await row.boundingBox())!.width).toBeGreaterThan(340)
+  await expect.poll(() => page.getByText(/ answers for the body and /).count()).toBe(2)
+  await context.close()
+})
+
 describe('the appliance', () => {
   /** The budget of the scripts and style sheets of the first load, compressed (bytes). */
   const BUDGET = 150_000

@@ -1,18 +1,31 @@
 import type { Component } from 'svelte'
 import ChartLine from '@lucide/svelte/icons/chart-line'
 import ChartNoAxesColumn from '@lucide/svelte/icons/chart-no-axes-column'
+import CircleUser from '@lucide/svelte/icons/circle-user'
+import Clock from '@lucide/svelte/icons/clock'
 import Globe from '@lucide/svelte/icons/globe'
 import Inbox from '@lucide/svelte/icons/inbox'
+import Keyboard from '@lucide/svelte/icons/keyboard'
 import KeyRound from '@lucide/svelte/icons/key-round'
 import Layers from '@lucide/svelte/icons/layers'
+import LogOut from '@lucide/svelte/icons/log-out'
+import Monitor from '@lucide/svelte/icons/monitor'
+import Moon from '@lucide/svelte/icons/moon'
 import Network from '@lucide/svelte/icons/network'
 import Plus from '@lucide/svelte/icons/plus'
 import ScrollText from '@lucide/svelte/icons/scroll-text'
 import Send from '@lucide/svelte/icons/send'
 import ShieldOff from '@lucide/svelte/icons/shield-off'
 import Settings from '@lucide/svelte/icons/settings'
+import Sun from '@lucide/svelte/icons/sun'
+import Users from '@lucide/svelte/icons/users'
 import Webhook from '@lucide/svelte/icons/webhook'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
+import { switchTeam } from '../api/teams.ts'
+import { theme, utc, type Theme } from './remembered.svelte.ts'
+import { auth, changeTeam, depart } from './session.svelte.ts'
+import { openSettings } from './settings.ts'
+import { toast } from './toasts.svelte.ts'
 
 /** Where one can go: the rail and the palette show the same list. */
 export interface Place {
@@ -57,3 +70,45 @@ export const ACTIONS: readonly Place[] = [
   { path: '/webhooks?new=1', label: 'Add a webhook', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
+
+/** What is done at once, wherever one is. */
+export interface Act {
+  label: string
+  icon: Component<{ size?: number }>
+  act: () => void
+}
+
+const THEMES: readonly [value: Theme, label: string, icon: Act['icon']][] = [
+  ['system', 'Theme: as the system', Monitor],
+  ['light', 'Theme: light', Sun],
+  ['dark', 'Theme: dark', Moon],
+]
+
+/** Further pages of the palette, and what can be done in it: each but what is so already. */
+export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Act)[] {
+  const session = auth.standing.kind === 'in' ? auth.standing.session : null
+  const say = (doing: Promise<unknown>) =>
+    void doing.catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)))
+  return [
+    ...openSettings()
+      .filter(({ id }) => id !== 'team')
+      .map(({ id, label }) => ({ path: `/settings/${id}`, label: `Settings: ${label}`, icon: Settings })),
+    { path: '/account', label: 'Your account', icon: CircleUser },
+    ...(session?.teams ?? [])
+      .filter(({ id }) => id !== session?.team.id)
+      .map(({ id, name }) => ({
+        ...{ label: `Go on in the team ${name}`, icon: Users },
+        act: () => say(switchTeam(id).then(changeTeam)),
+      })),
+    ...THEMES.filter(([value]) => value !== theme.value).map(([value, label, icon]) => ({
+      ...{ label, icon },
+      act: () => void (theme.value = value),
+    })),
+    {
+      ...{ label: utc.value ? 'Times: local' : 'Times: UTC', icon: Clock },
+      act: () => void (utc.value = !utc.value),
+    },
+    { label: 'Keyboard', icon: Keyboard, act: onkeys },
+    { label: 'Sign out', icon: LogOut, act: () => say(depart()) },
+  ]
+}

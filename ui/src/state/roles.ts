@@ -3,7 +3,7 @@ import type { Session } from '../../../appliance/http/schemas/session.ts'
 export type Role = Session['role']
 
 /** The roles in words, the mightiest first. */
-const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }[] = [
+export const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }[] = [
   { value: 'owner', words: 'Owner', hint: 'Everything: the name of the team, and who else is an owner.' },
   {
     value: 'admin',

@@ -1,5 +1,6 @@
 import type { Component } from 'svelte'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
+import { may, operates } from './session.svelte.ts'
 
 /** A tab of the settings; each is loaded when it is opened. */
 export interface SettingsTab {
@@ -14,7 +15,7 @@ export interface SettingsTab {
 }
 
 /** In the order of the page. */
-export const SETTINGS: readonly SettingsTab[] = [
+const SETTINGS: readonly SettingsTab[] = [
   { id: 'team', label: 'Team', load: () => import('../parts/SettingsTeam.svelte') },
   { id: 'members', label: 'Members', load: () => import('../parts/SettingsMembers.svelte') },
   { id: 'limits', label: 'Limits', load: () => import('../parts/SettingsLimits.svelte') },
@@ -36,3 +37,7 @@ export const SETTINGS: readonly SettingsTab[] = [
     load: () => import('../parts/SettingsAudit.svelte'),
   },
 ]
+
+/** Those that the person sees. */
+export const openSettings = (): readonly SettingsTab[] =>
+  SETTINGS.filter(({ right, operator }) => (!right || may(right)) && (!operator || operates()))

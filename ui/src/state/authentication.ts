@@ -1,0 +1,84 @@
+/** What header fields say about who sent a message, in sentences. */
+
+/** What a check found (RFC 8601 §2.7), as the end of a sentence. */
+const RESULTS = new Map(
+  Object.entries({
+    pass: 'passed',
+    fail: 'failed',
+    softfail: 'failed softly: the sender is not listed, and the domain does not insist',
+    neutral: 'came to no result: the domain says nothing about this sender',
+    none: 'found nothing to look at',
+    policy: 'was refused by a rule of the receiver',
+    temperror: 'could not be done just then',
+    permerror: 'could not be done: a record or the signature cannot be read',
+  }),
+)
+
+const METHODS = new Map(Object.entries({ dkim: 'DKIM', spf: 'SPF', dmarc: 'DMARC', arc: 'ARC' }))
+const ALGORITHMS = new Map([
+  ['rsa-sha256', 'RSA'],
+  ['ed25519-sha256', 'Ed25519'],
+])
+
+/** The sentence about a header field; null where it is about something else, or is not written as it should be. */
+export function explained({ name, value }: { name: string; value: string }): string | null {
+  const field = name.toLowerCase()
+  if (field === 'dkim-signature') return signature(value)
+  if (field === 'authentication-results') return results(value)
+  if (field === 'received-spf') {
+    const result = /^\s*(\w+)/.exec(value)?.[1]?.toLowerCase() ?? ''
+    return RESULTS.has(result) ? `The check of SPF ${RESULTS.get(result)}.` : null
+  }
+  return null
+}
+
+/** The tags of a DKIM-Signature (RFC 6376 §3.5). */
+function signature(value: string): string | null {
+  const tags = new Map(
+    value.split(';').map((tag) => {
+      const [key = '', ...rest] = tag.split('=')
+      return [key.trim(), rest.join('=').replace(/\s+/g, '')] as const
+    }),
+  )
+  const [domain, selector, fields] = ['d', 's', 'h'].map((key) => tags.get(key))
+  if (!domain || !selector || !fields) return null
+  const algorithm = ALGORITHMS.get(tags.get('a') ?? '') ?? tags.get('a')
+  const covered = new Set(fields.toLowerCase().split(':'))
+  const from = covered.has('from') ? '' : ' It does not cover From, so it says nothing.'
+  return `${domain} answers for the body and ${covered.size} header ${covered.size === 1 ? 'field' : 'fields'}, with its key ${selector}${algorithm ? ` (${algorithm})` : ''}.${from}`
+}
+
+/** The parts of an Authentication-Results (RFC 8601 §2.2): who looked, and what each check found. */
+function results(value: string): string | null {
+  const [looked = '', ...parts] = value.replace(/\([^()]*\)/g, ' ').split(';')
+  const found = parts.flatMap((part) => {
+    const [, method = '', result = ''] = /^\s*([\w-]+)\s*=\s*(\w+)/.exec(part) ?? []
+    const [name, words] = [METHODS.get(method.toLowerCase()), RESULTS.get(result.toLowerCase())]
+    if (name === undefined || words === undefined) return []
+    const about = /\b(?:header\.(?:d|i|from)|smtp\.mailfrom)\s*=\s*@?(\S+)/i.exec(part)?.[1]
+    return [`${name}${about === undefined ? '' : ` for ${about}`} ${words}`]
+  })
+  const who = looked.trim().split(/\s+/)[0]
+  return who === undefined || who === '' || found.length === 0 ? null : `${who} looked: ${found.join('; ')}.`
+}
+
+/** What the sandbox's receiver found. */
+interface Verdicts {
+  dkim: string
+  spf: string
+  dmarc: string
+  from: string
+  mail_from: string
+}
+
+const domainOf = (address: string) => /@([^\s<>]+)>?\s*$/.exec(address)?.[1] ?? address
+
+/** A sentence for each check of a message that arrived. */
+export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: Verdicts): string[] {
+  const of = (result: string) => RESULTS.get(result) ?? result
+  return [
+    `DKIM ${of(dkim)}${dkim === 'pass' ? ': what was signed has not changed on the way' : ''}.`,
+    `SPF for ${domainOf(sender)} ${of(spf)}${spf === 'pass' ? ': the domain lists the address this came from' : ''}.`,
+    `DMARC for ${domainOf(from)} ${of(dmarc)}${dmarc === 'pass' ? ': a check that passed is of the domain in From' : ''}.`,
+  ]
+}
