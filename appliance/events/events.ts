@@ -1,6 +1,6 @@
 /**
  * Tells the apps what became of their mail: events, stored with the state changes that they tell of, are drained from the outbox into
- * webhook deliveries, which are sent lane by lane.
+ * webhook deliveries, which are sent lane by lane. Counts them by tag, too.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -8,6 +8,7 @@ import type { Logger } from '../watch/log.ts'
 import type { Cidr } from '../wire/networks.ts'
 import type { Poster } from '../wire/post.ts'
 import { createLanes } from './lanes.ts'
+import { createTagCounter } from './metrics-tags.ts'
 import { createOutbox } from './outbox.ts'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
 import type { Worker } from '../watch/worker.ts'
@@ -29,7 +30,7 @@ export interface EventsDeps {
   random?: (() => number) | undefined
 }
 
-/** The working side of webhooks; `wake` says that an event may have been stored. */
+/** What is done about events behind the mail; `wake` says that one may have been stored. */
 export interface Events extends Worker {
   readonly webhooks: Webhooks
 }
@@ -40,16 +41,19 @@ export function createEvents(deps: EventsDeps): Events {
   const lanes = createLanes({ ...deps, pollMs, random })
   const wake = (): void => lanes.wake()
   const outbox = createOutbox({ ...deps, pollMs, onStored: wake })
+  const tags = createTagCounter({ ...deps, pollMs })
   return {
     webhooks: createWebhooks({ ...deps, wake }),
     start() {
       outbox.start()
       lanes.start()
+      tags.start()
     },
     wake: () => outbox.wake(),
     async stop() {
       await outbox.stop()
       await lanes.stop()
+      await tags.stop()
     },
   }
 }

@@ -5,16 +5,17 @@ import { refuse } from '../mail/refusals.ts'
 import type { MetricsQuery, Storage } from '../storage/storage.ts'
 import { breakDownInPieces, sumInPieces } from './metrics-pieces.ts'
 import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
+import { catchUp, type TagStorage } from './metrics-tags.ts'
 import { readMetricsQuery, type MetricsRequest } from './metrics-query.ts'
 
-export const BREAKDOWNS = ['period', 'domain', 'provider', 'bounce_category'] as const
+export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'bounce_category'] as const
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
 /** What is counted: the emails behind each number can be searched for by the same word, but for the last two. */
 export type BreakdownMetric = Counted | 'unique_opened' | 'unique_clicked'
 const METRICS: readonly BreakdownMetric[] = [...COUNTED, 'unique_opened', 'unique_clicked']
 
-/** Domains and providers that are told one by one: more than fit a screen, few enough to be drawn. */
+/** Domains, providers and tags that are told one by one: more than fit a screen, few enough to be drawn. */
 const MOST_VALUES = 50
 /** Periods in one answer: ten years of days, or half a year of hours. */
 const MOST_PERIODS = 4000
@@ -32,7 +33,7 @@ export interface BreakdownRequest extends Pick<
   providers: string[] | undefined
 }
 
-/** One row; `value` is the start of a period in Unix milliseconds, an id, a category, or null for all the others. */
+/** One row; `value` is the start of a period in Unix milliseconds, an id, a tag as the search has it, a category, or null for all the others. */
 export interface BreakdownRow {
   value: string | number | null
   name: string | null
@@ -46,9 +47,11 @@ export interface BreakdownReport {
   metrics: readonly BreakdownMetric[]
   totals: Record<string, number>
   rows: BreakdownRow[]
+  /** By tag, where not all events are counted yet: when the first of the others happened. Null: all are. */
+  countedUntil: number | null
 }
 
-type Deps = Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'listDomains'>
+type Deps = TagStorage & Pick<Storage, 'metricsSummed' | 'sumMetrics' | 'breakDownMetrics' | 'listDomains'>
 
 /** What is known of one row: counters by their names. */
 interface Counters {
@@ -94,6 +97,7 @@ export async function reportBreakdown(
 ): Promise<BreakdownReport> {
   const { by, range, granularity } = request
   const metrics = metricsOf(request)
+  const countedUntil = by === 'tag' ? await catchUp(storage, now) : null
   const found = await countersOf(storage, teamId, request, metrics, now)
   const names = by === 'domain' ? await domainNames(storage, teamId, now) : providerNames
   const rows = found.map(({ value, counters }) => ({
@@ -102,11 +106,32 @@ export async function reportBreakdown(
       (by === 'domain' || by === 'provider') && value !== null ? (names.get(String(value)) ?? null) : null,
     counts: Object.fromEntries(metrics.map((metric) => [metric, sumOf(metric, counters)])),
   }))
-  const total = (metric: string) => rows.reduce((sum, { counts }) => sum + (counts[metric] ?? 0), 0)
-  const totals = Object.fromEntries(metrics.map((metric) => [metric, total(metric)]))
+  const all = by === 'tag' ? await totalOf(storage, teamId, request, now) : sumsOf(found)
+  const totals = Object.fromEntries(metrics.map((metric) => [metric, sumOf(metric, all)]))
   const size = ({ counts }: BreakdownRow) => Object.values(counts).reduce((sum, n) => sum + n, 0)
   const told = by === 'period' ? rows : rows.filter((row) => size(row) > 0).sort((a, b) => order(a, b, size))
-  return { by, range, granularity, metrics, totals, rows: told }
+  return { by, range, granularity, metrics, totals, rows: told, countedUntil }
+}
+
+/** What all rows come to. */
+function sumsOf(rows: readonly Counters[]): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const { counters } of rows)
+    for (const [counter, n] of counters) sums.set(counter, (sums.get(counter) ?? 0) + n)
+  return sums
+}
+
+/** What all mail comes to: an email has no tag, or several. */
+async function totalOf(
+  storage: Deps,
+  teamId: string,
+  { range, domainIds, providers }: BreakdownRequest,
+  now: number,
+): Promise<Map<string, number>> {
+  if (range.start >= range.end) return new Map()
+  const query = { teamId, domainIds, providers, ranges: [range], together: true }
+  const sums = await sumInPieces(storage, query, now)
+  return sumsOf(sums.map(({ counter, n }) => ({ value: null, counters: new Map([[counter, n]]) })))
 }
 
 /** The largest first, and what stands for all the others last. */

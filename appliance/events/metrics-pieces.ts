@@ -187,9 +187,18 @@ function largest(values: Values, most: number): Values {
   return folded
 }
 
-/** What a breakdown can be made of: sums know the one thing that it is broken down by, and nothing beside it. */
-function dimensionOfBreakdown({ by, domainIds, providers }: BreakdownQuery): SummedBy | undefined {
-  return (by === 'domain' ? providers : domainIds) ? undefined : by
+/**
+ * What a breakdown can be made of: sums know the one thing that it is broken down by, and nothing beside it. By tag there are days of
+ * one other thing, which are written with the quarters and so never behind them.
+ */
+function sumsForBreakdown(
+  storage: Pick<Reader, 'metricsSummed'>,
+  { teamId, by, domainIds, providers }: BreakdownQuery,
+  now: number,
+): Sums | Promise<Sums> {
+  if (by === 'tag') return domainIds && providers ? NONE : { lengths: [PIECE], until: Infinity, most: WIDE }
+  const dimension = (by === 'domain' ? providers : domainIds) ? undefined : by
+  return sumsFor(storage, teamId, dimension, false, now)
 }
 
 /** The answer of `breakDownMetrics`, in pieces. */
@@ -198,7 +207,7 @@ export async function breakDownInPieces(
   query: BreakdownQuery,
   now: number,
 ): Promise<BreakdownSum[]> {
-  const usable = await sumsFor(storage, query.teamId, dimensionOfBreakdown(query), false, now)
+  const usable = await sumsForBreakdown(storage, query, now)
   let values: Values = new Map()
   for (const { length, cuts } of piecesOf([query.range], usable))
     for (const { start, end } of cuts) {

@@ -70,6 +70,8 @@ export interface HttpDeps {
     | 'metricsSummed'
     | 'sumMetrics'
     | 'breakDownMetrics'
+    | 'readTagCounts'
+    | 'addTagCounts'
     | 'liveEvents'
     | 'lastEvent'
     | 'listLanes'

@@ -64,11 +64,11 @@ function readStatus(given: Given): LastEvent[] | undefined {
   })
 }
 
-/** `name`, or `name:value`: neither may have a colon. */
+/** `name`, or `name:value`: neither may have a colon, and the value may be empty. */
 function readTag(given: Given): EmailFilter['tag'] {
   const text = textOf(given, 'tag')
   if (text === undefined) return undefined
-  const [, name, value = null] = /^([\w-]+)(?::([\w-]+))?$/.exec(text) ?? []
+  const [, name, value = null] = /^([\w-]+)(?::([\w-]*))?$/.exec(text) ?? []
   if (name === undefined)
     throw refuse('invalid_parameter', {
       parameter: 'tag',

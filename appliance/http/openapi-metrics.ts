@@ -23,7 +23,7 @@ export const METRICS_OPERATIONS: Record<string, OperationNotes> = {
     tag: 'Emails',
     summary: 'Count emails by one thing',
     description:
-      'Sums over a range of time by period, domain, mailbox provider or what bounces were about; of domains and providers the fifty largest, the others in one row. Opens and clicks of machines are counted for themselves. `GET /emails/search` finds the emails behind a number. Not at the hosted service.',
+      'Sums over a range of time by period, domain, mailbox provider, tag or what bounces were about; of domains, providers and tags the fifty largest, the others in one row. An email counts for each of its tags. Opens and clicks of machines are counted for themselves. `GET /emails/search` finds the emails behind a number. Not at the hosted service.',
     query: [
       ...['breakdown.by', 'start_date', 'end_date', 'timezone', 'granularity'],
       ...['metrics.domain_id', 'breakdown.provider'],

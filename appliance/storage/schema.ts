@@ -389,7 +389,30 @@ export interface MetricsSummedTable {
   until: number
 }
 
-/** How far each consumer has read the events; of the appliance. */
+/** Roll-ups by tag: counters of a quarter of an hour, of the events up to the cursor `tags`. */
+export interface MetricsTagsTable {
+  team_id: string
+  at: number
+  domain_id: string
+  provider: string
+  /** `name:value`; empty for those that are not told apart (storage/tag-counts.ts). */
+  tag: string
+  counter: string
+  n: number
+}
+
+/** The same of whole days of UTC. */
+export interface MetricsTagsDaysTable {
+  team_id: string
+  dimension: 'all' | 'domain' | 'provider'
+  at: number
+  /** The domain or provider; empty for all. */
+  value: string
+  tag: string
+  counter: string
+  n: number
+}
+
 /** Bytes held on a UTC day. */
 export interface DiskDaysTable {
   day: string
@@ -423,6 +446,7 @@ export interface ErasuresTable {
   files: string
 }
 
+/** How far each consumer has read the events; of the appliance. */
 export interface CursorsTable {
   name: string
   seq: number
@@ -701,6 +725,8 @@ export interface Tables {
   metrics_kept: MetricsKeptTable
   metrics_sums: MetricsSumsTable
   metrics_summed: MetricsSummedTable
+  metrics_tags: MetricsTagsTable
+  metrics_tags_days: MetricsTagsDaysTable
   cursors: CursorsTable
   disk_days: DiskDaysTable
   bodies_due: BodiesDueTable

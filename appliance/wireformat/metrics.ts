@@ -50,11 +50,12 @@ export interface BreakdownFacts {
   metrics: readonly string[]
   totals: Record<string, number>
   rows: { value: string | number | null; name: string | null; counts: Record<string, number> }[]
+  countedUntil: number | null
 }
 
 /** GET /emails/metrics/breakdown. */
 export function presentBreakdown(facts: BreakdownFacts): metrics.MetricsBreakdown {
-  const { by, range, granularity, totals, rows } = facts
+  const { by, range, granularity, totals, rows, countedUntil } = facts
   return {
     object: 'metrics_breakdown',
     by,
@@ -63,6 +64,7 @@ export function presentBreakdown(facts: BreakdownFacts): metrics.MetricsBreakdow
     granularity,
     metrics: [...facts.metrics],
     totals,
+    ...(countedUntil !== null && { counted_until: instant(countedUntil) }),
     data: rows.map(({ value, name, counts }) => ({
       value: typeof value === 'number' ? instant(value) : value,
       name,

@@ -63,7 +63,8 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await sound(page, 'metrics-empty')
 
   // It counts while one looks.
-  const fine = await posthaste.send({ to: 'ada@reader.example', subject: 'It arrives' })
+  const tags = [{ name: 'kind', value: 'receipt' }]
+  const fine = await posthaste.send({ to: 'ada@reader.example', subject: 'It arrives', tags })
   const gone = await posthaste.send({ to: 'bounced@resend.dev', subject: 'It does not' })
   const settled = (id: string) =>
     posthaste.until(id, ({ deliveries }) => deliveries.every(({ state }) => state !== 'waiting'))
@@ -112,6 +113,28 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.getByRole('columnheader', { name: 'Provider' }).waitFor()
   await expect.poll(() => page.url()).toContain('by=provider')
 
+  await page.getByRole('button', { name: 'Tag', exact: true }).click()
+  const receipts = page.getByRole('row', { name: /kind: receipt/ })
+  await receipts.waitFor()
+  await page.getByText('An email counts for each of its tags').waitFor()
+  const [table] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV of these rows' }).click(),
+  ])
+  expect(await readFile(await table.path(), 'utf8')).toMatch(
+    /^tag,name,delivered,.*\r\nkind:receipt,kind: receipt,1,.*\r\n$/,
+  )
+  await sound(page, 'metrics-tags')
+  await receipts.getByRole('link', { name: '1' }).click()
+  await page.locator(`[data-row="${fine}"]`).waitFor()
+  await expect
+    .poll(() => new URL(page.url()).searchParams.get('q'))
+    .toMatch(/^event:delivered happened:\S+\.\.\S+ tag:kind:receipt$/)
+  await expect.poll(() => page.locator(`[data-row="${gone}"]`).count()).toBe(0)
+  await page.goBack()
+  await page.getByRole('button', { name: 'Provider', exact: true }).click()
+  await page.getByRole('columnheader', { name: 'Provider' }).waitFor()
+
   // Others' time: a link holds what one sees.
   await page.getByRole('button', { name: '24 hours' }).click()
   await page.getByRole('button', { name: 'Table' }).click()
@@ -130,7 +153,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
 
   const [file] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'CSV' }).click(),
+    page.getByRole('button', { name: 'CSV', exact: true }).click(),
   ])
   const text = await readFile(await file.path(), 'utf8')
   expect(text.split('\r\n')).toHaveLength(9)

@@ -8,6 +8,7 @@ import { DAY, T0, type OpenStorage } from './fixtures.ts'
 import { lanesContract } from './lanes.contract.ts'
 import { membersContract } from './members.contract.ts'
 import { metricsContract } from './metrics.contract.ts'
+import { metricsTagsContract } from './metrics-tags.contract.ts'
 import { placeContract } from './place.contract.ts'
 import { putContract } from './put.contract.ts'
 import { logsContract } from './logs.contract.ts'
@@ -48,6 +49,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   retention: retentionContract,
   logs: logsContract,
   metrics: metricsContract,
+  metricsTags: metricsTagsContract,
   tlsPolicies: tlsPoliciesContract,
   tracking: trackingContract,
   webhooks: webhooksContract,

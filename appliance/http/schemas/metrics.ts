@@ -61,7 +61,9 @@ export type Metrics = Static<typeof Metrics>
 export const MetricsBreakdown = Type.Object(
   {
     object: kind('metrics_breakdown'),
-    by: literals(['period', 'domain', 'provider', 'bounce_category'], { description: 'What the rows are.' }),
+    by: literals(['period', 'domain', 'provider', 'tag', 'bounce_category'], {
+      description: 'What the rows are.',
+    }),
     start_date: Instant('Start of the range.'),
     end_date: Instant('End of the range.'),
     granularity: literals(['hourly', 'daily', 'weekly', 'monthly'], {
@@ -71,12 +73,19 @@ export const MetricsBreakdown = Type.Object(
       description: 'What is counted; less where a mailbox provider or a category is asked for.',
       examples: [['delivered', 'bounced']],
     }),
-    totals: Type.Record(Type.String(), Values, { description: 'The numbers over the whole range.' }),
+    totals: Type.Record(Type.String(), Values, {
+      description: 'The numbers over the whole range, by `tag` of emails without tags too.',
+    }),
+    counted_until: Type.Optional(
+      Instant(
+        'By `tag`, where mail from before is still being counted: what happened since then is in no row.',
+      ),
+    ),
     data: Type.Array(
       Type.Object({
         value: Type.Union([Type.String(), Type.Null()], {
           description:
-            'Start of the period, id of the domain or the provider, or the category; null: all that are not told one by one.',
+            'Start of the period, id of the domain or the provider, tag as `name:value`, or the category; null: all that are not told one by one.',
           examples: ['google'],
         }),
         name: Type.Union([Type.String(), Type.Null()], {

@@ -21,6 +21,7 @@ import * as members from './members.ts'
 import * as outbox from './outbox.ts'
 import * as metrics from './metrics.ts'
 import * as metricsSums from './metrics-sums.ts'
+import * as metricsTags from './metrics-tags.ts'
 import * as passkeys from './passkeys.ts'
 import * as place from './place.ts'
 import * as queue from './queue.ts'
@@ -107,6 +108,7 @@ export const reads = {
   metricsSpans: metrics.metricsSpans,
   metricsSummed: metricsSums.metricsSummed,
   metricsToSum: metricsSums.metricsToSum,
+  readTagCounts: metricsTags.readTagCounts,
   liveEvents: metrics.liveEvents,
   lastEvent: metrics.lastEvent,
   dueReports: reports.dueReports,
@@ -224,6 +226,7 @@ export const writes = {
   beginErasure: erasures.beginErasure,
   recomputeMetrics: metrics.recomputeMetrics,
   sumMetricsUp: metricsSums.sumMetricsUp,
+  addTagCounts: metricsTags.addTagCounts,
   dropReports: reports.dropReports,
   saveStsPolicy: tlsPolicies.saveStsPolicy,
   useStsPolicy: tlsPolicies.useStsPolicy,

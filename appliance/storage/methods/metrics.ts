@@ -11,6 +11,7 @@ import type {
   MetricsSum,
 } from '../storage.ts'
 import { correctSums } from './metrics-sums.ts'
+import { recountTags, tagRows } from './metrics-tags.ts'
 
 type Db = Kysely<Tables>
 
@@ -108,7 +109,7 @@ export async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSu
 export async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
   const { length } = query
   const range = length === undefined ? inQuarters(query.range) : query.range
-  const { from, where, value } = rowsOf(query, query.by)
+  const { from, where, value } = query.by === 'tag' ? tagRows(query) : rowsOf(query, query.by)
   const parts = isNarrow(query) ? oneByOne(range, length ?? QUARTER) : [range]
   const { rows } = await sql<BreakdownSum>`
     with ranges (start, at, until) as ${rangesTable(parts.map((part) => ({ ...part, of: 0 })))},
@@ -118,7 +119,9 @@ export async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<B
         and m.counter in (${sql.join(query.counters)})
       group by ${value}, m.counter
     ),
-    largest as (select value from sums group by value order by sum(n) desc, value limit ${query.most}),
+    largest as (
+      select value from sums where value is not null group by value order by sum(n) desc, value limit ${query.most}
+    ),
     told as (
       select case when value in (select value from largest) then value end as value, counter, n from sums
     )
@@ -224,7 +227,8 @@ export async function recomputeMetrics(
       .onConflict((conflict) => conflict.doUpdateSet({ n: row.n }))
       .execute()
   const sums = await correctSums(db, teamId, { start, end })
-  return { changed: wrong.length + missing.length + sums, left: leave.size }
+  const tags = await recountTags(db, teamId, { start, end }, leave)
+  return { changed: wrong.length + missing.length + sums + tags, left: leave.size }
 }
 
 const byKey = (rows: Row[]) => new Map(rows.map((row) => [keyOf(row), row]))

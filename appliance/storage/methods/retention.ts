@@ -167,6 +167,12 @@ export async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArg
   return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
 }
 
+/** 1 when no event of an email is yet to be counted by its tags: without the email they would be counted nowhere. */
+const countedByTag = sql<number>`(e.tags = '[]' or not exists (
+  select 1 from events v where v.email_id = e.id and v.seq > (select seq from cursors where name = 'tags')))`.as(
+  'counted_by_tag',
+)
+
 /** Emails looked at in one step, whatever belongs to them. */
 const MOST_EMAILS = 100
 
@@ -182,6 +188,7 @@ export async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArg
       sql<number>`(select count(*) from recipients where email_id = e.id)
         + (select count(*) from events where email_id = e.id)`.as('rows'),
     )
+    .select(countedByTag)
     .where('e.id', '>', after)
     .where('e.id', '<', firstIdAt(before))
     .orderBy('e.id')
@@ -194,7 +201,11 @@ export async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArg
     belongings += Number(row.rows)
     within.push(row)
   }
-  const candidates = within.map((row) => ({ ...row, size: flag(row.has_body) ? row.size : 0 }))
+  const candidates = within.map((row) => ({
+    ...row,
+    size: flag(row.has_body) ? row.size : 0,
+    final: Number(flag(row.final) && flag(row.counted_by_tag)),
+  }))
   const { chosen, next, bytes } = choose(
     candidates,
     within.length === rows.length ? MOST_EMAILS : within.length,

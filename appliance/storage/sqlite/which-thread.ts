@@ -159,6 +159,8 @@ export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {
   metricsSummed: 'reader',
   metricsToSum: 'reader',
   sumMetricsUp: 'writer',
+  readTagCounts: 'reader',
+  addTagCounts: 'writer',
   liveEvents: 'reader',
   lastEvent: 'reader',
   recomputeMetrics: 'writer',

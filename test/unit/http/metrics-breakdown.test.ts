@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Category } from '../../../appliance/mail/bounce.ts'
 import type { EventData } from '../../../appliance/mail/event.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
+import type { Tag } from '../../../appliance/storage/storage.ts'
 import { change, leaseArgs, putEmail } from '../../contract/fixtures.ts'
 import { startApi, type Api } from './harness.ts'
 
 interface Body {
   object: string
+  counted_until?: string
   metrics: string[]
   totals: Record<string, number>
   data: { value: string | null; name: string | null; counts: Record<string, number> }[]
@@ -22,9 +24,12 @@ beforeAll(async () => {
   // A whole hour, so that every period is known.
   await api.clock.advance(HOUR - (api.clock.now() % HOUR))
   begun = api.clock.now() - (api.clock.now() % HOUR)
-  ids.fine = await send(api.domain.id, 'big.test')
+  ids.fine = await send(api.domain.id, 'big.test', undefined, [
+    { name: 'kind', value: 'receipt' },
+    { name: 'test', value: '' },
+  ])
   await api.clock.advance(HOUR)
-  ids.full = await send(api.domain.id, 'big.test', 'mailbox-full')
+  ids.full = await send(api.domain.id, 'big.test', 'mailbox-full', [{ name: 'kind', value: 'receipt' }])
   ids.gone = await send(api.unverified.id, 'small.test', 'recipient')
   ids.odd = await send(api.unverified.id, 'small.test', null)
 })
@@ -34,9 +39,14 @@ afterAll(() => api.close())
  * Delivers an email, or has it bounce about something; null: it is not told about what. Nobody looks up the domain of the
  * recipient, so that `?` and its name stand for the provider.
  */
-async function send(domainId: string, at: string, bounce?: Category | null): Promise<string> {
+async function send(
+  domainId: string,
+  at: string,
+  bounce?: Category | null,
+  tags: Tag[] = [],
+): Promise<string> {
   const { storage, teamId, clock } = api
-  const { id } = await putEmail(storage, teamId, [`ada@${at}`], clock.now(), { domainId })
+  const { id } = await putEmail(storage, teamId, [`ada@${at}`], clock.now(), { domainId, tags })
   const [leased] = await storage.lease(leaseArgs({ leaseUntil: clock.now() + HOUR }), clock.now())
   const done =
     bounce === undefined
@@ -98,6 +108,28 @@ describe('GET /emails/metrics/breakdown', () => {
     ])
   })
 
+  test('tells tags apart, and what all mail comes to; an email counts for each of its tags', async () => {
+    const body = await get('by=tag')
+    expect(body).not.toHaveProperty('counted_until')
+    expect(body.totals).toMatchObject({ sent: 4, delivered: 1, bounced: 3 })
+    expect(body.metrics).toContain('unique_opened')
+    const rows = ({ data }: Body) =>
+      data.map(({ value, counts }) => [value, counts.delivered, counts.bounced])
+    expect(rows(body)).toEqual([
+      ['kind:receipt', 1, 1],
+      ['test:', 1, 0],
+    ])
+    expect(body.data.map(({ name }) => name)).toEqual([null, null])
+    expect(rows(await get(`by=tag&domain_id=${api.unverified.id}`))).toEqual([])
+    const hour = `start_date=${iso(begun + HOUR)}&end_date=${iso(begun + 2 * HOUR)}`
+    expect(rows(await get(`by=tag&${hour}&domain_id=${api.domain.id}`))).toEqual([['kind:receipt', 0, 1]])
+    const big = await get('by=tag&provider=%3Fbig.test')
+    expect(big.metrics).not.toContain('sent')
+    expect(big.totals).toMatchObject({ delivered: 1, bounced: 1 })
+    expect(rows(big)).toEqual(rows(body))
+    expect(rows(await get('by=tag&provider=%3Fsmall.test'))).toEqual([])
+  })
+
   test('has every period, also for one domain or provider', async () => {
     const range = `by=period&granularity=hourly&start_date=${iso(begun)}`
     const sums = async (more: string) =>
@@ -119,7 +151,7 @@ describe('GET /emails/metrics/breakdown', () => {
   })
 
   test.each([
-    ['by=tag', 'Invalid `by`: one of period, domain, provider, bounce_category'],
+    ['by=moon', 'Invalid `by`: one of period, domain, provider, tag, bounce_category'],
     ['provider=a,,b', 'Invalid `provider`: up to 100 ids of mailbox providers'],
     ['by=period&granularity=hourly&start_date=2020-01-01', 'Invalid `granularity`: at most 4000 periods'],
     ['timezone=Mars', 'Invalid `timezone`'],
@@ -138,6 +170,9 @@ describe('GET /emails/search by what happened', () => {
     expect(await search('event=sent&provider=%3Fbig.test')).toEqual([])
     expect(await search('bounce=recipient')).toEqual([ids.gone])
     expect(await search('bounce=undetermined')).toEqual([ids.odd])
+    expect(await search('event=bounced&tag=kind:receipt')).toEqual([ids.full])
+    expect(await search('event=delivered&tag=test:')).toEqual([ids.fine])
+    expect(await search('tag=kind:')).toEqual([])
     expect(await search('event=bounced&domain=acme.example&bounce=recipient')).toEqual([])
   })
 

@@ -1,4 +1,5 @@
 /** Sends email after email until it is killed, on a day that is summed up and on the next; says so once it is summed up. */
+import { catchUp } from '../../../appliance/events/metrics-tags.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { change, DAY, leaseArgs, putEmail, T0 } from '../../contract/fixtures.ts'
@@ -25,5 +26,6 @@ for (let sent = 0; ; sent++) {
   })
   await storage.settle({ owner: 'one', attempt: null, changes }, now)
   await storage.sumMetricsUp({ teamId }, T0 + DAY)
+  await catchUp(storage, now)
   if (sent === 0) process.send!('sending')
 }

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recomputeMetrics } from '../../../appliance/events/metrics.ts'
+import { breakDownInPieces } from '../../../appliance/events/metrics-pieces.ts'
+import { catchUp } from '../../../appliance/events/metrics-tags.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 
 let dataDir: string
@@ -19,7 +21,7 @@ const start = (): ChildProcess =>
     execArgv: [],
   })
 
-test('after kill -9 in the middle of sending, the roll-ups and their sums are what the events say', async () => {
+test('after kill -9 in the middle of sending, the roll-ups, their sums and those by tag are what the events say', async () => {
   for (let round = 0; round < 2; round++) {
     const child = start()
     await once(child, 'message')
@@ -28,11 +30,16 @@ test('after kill -9 in the middle of sending, the roll-ups and their sums are wh
     await once(child, 'exit')
     const storage = await openSqlite({ dataDir })
     const [span] = await storage.metricsSpans({}, 0)
-    const sums = await storage.sumMetrics(
-      { teamId: span!.teamId, ranges: [{ start: span!.first, end: span!.last + 1 }] },
-      0,
-    )
-    expect(sums.find(({ counter }) => counter === 'delivered')!.n).toBeGreaterThan(0)
+    const { teamId, first, last } = span!
+    const range = { start: first, end: last + 1 }
+    const sums = await storage.sumMetrics({ teamId, ranges: [range], together: true }, 0)
+    const delivered = sums.find(({ counter }) => counter === 'delivered')!.n
+    expect(delivered).toBeGreaterThan(0)
+    expect(await catchUp(storage, 0)).toBeNull()
+    const byTag = { teamId, range, by: 'tag', counters: ['delivered'], most: 9 } as const
+    expect(await breakDownInPieces(storage, byTag, 0)).toEqual([
+      { value: 'kind:receipt', counter: 'delivered', n: delivered },
+    ])
     expect(await storage.metricsSummed({ teamId: span!.teamId }, 0)).toBeGreaterThan(span!.first)
     expect(await recomputeMetrics(storage, 0)).toEqual({ changed: 0, left: 0 })
     await storage.close()

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { catchUp } from '../../../appliance/events/metrics-tags.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { forecast, removeUnkept, retain } from '../../../appliance/watch/housekeeping.ts'
@@ -161,6 +162,7 @@ describe('retention', () => {
       )
     for (let round = 0; round < 6; round++) await storage.lease(leaseArgs({ leaseUntil: T0 + MINUTE }), T0)
     await deliver(storage, emails)
+    while ((await catchUp(storage, T0)) !== null);
     const steps: { rows: number; most: number; bytes: number }[] = []
     const counted =
       (method: (args: PurgeArgs, now: number) => Promise<Purged>) =>

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
 import { readSearch } from '../../../ui/src/state/email-search.ts'
-import { compared, emailsOf, figure, MEASURES, metricsCsv, nameOf } from '../../../ui/src/state/metrics.ts'
+import {
+  breakdownCsv,
+  compared,
+  emailsOf,
+  figure,
+  MEASURES,
+  metricsCsv,
+  nameOf,
+} from '../../../ui/src/state/metrics.ts'
 import { bounds, dayText, spanOf } from '../../../ui/src/state/metrics-range.ts'
 
 const HOUR = 3_600_000
@@ -106,6 +114,15 @@ test('a point leads to a search that the emails page understands', () => {
   })
 })
 
+test.each(['kind:receipt', 'kind:'])('the row of the tag %s leads to a search for it', (tag) => {
+  const path = emailsOf('bounced', { start: NOW, end: NOW + HOUR }, { tag })
+  const search = new URL(path, 'http://x').searchParams.get('q') ?? ''
+  expect(readSearch(search, NOW, false)).toMatchObject({
+    conditions: { event: 'bounced', tag },
+    problem: null,
+  })
+})
+
 test.each([
   ['happened:24h..', { event_since: '2026-11-19T12:34:56.000Z' }, null],
   ['event:delayed', { event: 'delivery_delayed' }, null],
@@ -145,4 +162,19 @@ test('rows without a name have words', () => {
   expect(name('provider', null)).toBe('All others')
   expect(name('domain', 'gone')).toBe('A domain that is gone')
   expect(name('bounce_category', 'mailbox-full')).toBe('The mailbox is full')
+  expect(name('tag', 'kind:receipt')).toBe('kind: receipt')
+  expect(name('tag', 'kind:')).toBe('kind: (empty)')
+  expect(name('tag', null)).toBe('All others')
+})
+
+test('the file of a breakdown has a line for each row, as the page calls it', () => {
+  const by = (name: MetricsBreakdown['by'], data: MetricsBreakdown['data']) =>
+    breakdownCsv({ ...table([]), by: name, data })
+  const row = (value: string | null, sent: number, name: string | null = null) => ({
+    ...{ value, name, counts: { sent } },
+  })
+  expect(by('tag', [row('kind:receipt', 3), row(null, 4)])).toBe(
+    'tag,name,sent\r\nkind:receipt,kind: receipt,3\r\n,All others,4\r\n',
+  )
+  expect(by('provider', [row('x', 1, 'Mail, "fast"')])).toBe('provider,name,sent\r\nx,"Mail, ""fast""",1\r\n')
 })

@@ -109,6 +109,7 @@ export function compared(now: number | null, before: number | null, asShare: boo
 export interface Narrowed {
   domain?: string | null
   provider?: string | null
+  tag?: string | null
   bounce?: string | null
 }
 
@@ -118,7 +119,7 @@ export function emailsOf(event: string, span: { start: number; end: number }, of
   const words = [
     { key: 'event', value: event },
     { key: 'happened', value: `${iso(span.start)}..${iso(span.end)}` },
-    ...(['domain', 'provider', 'bounce'] as const).flatMap((key) =>
+    ...(['domain', 'provider', 'tag', 'bounce'] as const).flatMap((key) =>
       of[key] ? [{ key, value: of[key] }] : [],
     ),
   ]
@@ -146,6 +147,7 @@ export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data']
   const { value, name } = row
   if (value === null) return 'All others'
   if (by === 'bounce_category') return CATEGORY_WORDS[value] ?? value
+  if (by === 'tag') return value.replace(':', ': ').replace(/: $/, ': (empty)')
   if (by === 'domain') return name ?? (value === '' ? 'Reports of the appliance' : 'A domain that is gone')
   if (value === '') return 'Not known'
   return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)
@@ -160,5 +162,21 @@ export function metricsCsv(now: MetricsBreakdown, before: MetricsBreakdown): str
     const numbers = (counts: Counts | undefined) => metrics.map((name) => counts?.[name] ?? '')
     return [row.value, ...numbers(row.counts), was?.value ?? '', ...numbers(was?.counts)]
   })
-  return [head, ...lines].map((line) => `${line.join(',')}\r\n`).join('')
+  return csvOf([head, ...lines])
+}
+
+const field = (value: string | number): string =>
+  /[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value)
+
+const csvOf = (lines: readonly (readonly (string | number | null)[])[]): string =>
+  lines.map((line) => `${line.map((value) => field(value ?? '')).join(',')}\r\n`).join('')
+
+/** A breakdown as CSV: a line for each row, as the page calls it. */
+export function breakdownCsv({ by, metrics, data }: MetricsBreakdown): string {
+  const lines = data.map((row) => [
+    row.value,
+    nameOf(by, row),
+    ...metrics.map((name) => row.counts[name] ?? ''),
+  ])
+  return csvOf([[by, 'name', ...metrics], ...lines])
 }
