@@ -66,7 +66,7 @@ _posthaste_options() {
         'webhook disable') echo '-c --config --json --team --help' ;;
         'webhook rotate') echo '-c --config --json --team --help' ;;
         'webhook ping') echo '-c --config --json --team --help' ;;
-        'webhook replay') echo '-c --config --json --team --since --until --all --help' ;;
+        'webhook replay') echo '-c --config --json --team --event-ids --since --until --all --help' ;;
         'webhook remove') echo '-c --config --json --team --help' ;;
         'queue') echo '--help' ;;
         'queue list') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --limit --help' ;;
@@ -167,6 +167,7 @@ _posthaste_values() {
         'webhook rotate --team') echo '@any' ;;
         'webhook ping --team') echo '@any' ;;
         'webhook replay --team') echo '@any' ;;
+        'webhook replay --event-ids') echo '@any' ;;
         'webhook replay --since') echo '@any' ;;
         'webhook replay --until') echo '@any' ;;
         'webhook remove --team') echo '@any' ;;

@@ -232,9 +232,10 @@ function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Registrar): v
     .addArgument(id())
     .action(doesTo(webhook.rotateWebhook))
   addInTeam('ping', 'send a test event now', commands).addArgument(id()).action(doesTo(webhook.pingWebhook))
-  addInTeam('replay', 'send again what happened in a range of time', commands)
+  addInTeam('replay', 'send events again: a selection, or what happened in a range of time', commands)
     .addArgument(id())
-    .requiredOption('--since <instant>', 'from when on: ISO 8601')
+    .option('--event-ids <ids>', 'these events, with commas between: msg_…')
+    .option('--since <instant>', 'in place of them: from when on, ISO 8601')
     .option('--until <instant>', 'until when (default: now)')
     .option('--all', 'also what the endpoint took')
     .action(

@@ -116,24 +116,35 @@ function read(name: string, text: string): number {
   return at
 }
 
-/** What `webhook replay` takes: ISO 8601, and whether what the endpoint took is sent, too. */
+/** What `webhook replay` takes: ids of events, or a range in ISO 8601 and whether what the endpoint took is sent, too. */
 export interface ReplayOptions {
-  since: string
+  eventIds?: string
+  since?: string
   until?: string
   all?: boolean
+}
+
+/** Until now where no end is given. */
+function readRange({ since: from, until: to, all }: ReplayOptions, now: number) {
+  if (from === undefined) throw new Misuse('Say which events: --since, or --event-ids.')
+  const since = read('since', from)
+  const until = to === undefined ? now + 1 : read('until', to)
+  if (until <= since) throw new Misuse('--until must be after --since.')
+  return { since, until, onlyUndelivered: all !== true }
 }
 
 /** `webhook replay` */
 export async function replayWebhook(
   { webhooks, clock, output, team }: Context,
   id: string,
-  options: ReplayOptions,
+  { eventIds, ...range }: ReplayOptions,
 ): Promise<void> {
-  const since = read('since', options.since)
-  const until = options.until === undefined ? clock.now() + 1 : read('until', options.until)
-  if (until <= since) throw new Misuse('--until must be after --since.')
-  const onlyUndelivered = options.all !== true
-  const events = await webhooks.replayRange({ teamId: (await team()).id, id, since, until, onlyUndelivered })
+  const one = { teamId: (await team()).id, id }
+  if (eventIds !== undefined && Object.keys(range).some((name) => ['since', 'until', 'all'].includes(name)))
+    throw new Misuse('Take --event-ids alone, or a range of time.')
+  const events = await (eventIds === undefined
+    ? webhooks.replayRange({ ...one, ...readRange(range, clock.now()) })
+    : webhooks.replaySome({ ...one, deliveryIds: eventIds.split(',').map((each) => each.trim()) }))
   output.object({ object: 'webhook', id, events })
   output.text(events === 1 ? '1 event is sent.' : `${events} events are sent.`)
 }

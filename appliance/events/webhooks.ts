@@ -30,6 +30,8 @@ const OVERLAP = 24 * 3_600_000
 const COUNTED = { ms: 24 * 3_600_000, most: 1000 }
 /** Events replayed in one transaction. */
 const STEP = 500
+/** Events that are picked for one replay: a page of the log at its longest. */
+const MOST_PICKED = 100
 
 export interface WebhookChange {
   endpoint?: string | undefined
@@ -69,6 +71,8 @@ export interface Webhooks {
   requests(args: One): Promise<WebhookRequests>
   /** Sends one again, under the same id. */
   replay(args: OneDelivery): Promise<void>
+  /** Sends some again, under the same ids: all of them or, where one is not there, none. Returns how many. Refuses: `invalid_field`. */
+  replaySome(args: One & { deliveryIds: string[] }): Promise<number>
   /**
    * Sends again what happened from `since` to before `until` (Unix milliseconds) that the endpoint listens to, also what it was never
    * sent. `onlyUndelivered` leaves out what it took. Returns how many.
@@ -93,15 +97,24 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
   const { storage, clock, wake } = deps
   const found = async (args: One): Promise<Webhook> =>
     (await storage.getWebhook(args, clock.now())) ?? notFound()
+  const again = async ({ teamId, id }: One, ids: string[]): Promise<string[]> => {
+    await found({ teamId, id })
+    const missing = await storage.replayWebhookDeliveries({ teamId, webhookId: id, ids }, clock.now())
+    wake()
+    return missing
+  }
   return {
     ...settings(deps, found),
     ...log(deps, found),
-    async replay({ teamId, id, deliveryId }) {
-      await found({ teamId, id })
-      const which = { teamId, webhookId: id, id: deliveryId }
-      if (!(await storage.replayWebhookDelivery(which, clock.now())))
+    async replay({ deliveryId, ...one }) {
+      if ((await again(one, [deliveryId])).length > 0)
         throw refuse('not_found', { resource: 'Webhook event' })
-      wake()
+    },
+    async replaySome({ deliveryIds, ...one }) {
+      const picked = readPicked(deliveryIds)
+      const [missing] = await again(one, picked)
+      if (missing !== undefined) throw refusePicked(`${quoted(missing)} is no event of this webhook`)
+      return picked.length
     },
     async replayRange({ teamId, id, since, until, onlyUndelivered }) {
       const webhook = await found({ teamId, id })
@@ -213,6 +226,17 @@ function log({ storage, clock }: WebhooksDeps, found: Found): Log {
   }
 }
 
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 60))
+
+const refusePicked = (expected: string) => refuse('invalid_field', { field: 'event_ids', expected })
+
+function readPicked(ids: string[]): string[] {
+  const picked = [...new Set(ids)]
+  if (picked.length === 0 || picked.length > MOST_PICKED)
+    throw refusePicked(`from 1 to ${MOST_PICKED} ids of events, and these are ${picked.length}`)
+  return picked
+}
+
 /** Without the white space around it, which a paste brings along. */
 function readEndpoint(text: string, allowNetworks: readonly Cidr[]): string {
   const endpoint = text.trim()
@@ -227,7 +251,7 @@ function readEvents(types: string[]): string[] {
   if (unknown !== undefined)
     throw refuse('invalid_field', {
       field: 'events',
-      expected: `${JSON.stringify(unknown.slice(0, 60))} is no event type. Take some of ${known.join(', ')}`,
+      expected: `${quoted(unknown)} is no event type. Take some of ${known.join(', ')}`,
     })
   if (types.length === 0)
     throw refuse('invalid_field', { field: 'events', expected: 'at least one event type' })

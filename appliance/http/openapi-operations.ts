@@ -427,9 +427,9 @@ const webhooks: Record<string, OperationNotes> = {
   'POST /webhooks/:id/replay': {
     id: 'replayWebhook',
     tag: 'Webhooks',
-    summary: 'Replay a range of time',
+    summary: 'Replay a selection or a range of time',
     description:
-      'Sends what happened in it and the endpoint listens to, also what it was never sent: from before it was made, or while it was disabled. Not at the hosted service.',
+      'With `event_ids`: sends these again under the same ids. With `since`: sends what happened in the range and the endpoint listens to, also what it was never sent: from before it was made, or while it was disabled. Not at the hosted service.',
   },
   'GET /webhooks/:id/events': {
     id: 'listWebhookEvents',

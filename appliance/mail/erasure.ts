@@ -43,6 +43,9 @@ export function pseudonymOf(hash: string): string {
   return `erased-${hash.slice(0, 16)}@erased.invalid`
 }
 
+/** Whether an address is one that `pseudonymOf` made. */
+export const isPseudonym = (address: string): boolean => /^erased-[0-9a-f]{16}@erased\.invalid$/.test(address)
+
 /** `address` of a suppression whose address was erased. No address looks like it: it has no @. */
 export function erasedSuppressionKey(hash: string): string {
   return `erased:${hash}`

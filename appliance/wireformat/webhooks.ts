@@ -6,6 +6,7 @@ import type {
   WebhookDelivery,
   WebhookRequests,
 } from '../storage/storage.ts'
+import { isPseudonym } from '../mail/erasure.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import type { WebhookPayload } from './webhook-events.ts'
 
@@ -50,6 +51,42 @@ export function presentWebhookDeliverySummary(one: WebhookDelivery): schema.Webh
     attempts: one.attempts,
     next_attempt_at: timestampOrNull(one.status === 'pending' ? one.dueAt : null),
     email_id: one.emailId,
+    about: presentAbout(one),
+    last_request: one.last && {
+      sent_at: timestamp(one.last.sentAt),
+      http_status_code: one.last.status ?? 0,
+      duration_ms: one.last.durationMs,
+      error: one.last.error,
+    },
+  }
+}
+
+/** The properties of payloads that say what they are about; the type tells which of them there are. */
+interface Told {
+  email_id?: string
+  to?: string[]
+  subject?: string
+  id?: string
+  name?: string
+  email?: string
+}
+
+/** What the event is about, as its payload tells it: an erasure reaches payloads, too. */
+function presentAbout({ type, payload, emailKept }: WebhookDelivery): schema.WebhookAbout | null {
+  const { data = {} } = JSON.parse(payload) as { data?: Told }
+  const of = (object: schema.WebhookAbout['object'], id = '', names: (string | undefined)[] = []) => {
+    const known = names.filter((name) => name !== undefined)
+    return { object, id, names: known, subject: null, erased: known.some(isPseudonym), removed: false }
+  }
+  switch (type.split('.', 1)[0]) {
+    case 'email':
+      return { ...of('email', data.email_id, data.to), subject: data.subject ?? '', removed: !emailKept }
+    case 'domain':
+      return of('domain', data.id, [data.name])
+    case 'suppression':
+      return of('suppression', data.id, [data.email])
+    default:
+      return null
   }
 }
 

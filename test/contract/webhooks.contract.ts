@@ -237,8 +237,11 @@ export function webhooksContract(storage: () => Storage): void {
     const page = { teamId, webhookId, limit: 10 }
     const list = await storage().listWebhookDeliveries(page, T0)
     expect(list.items).toEqual([
-      { ...two, status: 'attempting', attempts: 1, dueAt: T0 + 30_000 },
-      { ...one, status: 'failed', attempts: 1, dueAt: null },
+      { ...two, status: 'attempting', attempts: 1, dueAt: T0 + 30_000, emailKept: false, last: null },
+      {
+        ...{ ...one, status: 'failed', attempts: 1, dueAt: null, emailKept: false },
+        last: { sentAt: T0, durationMs: 7, status: 500, error: attempt.error },
+      },
     ])
     expect((await storage().listWebhookDeliveries({ ...page, status: 'failed' }, T0)).items).toHaveLength(1)
     expect(
@@ -250,10 +253,13 @@ export function webhooksContract(storage: () => Storage): void {
     })
     expect((await storage().listWebhookAttempts(page, T0)).items).toEqual([attempt])
     expect((await storage().listWebhookAttempts({ ...page, deliveryId: two.id }, T0)).items).toEqual([])
-    expect(await storage().replayWebhookDelivery({ teamId, webhookId, id: one.id }, T0 + 10)).toBe(true)
-    expect(await storage().replayWebhookDelivery({ teamId: newId(T0), webhookId, id: one.id }, T0)).toBe(
-      false,
-    )
+    const replay = (ids: string[], team = teamId) =>
+      storage().replayWebhookDeliveries({ teamId: team, webhookId, ids }, T0 + 10)
+    expect(await replay([one.id], newId(T0))).toEqual([one.id])
+    expect(await replay([one.id, 'msg_x'])).toEqual(['msg_x'])
+    const unchanged = await storage().getWebhookDelivery({ teamId, webhookId, id: one.id }, T0)
+    expect(unchanged).toEqual(list.items[1])
+    expect(await replay([one.id])).toEqual([])
     expect(await storage().leaseWebhookDeliveries(lease(), T0 + 10)).toMatchObject([
       { id: one.id, attempt: 1 },
     ])
@@ -263,6 +269,36 @@ export function webhooksContract(storage: () => Storage): void {
     expect(await storage().getWebhookDelivery({ teamId, webhookId, id: one.id }, T0)).toMatchObject({
       status: 'attempting',
     })
+    await storage().deleteWebhook({ teamId, id: webhookId }, T0)
+  })
+
+  test('a delivery tells its newest request, and whether its email is still there', async () => {
+    const webhook = await stored(storage())
+    const { id: webhookId, teamId } = webhook
+    const email = await putEmail(storage(), teamId, ['a@example.net'])
+    const [kept, gone] = [delivery(webhook, { emailId: email.id }), delivery(webhook, { emailId: newId(T0) })]
+    await due(storage(), [kept, gone])
+    for (const [attempt, error] of [
+      [1, 'no'],
+      [2, null],
+    ] as const) {
+      const now = T0 + attempt * DAY
+      await storage().leaseWebhookDeliveries(lease(), now)
+      const made = { ...attemptOf(kept, error), id: newId(now), sentAt: now }
+      const outcome = error === null ? { success: true as const } : { success: false as const, dueAt: now }
+      await storage().settleWebhookAttempt({ attempt: made, attemptNumber: attempt, outcome, disable }, now)
+    }
+    const last = { sentAt: T0 + 2 * DAY, durationMs: 7, status: 200, error: null }
+    const told = [
+      { id: gone.id, emailKept: false, last: null },
+      { id: kept.id, emailKept: true, last },
+    ]
+    const page = { teamId, webhookId, limit: 10 }
+    expect((await storage().listWebhookDeliveries(page, T0)).items).toMatchObject(told)
+    const which = { teamId, webhookId, id: kept.id }
+    expect(await storage().getWebhookDelivery(which, T0)).toMatchObject(told[1]!)
+    const ofEmail = { teamId, emailId: email.id, limit: 10 }
+    expect(await storage().webhooksOfEmail(ofEmail, T0)).toMatchObject([told[1]])
     await storage().deleteWebhook({ teamId, id: webhookId }, T0)
   })
 
@@ -366,7 +402,8 @@ export function webhooksContract(storage: () => Storage): void {
     const which = { teamId: webhook.teamId, webhookId: webhook.id, id: ping.id }
     expect(await storage().getWebhookDelivery(which, T0)).toEqual({
       ...ping,
-      ...{ status: 'failed', attempts: 1, dueAt: null },
+      ...{ status: 'failed', attempts: 1, dueAt: null, emailKept: false },
+      last: { sentAt: T0, durationMs: 7, status: 500, error: 'no' },
     })
   })
 }

@@ -17,6 +17,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { pageOf, readId, readLimit, readPage } from '../query.ts'
 import * as schema from '../schemas/webhooks.ts'
 import type { FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 
 /** The endpoints of a team, and the log of what they were sent. */
 export function webhookRoutes(app: App, deps: HttpDeps): void {
@@ -166,15 +167,17 @@ function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
       schema: { body: schema.ReplayWebhook, response: { 200: schema.WebhookReplayed } },
     },
     async (request) => {
-      const { since: from, until: to, only } = request.body
-      const since = readInstant('since', from)
-      const until = to === undefined ? clock.now() + 1 : readInstant('until', to)
-      if (until <= since)
-        throw refuse('invalid_field', { field: 'until', expected: 'an instant after `since`' })
-      const { teamId, id } = which(request)
-      const onlyUndelivered = only !== 'all'
-      const events = await webhooks.replayRange({ teamId, id, since, until, onlyUndelivered })
-      return { object: 'webhook' as const, id, events }
+      const { event_ids: deliveryIds, ...range } = request.body
+      const one = which(request)
+      if (deliveryIds !== undefined && Object.values(range).some((given) => given !== undefined))
+        throw refuse('invalid_field', {
+          field: 'event_ids',
+          expected: 'either these or `since`, `until` and `only`, not both',
+        })
+      const events = await (deliveryIds === undefined
+        ? webhooks.replayRange({ ...one, ...readRange(range, clock.now()) })
+        : webhooks.replaySome({ ...one, deliveryIds }))
+      return { object: 'webhook' as const, id: one.id, events }
     },
   )
   app.post(
@@ -182,6 +185,15 @@ function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
     { config: { audit: null }, schema: { response: { 200: schema.WebhookPinged } } },
     async (request) => presentPinged(await webhooks.ping(which(request))),
   )
+}
+
+/** Until now where no end is given. */
+function readRange({ since: from, until: to, only }: Static<typeof schema.ReplayWebhook>, now: number) {
+  if (from === undefined) throw refuse('missing_field', { field: 'since` or `event_ids' })
+  const since = readInstant('since', from)
+  const until = to === undefined ? now + 1 : readInstant('until', to)
+  if (until <= since) throw refuse('invalid_field', { field: 'until', expected: 'an instant after `since`' })
+  return { since, until, onlyUndelivered: only !== 'all' }
 }
 
 const MESSAGE = /^msg_[0-9a-f]{32}$/

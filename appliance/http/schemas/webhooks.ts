@@ -91,6 +91,33 @@ const MessageId = Type.String({
   description: 'What the receiver sees as `svix-id`, the same in every attempt.',
   examples: ['msg_019aa7b1c1f07c6e8f6a3d1b2c4e5f60'],
 })
+const about = Type.Object(
+  {
+    object: literals(['email', 'domain', 'suppression'], { description: 'What kind of thing.' }),
+    id: Type.String({ description: 'Its id.' }),
+    names: Type.Array(Type.String(), {
+      description:
+        'As the endpoint is told: recipients of the email, the name of the domain, the address on the suppression list.',
+    }),
+    subject: Nullable(Type.String(), { description: 'Of the email; null where it is none.' }),
+    erased: Type.Boolean({
+      description:
+        "A person's data was erased here: a pseudonym stands for the address, the subject is empty.",
+    }),
+    removed: Type.Boolean({ description: 'The email is no longer kept; only its events are.' }),
+  },
+  { description: 'What an event is about.' },
+)
+export type WebhookAbout = Static<typeof about>
+const lastRequest = Type.Object(
+  {
+    sent_at: Timestamp,
+    http_status_code: Type.Integer({ description: 'Status of the answer; 0 when there was none.' }),
+    duration_ms: Type.Integer({ description: 'From the beginning to the end of the answer.' }),
+    error: Nullable(Type.String(), { description: 'Why it failed; null for a success.' }),
+  },
+  { description: 'The newest request.' },
+)
 const event = {
   id: MessageId,
   type: literals([...WEBHOOK_EVENTS, PING], { description: 'What happened.' }),
@@ -102,6 +129,13 @@ const event = {
   attempts: Type.Integer({ description: 'Attempts since it was made or replayed.' }),
   next_attempt_at: Nullable(Timestamp, { description: 'When it is tried next; null when it is over.' }),
   email_id: Nullable(Type.String(), { description: 'The email that it is about.' }),
+  about: Nullable(about, {
+    description: 'What it is about; null for a test event. Not at the hosted service.',
+  }),
+  last_request: Nullable(lastRequest, {
+    description:
+      'The newest request, also of before a replay; null before the first. Not at the hosted service.',
+  }),
 }
 /** An element of GET /webhooks/:id/events. */
 export const WebhookEventSummary = Type.Object(event, { description: 'An event on its way to the endpoint.' })
@@ -155,10 +189,18 @@ export const WebhookAttemptList = listOf(WebhookAttempt, 'attempts')
 /** POST /webhooks/:id/replay */
 export const ReplayWebhook = Type.Object(
   {
-    since: Type.String({
-      description: 'Events from this instant on: ISO 8601.',
-      examples: ['2026-11-20T08:00:00Z'],
-    }),
+    event_ids: Type.Optional(
+      Type.Array(MessageId, {
+        description:
+          'These events, from 1 to 100 of them, whatever became of them: all are sent again, or none where one is not of this webhook.',
+      }),
+    ),
+    since: Type.Optional(
+      Type.String({
+        description: 'In place of `event_ids`: events from this instant on, ISO 8601.',
+        examples: ['2026-11-20T08:00:00Z'],
+      }),
+    ),
     until: Type.Optional(
       Type.String({ description: 'Events before this instant. Without it, all until now.' }),
     ),
@@ -168,7 +210,7 @@ export const ReplayWebhook = Type.Object(
       }),
     ),
   },
-  { description: 'A range of time.' },
+  { description: 'Events one by one, or a range of time.' },
 )
 export const WebhookReplayed = Type.Object(
   { ...reference, events: Type.Integer({ description: 'How many events are sent because of it.' }) },

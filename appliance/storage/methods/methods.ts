@@ -259,6 +259,6 @@ export const writes = {
   updateWebhook: webhooks.updateWebhook,
   rotateWebhookSecret: webhooks.rotateWebhookSecret,
   deleteWebhook: webhooks.deleteWebhook,
-  replayWebhookDelivery: webhooks.replayWebhookDelivery,
+  replayWebhookDeliveries: webhooks.replayWebhookDeliveries,
   purgeWebhookDeliveries: webhooks.purgeWebhookDeliveries,
 } satisfies Partial<Methods>

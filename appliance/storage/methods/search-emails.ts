@@ -9,7 +9,11 @@ import { summaryColumns, toSummary } from './emails.ts'
 import { happenedTo } from './happened.ts'
 import { selectDeliveries, toDelivery } from './recipients.ts'
 import { contains, like, lowered, lowest, madeWith } from './searching.ts'
-import { toDelivery as toWebhookDelivery } from './webhooks.ts'
+import {
+  selectDeliveries as selectWebhookDeliveries,
+  toDelivery as toWebhookDelivery,
+  withLast,
+} from './webhooks.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof EmailSearchStorage> = Parameters<EmailSearchStorage[M]>[0]
@@ -201,13 +205,11 @@ export async function webhooksOfEmail(
   db: Db,
   { teamId, emailId, limit }: Args<'webhooksOfEmail'>,
 ): Promise<WebhookDelivery[]> {
-  const rows = await db
-    .selectFrom('webhook_deliveries')
-    .selectAll()
+  const rows = await selectWebhookDeliveries(db)
     .where('email_id', '=', emailId)
     .where('team_id', '=', teamId)
     .orderBy('id')
     .limit(limit)
     .execute()
-  return rows.map(toWebhookDelivery)
+  return withLast(db, rows.map(toWebhookDelivery))
 }

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely'
+import { sql, type Kysely, type Selectable } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { Tables, WebhookAttemptsTable, WebhookDeliveriesTable, WebhooksTable } from '../schema.ts'
 import type {
@@ -135,8 +135,21 @@ export async function deleteWebhook(db: Db, { teamId, id }: Args<'deleteWebhook'
   return numDeletedRows > 0n
 }
 
-/** A row of `webhook_deliveries` as the port shows it. */
-export const toDelivery = (row: Selectable<WebhookDeliveriesTable>): WebhookDelivery => ({
+/** All deliveries, with whether their emails are still there. */
+export const selectDeliveries = (db: Db) =>
+  db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .select(
+      sql<number>`exists (select 1 from emails where emails.id = webhook_deliveries.email_id)`.as(
+        'email_kept',
+      ),
+    )
+
+/** A row of `selectDeliveries` as the port shows it, but for its requests: `withLast`. */
+export const toDelivery = (
+  row: Selectable<WebhookDeliveriesTable> & { email_kept: number },
+): WebhookDelivery => ({
   id: row.id,
   webhookId: row.webhook_id,
   teamId: row.team_id,
@@ -148,21 +161,47 @@ export const toDelivery = (row: Selectable<WebhookDeliveriesTable>): WebhookDeli
   status: row.status,
   attempts: row.attempts,
   dueAt: row.due_at,
+  emailKept: Boolean(row.email_kept),
+  last: null,
 })
+
+/** The deliveries with the newest request of each, which one query reads for all of them. */
+export async function withLast(db: Db, deliveries: WebhookDelivery[]): Promise<WebhookDelivery[]> {
+  if (deliveries.length === 0) return []
+  const rows = await db
+    .selectFrom('webhook_attempts')
+    .select(['delivery_id', 'sent_at', 'duration_ms', 'status', 'error'])
+    .where('id', 'in', (newest) =>
+      newest
+        .selectFrom('webhook_attempts')
+        .select((select) => select.fn.max('id').as('id'))
+        .where(
+          'delivery_id',
+          'in',
+          deliveries.map(({ id }) => id),
+        )
+        .groupBy('delivery_id'),
+    )
+    .execute()
+  const last = new Map(
+    rows.map((row) => [
+      row.delivery_id,
+      { sentAt: row.sent_at, durationMs: row.duration_ms, status: row.status, error: row.error },
+    ]),
+  )
+  return deliveries.map((one) => ({ ...one, last: last.get(one.id) ?? null }))
+}
 
 /** See `WebhookStorage.listWebhookDeliveries`. */
 export async function listWebhookDeliveries(
   db: Db,
   { teamId, webhookId, status, type, ...page }: Args<'listWebhookDeliveries'>,
 ): Promise<Page<WebhookDelivery>> {
-  let query = db
-    .selectFrom('webhook_deliveries')
-    .selectAll()
-    .where('webhook_id', '=', webhookId)
-    .where('team_id', '=', teamId)
+  let query = selectDeliveries(db).where('webhook_id', '=', webhookId).where('team_id', '=', teamId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (type !== undefined) query = query.where('type', '=', type)
-  return pageOf(query, page, toDelivery)
+  const { items, hasMore } = await pageOf(query, page, toDelivery)
+  return { items: await withLast(db, items), hasMore }
 }
 
 /** See `WebhookStorage.getWebhookDelivery`. */
@@ -170,14 +209,12 @@ export async function getWebhookDelivery(
   db: Db,
   { teamId, webhookId, id }: Args<'getWebhookDelivery'>,
 ): Promise<WebhookDelivery | undefined> {
-  const row = await db
-    .selectFrom('webhook_deliveries')
-    .selectAll()
+  const row = await selectDeliveries(db)
     .where('id', '=', id)
     .where('webhook_id', '=', webhookId)
     .where('team_id', '=', teamId)
     .executeTakeFirst()
-  return row && toDelivery(row)
+  return row && (await withLast(db, [toDelivery(row)]))[0]
 }
 
 const toAttempt = (row: Selectable<WebhookAttemptsTable>): WebhookAttempt => ({
@@ -235,20 +272,26 @@ export async function countWebhookRequests(
   }
 }
 
-/** See `WebhookStorage.replayWebhookDelivery`. */
-export async function replayWebhookDelivery(
+/** See `WebhookStorage.replayWebhookDeliveries`. */
+export async function replayWebhookDeliveries(
   db: Db,
-  { teamId, webhookId, id }: Args<'replayWebhookDelivery'>,
+  { teamId, webhookId, ids: wanted }: Args<'replayWebhookDeliveries'>,
   now: number,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('webhook_deliveries')
-    .set({ status: 'pending', attempts: 0, due_at: now, settled_at: null })
-    .where('id', '=', id)
+): Promise<string[]> {
+  const rows = await ids(db)
+    .where('id', 'in', wanted)
     .where('webhook_id', '=', webhookId)
     .where('team_id', '=', teamId)
-    .executeTakeFirstOrThrow()
-  return numUpdatedRows > 0n
+    .execute()
+  const known = new Set(rows.map(({ id }) => id))
+  const missing = wanted.filter((id) => !known.has(id))
+  if (missing.length > 0) return missing
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ status: 'pending', attempts: 0, due_at: now, settled_at: null })
+    .where('id', 'in', wanted)
+    .execute()
+  return []
 }
 
 /** See `WebhookStorage.purgeWebhookDeliveries`. */

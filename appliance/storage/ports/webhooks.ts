@@ -72,6 +72,10 @@ export interface WebhookDelivery extends NewWebhookDelivery {
   attempts: number
   /** When it is tried next; null when it is final. */
   dueAt: number | null
+  /** Whether the email that it is about is still there; false where it is about none. */
+  emailKept: boolean
+  /** The newest request, also of before a replay; null when there was none. */
+  last: Pick<WebhookAttempt, 'sentAt' | 'durationMs' | 'status' | 'error'> | null
 }
 
 /** A delivery to be attempted now, with what the request needs. */
@@ -218,11 +222,11 @@ export interface WebhookStorage {
     args: { teamId: string; webhookId: string; since: number; most: number },
     now: number,
   ): Promise<WebhookRequests>
-  /** A stored delivery is due again, with all attempts before it. False when there is none. */
-  replayWebhookDelivery(
-    args: { teamId: string; webhookId: string; id: string },
+  /** Stored deliveries are due again, with all attempts before them. Returns those that are not there: while there is one, nothing is changed. */
+  replayWebhookDeliveries(
+    args: { teamId: string; webhookId: string; ids: string[] },
     now: number,
-  ): Promise<boolean>
+  ): Promise<string[]>
   /** Events of a team from `since` to before `until`, after the position, oldest first. */
   listTeamEvents(
     args: {

@@ -216,7 +216,7 @@ export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {
   getWebhookDelivery: 'reader',
   listWebhookAttempts: 'reader',
   countWebhookRequests: 'reader',
-  replayWebhookDelivery: 'writer',
+  replayWebhookDeliveries: 'writer',
   listTeamEvents: 'reader',
   replayWebhookEvents: 'writer',
   purgeWebhookDeliveries: 'writer',

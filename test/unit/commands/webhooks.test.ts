@@ -117,6 +117,29 @@ describe('webhook', () => {
     await says('webhook', 'remove', id)
   })
 
+  test('a replay of a selection takes ids of its events, and nothing beside them', async () => {
+    const { id } = await json<{ id: string }>(
+      ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
+    )
+    const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
+    await replay('--since', '2020-01-01')
+    const db = new Database(join(place.dataDir, 'posthaste.db'))
+    const select = db.prepare<[string], string>('select id from webhook_deliveries where webhook_id = ?')
+    const events = select.pluck().all(id)
+    db.close()
+    expect(events).toHaveLength(2)
+    expect(await replay('--event-ids', events.join(', '))).toBe('0 2 events are sent.\n')
+    expect(await replay('--event-ids', events[0]!)).toBe('0 1 event is sent.\n')
+    expect(await replay('--event-ids', 'msg_1')).toBe(
+      '1 Invalid `event_ids` field: "msg_1" is no event of this webhook.\n',
+    )
+    expect(await replay('--event-ids', 'msg_1', '--all')).toBe(
+      '2 Take --event-ids alone, or a range of time.\n',
+    )
+    expect(await replay()).toBe('2 Say which events: --since, or --event-ids.\n')
+    await says('webhook', 'remove', id)
+  })
+
   test('what is no endpoint, event or id is refused with the reason', async () => {
     expect(await says('webhook', 'add', 'ftp://app.example.com')).toMatch(/^1 .*https:\/\//)
     expect(await says('webhook', 'add', receiver.url, '--events', 'email.read')).toMatch(/^1 .*email\.read/)
