@@ -108,6 +108,14 @@ describe('roles', () => {
         ...{ path, offered: [] },
       })
     }
+    await page.goto(at(`/webhooks/${things.webhook}`))
+    await page.getByText('Nothing was sent yet.').waitFor()
+    expect(await page.getByRole('checkbox').count()).toBe(0)
+    expect(await ask(page, 'POST', `/webhooks/${things.webhook}/replay`, { event_ids: ['msg_1'] })).toEqual({
+      status: 403,
+      message: expect.stringContaining('developer') as string,
+    })
+
     await page.goto(at(`/domains/${things.domain}?tab=settings`))
     await expect.poll(() => page.getByRole('radio', { name: /^Always/ }).isDisabled()).toBe(true)
     await sound(page, 'viewer-domain-settings')

@@ -9,6 +9,8 @@ export function webhookPages(stage: Stage): void {
   describe('a list of suppressions', () => importing(stage))
 }
 
+const rowIds = (rows: { dataset: { row?: string } }[]) => rows.map(({ dataset }) => dataset.row)
+
 function webhooks(stage: Stage): void {
   test('an endpoint is added, pinged, told of an email, replayed, disabled and removed', async () => {
     const { page, at, posthaste } = stage
@@ -51,7 +53,7 @@ function webhooks(stage: Stage): void {
       await dialog.locator('button[aria-disabled=false]', { hasText: 'Send again' }).waitFor()
       await page.keyboard.press('Escape')
 
-      await page.getByRole('link', { name: 'Replay' }).click()
+      await page.getByRole('link', { name: 'Replay a range' }).click()
       await page.locator('input[name=since]').fill('2020-01-01T00:00')
       await sound(page, 'webhook-replay')
       const before = receiver.received.length
@@ -73,6 +75,98 @@ function webhooks(stage: Stage): void {
     } finally {
       await receiver.close()
     }
+  })
+
+  test('rows are picked by mouse and by keys, and a selection is sent again', async () => {
+    const { page, at, posthaste } = stage
+    const receiver = await startReceiver()
+    const hook = { endpoint: receiver.url, events: ['email.delivered'] }
+    const { body } = await posthaste.call<{ id: string }>('POST', '/webhooks', hook)
+    const emails: string[] = []
+    for (const [n, name] of ['ada', 'bob', 'eve', 'kim'].entries()) {
+      emails.push(await posthaste.send({ to: `${name}@reader.example`, subject: `Receipt ${n}` }))
+      await receiver.waitFor(n + 1)
+    }
+    const ids = () => receiver.received.map(({ headers }) => headers['svix-id'])
+    const [first, second, third, fourth] = ids()
+    const box = (name: string) => page.getByRole('checkbox', { name: `Select email.delivered ${name}@` })
+    const picked = () => page.locator('tr:has(td input:checked) [data-row]').evaluateAll(rowIds)
+    const all = page.getByRole('checkbox', { name: 'Select all on this page' })
+
+    await page.goto(at(`/webhooks/${body.id}`))
+    await page.getByRole('link', { name: 'kim@reader.example Receipt 3' }).waitFor()
+    await expect.poll(() => page.getByText('taken', { exact: true }).count()).toBe(4)
+    await page
+      .getByRole('cell', { name: /^200, [\d.]+ m?s$/ })
+      .first()
+      .waitFor()
+    await box('kim').click()
+    await box('bob').click({ modifiers: ['Shift'] })
+    expect(await picked()).toEqual([fourth, third, second])
+    const bar = page.getByRole('group', { name: 'The selection' })
+    await bar.getByText('3 selected').waitFor()
+    await sound(page, 'webhook-picked')
+    await page.keyboard.press('Escape')
+    await bar.waitFor({ state: 'detached' })
+    expect(await picked()).toEqual([])
+
+    await page.locator(`[data-row="${third}"]`).focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Shift+X')
+    expect(await picked()).toEqual([third, second, first])
+    await page.keyboard.press('x')
+    expect(await picked()).toEqual([third, second])
+
+    // What comes meanwhile does not move the rows.
+    await posthaste.send({ to: 'late@reader.example' })
+    await receiver.waitFor(5)
+    const fresh = page.waitForResponse((answer) => answer.url().includes('/events?'))
+    await (await fresh).finished()
+    expect(await page.locator('[data-row]').evaluateAll(rowIds)).toEqual([fourth, third, second, first])
+
+    await bar.getByRole('button', { name: 'Replay 2' }).click()
+    await page.getByText('2 events are sent.').waitFor()
+    await receiver.waitFor(7)
+    expect(ids().slice(5).toSorted()).toEqual([second, third].toSorted())
+    await box('late').waitFor()
+    await all.click()
+    await bar.getByText('5 selected').waitFor()
+    await all.click()
+    await bar.waitFor({ state: 'detached' })
+
+    await page.getByRole('link', { name: 'ada@reader.example Receipt 0' }).click()
+    await expect.poll(() => page.url()).toBe(at(`/emails/${emails[0]}`))
+    await posthaste.call('DELETE', `/webhooks/${body.id}`)
+    await receiver.close()
+  })
+
+  test('to a disabled endpoint a selection waits, on a telephone too; a test event is not picked', async () => {
+    const { page, at, posthaste } = stage
+    const receiver = await startReceiver()
+    const hook = { endpoint: receiver.url, events: ['email.delivered'] }
+    const { body } = await posthaste.call<{ id: string }>('POST', '/webhooks', hook)
+    receiver.behave((_, response) => response.writeHead(503).end())
+    await posthaste.send({ to: 'ada@reader.example' })
+    await receiver.waitFor(1)
+    receiver.behave()
+    await posthaste.call('POST', `/webhooks/${body.id}/ping`)
+    await posthaste.call('PATCH', `/webhooks/${body.id}`, { status: 'disabled' })
+    await page.goto(at(`/webhooks/${body.id}`))
+    await page.getByRole('link', { name: 'webhook.ping' }).waitFor()
+    await page.getByRole('cell', { name: /^503, [\d.]+ m?s · until enabled$/ }).waitFor()
+    await sound(page, 'webhook-disabled')
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.getByText('Select all on this page').click()
+    await page.getByRole('button', { name: 'Replay 1' }).click()
+    await page.getByText('1 event waits until the webhook is enabled.').waitFor()
+    await page.getByRole('button', { name: 'Given up' }).click()
+    await page.getByText('There is nothing of this kind.').waitFor()
+    expect(receiver.received).toHaveLength(2)
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await posthaste.call('DELETE', `/webhooks/${body.id}`)
+    await receiver.close()
   })
 
   test('a test event that fails says why', async () => {

@@ -3,6 +3,8 @@ export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['j', 'next row'],
   ['k', 'previous row'],
   ['Enter', 'open the row'],
+  ['x', 'select the row, where rows can be selected'],
+  ['Shift X', 'select all rows from the last one to this'],
   ['Esc', 'close, or back to the list'],
   ['/', 'search this page, or everything'],
   ['Ctrl K', 'go to a page or an email (⌘ K)'],
@@ -23,14 +25,15 @@ export function commands(layer: Commands): void {
 /** Moves the focus by `step` among the rows of the page; Enter on a focused row is the browser's own. */
 export function moveRow(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
-  const at = rows.indexOf(document.activeElement as HTMLElement)
+  const focused = document.activeElement
+  const at = rows.findIndex((row) => row === focused || row.closest('tr')?.contains(focused))
   const next = at === -1 ? (step === 1 ? 0 : rows.length - 1) : at + step
   const row = rows[Math.min(Math.max(next, 0), rows.length - 1)]
   row?.focus({ preventScroll: true })
   row?.closest('tr')?.scrollIntoView({ block: 'nearest' })
 }
 
-const typing = 'input, textarea, select, [contenteditable]'
+const typing = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]'
 
 /** Puts the cursor into the page's search field. Returns whether there is one. */
 export function focusSearch(): boolean {

@@ -24,6 +24,9 @@ export const WEBHOOK_EVENT: Record<WebhookEventSummary['status'], Look> = {
   failed: { word: 'given up', tone: 'red', icon: TriangleAlert },
 }
 
+/** The type of a test event, which is not sent again. */
+export const PING = 'webhook.ping'
+
 /** The events that happen here: what a new webhook can choose from. */
 export const TOLD_EVENTS = [
   'email.scheduled',

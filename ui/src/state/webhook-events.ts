@@ -1,0 +1,35 @@
+/** The rows of the log of a webhook, in words. Pure. */
+import type { WebhookAbout, WebhookEventSummary } from '../../../appliance/http/schemas/webhooks.ts'
+import { duration } from './time.ts'
+
+const ERASED = '@erased.invalid'
+
+/** What an event is about: whom or which thing, and what more is known of it. */
+export function ofAbout({ object, names, subject, erased, removed }: WebhookAbout): {
+  who: string
+  what: string
+} {
+  const [first = '', ...others] = names.map((name) => (name.endsWith(ERASED) ? 'erased address' : name))
+  const who = others.length === 0 ? first : `${first} +${others.length}`
+  if (object !== 'email') return { who, what: '' }
+  const words = subject === null || subject === '' ? (erased ? 'erased' : '(no subject)') : subject
+  return { who, what: removed ? `email removed · ${words}` : words }
+}
+
+/** Where an event leads to: its email, while that is there. */
+export const emailOf = (about: WebhookAbout | null): string | null =>
+  about?.object === 'email' && !about.removed ? `/emails/${about.id}` : null
+
+/** How its newest request went: `503, 1.24 s`; empty before the first. */
+export function ofLast({ last_request: last }: Pick<WebhookEventSummary, 'last_request'>): string {
+  if (last === null) return ''
+  return `${last.http_status_code === 0 ? 'no answer' : last.http_status_code}, ${duration(last.duration_ms)}`
+}
+
+/** What a replay has begun. A disabled endpoint is sent nothing yet. */
+export function ofReplay(events: number, enabled: boolean): string {
+  const many = events === 1 ? '1 event' : `${events} events`
+  if (events === 0) return 'There is no event to send.'
+  if (!enabled) return `${many} ${events === 1 ? 'waits' : 'wait'} until the webhook is enabled.`
+  return `${many} ${events === 1 ? 'is' : 'are'} sent.`
+}
