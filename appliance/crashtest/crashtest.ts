@@ -133,7 +133,7 @@ async function conclude(
   else
     await writeFile(
       join(folder, 'ledger.json'),
-      JSON.stringify({ ...ledger, rejected: [...ledger.rejected] }),
+      JSON.stringify({ ...ledger, rejected: [...ledger.rejected], quit: [...ledger.quit] }),
     )
   const starts = killer.starts.toSorted((a, b) => a - b)
   return {

@@ -25,7 +25,7 @@ export interface Exchangers {
 }
 
 export interface ExchangerDeps {
-  ledger: Pick<Ledger, 'copies' | 'rejected'>
+  ledger: Pick<Ledger, 'copies' | 'rejected' | 'quit'>
   now: () => number
   /** The start of the daemon that is under way. */
   run: () => number
@@ -37,11 +37,12 @@ export interface ExchangerDeps {
 export async function startExchangers(deps: ExchangerDeps): Promise<Exchangers> {
   const sockets = new Set<Socket>()
   const deferred = new Set<string>()
+  let connections = 0
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     // The daemon dies in the middle of conversations: that is the test.
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-    new Conversation(socket, deps, deferred).begin()
+    new Conversation(socket, deps, { deferred, number: ++connections }).begin()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -64,16 +65,18 @@ class Conversation {
   readonly #deps: ExchangerDeps
   readonly #deferred: Set<string>
   readonly #run: number
+  readonly #number: number
   #input = Buffer.alloc(0)
   #recipients: string[] = []
   /** The message so far, while one is sent; null between messages. */
   #parts: Buffer[] | null = null
   #busy = false
 
-  constructor(socket: Socket, deps: ExchangerDeps, deferred: Set<string>) {
+  constructor(socket: Socket, deps: ExchangerDeps, about: { deferred: Set<string>; number: number }) {
     this.#socket = socket
     this.#deps = deps
-    this.#deferred = deferred
+    this.#deferred = about.deferred
+    this.#number = about.number
     this.#run = deps.run()
   }
 
@@ -115,6 +118,7 @@ class Conversation {
       this.#parts = []
       this.#say('354 Go on')
     } else if (verb === 'QUIT') {
+      this.#deps.ledger.quit.add(this.#number)
       this.#say('221 2.0.0 Bye')
       this.#socket.end()
     } else this.#say('250 2.0.0 Ok')
@@ -168,6 +172,7 @@ class Conversation {
       messageId: field(message, 'Message-ID'),
       run: this.#run,
       at: now(),
+      connection: this.#number,
       whole: digestOf(message.slice(message.indexOf('\r\n\r\n') + 4)) === field(message, DIGEST_FIELD),
     }
     for (const recipient of recipients) ledger.copies.push({ ...about, recipient })

@@ -58,6 +58,8 @@ export interface Copy {
   run: number
   /** When 250 was written (Unix milliseconds). */
   at: number
+  /** The connection over which it came, counted. */
+  connection: number
   /** The text was as it was sent, to the last octet. */
   whole: boolean
 }
@@ -88,6 +90,8 @@ export interface Ledger {
   kills: Kill[]
   sent: Sent[]
   copies: Copy[]
+  /** Connections that the daemon ended with QUIT: no kill broke them. */
+  quit: Set<number>
   /** Every hold that was acknowledged. */
   holds: Hold[]
   /** Recipients that an exchanger refused for good. */
@@ -102,6 +106,7 @@ export const emptyLedger = (): Ledger => ({
   kills: [],
   sent: [],
   copies: [],
+  quit: new Set(),
   holds: [],
   rejected: new Set(),
   told: [],

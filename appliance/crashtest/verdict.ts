@@ -39,8 +39,8 @@ export interface Verdict {
 }
 
 /**
- * How long after the 250 a kill may be blamed for a second copy, in milliseconds. The time to settle is milliseconds; this
- * leaves room for a machine that does other things. A later kill found the delivery settled, so it must not come again.
+ * How long after the 250 a kill may be blamed for a second copy, whatever the connection did, in milliseconds. The time to settle is
+ * milliseconds; this leaves room for a machine that does other things.
  */
 const SETTLE_MS = 5000
 
@@ -55,9 +55,11 @@ const promises = (sent: Sent): Promised[] =>
     : [{ ...sent, accepted: sent.ids.length > 0 }]
 
 /** Judges. An email that was never answered may arrive or not, but not twice without a kill either. */
-export function judgeLedger({ kills, sent, copies, holds, rejected }: Ledger): Verdict {
+export function judgeLedger(ledger: Ledger): Verdict {
+  const { kills, sent, copies, holds, rejected } = ledger
   const byMark = Map.groupBy(copies, ({ mark }) => mark)
   const ended = new Map(kills.map((kill) => [kill.run, kill]))
+  const mayBeBlamed = blameOf(ledger)
   const held = Map.groupBy(holds, ({ domain }) => domain)
   const verdict: Verdict = {
     accepted: 0,
@@ -78,7 +80,13 @@ export function judgeLedger({ kills, sent, copies, holds, rejected }: Ledger): V
   const known = new Set<string>()
   for (const promised of sent.flatMap(promises)) {
     known.add(promised.mark)
-    judgeMark(promised, byMark.get(promised.mark) ?? [], { rejected, ended, holds: held, verdict })
+    judgeMark(promised, byMark.get(promised.mark) ?? [], {
+      rejected,
+      ended,
+      mayBeBlamed,
+      holds: held,
+      verdict,
+    })
   }
   for (const one of sent) {
     const again = resentOf(one, byMark)
@@ -99,13 +107,15 @@ export function judgeLedger({ kills, sent, copies, holds, rejected }: Ledger): V
 interface Bench {
   rejected: Set<string>
   ended: Map<number, Kill>
+  /** Whether this kill can have come between the 250 to a copy and settle. */
+  mayBeBlamed: (kill: Kill, copy: Copy) => boolean
   /** By domain. */
   holds: Map<string, Hold[]>
   verdict: Verdict
 }
 
 function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
-  const { rejected, ended, verdict } = bench
+  const { rejected, verdict } = bench
   const { mark, recipients, accepted, ids } = promised
   const messageIds = new Set(copies.map(({ messageId }) => messageId))
   if (messageIds.size > 1 || ids.length > 1) verdict.twice.push(mark)
@@ -130,7 +140,7 @@ function judgeMark(promised: Promised, copies: Copy[], bench: Bench): void {
     if (own.length > 0 && refused) verdict.wrong.push(`${mark} ${recipient}: delivered and refused`)
     if (own.some(({ whole }) => !whole)) verdict.wrong.push(`${mark} ${recipient}: arrived with another text`)
     judgeTimes(promised, recipient, own, bench)
-    if (own.length > 1) verdict.duplicates.push(duplicateOf(own, ended))
+    if (own.length > 1) verdict.duplicates.push(duplicateOf(own, bench))
   }
   for (const recipient of byRecipient.keys())
     verdict.wrong.push(`${mark} ${recipient}: not one of its recipients`)
@@ -154,17 +164,42 @@ function judgeTimes(
     verdict.wrong.push(`${mark} ${recipient}: delivered while its domain was held`)
 }
 
-/** Each copy after the first needs a kill that ended the run of the one before it, soon after that one's 250. */
-function duplicateOf(copies: Copy[], ended: Map<number, Kill>): Duplicate {
+/** Each copy after the first needs a kill that ended the run of the one before it, before that one was settled. */
+function duplicateOf(copies: Copy[], { ended, mayBeBlamed }: Bench): Duplicate {
   const inOrder = copies.toSorted((a, b) => a.at - b.at)
   const { mark, recipient } = inOrder[0]!
   const kills = inOrder.slice(1).map((copy, index) => {
     const before = inOrder[index]!
     const kill = ended.get(before.run)
-    return kill && copy.run > before.run && kill.at - before.at <= SETTLE_MS ? kill.number : undefined
+    return kill && copy.run > before.run && mayBeBlamed(kill, before) ? kill.number : undefined
   })
   const explained = kills.every((kill) => kill !== undefined) ? kills : null
   return { mark, recipient, copies: copies.length, kills: explained }
+}
+
+/**
+ * A kill is to blame soon after the 250; or later for the last two messages of a connection that it broke, because the one after them is
+ * only begun when the first is stored: a busy machine may hold the daemon up for long. Never once the daemon told that it had settled.
+ */
+function blameOf({ copies, quit, told }: Ledger): Bench['mayBeBlamed'] {
+  const settled = new Map<string, number>()
+  for (const { emailId, type, at, to } of told)
+    if (type === 'email.delivered')
+      for (const one of to) {
+        const key = `${emailId} ${one}`
+        settled.set(key, Math.min(at, settled.get(key) ?? Infinity))
+      }
+  const last = new Set<Copy>()
+  const broken = copies.filter(({ connection }) => !quit.has(connection))
+  for (const own of Map.groupBy(broken, ({ connection }) => connection).values()) {
+    const two = [...Map.groupBy(own, ({ mark, at }) => `${mark} ${at}`).values()].slice(-2)
+    for (const copy of two.flat()) last.add(copy)
+  }
+  return (kill, copy) => {
+    const emailId = copy.messageId.slice(1, copy.messageId.indexOf('@'))
+    if ((settled.get(`${emailId} ${copy.recipient}`) ?? Infinity) <= kill.at) return false
+    return kill.at - copy.at <= SETTLE_MS || last.has(copy)
+  }
 }
 
 /** Tries that were not answered and arrived all the same, where another arrived too. */

@@ -22,6 +22,7 @@ const copy = (change: Partial<Copy> = {}): Copy => ({
   messageId: '<id-1@sender.test>',
   run: 1,
   at: 1000,
+  connection: 1,
   whole: true,
   ...change,
 })
@@ -30,6 +31,7 @@ const ledger = (change: Partial<Ledger>): Ledger => ({
   ...emptyLedger(),
   kills: [{ number: 1, run: 1, how: 'remote-250', at: 1100, conversations: 3 }],
   sent: [rest()],
+  quit: new Set([1]),
   ...change,
 })
 
@@ -100,6 +102,36 @@ describe('second copies', () => {
     const late = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 0 }]
     const verdict = judgeLedger(ledger({ kills: late, copies: [copy(), copy({ run: 2, at: 70_000 })] }))
     expect(verdict.duplicates[0]!.kills).toBeNull()
+  })
+
+  describe('where a kill came long after the 250', () => {
+    const kills = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 1 }]
+    const others = (...marks: string[]) =>
+      marks.map((mark, n) => ({ mark, recipient: `user-${mark}-0@crash1.test`, at: 2000 + n }))
+    /** Whether a copy on a connection that was not ended is explained, when these were sent over it after it. */
+    const explained = (...after: string[]) => {
+      const later = others(...after)
+      const sent = [rest(), ...later.map(({ mark, recipient }) => rest({ mark, recipients: [recipient] }))]
+      const copies = [copy(), ...later.map((one) => copy(one)), copy({ run: 2, connection: 2, at: 70_000 })]
+      const verdict = judgeLedger(ledger({ kills, sent, copies, quit: new Set([2]) }))
+      return verdict.duplicates[0]!.kills !== null
+    }
+
+    test('the last two messages of a connection that it broke may not be stored', () => {
+      expect([explained(), explained('r2')]).toEqual([true, true])
+    })
+
+    test('the one before those was', () => {
+      expect(explained('r2', 'r3')).toBe(false)
+    })
+  })
+
+  test('one that the endpoint was told of as delivered before the kill was settled: nothing explains it', () => {
+    const told = [{ id: 'e1', emailId: 'id-1', type: 'email.delivered', at: 1050, to: [RECIPIENT] }]
+    const copies = [copy(), copy({ run: 2, at: 9000 })]
+    expect(judgeLedger(ledger({ copies, told })).duplicates[0]!.kills).toBeNull()
+    const later = told.map((one) => ({ ...one, at: 9100 }))
+    expect(judgeLedger(ledger({ copies, told: later })).duplicates[0]!.kills).toEqual([1])
   })
 
   test('of three copies each needs its kill', () => {
