@@ -106,15 +106,16 @@ function runInWorker(worker: Worker, draft: Draft, clock: Clock): Promise<Compos
     const onExit = (code: number) => onError(new Error(`The composing thread ended with code ${code}.`))
     const onMessage = (reply: WorkerReply) =>
       'error' in reply ? onError(reply.error) : finish(() => resolve(reply.composed))
-    const cancel = clock.after(DEADLINE, () => onError(tooComplex()))
+    const cancel = clock.after(DEADLINE, () => onError(tooLong(draft)))
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     worker.ref()
     worker.postMessage(draft)
   })
 }
 
-const tooComplex = () =>
-  refuse('invalid_field', {
-    field: 'html',
-    expected: 'something simpler, it takes too long to make its text version; or send a `text` with it',
-  })
+/** Only making text of html can take long by itself; with anything else the machine is too busy, and later it goes. */
+function tooLong({ html, text }: Draft): Error {
+  if (html === null || text !== null) return refuse('overloaded')
+  const expected = 'something simpler, it takes too long to make its text version; or send a `text` with it'
+  return refuse('invalid_field', { field: 'html', expected })
+}

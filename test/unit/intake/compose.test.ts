@@ -289,6 +289,17 @@ describe('heavy drafts', () => {
     await composer.close()
   })
 
+  test('that brought their text are not blamed for a busy machine: they are told to come again', async () => {
+    const clock = createTestClock()
+    const composer = createComposer({ clock })
+    // Given up while the thread is still starting.
+    const late = composer.compose({ ...plain, html: null, text: 'A line of it.\n'.repeat(22_000) })
+    const refused = expect(late).rejects.toMatchObject({ key: 'overloaded' })
+    await clock.advance(10_000)
+    await refused
+    await composer.close()
+  })
+
   test('are refused when too many wait', async () => {
     const composer = createComposer({ clock: systemClock })
     const outcomes = Array.from({ length: 70 }, () =>
