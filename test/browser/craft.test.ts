@@ -131,7 +131,7 @@ describe('the keys', () => {
 describe('the palette', () => {
   const choose = async (page: Page, words: string) => {
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill(words)
+    await page.getByRole('dialog', { name: 'Go to' }).getByRole('combobox').fill(words)
     await page.keyboard.press('Enter')
   }
 
@@ -164,9 +164,10 @@ describe('the palette', () => {
     const { page, context } = await desk()
     await page.setViewportSize({ width: 1280, height: 600 })
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').press('ArrowUp')
-    const list = (await page.getByRole('listbox').boundingBox())!
-    const last = (await page.getByRole('option', { name: 'Sign out', selected: true }).boundingBox())!
+    const palette = page.getByRole('dialog', { name: 'Go to' })
+    await palette.getByRole('combobox').press('ArrowUp')
+    const list = (await palette.getByRole('listbox').boundingBox())!
+    const last = (await palette.getByRole('option', { name: 'Sign out', selected: true }).boundingBox())!
     expect(last.y).toBeGreaterThanOrEqual(list.y)
     expect(last.y + last.height).toBeLessThanOrEqual(list.y + list.height)
     await context.close()
