@@ -202,7 +202,7 @@ complete -c posthaste -n '__posthaste_at webhook ping' -l team -x -d 'its name o
 complete -c posthaste -n '__posthaste_at webhook replay' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at webhook replay' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at webhook replay' -l team -x -d 'its name or id (default: the first team)'
-complete -c posthaste -n '__posthaste_at webhook replay' -l event-ids -x -d 'these events, with commas between: msg_…'
+complete -c posthaste -n '__posthaste_at webhook replay' -l event-ids -x -d 'ids of these events, with commas between'
 complete -c posthaste -n '__posthaste_at webhook replay' -l since -x -d 'in place of them: from when on, ISO 8601'
 complete -c posthaste -n '__posthaste_at webhook replay' -l until -x -d 'until when (default: now)'
 complete -c posthaste -n '__posthaste_at webhook replay' -l all -d 'also what the endpoint took'

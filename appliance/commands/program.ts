@@ -234,7 +234,7 @@ function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Registrar): v
   addInTeam('ping', 'send a test event now', commands).addArgument(id()).action(doesTo(webhook.pingWebhook))
   addInTeam('replay', 'send events again: a selection, or what happened in a range of time', commands)
     .addArgument(id())
-    .option('--event-ids <ids>', 'these events, with commas between: msg_…')
+    .option('--event-ids <ids>', 'ids of these events, with commas between')
     .option('--since <instant>', 'in place of them: from when on, ISO 8601')
     .option('--until <instant>', 'until when (default: now)')
     .option('--all', 'also what the endpoint took')
