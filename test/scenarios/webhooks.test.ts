@@ -2,7 +2,7 @@ import { Resend } from 'resend'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as Svix } from 'svix'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'
 import { createWorld, type World } from '../world/world.ts'
 import { PATIENCE } from '../world/patience.ts'
@@ -232,59 +232,6 @@ test('a ping answers with what came of it, and is in the log', async () => {
   expect(log.body.data).toMatchObject([{ http_status_code: 301 }, { http_status_code: 200 }])
 })
 
-test('what an endpoint missed while it was disabled is replayed by time', async () => {
-  const { receiver, id } = await endpoint(['email.delivered'])
-  const other = await endpoint(['email.delivered'])
-  const since = new Date(world.clock.now()).toISOString()
-  await appliance.until(await send(), isFinal)
-  await recorded(id, 1)
-  await client.webhooks.update(id, { status: 'disabled' })
-  await appliance.until(await send('grace@busy.test'), isFinal)
-  // All endpoints that an event is for are found at once.
-  await other.receiver.waitFor(2)
-  await client.webhooks.update(id, { status: 'enabled' })
-  expect(receiver.received).toHaveLength(1)
-  const replay = (body: object) =>
-    appliance.call<{ events: number }>('POST', `/webhooks/${id}/replay`, { since, ...body })
-  expect((await replay({})).body).toEqual({ object: 'webhook', id, events: 1 })
-  await receiver.waitFor(2)
-  expect(receiver.received[1]!.body).toContain('grace@busy.test')
-  await recorded(id, 2)
-  expect((await replay({ only: 'all' })).body).toMatchObject({ events: 2 })
-  await receiver.waitFor(4)
-  expect(await replay({ until: since })).toMatchObject({ status: 422 })
-})
-
-test('an endpoint that hangs, fails or floods delays nobody else', async () => {
-  const good = await endpoint(['email.delivered'])
-  const dead = [await endpoint(), await endpoint(), await endpoint()]
-  dead[0]!.receiver.behave(() => undefined)
-  dead[1]!.receiver.behave((_, response) => response.writeHead(500).end())
-  dead[2]!.receiver.behave((_, response) => {
-    response.on('error', () => undefined)
-    const more = (): void => {
-      while (!response.destroyed)
-        if (!response.write('x'.repeat(65_536))) return void response.once('drain', more)
-    }
-    more()
-  })
-  // The deadline of one that hangs does not ring meanwhile: who waited for it would wait for ever.
-  const after = world.clock.after.bind(world.clock)
-  const late = new Set<() => void>()
-  world.clock.after = (ms, callback) => {
-    if (ms < 10_000 || ms > 60_000) return after(ms, callback)
-    late.add(callback)
-    return () => void late.delete(callback)
-  }
-  await Promise.all(Array.from({ length: 40 }, (_, n) => send(`user${n}@busy.test`)))
-  const all = await good.receiver.waitFor(40)
-  expect(new Set(all.map(({ headers }) => headers['svix-id'])).size).toBe(40)
-  await dead[0]!.receiver.waitFor(1)
-  expect(late.size).toBeGreaterThan(0)
-  world.clock.after = after
-  for (const callback of late) callback()
-})
-
 test('an endpoint that only fails for five days is disabled and says so', async () => {
   const { receiver, id } = await endpoint(['email.sent'])
   receiver.behave((_, response) => response.writeHead(500).end())
@@ -296,7 +243,10 @@ test('an endpoint that only fails for five days is disabled and says so', async 
   }
   const webhook = await until(async () => {
     const { body } = await appliance.call<{ status: string }>('GET', `/webhooks/${id}`)
-    return body.status === 'disabled' ? body : undefined
+    if (body.status === 'disabled') return body
+    // The attempt that fails after the five days may be due in some hours only.
+    await world.clock.advance(HOUR)
+    return undefined
   })
   expect(webhook).toMatchObject({
     status: 'disabled',

@@ -1,0 +1,105 @@
+import { Resend } from 'resend'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { PATIENCE } from '../world/patience.ts'
+import { startReceiver, type Receiver } from '../world/receiver.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** What endpoints hear, to the last event: in an appliance in which no other test's mail is still under way and told, too. */
+
+let world: World
+let appliance: TestAppliance
+let client: Resend
+const receivers: Receiver[] = []
+
+beforeAll(async () => {
+  world = await createWorld({
+    domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },
+    names: { 'mail.sender.test': { A: '127.0.0.1' } },
+  })
+  const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
+  appliance = await startAppliance({ world, config: { webhooks } })
+  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+})
+afterAll(async () => {
+  for (const receiver of receivers) await receiver.close()
+  await appliance.close()
+  await world.close()
+})
+
+const ALL = ['email.sent', 'email.delivered', 'email.bounced'] as const
+
+async function endpoint(events: readonly (typeof ALL)[number][] = ALL) {
+  const receiver = await startReceiver()
+  receivers.push(receiver)
+  const { data, error } = await client.webhooks.create({ endpoint: receiver.url, events: [...events] })
+  expect(error).toBeNull()
+  return { receiver, id: data!.id }
+}
+
+const send = (to = 'ada@busy.test') => appliance.send({ to })
+
+/** The outcomes of so many requests are written down. */
+const recorded = (id: string, count: number) =>
+  expect
+    .poll(
+      async () => {
+        const path = `/webhooks/${id}/attempts?limit=100`
+        return (await appliance.call<{ data: unknown[] }>('GET', path)).body.data.length
+      },
+      { timeout: PATIENCE },
+    )
+    .toBe(count)
+
+test('what an endpoint missed while it was disabled is replayed by time', async () => {
+  const { receiver, id } = await endpoint(['email.delivered'])
+  const other = await endpoint(['email.delivered'])
+  const since = new Date(world.clock.now()).toISOString()
+  await appliance.until(await send(), isFinal)
+  await recorded(id, 1)
+  await client.webhooks.update(id, { status: 'disabled' })
+  await appliance.until(await send('grace@busy.test'), isFinal)
+  // All endpoints that an event is for are found at once.
+  await other.receiver.waitFor(2)
+  await client.webhooks.update(id, { status: 'enabled' })
+  expect(receiver.received).toHaveLength(1)
+  const replay = (body: object) =>
+    appliance.call<{ events: number }>('POST', `/webhooks/${id}/replay`, { since, ...body })
+  expect((await replay({})).body).toEqual({ object: 'webhook', id, events: 1 })
+  await receiver.waitFor(2)
+  expect(receiver.received[1]!.body).toContain('grace@busy.test')
+  await recorded(id, 2)
+  expect((await replay({ only: 'all' })).body).toMatchObject({ events: 2 })
+  await receiver.waitFor(4)
+  expect(await replay({ until: since })).toMatchObject({ status: 422 })
+})
+
+test('an endpoint that hangs, fails or floods delays nobody else', async () => {
+  const good = await endpoint(['email.delivered'])
+  const dead = [await endpoint(), await endpoint(), await endpoint()]
+  dead[0]!.receiver.behave(() => undefined)
+  dead[1]!.receiver.behave((_, response) => response.writeHead(500).end())
+  dead[2]!.receiver.behave((_, response) => {
+    response.on('error', () => undefined)
+    const more = (): void => {
+      while (!response.destroyed)
+        if (!response.write('x'.repeat(65_536))) return void response.once('drain', more)
+    }
+    more()
+  })
+  // The deadline of one that hangs does not ring meanwhile: who waited for it would wait for ever.
+  const after = world.clock.after.bind(world.clock)
+  const late = new Set<() => void>()
+  world.clock.after = (ms, callback) => {
+    if (ms < 10_000 || ms > 60_000) return after(ms, callback)
+    late.add(callback)
+    return () => void late.delete(callback)
+  }
+  await Promise.all(Array.from({ length: 40 }, (_, n) => send(`user${n}@busy.test`)))
+  const all = await good.receiver.waitFor(40)
+  expect(new Set(all.map(({ headers }) => headers['svix-id'])).size).toBe(40)
+  await dead[0]!.receiver.waitFor(1)
+  expect(late.size).toBeGreaterThan(0)
+  world.clock.after = after
+  for (const callback of late) callback()
+})
