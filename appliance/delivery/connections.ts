@@ -11,8 +11,8 @@ import { transact } from './transaction.ts'
 
 /** A message for one address, and what the lane grants. */
 export interface Call extends Visit {
-  /** Whose connections these are, and how many of them may be open at any moment, those that wait idle included. */
-  lane: { key: string; connections: number }
+  /** Whose connections these are, and how many of them may be open now, those that wait idle included. */
+  lane: { readonly key: string; readonly connections: number }
   /** Messages after which a connection is closed. */
   messagesPerConnection: number
   /** Milliseconds for which a connection waits for its next message; 0 closes it at once. */
@@ -73,14 +73,15 @@ class Pool implements Connections {
 
   async converse(call: Call, recorder: Recorder): Promise<Said> {
     const lane = this.#laneOf(call.lane.key)
-    const kept = lane.take((one) => serves(one, call, this.#clock.now()))
-    lane.trim(call.lane.connections)
-    if (kept) {
-      const said = await this.#again(kept, call, recorder, lane)
+    const suits = (kept: Kept) => serves(kept, call, this.#clock.now())
+    let way = await lane.way(suits, call.lane, call.until)
+    if (typeof way === 'object') {
+      const said = await this.#again(way, call, recorder, lane)
       // Nobody has heard of the message, let alone taken it; on a new connection that can happen no more.
       if (said) return said
+      way = await lane.way(() => false, call.lane, call.until)
     }
-    return this.#anew(call, recorder, lane)
+    return way === 'new' ? this.#anew(call, recorder, lane) : failed(call, noRoom(call), null)
   }
 
   closeIdle(source?: string): void {
@@ -124,9 +125,8 @@ class Pool implements Connections {
     return this.#transact(session, call, lane)
   }
 
+  /** Over a new connection, whose socket is counted already. */
   async #anew(call: Call, recorder: Recorder, lane: LaneSockets): Promise<Said> {
-    const room = await lane.reserve(call.lane.connections, call.until)
-    if (!room) return failed(call, noRoom(call), null)
     const deps = { clock: this.#clock, memory: this.memory }
     const reached = await reach(call, recorder, deps).catch((error: unknown) => {
       lane.release() // a fault of ours must not take a place from the lane for good

@@ -19,7 +19,7 @@ export class LaneSockets {
   readonly #empty: () => void
   /** Each with what takes its timer back; the one that has waited longest first. */
   readonly #idle = new Map<Kept, () => void>()
-  /** Told when a socket is gone. */
+  /** Told when a socket is idle or gone. */
   readonly #waiting = new Set<() => void>()
   /** Sockets on which QUIT was said by us to get rid of them. */
   #closing = 0
@@ -43,41 +43,34 @@ export class LaneSockets {
     session.conversation.wire.rest(() => {
       if (this.#remove(kept)) session.conversation.wire.destroy()
     })
-  }
-
-  /** Takes the idle connection that was used last among those that suit, so that the others run out of time. */
-  take(suits: (kept: Kept) => boolean): Kept | undefined {
-    const kept = this.idle.findLast((one) => one.session.conversation.wire.quiet && suits(one))
-    if (kept) this.#remove(kept)
-    return kept
-  }
-
-  /** Says QUIT on idle connections beyond a limit that has become lower, as far as there are any. */
-  trim(limit: number): void {
-    while (this.open - this.#closing > Math.max(1, limit) && this.#idle.size > 0) this.closeOldest()
+    this.#wake()
   }
 
   /**
-   * Makes room for one more socket and counts it: idle ones are closed first, and whoever says goodbye is waited for. False when
-   * there is none until `until` (milliseconds of the steady clock), because all are at work.
+   * A way for one message: an idle connection that suits, else the leave to open one more socket, which is counted from now on. Where
+   * all are at work it waits for the first that is idle again or gone; idle ones that do not suit are closed for it. `none` when there
+   * is no way until `until` (milliseconds of the steady clock).
+   * @param lane its `connections` is read each time: a lane may be given more or fewer meanwhile
    */
-  async reserve(limit: number, until: number): Promise<boolean> {
-    const most = Math.max(1, limit)
-    while (this.open >= most) {
-      if (steady(this.#clock) >= until) return false
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#waiting.add(resolve)
-      while (this.#closing < this.open - most + this.#waiting.size && this.#idle.size > 0) this.closeOldest()
-      const cancel = this.#clock.after(until - steady(this.#clock), resolve)
-      await promise
-      cancel()
-      this.#waiting.delete(resolve)
+  async way(
+    suits: (kept: Kept) => boolean,
+    lane: { readonly connections: number },
+    until: number,
+  ): Promise<Kept | 'new' | 'none'> {
+    for (;;) {
+      const kept = this.#take(suits)
+      const most = Math.max(1, lane.connections)
+      this.#trim(most)
+      if (kept) return kept
+      if (this.open < most) break
+      if (steady(this.#clock) >= until) return 'none'
+      await this.#change(most, until)
     }
     this.open += 1
-    return true
+    return 'new'
   }
 
-  /** A reserved socket is gone. */
+  /** A socket is gone that was counted. */
   release(): void {
     this.open -= 1
     this.#wake()
@@ -93,6 +86,29 @@ export class LaneSockets {
   /** Says QUIT on the idle connections that are meant; resolves when their sockets are gone. */
   async closeIdle(meant: (kept: Kept) => boolean): Promise<void> {
     await Promise.all(this.idle.filter(meant).map((kept) => this.#quit(kept)))
+  }
+
+  /** Takes the idle connection that was used last among those that suit, so that the others run out of time. */
+  #take(suits: (kept: Kept) => boolean): Kept | undefined {
+    const kept = this.idle.findLast((one) => one.session.conversation.wire.quiet && suits(one))
+    if (kept) this.#remove(kept)
+    return kept
+  }
+
+  /** Says QUIT on idle connections beyond a limit that has become lower, as far as there are any. */
+  #trim(most: number): void {
+    while (this.open - this.#closing > most && this.#idle.size > 0) this.closeOldest()
+  }
+
+  /** Waits until a socket is idle or gone, at most to `until`. */
+  async #change(most: number, until: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.add(resolve)
+    while (this.#closing < this.open - most + this.#waiting.size && this.#idle.size > 0) this.closeOldest()
+    const cancel = this.#clock.after(until - steady(this.#clock), resolve)
+    await promise
+    cancel()
+    this.#waiting.delete(resolve)
   }
 
   async #quit(kept: Kept): Promise<void> {

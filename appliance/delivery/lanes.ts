@@ -43,8 +43,8 @@ export interface Permit {
   source: Source
   /** Recipients that it is for: those asked for, or as many as are left of a warm-up's share of the day. */
   recipients: number
-  /** For the connections: whose they are, and how many may be open. */
-  lane: { key: string; connections: number }
+  /** For the connections: whose they are, and how many may be open now. */
+  lane: { readonly key: string; readonly connections: number }
   limits: Limits
   /** Leave for another message to recipients of the same, over the same connection; false when it has to wait for a permit of its own. */
   another(): boolean
@@ -244,13 +244,16 @@ export class Lanes {
     lane.recipients += granted
     this.#memory.touch(lane)
     let state: 'open' | 'unsettled' | 'settled' = 'open'
+    const connections = () => allowed(lane.state, provider.limits, this.#deps.clock.now()).connections
     return {
       kind: 'permit',
       source: lane.source,
       recipients: granted,
       lane: {
         key: laneId(lane.source.ip, provider.id),
-        connections: allowed(lane.state, provider.limits, now).connections,
+        get connections() {
+          return connections()
+        },
       },
       limits: provider.limits,
       another: () => this.#another(lane),

@@ -1,39 +1,25 @@
-import { Resend } from 'resend'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import type { Resend } from 'resend'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { isFinal, type TestAppliance } from '../world/appliance.ts'
 import { PATIENCE } from '../world/patience.ts'
-import { startReceiver, type Receiver } from '../world/receiver.ts'
-import { createWorld, type World } from '../world/world.ts'
+import type { World } from '../world/world.ts'
+import { openStage, type Stage } from './webhook-stage.ts'
 
 /** What endpoints hear, to the last event: in an appliance in which no other test's mail is still under way and told, too. */
 
+let stage: Stage
 let world: World
 let appliance: TestAppliance
 let client: Resend
-const receivers: Receiver[] = []
+const endpoint = (events?: Parameters<Stage['endpoint']>[0]) => stage.endpoint(events)
 
 beforeAll(async () => {
-  world = await createWorld({
-    domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },
-    names: { 'mail.sender.test': { A: '127.0.0.1' } },
-  })
-  const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
-  appliance = await startAppliance({ world, config: { webhooks } })
-  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  stage = await openStage()
+  ;({ world, appliance } = stage)
+  client = stage.client()
 })
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.close()
-  await appliance.close()
-  await world.close()
-})
-
-async function endpoint(events: 'email.delivered'[]) {
-  const receiver = await startReceiver()
-  receivers.push(receiver)
-  const { data, error } = await client.webhooks.create({ endpoint: receiver.url, events })
-  expect(error).toBeNull()
-  return { receiver, id: data!.id }
-}
+afterEach(() => stage.clear())
+afterAll(() => stage.close())
 
 const send = (to = 'ada@busy.test') => appliance.send({ to })
 
@@ -70,4 +56,34 @@ test('what an endpoint missed while it was disabled is replayed by time', async 
   expect((await replay({ only: 'all' })).body).toMatchObject({ events: 2 })
   await receiver.waitFor(4)
   expect(await replay({ until: since })).toMatchObject({ status: 422 })
+})
+
+test('an endpoint that hangs, fails or floods delays nobody else', async () => {
+  const good = await endpoint(['email.delivered'])
+  const dead = [await endpoint(), await endpoint(), await endpoint()]
+  dead[0]!.receiver.behave(() => undefined)
+  dead[1]!.receiver.behave((_, response) => response.writeHead(500).end())
+  dead[2]!.receiver.behave((_, response) => {
+    response.on('error', () => undefined)
+    const more = (): void => {
+      while (!response.destroyed)
+        if (!response.write('x'.repeat(65_536))) return void response.once('drain', more)
+    }
+    more()
+  })
+  // No deadline of ten seconds or more rings meanwhile, of endpoints or of mail: who waited for one would wait for ever.
+  const after = world.clock.after.bind(world.clock)
+  const late = new Set<() => void>()
+  world.clock.after = (ms, callback) => {
+    if (ms < 10_000 || ms > 60_000) return after(ms, callback)
+    late.add(callback)
+    return () => void late.delete(callback)
+  }
+  await Promise.all(Array.from({ length: 40 }, (_, n) => send(`user${n}@busy.test`)))
+  const all = await good.receiver.waitFor(40)
+  expect(new Set(all.map(({ headers }) => headers['svix-id'])).size).toBe(40)
+  await dead[0]!.receiver.waitFor(1)
+  expect(late.size).toBeGreaterThan(0)
+  world.clock.after = after
+  for (const callback of late) callback()
 })

@@ -1,51 +1,33 @@
-import { Resend } from 'resend'
+import type { Resend } from 'resend'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as Svix } from 'svix'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { startAppliance, type TestAppliance } from '../world/appliance.ts'
-import { startReceiver, type Receiver } from '../world/receiver.ts'
-import { createWorld, type World } from '../world/world.ts'
+import type { TestAppliance } from '../world/appliance.ts'
+import type { Receiver } from '../world/receiver.ts'
+import type { World } from '../world/world.ts'
 import { PATIENCE } from '../world/patience.ts'
+import { ALL, openStage, type Stage } from './webhook-stage.ts'
 
 /** Webhooks from the app's side: the whole appliance, real receivers, the official client. */
 
 const HOUR = 3_600_000
 
+let stage: Stage
 let world: World
 let appliance: TestAppliance
 let client: Resend
-const receivers: Receiver[] = []
-const made: string[] = []
+const endpoint = (events?: Parameters<Stage['endpoint']>[0]) => stage.endpoint(events)
 
 beforeAll(async () => {
-  world = await createWorld({
-    domains: { 'busy.test': { mx: [{ preference: 10, host: 'mx.busy.test' }] } },
-    names: { 'mail.sender.test': { A: '127.0.0.1' } },
-  })
-  const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
-  appliance = await startAppliance({ world, config: { webhooks } })
-  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  stage = await openStage()
+  ;({ world, appliance } = stage)
+  client = stage.client()
 })
 afterEach(async () => {
-  for (const id of made.splice(0)) await client.webhooks.remove(id)
-  for (const receiver of receivers.splice(0)) await receiver.close()
+  await stage.clear()
   world.exchanger('mx.busy.test').behave(undefined)
 })
-afterAll(async () => {
-  await appliance.close()
-  await world.close()
-})
-
-const ALL = ['email.sent', 'email.delivered', 'email.bounced'] as const
-
-async function endpoint(events: readonly (typeof ALL)[number][] = ALL) {
-  const receiver = await startReceiver()
-  receivers.push(receiver)
-  const { data, error } = await client.webhooks.create({ endpoint: receiver.url, events: [...events] })
-  expect(error).toBeNull()
-  made.push(data!.id)
-  return { receiver, id: data!.id, secret: data!.signing_secret }
-}
+afterAll(() => stage.close())
 
 const send = (to = 'ada@busy.test') => appliance.send({ to, tags: [{ name: 'kind', value: 'welcome' }] })
 const typesOf = (receiver: Receiver) =>
@@ -98,7 +80,6 @@ describe('the official client', () => {
       statusCode: 404,
       message: 'Webhook not found',
     })
-    made.length = 0
   })
 
   test('hears why an endpoint is refused', async () => {
@@ -270,7 +251,7 @@ test('what was not yet told is told after a restart', async () => {
   await send('restart@busy.test')
   await until(() => Promise.resolve(told()[0]))
   await appliance.restart()
-  client = new Resend(appliance.apiKey, { baseUrl: appliance.url })
+  client = stage.client()
   receiver.behave()
   await world.clock.advance(HOUR)
   // A test appliance looks of its own accord once in an hour.

@@ -246,6 +246,17 @@ describe('a kept connection that dies', () => {
   })
 })
 
+describe('a message that finds all connections at work', () => {
+  test('goes over the first that is free, at once', async () => {
+    const { say } = place()
+    const server = await serve(`${hello} ${mail} S: 250 queued\n ${message}`)
+    const lane = { key: 'lane', connections: 1 }
+    const said = Promise.all([say(server, { lane }), say(server, { lane })])
+    expect((await said).map(fateOf)).toEqual(['accepted 250 queued', 'accepted 250 queued'])
+    expect(server.connections).toHaveLength(1)
+  })
+})
+
 describe('idle connections', () => {
   test('of all lanes together are bounded: the one that has waited longest goes', async () => {
     const { say, connections } = place({ mostIdle: 2 })
