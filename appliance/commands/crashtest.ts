@@ -53,7 +53,8 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ['lost', verdict.lost.length],
     ['delivered twice, explained by a kill after the 250', explained],
     ['delivered twice, not explained', verdict.duplicates.length - explained],
-    ['most of them from one kill', verdict.mostOfOneKill],
+    ['most of them from one kill / in flight at that kill', mostOfOneKill(verdict)],
+    ['kills after which more came twice than was in flight', verdict.beyond.length],
     ['most conversations open at a kill', report.mostConversations],
     ['idempotency keys used twice', verdict.twice.length],
     ['sent again by an SMTP client whose answer a kill took', verdict.resent],
@@ -91,8 +92,15 @@ export function describeCrashtest(report: CrashtestReport): string[] {
   ]
 }
 
+function mostOfOneKill({ mostOfOneKill: most }: CrashtestReport['verdict']): string {
+  return most ? `${most.copies} / ${most.inFlight ?? 'not known'}` : '0'
+}
+
 function complaints({ verdict, points, events }: CrashtestReport): string[] {
   const { lost, twice, wrong, refused, duplicates } = verdict
+  const beyond = verdict.beyond.map(
+    ({ kill, copies, inFlight }) => `kill ${kill}: ${copies} second copies, ${inFlight} deliveries in flight`,
+  )
   const unexplained = duplicates
     .filter(({ kills }) => kills === null)
     .map(({ mark, recipient, copies }) => `${mark} ${recipient}: ${copies} copies`)
@@ -106,6 +114,7 @@ function complaints({ verdict, points, events }: CrashtestReport): string[] {
     ['Wrong', wrong],
     ['Refused', refused],
     ['Delivered twice without a kill', unexplained],
+    ['More twice than in flight', beyond],
     ['Never told', events.untold],
     ['Told wrongly', events.strange],
     ['Not reached', missed],

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { CRASH_POINT_VARIABLE } from '../watch/crash-points.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', 'main.ts')
+const STARTED = '"msg":"started"'
 /** Of the output, what is kept to show where a daemon ended by itself. */
 const TAIL = 4000
 
@@ -28,6 +29,8 @@ export interface Daemon {
   /** Resolves with the signal that ended it, or with its exit code. */
   readonly ended: Promise<NodeJS.Signals | number>
   readonly isOver: boolean
+  /** Deliveries of an earlier run that it found leased, and not settled; null: it did not come to tell. */
+  tookOver(): number | null
   /** The end of what it printed. */
   tail(): string
   /** Sends a signal; nothing happens to one that is over. */
@@ -38,12 +41,14 @@ export interface Daemon {
 export function startDaemon(config: string, point?: string): Daemon {
   const child = start(['serve'], config, point === undefined ? {} : { [CRASH_POINT_VARIABLE]: point })
   let output = ''
+  let tookOver: number | null = null
   let over = false
   child.once('exit', () => (over = true))
   const ready = new Promise<boolean>((resolve) => {
     const read = (chunk: Buffer): void => {
       output = (output + chunk.toString()).slice(-TAIL)
-      if (output.includes('"msg":"started"')) resolve(true)
+      tookOver ??= tookOverIn(output)
+      if (output.includes(STARTED)) resolve(true)
     }
     child.stdout!.on('data', read)
     child.stderr!.on('data', read)
@@ -56,9 +61,17 @@ export function startDaemon(config: string, point?: string): Daemon {
     get isOver() {
       return over
     },
+    tookOver: () => tookOver,
     tail: () => output,
     signal: (name) => void child.kill(name),
   }
+}
+
+/** It says so before it has started, and nothing where there were none. */
+function tookOverIn(output: string): number | null {
+  const said = /"deliveries":(\d+),"msg":"took over deliveries/.exec(output)
+  if (said) return Number(said[1])
+  return output.includes(STARTED) ? 0 : null
 }
 
 /** Kills the daemon as soon as the database file is written to, which only a checkpoint does. Returns what ends the watch. */

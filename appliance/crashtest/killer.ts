@@ -60,9 +60,11 @@ export class Killer {
     daemon.signal('SIGKILL')
     const end = await daemon.ended
     const at = clock.now()
+    this.#noteTakenOver(daemon)
     if (end === 'SIGKILL') {
       const how = hit ? nameOf(planned) : 'point not reached'
-      ledger.kills.push({ number: ledger.kills.length + 1, run: this.#run, how, at, conversations: open })
+      const number = ledger.kills.length + 1
+      ledger.kills.push({ number, run: this.#run, how, at, conversations: open, inFlight: null })
     } else if (planned.kind !== 'checkpoint-midway' || end !== 0)
       this.faults.push(`Start ${this.#run} ended by itself (${end}): ${daemon.tail()}`)
     await pause(SETTLE_DOWN_MS)
@@ -73,6 +75,7 @@ export class Killer {
     const { stage, ledger, clock } = this.#deps
     const daemon = this.#start()
     if (!(await this.#ready(daemon))) return
+    this.#noteTakenOver(daemon)
     const asked = { url: stage.url, apiKey }
     const late = clock.now() + DRAIN_MS
     let unanswered = true
@@ -104,6 +107,12 @@ export class Killer {
     this.#run = this.#deps.nextRun()
     this.#daemon = startDaemon(this.#deps.stage.configFile, point)
     return this.#daemon
+  }
+
+  /** What this start found in flight was so when the start before it was killed. */
+  #noteTakenOver(daemon: Daemon): void {
+    const before = this.#deps.ledger.kills.find(({ run }) => run === this.#run - 1)
+    if (before) before.inFlight = daemon.tookOver()
   }
 
   /** Waits until the daemon takes mail; false when it does not, which is a fault unless it was meant to die. */

@@ -11,6 +11,11 @@ export interface Kill {
   at: number
   /** Conversations that were open at the exchangers. */
   conversations: number
+  /**
+   * Deliveries that were in flight: leased, and not settled, as the next start found them in its storage. Null: no later start came to
+   * tell, or the first that did look was killed before.
+   */
+  inFlight: number | null
 }
 
 /** One try to submit over SMTP, which has no idempotency key: each try carries a mark of its own. */

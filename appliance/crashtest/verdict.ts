@@ -34,8 +34,10 @@ export interface Verdict {
   wrong: string[]
   /** Emails that were refused for good. */
   refused: string[]
-  /** The most duplicates that one kill made. */
-  mostOfOneKill: number
+  /** The kill that made the most second copies, and what was in flight then (`Kill.inFlight`). Null: none made any. */
+  mostOfOneKill: KillCount | null
+  /** Kills after which more came twice than had been in flight. */
+  beyond: KillCount[]
 }
 
 /**
@@ -43,6 +45,13 @@ export interface Verdict {
  * milliseconds; this leaves room for a machine that does other things.
  */
 const SETTLE_MS = 5000
+
+/** What a kill made come twice, beside what was in flight. */
+export interface KillCount {
+  kill: number
+  copies: number
+  inFlight: number | null
+}
 
 /** What is to be true for one mark: to whom it must have gone if it was accepted. */
 interface Promised extends Pick<Sent, 'mark' | 'recipients' | 'ids' | 'at' | 'batch' | 'notBefore'> {
@@ -75,7 +84,8 @@ export function judgeLedger(ledger: Ledger): Verdict {
     twice: [],
     wrong: [],
     refused: sent.flatMap(({ mark, refused }) => (refused === null ? [] : [`${mark}: ${refused}`])),
-    mostOfOneKill: 0,
+    mostOfOneKill: null,
+    beyond: [],
   }
   const known = new Set<string>()
   for (const promised of sent.flatMap(promises)) {
@@ -96,12 +106,22 @@ export function judgeLedger(ledger: Ledger): Verdict {
   }
   for (const { mark, recipient } of copies)
     if (!known.has(mark)) verdict.wrong.push(`${mark} ${recipient}: nobody sent it`)
-  const blamed = Map.groupBy(
-    verdict.duplicates.flatMap((one) => one.kills ?? []),
-    (kill) => kill,
-  )
-  verdict.mostOfOneKill = Math.max(0, ...[...blamed.values()].map((one) => one.length))
+  const counts = countsOf(kills, verdict.duplicates)
+  verdict.mostOfOneKill = counts.toSorted((a, b) => b.copies - a.copies)[0] ?? null
+  verdict.beyond = counts.filter(({ copies: made, inFlight }) => inFlight !== null && made > inFlight)
   return verdict
+}
+
+/** The kills that made second copies. */
+function countsOf(kills: readonly Kill[], duplicates: readonly Duplicate[]): KillCount[] {
+  const blamed = duplicates.flatMap((one) => one.kills ?? [])
+  return kills
+    .map(({ number, inFlight }) => ({
+      kill: number,
+      copies: blamed.filter((kill) => kill === number).length,
+      inFlight,
+    }))
+    .filter(({ copies }) => copies > 0)
 }
 
 interface Bench {
@@ -208,8 +228,8 @@ function resentOf({ tries }: Sent, byMark: Map<string, Copy[]>): SmtpTry[] {
   return arrived.length > 1 ? arrived.filter(({ accepted }) => !accepted) : []
 }
 
-/** Whether all is as it must be: nothing lost, nothing doubled without a kill, no key used twice. */
-export function isSound({ lost, duplicates, twice, wrong, refused }: Verdict): boolean {
-  const faults = [...lost, ...twice, ...wrong, ...refused]
+/** Whether all is as it must be: nothing lost, nothing doubled without a kill, no more twice than was in flight, no key used twice. */
+export function isSound({ lost, duplicates, twice, wrong, refused, beyond }: Verdict): boolean {
+  const faults = [...lost, ...twice, ...wrong, ...refused, ...beyond]
   return faults.length === 0 && duplicates.every(({ kills }) => kills !== null)
 }

@@ -17,7 +17,7 @@ test('killed at every named point, the appliance loses nothing and repeats nothi
   ).toEqual([])
   expect(report.kills).toBeGreaterThanOrEqual(kills - 1)
   const { verdict } = report
-  expect(verdict).toMatchObject({ lost: [], twice: [], wrong: [], refused: [] })
+  expect(verdict).toMatchObject({ lost: [], twice: [], wrong: [], refused: [], beyond: [] })
   expect(verdict.duplicates.filter((one) => one.kills === null)).toEqual([])
   expect(verdict.accepted).toBeGreaterThan(50)
   // Mail of every kind was there to be lost.

@@ -29,7 +29,7 @@ const copy = (change: Partial<Copy> = {}): Copy => ({
 
 const ledger = (change: Partial<Ledger>): Ledger => ({
   ...emptyLedger(),
-  kills: [{ number: 1, run: 1, how: 'remote-250', at: 1100, conversations: 3 }],
+  kills: [{ number: 1, run: 1, how: 'remote-250', at: 1100, conversations: 3, inFlight: 4 }],
   sent: [rest()],
   quit: new Set([1]),
   ...change,
@@ -84,7 +84,7 @@ describe('second copies', () => {
   test('a kill soon after the 250 explains one in a later run, and is named', () => {
     const verdict = judgeLedger(ledger({ copies: [copy({ run: 2, at: 9000 }), copy()] }))
     expect(verdict.duplicates).toEqual([{ mark: 'r1', recipient: RECIPIENT, copies: 2, kills: [1] }])
-    expect(verdict).toMatchObject({ delivered: 1, mostOfOneKill: 1 })
+    expect(verdict).toMatchObject({ delivered: 1, mostOfOneKill: { kill: 1, copies: 1, inFlight: 4 } })
     expect(isSound(verdict)).toBe(true)
   })
 
@@ -99,13 +99,13 @@ describe('second copies', () => {
   })
 
   test('a kill long after the 250 explains nothing: the delivery was settled', () => {
-    const late = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 0 }]
+    const late = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 0, inFlight: null }]
     const verdict = judgeLedger(ledger({ kills: late, copies: [copy(), copy({ run: 2, at: 70_000 })] }))
     expect(verdict.duplicates[0]!.kills).toBeNull()
   })
 
   describe('where a kill came long after the 250', () => {
-    const kills = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 1 }]
+    const kills = [{ number: 1, run: 1, how: 'random', at: 61_000, conversations: 1, inFlight: null }]
     const others = (...marks: string[]) =>
       marks.map((mark, n) => ({ mark, recipient: `user-${mark}-0@crash1.test`, at: 2000 + n }))
     /** Whether a copy on a connection that was not ended is explained, when these were sent over it after it. */
@@ -132,6 +132,40 @@ describe('second copies', () => {
     expect(judgeLedger(ledger({ copies, told })).duplicates[0]!.kills).toBeNull()
     const later = told.map((one) => ({ ...one, at: 9100 }))
     expect(judgeLedger(ledger({ copies, told: later })).duplicates[0]!.kills).toEqual([1])
+  })
+
+  describe('of one kill', () => {
+    const marks = ['r1', 'r2', 'r3']
+    const recipients = marks.map((mark) => `user-${mark}-0@crash1.test`)
+    const sent = marks.map((mark, n) => rest({ mark, recipients: [recipients[n]!], ids: [`id-${n}`] }))
+    const copies = [1, 2].flatMap((run) =>
+      marks.map((mark, n) =>
+        copy({ mark, run, at: run * 1050, recipient: recipients[n]!, messageId: `<id-${n}@sender.test>` }),
+      ),
+    )
+    const judged = (inFlight: number | null) =>
+      judgeLedger(
+        ledger({
+          kills: [{ number: 1, run: 1, how: 'random', at: 1100, conversations: 3, inFlight }],
+          sent,
+          copies,
+        }),
+      )
+
+    test('there are as many as deliveries were in flight, where the next start told', () => {
+      for (const inFlight of [3, 4, null]) {
+        expect(judged(inFlight)).toMatchObject({
+          beyond: [],
+          mostOfOneKill: { kill: 1, copies: 3, inFlight },
+        })
+        expect(isSound(judged(inFlight))).toBe(true)
+      }
+    })
+
+    test('more than that fail the test', () => {
+      expect(judged(2).beyond).toEqual([{ kill: 1, copies: 3, inFlight: 2 }])
+      expect(isSound(judged(2))).toBe(false)
+    })
   })
 
   test('of three copies each needs its kill', () => {
