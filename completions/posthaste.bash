@@ -14,7 +14,7 @@ _posthaste_commands() {
         'source') echo 'list add remove suspend resume pool hostname warm-up assign unassign' ;;
         'provider') echo 'list show set' ;;
         'lane') echo 'list pause resume' ;;
-        'metrics') echo 'show recompute' ;;
+        'metrics') echo 'show breakdown recompute' ;;
         'tls') echo 'policy' ;;
         'certificate') echo 'list issue renew' ;;
     esac
@@ -101,6 +101,7 @@ _posthaste_options() {
         'lane resume') echo '-c --config --json --help' ;;
         'metrics') echo '--help' ;;
         'metrics show') echo '-c --config --json --team --start --end --timezone --granularity --metrics --by --help' ;;
+        'metrics breakdown') echo '-c --config --json --team --start --end --timezone --granularity --metrics --by --domain --provider --help' ;;
         'metrics recompute') echo '-c --config --json --help' ;;
         'tls') echo '--help' ;;
         'tls policy') echo '-c --config --json --help' ;;
@@ -305,6 +306,15 @@ _posthaste_values() {
         'metrics show --granularity') echo '@any' ;;
         'metrics show --metrics') echo '@any' ;;
         'metrics show --by') echo '@any' ;;
+        'metrics breakdown --team') echo '@any' ;;
+        'metrics breakdown --start') echo '@any' ;;
+        'metrics breakdown --end') echo '@any' ;;
+        'metrics breakdown --timezone') echo '@any' ;;
+        'metrics breakdown --granularity') echo '@any' ;;
+        'metrics breakdown --metrics') echo '@any' ;;
+        'metrics breakdown --by') echo '@any' ;;
+        'metrics breakdown --domain') echo '@any' ;;
+        'metrics breakdown --provider') echo '@any' ;;
         'doctor --domain') echo '@any' ;;
         'crashtest --kills') echo '@any' ;;
         'crashtest --seed') echo '@any' ;;

@@ -1,6 +1,6 @@
 # Completion of posthaste for fish. Made by scripts/generate from the command line itself.
 
-set -g __posthaste_paths 'serve' 'setup' 'domain' 'domain add' 'domain list' 'domain show' 'domain verify' 'domain rotate' 'domain bodies' 'domain remove' 'key' 'key create' 'key list' 'key revoke' 'team' 'team list' 'team create' 'team rename' 'team plan' 'member' 'member list' 'member invite' 'member role' 'member remove' 'user' 'user list' 'user password' 'user reset-link' 'user reset-factors' 'suppression' 'suppression list' 'suppression add' 'suppression remove' 'suppression export' 'suppression import' 'webhook' 'webhook list' 'webhook show' 'webhook add' 'webhook enable' 'webhook disable' 'webhook rotate' 'webhook ping' 'webhook replay' 'webhook remove' 'queue' 'queue list' 'queue count' 'queue show' 'queue hold' 'queue release' 'queue retry' 'queue reroute' 'queue expire' 'queue drop' 'queue undo' 'audit' 'source' 'source list' 'source add' 'source remove' 'source suspend' 'source resume' 'source pool' 'source hostname' 'source warm-up' 'source assign' 'source unassign' 'provider' 'provider list' 'provider show' 'provider set' 'lane' 'lane list' 'lane pause' 'lane resume' 'metrics' 'metrics show' 'metrics recompute' 'tls' 'tls policy' 'certificate' 'certificate list' 'certificate issue' 'certificate renew' 'status' 'doctor' 'crashtest' 'backup' 'restore' 'import' 'retention' 'erase' 'migrate' 'version'
+set -g __posthaste_paths 'serve' 'setup' 'domain' 'domain add' 'domain list' 'domain show' 'domain verify' 'domain rotate' 'domain bodies' 'domain remove' 'key' 'key create' 'key list' 'key revoke' 'team' 'team list' 'team create' 'team rename' 'team plan' 'member' 'member list' 'member invite' 'member role' 'member remove' 'user' 'user list' 'user password' 'user reset-link' 'user reset-factors' 'suppression' 'suppression list' 'suppression add' 'suppression remove' 'suppression export' 'suppression import' 'webhook' 'webhook list' 'webhook show' 'webhook add' 'webhook enable' 'webhook disable' 'webhook rotate' 'webhook ping' 'webhook replay' 'webhook remove' 'queue' 'queue list' 'queue count' 'queue show' 'queue hold' 'queue release' 'queue retry' 'queue reroute' 'queue expire' 'queue drop' 'queue undo' 'audit' 'source' 'source list' 'source add' 'source remove' 'source suspend' 'source resume' 'source pool' 'source hostname' 'source warm-up' 'source assign' 'source unassign' 'provider' 'provider list' 'provider show' 'provider set' 'lane' 'lane list' 'lane pause' 'lane resume' 'metrics' 'metrics show' 'metrics breakdown' 'metrics recompute' 'tls' 'tls policy' 'certificate' 'certificate list' 'certificate issue' 'certificate renew' 'status' 'doctor' 'crashtest' 'backup' 'restore' 'import' 'retention' 'erase' 'migrate' 'version'
 
 # True when the words that name a command, before the cursor, are these.
 function __posthaste_at
@@ -431,6 +431,7 @@ complete -c posthaste -n '__posthaste_at lane pause' -l minutes -x -d 'for so lo
 complete -c posthaste -n '__posthaste_at lane resume' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at lane resume' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at metrics' -a 'show' -d 'count the mail of a range of time'
+complete -c posthaste -n '__posthaste_at metrics' -a 'breakdown' -d 'count it by domain, mailbox provider, tag or bounce category'
 complete -c posthaste -n '__posthaste_at metrics' -a 'recompute' -d 'count again from the events, for all teams'
 complete -c posthaste -n '__posthaste_at metrics show' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at metrics show' -l json -d 'print the result as JSON'
@@ -441,6 +442,17 @@ complete -c posthaste -n '__posthaste_at metrics show' -l timezone -x -d 'of per
 complete -c posthaste -n '__posthaste_at metrics show' -l granularity -x -d 'of periods: hourly, daily, weekly or monthly (default: daily)'
 complete -c posthaste -n '__posthaste_at metrics show' -l metrics -x -d 'with commas between, or all (default: the usual ones)'
 complete -c posthaste -n '__posthaste_at metrics show' -l by -x -d 'a row for each period, domain or email, with commas between'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l json -d 'print the result as JSON'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l team -x -d 'its name or id (default: the first team)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l start -x -d 'ISO 8601 date or datetime (default: six days before the end)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l end -x -d 'the same, not including it (default: now)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l timezone -x -d 'of periods and dates, such as Europe/Berlin (default: UTC)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l granularity -x -d 'of periods: hourly, daily, weekly or monthly (default: daily)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l metrics -x -d 'with commas between, or all (default: the usual ones)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l by -x -d 'domain, provider, tag, bounce_category or period (default: domain)'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l domain -x -d 'mail of this domain only'
+complete -c posthaste -n '__posthaste_at metrics breakdown' -l provider -x -d 'mail to these mailbox providers only, with commas between'
 complete -c posthaste -n '__posthaste_at metrics recompute' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at metrics recompute' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at tls' -a 'policy' -d 'show what a recipient domain demands of TLS, and why; sends nothing'

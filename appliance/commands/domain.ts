@@ -93,7 +93,8 @@ export async function removeDomain(context: Context, name: string): Promise<void
   context.output.text(`${exact} is removed. Its DNS records are of no use any more.`)
 }
 
-async function named({ senders, team }: Context, name: string): Promise<Domain> {
+/** The team's domain of that name. @throws Refusal when there is none */
+export async function named({ senders, team }: Context, name: string): Promise<Domain> {
   const domain = await senders.findDomain({ teamId: (await team()).id, name })
   if (!domain) throw refuse('not_found', { resource: `Domain ${name}` })
   return domain

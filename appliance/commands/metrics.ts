@@ -1,16 +1,37 @@
-import { METRICS, readMetricsQuery, recomputeMetrics, reportMetrics } from '../events/metrics.ts'
-import { presentMetrics } from '../wireformat/wireformat.ts'
-import { readTyped, type Context } from './context.ts'
-import { table } from './output.ts'
+import {
+  METRICS,
+  readBreakdownQuery,
+  readMetricsQuery,
+  recomputeMetrics,
+  reportBreakdown,
+  reportMetrics,
+} from '../events/metrics.ts'
+import { presentBreakdown, presentMetrics } from '../wireformat/wireformat.ts'
+import { Misuse, readTyped, type Context } from './context.ts'
+import { named } from './domain.ts'
+import { paragraph, table } from './output.ts'
+import { shapingOf } from './provider.ts'
 
-/** Options of `metrics show`, named as the parameters of the API. */
-export interface MetricsOptions {
+/** The options of both commands that count, named as the parameters of the API. */
+interface RangeOptions {
   start?: string
   end?: string
   timezone?: string
   granularity?: string
+  /** With commas between, or `all`. */
   metrics?: string
   by?: string
+}
+
+/** Options of `metrics show`. */
+export type MetricsOptions = RangeOptions
+
+/** Options of `metrics breakdown`. */
+export interface BreakdownOptions extends RangeOptions {
+  /** Ids of mailbox providers, with commas between. */
+  provider?: string
+  /** Name of a domain. */
+  domain?: string
 }
 
 /** What people want to see first. */
@@ -35,6 +56,48 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
   output.text(`From ${report.start_date} to ${report.end_date}`)
   const heads = [...columns, ...report.metrics].map((name) => name.toUpperCase().replaceAll('_', ' '))
   output.text(...table(heads, [...(report.data ?? []), total].map(line)))
+}
+
+/** `metrics breakdown`: the same, told apart by one thing. */
+export async function breakDown(context: Context, options: BreakdownOptions): Promise<void> {
+  const { storage, clock, output, team } = context
+  const { id: teamId } = await team()
+  const { start, end, timezone, granularity, by, provider, domain } = options
+  const domain_id = domain === undefined ? undefined : (await named(context, domain)).id
+  const query = { start_date: start, end_date: end, timezone, granularity, by, provider, domain_id }
+  const request = await readTyped(() => readBreakdownQuery(query, clock.now()))
+  const names = new Map((await shapingOf(context).providers()).map(({ id, name }) => [id, name]))
+  const report = presentBreakdown(await reportBreakdown(storage, teamId, request, names, clock.now()))
+  const shown = chosen(options.metrics, report.metrics)
+  output.object(report)
+  output.text(`From ${report.start_date} to ${report.end_date}`)
+  const line = (name: string, counts: Record<string, number>) => [
+    ...shown.map((metric) => String(counts[metric] ?? 0)),
+    name,
+  ]
+  const rows = report.data.map(({ value, name, counts }) => line(name ?? nameless(report.by, value), counts))
+  const heads = [...shown, report.by].map((name) => name.toUpperCase().replaceAll('_', ' '))
+  output.text(...table(heads, [...rows, line('total', report.totals)]))
+  if (report.counted_until !== undefined)
+    output.text(
+      ...paragraph(`Tags are counted up to ${report.counted_until}; ask again in a moment for the rest.`),
+    )
+}
+
+/** What a row is called that has no name: its value speaks for itself, but for a domain's id. */
+function nameless(by: string, value: string | null): string {
+  if (value === null) return 'all others'
+  return by === 'domain' ? '(removed)' : value
+}
+
+/** The columns: those that were asked for, or the usual ones, as far as they are counted so. */
+function chosen(asked: string | undefined, counted: readonly string[]): string[] {
+  if (asked === 'all') return [...counted]
+  const names = (asked ?? USUAL).split(',').map((name) => name.trim())
+  const unknown = asked === undefined ? undefined : names.find((name) => !counted.includes(name))
+  if (unknown !== undefined)
+    throw new Misuse(`--metrics ${unknown}: here it is all, or one of ${counted.join(', ')}`)
+  return names.filter((name) => counted.includes(name))
 }
 
 /** `metrics recompute`: the roll-ups of all teams from the events. */

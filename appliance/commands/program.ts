@@ -13,7 +13,7 @@ import { status } from './status.ts'
 import { showTlsPolicy } from './tls.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
 import { makeBackup, type BackupOptions } from './backup.ts'
-import { recompute, showMetrics } from './metrics.ts'
+import { breakDown, recompute, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
 import { createOutput } from './output.ts'
 import { addQueue } from './queue-commands.ts'
@@ -269,14 +269,21 @@ function addShaping({ group, add, does, doesTo, doesWith }: Registrar): void {
 
 function addMetrics({ group, add, addInTeam, does }: Registrar): void {
   const metrics = group('metrics', 'how much mail there was, and what became of it')
-  addInTeam('show', 'count the mail of a range of time', metrics)
-    .option('--start <date>', 'ISO 8601 date or datetime (default: six days before the end)')
-    .option('--end <date>', 'the same, not including it (default: now)')
-    .option('--timezone <name>', 'of periods and dates, such as Europe/Berlin (default: UTC)')
-    .option('--granularity <length>', 'of periods: hourly, daily, weekly or monthly (default: daily)')
-    .option('--metrics <names>', 'with commas between, or all (default: the usual ones)')
+  const counting = (name: string, description: string) =>
+    addInTeam(name, description, metrics)
+      .option('--start <date>', 'ISO 8601 date or datetime (default: six days before the end)')
+      .option('--end <date>', 'the same, not including it (default: now)')
+      .option('--timezone <name>', 'of periods and dates, such as Europe/Berlin (default: UTC)')
+      .option('--granularity <length>', 'of periods: hourly, daily, weekly or monthly (default: daily)')
+      .option('--metrics <names>', 'with commas between, or all (default: the usual ones)')
+  counting('show', 'count the mail of a range of time')
     .option('--by <dimensions>', 'a row for each period, domain or email, with commas between')
     .action(does(showMetrics))
+  counting('breakdown', 'count it by domain, mailbox provider, tag or bounce category')
+    .option('--by <what>', 'domain, provider, tag, bounce_category or period (default: domain)')
+    .option('--domain <name>', 'mail of this domain only')
+    .option('--provider <ids>', 'mail to these mailbox providers only, with commas between')
+    .action(does(breakDown))
   add('recompute', 'count again from the events, for all teams', metrics).action(does(recompute))
 }
 

@@ -105,14 +105,21 @@ const FLAGS = ['--max-semi-space-size=16']
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
 const PROGRAM = join(import.meta.dirname, '..', '..', '.program', 'main.js')
 
-/** Starts `posthaste serve`; its log goes to a file, as with a supervisor. */
-export async function startDaemon(folder: string, { configFile }: Home): Promise<RunningDaemon> {
+/**
+ * Starts `posthaste serve`; its log goes to a file, as with a supervisor.
+ * @param env what it is told beside our own environment
+ */
+export async function startDaemon(
+  folder: string,
+  { configFile }: Home,
+  env: Record<string, string> = {},
+): Promise<RunningDaemon> {
   const file = join(folder, 'log')
   const log = await open(file, 'w')
   const begin = performance.now()
   const child = spawn(process.execPath, [...FLAGS, PROGRAM, 'serve', '--config', configFile], {
     stdio: ['ignore', log.fd, log.fd],
-    env: { ...process.env, ...ENVIRONMENT },
+    env: { ...process.env, ...ENVIRONMENT, ...env },
   })
   await log.close()
   const ended = once(child, 'exit')

@@ -42,7 +42,7 @@ const NO_ACT = [
     'provider show',
     'lane list',
   ],
-  ...['metrics show', 'tls policy', 'certificate list'],
+  ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list'],
 ]
 
 const namesOf = (command: Command, at: string[] = []): string[] =>

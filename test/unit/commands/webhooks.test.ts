@@ -159,6 +159,26 @@ describe('metrics', () => {
     expect(await says('metrics', 'show', '--timezone', 'Moon/Crater')).toMatch(/^2 .*timezone/)
   })
 
+  test('are told apart by one thing', async () => {
+    const by = (...options: string[]) =>
+      says('metrics', 'breakdown', '--metrics', 'sent,delivered', ...options)
+    expect(await by()).toMatch(
+      /^0 From \d{4}-\S+ to \S+\nSENT +DELIVERED +DOMAIN\n2 +2 +\(removed\)\n2 +2 +total\n$/,
+    )
+    expect(await by('--domain', 'other.test')).toBe(
+      '1 Domain other.test not found. See: posthaste domain list\n',
+    )
+    expect(await by('--by', 'colour')).toMatch(
+      /^2 .*`by`.*one of period, domain, provider, tag, bounce_category/,
+    )
+    expect(await by('--by', 'provider')).toMatch(/^2 --metrics sent: here it is all, or one of delivered,/)
+    const report = await json<{ by: string; totals: object; data: { value: string; counts: object }[] }>(
+      ...['metrics', 'breakdown', '--by', 'provider'],
+    )
+    expect(report).toMatchObject({ by: 'provider', totals: { delivered: 2 } })
+    expect(report.data).toHaveLength(1)
+  })
+
   test('are counted again, which says how many numbers were wrong', async () => {
     expect(await says('metrics', 'recompute')).toBe('0 All numbers were right.\n')
     const db = new Database(join(place.dataDir, 'posthaste.db'))
