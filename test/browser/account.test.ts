@@ -99,7 +99,7 @@ describe('one’s own account', () => {
 
     await signIn(other.page, 'two lanterns over the pier')
     await page.reload()
-    await page.getByRole('button', { name: 'Sign out everywhere else' }).click()
+    await page.getByRole('link', { name: 'Sign out everywhere else' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere else' }).click()
     await page.getByText('You are signed in nowhere else.').waitFor()
     await other.page.reload()

@@ -48,7 +48,11 @@ describe('the queue', () => {
     await page.getByRole('link', { name: 'under 15 min' }).waitFor()
     await page.getByRole('img', { name: /^4 messages in the last hour/ }).waitFor()
     const google = page.getByRole('row', { name: /^Google|^Gmail/ })
-    await google.getByRole('button', { name: /^Pause/ }).click()
+    await google.getByRole('link', { name: /^Pause/ }).click()
+    await expect.poll(() => page.url()).toBe(at('/queue?pause=auto%7Egoogle'))
+    await page.goBack()
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+    await page.goForward()
     await page.getByRole('dialog').getByLabel('Until it is resumed').check()
     await sound(page, 'lane-pause')
     await page.getByRole('button', { name: 'Pause the lane' }).click()
@@ -58,7 +62,7 @@ describe('the queue', () => {
       paused_until: null,
     })
     await google.getByRole('button', { name: /^Resume/ }).click()
-    await google.getByRole('button', { name: /^Pause/ }).waitFor()
+    await google.getByRole('link', { name: /^Pause/ }).waitFor()
     await sound(page, 'queue')
   })
 
@@ -73,7 +77,7 @@ describe('the queue', () => {
 
   test('new mail is held by a rule, undone for ten seconds, and by its rule later', async () => {
     await page.goto(at('/queue?domain=queued.example'))
-    await page.getByRole('button', { name: 'Hold…' }).click()
+    await page.getByRole('link', { name: 'Hold…' }).click()
     await page.getByRole('dialog').getByText('3 deliveries of those shown would be held').waitFor()
     await page.getByRole('dialog').getByLabel('New mail, too').check()
     await sound(page, 'queue-hold')
@@ -84,7 +88,7 @@ describe('the queue', () => {
     await page.getByText('Taken back: 3 deliveries.').waitFor()
     expect([await list('/queue/holds'), await list('/queue?state=held')]).toEqual([[], []])
 
-    await page.getByRole('button', { name: 'Hold…' }).click()
+    await page.getByRole('link', { name: 'Hold…' }).click()
     await page.getByRole('dialog').getByLabel('New mail, too').check()
     await page.getByRole('button', { name: 'Hold: 3 deliveries' }).click()
     await page.getByText('to queued.example').first().waitFor()
@@ -100,7 +104,7 @@ describe('the queue', () => {
 
   test('new mail cannot be held by what only waiting mail has', async () => {
     await page.goto(at('/queue?older_than=1m'))
-    await page.getByRole('button', { name: 'Hold…' }).click()
+    await page.getByRole('link', { name: 'Hold…' }).click()
     await expect.poll(() => page.getByRole('dialog').getByLabel('New mail, too').isDisabled()).toBe(true)
     await page.getByRole('button', { name: 'Leave it' }).click()
   })

@@ -18,7 +18,7 @@ export function queuePage(stage: Stage): void {
       await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
       await page.getByText('ada@queued.example').waitFor()
 
-      await page.getByRole('button', { name: 'Hold…' }).click()
+      await page.getByRole('link', { name: 'Hold…' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByText('of those shown would be held').waitFor()
       expect(await namelessControls(page)).toEqual([])
@@ -56,10 +56,59 @@ export function queuePage(stage: Stage): void {
       await expect.poll(() => page.url()).toBe(at('/emails'))
     })
 
+    test('each dialog has an address: Back closes it, a shared link opens it, and neither does anything', async () => {
+      const { page, at, posthaste } = stage
+      const waits = async () =>
+        (await posthaste.call<{ data: unknown }>('GET', '/queue?domain=queued.example')).body.data
+      const before = await waits()
+      const dialog = page.getByRole('dialog')
+      await page.goto(at('/queue?domain=queued.example'))
+      for (const [words, action] of [
+        ['Hold', 'hold'],
+        ['Release', 'release'],
+        ['Retry now', 'retry'],
+        ['Expire', 'expire'],
+        ['Drop', 'drop'],
+      ]) {
+        await page.getByRole('link', { name: `${words}…` }).click()
+        await dialog.getByText('would be').waitFor()
+        expect(page.url()).toBe(at(`/queue?domain=queued.example&do=${action}`))
+        await page.goBack()
+        await expect.poll(() => dialog.count()).toBe(0)
+        expect(page.url()).toBe(at('/queue?domain=queued.example'))
+      }
+
+      await page.goForward()
+      await dialog.getByRole('heading', { name: 'Drop?' }).waitFor()
+      await dialog.getByRole('button', { name: 'Leave it' }).click()
+      await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
+
+      await page.goto('about:blank')
+      await page.goto(at('/queue?domain=queued.example&do=hold'))
+      await dialog.getByLabel('New mail, too').check()
+      await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example&do=hold&new=1'))
+      await page.reload()
+      await dialog.getByText('would be held').waitFor()
+      expect(await dialog.getByLabel('New mail, too').isChecked()).toBe(true)
+      await page.keyboard.press('Escape')
+      await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
+      expect(await waits()).toEqual(before)
+      expect((await posthaste.call('GET', '/queue/holds')).body).toMatchObject({ data: [] })
+
+      await page.goto(at('/queue?do=reroute'))
+      await dialog.getByLabel('To the pool').selectOption('default')
+      await expect.poll(() => page.url()).toBe(at('/queue?do=reroute&to=default'))
+      await page.reload()
+      await dialog.getByText('would be re-routed').waitFor()
+      await page.goto(at('/queue?do=everything'))
+      await page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
+      expect(await dialog.count()).toBe(0)
+    })
+
     test('what is dropped is gone, and the page fits a telephone', async () => {
       const { page, at, posthaste } = stage
       await page.goto(at('/queue?domain=queued.example'))
-      await page.getByRole('button', { name: 'Drop…' }).click()
+      await page.getByRole('link', { name: 'Drop…' }).click()
       await page.getByText('This cannot be undone.').waitFor()
       await page.getByRole('button', { name: 'Drop: 1 delivery' }).click()
       await page.getByText('1 delivery is dropped.').waitFor()
