@@ -100,6 +100,29 @@ describe('a hostile email', () => {
   })
 })
 
+/** Where the lines of a row of domains are, and whether something in it lies over something else. */
+const LINES = `[...document.querySelectorAll('main tbody tr')].map((row) => {
+  const boxes = [...row.querySelectorAll('a[data-row], .chip, .light, time')].map((one) => one.getBoundingClientRect())
+  const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+  const middles = boxes.map(({ top, bottom }) => Math.round((top + bottom) / 8))
+  return { lines: new Set(middles).size, over: boxes.some((a, i) => boxes.slice(i + 1).some((b) => over(a, b))) }
+})`
+
+test('on a telephone a domain takes three lines at most, with all its lights', async () => {
+  const { page, context } = await desk()
+  await page.goto(at('/domains'))
+  await settled(page)
+  await page.locator('.light').first().waitFor()
+  for (const width of [360, 390, 480, 560, 720]) {
+    await page.setViewportSize({ width, height: 844 })
+    const rows = await page.evaluate<{ lines: number; over: boolean }[]>(LINES)
+    expect(rows.length).toBeGreaterThan(0)
+    for (const row of rows)
+      expect({ width, ...row, few: row.lines <= 3 }).toMatchObject({ over: false, few: true })
+  }
+  await context.close()
+})
+
 describe('the keys', () => {
   const lists = ['/domains', '/webhooks', '/logs', '/api-keys', '/suppressions', '/inbox', '/emails']
 

@@ -168,6 +168,47 @@ function oneEmail(stage: Stage): void {
     await expect.poll(() => asked).toEqual(['/image.png'])
   })
 
+  test('in the dark its preview says whether the message has colours for that', async () => {
+    const { page, at, posthaste } = stage
+    const own = 'This message has no colours for the dark: those that it brings stay as they are.'
+    const dark = 'This message has colours of its own for the dark.'
+    const cases: [html: string, said: string][] = [
+      ['<p style="font-weight: bold; color-scheme: light">As it comes</p>', ''],
+      ['<p style="background-color: #fff">Painted</p>', own],
+      ['<table bgcolor="white"><tr><td>Painted</td></tr></table>', own],
+      ['<style>p { margin: 0; color: #222 }</style><p>Painted</p>', own],
+      ['<style>@media (prefers-color-scheme: dark) { p { color: #eee } }</style><p>Ready</p>', dark],
+    ]
+    for (const [html, said] of cases) {
+      const id = await posthaste.send({ to: 'dark@reader.example', subject: 'In the dark', html })
+      await page.goto(at(`/emails/${id}?tab=preview&look=dark`))
+      const note = page.getByText('Links are off.')
+      await note.waitFor()
+      expect({ html, said: await note.innerText() }).toEqual({ html, said: `Links are off. ${said}`.trim() })
+      await page.getByRole('button', { name: 'Light', exact: true }).click()
+      await expect.poll(() => note.innerText()).toBe('Links are off.')
+    }
+  })
+
+  test('Back folds the attempt that was unfolded last, and folding leaves nothing behind for Back', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({ to: 'fold@reader.example', subject: 'Unfolded' })
+    await posthaste.until(id, ({ deliveries }) => deliveries[0]!.state === 'delivered')
+    await page.goto(at(`/emails/${id}`))
+    const attempt = page.getByRole('button', { name: 'Attempt 1' })
+    const said = page.getByText('RCPT TO:<fold@reader.example>')
+    await attempt.click()
+    await said.waitFor()
+    await page.goBack()
+    await said.waitFor({ state: 'detached' })
+    expect(page.url()).toBe(at(`/emails/${id}`))
+    await page.goForward()
+    await said.waitFor()
+    await attempt.click()
+    await said.waitFor({ state: 'detached' })
+    await expect.poll(() => page.url()).toBe(at(`/emails/${id}`))
+  })
+
   test('its links are listed with where they lead', async () => {
     const { page, at, posthaste } = stage
     const html =

@@ -74,6 +74,10 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await delivered.locator('strong', { hasText: /^1$/ }).waitFor()
   await page.getByRole('region', { name: 'Bounce rate' }).locator('strong', { hasText: '50 %' }).waitFor()
 
+  // Each head has the icon of its status beside the colour.
+  const heads = page.locator('.charts h3')
+  expect(await heads.count()).toBe(await heads.locator('[data-tone] svg').count())
+
   // By the keyboard alone, from a point to its emails and back.
   await page.getByRole('slider', { name: /^Bounced over time/ }).focus()
   await page.keyboard.press('End')

@@ -1,6 +1,6 @@
 /** What metrics say, in numbers and words, and which emails are behind them. Pure. */
 import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
-import type { Tone } from './status.ts'
+import type { Status } from './status.ts'
 import { written } from './email-search.ts'
 
 export type Counts = Record<string, number>
@@ -17,7 +17,8 @@ export interface Measure {
   title: string
   /** What one number counts, and of what a share is one. */
   words: string
-  tone: Tone
+  /** Whose colour and icon it has. */
+  status: Status
   /** Null: that cannot be told of these counts. */
   of: (counts: Counts) => number | null
   /** A share from 0 to 1. */
@@ -32,11 +33,11 @@ export interface Measure {
 const count = (
   id: string,
   title: string,
-  tone: Tone,
+  status: Status,
   words: string,
   robots?: Measure['robots'],
 ): Measure => ({
-  ...{ id, title, tone, words, share: false, limits: [], event: id },
+  ...{ id, title, status, words, share: false, limits: [], event: id },
   of: (counts) => counts[id] ?? null,
   ...(robots && { robots }),
 })
@@ -53,20 +54,26 @@ export const share = (part: number, whole: number): number | null =>
 
 /** In the order of the page. The limits are those of Gmail and Yahoo for complaints, and a common one for bounces. */
 export const MEASURES: readonly Measure[] = [
-  count('delivered', 'Delivered', 'green', 'recipients'),
-  count('bounced', 'Bounced', 'red', 'recipients'),
-  count('delivery_delayed', 'Delayed', 'amber', 'times'),
-  count('complained', 'Complained', 'magenta', 'recipients'),
-  count('opened', 'Opened', 'violet', 'times, by people', byRobots('opened_by_robots')),
-  count('clicked', 'Clicked', 'violet', 'times, by people', byRobots('clicked_by_robots')),
+  count('delivered', 'Delivered', 'delivered', 'recipients'),
+  count('bounced', 'Bounced', 'bounced', 'recipients'),
+  count('delivery_delayed', 'Delayed', 'delayed', 'times'),
+  count('complained', 'Complained', 'complained', 'recipients'),
+  count('opened', 'Opened', 'opened', 'times, by people', byRobots('opened_by_robots')),
+  count('clicked', 'Clicked', 'clicked', 'times, by people', byRobots('clicked_by_robots')),
   {
-    ...{ id: 'bounce_rate', title: 'Bounce rate', tone: 'red', share: true, event: 'bounced' },
+    ...{ id: 'bounce_rate', title: 'Bounce rate', status: 'bounced', share: true, event: 'bounced' },
     words: 'of what was sent',
     of: (counts) => share(counts.bounced ?? 0, handled(counts)),
     limits: [{ at: 0.04, words: '4 %: mailbox providers begin to refuse' }],
   },
   {
-    ...{ id: 'complaint_rate', title: 'Complaint rate', tone: 'magenta', share: true, event: 'complained' },
+    ...{
+      id: 'complaint_rate',
+      title: 'Complaint rate',
+      status: 'complained',
+      share: true,
+      event: 'complained',
+    },
     words: 'of what was delivered',
     of: (counts) => share(counts.complained ?? 0, counts.delivered ?? 0),
     limits: [

@@ -14,12 +14,14 @@ export interface Prepared {
   document: string
   /** How many things the message wanted from other servers. */
   remote: number
+  /** Whether it says which colours it has, and which in the dark. */
+  colours: 'none' | 'own' | 'dark'
 }
 
 /** Makes `html` safe to show; `inline` gives the images that `cid:` means; `dark`: as a reader shows it that is set to dark. */
 export function prepare(html: string, inline: ReadonlyMap<string, string>, dark = false): Prepared {
   const message = new DOMParser().parseFromString(html, 'text/html')
-  const remote = unload(message)
+  const [remote, colours] = [unload(message), coloursIn(message)]
   for (const element of message.querySelectorAll(ACTIVE)) element.remove()
   for (const link of message.querySelectorAll('a, area')) {
     // A new window is not allowed in the sandbox, so a click does nothing: it must not turn the frame into another site.
@@ -34,7 +36,22 @@ export function prepare(html: string, inline: ReadonlyMap<string, string>, dark 
     `<!doctype html><meta http-equiv="Content-Security-Policy" content="${POLICY}">` +
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="referrer" content="no-referrer">' +
     `<style>:root{color-scheme:${dark ? 'dark' : 'light'}}img{max-width:100%}</style>`
-  return { document: head + message.documentElement.outerHTML, remote }
+  return { document: head + message.documentElement.outerHTML, remote, colours }
+}
+
+const DARK = /prefers-color-scheme\s*:\s*dark/i
+const COLOUR = /(^|[\s;{])(background|background-color|color)\s*:/i
+/** The attributes of HTML 3.2, which mail still has. */
+const COLOURED = '[bgcolor], [background], body[text], font[color]'
+
+/** A reader that is set to dark turns only what a message leaves to it: what its declarations say, without drawing it. */
+function coloursIn(message: Document): Prepared['colours'] {
+  const css = [...message.querySelectorAll('style, [style]')].map((element) =>
+    element.tagName === 'STYLE' ? element.textContent : (element.getAttribute('style') ?? ''),
+  )
+  if (css.some((text) => DARK.test(text))) return 'dark'
+  const own = message.querySelector(COLOURED) !== null || css.some((text) => COLOUR.test(text))
+  return own ? 'own' : 'none'
 }
 
 /** The Content-ID that a `cid:` URL means (RFC 2392 §2). */
