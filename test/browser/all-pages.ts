@@ -90,6 +90,10 @@ const overlays: View[] = [
   { name: 'api-key-new', path: '/api-keys?new=1' },
   { name: 'domain-new', path: '/domains?new=1' },
   { name: 'webhook-new', path: '/webhooks?new=1' },
+  { name: 'queue-hold', path: '/queue?do=hold', act: touched },
+  { name: 'queue-drop', path: '/queue?do=drop', act: touched },
+  { name: 'member-invite', path: '/settings/members?do=invite', act: dialog },
+  { name: 'team-leave', path: '/settings/team?do=leave', act: dialog },
   { name: 'suppression-new', path: '/suppressions?new=1' },
   { name: 'emails-none', path: '/emails?q=%22nothing%20like%20that%22' },
   { name: 'palette', path: '/domains', act: (page) => page.keyboard.press('Control+k') },
@@ -102,6 +106,16 @@ const outside: View[] = [
   { name: 'reset', path: '/reset#no-such-token', outside: true },
   { name: 'invitation', path: '/invitation#no-such-token', outside: true },
 ]
+
+/** Waits for what the address opens. */
+async function dialog(page: Page): Promise<void> {
+  await page.getByRole('dialog').waitFor()
+}
+
+/** Waits for what a question of the queue would touch. */
+async function touched(page: Page): Promise<void> {
+  await page.getByRole('dialog').getByText('would be').waitFor()
+}
 
 /** Opens a calendar of days. */
 function calendar(name: string) {

@@ -96,6 +96,7 @@ export function queuePage(stage: Stage): void {
       expect((await posthaste.call('GET', '/queue/holds')).body).toMatchObject({ data: [] })
 
       await page.goto(at('/queue?do=reroute'))
+      await dialog.getByRole('button', { name: 'Re-route', exact: true }).waitFor()
       await dialog.getByLabel('To the pool').selectOption('default')
       await expect.poll(() => page.url()).toBe(at('/queue?do=reroute&to=default'))
       await page.reload()
