@@ -84,6 +84,19 @@ describe('periods', () => {
     expect(periodsOf({ start: 0, end: 8e15 }, 'hourly', zoneOf('UTC')!, 10_000)).toBeUndefined()
   })
 
+  test('the clock of a zone is ahead or behind, by minutes and once by seconds too', () => {
+    const offsets = (
+      [
+        ['GMT', '2026-07-01T00:00Z'],
+        ['Asia/Kathmandu', '2026-07-01T00:00Z'],
+        ['America/St_Johns', '2026-07-01T00:00Z'],
+        ['Africa/Monrovia', '1971-06-01T00:00Z'],
+        ['Europe/Amsterdam', '1850-01-01T00:00Z'],
+      ] as const
+    ).map(([zone, time]) => zoneOf(zone)!.offsetAt(at(time)) / 1000)
+    expect(offsets).toEqual([0, 20_700, -9000, -2670, 1050])
+  })
+
   test('a name that is no time zone is none', () => {
     for (const name of ['', 'Mars/Phobos', '+02:00', 'UTC+1', '../etc/passwd'])
       expect(zoneOf(name)).toBeUndefined()
