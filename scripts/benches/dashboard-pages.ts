@@ -1,5 +1,5 @@
 /** How long the dashboard takes from one page to another, in a browser. */
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { quantile } from './measured.ts'
 
 /** Milliseconds without a change after which a page stands still; rows of the clock change no elements. */
@@ -66,16 +66,12 @@ async function change(page: Page, act: () => Promise<unknown>): Promise<Change> 
 interface Way {
   name: string
   from: string
-  act: (page: Page) => Promise<unknown>
+  link: (page: Page) => Locator
 }
 
 const entry = (label: string) => (page: Page) =>
-  page
-    .getByRole('navigation', { name: 'Main' })
-    .first()
-    .getByRole('link', { name: label, exact: true })
-    .click()
-const firstRow = (page: Page) => page.locator('main [data-row]').nth(3).click()
+  page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: label, exact: true })
+const firstRow = (page: Page) => page.locator('main [data-row]').nth(3)
 
 /** The entries of the rail, then rows and the way back from them. */
 async function waysOf(page: Page): Promise<Way[]> {
@@ -84,30 +80,35 @@ async function waysOf(page: Page): Promise<Way[]> {
   const entries = labels.map((label) => ({
     name: label,
     from: label === 'Emails' ? '/api-keys' : '/emails',
-    act: entry(label),
+    link: entry(label),
   }))
   return [
     ...entries,
-    { name: 'Metrics, 90 days', from: '/emails', act: (at) => at.evaluate(NINETY) },
-    { name: 'an email of the list', from: '/emails', act: firstRow },
-    { name: 'a domain of the list', from: '/domains', act: firstRow },
-    { name: 'a request of the log', from: '/logs', act: firstRow },
+    { name: 'Metrics, 90 days', from: '/emails', link: (at) => at.locator('#ninety') },
+    { name: 'an email of the list', from: '/emails', link: firstRow },
+    { name: 'a domain of the list', from: '/domains', link: firstRow },
+    { name: 'a request of the log', from: '/logs', link: firstRow },
   ]
 }
 
-/** There is no entry for it: as a link in the page. */
+/** There is no entry for 90 days: a link in the page, which moves nothing. */
 const NINETY = `(() => {
   const link = document.createElement('a')
-  link.href = '/dashboard/metrics?range=90d'
+  Object.assign(link, { id: 'ninety', href: '/dashboard/metrics?range=90d', textContent: '90 days' })
+  link.style = 'position: fixed; bottom: 0; right: 0; z-index: 9'
   document.body.append(link)
-  link.click()
-  link.remove()
 })()`
 
+/** Milliseconds that the pointer rests on a link before it is pressed, where it does: of somebody in a hurry. */
+const REST_MS = 150
+
+/** A page that was loaded just now, and the pointer on nothing. */
 async function begin(page: Page, origin: string, path: string): Promise<void> {
+  await page.mouse.move(640, 1)
   await page.goto(`${origin}/dashboard${path}`)
   await page.locator('main h1').first().waitFor()
   await page.locator('main .skeleton').first().waitFor({ state: 'detached' })
+  await page.evaluate(NINETY)
 }
 
 function print(name: string, changes: readonly Change[]): void {
@@ -124,27 +125,45 @@ function print(name: string, changes: readonly Change[]): void {
   )
 }
 
+const KINDS = ['first', 'rested', 'again', 'back'] as const
+type Changes = Record<(typeof KINDS)[number], Change[]>
+const none = (): Changes => ({ first: [], rested: [], again: [], back: [] })
+
+async function measureWay(page: Page, origin: string, { from, link }: Way, of: Changes): Promise<void> {
+  const press = () => link(page).click()
+  await begin(page, origin, from)
+  of.first.push(await change(page, press))
+  of.back.push(await change(page, () => page.evaluate('history.back()')))
+  await page.mouse.move(640, 1)
+  of.again.push(await change(page, press))
+  await begin(page, origin, from)
+  await link(page).hover()
+  await page.waitForTimeout(REST_MS)
+  of.rested.push(await change(page, press))
+}
+
 /**
- * Measures each way: right after the page it begins at was loaded anew (nothing of the other is there yet), again a moment later, and
- * Back from there.
+ * Measures each way: right after the page it begins at was loaded anew (nothing of the other is there yet), Back from there and again
+ * a moment later, all of them with a pointer that comes to the link and presses it at once; and the first time with one that rests there before.
  * @param page signed in and watched
+ * @param only the names of some ways; empty: all
  */
-export async function measurePages(page: Page, origin: string, rounds: number): Promise<void> {
-  const ways = await waysOf(page)
+export async function measurePages(
+  page: Page,
+  origin: string,
+  rounds: number,
+  only: readonly string[],
+): Promise<void> {
+  const ways = (await waysOf(page)).filter(({ name }) => only.length === 0 || only.includes(name))
   console.log('page change                       p50       p95       max       still     shift')
-  const all: Record<'first' | 'again' | 'back', Change[]> = { first: [], again: [], back: [] }
-  for (const { name, from, act } of ways) {
-    const of: typeof all = { first: [], again: [], back: [] }
-    for (let round = 0; round < rounds; round++) {
-      await begin(page, origin, from)
-      of.first.push(await change(page, () => act(page)))
-      of.back.push(await change(page, () => page.evaluate('history.back()')))
-      of.again.push(await change(page, () => act(page)))
-    }
-    for (const kind of ['first', 'again', 'back'] as const) {
-      print(`${name}, ${kind}`, of[kind])
+  const all = none()
+  for (const way of ways) {
+    const of = none()
+    for (let round = 0; round < rounds; round++) await measureWay(page, origin, way, of)
+    for (const kind of KINDS) {
+      print(`${way.name}, ${kind}`, of[kind])
       all[kind].push(...of[kind])
     }
   }
-  for (const kind of ['first', 'again', 'back'] as const) print(`all, ${kind}`, all[kind])
+  for (const kind of KINDS) print(`all, ${kind}`, all[kind])
 }

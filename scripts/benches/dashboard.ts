@@ -26,6 +26,8 @@ const { values } = parseArgs({
     data: { type: 'string' },
     /** Only one of the parts: pages, list, metrics. */
     only: { type: 'string' },
+    /** Only these ways from page to page, by their names in what is printed. */
+    way: { type: 'string', multiple: true, default: [] },
   },
 })
 const EMAILS = Number(values.emails)
@@ -68,7 +70,7 @@ async function inBrowser(dataDir: string): Promise<void> {
     await signIn(page, served)
     // Rows for the log of requests.
     for (let i = 0; i < LOGGED; i++) await send(served, 1, 'Logged')
-    if (values.only !== 'list') await measurePages(page, served.url, ROUNDS)
+    if (values.only !== 'list') await measurePages(page, served.url, ROUNDS, values.way)
     if (values.only !== 'pages')
       await measureList(page, served, { screens: Number(values.screens), seconds: Number(values.seconds) })
   } finally {

@@ -1,24 +1,31 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSeeded, type Seeded } from '../world/seeded.ts'
 import { settled, signIn } from './all-pages.ts'
 import { launch, openPage } from './browser.ts'
 import { buildDashboard } from './build.ts'
 
-/** What is loaded before it is needed: the script of a page whose link is approached, its data at the press, and beside its script. */
+/** What is loaded before it is needed: the script of a page whose link is approached, its data where they rest there or at the press, and beside its script. */
 
 let seeded: Seeded
 let browser: Browser
 let dashboard: string
+let signedIn: Awaited<ReturnType<BrowserContext['storageState']>>
+
+const at = (path: string) => `${seeded.posthaste.url}/dashboard${path}`
 
 beforeAll(async () => {
   dashboard = await mkdtemp(join(tmpdir(), 'posthaste-ui-'))
   await buildDashboard(dashboard)
   seeded = await startSeeded({ days: 1, emailsPerDay: 20, dashboard })
   browser = await launch()
+  const { page, context } = await openPage(browser)
+  await signIn(page, seeded)
+  signedIn = await context.storageState()
+  await context.close()
 }, 120_000)
 afterAll(async () => {
   await browser?.close()
@@ -36,25 +43,99 @@ async function hold(page: Page, script: RegExp): Promise<() => void> {
   return gate.resolve
 }
 
-/** Signed in on the emails, with what was asked for since. The other pages are not loaded: the first of them does not arrive. */
+/** On the emails, with what was asked for since. The other pages are not loaded: the first of them does not arrive. */
 async function desk() {
-  const { page, context } = await openPage(browser)
+  const { page, context } = await openPage(browser, { storageState: signedIn })
   const letGo = await hold(page, /\/assets\/Email-[^/]*\.js$/)
-  await signIn(page, seeded)
+  await page.goto(at('/emails'))
   await settled(page)
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   return { page, context, asked, letGo }
 }
 
-test('a link that the pointer or the focus comes to has the script of its page loaded, and nothing else', async () => {
+const linkTo = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
+
+/** Passes over links in one moment, from one to the next, with the pointer and with the focus. */
+const passOver = (page: Page, names: readonly string[]) =>
+  page.evaluate(`(() => {
+    const links = [...document.querySelectorAll('nav a')]
+    for (const name of ${JSON.stringify(names)}) {
+      const link = links.find((one) => one.textContent.trim() === name)
+      for (const type of ['pointerover', 'pointermove'])
+        link.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerType: 'mouse' }))
+      link.focus()
+    }
+  })()`)
+
+test('a link that the pointer or the focus passes over has the script of its page loaded, and nothing else', async () => {
   const { page, context, asked, letGo } = await desk()
-  const link = (name: string) => page.getByRole('link', { name, exact: true })
   const loaded = (name: string) => page.waitForResponse((one) => one.url().includes(`/assets/${name}-`))
-  await Promise.all([loaded('Usage'), link('Usage').hover()])
-  await Promise.all([loaded('Webhooks'), link('Webhooks').focus()])
+  await Promise.all([loaded('Usage'), loaded('Webhooks'), passOver(page, ['Usage', 'Webhooks', 'Queue'])])
+  // What is asked for later than any of those would have been.
+  await Promise.all([page.waitForRequest('**/sandbox/messages*'), linkTo(page, 'Inbox').hover()])
   expect(asked.filter((path) => ['/usage', '/webhooks'].includes(path))).toEqual([])
   letGo()
+  await context.close()
+})
+
+test('the data of a page is asked for once when the pointer rests on its link, and shown after the click', async () => {
+  const { page, context, asked, letGo } = await desk()
+  const times = (path: string) => asked.filter((one) => one === path).length
+  // However slow the machine is: no answer grows old.
+  await page.evaluate('performance.now = () => 1000')
+  const [answer] = await Promise.all([page.waitForResponse('**/webhooks'), linkTo(page, 'Webhooks').hover()])
+  await answer.finished()
+  await page.mouse.move(640, 1)
+  await Promise.all([page.waitForResponse('**/usage'), linkTo(page, 'Usage').hover()])
+  await linkTo(page, 'Webhooks').click()
+  await page.locator('main [data-row]').first().waitFor()
+  await settled(page)
+  expect([times('/usage'), times('/webhooks')]).toEqual([1, 1])
+  letGo()
+  await context.close()
+})
+
+test('the data of a page is asked for when the focus stays on its link', async () => {
+  const { page, context, letGo } = await desk()
+  await linkTo(page, 'Emails').focus()
+  const data = page.waitForRequest('**/emails/metrics/breakdown?*')
+  await page.keyboard.press('Tab')
+  await data
+  letGo()
+  await context.close()
+})
+
+/** Nothing is asked for before the press. */
+const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
+
+/** What is asked for while the pointer rests on links, on a page whose timers run when told to. */
+async function askedWhileResting(page: Page, names: readonly string[]): Promise<string[]> {
+  await page.clock.install()
+  await page.goto(at('/api-keys'))
+  await settled(page)
+  await page.clock.pauseAt(Date.now() + 3000)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  for (const name of names) {
+    await linkTo(page, name).hover()
+    await page.clock.runFor(100)
+  }
+  // The last of them, should there have been any.
+  await Promise.all([page.waitForRequest('**/webhooks'), linkTo(page, 'Webhooks').click()])
+  return asked.filter((path) => ['/api-keys', '/usage'].includes(path))
+}
+
+test('the data of the page that is open is not asked for when the pointer rests on its link', async () => {
+  const { page, context } = await openPage(browser, { storageState: signedIn })
+  expect(await askedWhileResting(page, ['API keys', 'Usage'])).toEqual(['/usage'])
+  await context.close()
+})
+
+test('who asked the browser to save data has nothing asked for before the press', async () => {
+  const { page, context } = await openPage(browser, { storageState: signedIn })
+  await page.addInitScript(SPARING)
+  expect(await askedWhileResting(page, ['API keys', 'Usage'])).toEqual([])
   await context.close()
 })
 
@@ -78,9 +159,9 @@ test('the data of a page is asked for while its script is on its way', async () 
 })
 
 test('the data of a page is asked for at the press on its link, before the click', async () => {
-  const { page, context } = await openPage(browser)
-  await signIn(page, seeded)
-  await page.goto(`${seeded.posthaste.url}/dashboard/usage`)
+  const { page, context } = await openPage(browser, { storageState: signedIn })
+  await page.addInitScript(SPARING)
+  await page.goto(at('/usage'))
   await settled(page)
   const data = page.waitForRequest((one) => new URL(one.url()).pathname === '/webhooks')
   await page.getByRole('link', { name: 'Webhooks', exact: true }).hover()
@@ -93,8 +174,8 @@ test('the data of a page is asked for at the press on its link, before the click
 })
 
 test('a page that was seen is there at once when somebody comes back, before the appliance answers', async () => {
-  const { page, context } = await openPage(browser)
-  await signIn(page, seeded)
+  const { page, context } = await openPage(browser, { storageState: signedIn })
+  await page.goto(at('/emails'))
   await settled(page)
   for (const [name, row] of [
     ['Webhooks', 'main [data-row]'],
@@ -121,10 +202,13 @@ test('a page that was seen is there at once when somebody comes back, before the
 })
 
 test('a long list is drawn to its end, and Back returns to a row far down', async () => {
-  const { page, context } = await openPage(browser, { viewport: { width: 1280, height: 400 } })
+  const { page, context } = await openPage(browser, {
+    storageState: signedIn,
+    viewport: { width: 1280, height: 400 },
+  })
   for (let i = 0; i < 30; i++)
     await seeded.posthaste.call('POST', '/domains', { name: `d${String(i).padStart(2, '0')}.long.example` })
-  await signIn(page, seeded)
+  await page.goto(at('/emails'))
   await page.getByRole('link', { name: 'Domains', exact: true }).click()
   await expect.poll(() => page.locator('main tbody tr').count()).toBeGreaterThan(30)
   const link = page.locator('main [data-row]').last()

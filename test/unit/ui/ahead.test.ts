@@ -28,14 +28,27 @@ test('what may be old is asked for again, and not taken', () => {
   expect(load).toHaveBeenCalledTimes(3)
 })
 
-test('what was asked for another page is dropped', () => {
+test('what was asked for one page is still there when the pointer has been on the link to another', async () => {
   readAhead([domains])
-  readAhead([])
-  expect(takeAhead('domains')).toBeUndefined()
+  readAhead([{ key: 'usage', load: () => Promise.resolve('usage') }])
+  readAhead([domains])
+  expect(load).toHaveBeenCalledTimes(1)
+  await expect(takeAhead('usage')).resolves.toBe('usage')
+  await expect(takeAhead('domains')).resolves.toBe('answer')
 })
 
-test('a failure that nobody waits for is no error of the page', async () => {
+test('a failure that nobody waits for is no error of the page, which asks itself', async () => {
   readAhead([{ key: 'gone', load: () => Promise.reject(new Error('gone')) }])
   await Promise.resolve()
-  await expect(takeAhead('gone')).rejects.toThrow('gone')
+  expect(takeAhead('gone')).toBeUndefined()
+})
+
+test('a failure is heard of by the page that waits for it, and what was asked for since stays', async () => {
+  const { promise, reject } = Promise.withResolvers<string>()
+  readAhead([{ key: 'domains', load: () => promise }])
+  const taken = takeAhead('domains')
+  readAhead([domains])
+  reject(new Error('gone'))
+  await expect(taken).rejects.toThrow('gone')
+  await expect(takeAhead('domains')).resolves.toBe('answer')
 })

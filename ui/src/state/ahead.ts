@@ -1,5 +1,5 @@
 /**
- * What a page will read, asked for when somebody sets out for it: the data waits neither for the script of the page nor for the page
+ * What a page will read, asked for when somebody sets out for it or is about to: the data waits neither for the script of the page nor for the page
  * before it to be taken down. The page takes it under the same key, once.
  */
 
@@ -17,29 +17,24 @@ export interface Read {
   load: () => Promise<unknown>
 }
 
-let asked = new Map<string, Asked>()
+const asked = new Map<string, Asked>()
 
 /** Drops what was asked for and not taken. */
 export const dropAhead = (): void => asked.clear()
 
 const isFresh = ({ at }: Asked): boolean => performance.now() - at < FRESH
 
-function ask(load: Read['load']): Asked {
-  const answer = load()
-  // Whoever takes it hears of the failure; nobody else has to.
-  answer.catch(() => undefined)
-  return { at: performance.now(), answer }
+function ask({ key, load }: Read): void {
+  const one = { at: performance.now(), answer: load() }
+  asked.set(key, one)
+  // Whoever has taken it hears of the failure; else nobody has to, and the page asks itself.
+  one.answer.catch(() => asked.get(key) === one && asked.delete(key))
 }
 
-/** Asks for what a page will read, unless that is under way; what was asked for another page and not taken is dropped. */
+/** Asks for what a page will read, unless that is under way or just came. What grew old is dropped. */
 export function readAhead(reads: readonly Read[]): void {
-  const before = asked
-  asked = new Map(
-    reads.map(({ key, load }) => {
-      const known = before.get(key)
-      return [key, known && isFresh(known) ? known : ask(load)]
-    }),
-  )
+  for (const [key, one] of asked) if (!isFresh(one)) asked.delete(key)
+  for (const read of reads) if (!asked.has(read.key)) ask(read)
 }
 
 /** The answer that was asked for under this key, unless there is none or it may be old. */

@@ -22,9 +22,11 @@ function open(): void {
   source.addEventListener('lanes', () => {
     for (const listener of laneListeners) listener()
   })
-  source.addEventListener('reset', () => {
-    for (const listener of listeners) listener(null)
-  })
+  // What happened since the page asked for its data, and before it was listened to, was told to nobody.
+  for (const type of ['open', 'reset'])
+    source.addEventListener(type, () => {
+      for (const listener of listeners) listener(null)
+    })
   source.addEventListener('error', () => {
     if (source?.readyState !== EventSource.CLOSED) return
     clearTimeout(retry)

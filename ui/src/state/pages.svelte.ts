@@ -2,7 +2,7 @@ import { tick, type Component } from 'svelte'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
 import { readAhead, type Read } from './ahead.ts'
 import * as reads from './page-reads.ts'
-import { match, restore, router, whenApproached, whenGoing } from './router.svelte.ts'
+import { match, restore, router, whenApproached, whenGoing, whenRested } from './router.svelte.ts'
 
 /** What every page is given; it takes what it needs. */
 export interface PageProps {
@@ -99,23 +99,22 @@ function fetchQuietly(page: Page): Promise<boolean> {
 
 /**
  * Loads the script of the page that a link leads to once the pointer or the focus is on the link, from now on: the click then finds
- * it on its way. Nothing else is asked for, so hovering can neither change nor end anything.
+ * it on its way. Its data is asked for where they rest there.
  */
 function fetchApproached(): void {
   whenApproached((path) => {
     const { page } = pageAt(path)
     if (page && !loaded.has(page)) void fetchQuietly(page)
   })
+  whenRested(fetchFor)
 }
 
-/** Asks for script and data of the page that somebody sets out for, from now on: at the press on a link, which comes before the click. */
-function fetchSoughtFor(): void {
-  whenGoing((path, query) => {
-    const { page, id } = pageAt(path)
-    if (!page) return
-    if (!loaded.has(page)) void fetchQuietly(page)
-    readAhead(page.reads?.(query, id) ?? [])
-  })
+/** Asks for script and data of the page that somebody sets out for: at the press on a link, which comes before the click, or sooner. */
+function fetchFor(path: string, query: URLSearchParams): void {
+  const { page, id } = pageAt(path)
+  if (!page) return
+  if (!loaded.has(page)) void fetchQuietly(page)
+  readAhead(page.reads?.(query, id) ?? [])
 }
 
 /** Milliseconds before the other pages are loaded, and between two of them where a browser does not tell when it is idle: what is looked at comes first. */
@@ -131,7 +130,7 @@ const sparing = () => (navigator as { connection?: { saveData?: boolean } }).con
 export function fetchTheRest(): void {
   if (begun) return
   begun = true
-  fetchSoughtFor()
+  whenGoing(fetchFor)
   if (sparing()) return
   fetchApproached()
   const rest = PAGES.filter((page) => !page.rare)

@@ -84,12 +84,14 @@ const goings: Going[] = []
 /** Tells of another page that somebody is about to go to: when a link to it is pressed, and before the way there is gone. */
 export const whenGoing = (act: Going): void => void goings.push(act)
 
-function tellGoing(to: string): void {
+function tell(to: string, whom: readonly Going[]): void {
   const path = pathOf(to)
   if (path === current.path) return
   const query = new URLSearchParams(to.slice(path.length))
-  untrack(() => goings.forEach((act) => act(path, query)))
+  untrack(() => whom.forEach((act) => act(path, query)))
 }
+
+const tellGoing = (to: string): void => tell(to, goings)
 
 /** Goes to a dashboard path. `replace` leaves no history entry behind: for redirects and small view state. */
 export function go(to: string, options: { replace?: boolean } = {}): void {
@@ -188,12 +190,40 @@ export function whenApproached(act: (path: string) => void): void {
   document.addEventListener('focusin', approached)
 }
 
-/** Where a press or a click leads within this window and the dashboard; null: elsewhere, or nowhere. */
+/** Where a link around the target of an event leads within this window and the dashboard; null: elsewhere, or nowhere. */
+function wayWithin(target: EventTarget | null): string | null {
+  const link = target instanceof Element ? target.closest('a') : null
+  return link?.target !== '' || link.hasAttribute('download') ? null : wayAround(link)
+}
+
+/** Where a press or a click leads. */
 function wayOf(event: MouseEvent): string | null {
   if (event.defaultPrevented || event.button !== 0) return null
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null
-  const link = event.target instanceof Element ? event.target.closest('a') : null
-  return link?.target !== '' || link.hasAttribute('download') ? null : wayAround(link)
+  return wayWithin(event.target)
+}
+
+/** Milliseconds without a move after which a pointer or a focus no longer passes over a link: whoever presses it needs longer. */
+const REST = 50
+
+/**
+ * Tells of each link to another page that the pointer rests on, or that the focus was led to by keys and stays on. Not of what moves
+ * below a pointer that lies still, as when the page is scrolled, nor of what is touched: that is pressed at once.
+ */
+export function whenRested(act: Going): void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const come = (target: EventTarget | null) => {
+    clearTimeout(timer)
+    const to = wayWithin(target)
+    if (to !== null) timer = setTimeout(() => tell(to, [act]), REST)
+  }
+  const moved = ({ target, pointerType, buttons }: PointerEvent) =>
+    come(pointerType === 'touch' || buttons !== 0 ? null : target)
+  document.addEventListener('pointermove', moved, { passive: true })
+  document.documentElement.addEventListener('pointerleave', () => come(null))
+  document.addEventListener('focusin', ({ target }) =>
+    come(target instanceof Element && target.matches(':focus-visible') ? target : null),
+  )
 }
 
 function followed(event: MouseEvent): void {
