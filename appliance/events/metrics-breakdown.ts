@@ -98,8 +98,10 @@ export async function reportBreakdown(
   const { by, range, granularity } = request
   const metrics = metricsOf(request)
   const countedUntil = by === 'tag' ? await catchUp(storage, now) : null
-  const found = await countersOf(storage, teamId, request, metrics, now)
-  const names = by === 'domain' ? await domainNames(storage, teamId, now) : providerNames
+  const [found, names] = await Promise.all([
+    countersOf(storage, teamId, request, metrics, now),
+    by === 'domain' ? domainNames(storage, teamId, now) : providerNames,
+  ])
   const rows = found.map(({ value, counters }) => ({
     value,
     name:

@@ -19,7 +19,8 @@ export function metricsRoutes(app: App, { storage, shaping, clock }: HttpDeps): 
       const { teamId } = callerOf(request)
       const now = clock.now()
       const asked = readBreakdownQuery(request.query, now)
-      const names = new Map((await shaping.providers()).map(({ id, name }) => [id, name]))
+      const providers = asked.by === 'provider' ? await shaping.providers() : []
+      const names = new Map(providers.map(({ id, name }) => [id, name]))
       return presentBreakdown(await reportBreakdown(storage, teamId, asked, names, now))
     },
   )
