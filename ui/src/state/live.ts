@@ -15,8 +15,8 @@ let retry: ReturnType<typeof setTimeout> | undefined
 
 function open(): void {
   source = new EventSource('/live')
-  source.addEventListener('email', ({ data }: MessageEvent<string>) => {
-    const { email_id: id } = JSON.parse(data) as { email_id: string | null }
+  source.addEventListener('email', (event: Event) => {
+    const { email_id: id } = JSON.parse((event as MessageEvent).data as string) as { email_id: string | null }
     for (const listener of listeners) listener(id)
   })
   source.addEventListener('lanes', () => {

@@ -1,0 +1,34 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { whenEmailsChange } from '../../../ui/src/state/live.ts'
+
+/** The stream of what happens, as the browser gives it to the page. */
+class Stream extends EventTarget {
+  static last: Stream
+  constructor() {
+    super()
+    Stream.last = this
+  }
+  close(): void {
+    // Nothing holds it open.
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.stubGlobal('EventSource', Stream)
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+test('what happened before the page listened is looked at once it does', () => {
+  const act = vi.fn()
+  const stop = whenEmailsChange(act)
+  vi.advanceTimersByTime(5000)
+  expect(act).not.toHaveBeenCalled()
+  Stream.last.dispatchEvent(new Event('open'))
+  vi.advanceTimersByTime(1000)
+  expect(act.mock.calls).toEqual([[new Set()]])
+  stop()
+})
