@@ -12,8 +12,8 @@ import { named } from './domain.ts'
 import { paragraph, table } from './output.ts'
 import { shapingOf } from './provider.ts'
 
-/** The options of both commands that count, named as the parameters of the API. */
-interface RangeOptions {
+/** Options of `metrics show`, named as the parameters of the API. */
+export interface MetricsOptions {
   start?: string
   end?: string
   timezone?: string
@@ -23,11 +23,8 @@ interface RangeOptions {
   by?: string
 }
 
-/** Options of `metrics show`. */
-export type MetricsOptions = RangeOptions
-
 /** Options of `metrics breakdown`. */
-export interface BreakdownOptions extends RangeOptions {
+export interface BreakdownOptions extends MetricsOptions {
   /** Ids of mailbox providers, with commas between. */
   provider?: string
   /** Name of a domain. */

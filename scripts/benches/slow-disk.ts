@@ -102,12 +102,12 @@ async function lateness(): Promise<number[]> {
 }
 
 function row(name: string, result: LoadResult | null, late: number[]): void {
+  const milliseconds = (time?: number) => (time === undefined ? '' : `${time.toFixed(1)} ms`)
   const cells = [
     result ? (result.accepted / result.seconds).toFixed(0) : '',
-    ...(result ? [result.p50, result.p99] : [null, null]).map((one) =>
-      one === null ? '' : `${one.toFixed(1)} ms`,
-    ),
-    ...late.map((one) => `${one.toFixed(1)} ms`),
+    milliseconds(result?.p50),
+    milliseconds(result?.p99),
+    ...late.map((time) => milliseconds(time)),
   ]
   console.log(name.padEnd(24) + cells.map((cell) => cell.padStart(12)).join(''))
 }
