@@ -15,9 +15,10 @@ const WATCH = `(() => {
     if (records.some(({ target }) => target.closest?.('main'))) bench.changed = performance.now()
   }).observe(document, { childList: true, subtree: true })
 
+  const seen = (element) => element.getBoundingClientRect().top < innerHeight
   const there = () => {
     const main = document.querySelector('main')
-    return main?.querySelector('h1') && !main.querySelector('[data-was]') && !main.querySelector('.skeleton')
+    return main?.querySelector('h1') && !main.querySelector('[data-was]') && ![...main.querySelectorAll('.skeleton')].some(seen)
   }
   const look = () => {
     if (!there()) return requestAnimationFrame(look)
@@ -42,7 +43,7 @@ const WATCH = `(() => {
 
 /** One change of the page. */
 interface Change {
-  /** From the click to the first frame that shows the new page with its data. */
+  /** From the click to the first frame that shows the new page with the data of all that is in sight. */
   shown: number
   /** From the click to the last element that came or went, of the page's own accord. */
   still: number
@@ -102,6 +103,30 @@ const NINETY = `(() => {
 /** Milliseconds that the pointer rests on a link before it is pressed, where it does: of somebody in a hurry. */
 const REST_MS = 150
 
+/** Milliseconds that somebody looks at a page before going on. */
+const LOOK_MS = 2000
+
+/** Where to press. Asked for before: a press by a locator looks for what lies there while it is pressed, which takes longer than some pages. */
+async function placeOf(link: Locator): Promise<{ x: number; y: number }> {
+  await link.scrollIntoViewIfNeeded()
+  const box = (await link.boundingBox())!
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+}
+
+/** A pointer that comes to a link and presses it in the same moment. */
+async function press(page: Page, link: Locator): Promise<Change> {
+  const { x, y } = await placeOf(link)
+  return change(page, () => page.mouse.click(x, y))
+}
+
+/** A pointer that rests on a link before. */
+async function restAndPress(page: Page, link: Locator): Promise<Change> {
+  const { x, y } = await placeOf(link)
+  await page.mouse.move(x, y)
+  await page.waitForTimeout(REST_MS)
+  return change(page, () => page.mouse.click(x, y))
+}
+
 /** A page that was loaded just now, and the pointer on nothing. */
 async function begin(page: Page, origin: string, path: string): Promise<void> {
   await page.mouse.move(640, 1)
@@ -125,21 +150,21 @@ function print(name: string, changes: readonly Change[]): void {
   )
 }
 
-const KINDS = ['first', 'rested', 'again', 'back'] as const
+const KINDS = ['first', 'looked', 'rested', 'again', 'back'] as const
 type Changes = Record<(typeof KINDS)[number], Change[]>
-const none = (): Changes => ({ first: [], rested: [], again: [], back: [] })
+const none = (): Changes => ({ first: [], looked: [], rested: [], again: [], back: [] })
 
 async function measureWay(page: Page, origin: string, { from, link }: Way, of: Changes): Promise<void> {
-  const press = () => link(page).click()
   await begin(page, origin, from)
-  of.first.push(await change(page, press))
+  of.first.push(await press(page, link(page)))
   of.back.push(await change(page, () => page.evaluate('history.back()')))
   await page.mouse.move(640, 1)
-  of.again.push(await change(page, press))
+  of.again.push(await press(page, link(page)))
   await begin(page, origin, from)
-  await link(page).hover()
-  await page.waitForTimeout(REST_MS)
-  of.rested.push(await change(page, press))
+  await page.waitForTimeout(LOOK_MS)
+  of.looked.push(await press(page, link(page)))
+  await begin(page, origin, from)
+  of.rested.push(await restAndPress(page, link(page)))
 }
 
 /**

@@ -106,6 +106,21 @@ test('the data of a page is asked for when the focus stays on its link', async (
   await context.close()
 })
 
+test('the data of a page that is chosen in the palette is asked for before Enter', async () => {
+  const { page, context, asked, letGo } = await desk()
+  await page.evaluate('performance.now = () => 1000')
+  await page.keyboard.press('Control+k')
+  const [answer] = await Promise.all([page.waitForResponse('**/webhooks'), page.keyboard.type('Webhooks')])
+  await answer.finished()
+  expect(new URL(page.url()).pathname).toBe('/dashboard/emails')
+  await page.keyboard.press('Enter')
+  await page.locator('main [data-row]').first().waitFor()
+  await settled(page)
+  expect(asked.filter((path) => path === '/webhooks')).toEqual(['/webhooks'])
+  letGo()
+  await context.close()
+})
+
 /** Nothing is asked for before the press. */
 const SPARING = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
@@ -156,6 +171,23 @@ test('the data of a page is asked for while its script is on its way', async () 
     letGo()
     await context.close()
   }
+})
+
+test('the other pages are loaded once this one has its data, and not before', async () => {
+  const { page, context } = await openPage(browser, { storageState: signedIn })
+  const answer = await hold(page, /:\d+\/api-keys/)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  const scripts = () => asked.filter((path) => /\/assets\/(Usage|Webhooks)-/.test(path)).length
+  // No clock of the page goes on: only the data is waited for.
+  await page.addInitScript('performance.now = () => 1000')
+  await page.goto(at('/api-keys'))
+  await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+  await page.evaluate('new Promise((idle) => requestIdleCallback(() => setTimeout(idle, 200)))')
+  expect(scripts()).toBe(0)
+  answer()
+  await expect.poll(scripts).toBe(2)
+  await context.close()
 })
 
 test('the data of a page is asked for at the press on its link, before the click', async () => {

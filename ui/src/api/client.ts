@@ -52,7 +52,13 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   throw new ApiError(answer.status, await sentence(answer))
 }
 
+let underWay = 0
+
+/** Whether an answer is waited for. */
+export const isAsking = (): boolean => underWay > 0
+
 async function reach(path: string, init: RequestInit): Promise<Response> {
+  underWay += 1
   try {
     return await fetch(path, init)
   } catch (error) {
@@ -61,6 +67,8 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
       0,
       'The appliance does not answer. Check that it runs and that this browser reaches it.',
     )
+  } finally {
+    underWay -= 1
   }
 }
 

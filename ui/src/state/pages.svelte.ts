@@ -1,5 +1,6 @@
 import { tick, type Component } from 'svelte'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
+import { isAsking } from '../api/client.ts'
 import { readAhead, type Read } from './ahead.ts'
 import * as reads from './page-reads.ts'
 import { match, restore, router, whenApproached, whenGoing, whenRested } from './router.svelte.ts'
@@ -117,7 +118,7 @@ function fetchFor(path: string, query: URLSearchParams): void {
   readAhead(page.reads?.(query, id) ?? [])
 }
 
-/** Milliseconds before the other pages are loaded, and between two of them where a browser does not tell when it is idle: what is looked at comes first. */
+/** Milliseconds after which the other pages are loaded though this one is not there yet, and between two looks where a browser does not tell when it is idle. */
 const [REST_AFTER, REST_STEP] = [1000, 20]
 const whenIdle = (act: () => void) =>
   'requestIdleCallback' in window ? requestIdleCallback(act) : setTimeout(act, REST_STEP)
@@ -125,6 +126,16 @@ let begun = false
 
 /** Whether the person asked the browser to load no more than needed. */
 const sparing = () => (navigator as { connection?: { saveData?: boolean } }).connection?.saveData === true
+
+/** Calls `act` once a page is there with its data, or does not come: what is looked at comes first. */
+function whenThere(act: () => void): void {
+  const latest = performance.now() + REST_AFTER
+  const look = () => {
+    if ((loaded.size > 0 && !isAsking()) || performance.now() > latest) act()
+    else setTimeout(() => whenIdle(look), REST_STEP)
+  }
+  whenIdle(look)
+}
 
 /** Loads the other pages, one after the other, so that going to one does not wait for the network. Once in the life of the window. */
 export function fetchTheRest(): void {
@@ -139,5 +150,5 @@ export function fetchTheRest(): void {
     if (!page) return
     void fetchQuietly(page).then((there) => there && whenIdle(next))
   }
-  setTimeout(next, REST_AFTER)
+  whenThere(next)
 }

@@ -206,16 +206,26 @@ function wayOf(event: MouseEvent): string | null {
 /** Milliseconds without a move after which a pointer or a focus no longer passes over a link: whoever presses it needs longer. */
 const REST = 50
 
+/** Those that want to know where somebody is about to set out for. */
+const restings: Going[] = []
+
+/** Tells of `to` unless the returned function is called soon: somebody has chosen it, and did not go there yet. */
+export function rest(to: string): () => void {
+  const timer = setTimeout(() => tell(to, restings), REST)
+  return () => clearTimeout(timer)
+}
+
 /**
- * Tells of each link to another page that the pointer rests on, or that the focus was led to by keys and stays on. Not of what moves
- * below a pointer that lies still, as when the page is scrolled, nor of what is touched: that is pressed at once.
+ * Tells of each link to another page that the pointer rests on, or that the focus was led to by keys and stays on, and of what `rest`
+ * is told. Not of what moves below a pointer that lies still, as when the page is scrolled, nor of what is touched: that is pressed at once.
  */
 export function whenRested(act: Going): void {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  restings.push(act)
+  let leave: (() => void) | undefined
   const come = (target: EventTarget | null) => {
-    clearTimeout(timer)
+    leave?.()
     const to = wayWithin(target)
-    if (to !== null) timer = setTimeout(() => tell(to, [act]), REST)
+    leave = to === null ? undefined : rest(to)
   }
   const moved = ({ target, pointerType, buttons }: PointerEvent) =>
     come(pointerType === 'touch' || buttons !== 0 ? null : target)
