@@ -103,8 +103,8 @@ const NINETY = `(() => {
 /** Milliseconds that the pointer rests on a link before it is pressed, where it does: of somebody in a hurry. */
 const REST_MS = 150
 
-/** Milliseconds that somebody looks at a page before going on. */
-const LOOK_MS = 2000
+/** Milliseconds that somebody looks at a page before going on, and that a short click lasts. */
+const [LOOK_MS, CLICK_MS] = [2000, 60]
 
 /** Where to press. Asked for before: a press by a locator looks for what lies there while it is pressed, which takes longer than some pages. */
 async function placeOf(link: Locator): Promise<{ x: number; y: number }> {
@@ -113,10 +113,10 @@ async function placeOf(link: Locator): Promise<{ x: number; y: number }> {
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 }
 }
 
-/** A pointer that comes to a link and presses it in the same moment. */
-async function press(page: Page, link: Locator): Promise<Change> {
+/** A pointer that comes to a link and presses it in the same moment, for so many milliseconds. */
+async function press(page: Page, link: Locator, delay = 0): Promise<Change> {
   const { x, y } = await placeOf(link)
-  return change(page, () => page.mouse.click(x, y))
+  return change(page, () => page.mouse.click(x, y, { delay }))
 }
 
 /** A pointer that rests on a link before. */
@@ -162,14 +162,15 @@ async function measureWay(page: Page, origin: string, { from, link }: Way, of: C
   of.again.push(await press(page, link(page)))
   await begin(page, origin, from)
   await page.waitForTimeout(LOOK_MS)
-  of.looked.push(await press(page, link(page)))
+  of.looked.push(await press(page, link(page), CLICK_MS))
   await begin(page, origin, from)
   of.rested.push(await restAndPress(page, link(page)))
 }
 
 /**
  * Measures each way: right after the page it begins at was loaded anew (nothing of the other is there yet), Back from there and again
- * a moment later, all of them with a pointer that comes to the link and presses it at once; and the first time with one that rests there before.
+ * a moment later, with a pointer that comes to the link and presses and lets go at once; then the first time for somebody who looked at
+ * the page before and clicks as people do, and for one who rests on the link right after the page was loaded.
  * @param page signed in and watched
  * @param only the names of some ways; empty: all
  */
