@@ -92,6 +92,7 @@ describe('roles', () => {
     [`/webhooks/${things.webhook}?do=remove`, 'Developers can change it'],
     ['/api-keys?new=1', 'Full access'],
     [`/api-keys?key=${things.key}`, 'Developers can rename and delete it.'],
+    [`/api-keys?key=${things.key}&do=delete`, 'Developers can rename and delete it.'],
     ['/suppressions?import=1', 'nobody@reader.example'],
     [`/suppressions?id=${things.suppression}`, 'Developers can take it off the list.'],
     ['/settings/team', 'Owners can change it.'],

@@ -14,14 +14,17 @@ interface Left {
 }
 
 /**
- * The state of a history entry: which address led to it, which address of another page did (the tabs of a page lead to
- * each other), and how it was left, once it was.
+ * The state of a history entry: which addresses led to it, the last one first, which address of another page did (the tabs
+ * of a page lead to each other), and how it was left, once it was.
  */
 interface Entry {
-  from?: string
+  trail?: readonly string[]
   origin?: string
   left?: Left
 }
+
+/** Addresses in a trail: a list, a sheet above it, and a question about what the sheet shows. */
+const TRAIL = 2
 
 const entry = (): Entry => (history.state ?? {}) as Entry
 
@@ -73,7 +76,8 @@ export function withQuery(changes: Record<string, string | null>): string {
 /** What the entry of `to` knows of the page before. */
 function entryFor(to: string): Entry {
   const origin = pathOf(to) === current.path ? entry().origin : router.here
-  return { from: router.here, ...(origin !== undefined && { origin }) }
+  const trail = [router.here, ...(entry().trail ?? [])].slice(0, TRAIL)
+  return { trail, ...(origin !== undefined && { origin }) }
 }
 
 type Going = (path: string, query: URLSearchParams) => void
@@ -112,9 +116,10 @@ export function go(to: string, options: { replace?: boolean } = {}): void {
   })
 }
 
-/** Closes what has its own address, a sheet for one, and goes to `to`: a step back where that leads there, so that no Back press does nothing. */
+/** Closes what has its own address, a sheet for one, and goes to `to`: a step or two back where that leads there, so that no Back press does nothing. */
 export function close(to: string): void {
-  if (entry().from === to) history.back()
+  const at = entry().trail?.indexOf(to) ?? -1
+  if (at >= 0) history.go(-at - 1)
   else go(to, { replace: true })
 }
 
