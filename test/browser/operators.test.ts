@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
 import type { Source } from '../../appliance/http/schemas/sources.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
-import { launch, openPage } from './browser.ts'
+import { launch, openPage, still } from './browser.ts'
 import { sound } from './sound.ts'
 
 /** The pages of those who run the server: lanes and holds of the queue, addresses, limits, retention, the node. */
@@ -15,6 +15,36 @@ let errors: string[]
 
 const at = (path: string) => `${posthaste.url}/dashboard${path}`
 const list = async <T>(path: string) => (await posthaste.call<{ data: T[] }>('GET', path)).body.data
+
+/** Whatever moved of its own accord, and by how much. */
+const SHIFTS = `(() => {
+  window.shifts = []
+  new PerformanceObserver((list) => {
+    for (const { value, sources } of list.getEntries())
+      window.shifts.push([value, ...sources.map(({ node }) => node?.outerHTML?.slice(0, 80))])
+  }).observe({ type: 'layout-shift', buffered: true })
+})()`
+
+/** Holds back what the page asks of these paths; each returned function lets the answers of one come, and waits for the first. */
+async function inOrder(of: Page, paths: readonly string[]): Promise<(() => Promise<unknown>)[]> {
+  return Promise.all(
+    paths.map(async (path) => {
+      const leave = Promise.withResolvers<undefined>()
+      await of.route(
+        ({ pathname }) => pathname === path,
+        async (route) => {
+          await leave.promise
+          await route.continue().catch(() => undefined) // The page does not ask any more.
+        },
+      )
+      return () => {
+        const come = of.waitForResponse((answer) => new URL(answer.url()).pathname === path)
+        leave.resolve(undefined)
+        return come
+      }
+    }),
+  )
+}
 
 beforeAll(async () => {
   posthaste = await startAppliance()
@@ -64,6 +94,32 @@ describe('the queue', () => {
     await google.getByRole('button', { name: /^Resume/ }).click()
     await google.getByRole('link', { name: /^Pause/ }).waitFor()
     await sound(page, 'queue')
+  })
+
+  test('nothing moves while the page fills, in whatever order its answers come', async () => {
+    const parts = ['/queue', '/queue/summary', '/queue/holds', '/lanes', '/audit']
+    for (const [width, order] of [
+      [1280, parts],
+      [1280, parts.toReversed()],
+      [390, parts],
+      [390, parts.toReversed()],
+    ] as const) {
+      const opened = await openPage(browser, { storageState: await page.context().storageState() })
+      await opened.page.setViewportSize({ width, height: 800 })
+      await opened.page.addInitScript(SHIFTS)
+      const answers = await inOrder(opened.page, order)
+      await opened.page.goto(at('/queue'))
+      await opened.page.getByRole('heading', { name: 'Queue' }).waitFor()
+      for (const answer of answers) {
+        await answer()
+        await still(opened.page)
+      }
+      await opened.page.getByRole('heading', { name: 'Lanes' }).waitFor()
+      await opened.page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
+      await still(opened.page)
+      expect([width, order, await opened.page.evaluate('window.shifts')]).toEqual([width, order, []])
+      await opened.context.close()
+    }
   })
 
   test('the bar of an age narrows the list, and its chip takes that back', async () => {
