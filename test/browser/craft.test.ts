@@ -123,6 +123,44 @@ test('on a telephone a domain takes three lines at most, with all its lights', a
   await context.close()
 })
 
+/** The lines that the cells of each row lie in: the heights of their middles, those that are nearly the same once. */
+const CELL_LINES = `[...document.querySelectorAll('main tbody tr')].map((row) => {
+  const middles = [...row.cells].map((cell) => cell.getBoundingClientRect())
+    .filter(({ width, height }) => width > 0 && height > 0).map(({ top, bottom }) => (top + bottom) / 2)
+  return middles.sort((a, b) => a - b).filter((one, i) => i === 0 || one - middles[i - 1] > 8).length
+})`
+
+test.each(['/inbox', '/settings/audit'])('on a telephone each row of %s takes two lines', async (path) => {
+  const { page, context } = await desk()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(at(path))
+  await settled(page)
+  await page.locator('main [data-row]').first().waitFor()
+  expect(new Set(await page.evaluate<number[]>(CELL_LINES))).toEqual(new Set([2]))
+  await context.close()
+})
+
+/** How many letters of a width stand in the last line of each id. */
+const LAST_LINE = `[...document.querySelectorAll('main .id > .mono')].map((id) => {
+  const range = document.createRange()
+  range.selectNodeContents(id)
+  const letter = id.getBoundingClientRect().height === 0 ? 0 : parseFloat(getComputedStyle(id).fontSize) * 0.6
+  return Math.round([...range.getClientRects()].at(-1).width / letter)
+})`
+
+test('an id that takes two lines leaves no single letter to the last', async () => {
+  const { page, context } = await desk()
+  await page.goto(at(`/emails/${seeded.ids.delivered}`))
+  await settled(page)
+  for (let width = 360; width <= 720; width += 10) {
+    await page.setViewportSize({ width, height: 844 })
+    const letters = await page.evaluate<number[]>(LAST_LINE)
+    expect(letters).toHaveLength(2)
+    expect({ width, letters, few: letters.filter((count) => count < 8) }).toMatchObject({ width, few: [] })
+  }
+  await context.close()
+})
+
 describe('the keys', () => {
   const lists = ['/domains', '/webhooks', '/logs', '/api-keys', '/suppressions', '/inbox', '/emails']
 

@@ -82,6 +82,11 @@ describe('the queue', () => {
     await expect.poll(() => page.url()).toBe(at('/queue?pause=auto%7Egoogle'))
     await page.goBack()
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+    await page.setViewportSize({ width: 390, height: 844 })
+    const why = (await google.locator('td.why').boundingBox())!
+    const button = (await google.getByRole('link', { name: /^Pause/ }).boundingBox())!
+    expect(Math.min(why.y + why.height, button.y + button.height)).toBeGreaterThan(Math.max(why.y, button.y))
+    await page.setViewportSize({ width: 1280, height: 800 })
     await page.goForward()
     await page.getByRole('dialog').getByLabel('Until it is resumed').check()
     await sound(page, 'lane-pause')
