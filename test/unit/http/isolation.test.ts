@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { ask, hello, startApi, type Api } from './harness.ts'
 import { join } from './people.ts'
@@ -21,8 +21,29 @@ const BODIES: Record<string, unknown> = {
 }
 
 let api: Api
+/** The cookie of the other team's owner. */
 let theirs: string
 const ids = new Set<string>()
+/** The event of a webhook is found below that only. */
+let event: string
+let email: string
+
+type Listed = { data: { id: string }[] }
+
+const first = async (path: string) => ((await api.call('GET', path)).json as Listed).data[0]!.id
+
+async function addInner(): Promise<void> {
+  email = await first('/emails')
+  const webhook = await first('/webhooks')
+  await api.call('POST', `/webhooks/${webhook}/ping`)
+  event = await first(`/webhooks/${webhook}/events`)
+  ids.add(await first('/logs'))
+}
+
+const their = (method: string, path: string, body?: unknown) =>
+  ask(`${api.url}${path}`, method, body, {
+    ...{ cookie: theirs, 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' },
+  })
 
 beforeAll(async () => {
   api = await startApi()
@@ -37,6 +58,7 @@ beforeAll(async () => {
   await made('POST', '/suppressions', { email: 'no@people.example' })
   await made('POST', '/erasures', { address: 'gone@people.example' })
   ids.add(api.domain.id)
+  await addInner()
   const now = api.clock.now()
   const [member] = await api.storage.listMembers({ teamId: api.teamId }, now)
   ids.add(member!.userId)
@@ -90,9 +112,7 @@ test('the owner of another team is refused everything by id, on every route that
       const method = lower.toUpperCase()
       for (const id of ids) {
         const body = method === 'GET' || method === 'DELETE' ? undefined : (BODIES[`${method} ${path}`] ?? {})
-        const { status } = await ask(`${api.url}${path.replaceAll(/\{\w+\}/g, id)}`, method, body, {
-          ...{ cookie: theirs, 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' },
-        })
+        const { status } = await their(method, path.replaceAll(/\{\w+\}/g, id), body)
         asked += 1
         if (status !== 403 && status !== 404) got.push(`${method} ${path}: ${status}`)
       }
@@ -100,4 +120,46 @@ test('the owner of another team is refused everything by id, on every route that
   }
   expect([...new Set(got)]).toEqual([])
   expect(asked).toBeGreaterThan(300)
+})
+
+describe('from a thing of its own, another team reaches nothing of this one', () => {
+  const ownWebhook = async () => {
+    const body = { endpoint: 'https://hooks.example/y', events: ['email.sent'] }
+    const { id } = (await their('POST', '/webhooks', body)).json as { id: string }
+    await their('POST', `/webhooks/${id}/ping`)
+    const events = (await their('GET', `/webhooks/${id}/events`)).json as Listed
+    return { id, event: events.data[0]!.id }
+  }
+
+  test.each(['', '/attempts'])(
+    'an event of a webhook: GET /webhooks/:id/events/:event_id%s',
+    async (rest) => {
+      const own = await ownWebhook()
+      const status = async (id: string) =>
+        (await their('GET', `/webhooks/${own.id}/events/${id}${rest}`)).status
+      expect([await status(own.event), await status(event)]).toEqual([200, 404])
+    },
+  )
+
+  test('an event is not sent again, alone or in a selection', async () => {
+    const { id } = await ownWebhook()
+    const alone = await their('POST', `/webhooks/${id}/events/${event}/replay`, {})
+    const selected = await their('POST', `/webhooks/${id}/replay`, { event_ids: [event] })
+    expect([alone.status, selected.status]).toEqual([404, 422])
+    expect(selected.text).toContain('is no event of this webhook')
+  })
+
+  test('a key is not bound to a domain of this one', async () => {
+    const wanted = { name: 'Mine', permission: 'sending_access', domain_id: api.domain.id }
+    expect((await their('POST', '/api-keys', wanted)).status).toBe(404)
+  })
+
+  test.each(['/emails/search?id=', '/logs?email_id=', '/logs/search?email_id=', '/queue?email_id='])(
+    'nothing is found by an email’s id: GET %s',
+    async (path) => {
+      const { status, json } = await their('GET', path + email)
+      expect([status, (json as Listed).data]).toEqual([200, []])
+      expect(((await api.call('GET', path + email)).json as Listed).data).toHaveLength(1)
+    },
+  )
 })
