@@ -1,9 +1,11 @@
 import type * as logs from '../http/schemas/logs.ts'
-import type { RequestLog, RequestLogSummary } from '../storage/storage.ts'
+import type { ListedRequest, RequestLog, RequestLogSummary } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 
 /** An element of GET /logs. */
-export function presentLogSummary(log: RequestLogSummary): logs.LogSummary {
+export const presentListedLog = (log: ListedRequest): logs.LogSummary => summaryOf(log, log.smtpRequest)
+
+function summaryOf(log: RequestLogSummary, smtpRequest: string | null): logs.LogSummary {
   return {
     id: log.id,
     created_at: timestamp(log.createdAt),
@@ -14,6 +16,7 @@ export function presentLogSummary(log: RequestLogSummary): logs.LogSummary {
     api_key_id: log.apiKeyId,
     duration_ms: log.durationMs,
     ip: log.ip,
+    envelope: envelopeOf(smtpRequest),
   }
 }
 
@@ -21,7 +24,7 @@ export function presentLogSummary(log: RequestLogSummary): logs.LogSummary {
 export function presentLog(log: RequestLog): logs.Log {
   return {
     object: 'log',
-    ...presentLogSummary(log),
+    ...summaryOf(log, log.method === 'SMTP' ? log.requestBody : null),
     request_body: objectOrNull(log.requestBody),
     response_body: objectOrNull(log.responseBody),
     email_ids: log.emailIds,
@@ -30,3 +33,12 @@ export function presentLog(log: RequestLog): logs.Log {
 
 const objectOrNull = (json: string | null): Record<string, unknown> | null =>
   json === null ? null : (JSON.parse(json) as Record<string, unknown>)
+
+/** Recipients that a list tells; the request itself has all. */
+const FEW = 3
+
+function envelopeOf(smtpRequest: string | null): logs.LogSummary['envelope'] {
+  const { mail_from: from, rcpt_to: to } = objectOrNull(smtpRequest) ?? {}
+  if (typeof from !== 'string' || !Array.isArray(to)) return null
+  return { mail_from: from, rcpt_to: to.slice(0, FEW) as string[], recipients: to.length }
+}

@@ -24,7 +24,7 @@ export { presentDkimKey, presentDomain, presentDomainSummary, presentListedDomai
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
 export { presentErasure, presentErasureSurvey } from './erasures.ts'
 export { presentRetention, type RetentionDays } from './retention.ts'
-export { presentLog, presentLogSummary } from './logs.ts'
+export { presentLog, presentListedLog } from './logs.ts'
 export { presentLimits, presentNode } from './nodes.ts'
 export { presentAssignment, presentDoctor, presentSource } from './sources.ts'
 export { presentLane, presentProvider } from './shaping.ts'

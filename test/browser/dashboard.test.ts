@@ -6,6 +6,7 @@ import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { emailsPage } from './emails-page.ts'
 import { queuePage } from './queue-page.ts'
+import { logsPage } from './logs-page.ts'
 import { sendingPages } from './sending-pages.ts'
 import type { Stage } from './stage.ts'
 import { webhookPages } from './webhook-pages.ts'
@@ -321,6 +322,7 @@ const stage: Stage = {
 }
 emailsPage(stage)
 sendingPages(stage)
+logsPage(stage)
 queuePage(stage)
 webhookPages(stage)
 

@@ -1,6 +1,6 @@
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList, presentLog, presentLogSummary } from '../../wireformat/wireformat.ts'
+import { presentList, presentLog, presentListedLog } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readLogFilter } from '../log-filter.ts'
@@ -16,7 +16,7 @@ export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: Reques
     const args = { teamId, ...readPage(request.query), emailId: readEmailId(request.query) }
     await buffer.flush()
     const page = await storage.listLogs(args, clock.now())
-    return presentList(page.items.map(presentLogSummary), page.hasMore)
+    return presentList(page.items.map(presentListedLog), page.hasMore)
   })
 
   app.get('/logs/search', { schema: { response: { 200: schema.LogSearch } } }, async (request) => {
@@ -27,7 +27,7 @@ export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: Reques
     const found = await fill(page, (limit, after) =>
       storage.searchLogs({ teamId, filter, limit, after }, clock.now()),
     )
-    return presentSearch(found, presentLogSummary)
+    return presentSearch(found, presentListedLog)
   })
 
   app.get('/logs/:id', { schema: { response: { 200: schema.Log } } }, async (request) => {

@@ -24,9 +24,20 @@ const summary = {
   api_key_id: Type.String({ format: 'uuid', description: 'The key that was used.' }),
   duration_ms: Type.Integer({ description: 'From the first byte of the request to the last of the answer.' }),
   ip: Type.String({ description: 'Where the request came from.', examples: ['192.0.2.7'] }),
+  envelope: Nullable(
+    Type.Object({
+      mail_from: Type.String({ description: 'Empty for <>.' }),
+      rcpt_to: Type.Array(Type.String(), { description: 'The first of the recipients that were taken.' }),
+      recipients: Type.Integer({ description: 'How many were taken.' }),
+    }),
+    {
+      description:
+        'Who a message of SMTP was from and to (RFC 5321 §2.3.1); null: over HTTP, without one, or its body is not kept any more.',
+    },
+  ),
 }
 
-/** An element of GET /logs. The last three fields are ours. */
+/** An element of GET /logs. The last four fields are ours. */
 export const LogSummary = Type.Object(summary, { description: 'A request, without the bodies.' })
 export type LogSummary = Static<typeof LogSummary>
 export const LogList = listOf(LogSummary, 'requests')

@@ -1,12 +1,11 @@
-import type { Kysely, Selectable } from 'kysely'
+import type { ExpressionBuilder, Kysely, Selectable } from 'kysely'
 import type { RequestLogsTable, Tables } from '../schema.ts'
-import type { Page, PageArgs, RequestLog, RequestLogSummary } from '../storage.ts'
+import type { ListedRequest, Page, PageArgs, RequestLog, RequestLogSummary } from '../storage.ts'
 import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
 
-/** Of a request, without its bodies. */
-export const summaryColumns = [
+const summaryColumns = [
   'id',
   'team_id',
   'api_key_id',
@@ -19,10 +18,15 @@ export const summaryColumns = [
   'created_at',
 ] as const
 
-/** The row as a list has it. */
-export const toSummary = (
-  row: Pick<Selectable<RequestLogsTable>, (typeof summaryColumns)[number]>,
-): RequestLogSummary => ({
+/** What a list has of a request. Bodies are long: only that of SMTP is read, for the envelope. */
+export const listedColumns = (row: ExpressionBuilder<Tables, 'request_logs'>) => [
+  ...summaryColumns,
+  row.case().when('method', '=', 'SMTP').then(row.ref('request_body')).end().as('smtp_request'),
+]
+
+type SummaryRow = Pick<Selectable<RequestLogsTable>, (typeof summaryColumns)[number]>
+
+const toSummary = (row: SummaryRow): RequestLogSummary => ({
   id: row.id,
   teamId: row.team_id,
   apiKeyId: row.api_key_id,
@@ -35,18 +39,24 @@ export const toSummary = (
   createdAt: row.created_at,
 })
 
+/** The row as a list has it. */
+export const toListed = (row: SummaryRow & { smtp_request: string | null }): ListedRequest => ({
+  ...toSummary(row),
+  smtpRequest: row.smtp_request,
+})
+
 /** See `Storage.listLogs`. */
 export async function listLogs(
   db: Db,
   args: PageArgs & { emailId?: string | undefined },
-): Promise<Page<RequestLogSummary>> {
+): Promise<Page<ListedRequest>> {
   const { teamId, emailId } = args
-  let query = db.selectFrom('request_logs').select(summaryColumns).where('team_id', '=', teamId)
+  let query = db.selectFrom('request_logs').select(listedColumns).where('team_id', '=', teamId)
   if (emailId !== undefined)
     query = query.where('id', 'in', (of) =>
       of.selectFrom('request_log_emails').select('log_id').where('email_id', '=', emailId),
     )
-  return pageOf(query, args, toSummary)
+  return pageOf(query, args, toListed)
 }
 
 /** See `Storage.getLog`. */

@@ -3,7 +3,7 @@ import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool } fr
 import { firstIdAt } from '../../mail/ids.ts'
 import type { Tables } from '../schema.ts'
 import type { LogFilter, LogsFound, LogStorage } from '../storage.ts'
-import { summaryColumns, toSummary } from './logs.ts'
+import { listedColumns, toListed } from './logs.ts'
 import { contains, lowest, madeWith } from './searching.ts'
 
 type Db = Kysely<Tables>
@@ -38,13 +38,13 @@ export async function searchLogs(db: Db, { teamId, filter, limit, after }: Args)
     .executeTakeFirst()
   const rows = await db
     .selectFrom('request_logs')
-    .select(summaryColumns)
+    .select(listedColumns)
     .where((where) => where.and([...range(where, floor?.id ?? lower), ...conditions(where, filter, teamId)]))
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()
   const next = rows.length === limit ? rows.at(-1)!.id : (floor?.id ?? null)
-  return { items: rows.map(toSummary), next }
+  return { items: rows.map(toListed), next }
 }
 
 function conditions(where: Where, filter: LogFilter, teamId: string): Expression<SqlBool>[] {

@@ -17,6 +17,12 @@ export interface RequestLogSummary {
   createdAt: number
 }
 
+/** An element of a list. */
+export interface ListedRequest extends RequestLogSummary {
+  /** The body of a request over SMTP, which tells its envelope; null for the others. */
+  smtpRequest: string | null
+}
+
 export interface RequestLog extends RequestLogSummary {
   /** JSON of an object, bounded and without secrets; null when there was none that could be read. */
   requestBody: string | null
@@ -47,7 +53,7 @@ export interface LogFilter {
 
 /** One stretch of a search, newest first. */
 export interface LogsFound {
-  items: RequestLogSummary[]
+  items: ListedRequest[]
   /** Where to go on: older than this id. Null: everything was looked at. */
   next: string | null
 }
@@ -56,7 +62,7 @@ export interface LogStorage {
   /** Keeps requests, many at once. */
   saveLogs(args: { logs: RequestLog[] }, now: number): Promise<void>
   /** With `emailId`, the request that made that email. */
-  listLogs(args: PageArgs & { emailId?: string | undefined }, now: number): Promise<Page<RequestLogSummary>>
+  listLogs(args: PageArgs & { emailId?: string | undefined }, now: number): Promise<Page<ListedRequest>>
   /**
    * Looks at some thousands of requests at most, so that other questions need not wait long: it may find fewer than `limit`,
    * or none, and have more to look at.
