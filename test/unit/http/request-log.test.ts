@@ -49,6 +49,7 @@ describe('the log of requests', () => {
       api_key_id: key.id,
       duration_ms: expect.any(Number) as number,
       ip: '127.0.0.1',
+      envelope: null,
       request_body: hello,
       response_body: sent.json,
       email_ids: [(sent.json as { id: string }).id],
