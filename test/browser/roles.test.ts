@@ -199,4 +199,26 @@ describe('roles', () => {
     await context.close()
     await lower.context.close()
   })
+
+  test('of many members one is found by address or role, and the address bar has the words', async () => {
+    const names = ['amber', 'basil', 'coral', 'delia', 'edwin', 'fiona', 'gideon', 'hazel']
+    for (const name of names) {
+      const person = { email: `${name}@people.example`, password: `${name} walks along the quiet quay` }
+      await addMember(posthaste, 'developer', person)
+    }
+    const { page, context, errors } = await openPage(browser)
+    await page.goto(at('/settings/members'))
+    await givePassword(page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+    const rows = page.locator('main tbody tr')
+    await page.getByLabel('Find a member').fill('HAZEL developer')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => rows.allInnerTexts().then((all) => all.length)).toBe(1)
+    await rows.getByText('hazel@people.example').waitFor()
+    expect(page.url()).toBe(at('/settings/members?q=HAZEL+developer'))
+    await sound(page, 'members-found')
+    await page.getByRole('link', { name: 'Show all' }).click()
+    await page.getByText('gideon@people.example').waitFor()
+    expect(errors).toEqual([])
+    await context.close()
+  })
 })
