@@ -161,6 +161,19 @@ test('an id that takes two lines leaves no single letter to the last', async () 
   await context.close()
 })
 
+test('figures and times at the right of a list stand below each other', async () => {
+  const { page, context } = await desk()
+  for (const path of ['/domains', '/logs', '/suppressions', '/webhooks', '/inbox']) {
+    await page.goto(at(path))
+    await page.locator('main td.right').last().waitFor()
+    const styles = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('main td.right')].map((cell) => getComputedStyle(cell).fontVariantNumeric)`,
+    )
+    expect([path, ...new Set(styles)]).toEqual([path, 'tabular-nums'])
+  }
+  await context.close()
+})
+
 describe('the keys', () => {
   const lists = ['/domains', '/webhooks', '/logs', '/api-keys', '/suppressions', '/inbox', '/emails']
 
@@ -289,9 +302,22 @@ describe('the appliance', () => {
     const alert = page.getByRole('alert')
     await alert.getByText('The domains could not be loaded.').waitFor()
     await alert.getByText('The appliance does not answer.').waitFor()
+    await alert.getByText('Mail that it has accepted is kept.').waitFor()
     await page.unroute(silent)
     await alert.getByRole('button', { name: 'Try again' }).click()
     await page.locator('main [data-row]').first().waitFor()
+    await context.close()
+  })
+
+  test('that is gone while something is changed says that nobody knows whether it was, and keeps what was typed', async () => {
+    const { page, context } = await desk()
+    await page.goto(at('/api-keys?new=1'))
+    await page.getByLabel('Name').fill('Back office')
+    await page.route('**/api-keys', (route) => route.abort('connectionrefused'))
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    const alert = page.getByRole('dialog').getByRole('alert')
+    await alert.getByText('Whether this was done is not known: look before you try again.').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Back office')
     await context.close()
   })
 

@@ -112,7 +112,7 @@ describe('roles', () => {
       })
     }
     await page.goto(at(`/webhooks/${things.webhook}`))
-    await page.getByText('Nothing was sent yet.').waitFor()
+    await page.getByText('Nothing was sent yet. Each event that happens appears here').waitFor()
     expect(await page.getByRole('checkbox').count()).toBe(0)
     expect(await ask(page, 'POST', `/webhooks/${things.webhook}/replay`, { event_ids: ['msg_1'] })).toEqual({
       status: 403,

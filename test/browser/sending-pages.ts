@@ -208,6 +208,9 @@ function suppressions(stage: Stage): void {
     for (const { email } of body.data) await posthaste.call('DELETE', `/suppressions/${email}`)
     await page.goto(at('/suppressions'))
     await page.getByText('Nobody is suppressed').waitFor()
+    await page.getByRole('link', { name: 'from a file' }).click()
+    await page.getByRole('dialog').getByRole('heading').waitFor()
+    await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'Suppress addresses' }).click()
     await page
       .getByRole('textbox', { name: 'Addresses' })

@@ -24,7 +24,7 @@ function webhooks(stage: Stage): void {
       await sound(page, 'webhook-new')
       await page.getByRole('dialog').getByRole('button', { name: /^Add/ }).click()
       await page.getByRole('heading', { name: receiver.url }).waitFor()
-      await page.getByText('Nothing was sent yet.').waitFor()
+      await page.getByText('Nothing was sent yet. Each event that happens appears here').waitFor()
       await page.getByText('No requests in the last 24 hours.').waitFor()
 
       await page.getByRole('button', { name: 'Send a test event' }).click()

@@ -57,16 +57,18 @@ let underWay = 0
 /** Whether an answer is waited for. */
 export const isAsking = (): boolean => underWay > 0
 
+const NO_ANSWER = 'The appliance does not answer. Check that it runs and that this browser reaches it.'
+/** What a person may have lost by that. */
+const READ = 'Mail that it has accepted is kept.'
+const CHANGED = 'Whether this was done is not known: look before you try again.'
+
 async function reach(path: string, init: RequestInit): Promise<Response> {
   underWay += 1
   try {
     return await fetch(path, init)
   } catch (error) {
     if (init.signal?.aborted) throw error
-    throw new ApiError(
-      0,
-      'The appliance does not answer. Check that it runs and that this browser reaches it.',
-    )
+    throw new ApiError(0, `${NO_ANSWER} ${init.method === 'GET' ? READ : CHANGED}`)
   } finally {
     underWay -= 1
   }
