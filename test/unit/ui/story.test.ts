@@ -6,7 +6,7 @@ import type {
   Step,
   Timeline,
 } from '../../../appliance/http/schemas/timeline.ts'
-import { isScheduled, outlook, storyOf, summary, whyWaiting } from '../../../ui/src/state/story.ts'
+import { isScheduled, outlook, storyOf, summary, whyWaiting, withCode } from '../../../ui/src/state/story.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
 const ms = (seconds: number) => Date.UTC(2026, 0, 1) + seconds * 1000
@@ -96,6 +96,14 @@ describe('the story of a delivery', () => {
     ])
   })
 
+  test('a complaint of the same millisecond comes after the delivery', () => {
+    const seen = timeline({
+      attempts: [attempt('a1', 1, [step('body', { reply: reply(250) })])],
+      events: [event('email.delivered', 1, 'd1'), event('email.complained', 1, 'd1')],
+    })
+    expect(storyOf(seen, delivery()).map(({ kind }) => kind)).toEqual(['email.delivered', 'email.complained'])
+  })
+
   test('what happened to other recipients is not in it', () => {
     const seen = timeline({
       attempts: [attempt('a1', 1, [], ['d2'])],
@@ -120,6 +128,43 @@ describe('the story of a delivery', () => {
       'mx.example asked to be tried again later',
       reply(452, 'full'),
     ])
+  })
+})
+
+describe('what decided about a recipient', () => {
+  const rcpt = (who: string, code: number) =>
+    step('rcpt', { sent: `RCPT TO:<${who}>`, reply: reply(code, who) })
+  const mail = (code = 250) => step('mail', { reply: reply(code, 'sender') })
+  const data = (code: number) => step('data', { reply: reply(code, 'data') })
+  const body = step('body', { reply: reply(250, 'taken') })
+  const decided = (...steps: Step[]) => {
+    const waiting = delivery({ state: 'waiting', attempts: 2 })
+    const seen = timeline({ attempts: [attempt('a1', 1, steps), attempt('a2', 60, [])] })
+    const [first] = storyOf(seen, waiting)
+    return [first!.title, first!.reply?.text]
+  }
+
+  test('is not what a server says to commands that were on their way behind a refusal', () => {
+    expect(decided(mail(), rcpt('ada@example.com', 452), data(503))).toEqual([
+      'mx.example asked to be tried again later',
+      'ada@example.com',
+    ])
+    expect(decided(mail(451), rcpt('ada@example.com', 503), data(503))).toEqual([
+      'mx.example asked to be tried again later',
+      'sender',
+    ])
+  })
+
+  test('is not that the message was taken for others', () => {
+    const refused = ['mx.example asked to be tried again later', 'ada@example.com']
+    const [ada, bob] = [rcpt('ada@example.com', 450), rcpt('bob@example.com', 250)]
+    expect(decided(mail(), ada, bob, data(354), body)).toEqual(refused)
+    expect(decided(mail(), ada, data(503), mail(), bob, data(354), body)).toEqual(refused)
+  })
+
+  test('is the end of data once the recipient was let in', () => {
+    const late = step('body', { reply: reply(451, 'greylisted') })
+    expect(decided(mail(), rcpt('ada@example.com', 250), data(354), late)[1]).toBe('greylisted')
   })
 })
 
@@ -162,6 +207,22 @@ describe('why a delivery waits', () => {
     const why = 'attempt 2 comes at 14:31 UTC: mx.example says that the mailbox is full'
     expect(whyWaiting(waiting(why))).toBe('mx.example says that the mailbox is full.')
     expect(outlook(waiting(why), 0).detail).toBe('mx.example says that the mailbox is full.')
+  })
+
+  test('names the code of the reply, once', () => {
+    const coded = (note: string) => ({
+      ...cause!,
+      note,
+      reply: { code: 452, enhanced: '4.2.2', text: 'full' },
+    })
+    const why = 'attempt 2 comes at 14:31 UTC: mx.example says that the mailbox is full'
+    expect(whyWaiting(waiting(why, { cause: coded('mx.example says that the mailbox is full.') }))).toBe(
+      'mx.example says that the mailbox is full (452 4.2.2).',
+    )
+    expect(withCode(coded('mx.example refuses it. It is tried again, as this may pass.'))).toBe(
+      'mx.example refuses it (452 4.2.2). It is tried again, as this may pass.',
+    )
+    expect(withCode(coded('mx.example answered 452.'))).toBe('mx.example answered 452.')
   })
 
   test('is told as well where its lane is what it waits for', () => {

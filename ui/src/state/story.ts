@@ -54,8 +54,12 @@ export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
       const last = i === attempts.length - 1
       return attemptEntry(attempt, i + 1, caused.get(attempt.id), delivery, last)
     }),
-  ].sort((a, b) => a.at - b.at)
+  ].sort((a, b) => a.at - b.at || Number(isAftermath(a)) - Number(isAftermath(b)))
 }
+
+/** What comes of a message that was delivered; test addresses answer within the same millisecond. */
+const isAftermath = ({ kind }: Entry): boolean =>
+  kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked'
 
 /** The last attempt begun before the outcome was written down. */
 function causeOf(event: EmailEvent, attempts: Attempt[]): Attempt | undefined {
@@ -143,12 +147,35 @@ export function concerns(step: Step, recipient: string): boolean {
 
 const isDecision = (step: Step) => step.name !== 'quit' && step.name !== 'rset'
 
+/** The commands of a mail transaction (RFC 5321 §3.3), and its body. */
+const TRANSACTION: readonly string[] = ['mail', 'rcpt', 'data', 'body']
+
+/** The steps of an attempt, those of a transaction together. */
+function transactions(steps: readonly Step[]): Step[][] {
+  const found: Step[][] = []
+  for (const step of steps) {
+    const goesOn = TRANSACTION.includes(step.name) && step.name !== 'mail'
+    if (goesOn && TRANSACTION.includes(found.at(-1)?.[0]?.name ?? '')) found.at(-1)!.push(step)
+    else found.push([step])
+  }
+  return found
+}
+
 /**
- * The step that decided about one recipient: the last refusal, or the reply to the body. Other recipients' RCPT and
- * the courtesies after the decision do not count.
+ * What of a transaction is about one recipient: up to the first refusal. Commands are sent ahead (RFC 2920), so those behind a refusal
+ * are answered too, and the message may still be taken for others.
  */
+function about(recipient: string, transaction: readonly Step[]): Step[] {
+  const own = transaction.filter((step) => isDecision(step) && concerns(step, recipient))
+  const named = (steps: readonly Step[]) => steps.some(({ name }) => name === 'rcpt')
+  if (named(transaction) && !named(own)) return []
+  const refused = own.findIndex(({ reply }) => reply !== null && reply.code >= 400)
+  return refused === -1 ? own : own.slice(0, refused + 1)
+}
+
+/** The step that decided about one recipient: the last refusal, or the reply to the body. */
 function decisiveStep(attempt: Attempt, recipient: string): Step | undefined {
-  const own = attempt.steps.filter((step) => isDecision(step) && concerns(step, recipient))
+  const own = transactions(attempt.steps).flatMap((transaction) => about(recipient, transaction))
   return (
     own.findLast((step) => step.reply !== null && (step.reply.code >= 400 || step.name === 'body')) ??
     own.findLast((step) => step.note !== null && step.reply === null)
@@ -201,19 +228,26 @@ export function outlook(delivery: Delivery, now: number): Outlook {
   return { final: false, title: `${which} try ${when}`, detail: whyWaiting(delivery), next, givenUp }
 }
 
-/** The note of a cause without its full stop, as it stands within what a delivery waits for. */
-const noteOf = ({ cause }: Delivery) => cause?.note.replace(/\.$/, '') ?? ''
+/** Why a delivery is where it is, with the code of the reply at the end of the first sentence: `Gmail asked us to slow down (421 4.7.28).` */
+export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, 'note' | 'reply'>): string {
+  if (reply === null || note.includes(String(reply.code))) return note
+  const code = [reply.code, reply.enhanced].filter((part) => part !== null).join(' ')
+  return note.replace(/\.(?=\s|$)|$/, (end) => ` (${code})${end}`)
+}
 
 /**
  * Why a delivery waits, as one sentence or more; empty where its time says it all. What it waits for may hold the reason
  * of the last attempt already, and the number and time of the next, which the reader is told in words of their own.
  */
 export function whyWaiting(delivery: Delivery): string {
-  const note = delivery.state === 'held' ? '' : noteOf(delivery)
+  const cause = delivery.state === 'held' ? null : delivery.cause
   const why = delivery.waiting?.why ?? ''
-  if (note !== '' && (why === '' || why.endsWith(`: ${note}`))) return sentence(note)
-  if (why === '') return ''
-  return note === '' ? sentence(why) : `${sentence(note)} ${sentence(why)}`
+  if (cause === null) return why === '' ? '' : sentence(why)
+  const because = sentence(withCode(cause))
+  // It stands within what the delivery waits for without its full stop.
+  return why === '' || why.endsWith(`: ${cause.note.replace(/\.$/, '')}`)
+    ? because
+    : `${because} ${sentence(why)}`
 }
 
 /** With a capital and a full stop; a host name at the beginning stays as it is written. */
