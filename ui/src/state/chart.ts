@@ -46,23 +46,25 @@ const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFracti
 const tick = (at: number, { hourly, utc }: Drawing, step: number): string =>
   (hourly && step < 86_400_000 ? HOURS : DAYS)[utc ? 'utc' : 'local'].format(at)
 
-/** Lines that a rate should stay under, with their words at the left. */
+/** Lines that a rate should stay under, with their words; those of two lines are at either side, since the lines may be close. */
 function drawLimits(u: uPlot, limits: readonly Limit[], colours: Colours): void {
   const { ctx, bbox } = u
   ctx.save()
   ctx.strokeStyle = ctx.fillStyle = colours.limit
   ctx.font = scaled(colours.font)
-  ctx.textAlign = 'left'
   ctx.textBaseline = 'bottom'
   ctx.lineWidth = devicePixelRatio
   ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio])
-  for (const { at, words } of limits) {
+  for (const [i, { at, words }] of limits.entries()) {
     const y = Math.round(u.valToPos(at, 'y', true))
     ctx.beginPath()
     ctx.moveTo(bbox.left, y)
     ctx.lineTo(bbox.left + bbox.width, y)
     ctx.stroke()
-    ctx.fillText(words, bbox.left + 4 * devicePixelRatio, y - devicePixelRatio)
+    const inset = 4 * devicePixelRatio
+    ctx.textAlign = i % 2 === 0 ? 'left' : 'right'
+    const x = i % 2 === 0 ? bbox.left + inset : bbox.left + bbox.width - inset
+    ctx.fillText(words, x, y - devicePixelRatio)
   }
   ctx.restore()
 }
