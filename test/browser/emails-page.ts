@@ -138,6 +138,10 @@ function longList(stage: Stage): void {
     await page.setViewportSize({ width: 1440, height: 844 })
     await page.keyboard.press('Escape')
     await beside.waitFor({ state: 'detached' })
+    await page.goto(at(`/emails?email=${id}&tab=preview&look=dark&width=mobile`))
+    await beside.getByRole('heading', { name: 'Side by side' }).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.url()).toBe(at('/emails'))
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 }
@@ -188,6 +192,34 @@ function oneEmail(stage: Stage): void {
       await page.getByRole('button', { name: 'Light', exact: true }).click()
       await expect.poll(() => note.innerText()).toBe('Links are off.')
     }
+  })
+
+  test('its head tells where each recipient stands, whatever else is looked at', async () => {
+    const { page, at, posthaste } = stage
+    const to = ['Ada <head@reader.example>', 'bounce-head@reader.example']
+    const id = await posthaste.send({ to, cc: 'copy@reader.example', subject: 'To three' })
+    await posthaste.until(id, ({ deliveries }) => deliveries.every(({ state }) => state !== 'waiting'))
+    await page.goto(at(`/emails/${id}?tab=text`))
+    const stands = (address: string) =>
+      page.locator('.facts span', { hasText: address }).first().locator('[data-tone]').getAttribute('title')
+    await expect.poll(() => stands('head@reader.example')).toBe('delivered')
+    await expect.poll(() => stands('bounce-head@reader.example')).toBe('bounced')
+    await expect.poll(() => stands('copy@reader.example')).toBe('delivered')
+    await sound(page, 'email-recipients')
+  })
+
+  test('a complaint has its word and its colour in the story', async () => {
+    const { page, at, posthaste } = stage
+    const id = await posthaste.send({ to: 'complained@resend.dev', subject: 'Not wanted' })
+    await posthaste.until(id, ({ events }) => events.some(({ type }) => type === 'email.complained'))
+    await page.goto(at(`/emails/${id}`))
+    const story = page.getByRole('region', { name: 'Delivery to complained@resend.dev' })
+    await story.getByText('The recipient reported it as spam').waitFor()
+    await expect.poll(() => story.locator('.head').getByText('complained', { exact: true }).count()).toBe(1)
+    await expect
+      .poll(() => story.getByTitle('complained', { exact: true }).getAttribute('data-tone'))
+      .toBe('magenta')
+    await sound(page, 'email-complained')
   })
 
   test('Back folds the attempt that was unfolded last, and folding leaves nothing behind for Back', async () => {

@@ -38,6 +38,7 @@ function webhooks(stage: Stage): void {
       await expect.poll(types).toContain('email.delivered')
       const delivered = page.getByRole('link', { name: 'email.delivered' })
       await delivered.waitFor()
+      await expect.poll(() => delivered.getByTitle('delivered').getAttribute('data-tone')).toBe('green')
       await sound(page, 'webhook')
       await delivered.click()
       const dialog = page.getByRole('dialog', { name: 'email.delivered' })

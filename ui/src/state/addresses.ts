@@ -21,13 +21,16 @@ export function pastedAddresses(text: string): Pasted {
   const entries = text.replaceAll(/"[^"\n\r]*"/g, '').split(/[\n\r,;]+/)
   for (const entry of entries.map((part) => part.trim())) {
     if (entry === '') continue
-    const address = /<([^<>]*)>\s*$/.exec(entry)?.[1]?.trim() ?? entry
+    const address = bareAddress(entry)
     if (!ADDRESS.test(address) || address.length > LONGEST) found.strange.push(entry)
     else if (!seen.has(address.toLowerCase())) found.addresses.push(address)
     seen.add(address.toLowerCase())
   }
   return found
 }
+
+/** The address of `Name <address>`, or of an address alone. */
+export const bareAddress = (text: string): string => /<([^<>]*)>\s*$/.exec(text)?.[1]?.trim() ?? text.trim()
 
 /** Cuts a list into pieces of at most `size`. */
 export const pieces = <T>(list: readonly T[], size: number): T[][] =>

@@ -21,7 +21,7 @@ import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
 import type { Email } from '../../../appliance/http/schemas/emails.ts'
 import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
 import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
-import type { Delivery, EmailEvent } from '../../../appliance/http/schemas/timeline.ts'
+import type { Delivery, EmailEvent, Timeline } from '../../../appliance/http/schemas/timeline.ts'
 import { isScheduled } from './story.ts'
 
 /** The language of status: one word, one colour and one icon each, the same everywhere. Never colour alone. */
@@ -68,9 +68,22 @@ export function ofDelivery(delivery: Delivery): Status {
   return isScheduled(delivery) ? 'scheduled' : 'queued'
 }
 
+/** How one recipient is shown: who complained has the word of that, as the email has. */
+export const ofRecipient = (delivery: Delivery, { events }: Pick<Timeline, 'events'>): Status =>
+  events.some(({ type, delivery_id: of }) => type === 'email.complained' && of === delivery.id)
+    ? 'complained'
+    : ofDelivery(delivery)
+
 export function ofEvent(type: EmailEvent['type']): Status {
   const word = type.slice('email.'.length)
   return word === 'delivery_delayed' ? 'delayed' : (word as Status)
+}
+
+/** The look of an event by the name that webhooks are told; undefined for what is no status of an email. */
+export function ofEventName(type: string): Look | undefined {
+  if (!type.startsWith('email.')) return undefined
+  const word = ofEvent(type as EmailEvent['type'])
+  return Object.hasOwn(STATUS, word) ? STATUS[word] : undefined
 }
 
 export const DOMAIN_STATUS: Record<Domain['status'], Look> = {
