@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSeeded, type Seeded } from '../world/seeded.ts'
 import { settled, signIn } from './all-pages.ts'
-import { launch, openPage } from './browser.ts'
+import { launch, openPage, still } from './browser.ts'
 import { acting, BAIT, IMAGES, SHOWN } from './hostile-mail.ts'
 
 /** What holds for the dashboard as a whole: what a stranger's mail can do in it, its keys, its size, and a daemon that is gone. */
@@ -30,6 +30,12 @@ const ownDesk = async () => {
   const opened = await openPage(browser)
   await signIn(opened.page, seeded)
   return opened
+}
+/** What these pages read first. */
+const FIRST: Record<string, string> = {
+  '/settings/members': '/members',
+  '/settings/nodes': '/nodes',
+  '/settings/retention': '/retention',
 }
 const focused = (page: Page) =>
   page.evaluate<string>('document.activeElement.dataset.row ?? document.activeElement.tagName')
@@ -172,6 +178,34 @@ test('figures and times at the right of a list stand below each other', async ()
     expect([path, ...new Set(styles)]).toEqual([path, 'tabular-nums'])
   }
   await context.close()
+})
+
+describe('what comes late', () => {
+  test.each([
+    ['/settings/members', '/invitations', 'What a role may do'],
+    ['/settings/nodes', '/certificates', 'Look again'],
+    ['/settings/retention', '/domains', 'Erasing a person’s data'],
+  ])('on %s moves nothing: while %s is out, “%s” is not there yet', async (path, late, words) => {
+    const { page, context } = await desk()
+    const held = Promise.withResolvers<undefined>()
+    const asked = page.waitForRequest((request) => new URL(request.url()).pathname === late)
+    const answered = page.waitForResponse((answer) => new URL(answer.url()).pathname === FIRST[path])
+    await page.route(
+      ({ pathname }) => pathname === late,
+      async (route) => {
+        await held.promise
+        await route.continue()
+      },
+    )
+    await page.goto(at(path))
+    await asked
+    await answered
+    await still(page)
+    expect(await page.getByText(words).count()).toBe(0)
+    held.resolve(undefined)
+    await page.getByText(words, { exact: true }).waitFor()
+    await context.close()
+  })
 })
 
 describe('the keys', () => {
