@@ -17,10 +17,12 @@ const { values } = parseArgs({
     days: { type: 'string', default: '21' },
     /** On a day. */
     emails: { type: 'string', default: '130' },
-    /** Only the views whose name begins so; the other pictures stay. */
+    /** Only the views whose name begins so, or so, with commas; the other pictures stay. */
     only: { type: 'string', default: '' },
   },
 })
+
+const wanted = (name: string) => values.only.split(',').some((begin) => name.startsWith(begin))
 
 const FROM_TESTS = /^(setup|second-step|recovery-codes|account-factors|invitation-join)/
 const WIDTHS = [
@@ -89,14 +91,14 @@ async function takeAll(browser: Browser, seeded: Seeded): Promise<void> {
   const inside = await browser.newPage()
   const outside = await browser.newPage()
   await signIn(inside, seeded)
-  const views = (await allViews(inside, seeded)).filter(({ name }) => name.startsWith(values.only))
+  const views = (await allViews(inside, seeded)).filter(({ name }) => wanted(name))
   let bytes = 0
   for (const view of views) {
     bytes += await take(view.outside ? outside : inside, seeded, view)
     process.stderr.write(`${view.name}\n`)
   }
-  if ('gone'.startsWith(values.only)) bytes += await takeGone(browser, inside, seeded)
-  if ('setup'.startsWith(values.only)) bytes += await takeFromTests()
+  if (wanted('gone')) bytes += await takeGone(browser, inside, seeded)
+  if (wanted('setup')) bytes += await takeFromTests()
   console.log(`${views.length} views in ${values.to}, ${(bytes / 1_000_000).toFixed(1)} MB`)
 }
 

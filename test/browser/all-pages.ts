@@ -38,7 +38,7 @@ async function menu(page: Page, name: string): Promise<string[]> {
 }
 
 /** The views, in parts that are of a size. */
-export const PARTS = ['menus', 'settings', 'details', 'overlays', 'outside'] as const
+export const PARTS = ['menus', 'settings', 'details', 'tabs', 'overlays', 'outside'] as const
 export type Part = (typeof PARTS)[number]
 
 /**
@@ -47,6 +47,7 @@ export type Part = (typeof PARTS)[number]
  */
 export async function viewsOf(part: Part, page: Page, { posthaste, ids }: Seeded): Promise<View[]> {
   if (part === 'details') return details(ids)
+  if (part === 'tabs') return tabs(ids)
   if (part === 'overlays') return overlays
   if (part === 'outside') return outside
   await page.goto(`${posthaste.url}/dashboard/settings/team`)
@@ -81,6 +82,25 @@ const details = (ids: Seeded['ids']): View[] => [
   { name: 'missing', path: '/nowhere' },
 ]
 
+/** What a page shows beside its first view, and the sheets of what its rows stand for. */
+const tabs = (ids: Seeded['ids']): View[] => [
+  { name: 'email-text', path: `/emails/${ids.delivered}?tab=text` },
+  { name: 'email-attachments', path: `/emails/${ids.delivered}?tab=attachments` },
+  { name: 'email-links', path: `/emails/${ids.delivered}?tab=links` },
+  { name: 'domain-dkim', path: `/domains/${ids.domain}?tab=dkim` },
+  { name: 'domain-settings', path: `/domains/${ids.domain}?tab=settings` },
+  { name: 'sources-providers', path: '/sources?tab=providers' },
+  { name: 'sources-pools', path: '/sources?tab=pools' },
+  { name: 'sources-tls', path: '/sources?tab=tls' },
+  { name: 'metrics-table', path: '/metrics?view=table' },
+  { name: 'settings-audit-entry', path: '/settings/audit', act: firstRow },
+  { name: 'source-open', path: '/sources', act: firstRow },
+  { name: 'api-key-open', path: '/api-keys', act: firstRow },
+  { name: 'suppression-open', path: '/suppressions', act: firstRow },
+  { name: 'webhook-event', path: `/webhooks/${ids.webhook}`, act: firstRow },
+  { name: 'webhook-replay', path: `/webhooks/${ids.webhook}?do=replay`, act: dialog },
+]
+
 const overlays: View[] = [
   { name: 'emails-time', path: '/emails', act: calendar('Time') },
   { name: 'emails-domain', path: '/emails', act: choices('Domain') },
@@ -95,6 +115,8 @@ const overlays: View[] = [
   { name: 'member-invite', path: '/settings/members?do=invite', act: dialog },
   { name: 'team-leave', path: '/settings/team?do=leave', act: dialog },
   { name: 'suppression-new', path: '/suppressions?new=1' },
+  { name: 'suppressions-import', path: '/suppressions?import=1' },
+  { name: 'source-new', path: '/sources?new=1' },
   { name: 'emails-none', path: '/emails?q=%22nothing%20like%20that%22' },
   { name: 'palette', path: '/domains', act: (page) => page.keyboard.press('Control+k') },
   { name: 'keys', path: '/domains', act: (page) => page.keyboard.press('?') },
@@ -106,6 +128,13 @@ const outside: View[] = [
   { name: 'reset', path: '/reset#no-such-token', outside: true },
   { name: 'invitation', path: '/invitation#no-such-token', outside: true },
 ]
+
+/** Opens the first row of the list in its sheet. */
+async function firstRow(page: Page): Promise<void> {
+  await page.locator('main a[data-row]').first().click()
+  await dialog(page)
+  await settled(page)
+}
 
 /** Waits for what the address opens. */
 async function dialog(page: Page): Promise<void> {
