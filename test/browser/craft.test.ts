@@ -368,3 +368,14 @@ describe('the appliance', () => {
     await context.close()
   })
 })
+
+test('the rail that was folded stays so, and still tells how the server is and which version', async () => {
+  const { page, context } = await desk()
+  const rail = page.getByRole('complementary')
+  await rail.getByRole('button', { name: 'Fold the menu' }).click()
+  await page.reload()
+  await rail.getByRole('button', { name: 'Unfold the menu' }).waitFor()
+  await rail.getByText('The server is well and takes mail.').waitFor()
+  await rail.getByTitle(/^Posthaste \d/).waitFor()
+  await context.close()
+})

@@ -239,12 +239,6 @@ test('the rail tells how the server is, and what it says when it is not well', a
   await signIn(page, '/domains')
   const rail = page.getByRole('complementary')
   await rail.getByText('The server is well and takes mail.').waitFor()
-  // Folded, too, and that is remembered.
-  await rail.getByRole('button', { name: 'Fold the menu' }).click()
-  await page.reload()
-  await rail.getByText('The server is well and takes mail.').waitFor()
-  await rail.getByTitle(/^Posthaste \d/).waitFor()
-  await rail.getByRole('button', { name: 'Unfold the menu' }).click()
   const body = { object: 'health', status: 'unavailable', reasons: ['There is no room.'] }
   await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: body }))
   await page.reload()
