@@ -335,8 +335,7 @@ describe('the appliance', () => {
     await page.goto(at('/domains'))
     const alert = page.getByRole('alert')
     await alert.getByText('The domains could not be loaded.').waitFor()
-    await alert.getByText('The appliance does not answer.').waitFor()
-    await alert.getByText('Mail that it has accepted is kept.').waitFor()
+    await alert.getByText(/The appliance does not answer\. .*Nothing was lost by this\./).waitFor()
     await page.unroute(silent)
     await alert.getByRole('button', { name: 'Try again' }).click()
     await page.locator('main [data-row]').first().waitFor()
@@ -352,6 +351,36 @@ describe('the appliance', () => {
     const alert = page.getByRole('dialog').getByRole('alert')
     await alert.getByText('Whether this was done is not known: look before you try again.').waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Back office')
+    await context.close()
+  })
+
+  test('that fails is said for each part of a page, and nothing is told that is not known', async () => {
+    const { page, context } = await desk()
+    const failing = ({ pathname }: URL) => !/^\/(dashboard|session)/.test(pathname)
+    await page.route(failing, (route) => route.fulfill({ status: 500, json: { message: 'It broke.' } }))
+    const failures = async () => {
+      await page.getByRole('alert').first().waitFor()
+      const said = await page.getByRole('alert').locator('strong').allInnerTexts()
+      return said.toSorted()
+    }
+    await page.goto(at('/queue'))
+    await expect
+      .poll(failures)
+      .toEqual([
+        'The lanes could not be loaded.',
+        'The queue could not be loaded.',
+        'What waits could not be counted.',
+        'What was done of late could not be loaded.',
+        'Whether new mail is held could not be loaded.',
+      ])
+    await page.goto(at('/sources?tab=pools'))
+    await expect
+      .poll(failures)
+      .toEqual(['The assignments could not be loaded.', 'The pools could not be loaded.'])
+    expect(await page.getByText('no address').count()).toBe(0)
+    await page.unroute(failing)
+    await page.getByRole('button', { name: 'Try again' }).first().click()
+    await page.getByText('chosen by the system').waitFor()
     await context.close()
   })
 

@@ -236,7 +236,7 @@ describe('addresses of what is done with factors', () => {
 
     await page.route('**/account/factors', (route) => route.abort())
     await page.getByRole('link', { name: 'Remove the app' }).click()
-    await page.getByRole('dialog').getByText('Nothing was changed.').waitFor()
+    await page.getByRole('dialog').getByText('Nothing was lost by this.').waitFor()
     await page.unroute('**/account/factors')
     await page.getByRole('dialog').getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('dialog').getByLabel('Password').waitFor()

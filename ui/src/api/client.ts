@@ -58,9 +58,7 @@ let underWay = 0
 export const isAsking = (): boolean => underWay > 0
 
 const NO_ANSWER = 'The appliance does not answer. Check that it runs and that this browser reaches it.'
-/** What a person may have lost by that. */
-const READ = 'Mail that it has accepted is kept.'
-const CHANGED = 'Whether this was done is not known: look before you try again.'
+const UNKNOWN = ' Whether this was done is not known: look before you try again.'
 
 async function reach(path: string, init: RequestInit): Promise<Response> {
   underWay += 1
@@ -68,7 +66,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, init)
   } catch (error) {
     if (init.signal?.aborted) throw error
-    throw new ApiError(0, `${NO_ANSWER} ${init.method === 'GET' ? READ : CHANGED}`)
+    throw new ApiError(0, NO_ANSWER + (init.method === 'GET' ? '' : UNKNOWN))
   } finally {
     underWay -= 1
   }
