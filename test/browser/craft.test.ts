@@ -146,6 +146,19 @@ test.each(['/inbox', '/settings/audit'])('on a telephone each row of %s takes tw
   await context.close()
 })
 
+test('on a telephone each provider takes two lines, also one whose limits were changed', async () => {
+  await seeded.posthaste.call('PATCH', '/providers/google', { connections: 3, messages_per_minute: 1000 })
+  const { page, context } = await desk()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(at('/sources?tab=providers'))
+  await settled(page)
+  await page.locator('main [data-row]').first().waitFor()
+  expect(new Set(await page.evaluate<number[]>(CELL_LINES))).toEqual(new Set([2]))
+  await page.getByRole('row', { name: 'Google' }).getByText('changed here').waitFor()
+  await seeded.posthaste.call('PATCH', '/providers/google', { connections: null, messages_per_minute: null })
+  await context.close()
+})
+
 /** How many letters of a width stand in the last line of each id. */
 const LAST_LINE = `[...document.querySelectorAll('main .id > .mono')].map((id) => {
   const range = document.createRange()
