@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
 import type { Source } from '../../appliance/http/schemas/sources.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { PATIENCE } from '../../ui/src/state/moments.ts'
 import { launch, openPage, still } from './browser.ts'
 import { sound } from './sound.ts'
 
@@ -23,6 +24,12 @@ const SHIFTS = `(() => {
     for (const { value, sources } of list.getEntries())
       window.shifts.push([value, ...sources.map(({ node }) => node?.outerHTML?.slice(0, 80))])
   }).observe({ type: 'layout-shift', buffered: true })
+})()`
+
+/** The page waits for all of its answers, however slow the machine is. */
+const PATIENT = `(() => {
+  const real = window.setTimeout
+  window.setTimeout = (act, wait, ...rest) => (wait === ${PATIENCE} ? 0 : real(act, wait, ...rest))
 })()`
 
 /** Holds back what the page asks of these paths; each returned function lets the answers of one come, and waits for the first. */
@@ -101,6 +108,17 @@ describe('the queue', () => {
     await sound(page, 'queue')
   })
 
+  test('a count that takes long does not keep what waits from being shown', async () => {
+    const opened = await openPage(browser, { storageState: await page.context().storageState() })
+    const [come] = await inOrder(opened.page, ['/queue/summary'])
+    await opened.page.goto(at('/queue'))
+    await opened.page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
+    expect(await opened.page.getByRole('region', { name: 'What waits' }).count()).toBe(0)
+    await come!()
+    await opened.page.getByRole('region', { name: 'What waits' }).waitFor()
+    await opened.context.close()
+  })
+
   test('nothing moves while the page fills, in whatever order its answers come', async () => {
     const parts = ['/queue', '/queue/summary', '/queue/holds', '/lanes', '/audit']
     for (const [width, order] of [
@@ -112,6 +130,7 @@ describe('the queue', () => {
       const opened = await openPage(browser, { storageState: await page.context().storageState() })
       await opened.page.setViewportSize({ width, height: 800 })
       await opened.page.addInitScript(SHIFTS)
+      await opened.page.addInitScript(PATIENT)
       const answers = await inOrder(opened.page, order)
       await opened.page.goto(at('/queue'))
       await opened.page.getByRole('heading', { name: 'Queue' }).waitFor()

@@ -9,3 +9,5 @@ export const NOTE_SHOWN = 6000
 export const NOTE_OFFERED = 10_500
 /** What became of a copy, at its button. */
 export const COPY_SHOWN = 1600
+/** What stays out of sight: a list that could be shown, until what stands above it is there too. */
+export const PATIENCE = 900
