@@ -5,6 +5,7 @@ import type { Source } from '../../appliance/http/schemas/sources.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { PATIENCE } from '../../ui/src/state/moments.ts'
 import { launch, openPage, still } from './browser.ts'
+import { inOrder, shiftsOf, watchShifts } from './shifts.ts'
 import { sound } from './sound.ts'
 
 /** The pages of those who run the server: lanes and holds of the queue, addresses, limits, retention, the node. */
@@ -17,41 +18,11 @@ let errors: string[]
 const at = (path: string) => `${posthaste.url}/dashboard${path}`
 const list = async <T>(path: string) => (await posthaste.call<{ data: T[] }>('GET', path)).body.data
 
-/** Whatever moved of its own accord, and by how much. */
-const SHIFTS = `(() => {
-  window.shifts = []
-  new PerformanceObserver((list) => {
-    for (const { value, sources } of list.getEntries())
-      window.shifts.push([value, ...sources.map(({ node }) => node?.outerHTML?.slice(0, 80))])
-  }).observe({ type: 'layout-shift', buffered: true })
-})()`
-
 /** The page waits for all of its answers, however slow the machine is. */
 const PATIENT = `(() => {
   const real = window.setTimeout
   window.setTimeout = (act, wait, ...rest) => (wait === ${PATIENCE} ? 0 : real(act, wait, ...rest))
 })()`
-
-/** Holds back what the page asks of these paths; each returned function lets the answers of one come, and waits for the first. */
-async function inOrder(of: Page, paths: readonly string[]): Promise<(() => Promise<unknown>)[]> {
-  return Promise.all(
-    paths.map(async (path) => {
-      const leave = Promise.withResolvers<undefined>()
-      await of.route(
-        ({ pathname }) => pathname === path,
-        async (route) => {
-          await leave.promise
-          await route.continue().catch(() => undefined) // The page does not ask any more.
-        },
-      )
-      return () => {
-        const come = of.waitForResponse((answer) => new URL(answer.url()).pathname === path)
-        leave.resolve(undefined)
-        return come
-      }
-    }),
-  )
-}
 
 beforeAll(async () => {
   posthaste = await startAppliance()
@@ -129,7 +100,7 @@ describe('the queue', () => {
     ] as const) {
       const opened = await openPage(browser, { storageState: await page.context().storageState() })
       await opened.page.setViewportSize({ width, height: 800 })
-      await opened.page.addInitScript(SHIFTS)
+      await watchShifts(opened.page)
       await opened.page.addInitScript(PATIENT)
       const answers = await inOrder(opened.page, order)
       await opened.page.goto(at('/queue'))
@@ -141,7 +112,7 @@ describe('the queue', () => {
       await opened.page.getByRole('heading', { name: 'Lanes' }).waitFor()
       await opened.page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
       await still(opened.page)
-      expect([width, order, await opened.page.evaluate('window.shifts')]).toEqual([width, order, []])
+      expect([width, order, await shiftsOf(opened.page)]).toEqual([width, order, []])
       await opened.context.close()
     }
   })
