@@ -108,6 +108,7 @@ const overlays: View[] = [
   { name: 'settings-audit-when', path: '/settings/audit', act: calendar('When') },
   { name: 'api-key-domain', path: '/api-keys?new=1', act: choices('Domain') },
   { name: 'api-key-new', path: '/api-keys?new=1' },
+  { name: 'api-key-made', path: '/api-keys?new=1', act: made },
   { name: 'domain-new', path: '/domains?new=1' },
   { name: 'webhook-new', path: '/webhooks?new=1' },
   { name: 'queue-hold', path: '/queue?do=hold', act: touched },
@@ -139,6 +140,13 @@ async function firstRow(page: Page): Promise<void> {
 /** Waits for what the address opens. */
 async function dialog(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor()
+}
+
+/** Makes a key, whose token is shown once. */
+async function made(page: Page): Promise<void> {
+  await page.getByLabel('Name').fill('Back office')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByRole('dialog', { name: 'The key is made' }).waitFor()
 }
 
 /** Waits for what a question of the queue would touch. */
