@@ -152,6 +152,43 @@ describe('a listener of its own for people', () => {
     const { link } = (await invited.json()) as { link: string }
     expect(link.startsWith(`${admin}/dashboard/invitation#`)).toBe(true)
   })
+
+  test('no route that people sign in for exists at the one for apps, and all others answer at both', async () => {
+    const { appliance, url } = await start({ admin_listen: ['127.0.0.1:0'] })
+    const admin = appliance.http[1]!
+    const forPeople =
+      /^\/(session|account|setup|team|teams|members|invitations)(\/|$)|^\/emails\/\{id\}\/preview$/
+    const open: Record<string, number> = {
+      ...{ '/healthz': 200, '/readyz': 200, '/openapi.json': 200 },
+      ...{ '/downloads/attachments/{token}': 404, '/l/*': 404, '/o/*': 404 },
+    }
+    const answer = async (origin: string, method: string, path: string) => {
+      const response = await fetch(`${origin}${path}`, { method, redirect: 'manual' })
+      const { status } = response
+      const words = await response.text()
+      return status === 404 && words.includes('The requested endpoint does not exist') ? 'unknown' : status
+    }
+    const description = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: object }
+    const routes = Object.entries(description.paths).flatMap(([path, operations]) =>
+      Object.keys(operations as object).map((method) => ({ path, method: method.toUpperCase() })),
+    )
+    const people = routes.filter(({ path }) => forPeople.test(path))
+    expect([people.length, routes.length - people.length].map((count) => count > 40)).toEqual([true, true])
+    for (const { path, method } of routes) {
+      const asked = [method, path.replace(/\{[^}]+\}/g, 'x')] as const
+      const [apps, own] = [await answer(url, ...asked), await answer(admin, ...asked)]
+      if (forPeople.test(path)) {
+        expect([...asked, apps]).toEqual([...asked, 'unknown'])
+        expect([...asked, own]).not.toEqual([...asked, 'unknown'])
+      } else expect([...asked, apps, own]).toEqual([...asked, open[path] ?? 401, open[path] ?? 401])
+    }
+    for (const path of ['/dashboard/', '/dashboard/emails', '/dashboard/sign-in'])
+      expect([path, await answer(url, 'GET', path), await answer(admin, 'GET', path)]).toEqual([
+        path,
+        'unknown',
+        200,
+      ])
+  })
 })
 
 test(
