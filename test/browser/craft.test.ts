@@ -155,6 +155,9 @@ test('on a telephone each provider takes two lines, also one whose limits were c
   await page.locator('main [data-row]').first().waitFor()
   expect(new Set(await page.evaluate<number[]>(CELL_LINES))).toEqual(new Set([2]))
   await page.getByRole('row', { name: 'Google' }).getByText('changed here').waitFor()
+  const { x, y, width } = (await page.locator('main td.name').first().boundingBox())!
+  const figure = (await page.locator('main td.figure').first().boundingBox())!
+  expect([x, figure.x >= x + width, Math.abs(figure.y - y) < 8]).toEqual([16, true, true])
   await seeded.posthaste.call('PATCH', '/providers/google', { connections: null, messages_per_minute: null })
   await context.close()
 })
