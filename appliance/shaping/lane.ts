@@ -7,7 +7,7 @@
 import type { Limits } from './settings.ts'
 import type { PauseRule, Provider, Slow } from './providers.ts'
 import { freeAt, freeNow, taken } from './rate.ts'
-import { clock } from './words.ts'
+import { moment } from './words.ts'
 
 /** A lane begins with so many connections, as Postfix does, and earns the others. */
 const FIRST_CONNECTIONS = 5
@@ -170,7 +170,7 @@ export function resumed(state: LaneState, now: number): LaneState {
     pause: null,
     slow: null,
     silent: 0,
-    reason: `resumed by an operator at ${clock(now)}`,
+    reason: `resumed by an operator at ${moment(now, now)}`,
     reasonAt: now,
   }
 }
@@ -238,7 +238,7 @@ function pausedFor(
     cutAt: now,
     pause: minutes === 0 ? null : { at: now, until, by: 'reply' },
     slow: after,
-    reason: `${name} answered ${shortened(said!)} at ${clock(now)}: it ${says}`,
+    reason: `${name} answered ${shortened(said!)} at ${moment(now, now)}: it ${says}`,
     reasonAt: now,
   }
 }
@@ -264,7 +264,7 @@ function narrowed(state: LaneState, why: string, { limits, name }: Provider, now
     rate: slower,
     clean: 0,
     cutAt: now,
-    reason: `${name} gets less since ${clock(now)} (${counts(half, slower)}): ${why}`,
+    reason: `${name} gets less since ${moment(now, now)} (${counts(half, slower)}): ${why}`,
     reasonAt: now,
   }
 }
@@ -279,7 +279,7 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
   return {
     ...cut,
     pause: { at: now, until: now + length, by: 'silence' },
-    reason: `${provider.name} could not be reached ${silent} times in a row, the last time at ${clock(now)}: ${signal.note}`,
+    reason: `${provider.name} could not be reached ${silent} times in a row, the last time at ${moment(now, now)}: ${signal.note}`,
   }
 }
 

@@ -1,7 +1,7 @@
 /** Times in sentences. Always UTC: the person who reads it may sit elsewhere than the server. */
 
 /** `14:31`. */
-export function clock(at: number): string {
+function clock(at: number): string {
   return new Date(at).toISOString().slice(11, 16)
 }
 

@@ -1,9 +1,11 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
+import type { Delivery } from '../../appliance/http/schemas/timeline.ts'
 import type { Source } from '../../appliance/http/schemas/sources.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { PATIENCE } from '../../ui/src/state/moments.ts'
+import { instant } from '../../ui/src/state/time.ts'
 import { launch, openPage, still } from './browser.ts'
 import { inOrder, shiftsOf, watchShifts } from './shifts.ts'
 import { sound } from './sound.ts'
@@ -115,6 +117,20 @@ describe('the queue', () => {
       expect([width, order, await shiftsOf(opened.page)]).toEqual([width, order, []])
       await opened.context.close()
     }
+  })
+
+  test('why something waits names its time in the zone of the reader, and the zone on hover', async () => {
+    const waits = await list<Delivery>('/queue?domain=queued.example')
+    const due = instant(waits.find(({ recipient }) => recipient.startsWith('ada@'))!.waiting!.until!)
+    const far = { storageState: await page.context().storageState(), timezoneId: 'Asia/Tokyo' }
+    const opened = await openPage(browser, far)
+    await opened.page.goto(at('/queue?domain=queued.example'))
+    const why = opened.page.getByRole('row', { name: /^ada@/ }).locator('td.why')
+    const there = new Date(due + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
+    await why.getByText(there).waitFor()
+    expect(await why.innerText()).toBe(`Waits until ${there}, the time that was set for it.`)
+    expect(await why.locator('time').getAttribute('title')).toMatch(`${there} GMT+9 (in `)
+    await opened.context.close()
   })
 
   test('the bar of an age narrows the list, and its chip takes that back', async () => {

@@ -63,7 +63,10 @@ describe('a provider that asks for a pause', () => {
       'other.test': at('mx.other.test'),
     })
     const first = await sendTo('a@one.test')
-    await appliance.until(first, waits(/^waits until .* UTC: Yahoo answered TSS04 at \d\d:\d\d: it defers/))
+    await appliance.until(
+      first,
+      waits(/^waits until .* UTC: Yahoo answered TSS04 at \d\d:\d\d UTC: it defers/),
+    )
     const second = await sendTo('b@two.test')
     const other = await sendTo('c@other.test')
     await appliance.until(other, isFinal)
@@ -143,7 +146,7 @@ test('a server that has too many connections gets half of them', async () => {
   const slower = await lane('auto~hosting.test', ({ reason }) => reason !== null)
   expect(slower).toMatchObject({ connections: 2, most_connections: 10, paused: false })
   expect(slower.reason).toMatch(
-    /^hosting\.test gets less since \d\d:\d\d \(2 connections, 6 messages a minute\): it /,
+    /^hosting\.test gets less since \d\d:\d\d UTC \(2 connections, 6 messages a minute\): it /,
   )
 })
 

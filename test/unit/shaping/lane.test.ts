@@ -78,7 +78,7 @@ describe('a lane', () => {
     const again = observe(once, signal('slower', { since: noon + 3 }), other, noon + 4)
     expect(allowed(again, other.limits, noon).connections).toBe(1)
     expect(again.reason).toBe(
-      'hosting.example gets less since 12:00 (1 connection, 6 messages a minute): it has had enough',
+      'hosting.example gets less since 12:00 UTC (1 connection, 6 messages a minute): it has had enough',
     )
   })
 
@@ -128,7 +128,7 @@ describe('a pause', () => {
     const at = noon + 61 * minute
     const paused = observe(freshLane(yahoo.limits), { ...tss04, since: at }, yahoo, at)
     expect(paused.reason).toBe(
-      'Yahoo answered TSS04 at 13:01: it defers this address because of unexpected volume or complaints',
+      'Yahoo answered TSS04 at 13:01 UTC: it defers this address because of unexpected volume or complaints',
     )
     expect(isPaused(paused, at)).toBe(true)
     expect(roomIn(paused, yahoo.limits, 0, at)).toBe(0)
@@ -184,7 +184,7 @@ describe('a pause', () => {
       noon,
     )
     expect(state.pause?.until).toBe(noon + 240 * minute)
-    expect(state.reason).toBe('hosting.example answered "421 go away" at 12:00: it has had enough')
+    expect(state.reason).toBe('hosting.example answered "421 go away" at 12:00 UTC: it has had enough')
   })
 
   test('of an operator ends when an operator says so', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { duration, exact, instant, relative, span } from '../../../ui/src/state/time.ts'
+import { aroundTime, duration, exact, instant, relative, span } from '../../../ui/src/state/time.ts'
 
 describe('timestamps', () => {
   test('the text form of the REST interface is read to the millisecond', () => {
@@ -32,5 +32,25 @@ describe('distances', () => {
       '3 min 5 s',
       '2 h 5 min',
     ])
+  })
+})
+
+describe('a sentence of the appliance', () => {
+  const at = Date.UTC(2026, 10, 20, 15, 1, 40, 7)
+  const why = ': Yahoo answered TSS04 at 13:01 UTC'
+
+  test.each([
+    ['waits until 15:01 UTC', ['waits until ', '']],
+    ['waits until 2026-11-20 15:01 UTC', ['waits until ', '']],
+    ['waits until 15:01 UTC: paused until 15:01 UTC', ['waits until ', ': paused until ', '']],
+    [`waits until 15:01 UTC${why}`, ['waits until ', why]],
+    ['waits until 2026-11-19 15:01 UTC', ['waits until 2026-11-19 15:01 UTC']],
+    ['its turn comes now', ['its turn comes now']],
+  ])('is cut where it names the instant: %s', (sentence, pieces) => {
+    expect(aroundTime(sentence, at)).toEqual(pieces)
+  })
+
+  test('stays whole where the instant cannot be read', () => {
+    expect(aroundTime('waits until 15:01 UTC', NaN)).toEqual(['waits until 15:01 UTC'])
   })
 })

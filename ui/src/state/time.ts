@@ -9,6 +9,16 @@ export function instant(text: string): number {
   return Date.parse(/[+-]\d\d$/.test(iso) ? `${iso}:00` : iso)
 }
 
+/**
+ * A sentence of the appliance, cut where it names the instant `at`: there it says `14:31 UTC`, with the day before it where it is
+ * not today's (appliance/shaping/words.ts). Whoever shows it puts the time of the reader's zone between the pieces.
+ */
+export function aroundTime(sentence: string, at: number): string[] {
+  if (Number.isNaN(at)) return [sentence]
+  const [day, time] = exact(at, true).split(' ') as [string, string]
+  return sentence.split(new RegExp(`(?:${day} |(?<!\\d{4}-\\d\\d-\\d\\d ))${time.slice(0, 5)} UTC`))
+}
+
 const units: [label: string, ms: number][] = [
   ['d', 86_400_000],
   ['h', 3_600_000],
