@@ -9,8 +9,8 @@ import type { App } from './deps.ts'
 
 /** Bodies held at one time, in units of the largest one. Parsing and composing take about six times as much memory. */
 const BUDGET = 4
-/** The part of JavaScript's heap that they may be: as parsed text each is there again, and others need room beside. */
-const HEAP_SHARE = 0.25
+/** The part of JavaScript's heap that they may be: as text, parsed and as a message each is there again, and others need room beside. */
+const HEAP_SHARE = 0.15
 /** U+FEFF in UTF-8. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
