@@ -26,11 +26,10 @@ describe('a signed link', () => {
     for (let at = 0; at < token.length; at++) {
       const other = token[at] === 'A' ? 'E' : 'A'
       const changed = token.slice(0, at) + other + token.slice(at + 1)
-      // The last character of base64 carries bits that mean nothing.
-      if (at !== token.length - 1) expect(links.open('attachment', changed, NOW)).toBeUndefined()
+      expect(links.open('attachment', changed, NOW)).toBeUndefined()
       expect(links.open('attachment', token.slice(0, at) + token.slice(at + 1), NOW)).toBeUndefined()
     }
-    for (const made of ['', '.', 'a', `${token}.`, `${token}.x`, `.${token}`, token.split('.')[0]!, 'é.é'])
+    for (const made of ['', '.', 'a', `${token}.`, `${token}.x`, `.${token}`, `${token}=`, token.split('.')[0]!, 'é.é'])
       expect(links.open('attachment', made, NOW)).toBeUndefined()
   })
 })
