@@ -370,6 +370,20 @@ describe('the appliance', () => {
     await context.close()
   })
 
+  test('that is gone while something is only asked does not make anybody look whether it was done', async () => {
+    const { page, context } = await desk()
+    await page.route('**/queue/preview', (route) => route.abort('connectionrefused'))
+    await page.goto(at('/queue?do=retry'))
+    const alert = page.getByRole('dialog').getByRole('alert').locator('p')
+    await expect
+      .poll(() => alert.innerText())
+      .toBe(
+        'What this would touch is not known. The appliance does not answer. ' +
+          'Check that it runs and that this browser reaches it. Nothing was lost by this.',
+      )
+    await context.close()
+  })
+
   test('that fails is said for each part of a page, and nothing is told that is not known', async () => {
     const { page, context } = await desk()
     const failing = ({ pathname }: URL) => !/^\/(dashboard|session)/.test(pathname)

@@ -92,7 +92,7 @@ export const getDomain = (domain: string, signal?: AbortSignal) =>
   read<Domain>(`/domains/${id(domain)}`, signal)
 
 export const verifyDomain = async (domain: string): Promise<void> =>
-  void (await request(`/domains/${id(domain)}/verify`, { method: 'POST' }))
+  void (await request(`/domains/${id(domain)}/verify`, { method: 'POST', repeatable: true }))
 
 export const createDomain = (body: CreateDomain) => change<Domain>('POST', '/domains', body)
 

@@ -27,6 +27,8 @@ interface Options {
   signal?: AbortSignal
   /** A status above 399 that is an answer all the same. */
   alsoTaken?: number
+  /** Whether it may be done twice: nobody has to know whether it was. A GET may. */
+  repeatable?: boolean
 }
 
 /** Sends a request to the appliance that served this page. Throws `ApiError`, or an AbortError when `signal` fires. */
@@ -38,14 +40,15 @@ export async function request(path: string, options: Options = {}): Promise<Resp
   // What was asked for before a change would not show it.
   if (method !== 'GET') dropAhead()
   if (options.body !== undefined) headers['Content-Type'] = 'application/json'
-  const answer = await reach(path, {
+  const init = {
     method,
     headers,
     credentials: 'same-origin',
     cache: 'no-store',
     ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
     ...(options.signal && { signal: options.signal }),
-  })
+  } as const
+  const answer = await reach(path, init, options.repeatable ?? method === 'GET')
   heardDate(answer.headers.get('Date'))
   if (answer.ok || answer.status === options.alsoTaken) return answer
   if (answer.status === 401) sessionEnded()
@@ -60,13 +63,13 @@ export const isAsking = (): boolean => underWay > 0
 const NO_ANSWER = 'The appliance does not answer. Check that it runs and that this browser reaches it.'
 const UNKNOWN = ' Whether this was done is not known: look before you try again.'
 
-async function reach(path: string, init: RequestInit): Promise<Response> {
+async function reach(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
   underWay += 1
   try {
     return await fetch(path, init)
   } catch (error) {
     if (init.signal?.aborted) throw error
-    throw new ApiError(0, NO_ANSWER + (init.method === 'GET' ? '' : UNKNOWN))
+    throw new ApiError(0, NO_ANSWER + (repeatable ? '' : UNKNOWN))
   } finally {
     underWay -= 1
   }
@@ -84,6 +87,16 @@ async function sentence(answer: Response): Promise<string> {
 /** The JSON answer to a GET. */
 export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const answer = await request(path, signal ? { signal } : {})
+  return (await answer.json()) as T
+}
+
+/** The JSON answer to a POST that may be made again, for it changes nothing that anybody would miss or find twice. */
+export async function question<T>(path: string, body?: unknown): Promise<T> {
+  const answer = await request(path, {
+    method: 'POST',
+    repeatable: true,
+    ...(body !== undefined && { body }),
+  })
   return (await answer.json()) as T
 }
 

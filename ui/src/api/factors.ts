@@ -15,13 +15,13 @@ import type {
   TotpStarted,
 } from '../../../appliance/http/schemas/factors.ts'
 import type { Session, SignIn, SignInStep } from '../../../appliance/http/schemas/session.ts'
-import { ApiError, change, read } from './client.ts'
+import { ApiError, change, question, read } from './client.ts'
 
 export type { Factors, Passkey } from '../../../appliance/http/schemas/factors.ts'
 export type { SignInStep } from '../../../appliance/http/schemas/session.ts'
 
 /** The first step: a session, or the step that is missing. */
-export const signIn = (body: Static<typeof SignIn>) => change<Session | SignInStep>('POST', '/session', body)
+export const signIn = (body: Static<typeof SignIn>) => question<Session | SignInStep>('/session', body)
 
 /** The step that a sign-in elsewhere left open; null when there is none. */
 export async function getStep(): Promise<SignInStep | null> {
@@ -52,7 +52,7 @@ function whyNot(error: unknown): Error {
 
 /** Lets the browser answer with a passkey. */
 async function answer(path: string): Promise<AuthenticationResponseJSON> {
-  const { options } = await change<Static<typeof PasskeyOptions>>('POST', path)
+  const { options } = await question<Static<typeof PasskeyOptions>>(path)
   const { startAuthentication } = await import('@simplewebauthn/browser')
   try {
     return await startAuthentication({ optionsJSON: options as PublicKeyCredentialRequestOptionsJSON })
@@ -76,7 +76,7 @@ export async function proveByPasskey(): Promise<void> {
   await prove({ response: await answer('/account/proof/options') })
 }
 
-export const startTotp = () => change<Static<typeof TotpStarted>>('POST', '/account/totp')
+export const startTotp = () => question<Static<typeof TotpStarted>>('/account/totp')
 
 export const confirmTotp = (code: string) => change<FactorAdded>('POST', '/account/totp/confirm', { code })
 
@@ -87,7 +87,7 @@ export const renewRecoveryCodes = () =>
 
 /** Lets the browser make a passkey, and keeps it. */
 export async function addPasskey(name: string): Promise<FactorAdded> {
-  const { options } = await change<Static<typeof PasskeyOptions>>('POST', '/account/passkeys/options')
+  const { options } = await question<Static<typeof PasskeyOptions>>('/account/passkeys/options')
   const { startRegistration } = await import('@simplewebauthn/browser')
   try {
     const response = await startRegistration({

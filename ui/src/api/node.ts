@@ -4,7 +4,7 @@ import type { CertificateList } from '../../../appliance/http/schemas/certificat
 import type { Erasure, ErasureList } from '../../../appliance/http/schemas/erasures.ts'
 import type { Limits, NodeList } from '../../../appliance/http/schemas/nodes.ts'
 import type { Retention } from '../../../appliance/http/schemas/retention.ts'
-import { change, read } from './client.ts'
+import { change, question, read } from './client.ts'
 
 export type { Erasure }
 
@@ -21,8 +21,7 @@ export const listErasures = (signal?: AbortSignal) =>
   read<Static<typeof ErasureList>>('/erasures?limit=20', signal)
 
 /** Counts what would be touched; nothing is changed. */
-export const surveyErasure = (address: string) =>
-  change<Erasure>('POST', '/erasures', { address, dry_run: true })
+export const surveyErasure = (address: string) => question<Erasure>('/erasures', { address, dry_run: true })
 
 /** Begins it; it goes on in the background and cannot be undone. */
 export const beginErasure = (address: string) => change<Erasure>('POST', '/erasures', { address })

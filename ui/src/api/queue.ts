@@ -9,7 +9,7 @@ import type {
 } from '../../../appliance/http/schemas/queue.ts'
 import type { Lane, LaneList } from '../../../appliance/http/schemas/shaping.ts'
 import type { QueueAction, QueueConditions } from '../state/queue.ts'
-import { ApiError, change, read } from './client.ts'
+import { ApiError, change, question, read } from './client.ts'
 
 export type { Lane, QueueConditions, QueueSummary }
 
@@ -42,7 +42,7 @@ export const listQueue = (
 export const getQueueSummary = (conditions: QueueConditions, signal?: AbortSignal) =>
   read<QueueSummary>(`/queue/summary?${query(conditions)}`, signal)
 
-export const previewQueue = (ask: QueueAsk) => change<QueuePreview>('POST', '/queue/preview', ask)
+export const previewQueue = (ask: QueueAsk) => question<QueuePreview>('/queue/preview', ask)
 
 /** Does it, unless it would touch more than `expected` deliveries. */
 export const changeQueue = ({ action, ...ask }: QueueAsk, expected: number) =>

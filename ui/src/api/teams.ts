@@ -10,7 +10,7 @@ import type {
 } from '../../../appliance/http/schemas/members.ts'
 import type { Session, SignInStep } from '../../../appliance/http/schemas/session.ts'
 import type { OwnTeam, Team } from '../../../appliance/http/schemas/teams.ts'
-import { change, read } from './client.ts'
+import { change, question, read } from './client.ts'
 
 const id = encodeURIComponent
 
@@ -43,8 +43,7 @@ export const invite = (body: Static<typeof CreateInvitation>) =>
 export const revokeInvitation = (invitation: string) =>
   change<unknown>('DELETE', `/invitations/${id(invitation)}`)
 
-export const lookAtInvitation = (token: string) =>
-  change<InvitationSeen>('POST', '/invitations/look', { token })
+export const lookAtInvitation = (token: string) => question<InvitationSeen>('/invitations/look', { token })
 
 export const acceptInvitation = (token: string, password: string) =>
   change<Session | SignInStep>('POST', '/invitations/accept', { token, password })
