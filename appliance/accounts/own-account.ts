@@ -52,6 +52,8 @@ export interface OwnAccount {
   endSession(args: { userId: string; id: string }): Promise<boolean>
   /** Ends all of the person's sessions but the one that asks; returns how many. */
   endOtherSessions(args: { userId: string; token: string }): Promise<number>
+  /** Another token for the same session: the one before opens nothing any more. Undefined when the session has ended. */
+  renewToken(args: { token: string }): Promise<string | undefined>
 }
 
 /** What it is made of. */
@@ -68,6 +70,7 @@ export interface OwnAccountDeps {
     | 'listSessions'
     | 'endSession'
     | 'endSessions'
+    | 'renewSession'
   >
   clock: Clock
   hasher: Hasher
@@ -91,6 +94,12 @@ export function ownAccount(deps: OwnAccountDeps): OwnAccount {
 
     endOtherSessions: ({ userId, token }) =>
       storage.endSessions({ userId, keep: hashToken(token) }, clock.now()),
+
+    async renewToken({ token }) {
+      const next = newToken()
+      const renewed = { tokenHash: hashToken(token), renewed: hashToken(next) }
+      return (await storage.renewSession(renewed, clock.now())) ? next : undefined
+    },
   }
 }
 

@@ -22,12 +22,19 @@ import type { Instruments } from '../watch/metrics.ts'
 import type { Certificates } from '../wire/certificates.ts'
 import type { RetentionDays } from '../wireformat/wireformat.ts'
 
-/** The mail that the sandbox captured, newest first. */
+/** The mail that the sandbox captured, newest first: a team's own, and for who runs the appliance what is no team's. */
 export interface SandboxInbox {
-  list(limit: number): SandboxMail[]
+  list(reader: SandboxReader, limit: number): SandboxMail[]
   get(
+    reader: SandboxReader,
     id: string,
   ): Promise<(SandboxMail & { html: string | null; text: string | null; source: string }) | undefined>
+}
+
+/** Who looks into the inbox. */
+export interface SandboxReader {
+  teamId: string
+  operator: boolean
 }
 
 /** A message that arrived, and what an independent verifier said of it. */

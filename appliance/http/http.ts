@@ -126,7 +126,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   liveRoutes(app, deps, live)
   operatorRoutes(app, deps)
   documentRoutes(app, routes, deps.config.version)
-  if (deps.sandboxInbox) sandboxRoutes(app, deps.sandboxInbox)
+  if (deps.sandboxInbox) sandboxRoutes(app, deps.sandboxInbox, deps)
   await serveDashboard(app, deps.dashboard)
   await app.ready()
 

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PROOF_LIFETIME, relyingParty, type RelyingParty, type SignedIn } from '../accounts/accounts.ts'
 import { refuse } from '../mail/refusals.ts'
-import { SESSION, shownCookie } from './cookies.ts'
+import { keepCookie, SESSION, shownCookie } from './cookies.ts'
 import type { HttpDeps } from './deps.ts'
 import { createThrottle, type Throttle } from './throttle.ts'
 
@@ -52,6 +52,19 @@ export async function provenSession(
   const own = await ownSession(deps, request)
   if (!isProven(own, deps.clock.now())) throw refuse('proof_required')
   return own
+}
+
+/**
+ * Gives the browser another token for its session, so that whoever copied the old one is out: where a person shows who they are, gains
+ * by it, or puts others out (OWASP ASVS 5.0 §7.2.4). Done last: what the page asks for meanwhile still comes with the old one.
+ */
+export async function renewCookie(
+  { accounts }: Pick<HttpDeps, 'accounts'>,
+  answer: { request: FastifyRequest; reply: FastifyReply },
+  { token, session }: Own,
+): Promise<void> {
+  const renewed = await accounts.renewToken({ token })
+  if (renewed !== undefined) keepCookie(answer, SESSION, renewed, session.expiresAt)
 }
 
 /** Holds tries back by who makes them, or whom they are about. Refuses: `too_many_attempts`. */

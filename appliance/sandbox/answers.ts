@@ -1,11 +1,11 @@
 import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
 import { dnsBehaviourFor } from './behaviours.ts'
 import type { ZoneEntry, ZoneRecords } from './zone.ts'
 
 /**
  * What the DNS of the sandbox says: every name exists and takes mail at the two exchangers, unless its first label asks for
- * something else; the records that the team's domains need are published as soon as a domain is added.
+ * something else; the records that the teams' domains need are published as soon as a domain is added.
  */
 
 /** Addresses of the exchangers `mx1` and `mx2` of every domain, and one where nobody listens. */
@@ -48,12 +48,19 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   return { MX: mxOf(name), ttl: TTL }
 }
 
-/** The DNS of the sandbox as a function of name; reads the team's domains at each question, as other processes add them. */
+/** The DNS of the sandbox as a function of name; reads the teams' domains at each question, as other processes add them. */
 export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => number) {
+  /** The innermost domain of any team that a name is in. */
+  const domainAround = async (name: string): Promise<Domain | undefined> => {
+    const teams = await storage.listTeams({}, now())
+    const all = await Promise.all(teams.map(({ id }) => storage.listDomains({ teamId: id }, now())))
+    return all
+      .flat()
+      .filter((domain) => name === domain.name || name.endsWith(`.${domain.name}`))
+      .sort((a, b) => b.name.length - a.name.length)[0]
+  }
   return async (name: string): Promise<ZoneEntry> => {
-    const team = await storage.firstTeam({}, now())
-    const domains = team ? await storage.listDomains({ teamId: team.id }, now()) : []
-    const domain = domains.find((candidate) => name === candidate.name || name.endsWith(`.${candidate.name}`))
+    const domain = await domainAround(name)
     if (!domain) return inventedEntry(name, host.hostname)
     const keys = await storage.dkimKeys({ domainId: domain.id }, now())
     return publishedEntry(name, expectedRecords(domain, keys, host)) ?? inventedEntry(name, host.hostname)

@@ -4,13 +4,17 @@ import { authenticate } from 'mailauth'
 import PostalMime from 'postal-mime'
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
+import { parseReturnPath } from '../mail/envelope.ts'
 import { newId } from '../mail/ids.ts'
+import type { Storage } from '../storage/storage.ts'
 import { mailauthResolver } from './lookup.ts'
 import type { Captured } from './exchanger.ts'
 
 /** What is kept of a captured message beside its bytes. */
 export interface InboxEntry {
   id: string
+  /** Whose email it was; null for what was no team's, such as a bounce that was passed back. */
+  teamId: string | null
   receivedAt: number
   mailFrom: string
   rcptTo: string[]
@@ -36,8 +40,14 @@ export interface InboxMessage extends InboxEntry {
 /** The mail that the sandbox captured: a folder of messages, newest first. */
 export interface Inbox {
   add(message: Captured): Promise<void>
-  list(limit: number): InboxEntry[]
-  get(id: string): Promise<InboxMessage | undefined>
+  list(reader: InboxReader, limit: number): InboxEntry[]
+  get(reader: InboxReader, id: string): Promise<InboxMessage | undefined>
+}
+
+/** Who looks: a team sees its own mail, and the one that runs the appliance also what is no team's. */
+export interface InboxReader {
+  teamId: string
+  operator: boolean
 }
 
 const KEPT = 1000
@@ -75,16 +85,31 @@ async function load(folder: string): Promise<InboxEntry[]> {
 async function readEntry(file: string): Promise<InboxEntry | undefined> {
   const text = await readFile(file, 'utf8')
   try {
-    return JSON.parse(text) as InboxEntry
+    // What was kept before it was known whose it is has no `teamId`.
+    return { teamId: null, ...(JSON.parse(text) as Omit<InboxEntry, 'teamId'>) }
   } catch {
     // Half of one, cut off with its daemon: mail of a sandbox is not worth the start.
     return undefined
   }
 }
 
+export interface InboxDeps {
+  clock: Clock
+  resolver: Resolver
+  storage: Pick<Storage, 'teamOfEmail'>
+}
+
+const mayRead = ({ teamId, operator }: InboxReader, entry: InboxEntry): boolean =>
+  entry.teamId === null ? operator : entry.teamId === teamId
+
 /** Opens the inbox kept in `folder`, which is made when missing. */
-export async function openInbox(folder: string, deps: { clock: Clock; resolver: Resolver }): Promise<Inbox> {
+export async function openInbox(folder: string, deps: InboxDeps): Promise<Inbox> {
   const entries = await load(folder)
+  const teamOf = async ({ mailFrom }: Captured): Promise<string | null> => {
+    const emailId = parseReturnPath(mailFrom)?.emailId
+    if (emailId === undefined) return null
+    return (await deps.storage.teamOfEmail({ emailId }, deps.clock.now())) ?? null
+  }
   const file = (id: string, kind: 'json' | 'eml'): string => join(folder, `${id}.${kind}`)
 
   async function forgetOldest(): Promise<void> {
@@ -101,6 +126,7 @@ export async function openInbox(folder: string, deps: { clock: Clock; resolver: 
       const header = (name: string): string => parsed.headers.find(({ key }) => key === name)?.value ?? ''
       const entry: InboxEntry = {
         id: newId(now),
+        teamId: await teamOf(message),
         receivedAt: now,
         mailFrom: message.mailFrom,
         rcptTo: message.rcptTo,
@@ -116,9 +142,13 @@ export async function openInbox(folder: string, deps: { clock: Clock; resolver: 
       entries.push(entry)
       await forgetOldest()
     },
-    list: (limit) => entries.slice(-limit).reverse(),
-    async get(id) {
-      const entry = entries.find((candidate) => candidate.id === id)
+    list: (reader, limit) =>
+      entries
+        .filter((entry) => mayRead(reader, entry))
+        .slice(-limit)
+        .reverse(),
+    async get(reader, id) {
+      const entry = entries.find((candidate) => candidate.id === id && mayRead(reader, candidate))
       if (!entry) return undefined
       const raw = await readFile(file(id, 'eml'))
       const { html, text } = await PostalMime.parse(raw)

@@ -14,6 +14,8 @@ export function renderSandbox(): string {
 \`./scripts/start\` without a configuration file runs the whole appliance against a small internet of its own, on loopback: a DNS server that knows every
 domain, and two mail exchangers, \`mx1\` and \`mx2\` of whatever domain is asked for. The mail path does not know the difference: it looks up MX records, dials, agrees
 on TLS, speaks SMTP, retries. What arrives is verified (DKIM, SPF, DMARC) and shown in the dashboard's Inbox and under \`GET /sandbox/messages\`.
+Each team sees its own mail there. What is no team's, such as a bounce that is passed back to an app, is shown to the first team, and so are the mails of the appliance itself: links to
+set a password, too, which is why the sandbox is for trying and not for guarding anything.
 
 The first start makes a team, an owner, the verified domain \`example.test\` and an API key; every start prints them again. Domains that you add are verified at once: the sandbox
 publishes the records that they need. Everything is in the folder \`.sandbox/\`; delete it to begin anew.

@@ -73,7 +73,7 @@ export async function startSandbox({ config, storage, clock }: SandboxDeps): Pro
       return parts().seed
     },
     async open({ accounts, senders, resolver }) {
-      const inbox = await openInbox(join(config.data_dir, 'inbox'), { clock, resolver })
+      const inbox = await openInbox(join(config.data_dir, 'inbox'), { clock, resolver, storage })
       opened = { inbox, seed: await seedSandbox(config.data_dir, { accounts, senders }) }
     },
     async close() {

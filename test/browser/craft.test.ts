@@ -1,21 +1,14 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSeeded, type Seeded } from '../world/seeded.ts'
 import { settled, signIn } from './all-pages.ts'
 import { launch, openPage, still } from './browser.ts'
-import { acting, BAIT, IMAGES, SHOWN } from './hostile-mail.ts'
 
-/** What holds for the dashboard as a whole: what a stranger's mail can do in it, its keys, its size, and a daemon that is gone. */
+/** What holds for the dashboard as a whole: its keys, its size, and a daemon that is gone. */
 
 let seeded: Seeded
 let browser: Browser
 let signedIn: Awaited<ReturnType<BrowserContext['storageState']>>
-/** A server that hostile mail calls, and what was asked of it. */
-let elsewhere: Server
-let away = ''
-const called: string[] = []
 
 const at = (path: string) => `${seeded.posthaste.url}/dashboard${path}`
 /** A page of somebody who signed in before the tests: ten sign-ins within a minute are all that an account has. */
@@ -41,12 +34,6 @@ const focused = (page: Page) =>
   page.evaluate<string>('document.activeElement.dataset.row ?? document.activeElement.tagName')
 
 beforeAll(async () => {
-  elsewhere = createServer((request, response) => {
-    called.push(request.url ?? '')
-    response.end()
-  })
-  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve))
-  away = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
   seeded = await startSeeded({ days: 1, emailsPerDay: 20 })
   browser = await launch()
   const { context } = await ownDesk()
@@ -56,54 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close()
   await seeded?.close()
-  elsewhere?.close()
-})
-
-describe('a hostile email', () => {
-  test('in its preview runs nothing, loads nothing, opens nothing and leads nowhere', async () => {
-    const { page, context } = await desk()
-    const id = await seeded.posthaste.send({ to: 'ada@reader.example', html: acting(away) })
-    const address = at(`/emails/${id}?tab=preview`)
-    await page.goto(address)
-    const frame = page.frameLocator('iframe[title="Preview of the message"]')
-    await frame.getByText('Harmless words').waitFor()
-    for (const words of BAIT)
-      await frame
-        .getByText(words)
-        .first()
-        .click({ timeout: 2000, force: true })
-        .catch(() => undefined) // hidden by the browser: no bait
-    await page.waitForTimeout(500)
-    expect(page.url()).toBe(address)
-    expect(context.pages()).toHaveLength(1)
-    expect(await frame.getByText('taken over').count()).toBe(0)
-    expect(called).toEqual([])
-    await context.close()
-  })
-
-  test('with its images shown loads images and nothing else', async () => {
-    const { page, context } = await desk()
-    const id = await seeded.posthaste.send({
-      ...{ to: 'ada@reader.example', html: acting(away).replace('<ul>', `${IMAGES(away)}<ul>`) },
-    })
-    const address = at(`/emails/${id}?tab=preview`)
-    await page.goto(address)
-    await page.getByRole('button', { name: 'Load remote images' }).click()
-    const frame = page.frameLocator('iframe[title="Preview of the message"]')
-    await frame.getByText('Harmless words').waitFor()
-    await expect.poll(() => called.includes('/image-alone')).toBe(true)
-    for (const words of BAIT.slice(0, 2))
-      await frame
-        .getByText(words)
-        .first()
-        .click({ timeout: 2000, force: true })
-        .catch(() => undefined) // see above
-    await page.waitForTimeout(500)
-    expect(page.url()).toBe(address)
-    expect(context.pages()).toHaveLength(1)
-    expect(called.filter((path) => !SHOWN.has(path))).toEqual([])
-    await context.close()
-  })
 })
 
 /** Where the lines of a row of domains are, and whether something in it lies over something else. */
@@ -381,6 +320,19 @@ describe('the appliance', () => {
         'What this would touch is not known. The appliance does not answer. ' +
           'Check that it runs and that this browser reaches it. Nothing was lost by this.',
       )
+    await context.close()
+  })
+
+  test('that refuses what came with the cookie of before is asked once more, and nobody is signed out', async () => {
+    const { page, context } = await desk()
+    let asked = 0
+    await page.route(
+      (url) => url.pathname === '/domains',
+      (route) => (++asked === 1 ? route.fulfill({ status: 401, json: {} }) : route.fallback()),
+    )
+    await page.goto(at('/domains'))
+    await page.locator('main [data-row]').first().waitFor()
+    expect({ asked, at: page.url() }).toEqual({ asked: 2, at: at('/domains') })
     await context.close()
   })
 

@@ -113,6 +113,13 @@ export function emailsContract(storage: () => Storage): void {
     expect(whole.toString()).toBe('secret message secret')
   })
 
+  test('an email is known to be a team’s, and an unknown one nobody’s', async () => {
+    const { team } = await makeTeam(storage())
+    const { id } = await putEmail(storage(), team.id, ['a@example.net'], T0)
+    expect(await storage().teamOfEmail({ emailId: id }, T0)).toBe(team.id)
+    expect(await storage().teamOfEmail({ emailId: newId(T0) }, T0)).toBeUndefined()
+  })
+
   test('the message of an unknown email is undefined', async () => {
     expect(await storage().getMessage({ emailId: newId(T0) }, T0)).toBeUndefined()
   })

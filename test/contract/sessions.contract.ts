@@ -45,4 +45,18 @@ export function sessionsContract(storage: () => Storage): void {
     expect(await storage().endSessions({ userId, keep: null }, T0)).toBe(1)
     expect(await storage().listSessions({ userId: theirs.userId }, T0)).toHaveLength(1)
   })
+
+  test('a session goes on under another token, and under that one alone', async () => {
+    const { userId, sessions } = await person(storage(), [T0, T0])
+    const [first, second] = sessions as [Session, Session]
+    const renewed = unique('hash')
+    const renew = (now: number) => storage().renewSession({ tokenHash: first.tokenHash, renewed }, now)
+    expect(await renew(T0 + DAY)).toBe(false)
+    expect(await renew(T0)).toBe(true)
+    expect(await renew(T0)).toBe(false)
+    expect(await storage().findSession({ tokenHash: first.tokenHash }, T0)).toBeUndefined()
+    expect((await storage().findSession({ tokenHash: renewed }, T0))?.session.id).toBe(first.id)
+    const listed = await storage().listSessions({ userId }, T0)
+    expect(new Set(listed.map(({ tokenHash }) => tokenHash))).toEqual(new Set([renewed, second.tokenHash]))
+  })
 }

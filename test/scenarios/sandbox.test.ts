@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../appliance/http/schemas/sandbox.ts'
 import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
-import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 /** The sandbox does what its tables promise. */
 
@@ -88,6 +88,37 @@ describe('the inbox', () => {
     expect(one.body.source).toMatch(/^DKIM-Signature:/m)
   })
 
+  test('is each team’s own; what is no team’s is for the one that runs the appliance', async () => {
+    const { accounts, senders, sandbox } = appliance.appliance
+    const owner = (await accounts.findOwner({ email: appliance.ownerEmail }))!
+    const { id: teamId } = await accounts.teams.createTeam({ name: 'Other', ownerId: owner.user.id })
+    const domain = await senders.addDomain({ teamId, name: 'other.test' })
+    await senders.verifyDomain({ teamId, id: domain.id })
+    const key = await senders.createKey({ teamId, name: 'other', permission: 'full_access' })
+    const asOther = async <T>(path: string, body?: object): Promise<{ status: number; json: T }> => {
+      const headers = { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' }
+      const init = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers }
+      const answer = await fetch(appliance.url + path, init)
+      return { status: answer.status, json: (await answer.json()) as T }
+    }
+    const theirs = { from: 'x@other.test', to: 'eve@customer.test', subject: 'Of the others', text: 'Hi' }
+    expect((await asOther('/emails', theirs)).status).toBe(200)
+    await appliance.until(await appliance.send({ to: 'ada@customer.test', subject: 'Ours' }), isFinal)
+    const raw = Buffer.from('From: MAILER-DAEMON@posthaste.test\r\nSubject: Nobody’s\r\n\r\n')
+    const from = { mailFrom: '', helo: 'posthaste.test', ip: '127.0.0.1', tls: null }
+    await sandbox!.inbox.add({ ...from, rcptTo: ['app@example.test'], raw })
+
+    const subjectsOf = ({ data }: SandboxMessageList) => data.map(({ subject }) => subject)
+    const seenByThem = async () => subjectsOf((await asOther<SandboxMessageList>('/sandbox/messages')).json)
+    await expect.poll(seenByThem).toEqual(['Of the others'])
+    const { body } = await appliance.call<SandboxMessageList>('GET', '/sandbox/messages')
+    const ours = subjectsOf(body)
+    expect(ours).toEqual(expect.arrayContaining(['Nobody’s', 'Ours']))
+    expect(ours).not.toContain('Of the others')
+    const statuses = body.data.map(({ id }) => asOther(`/sandbox/messages/${id}`))
+    for (const { status } of await Promise.all(statuses)) expect(status).toBe(404)
+  })
+
   test('is still there after a restart, and so are key and sign-in', async () => {
     const before = (await appliance.call<SandboxMessageList>('GET', '/sandbox/messages')).body.data
     await appliance.restart()
@@ -100,7 +131,10 @@ describe('the inbox', () => {
 test('a domain that is added is verified at once', async () => {
   const { senders } = appliance.appliance
   const domain = await senders.addDomain({ teamId: appliance.teamId, name: 'brand-new.test' })
-  expect((await senders.verifyDomain({ teamId: appliance.teamId, id: domain.id })).status).toBe('verified')
+  const look = (id: string) => senders.verifyDomain({ teamId: appliance.teamId, id })
+  expect((await look(domain.id)).status).toBe('verified')
+  const inner = await senders.addDomain({ teamId: appliance.teamId, name: 'news.brand-new.test' })
+  expect((await look(inner.id)).status).toBe('verified')
 })
 
 test('a first start that was cut short is made good by the next', async () => {

@@ -10,6 +10,7 @@ import {
   ownSession,
   provenSession,
   relyingPartyOf,
+  renewCookie,
   type Own,
 } from '../own-account.ts'
 import { readId } from '../query.ts'
@@ -73,6 +74,7 @@ function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
         admitTry(reply, passwords, user.id)
       }
       await factors.prove({ token, userId: user.id, answer })
+      await renewCookie(deps, { request, reply }, own)
       return { object: 'proof' as const, proved: true as const }
     },
   )
@@ -118,9 +120,11 @@ function totpRoutes(app: App, deps: HttpDeps): void {
       config: audited('totp.add'),
       schema: { body: schema.GivenCode, response: { 200: schema.FactorAdded } },
     },
-    async (request) => {
-      const { user, token } = await provenSession(deps, request)
+    async (request, reply) => {
+      const own = await provenSession(deps, request)
+      const { user, token } = own
       const codes = await factors.confirmTotp({ userId: user.id, token, code: request.body.code })
+      await renewCookie(deps, { request, reply }, own)
       return { object: 'factor' as const, recovery_codes: codes }
     },
   )
@@ -167,14 +171,16 @@ function passkeyRoutes(app: App, deps: HttpDeps): void {
       bodyLimit: STRANGERS_BODY,
       schema: { body: schema.AddPasskey, response: { 200: schema.FactorAdded } },
     },
-    async (request) => {
-      const { user, token } = await provenSession(deps, request)
+    async (request, reply) => {
+      const own = await provenSession(deps, request)
+      const { user, token } = own
       const { name, response } = request.body
       const rp = relyingPartyOf(request, deps)
       const added = await factors.addPasskey({
         ...{ userId: user.id, token, rp, name: name.trim() },
         response: response,
       })
+      await renewCookie(deps, { request, reply }, own)
       return { object: 'factor' as const, recovery_codes: added.recoveryCodes }
     },
   )

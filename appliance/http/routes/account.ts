@@ -1,12 +1,10 @@
-import type { FastifyRequest } from 'fastify'
-import type { OwnSession, SignedIn } from '../../accounts/accounts.ts'
+import type { OwnSession } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
 import { browserName } from '../browser-name.ts'
-import { SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged } from '../letters.ts'
-import { admitTry } from '../own-account.ts'
+import { admitTry, ownSession, renewCookie } from '../own-account.ts'
 import { readId } from '../query.ts'
 import * as schema from '../schemas/account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
@@ -25,14 +23,6 @@ export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): vo
   sessionListRoutes(app, deps)
 }
 
-/** Who asks, and the token of the session in which. */
-async function own({ accounts }: HttpDeps, request: FastifyRequest): Promise<SignedIn & { token: string }> {
-  const token = shownCookie(request, SESSION) ?? ''
-  const found = await accounts.resume(token)
-  if (!found) throw refuse('not_signed_in')
-  return { ...found, token }
-}
-
 function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
   const { accounts, clock, sendNotice, config } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
@@ -48,12 +38,14 @@ function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
       schema: { body: schema.ChangePassword, response: { 200: schema.PasswordChanged } },
     },
     async (request, reply) => {
-      const { user, token } = await own(deps, request)
+      const own = await ownSession(deps, request)
+      const { user, token } = own
       admitTry(reply, throttle, user.id)
       admitTry(reply, passwords, user.id)
       const { current, new: password } = request.body
       await accounts.changePassword({ userId: user.id, current, password, token })
       await sendNotice(passwordChanged(user.email, config.hostname))
+      await renewCookie(deps, { request, reply }, own)
       return { object: 'password' as const, changed: true as const }
     },
   )
@@ -67,7 +59,7 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
     '/account/sessions',
     { config: mine, schema: { response: { 200: schema.AccountSessionList } } },
     async (request) => {
-      const { user, token } = await own(deps, request)
+      const { user, token } = await ownSession(deps, request)
       return presentList((await accounts.listSessions({ userId: user.id, token })).map(presentSession))
     },
   )
@@ -76,7 +68,7 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
     '/account/sessions/:id',
     { config: audited, schema: { response: { 200: schema.AccountSessionEnded } } },
     async (request) => {
-      const { user } = await own(deps, request)
+      const { user } = await ownSession(deps, request)
       const id = readId(request.params)
       if (!(await accounts.endSession({ userId: user.id, id })))
         throw refuse('not_found', { resource: 'Session' })
@@ -87,9 +79,10 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
   app.delete(
     '/account/sessions',
     { config: audited, schema: { response: { 200: schema.AccountSessionsEnded } } },
-    async (request) => {
-      const { user, token } = await own(deps, request)
-      const deleted = await accounts.endOtherSessions({ userId: user.id, token })
+    async (request, reply) => {
+      const own = await ownSession(deps, request)
+      const deleted = await accounts.endOtherSessions({ userId: own.user.id, token: own.token })
+      await renewCookie(deps, { request, reply }, own)
       return { object: 'account_session' as const, deleted }
     },
   )

@@ -2,7 +2,7 @@
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
 import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { admitTry, ownSession, provenSession } from '../own-account.ts'
+import { admitTry, ownSession, provenSession, renewCookie } from '../own-account.ts'
 import { readId } from '../query.ts'
 import * as schema from '../schemas/identities.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
@@ -59,10 +59,11 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
       },
       schema: { response: { 200: schema.IdentityUnlinked } },
     },
-    async (request) => {
-      const { user, token } = await provenSession(deps, request)
+    async (request, reply) => {
+      const own = await provenSession(deps, request)
       const id = readId(request.params)
-      await providers.unlink({ userId: user.id, id, keep: token })
+      await providers.unlink({ userId: own.user.id, id, keep: own.token })
+      await renewCookie(deps, { request, reply }, own)
       return { object: 'identity' as const, id, deleted: true as const }
     },
   )

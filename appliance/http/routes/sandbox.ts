@@ -1,17 +1,29 @@
+import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList, timestamp } from '../../wireformat/wireformat.ts'
-import type { App, SandboxInbox, SandboxMail } from '../deps.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
+import { isOperator } from '../operator.ts'
 import { readId, readLimit } from '../query.ts'
 import * as schema from '../schemas/sandbox.ts'
 
 /** The mail that the sandbox caught instead of sending it. These paths do not exist outside of the sandbox. */
-export function sandboxRoutes(app: App, inbox: SandboxInbox): void {
+export function sandboxRoutes(
+  app: App,
+  inbox: SandboxInbox,
+  deps: Pick<HttpDeps, 'storage' | 'clock'>,
+): void {
+  const readerOf = async (request: FastifyRequest): Promise<SandboxReader> => ({
+    teamId: callerOf(request).teamId,
+    operator: await isOperator(request, deps),
+  })
+
   app.get(
     '/sandbox/messages',
     { schema: { response: { 200: schema.SandboxMessageList } } },
     async (request) => {
       const limit = readLimit((request.query as Record<string, unknown>).limit)
-      const entries = inbox.list(limit + 1)
+      const entries = inbox.list(await readerOf(request), limit + 1)
       return presentList(entries.slice(0, limit).map(presentEntry), entries.length > limit)
     },
   )
@@ -20,7 +32,7 @@ export function sandboxRoutes(app: App, inbox: SandboxInbox): void {
     '/sandbox/messages/:id',
     { schema: { response: { 200: schema.SandboxMessage } } },
     async (request) => {
-      const message = await inbox.get(readId(request.params))
+      const message = await inbox.get(await readerOf(request), readId(request.params))
       if (!message) throw refuse('not_found', { resource: 'Message' })
       const { html, text, source } = message
       return { object: 'sandbox_message' as const, ...presentEntry(message), html, text, source }

@@ -90,6 +90,12 @@ export async function getEmail(db: Db, args: { teamId: string; id: string }): Pr
   }
 }
 
+/** See `Storage.teamOfEmail`. */
+export async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<string | undefined> {
+  const found = db.selectFrom('emails').select('team_id').where('id', '=', emailId)
+  return (await found.executeTakeFirst())?.team_id
+}
+
 /** See `Storage.getHistory`. */
 export async function getHistory(db: Db, args: { teamId: string; id: string }): Promise<EmailHistory> {
   const deliveries = await selectDeliveries(db)

@@ -59,3 +59,18 @@ export async function endSessions(
   ).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }
+
+/** See `SessionStorage.renewSession`. */
+export async function renewSession(
+  db: Db,
+  { tokenHash, renewed }: { tokenHash: string; renewed: string },
+  now: number,
+): Promise<boolean> {
+  const changed = await db
+    .updateTable('sessions')
+    .set({ token_hash: renewed })
+    .where('token_hash', '=', tokenHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  return changed.numUpdatedRows > 0n
+}

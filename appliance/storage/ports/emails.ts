@@ -185,6 +185,8 @@ export interface EmailStorage {
   /** Newest first; without reports, which nobody sent. */
   listEmails(args: PageArgs, now: number): Promise<Page<EmailSummary>>
   getEmail(args: { teamId: string; id: string }, now: number): Promise<Email | undefined>
+  /** Whose email it is; undefined when there is none. */
+  teamOfEmail(args: { emailId: string }, now: number): Promise<string | undefined>
   getHistory(args: { teamId: string; id: string }, now: number): Promise<EmailHistory>
   /** The message as accepted. */
   getMessage(args: { emailId: string }, now: number): Promise<Uint8Array | undefined>

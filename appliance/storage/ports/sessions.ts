@@ -8,4 +8,6 @@ export interface SessionStorage {
   endSession(args: { userId: string; id: string }, now: number): Promise<boolean>
   /** Ends all of the person's but `keep` (a token hash); returns how many. */
   endSessions(args: { userId: string; keep: string | null }, now: number): Promise<number>
+  /** Lets a session go on under the hash of another token; false when it has ended. */
+  renewSession(args: { tokenHash: string; renewed: string }, now: number): Promise<boolean>
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { hashToken } from '../../../appliance/accounts/accounts.ts'
+import { openBrowser } from './browser-of.ts'
 import { ask, errorText, owner, startApi, type Answer, type Api } from './harness.ts'
 
 let api: Api
@@ -10,7 +11,6 @@ afterAll(() => api.close())
 // The counters of tries start anew.
 afterEach(() => api.clock.advance(16 * 60_000))
 
-const own = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
 const signIn = (password: string, userAgent = 'curl/8.1', email = owner.email) =>
   ask(`${api.url}/session`, 'POST', { email, password }, { 'user-agent': userAgent })
 const cookieOf = (answer: Answer): string =>
@@ -19,11 +19,13 @@ const tokenOf = (cookie: string): string => /^posthaste_session=([\w-]+)/.exec(c
 
 /** A signed-in browser. */
 async function browser(password = owner.password, userAgent?: string) {
-  const cookie = cookieOf(await signIn(password, userAgent))
-  const headers = { ...own, cookie: cookie.split(';', 1)[0]! }
+  const { cookies, call } = openBrowser(api.url)
+  cookies.set('posthaste_session', tokenOf(cookieOf(await signIn(password, userAgent))))
   return {
-    token: tokenOf(cookie),
-    call: (method: string, path: string, body?: unknown) => ask(api.url + path, method, body, headers),
+    get token() {
+      return cookies.get('posthaste_session')!
+    },
+    call,
   }
 }
 

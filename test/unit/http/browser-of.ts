@@ -4,7 +4,7 @@ import { ask, type Answer } from './harness.ts'
 
 /** A browser as the server sees it: keeps cookies, and says that it is our own page. */
 export interface Browser {
-  call(method: string, path: string, body?: unknown): Promise<Answer>
+  call: (method: string, path: string, body?: unknown) => Promise<Answer>
   /** Cookies that it holds now, by name. */
   cookies: Map<string, string>
 }

@@ -29,7 +29,17 @@ describe('a signed link', () => {
       expect(links.open('attachment', changed, NOW)).toBeUndefined()
       expect(links.open('attachment', token.slice(0, at) + token.slice(at + 1), NOW)).toBeUndefined()
     }
-    for (const made of ['', '.', 'a', `${token}.`, `${token}.x`, `.${token}`, `${token}=`, token.split('.')[0]!, 'é.é'])
+    for (const made of [
+      '',
+      '.',
+      'a',
+      `${token}.`,
+      `${token}.x`,
+      `.${token}`,
+      `${token}=`,
+      token.split('.')[0]!,
+      'é.é',
+    ])
       expect(links.open('attachment', made, NOW)).toBeUndefined()
   })
 })

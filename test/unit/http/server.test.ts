@@ -168,8 +168,9 @@ describe('the sandbox inbox', () => {
     dmarc: 'pass',
   }
   const inbox = {
-    list: (limit: number) => Array.from({ length: Math.min(limit, 30) }, () => mail),
-    get: async (id: string) => (id === mail.id ? { ...mail, html: null, text: 'x', source: 'y' } : undefined),
+    list: (_reader: object, limit: number) => Array.from({ length: Math.min(limit, 30) }, () => mail),
+    get: async (_reader: object, id: string) =>
+      id === mail.id ? { ...mail, html: null, text: 'x', source: 'y' } : undefined,
   }
 
   test('shows what arrived', async () => {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { codeAt } from './browser-of.ts'
+import { codeAt, Device, openBrowser } from './browser-of.ts'
 import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
 
 /** What somebody can do who copies, plants or guesses what a browser keeps. */
@@ -57,6 +57,48 @@ test('a copied cookie ends with the sign-out of its owner', async () => {
   const token = valueOf(cookieOf(await signIn(), 'posthaste_session'))
   await as(token, 'DELETE')
   expect((await as(token)).status).toBe(401)
+})
+
+describe('a copied cookie ends, and the session of its owner goes on,', () => {
+  const { password: current } = owner
+  type Call = ReturnType<typeof openBrowser>['call']
+  type Listed = { data: { id: string; current: boolean }[] }
+  const mine = async (call: Call) =>
+    ((await call('GET', '/account/sessions')).json as Listed).data.find((one) => one.current)!.id
+  const origin = () => api.url.replace('127.0.0.1', 'localhost')
+
+  const addTotp = async (call: Call) => {
+    const { secret } = (await call('POST', '/account/totp')).json as { secret: string }
+    return call('POST', '/account/totp/confirm', { code: codeAt(secret, api.clock.now()) })
+  }
+  const addPasskey = async (call: Call) => {
+    const { json } = await call('POST', '/account/passkeys/options')
+    const { options } = json as { options: { challenge: string; user: { id: string } } }
+    const response = new Device(origin()).create(options)
+    return call('POST', '/account/passkeys', { name: 'Laptop', response })
+  }
+
+  test.each<[when: string, act: (call: Call) => Promise<Answer>]>([
+    [
+      'when the password is changed',
+      (call) => call('POST', '/account/password', { current, new: 'a lantern over the pier' }),
+    ],
+    ['when all others are signed out', (call) => call('DELETE', '/account/sessions')],
+    ['when who it is is shown once more', (call) => call('POST', '/account/proof', { password: current })],
+    ['when an app for codes is added', addTotp],
+    ['when a passkey is added', addPasskey],
+  ])('%s', async (_when, act) => {
+    const { cookies, call } = openBrowser(origin())
+    await call('POST', '/session', owner)
+    const [copied, id] = [cookies.get('posthaste_session')!, await mine(call)]
+    expect((await as(copied)).status).toBe(200)
+    expect((await act(call)).status).toBe(200)
+    expect((await as(copied)).status).toBe(401)
+    expect(await mine(call)).toBe(id)
+    await api.accounts.factors.reset({ email: owner.email })
+    const { user } = (await api.accounts.findOwner({ email: owner.email }))!
+    await api.accounts.setPassword({ userId: user.id, password: current })
+  })
 })
 
 test('a copied cookie ends fourteen days after the sign-in, used or not', async () => {

@@ -187,7 +187,8 @@ describe('a person with a linked account', () => {
     const before = await signedInOwner()
     const { secret } = (await ask(`${api.url}/account/totp`, 'POST', {}, before)).json as { secret: string }
     const confirm = { code: codeAt(secret, api.clock.now()) }
-    expect((await ask(`${api.url}/account/totp/confirm`, 'POST', confirm, before)).status).toBe(200)
+    const confirmed = await ask(`${api.url}/account/totp/confirm`, 'POST', confirm, before)
+    before.cookie = cookieOf(confirmed, 'posthaste_session')!
     await api.clock.advance(61_000)
     const asked = await signIn('corp', '/domains')
     expect(asked.headers.get('location')).toBe('/dashboard/sign-in?step=1&next=%2Fdomains')
@@ -249,11 +250,10 @@ describe('a person with a linked account', () => {
     const list = await ask(`${api.url}/account/identities`, 'GET', undefined, headers)
     const { id } = (list.json as { data: [{ id: string }] }).data[0]
     const path = `${api.url}/account/identities/${id}`
-    expect((await ask(path, 'DELETE', undefined, headers)).json).toEqual({
-      object: 'identity',
-      id,
-      deleted: true,
-    })
+    const unlinked = await ask(path, 'DELETE', undefined, headers)
+    expect(unlinked.json).toEqual({ object: 'identity', id, deleted: true })
+    expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).status).toBe(401)
+    headers.cookie = cookieOf(unlinked, 'posthaste_session')!
     expect((await ask(`${api.url}/session`, 'GET', undefined, entered)).status).toBe(401)
     expect((await ask(`${api.url}/session`, 'GET', undefined, headers)).status).toBe(200)
     expect((await ask(path, 'DELETE', undefined, headers)).status).toBe(404)

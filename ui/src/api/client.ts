@@ -48,11 +48,31 @@ export async function request(path: string, options: Options = {}): Promise<Resp
     ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
     ...(options.signal && { signal: options.signal }),
   } as const
-  const answer = await reach(path, init, options.repeatable ?? method === 'GET')
+  const answer = await reachSignedIn(path, init, options.repeatable ?? method === 'GET')
   heardDate(answer.headers.get('Date'))
   if (answer.ok || answer.status === options.alsoTaken) return answer
   if (answer.status === 401) sessionEnded()
   throw new ApiError(answer.status, await sentence(answer))
+}
+
+/** How long a new cookie may take from the appliance to this browser (milliseconds), for another of its pages. */
+const COOKIE_ON_ITS_WAY = 250
+
+/** What changes something now. Some of it gives this browser another cookie, and the one before opens nothing any more. */
+const changing = new Set<Promise<unknown>>()
+
+/** Like `reach`; what was read with the cookie of before is read once more. Whoever asks for `/session` does not know yet whether there is one. */
+async function reachSignedIn(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
+  if (init.method !== 'GET') {
+    const change = reach(path, init, repeatable)
+    changing.add(change)
+    return change.finally(() => changing.delete(change))
+  }
+  const answer = await reach(path, init, repeatable)
+  if (answer.status !== 401 || path === '/session') return answer
+  await Promise.allSettled(changing)
+  await new Promise((resolve) => setTimeout(resolve, COOKIE_ON_ITS_WAY))
+  return reach(path, init, repeatable)
 }
 
 let underWay = 0

@@ -1,0 +1,47 @@
+/** The part of `GET /openapi.json` that is looked at. */
+export interface ApiDocument {
+  paths: Record<string, Record<string, { security?: unknown[] }>>
+}
+
+/** One request to a route that takes an id. */
+export interface RouteById {
+  /** As the document writes it: `GET /emails/{id}`. */
+  name: string
+  method: string
+  path: string
+  body: unknown
+}
+
+/** Bodies that would be taken, were the thing one's own. */
+const BODIES: Record<string, unknown> = {
+  'PATCH /emails/{id}': { scheduled_at: 'in 1 hour' },
+  'POST /emails/{id}/share': {},
+  'PATCH /api-keys/{id}': { name: 'Mine' },
+  'PATCH /domains/{id}': { open_tracking: true },
+  'PUT /domains/{id}/bodies': { keep: false },
+  'PATCH /webhooks/{id}': { status: 'disabled' },
+  'POST /webhooks/{id}/replay': { since: '2026-01-01T00:00:00Z' },
+  'PATCH /account/passkeys/{id}': { name: 'Mine' },
+  'PATCH /members/{id}': { role: 'viewer' },
+  'PATCH /providers/{id}': { connections: 1 },
+  'POST /lanes/{id}/pause': {},
+  'PATCH /sources/{id}': {},
+  'PATCH /sources/{ip}': {},
+}
+
+/** Every route of the API that takes an id and asks who one is, called with each of `ids`. */
+export function routesById({ paths }: ApiDocument, ids: Iterable<string>): RouteById[] {
+  const all = [...ids]
+  return Object.entries(paths)
+    .filter(([path]) => path.includes('{'))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, { security }]) => security?.length !== 0)
+        .flatMap(([lower]) => {
+          const method = lower.toUpperCase()
+          const name = `${method} ${path}`
+          const body = method === 'GET' || method === 'DELETE' ? undefined : (BODIES[name] ?? {})
+          return all.map((id) => ({ name, method, path: path.replaceAll(/\{\w+\}/g, id), body }))
+        }),
+    )
+}
