@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { PATIENCE } from '../world/patience.ts'
 import { routesById, type ApiDocument, type RouteById } from '../world/routes-by-id.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
@@ -49,18 +50,22 @@ describe('the owner of another team', () => {
   beforeAll(async () => {
     const made = async (path: string, body: object) =>
       (await posthaste.call<{ id: string }>('POST', path, body)).body.id
-    const first = async (path: string) => (await posthaste.call<Listed>('GET', path)).body.data[0]?.id
+    // Some of it is written down after the answer.
+    const first = (path: string) =>
+      vi.waitUntil(async () => (await posthaste.call<Listed>('GET', path)).body.data[0]?.id, {
+        timeout: PATIENCE,
+      })
     const email = await posthaste.send({ to: 'ada@reader.example', subject: SUBJECT })
     await posthaste.until(email, isFinal)
     things = {
       email,
-      caught: (await first('/sandbox/messages'))!,
-      domain: (await first('/domains'))!,
-      key: (await first('/api-keys'))!,
+      caught: await first('/sandbox/messages'),
+      domain: await first('/domains'),
+      key: await first('/api-keys'),
       webhook: await made('/webhooks', { endpoint: 'https://app.example/hooks', events: ['email.sent'] }),
       suppression: await made('/suppressions', { email: 'nobody@reader.example' }),
-      log: (await first('/logs'))!,
-      act: (await first('/audit'))!,
+      log: await first('/logs'),
+      act: await first('/audit'),
     }
     const { accounts } = posthaste.appliance
     await addMember(posthaste, 'admin', OWNER)
