@@ -6,7 +6,7 @@ import { PATIENCE } from './patience.ts'
 /** A real Postfix as a receiver on port 25 of a loopback address. Needs root. */
 export interface Postfix {
   readonly address: string
-  /** The messages in its mailbox, as delivered. */
+  /** The messages in its mailbox as delivered, in the order in which they came. */
   messages(): Promise<string[]>
   /** Waits until so many are there. */
   waitFor(count: number): Promise<string[]>
@@ -19,6 +19,12 @@ export interface PostfixOptions {
   host: string
   /** Further lines of main.cf, which go before ours. */
   settings?: Record<string, string | number>
+}
+
+/** When a file came into a maildir: Postfix writes seconds at the begin of its name, and microseconds after an M (virtual(8)). */
+function arrivalOf(name: string): number {
+  const [, seconds, micros] = /^(\d+)\..*M(\d+)\./.exec(name)!
+  return Number(seconds) + Number(micros) / 1_000_000
 }
 
 /** Starts a Postfix that takes mail for `domain`, offers STARTTLS, and is called `host`. */
@@ -45,7 +51,9 @@ export async function startPostfix({ domain, host, settings: own }: PostfixOptio
   const { address, log, close } = await startPostfixInstance((folders) => ({ settings: settings(folders) }))
   const messages = async (): Promise<string[]> => {
     const names = await readdir(inbox).catch(() => []) // nothing delivered yet
-    return Promise.all(names.sort().map((name) => readFile(join(inbox, name), 'latin1')))
+    return Promise.all(
+      names.sort((a, b) => arrivalOf(a) - arrivalOf(b)).map((name) => readFile(join(inbox, name), 'latin1')),
+    )
   }
   return {
     address,
