@@ -355,8 +355,6 @@ function submissionConfig({ hostname, smtp, limits }: Config): SubmissionDeps['c
   return {
     hostname,
     messageBytes: limits.message_bytes,
-    maxConnections: smtp.max_connections,
-    maxConnectionsPerAddress: smtp.max_connections_per_address,
     proxyProtocolFrom: parseNetworks(smtp.proxy_protocol_from),
   }
 }

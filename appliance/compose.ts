@@ -18,6 +18,7 @@ import {
 } from './adapters.ts'
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import type { Appliance, ComposeOptions } from './appliance.ts'
+import { createCapacity, type Capacity } from './capacity/capacity.ts'
 import { listenHttp, openCertified } from './certified.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
@@ -31,7 +32,14 @@ import { createIntake, createNotices, createSchedules } from './intake/intake.ts
 import { newId } from './mail/ids.ts'
 import { createLook, diskOf } from './monitoring.ts'
 import { openNode } from './node.ts'
-import { deliveryOptions, httpOptions, retentionPeriods, roomOptions, testDomains } from './options.ts'
+import {
+  capacityOptions,
+  deliveryOptions,
+  httpOptions,
+  retentionPeriods,
+  roomOptions,
+  testDomains,
+} from './options.ts'
 import { createReporter } from './reports/reports.ts'
 import type { Sandbox, SandboxDeps } from './sandbox/sandbox.ts'
 import { createShapingBook, type ShapingBook } from './shaping/shaping.ts'
@@ -119,6 +127,8 @@ interface Ground {
   events: Events
   instruments: Instruments
   health: HealthChecks
+  /** What clients may use at once. */
+  capacity: Capacity
   /** Of the storage engine. */
   stats: () => { commits: number; calls: number }
 }
@@ -163,7 +173,8 @@ async function openGround(
   const events: Events = openEvents(config, telling, options.webhookHosts)
   started.defer(() => events.stop())
   const base = { config, options, log, clock, started, storage, sandbox, resolver, events }
-  return { ...base, instruments, health, stats: () => opened.stats() }
+  const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
+  return { ...base, instruments, health, capacity, stats: () => opened.stats() }
 }
 
 /** Who may send, and from which addresses of this machine. */
@@ -278,6 +289,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
+    capacity: ground.capacity,
     schedules: createSchedules({ storage, clock, wake }),
     accounts,
     providers: openSignInProviders(config, { storage, clock, accounts }),
@@ -302,11 +314,12 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     dashboard: options.dashboard ?? DASHBOARD,
   })
   started.defer(() => http.close())
-  const origins = await listenHttp(http, config, { acme }, started)
+  const origins = await listenHttp(http, config, { acme, connections: ground.capacity.http }, started)
   const [url] = origins
   tracked.listening(url)
   const { requestLog } = http
-  const mail = { senders, rateLimiter, intake, requestLog, clock, log, certificates }
+  const { capacity } = ground
+  const mail = { senders, rateLimiter, intake, requestLog, clock, log, certificates, capacity }
   const smtp = await openSubmission(config, mail)
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)

@@ -1,4 +1,7 @@
 /** The configuration as the parts of the appliance take it. */
+import { join } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
+import { descriptorLimit } from './capacity/capacity.ts'
 import type { Config } from './config/config.ts'
 import { diskOf } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
@@ -16,6 +19,25 @@ export const roomOptions = ({ data_dir: dataDir, storage }: Config) => ({
   leastFree: storage.min_free_mb * 1_000_000,
   bytes: storage.reserve_mb * 1_000_000,
   freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
+})
+
+/** What clients may use at once. */
+export function capacityOptions({ data_dir: dataDir, http, smtp, limits, storage }: Config) {
+  return {
+    folder: join(dataDir, 'incoming'),
+    messageBytes: limits.message_bytes,
+    http: connectionLimits(http),
+    smtp: connectionLimits(smtp),
+    leastFree: storage.min_free_mb * 1_000_000,
+    heapBytes: getHeapStatistics().heap_size_limit,
+    descriptors: descriptorLimit(),
+  }
+}
+
+const connectionLimits = (section: Config['http'] | Config['smtp']) => ({
+  total: section.max_connections,
+  perAddress: section.max_connections_per_address,
+  perStranger: section.max_unknown_connections_per_address,
 })
 
 /** What delivery is told. */

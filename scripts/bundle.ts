@@ -17,6 +17,7 @@ const sources = join(project, 'appliance')
 const ENTRIES = [
   'main.ts',
   'healthcheck.ts',
+  'http/json-worker.ts',
   'intake/compose-worker.ts',
   'intake/message-worker.ts',
   'mime/extract-worker.ts',

@@ -85,6 +85,26 @@ export const ConfigSchema = Type.Object(
             'The origin at which people reach the dashboard where that is another one: for links in invitations and for a new password, for passkeys and identity providers. Default: http.public_url, and with http.admin_listen the first of its addresses.',
         }),
       ),
+      max_connections: Type.Integer({
+        minimum: 10,
+        maximum: 100_000,
+        default: 2000,
+        description:
+          'HTTP connections open at once. Lowered to 30% of the file descriptors that the process may have. 60% at most are for clients that have not signed in, 25% for one team.',
+      }),
+      max_connections_per_address: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        default: 1000,
+        description:
+          'HTTP connections open at once from one IPv4 address, or one /48 of IPv6, where somebody has signed in or shown an API key within 24 hours. Proxies in http.trust_proxy are not limited.',
+      }),
+      max_unknown_connections_per_address: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        default: 200,
+        description: 'The same for addresses where nobody has.',
+      }),
       trust_proxy: strings(
         'Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, in CIDR form.',
         'network',
@@ -123,16 +143,24 @@ export const ConfigSchema = Type.Object(
         'network',
       ),
       max_connections: Type.Integer({
-        minimum: 1,
+        minimum: 10,
         maximum: 100_000,
         default: 4000,
-        description: 'SMTP connections from clients open at once.',
+        description:
+          'SMTP connections from clients open at once. Lowered to 30% of the file descriptors that the process may have. 60% at most are for clients that have not signed in, 25% for one team.',
       }),
       max_connections_per_address: Type.Integer({
         minimum: 1,
         maximum: 100_000,
         default: 1000,
-        description: 'SMTP connections open at once from one IPv4 address, or one /64 of IPv6.',
+        description:
+          'SMTP connections open at once from one IPv4 address, or one /48 of IPv6, where somebody has signed in within 24 hours.',
+      }),
+      max_unknown_connections_per_address: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        default: 50,
+        description: 'The same for addresses where nobody has.',
       }),
     }),
     tls: section('Certificate of this host. The files are read again when they change.', {

@@ -1,6 +1,7 @@
 /** How the sending endpoints ask for idempotence and answer: one way for all of them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fingerprintOf, readIdempotencyKey, type Accepted, type SendRequest } from '../intake/intake.ts'
+import { digestOf } from '../mail/json-body.ts'
 
 /**
  * What makes a request the same as an earlier one. Refuses: `invalid_idempotency_key`.
@@ -8,12 +9,13 @@ import { fingerprintOf, readIdempotencyKey, type Accepted, type SendRequest } fr
  * @param extra what beside the body decides about the answer, such as a header field
  */
 export function sameness(
-  { headers, body }: FastifyRequest,
+  { headers, body, bodyDigest }: FastifyRequest,
   scope: string,
   extra = '',
 ): Pick<SendRequest, 'idempotencyKey' | 'scope' | 'fingerprint'> {
   const idempotencyKey = readIdempotencyKey(headers['idempotency-key'])
-  return { idempotencyKey, scope, fingerprint: idempotencyKey === null ? '' : fingerprintOf(body, extra) }
+  if (idempotencyKey === null) return { idempotencyKey, scope, fingerprint: '' }
+  return { idempotencyKey, scope, fingerprint: fingerprintOf(bodyDigest ?? digestOf(body), extra) }
 }
 
 /** Sets the header fields that go with an accepted request (reference: wire format §4) and returns its body. */

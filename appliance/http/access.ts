@@ -7,6 +7,7 @@ import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
 import type { Caller } from '../senders/caller.ts'
 import { SESSION, shownCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
+import { connectionOf } from './listeners.ts'
 import { limitRate } from './rate.ts'
 
 /**
@@ -53,16 +54,23 @@ export function guard(app: App, deps: Pick<HttpDeps, 'senders' | 'accounts' | 'r
     }
     if (authorization === undefined || access === 'people') {
       request.caller = await callerByCookie(deps, request, access)
+      claimConnection(request)
       return
     }
     const caller = await callerByKey(deps, authorization)
     if (!caller) throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
     // Known before it is refused: the log of requests tells whose it was.
     request.caller = caller
+    claimConnection(request)
     limitRate(reply, deps.rateLimiter, caller.teamId)
     if (access !== 'sending' && caller.apiKey?.permission !== 'full_access')
       throw refuse('restricted_api_key')
   })
+}
+
+/** Counts the connection to the caller's team. Refuses: `connections_team`. */
+function claimConnection({ caller, raw }: FastifyRequest): void {
+  if (caller && connectionOf(raw.socket)?.identify(caller.teamId) === false) throw refuse('connections_team')
 }
 
 /** The caller of a route that is not public. */

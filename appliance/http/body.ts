@@ -1,45 +1,86 @@
-/** Reads request bodies: JSON, within a limit for each and a budget for all that are in memory at one time. */
+/** Reads request bodies: JSON, bounded in size, structure, pace and memory; large ones are parsed in a thread. */
 import type { FastifyRequest } from 'fastify'
 import { isUtf8 } from 'node:buffer'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { getHeapStatistics } from 'node:v8'
+import {
+  createThreads,
+  ThreadEnded,
+  type Capacity,
+  type Incoming,
+  type Threads,
+} from '../capacity/capacity.ts'
+import type { Clock } from '../clock/clock.ts'
+import { JsonBounds } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { App } from './deps.ts'
+import type { JsonJob, JsonResult } from './json-worker.ts'
+import { leaveSoon } from './listeners.ts'
+import { STRANGERS_BODY } from './sign-in.ts'
 
-/** Bodies held at one time, in units of the largest one. Parsing and composing take about six times as much memory. */
-const BUDGET = 4
-/** The part of JavaScript's heap that they may be: as text, parsed and as a message each is there again, and others need room beside. */
-const HEAP_SHARE = 0.15
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** `digestOf` the body, where a thread has computed it; else undefined. */
+    bodyDigest: string | undefined
+    /** What this request is answered with: when it closes, the request is over. */
+    response: ServerResponse
+  }
+}
+
+/** Parsed on the event loop up to this size in octets: within the bounds of `JsonBounds` that takes 10 ms. */
+const SMALL = 512 * 1024
+/** Parsing takes this much of a thread's heap: the octets as text, the texts in it, and the values. */
+const THREAD_HEAP_MB = 512
+const THREAD_DEADLINE = 15_000
+const THREADS = 2
+/** Bodies of one team that wait for a thread. */
+const WAITING = 32
+/** How long a client that sends too much is listened to, so that it gets to hear the answer (milliseconds). */
+const LINGER = 10_000
 /** U+FEFF in UTF-8. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads bodies of any content type: what has none may call itself anything, what has one must be JSON. */
-export function readBodies(app: App, limit: number): void {
-  const heap = getHeapStatistics().heap_size_limit * HEAP_SHARE
-  const budget = { held: 0, most: Math.max(limit, Math.min(BUDGET * limit, heap)) }
+interface Reading {
+  capacity: Capacity
+  clock: Clock
+  threads: Threads<JsonJob, JsonResult>
+}
+
+/**
+ * Reads bodies of any content type: what has none may call itself anything, what has one must be JSON.
+ * @param limit octets of the largest body
+ */
+export function readBodies(app: App, limit: number, deps: { capacity: Capacity; clock: Clock }): void {
+  const { capacity, clock } = deps
+  const threads = createThreads<JsonJob, JsonResult>({
+    ...{ script: new URL('json-worker.ts', import.meta.url), clock, most: THREADS, waiting: WAITING },
+    ...{ deadlineMs: THREAD_DEADLINE, heapMb: THREAD_HEAP_MB },
+  })
+  const reading = { capacity, clock, threads }
+  app.decorateRequest('bodyDigest', undefined)
+  app.decorateRequest('response')
+  app.addHook('onRequest', (request, reply, done) => {
+    request.response = reply.raw
+    done()
+  })
+  app.addHook('onClose', () => threads.close())
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { bodyLimit: limit }, async (request: FastifyRequest, payload: Readable) => {
-    const bytes = await collect(request, payload, Math.min(limit, request.routeOptions.bodyLimit), budget)
+    const allowed = request.caller ? limit : STRANGERS_BODY
+    const body = await receive(request, payload, Math.min(allowed, request.routeOptions.bodyLimit), reading)
     // Some clients send `{}` or a content type with DELETE (reference: wire format §8). What does not exist reads nothing.
-    if (bytes.length === 0 || request.method === 'DELETE' || request.is404) return undefined
-    return parse(request, bytes)
+    const size = body instanceof Uint8Array ? body.length : body.size
+    if (size === 0 || request.method === 'DELETE' || request.is404) return undefined
+    checkHeaders(request)
+    return body instanceof Uint8Array ? parse(body) : parseLarge(request, body, reading)
   })
 }
 
-function parse({ headers }: FastifyRequest, bytes: Buffer): unknown {
+/** Refuses: `unsupported_body`, `compressed_body`. */
+function checkHeaders({ headers }: FastifyRequest): void {
   const type = headers['content-type']?.split(';', 1)[0]!.trim().toLowerCase() ?? ''
   if (!/^application\/(.+\+)?json$/.test(type)) throw refuse('unsupported_body')
   if (isEncoded(headers)) throw refuse('compressed_body')
-  if (!isUtf8(bytes)) throw refuse('body_not_utf8')
-  try {
-    // A byte order mark is no JSON, and may be passed over (RFC 8259 §8.1).
-    return JSON.parse(bytes.toString('utf8', BOM.equals(bytes.subarray(0, BOM.length)) ? BOM.length : 0))
-  } catch (error) {
-    // The parser's words quote the body; what it says helps less than it may show in a log.
-    if (error instanceof SyntaxError) throw refuse('malformed_body')
-    throw error
-  }
 }
 
 /** Whether something must be undone before it is JSON: a coding of the content or of its transfer (RFC 9110 §8.4, RFC 9112 §6.1). */
@@ -49,46 +90,139 @@ function isEncoded(headers: IncomingHttpHeaders): boolean {
   return (content !== '' && content !== 'identity') || transfer !== 'chunked'
 }
 
-/** Collects a body. What is too much is read on but not kept, so that the caller gets to hear the answer. */
-function collect(
-  { raw }: FastifyRequest,
+const bomOf = (bytes: Uint8Array): number => (BOM.equals(bytes.subarray(0, BOM.length)) ? BOM.length : 0)
+
+function parse(bytes: Uint8Array): unknown {
+  if (!isUtf8(bytes)) throw refuse('body_not_utf8')
+  const skip = bomOf(bytes)
+  try {
+    // A byte order mark is no JSON, and may be passed over (RFC 8259 §8.1).
+    return JSON.parse(
+      Buffer.from(bytes.buffer, bytes.byteOffset + skip, bytes.length - skip).toString('utf8'),
+    )
+  } catch (error) {
+    // The parser's words quote the body; what it says helps less than it may show in a log.
+    if (error instanceof SyntaxError) throw refuse('malformed_body')
+    throw error
+  }
+}
+
+/** Takes memory for the whole body until the request is over, then has it parsed. Refuses: `overloaded` too. */
+async function parseLarge(request: FastifyRequest, body: Incoming, reading: Reading): Promise<unknown> {
+  const team = request.caller?.teamId ?? null
+  const { response } = request
+  const turn = await reading.capacity.turns.take(team, body.size)
+  const end = (): void => turn[Symbol.dispose]()
+  if (response.closed) end()
+  else response.once('close', end)
+  const bytes = await body.whole()
+  if (bytes.length <= SMALL) return parse(bytes)
+  body.discard()
+  const digest = request.headers['idempotency-key'] !== undefined
+  const result = await inThread(reading.threads, { bytes, skip: bomOf(bytes), digest }, team)
+  if ('wrong' in result) throw refuse(result.wrong === 'malformed' ? 'malformed_body' : 'body_not_utf8')
+  request.bodyDigest = result.digest ?? undefined
+  return result.value
+}
+
+async function inThread(
+  threads: Threads<JsonJob, JsonResult>,
+  job: JsonJob,
+  team: string | null,
+): Promise<JsonResult> {
+  // `whole` of a body in memory is a view of a larger buffer, which cannot be moved.
+  const own = job.bytes.byteLength === job.bytes.buffer.byteLength
+  try {
+    return await threads.run(job, team, own ? [job.bytes.buffer as ArrayBuffer] : [])
+  } catch (error) {
+    if (error instanceof ThreadEnded && error.why !== 'crash')
+      throw refuse('body_too_complex', { expected: 'something that can be read in less time and memory' })
+    throw error
+  }
+}
+
+/**
+ * Collects a body: in one piece when it came as one, else in the account of its team or address. What is too much is read on for
+ * a while but not kept, so that the caller gets to hear the answer.
+ * Refuses: `body_too_large`, `body_too_complex`, `body_too_slow`, `share_used`, `disk_full`, `malformed_request`.
+ */
+function receive(
+  request: FastifyRequest,
   payload: Readable,
   limit: number,
-  budget: { held: number; most: number },
-): Promise<Buffer> {
+  { capacity, clock }: Reading,
+): Promise<Uint8Array | Incoming> {
+  const { raw, caller, response } = request
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const bounds = new JsonBounds()
+    let first: Buffer | null = null
+    let incoming: Incoming | null = null
     let size = 0
-    const release = () => {
-      budget.held -= size
-      size = 0
+    const open = (): Incoming => {
+      const made = capacity.receive({ teamId: caller?.teamId ?? null, ip: request.ip })
+      response.once('close', () => made.discard())
+      return made
     }
-    // Given back when the request is over, however it ends.
-    raw.once('close', release)
-    const giveUp = (key: 'body_too_large' | 'overloaded') => {
-      payload.removeListener('data', keep)
-      payload.resume()
-      chunks.length = 0
-      release()
-      reject(refuse(key, { limit }))
+    const unwatch = capacity.pace.watch({
+      get size() {
+        return size
+      },
+      tooSlow: () => giveUp(refuse('body_too_slow'), 0),
+    })
+    const giveUp = (error: unknown, linger = LINGER): void => {
+      unwatch()
+      payload.removeListener('data', keep).resume()
+      incoming?.discard()
+      first = null
+      reject(error instanceof Error ? error : new Error(String(error)))
+      // Who is still sending after the answer is cut off.
+      response.once('finish', () => {
+        if (raw.complete) return
+        if (linger === 0) leaveSoon(raw.socket)
+        else {
+          const cancel = clock.after(linger, () => leaveSoon(raw.socket))
+          raw.once('close', cancel)
+        }
+      })
     }
-    const keep = (chunk: Buffer) => {
+    const add = (chunk: Buffer): void => {
+      const full = incoming!.add(chunk)
+      if (!full) return
+      payload.pause()
+      full.then(() => payload.resume(), giveUp)
+    }
+    const keep = (chunk: Buffer): void => {
       size += chunk.length
-      budget.held += chunk.length
-      if (size > limit) giveUp('body_too_large')
-      else if (budget.held > budget.most) giveUp('overloaded')
-      else chunks.push(chunk)
+      try {
+        if (size > limit) throw refuse('body_too_large', { limit })
+        bounds.feed(chunk)
+        if (!first && !incoming) {
+          first = chunk
+          return
+        }
+        incoming ??= open()
+        if (first) add(first)
+        first = null
+        add(chunk)
+      } catch (error) {
+        giveUp(error)
+      }
     }
     if (Number(raw.headers['content-length'] ?? 0) > limit) {
-      giveUp('body_too_large')
+      giveUp(refuse('body_too_large', { limit }))
       return
     }
     // As `stream.finished` does it, with a third of its listeners. Every request closes in the end: that is no error then.
-    const broken = () => reject(refuse('malformed_request'))
+    const broken = (): void => {
+      unwatch()
+      incoming?.discard()
+      reject(refuse('malformed_request'))
+    }
     payload.on('data', keep).once('error', broken).once('close', broken)
     payload.once('end', () => {
+      unwatch()
       payload.removeListener('close', broken)
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+      resolve(incoming ?? first ?? Buffer.alloc(0))
     })
     if (payload.closed) broken()
   })

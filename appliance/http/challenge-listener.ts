@@ -1,10 +1,15 @@
 /** The listener of `acme.http_listen`: answers the questions of http-01 (RFC 8555 §8.3), and nothing else. */
+import type { RequestListener } from 'node:http'
+import type { Connections } from '../capacity/capacity.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { CHALLENGE_PATH } from './routes/acme.ts'
 
 /** Not listening yet. */
-export function createChallengeListener(answer: (token: string) => string | undefined): Listeners {
-  return createListeners((request, response) => {
+export function createChallengeListener(
+  answer: (token: string) => string | undefined,
+  connections: Connections,
+): Listeners {
+  const handle: RequestListener = (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0]!
     const reads = request.method === 'GET' || request.method === 'HEAD'
     const found =
@@ -17,5 +22,6 @@ export function createChallengeListener(answer: (token: string) => string | unde
         connection: 'close',
       })
       .end(request.method === 'HEAD' ? undefined : text)
-  }, 'acme.http_listen')
+  }
+  return createListeners(handle, 'acme.http_listen', { connections, proxies: [] })
 }

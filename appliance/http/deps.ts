@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, RawServerDefault } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Accounts, OwnAccount, ProviderSignIns, SetUp } from '../accounts/accounts.ts'
+import type { Capacity } from '../capacity/capacity.ts'
 import type { ChallengeAnswers } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Webhooks } from '../events/events.ts'
@@ -92,6 +93,8 @@ export interface HttpDeps {
     | 'setKeepBodies'
   >
   senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
+  /** What clients may use at once. */
+  capacity: Capacity
   /** Of requests with a key. */
   rateLimiter: RateLimiter
   quotas: Pick<Quotas, 'usageOf' | 'planOf' | 'plans'>

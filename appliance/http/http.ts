@@ -65,6 +65,7 @@ import { usageRoutes } from './routes/usage.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts'
+import { parseNetworks } from '../wire/networks.ts'
 import { refuseInvalid } from './validation.ts'
 import { buildValidator } from './validators.ts'
 
@@ -94,7 +95,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   app.decorateRequest('about')
   answerErrors(app)
   const routes = collectRoutes(app)
-  readBodies(app, deps.config.messageBytes)
+  readBodies(app, deps.config.messageBytes, deps)
   await app.register(cookie)
   beginAnswers(app, deps, () => closing)
   const door = keepApart(app, deps.config.adminApart === true)
@@ -130,7 +131,8 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   await serveDashboard(app, deps.dashboard)
   await app.ready()
 
-  const listeners = createListeners(door.apps)
+  const admission = { connections: deps.capacity.http, proxies: parseNetworks(deps.config.trustProxy) }
+  const listeners = createListeners(door.apps, 'http.listen', admission)
   return {
     requestLog: deps.config.logApiUse ? requestLog : null,
     async listen(addresses, setting = 'listen') {

@@ -7,9 +7,12 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { refuse, type RefusalKey } from '../mail/refusals.ts'
+import type { Connection, Connections } from '../capacity/capacity.ts'
+import { refuse, type Refusal, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
+import { inNetworks, type Cidr } from '../wire/networks.ts'
 import { errorBody } from './errors.ts'
 import { speakTls, type TlsSide } from './tls-listener.ts'
 
@@ -21,6 +24,10 @@ const REQUEST_TIMEOUT = 360_000
 const KEEP_ALIVE = 65_000
 /** What a stop waits for requests that are being answered. */
 const GRACE = 10_000
+/** How long a client that was refused may take to read why. Then the socket is destroyed: many never close their side. */
+const LAST_WORDS = 1000
+/** A client that neither sends nor reads for this long is gone. Longer than `KEEP_ALIVE`; live streams say something every 15 s. */
+const SILENCE = 120_000
 
 /** How some addresses differ from the rest. */
 export interface Door {
@@ -39,8 +46,22 @@ export interface Listeners {
   close(): Promise<void>
 }
 
-/** @param key of the configuration that the addresses are from */
-export function createListeners(handle: RequestListener, key = 'http.listen'): Listeners {
+/** Who may connect. */
+export interface Admission {
+  connections: Connections
+  /** Reverse proxies, whose connections carry requests of many clients. */
+  proxies: readonly Cidr[]
+}
+
+/**
+ * @param key of the configuration that the addresses are from
+ * @param admission limits on connections; null: none, for listeners that only the operator's own machines reach
+ */
+export function createListeners(
+  handle: RequestListener,
+  key: string,
+  admission: Admission | null,
+): Listeners {
   const servers: Server[] = []
   return {
     async listen(addresses, door = { key, tls: null, handle }) {
@@ -48,7 +69,8 @@ export function createListeners(handle: RequestListener, key = 'http.listen'): L
       try {
         for (const address of addresses) {
           const server = httpServer(door.handle)
-          if (door.tls) speakTls(server, door.tls)
+          if (door.tls) speakTls(server, door.tls, passOn)
+          if (admission) admitOnly(server, admission, door.tls !== null)
           const bound = await bindServer(server, address, door.key)
           servers.push(server)
           origins.push(`${door.tls ? 'https' : 'http'}://${formatHostPort(bound)}`)
@@ -61,6 +83,39 @@ export function createListeners(handle: RequestListener, key = 'http.listen'): L
     },
     close: async () => void (await Promise.all(servers.splice(0).map(drain))),
   }
+}
+
+const admitted = new WeakMap<Duplex, Connection>()
+
+/** How a connection was counted in; undefined where connections are not counted. */
+export function connectionOf(socket: Duplex): Connection | undefined {
+  return admitted.get(socket)
+}
+
+/** What was counted in with the socket below belongs to the one that speaks TLS on it. */
+function passOn(plain: Duplex, secure: Duplex): void {
+  const connection = admitted.get(plain)
+  if (connection) admitted.set(secure, connection)
+}
+
+/** Lets in who may connect, and tells the others why not. To be called last: it stands before all other takers. */
+function admitOnly(server: Server, { connections, proxies }: Admission, secure: boolean): void {
+  const takers = server.listeners('connection') as ((socket: Socket) => void)[]
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    const ip = socket.remoteAddress ?? ''
+    const connection = connections.enter(ip, inNetworks(ip, proxies))
+    if (typeof connection === 'string') {
+      socket.on('error', () => socket.destroy())
+      // Under TLS nothing can be said before a handshake, which is what floods are made to cost us.
+      if (secure) socket.destroy()
+      else answerAndLeave(socket, refuse(`connections_${connection}`))
+      return
+    }
+    admitted.set(socket, connection)
+    socket.once('close', () => connection.leave())
+    for (const take of takers) take.call(server, socket)
+  })
 }
 
 function httpServer(handle: RequestListener): Server {
@@ -80,6 +135,7 @@ function httpServer(handle: RequestListener): Server {
     answerRequest,
   )
   server.on('clientError', answerBadRequest)
+  server.setTimeout(SILENCE)
   // Node would refuse with a 417 that has no body. Nobody has to heed an expectation (RFC 9110 §10.1.1).
   server.on('checkExpectation', answerRequest)
   return server
@@ -127,7 +183,11 @@ function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
     socket.destroy()
     return
   }
-  const refusal = refuse(complaints[error.code ?? ''] ?? 'malformed_request')
+  answerAndLeave(socket, refuse(complaints[error.code ?? ''] ?? 'malformed_request'))
+}
+
+/** Says why, below the framework, and closes the connection within a second, whatever the client does. */
+function answerAndLeave(socket: Duplex, refusal: Refusal): void {
   const body = JSON.stringify(errorBody(refusal))
   const head = [
     `HTTP/1.1 ${refusal.status} Refused`,
@@ -136,4 +196,12 @@ function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  leaveSoon(socket)
+}
+
+/** Destroys a socket that is still open in a second. */
+export function leaveSoon(socket: Duplex): void {
+  const cut = setTimeout(() => socket.destroy(), LAST_WORDS)
+  cut.unref()
+  socket.once('close', () => clearTimeout(cut))
 }

@@ -54,5 +54,5 @@ async function answer(
 
 /** Not listening yet; `listen` binds the addresses of `metrics.listen`. */
 export function createMetricsListener(deps: MetricsListenerDeps): Listeners {
-  return createListeners((request, response) => void answer(request, response, deps), 'metrics.listen')
+  return createListeners((request, response) => void answer(request, response, deps), 'metrics.listen', null)
 }

@@ -2,6 +2,7 @@
  * Bodies as the request log keeps them: JSON, bounded, without secrets and files. Pure.
  * What is left out is replaced by a text in square brackets, so that the rest keeps its shape.
  */
+import { decodedFile } from '../mail/json-body.ts'
 
 /** Most bytes of a body in the log. */
 export const BODY_ROOM = 16 * 1024
@@ -128,6 +129,8 @@ function sizeOf(content: unknown): number {
     const end = content.endsWith('==') ? 2 : content.endsWith('=') ? 1 : 0
     return Math.floor(((content.length - end) * 3) / 4)
   }
+  const bytes = decodedFile(content)
+  if (bytes) return bytes.length
   if (Array.isArray(content)) return content.length
   const { data } = content as { data?: unknown }
   return Array.isArray(data) ? data.length : 0

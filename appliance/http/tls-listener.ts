@@ -17,8 +17,15 @@ const HANDSHAKE = 10_000
 /** RFC 8737 §4 */
 const ACME = 'acme-tls/1'
 
-/** Makes a server that is not listening yet speak TLS with everyone who comes. */
-export function speakTls(server: Server, side: TlsSide): void {
+/**
+ * Makes a server that is not listening yet speak TLS with everyone who comes.
+ * @param onSecure called with the plain socket and the one that speaks TLS on it, before anyone hears of the latter
+ */
+export function speakTls(
+  server: Server,
+  side: TlsSide,
+  onSecure: (plain: Socket, secure: TLSSocket) => void,
+): void {
   const takers = server.listeners('connection') as ((socket: Socket) => void)[]
   const shaking = new Set<Socket>()
   server.removeAllListeners('connection')
@@ -34,6 +41,7 @@ export function speakTls(server: Server, side: TlsSide): void {
     socket.on('error', () => socket.destroy())
     void introduce(socket, side, (secure) => {
       end()
+      onSecure(socket, secure)
       for (const take of takers) take.call(server, secure)
     })
   })

@@ -1,5 +1,7 @@
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { AttachmentInput } from '../http/schemas/emails.ts'
+import { bytesOfNumbers, decodeBase64 } from '../mail/base64.ts'
+import { decodedFile } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import { urlProblem } from '../wire/fetch.ts'
 import type { LinkedAttachment, SubmittedAttachment } from './submission.ts'
@@ -90,29 +92,7 @@ function decoded(text: string): string | undefined {
 /** Bytes as clients write them: base64, an array of numbers, or what Node makes of a Buffer. Undefined for anything else. */
 function readBytes(content: NonNullable<AttachmentInput['content']>): Uint8Array | undefined {
   if (typeof content === 'string') return decodeBase64(content)
-  const bytes = Array.isArray(content) ? content : content.data
-  return bytes.every((byte) => byte >= 0 && byte <= 255) ? Uint8Array.from(bytes) : undefined
-}
-
-/**
- * Decodes base64 (RFC 4648 §4, or §5 with `-_`), padded or not, broken into lines or not. Node skips what it does not
- * know, so that a wrong text shows by its length: undefined then.
- */
-export function decodeBase64(text: string): Uint8Array | undefined {
-  const decoded = exactly(text)
-  // Rare, and a look at every character of up to 40 MB: only when the fast way fails.
-  return decoded ?? (/\s/.test(text) ? exactly(text.replaceAll(/\s+/g, '')) : undefined)
-}
-
-function exactly(text: string): Uint8Array | undefined {
-  const characters = text.endsWith('==')
-    ? text.length - 2
-    : text.endsWith('=')
-      ? text.length - 1
-      : text.length
-  if (characters % 4 === 1) return undefined
-  const decoded = Buffer.from(text, 'base64')
-  return decoded.length === Math.floor((characters * 3) / 4) ? decoded : undefined
+  return decodedFile(content) ?? bytesOfNumbers(Array.isArray(content) ? content : content.data)
 }
 
 /**

@@ -16,32 +16,12 @@ export function readIdempotencyKey(value: string | string[] | undefined): string
 }
 
 /**
- * The fingerprint of a request body: equal for bodies that mean the same JSON value, however spaced and in whatever
- * order of names. SHA-256 in hex. `extra` is what else decides about the answer, such as a header field.
- * Refuses: `invalid_field` for a body that is nested thousands of levels deep.
+ * The fingerprint of a request: SHA-256 in hex.
+ * @param digest `digestOf` its body
+ * @param extra what else decides about the answer, such as a header field
  */
-export function fingerprintOf(body: unknown, extra = ''): string {
-  const hash = createHash('sha256').update(extra).update('\0')
-  return hash.update(canonical(body)).digest('hex')
-}
-
-function canonical(body: unknown): string {
-  try {
-    return JSON.stringify(body, sorted) ?? ''
-  } catch (error) {
-    // Parsing takes any depth, writing needs the stack: thousands of brackets in a field that nobody reads.
-    if (error instanceof RangeError)
-      throw refuse('invalid_field', { field: 'request.body', expected: 'less nesting' })
-    throw error
-  }
-}
-
-/** Objects with their names in one order; arrays and plain values as they are. */
-function sorted(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  // Without a prototype, so that a name like __proto__ is a name.
-  return Object.assign(Object.create(null) as object, Object.fromEntries(entries))
+export function fingerprintOf(digest: string, extra = ''): string {
+  return createHash('sha256').update(extra).update('\0').update(digest).digest('hex')
 }
 
 /** The stored answer, if this is the request that it was given to. Refuses: `invalid_idempotent_request`. */

@@ -1,5 +1,5 @@
 /** The header of a message that arrived as bytes: what is taken out of it, what is put in. Pure. */
-import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { fieldValue, MAX_HEADER, splitMessage, type HeaderField } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_FIELD } from '../mail/stream.ts'
 
@@ -24,8 +24,8 @@ export const CONTROL_FIELDS = {
 
 /** A message that went through more servers than this goes in circles (RFC 5321 §6.3). */
 const MAX_RECEIVED = 50
-/** Octets of a header; receivers take less. */
-const MAX_HEADER = 256 * 1024
+/** Fields of a header; real ones have fewer than a hundred. */
+const MAX_FIELDS = 1000
 
 /** A header that was read. */
 export interface Header {
@@ -40,6 +40,8 @@ export function readHeader(message: Uint8Array): Header {
   const { fields, bodyOffset } = splitMessage(message)
   if (bodyOffset > MAX_HEADER)
     throw refuse('message_malformed', { expected: `its header is larger than ${MAX_HEADER} bytes` })
+  if (fields.length > MAX_FIELDS)
+    throw refuse('message_malformed', { expected: `it has more than ${MAX_FIELDS} header fields` })
   // What one reader takes for the end of the header another skips: fields could hide behind such a line.
   if (bodyOffset < message.length && !endsWithBlankLine(message, bodyOffset))
     throw refuse('message_malformed', {

@@ -8,6 +8,7 @@ import {
   reservedBecause,
   type HeaderField,
 } from '../mail/headers.ts'
+import { digestOf } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import { requireTlsOf } from '../mail/require-tls.ts'
 import { STREAM_EXPECTED, streamOf } from '../mail/stream.ts'
@@ -161,5 +162,7 @@ function fingerprint(
   const recipients = arrived!.recipients.map(({ mailbox }) => mailbox.address)
   // Asked again without it, the first answer would promise less, or more, than is wanted now.
   const requireTls = arrived!.requireTls === 'yes'
-  return fingerprintOf({ from, replyTo, recipients, headers: stable, tags, schedule, content, requireTls })
+  return fingerprintOf(
+    digestOf({ from, replyTo, recipients, headers: stable, tags, schedule, content, requireTls }),
+  )
 }

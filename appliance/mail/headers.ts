@@ -4,6 +4,8 @@
 export const MAX_FIELD_NAME = 76
 /** Longest value that is taken, in UTF-16 units. Postfix cuts header fields at 100 KB, others much sooner. */
 const MAX_FIELD_VALUE = 8192
+/** Octets of the whole header of a message; receivers take less. */
+export const MAX_HEADER = 256 * 1024
 /** Most fields that a caller may add. */
 export const MAX_CUSTOM_FIELDS = 100
 /** A word longer than this cannot be folded into lines of 998 octets with the name before it (RFC 5322 §2.1.1). */

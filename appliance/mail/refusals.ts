@@ -296,6 +296,18 @@ export const REFUSALS = {
     '554 5.6.1',
     'The request body is compressed: send it as it is, without `Content-Encoding`.',
   ),
+  body_too_slow: entry(
+    'validation_error',
+    408,
+    '421 4.4.2',
+    'The data came too slowly: less than 1 KB/s for 30 seconds. Nothing was accepted.',
+  ),
+  body_too_complex: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The request body is too complex: expected {expected}.',
+  ),
   body_too_large: entry('validation_error', 413, '552 5.3.4', 'The request is larger than {limit} bytes.'),
   message_too_large: entry(
     'validation_error',
@@ -579,12 +591,6 @@ export const REFUSALS = {
     'A message takes at most {limit} recipients; send it to the others in another transaction.',
   ),
   smtp_no_recipients: entry('validation_error', 422, '554 5.5.1', 'No valid recipients.'),
-  smtp_many_connections: entry(
-    'rate_limit_exceeded',
-    429,
-    '421 4.7.0',
-    'Too many connections from your address. Close some, or try again shortly.',
-  ),
   smtp_many_errors: entry('rate_limit_exceeded', 429, '421 4.7.0', 'Too many errors on this connection.'),
   smtp_idle: entry(
     'validation_error',
@@ -604,20 +610,50 @@ export const REFUSALS = {
     '554 5.7.1',
     'This listener serves named networks only, and yours is not among them.',
   ),
+  smtp_key_revoked: entry(
+    'invalid_api_key',
+    403,
+    '421 4.7.0',
+    'The API key of this session has been deleted. Sign in again with another one.',
+  ),
   smtp_key_gone: entry(
     'invalid_api_key',
     403,
     '550 5.7.1',
     'The API key that this listener is bound to does not exist: correct api_key_id in [[smtp.trusted]].',
   ),
-  smtp_memory: entry(
-    'application_error',
-    503,
-    '452 4.3.1',
-    'The server is taking as much mail as its memory allows. Try again in a minute; nothing was accepted.',
-  ),
 
   // ── us
+  connections_total: entry(
+    'application_error',
+    503,
+    '421 4.3.2',
+    'The server has as many connections as it can serve. Try again in a minute.',
+  ),
+  connections_strangers: entry(
+    'application_error',
+    503,
+    '421 4.3.2',
+    'The server has too many connections from clients that have not signed in. Try again in a minute.',
+  ),
+  connections_address: entry(
+    'rate_limit_exceeded',
+    429,
+    '421 4.7.0',
+    'Too many connections from your address. Close some, or try again in a minute.',
+  ),
+  connections_team: entry(
+    'rate_limit_exceeded',
+    429,
+    '421 4.7.0',
+    'Your team has too many open connections. Close some, or try again in a minute.',
+  ),
+  share_used: entry(
+    'rate_limit_exceeded',
+    429,
+    '452 4.3.1',
+    'You are sending too many large messages at once. Finish some first; nothing was accepted.',
+  ),
   too_many_attempts: entry(
     'rate_limit_exceeded',
     429,

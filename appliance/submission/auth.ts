@@ -74,6 +74,7 @@ async function check(session: Session, { user, password }: Credentials): Promise
   const caller = USERNAMES.has(user) ? await senders.authenticate(password) : undefined
   if (caller) {
     gate.succeeded(session.ip, prefix)
+    if (!session.connection.identify(caller.teamId)) throw refuse('connections_team')
     session.caller = caller
     session.log.signedIn()
     return reply(235, '2.7.0', 'Signed in')

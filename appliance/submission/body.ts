@@ -1,5 +1,6 @@
 /** Takes a message off the wire: where it ends, and whether it may be taken at all. No I/O. */
-import { refuse, type Refusal } from '../mail/refusals.ts'
+import { MAX_HEADER } from '../mail/headers.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
 import { MAX_TEXT_LINE } from './limits.ts'
 
 const [CR, LF, DOT, NUL] = [13, 10, 46, 0]
@@ -14,6 +15,13 @@ export interface BodyOptions {
   dots: boolean
 }
 
+/** Where octets of a message go: `Incoming`, or in tests a list. */
+export interface Sink {
+  /** Copies the octets. A promise: nothing more is to be read until it resolves. May throw a `Refusal`. */
+  add(piece: Uint8Array): Promise<void> | undefined
+  discard(): void
+}
+
 /**
  * A message in the making. Only CRLF.CRLF ends it, and a bare CR, a bare LF or a NUL spoils it: what one server takes
  * for the end of a line another does not, and whole messages can be smuggled through that gap. A spoilt message is read
@@ -22,15 +30,22 @@ export interface BodyOptions {
 export class Body {
   /** Why the message cannot be taken; the first reason wins. */
   refusal: Refusal | null = null
-  /** Octets kept so far. */
+  /** Octets of the message so far. */
   size = 0
+  /** It came too slowly. */
+  tooSlow = false
+  /** What to wait for before more is read. */
+  full: Promise<void> | undefined
   readonly #options: BodyOptions
-  #pieces: Buffer[] = []
+  readonly #sink: Sink
   #place: Place = 'start'
   #line = 0
+  /** Whether the blank line that ends the header has not come yet. */
+  #header = true
 
-  constructor(options: BodyOptions) {
+  constructor(options: BodyOptions, sink: Sink) {
     this.#options = options
+    this.#sink = sink
   }
 
   /** Takes octets; returns how many belong to the message and its end mark, and whether the end was among them. */
@@ -62,13 +77,12 @@ export class Body {
   /** Spoils the message for a reason that is not in its octets. */
   spoil(refusal: Refusal): void {
     this.refusal ??= refusal
-    this.#pieces = []
+    this.#sink.discard()
   }
 
-  /** The whole message. To be called when it has ended and nothing is wrong with it. */
-  bytes(): Buffer {
+  /** To be called when it has ended: the sink has the whole message unless there is a refusal. */
+  end(): void {
     if (this.#place === 'cr') this.spoil(refuse('message_bare_newline', { what: 'CR' }))
-    return Buffer.concat(this.#pieces)
   }
 
   #step(octet: number): void {
@@ -77,6 +91,7 @@ export class Body {
       if (after !== 'cr') this.spoil(refuse('message_bare_newline', { what: 'LF' }))
       // After a bare LF no line begins, so that no dot there means anything.
       this.#place = after === 'cr' ? 'start' : 'text'
+      if (this.#line === 0) this.#header = false
       this.#line = 0
       return
     }
@@ -98,7 +113,16 @@ export class Body {
     this.size += piece.length
     if (this.size > this.#options.limit)
       this.spoil(refuse('message_too_large', { limit: this.#options.limit }))
-    if (!this.refusal) this.#pieces.push(piece)
+    if (this.#header && this.size > MAX_HEADER)
+      this.spoil(refuse('message_malformed', { expected: `its header is larger than ${MAX_HEADER} bytes` }))
+    if (this.refusal) return
+    try {
+      this.full = this.#sink.add(piece) ?? this.full
+    } catch (error) {
+      // No room for it; the client goes on sending, and hears why at the end.
+      if (!(error instanceof Refusal)) throw error
+      this.spoil(error)
+    }
   }
 }
 

@@ -6,7 +6,6 @@ import type { Caller } from '../senders/caller.ts'
 import { auth } from './auth.ts'
 import { bdat, data } from './data.ts'
 import { MAX_RECIPIENTS } from './limits.ts'
-import { Room } from './memory.ts'
 import { readMailParameters, readRcptParameters } from './parameters.ts'
 import { refusalReply, reply } from './reply.ts'
 import type { Session } from './session.ts'
@@ -68,13 +67,21 @@ const starttls: CommandHandler = async (session, args) => {
   return null
 }
 
-/** On whose behalf this session sends; undefined when nobody has said so yet. */
+/**
+ * On whose behalf this session sends; null when nobody has signed in. Looked up for each message: a key that was revoked, or
+ * restricted, must not go on sending on an open session. Refuses: `smtp_key_gone`, `smtp_key_revoked`.
+ */
 async function callerOf(session: Session): Promise<Caller | null> {
-  if (session.kind.name !== 'trusted') return session.caller
-  const caller = await session.shared.senders.callerOf(session.kind.apiKeyId)
-  if (!caller) throw refuse('smtp_key_gone')
-  session.caller = caller
-  return caller
+  const id = session.kind.name === 'trusted' ? session.kind.apiKeyId : session.caller?.apiKey?.id
+  if (id === undefined) return null
+  const caller = await session.shared.senders.callerOf(id)
+  if (caller) {
+    session.caller = caller
+    return caller
+  }
+  if (session.kind.name === 'trusted') throw refuse('smtp_key_gone')
+  session.over = true
+  throw refuse('smtp_key_revoked')
 }
 
 const mail: CommandHandler = async (session, args) => {
@@ -95,7 +102,6 @@ const mail: CommandHandler = async (session, args) => {
     if (mailbox) await shared.senders.authorize(caller, { domain: mailbox.domain })
   }
   const { smtpUtf8, requireTls, dsn } = read
-  const room = new Room(shared.memory)
   session.transaction = {
     from: mailbox,
     smtpUtf8,
@@ -103,7 +109,8 @@ const mail: CommandHandler = async (session, args) => {
     dsn,
     recipients: new Map(),
     chunks: null,
-    room,
+    incoming: null,
+    turn: null,
     outcome: null,
   }
   return reply(250, '2.1.0', 'Sender ok')

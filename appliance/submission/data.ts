@@ -3,11 +3,16 @@ import { steady } from '../clock/clock.ts'
 import { checkSchedule, readArrival } from '../intake/intake.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
-import { Body } from './body.ts'
+import type { Incoming } from '../capacity/capacity.ts'
+import { Body, type Sink } from './body.ts'
+import type { Shared } from './deps.ts'
 import { IDLE_MS, MESSAGE_MS } from './limits.ts'
-import type { Room } from './memory.ts'
 import { reply } from './reply.ts'
 import type { Session, Transaction } from './session.ts'
+import type { SmtpSocket } from './socket.ts'
+
+/** Messages up to this size in octets are read without waiting for a turn. */
+const SMALL = 256 * 1024
 
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
@@ -26,8 +31,8 @@ export async function data(session: Session, args: string): Promise<Reply | null
     throw error
   }
   session.say(reply(354, null, 'Go ahead; end with a dot on a line of its own'))
-  const body = new Body({ limit: shared.config.messageBytes, dots: true })
-  if (!(await readBody(session, body, transaction.room))) return lost(session)
+  const body = new Body({ limit: shared.config.messageBytes, dots: true }, incomingOf(session, transaction))
+  if (!(await readBody(session, body))) return lost(session, body)
   return finish(session, transaction, body)
 }
 
@@ -42,7 +47,9 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   const [octets, last] = [Number(match[1]), match[2] !== undefined]
   const { transaction, shared } = session
   const limit = shared.config.messageBytes
-  const body = transaction?.chunks ?? new Body({ limit, dots: false })
+  const body =
+    transaction?.chunks ??
+    new Body({ limit, dots: false }, transaction ? incomingOf(session, transaction) : NOWHERE)
   if (transaction) transaction.chunks = body
   if (octets > 2 * limit) session.over = true
   if (octets > limit) body.spoil(refuse('message_too_large', { limit }))
@@ -50,49 +57,85 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   // Without a transaction nothing is kept, so that it takes no room.
   if (!transaction) body.spoil(notNow('MAIL comes first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
-  if (!(await readChunk(session, body, octets, transaction?.room))) return lost(session)
+  if (!(await readChunk(session, body, octets))) return lost(session, body)
   if (!transaction) throw body.refusal!
   if (last) return finish(session, transaction, body)
   if (body.refusal) throw body.refusal
   return reply(250, '2.0.0', `${octets} octets received`)
 }
 
+/** For a message that is refused before it begins. */
+const NOWHERE: Sink = { add: () => undefined, discard: () => undefined }
+
+/** Where the message of a transaction is kept while it comes in. */
+function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): Incoming {
+  transaction.incoming ??= shared.capacity.receive({ teamId: caller?.teamId ?? null, ip })
+  return transaction.incoming
+}
+
 /** The client went away, or stopped sending, in the middle: nothing was accepted. */
-function lost(session: Session): null {
-  session.close('smtp_idle', { limit: IDLE_MS / 1000 })
+function lost(session: Session, { tooSlow }: Body): null {
+  if (tooSlow) session.close('body_too_slow')
+  else session.close('smtp_idle', { limit: IDLE_MS / 1000 })
   return null
 }
 
 /** Reads until the end mark; false when it does not come in time. */
-async function readBody({ socket, shared }: Session, body: Body, room: Room): Promise<boolean> {
-  const end = steady(shared.clock) + MESSAGE_MS
-  for (;;) {
-    const piece = await socket.piece(Math.min(IDLE_MS, end - steady(shared.clock)))
-    if (!piece) return false
-    const { used, ended } = body.feed(piece)
-    if (!body.refusal && !room.grow(body.size)) body.spoil(refuse('smtp_memory'))
-    if (!ended) continue
-    socket.unread(piece.subarray(used))
-    return true
-  }
+function readBody({ socket, shared }: Session, body: Body): Promise<boolean> {
+  return atPace(shared, socket, body, async (next) => {
+    for (;;) {
+      const piece = await next()
+      if (!piece) return false
+      const { used, ended } = body.feed(piece)
+      if (!ended) continue
+      socket.unread(piece.subarray(used))
+      return true
+    }
+  })
 }
 
-async function readChunk(
-  { socket, shared }: Session,
+function readChunk({ socket, shared }: Session, body: Body, octets: number): Promise<boolean> {
+  return atPace(shared, socket, body, async (next) => {
+    for (let left = octets; left > 0;) {
+      const piece = await next()
+      if (!piece) return false
+      body.feed(piece.subarray(0, left))
+      socket.unread(piece.subarray(Math.min(left, piece.length)))
+      left -= Math.min(left, piece.length)
+    }
+    return true
+  })
+}
+
+/** Reads pieces while they come fast enough and within the time for a message; `next` is null when they do not. */
+async function atPace(
+  { capacity, clock }: Shared,
+  socket: SmtpSocket,
   body: Body,
-  octets: number,
-  room: Room | undefined,
+  read: (next: () => Promise<Buffer | null>) => Promise<boolean>,
 ): Promise<boolean> {
-  const end = steady(shared.clock) + MESSAGE_MS
-  for (let left = octets; left > 0;) {
-    const piece = await socket.piece(Math.min(IDLE_MS, end - steady(shared.clock)))
-    if (!piece) return false
-    body.feed(piece.subarray(0, left))
-    if (!body.refusal && room?.grow(body.size) === false) body.spoil(refuse('smtp_memory'))
-    socket.unread(piece.subarray(Math.min(left, piece.length)))
-    left -= Math.min(left, piece.length)
+  const end = steady(clock) + MESSAGE_MS
+  let octets = 0
+  const unwatch = capacity.pace.watch({
+    get size() {
+      return octets
+    },
+    tooSlow: () => {
+      body.tooSlow = true
+      socket.giveUp()
+    },
+  })
+  try {
+    return await read(async () => {
+      await body.full
+      body.full = undefined
+      const piece = await socket.piece(Math.min(IDLE_MS, end - steady(clock)))
+      octets += piece?.length ?? 0
+      return piece
+    })
+  } finally {
+    unwatch()
   }
-  return true
 }
 
 /** Hands the message on; 250 is said after the commit. */
@@ -100,8 +143,9 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   const { shared, caller } = session
   transaction.outcome = { emailId: null }
   session.log.sized(body.size)
-  const bytes = body.bytes()
+  body.end()
   if (body.refusal) throw body.refusal
+  const bytes = await wholeOf(session, transaction)
   const now = shared.clock.now()
   const read = await readArrival(arrivalOf(session, transaction, bytes), shared.reader, now)
   const { submission, idempotencyKey, fingerprint } = read
@@ -117,6 +161,14 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   )
   transaction.outcome = { emailId: ids[0]! }
   return reply(250, '2.0.0', `Queued as ${ids[0]!}`)
+}
+
+/** The message in one piece; memory for a large one is taken in turn and freed with the transaction. Refuses: `overloaded`. */
+async function wholeOf({ shared, caller }: Session, transaction: Transaction): Promise<Buffer> {
+  const incoming = transaction.incoming!
+  if (incoming.size > SMALL)
+    transaction.turn = await shared.capacity.turns.take(caller?.teamId ?? null, incoming.size)
+  return incoming.whole()
 }
 
 function arrivalOf(session: Session, transaction: Transaction, bytes: Buffer) {

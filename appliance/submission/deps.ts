@@ -1,3 +1,4 @@
+import type { Capacity } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Intake, MessageReader } from '../intake/intake.ts'
 import type { RateLimiter, Senders } from '../senders/senders.ts'
@@ -6,7 +7,6 @@ import type { Logger } from '../watch/log.ts'
 import type { Certificates } from '../wire/certificates.ts'
 import type { Cidr } from '../wire/networks.ts'
 import type { Gate } from './gate.ts'
-import type { Memory } from './memory.ts'
 
 /** All that the door needs from the rest of the appliance. */
 export interface SubmissionDeps {
@@ -14,6 +14,8 @@ export interface SubmissionDeps {
   rateLimiter: RateLimiter
   intake: Pick<Intake, 'accept'>
   certificates: Certificates
+  /** What clients may use at once. */
+  capacity: Capacity
   /** Where sessions are noted beside requests of the API; null: nowhere. */
   requestLog: { add(entry: RequestLog): void } | null
   clock: Clock
@@ -25,9 +27,6 @@ export interface SubmissionConfig {
   hostname: string
   /** Largest message, in octets. */
   messageBytes: number
-  /** Connections at once, in all and from one address. */
-  maxConnections: number
-  maxConnectionsPerAddress: number
   /** Balancers whose PROXY header is believed, and demanded. */
   proxyProtocolFrom: readonly Cidr[]
   /** The port on which strangers hear a clear refusal of their recipients; 25 but in tests. */
@@ -44,6 +43,5 @@ export type ListenerKind =
 /** What all sessions share. */
 export interface Shared extends SubmissionDeps {
   gate: Gate
-  memory: Memory
   reader: MessageReader
 }

@@ -1,22 +1,17 @@
-/** Who is kept out for a while: too many connections, too many errors, too many wrong keys. Counts only; no I/O. */
+/** Who is kept out for a while: too many errors, too many wrong keys. Counts only; no I/O. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 
-export interface GateOptions {
-  clock: Clock
-  /** Connections at once, in all and from one address (one /64 of IPv6). */
-  maxConnections: number
-  maxPerAddress: number
-}
-
 export interface Gate {
-  /** Counts a connection in, unless it is refused; then `leave` must not be called. */
-  enter(ip: string): Refusal | null
-  leave(ip: string): void
+  /** Why an address may not connect now; null: it may. */
+  banned(ip: string): Refusal | null
   /** Notes a refused command. */
   fault(ip: string): void
-  /** Whether a key may be looked at. @param prefix `keyPrefix` of the password */
+  /**
+   * Whether a key may be looked at. Wrong tries from elsewhere with the same prefix only delay: whoever has the key must get in.
+   * @param prefix `keyPrefix` of the password
+   */
   mayTry(ip: string, prefix: string): Refusal | null
   /** Notes a wrong key and returns how long the answer has to wait, in milliseconds. */
   failed(ip: string, prefix: string): number
@@ -36,9 +31,7 @@ const KNOWN_MS = 24 * 3_600_000
 /** Entries of each table; the oldest are forgotten first. */
 const REMEMBERED = 20_000
 
-export function createGate({ clock, maxConnections, maxPerAddress }: GateOptions): Gate {
-  const connections = new Map<string, number>()
-  let total = 0
+export function createGate(clock: Clock): Gate {
   const failures = createTally(clock, WINDOW_MS)
   const faults = createTally(clock, WINDOW_MS)
   const known = createTally(clock, KNOWN_MS)
@@ -50,32 +43,19 @@ export function createGate({ clock, maxConnections, maxPerAddress }: GateOptions
       : refuse('too_many_attempts', { seconds: failures.secondsLeft(key) })
 
   return {
-    enter(ip) {
+    banned(ip) {
       const network = sourceNetwork(ip)
       if (faults.count(network) >= MAX_FAULTS)
         return refuse('too_many_attempts', { seconds: faults.secondsLeft(network) })
       // Someone behind the same address has a good key: each sign-in is judged for itself then.
-      const banned = known.count(network) > 0 ? null : tooMany(network)
-      if (banned) return banned
-      const here = connections.get(network) ?? 0
-      if (total >= maxConnections || here >= maxPerAddress) return refuse('smtp_many_connections')
-      connections.set(network, here + 1)
-      total++
-      return null
-    },
-    leave(ip) {
-      const network = sourceNetwork(ip)
-      const left = (connections.get(network) ?? 1) - 1
-      if (left > 0) connections.set(network, left)
-      else connections.delete(network)
-      total--
+      return known.count(network) > 0 ? null : tooMany(network)
     },
     fault: (ip) => void faults.add(sourceNetwork(ip)),
     mayTry(ip, prefix) {
       const network = sourceNetwork(ip)
       // A stranger who tries a key on purpose must not lock out those who hold it.
       if (prefix !== '' && known.count(holder(network, prefix)) > 0) return null
-      return tooMany(network) ?? (prefix === '' ? null : tooMany(prefix))
+      return tooMany(network)
     },
     failed(ip, prefix) {
       const counts = [failures.add(sourceNetwork(ip)), prefix === '' ? 0 : failures.add(prefix)]

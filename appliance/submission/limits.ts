@@ -9,7 +9,9 @@ export const MAX_RECIPIENTS = 100
 /** Waiting for the next command, or the next piece of a message (RFC 5321 §4.5.3.2.7 and .5). */
 export const IDLE_MS = 300_000
 /** A client that has not signed in by then is told to come back. */
-export const UNKNOWN_MS = 600_000
+export const UNKNOWN_MS = 60_000
+/** The same while most places for strangers are taken. */
+export const HURRIED_MS = 10_000
 /** A session ends between two messages after this time, so that certificates and settings reach every client. */
 export const SESSION_MS = 7_200_000
 /** 40 MB over 256 kbit/s take 21 minutes. */

@@ -1,4 +1,5 @@
 /** One session: its state, and the loop that reads a command and says the reply. */
+import type { Connection, Incoming } from '../capacity/capacity.ts'
 import { steady } from '../clock/clock.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
@@ -9,11 +10,10 @@ import { newId } from '../mail/ids.ts'
 import type { Body } from './body.ts'
 import { COMMANDS } from './commands.ts'
 import type { ListenerKind, Shared } from './deps.ts'
-import { IDLE_MS, MAX_ERRORS, MAX_LINE, SESSION_MS, UNKNOWN_MS } from './limits.ts'
+import { HURRIED_MS, IDLE_MS, MAX_ERRORS, MAX_LINE, SESSION_MS, UNKNOWN_MS } from './limits.ts'
 import { refusalReply, reply, writeReply } from './reply.ts'
 import { SessionLog } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
-import type { Room } from './memory.ts'
 import { parseCommand } from './syntax.ts'
 
 /** One message on its way: from MAIL to the reply after its last octet. */
@@ -25,7 +25,10 @@ export interface Transaction {
   recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
   /** Chunks so far (RFC 3030); null before the first. */
   chunks: Body | null
-  room: Room
+  /** Its octets while they come in; null before the first. */
+  incoming: Incoming | null
+  /** The memory that a large message takes while it is read. */
+  turn: Disposable | null
   /** What became of it; null while it lasts. */
   outcome: { emailId: string | null } | null
 }
@@ -42,6 +45,8 @@ export interface SessionArgs {
   port: number
   /** The client's address. */
   ip: string
+  /** How it was counted in. */
+  connection: Connection
 }
 
 export class Session {
@@ -66,8 +71,10 @@ export class Session {
   readonly kind: ListenerKind
   readonly port: number
   readonly ip: string
+  readonly connection: Connection
 
-  constructor({ shared, socket, kind, port, ip }: SessionArgs) {
+  constructor({ shared, socket, kind, port, ip, connection }: SessionArgs) {
+    this.connection = connection
     this.shared = shared
     this.socket = socket
     this.kind = kind
@@ -106,7 +113,8 @@ export class Session {
   endTransaction(): void {
     if (!this.transaction) return
     this.log.endTransaction(this.transaction)
-    this.transaction.room.free()
+    this.transaction.incoming?.discard()
+    this.transaction.turn?.[Symbol.dispose]()
     this.transaction = null
   }
 
@@ -123,8 +131,7 @@ export class Session {
   }
 
   async #turn(): Promise<void> {
-    const most = this.caller || this.kind.name === 'trusted' ? SESSION_MS : UNKNOWN_MS
-    const left = this.#begunAt + most - steady(this.shared.clock)
+    const left = this.#begunAt + this.#most() - steady(this.shared.clock)
     if (left <= 0) return this.close('smtp_session_over')
     if (this.#stopping) return this.close('shutting_down')
     const line = await this.socket.line(Math.min(IDLE_MS, left))
@@ -142,6 +149,12 @@ export class Session {
       case 'end':
         this.over = true
     }
+  }
+
+  /** How long the session may last (milliseconds). Where many strangers come at once, each has less time to say who it is. */
+  #most(): number {
+    if (this.caller || this.kind.name === 'trusted') return SESSION_MS
+    return this.shared.capacity.smtp.crowded ? HURRIED_MS : UNKNOWN_MS
   }
 
   async #obey(text: string): Promise<void> {

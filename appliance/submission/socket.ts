@@ -221,6 +221,11 @@ export class SmtpSocket {
     else await this.end(ms)
   }
 
+  /** Ends a wait for input as if the time for it were over. */
+  giveUp(): void {
+    this.#wake('idle')
+  }
+
   destroy(): void {
     this.#disarm?.()
     this.#disarm = null

@@ -1,14 +1,14 @@
 /** The other door: SMTP submission (RFC 6409), by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createMessageReader } from '../intake/intake.ts'
-import { refuse } from '../mail/refusals.ts'
+import type { Connection as CountedConnection } from '../capacity/capacity.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
 import { bindServer, CannotStart, formatHostPort, type HostPort } from '../wire/listeners.ts'
 import { inNetworks } from '../wire/networks.ts'
 import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
 import type { ListenerKind, Shared, SubmissionDeps } from './deps.ts'
 import { createGate } from './gate.ts'
-import { GRACE_MS, PROXY_MS } from './limits.ts'
-import { createMemory } from './memory.ts'
+import { GRACE_MS, LINGER_MS, PROXY_MS } from './limits.ts'
 import { refusalReply, writeReply } from './reply.ts'
 import { Session } from './session.ts'
 import { SmtpSocket } from './socket.ts'
@@ -36,21 +36,9 @@ export interface Submission {
   close(): Promise<void>
 }
 
-/** Octets of messages that may be in memory at once: at least four of the largest. */
-const MEMORY = 256 * 1024 * 1024
-
 export function createSubmission(deps: SubmissionDeps): Submission {
-  const { clock, config } = deps
-  const shared: Shared = {
-    ...deps,
-    gate: createGate({
-      clock,
-      maxConnections: config.maxConnections,
-      maxPerAddress: config.maxConnectionsPerAddress,
-    }),
-    memory: createMemory(Math.max(MEMORY, 4 * config.messageBytes)),
-    reader: createMessageReader({ clock }),
-  }
+  const { clock } = deps
+  const shared: Shared = { ...deps, gate: createGate(clock), reader: createMessageReader({ clock }) }
   const servers: Server[] = []
   const open = new Set<Connection>()
   let closing = false
@@ -123,6 +111,7 @@ class Connection {
   readonly #socket: SmtpSocket
   #finished: () => void = () => undefined
   #session: Session | null = null
+  #counted: CountedConnection | null = null
 
   constructor(shared: Shared, socket: Socket, kind: ListenerKind, port: number) {
     this.#shared = shared
@@ -140,6 +129,7 @@ class Connection {
       this.#shared.log.error({ err: error }, 'smtp connection failed: this is a bug')
     } finally {
       this.#socket.destroy()
+      this.#counted?.leave()
       this.#finished()
     }
   }
@@ -175,27 +165,30 @@ class Connection {
   }
 
   async #admit(ip: string): Promise<void> {
-    const [kind, shared] = [this.#kind, this.#shared]
-    const refusal =
-      kind.name === 'trusted' && !inNetworks(ip, kind.networks)
-        ? refuse('smtp_network')
-        : shared.gate.enter(ip)
-    if (refusal) {
-      // Under implicit TLS nothing can be said before the handshake, which is what floods are made to cost us.
-      if (kind.name !== 'implicit_tls') this.#socket.write(writeReply(refusalReply(refusal)))
-      shared.log.info(
-        { ip, listener: kind.name, port: this.#port, reason: refusal.key },
-        'smtp connection refused',
-      )
-      return this.#socket.end(PROXY_MS)
-    }
-    try {
-      if (kind.name === 'implicit_tls' && !(await this.#socket.startTls(shared.certificates))) return
-      this.#session = new Session({ shared, socket: this.#socket, kind, port: this.#port, ip })
-      await this.#session.run()
-      await (this.#session.quit ? this.#socket.leave(PROXY_MS) : this.#socket.end(PROXY_MS))
-    } finally {
-      shared.gate.leave(ip)
-    }
+    const { smtp } = this.#shared.capacity
+    const refusal = this.#whyNot(ip)
+    const connection = refusal ?? smtp.enter(ip, this.#kind.name === 'trusted')
+    if (connection instanceof Refusal) return this.#turnAway(ip, connection)
+    if (typeof connection === 'string') return this.#turnAway(ip, refuse(`connections_${connection}`))
+    this.#counted = connection
+    const [shared, socket, kind, port] = [this.#shared, this.#socket, this.#kind, this.#port]
+    if (kind.name === 'implicit_tls' && !(await socket.startTls(shared.certificates))) return
+    this.#session = new Session({ shared, socket, kind, port, ip, connection })
+    await this.#session.run()
+    await (this.#session.quit ? socket.leave(PROXY_MS) : socket.end(LINGER_MS))
+  }
+
+  #whyNot(ip: string): Refusal | null {
+    const kind = this.#kind
+    if (kind.name === 'trusted' && !inNetworks(ip, kind.networks)) return refuse('smtp_network')
+    return this.#shared.gate.banned(ip)
+  }
+
+  #turnAway(ip: string, refusal: Refusal): Promise<void> {
+    const listener = this.#kind.name
+    // Under implicit TLS nothing can be said before the handshake, which is what floods are made to cost us.
+    if (listener !== 'implicit_tls') this.#socket.write(writeReply(refusalReply(refusal)))
+    this.#shared.log.info({ ip, listener, port: this.#port, reason: refusal.key }, 'smtp connection refused')
+    return this.#socket.end(LINGER_MS)
   }
 }

@@ -152,16 +152,16 @@ function firstAddress(address: Address, bits: number): Address {
   return ipaddr.fromByteArray(bytes)
 }
 
-/** What addresses of one household have in common: an IPv4 address, or the /64 of an IPv6 one. For counting by source. */
-export function sourceNetwork(ip: string): string {
+/**
+ * What addresses of one customer have in common, for counting by source: an IPv4 address, or the first `bits` of an IPv6 one.
+ * @param bits 64: one network (RFC 4291 §2.5.4); 48: all that one site is given (RFC 6177), from which an attacker can choose
+ */
+export function sourceNetwork(ip: string, bits: 48 | 64 = 64): string {
   const address = parseAddress(ip)
   if (!address) return ip
-  return address instanceof ipaddr.IPv6
-    ? address.parts
-        .slice(0, 4)
-        .map((part) => part.toString(16))
-        .join(':')
-    : address.toString()
+  if (!(address instanceof ipaddr.IPv6)) return address.toString()
+  const parts = address.parts.slice(0, bits / 16)
+  return parts.map((part) => part.toString(16)).join(':')
 }
 
 /** An address in the one way in which it is written: RFC 5952 for IPv6; undefined for what is none. */

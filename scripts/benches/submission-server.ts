@@ -5,11 +5,13 @@
 import { join } from 'node:path'
 import { openFetch, openResolver, openStorage, openSubmission } from '../../appliance/adapters.ts'
 import { createAccounts } from '../../appliance/accounts/accounts.ts'
+import { createCapacity } from '../../appliance/capacity/capacity.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
+import { capacityOptions } from '../../appliance/options.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { openCertificates } from '../../appliance/wire/certificates.ts'
 import { freeAddress } from '../../test/world/addresses.ts'
@@ -49,6 +51,7 @@ await openSubmission(
   { ...config, smtp: { ...config.smtp, starttls: [], implicit_tls: [], trusted } },
   {
     ...{ senders, intake, clock, log },
+    capacity: createCapacity({ ...capacityOptions(config), clock, freeBytes: async () => null }),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     rateLimiter: createRateLimiter({ clock, perSecond: 1_000_000 }),
     certificates: await openCertificates({ dataDir, hostname, clock }),

@@ -18,6 +18,7 @@ test('mail that came by SMTP is delivered, and its session is in the log of requ
         proxy_protocol_from: [],
         max_connections: 10,
         max_connections_per_address: 10,
+        max_unknown_connections_per_address: 1000,
       },
     },
   })

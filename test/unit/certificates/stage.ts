@@ -12,6 +12,7 @@ import {
 } from '../../../appliance/certificates/certificates.ts'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createChallengeListener } from '../../../appliance/http/challenge-listener.ts'
+import { testCapacity } from '../../world/capacity.ts'
 import { createListeners } from '../../../appliance/http/listeners.ts'
 import { openCertificates, type Certificates } from '../../../appliance/wire/certificates.ts'
 import type { Authority } from '../../world/authority.ts'
@@ -58,8 +59,8 @@ export async function startHost(
       ...options,
     },
   })
-  const plain = createChallengeListener((token) => acme.http(token))
-  const secure = createListeners((_request, response) => response.end('hello'))
+  const plain = createChallengeListener((token) => acme.http(token), testCapacity(clock, dataDir).http)
+  const secure = createListeners((_request, response) => response.end('hello'), 'http.listen', null)
   await plain.listen([`${authority.address}:5080`])
   await secure.listen([`${authority.address}:5443`], {
     key: 'http.tls_listen',

@@ -35,6 +35,8 @@ import { viewDisk } from '../../../appliance/watch/housekeeping.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
 import { createPoster } from '../../../appliance/wire/post.ts'
+import type { CapacityOptions } from '../../../appliance/capacity/capacity.ts'
+import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 
 const providers = loadProviders({ connections: 10 })
@@ -74,6 +76,7 @@ export interface Answer {
 }
 
 export interface ApiOptions {
+  capacity?: Partial<CapacityOptions>
   messageBytes?: number
   dashboard?: string
   trustProxy?: string[]
@@ -165,6 +168,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   erasures.start()
   const http = await createHttp({
     storage,
+    capacity: testCapacity(clock, dataDir, { messageBytes, ...options.capacity }),
     senders,
     quotas,
     shaping: createShapingBook({ storage, clock, table: () => providers }),

@@ -330,8 +330,8 @@ describe('the server', () => {
   })
 
   test('listens on several addresses, or on none of them', async () => {
-    const none = createListeners((_request, response) => response.end('x'))
-    const servers = createListeners((_request, response) => response.end('x'))
+    const none = createListeners((_request, response) => response.end('x'), 'http.listen', null)
+    const servers = createListeners((_request, response) => response.end('x'), 'http.listen', null)
     const urls = await servers.listen(['127.0.0.1:0', '127.0.0.1:0'])
     for (const url of urls) expect((await ask(url, 'GET')).text).toBe('x')
     const free = likelyFreePort()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../../appliance/http/schemas/emails.ts'
-import { cleanFilename, decodeBase64 } from '../../../appliance/intake/attachment.ts'
+import { cleanFilename } from '../../../appliance/intake/attachment.ts'
+import { decodeBase64 } from '../../../appliance/mail/base64.ts'
 import { readRequest, refuseNotOffered } from '../../../appliance/intake/request.ts'
 import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Body } from '../../../appliance/submission/body.ts'
+import { Body, type Sink } from '../../../appliance/submission/body.ts'
 
 interface Taken {
   message: string
@@ -13,20 +13,25 @@ interface Taken {
 
 /** Gives `text` to a body in `pieces`, the last of which is whatever the others leave. */
 function take(text: string, pieces: readonly number[] = [], dots = true): Taken {
-  const body = new Body({ limit: 5000, dots })
+  const kept: Buffer[] = []
+  const sink = {
+    add: (piece: Uint8Array) => void kept.push(Buffer.from(piece)),
+    discard: () => void (kept.length = 0),
+  }
+  const body = new Body({ limit: 5000, dots }, sink as Sink)
+  const told = (ended: boolean, behind: Buffer): Taken => {
+    body.end()
+    const { size, refusal } = body
+    const message = refusal ? '' : Buffer.concat(kept).toString('latin1')
+    return { message, refusal: refusal?.message ?? null, size, ended, behind: behind.toString('latin1') }
+  }
   let rest = Buffer.from(text, 'latin1')
   for (const size of [...pieces, rest.length]) {
     const { used, ended } = body.feed(rest.subarray(0, size))
-    if (ended) return told(body, true, rest.subarray(used))
+    if (ended) return told(true, rest.subarray(used))
     rest = rest.subarray(size)
   }
-  return told(body, false, rest)
-}
-
-function told(body: Body, ended: boolean, behind: Buffer): Taken {
-  const message = body.bytes().toString('latin1')
-  const { size, refusal } = body
-  return { message, refusal: refusal?.message ?? null, size, ended, behind: behind.toString('latin1') }
+  return told(false, rest)
 }
 
 const wrong = (what: string): string => take(`a${what}b\r\n.\r\n`).refusal!

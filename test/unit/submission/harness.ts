@@ -22,6 +22,8 @@ import { silentLogger } from '../../../appliance/watch/log.ts'
 import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
 import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
+import type { CapacityOptions } from '../../../appliance/capacity/capacity.ts'
+import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 import { likelyFreePort } from '../../world/addresses.ts'
 
@@ -55,6 +57,7 @@ export interface DoorOptions {
   perSecond?: number
   clock?: TestClock
   files?: CertificateFiles
+  capacity?: Partial<CapacityOptions>
   additional?: CertificateFiles[]
   /** Whether put takes its time: resolves when the test lets it. */
   hold?: Promise<void>
@@ -123,14 +126,13 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
     intake,
     certificates,
+    capacity: testCapacity(clock, dataDir, { messageBytes, ...options.capacity }),
     requestLog: { add: (entry) => void logs.push(entry) },
     clock,
     log,
     config: {
       hostname: host.hostname,
       messageBytes,
-      maxConnections: 2000,
-      maxConnectionsPerAddress: 1000,
       proxyProtocolFrom: [],
       relayPort: relay,
       ...options.config,

@@ -1,0 +1,153 @@
+/** Who may open another connection: limits in total, for strangers, for each network and each team. Counts only; no I/O. */
+import type { Clock } from '../clock/clock.ts'
+import { sourceNetwork } from '../wire/networks.ts'
+
+/** Limits of one listener group, in connections open at once. */
+export interface ConnectionLimits {
+  total: number
+  /** From one network in which somebody has signed in: an IPv4 address, or a /48 of IPv6. */
+  perAddress: number
+  /** From one network in which nobody has. */
+  perStranger: number
+}
+
+/** Why a connection is refused: no room at all, none for strangers, too many of one network, too many of one team. */
+export type RefusedConnection = 'total' | 'strangers' | 'address' | 'team'
+
+/** A connection that was counted in. */
+export interface Connection {
+  /** Whether nobody has signed in on it, nor lately in its network. */
+  readonly stranger: boolean
+  /** Notes who signed in. False: the team has its share of connections already. */
+  identify(teamId: string): boolean
+  /** Counts it out. Further calls do nothing. */
+  leave(): void
+}
+
+export interface ConnectionFigures {
+  open: number
+  strangers: number
+  limit: number
+  refused: Record<RefusedConnection, number>
+}
+
+export interface Connections {
+  /**
+   * Counts a connection in, or says why not.
+   * @param exempt a proxy that many clients share: only the total counts
+   */
+  enter(ip: string, exempt?: boolean): Connection | RefusedConnection
+  /** Few places for strangers are left: they get less time to say who they are. */
+  readonly crowded: boolean
+  figures(): ConnectionFigures
+}
+
+/** Networks in which somebody signed in, for all listeners together. */
+export interface KnownNetworks {
+  add(network: string): void
+  has(network: string): boolean
+}
+
+/** How long a network is known after the last sign-in (milliseconds). */
+const KNOWN_MS = 24 * 3_600_000
+/** Networks remembered; the one unused for longest is forgotten first. */
+const REMEMBERED = 20_000
+
+/** The share of all places that strangers may take: the rest is kept for known networks. */
+const STRANGERS = 0.6
+/** The share of all places that one team may take. */
+const TEAM = 0.25
+/** The share of the strangers' places from which on they are hurried. */
+const CROWDED = 0.8
+
+export function createKnownNetworks(clock: Clock): KnownNetworks {
+  const until = new Map<string, number>()
+  return {
+    add(network) {
+      // Deleted first, so that the map stays in the order of use.
+      until.delete(network)
+      until.set(network, clock.now() + KNOWN_MS)
+      if (until.size > REMEMBERED) until.delete(until.keys().next().value!)
+    },
+    has: (network) => (until.get(network) ?? 0) > clock.now(),
+  }
+}
+
+export function createConnections(limits: ConnectionLimits, known: KnownNetworks): Connections {
+  const perNetwork = new Map<string, number>()
+  const perTeam = new Map<string, number>()
+  const refused = { total: 0, strangers: 0, address: 0, team: 0 }
+  const most = {
+    strangers: Math.max(1, Math.floor(limits.total * STRANGERS)),
+    team: Math.max(1, Math.floor(limits.total * TEAM)),
+  }
+  const count = { open: 0, strangers: 0 }
+
+  const whyNot = (network: string, stranger: boolean): RefusedConnection | undefined => {
+    if (count.open >= limits.total) return 'total'
+    const here = perNetwork.get(network) ?? 0
+    if (here >= (stranger ? limits.perStranger : limits.perAddress)) return 'address'
+    return stranger && count.strangers >= most.strangers ? 'strangers' : undefined
+  }
+  const identify = (teamId: string): boolean => {
+    const open = perTeam.get(teamId) ?? 0
+    if (open >= most.team) {
+      refused.team++
+      return false
+    }
+    perTeam.set(teamId, open + 1)
+    return true
+  }
+
+  return {
+    enter(ip, exempt = false) {
+      const network = sourceNetwork(ip, 48)
+      const stranger = !exempt && !known.has(network)
+      const why = exempt ? (count.open >= limits.total ? 'total' : undefined) : whyNot(network, stranger)
+      if (why) {
+        refused[why]++
+        return why
+      }
+      count.open++
+      if (stranger) count.strangers++
+      if (!exempt) add(perNetwork, network, 1)
+      let team: string | null = null
+      let [unknown, gone] = [stranger, false]
+      return {
+        get stranger() {
+          return unknown
+        },
+        identify(teamId) {
+          // A proxy carries requests of many teams over one connection.
+          if (exempt || gone || team === teamId) return true
+          if (!identify(teamId)) return false
+          if (team !== null) add(perTeam, team, -1)
+          team = teamId
+          known.add(network)
+          if (unknown) count.strangers--
+          unknown = false
+          return true
+        },
+        leave() {
+          if (gone) return
+          gone = true
+          count.open--
+          if (unknown) count.strangers--
+          if (!exempt) add(perNetwork, network, -1)
+          if (team !== null) add(perTeam, team, -1)
+        },
+      }
+    },
+    get crowded() {
+      return count.strangers >= most.strangers * CROWDED
+    },
+    figures: () => ({ ...count, limit: limits.total, refused: { ...refused } }),
+  }
+}
+
+/** Adds to a count; a count of zero is not kept. */
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const next = (counts.get(key) ?? 0) + change
+  if (next > 0) counts.set(key, next)
+  else counts.delete(key)
+}

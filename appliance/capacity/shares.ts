@@ -1,0 +1,58 @@
+/** Octets divided among teams and strangers, so that nobody's unfinished requests use up what the others need. No I/O. */
+import { sourceNetwork } from '../wire/networks.ts'
+
+/** Whose octets they are. */
+export interface Owner {
+  /** Null: a stranger, who is counted by network. */
+  teamId: string | null
+  ip: string
+}
+
+/** Octets. */
+export interface ShareLimits {
+  total: number
+  /** Of one team. */
+  team: number
+  /** Of all strangers together, and of one network of them. */
+  strangers: number
+  perStranger: number
+}
+
+export interface Shares {
+  /** Takes octets of the owner's share; false when there are not so many left, and then none are taken. */
+  take(owner: Owner, octets: number): boolean
+  give(owner: Owner, octets: number): void
+  figures(): { used: number; limit: number; refused: number }
+}
+
+export function createShares(limits: ShareLimits): Shares {
+  const held = new Map<string, number>()
+  let [total, strangers, refused] = [0, 0, 0]
+  const keyOf = ({ teamId, ip }: Owner): string => teamId ?? `ip ${sourceNetwork(ip, 48)}`
+  const fits = (owner: Owner, octets: number): boolean => {
+    const mine = (held.get(keyOf(owner)) ?? 0) + octets
+    if (total + octets > limits.total) return false
+    if (owner.teamId !== null) return mine <= limits.team
+    return mine <= limits.perStranger && strangers + octets <= limits.strangers
+  }
+  const change = (owner: Owner, octets: number): void => {
+    const key = keyOf(owner)
+    const next = (held.get(key) ?? 0) + octets
+    if (next > 0) held.set(key, next)
+    else held.delete(key)
+    total += octets
+    if (owner.teamId === null) strangers += octets
+  }
+  return {
+    take(owner, octets) {
+      if (!fits(owner, octets)) {
+        refused++
+        return false
+      }
+      change(owner, octets)
+      return true
+    },
+    give: (owner, octets) => change(owner, -octets),
+    figures: () => ({ used: total, limit: limits.total, refused }),
+  }
+}

@@ -1,0 +1,174 @@
+/** Worker threads for work that would stop the event loop: a few at a time, by turns among teams, with bounded memory and time. */
+import { Worker, type Transferable } from 'node:worker_threads'
+import type { Clock } from '../clock/clock.ts'
+import { refuse } from '../mail/refusals.ts'
+
+export interface ThreadOptions {
+  /** The program of the thread: it answers each message with one `ThreadAnswer`. */
+  script: URL
+  clock: Clock
+  /** Threads at once. */
+  most: number
+  /** Jobs of one team that may wait. */
+  waiting: number
+  /** A job that takes longer is ended (milliseconds). */
+  deadlineMs: number
+  /** Heap of each thread in MB; a job that needs more ends its thread. */
+  heapMb: number
+}
+
+/** What a thread says about a job. */
+export type ThreadAnswer<T> = { result: T } | { error: Error }
+
+/** Why a job has no result, beside what the thread itself said. */
+export class ThreadEnded extends Error {
+  /** The job took too long, or too much memory; both are the fault of what it was given. */
+  readonly why: 'time' | 'memory' | 'crash'
+
+  constructor(why: ThreadEnded['why']) {
+    super(`The worker thread was ended: ${why}.`)
+    this.why = why
+  }
+}
+
+export interface Threads<I, T> {
+  /**
+   * Has a thread do a job. Refuses: `overloaded`. Rejects with what the thread threw, or with `ThreadEnded`.
+   * @param team whose job it is; null: a stranger's
+   * @param moved buffers in `input` that the thread may keep
+   */
+  run(input: I, team: string | null, moved?: Transferable[]): Promise<T>
+  close(): Promise<void>
+}
+
+/** A thread without work ends after so long (milliseconds): starting one costs more than most jobs. */
+const KEPT_MS = 60_000
+
+interface Job<I, T> {
+  input: I
+  moved: Transferable[]
+  settle: { resolve: (result: T) => void; reject: (error: unknown) => void }
+}
+
+export function createThreads<I, T>(options: ThreadOptions): Threads<I, T> {
+  return new Pool<I, T>(options)
+}
+
+class Pool<I, T> implements Threads<I, T> {
+  readonly #options: ThreadOptions
+  /** Waiting jobs by team, in the order of the teams' turns. */
+  readonly #queues = new Map<string, Job<I, T>[]>()
+  /** Teams whose jobs run, each with one thread at most while others wait. */
+  readonly #running = new Map<string, number>()
+  readonly #idle = new Map<Worker, () => void>()
+  readonly #busy = new Set<Worker>()
+  #closed = false
+
+  constructor(options: ThreadOptions) {
+    this.#options = options
+  }
+
+  run(input: I, teamId: string | null, moved: Transferable[] = []): Promise<T> {
+    const team = teamId ?? ''
+    const queue = this.#queues.get(team) ?? []
+    if (this.#closed) return Promise.reject(refuse('shutting_down'))
+    if (queue.length >= this.#options.waiting) return Promise.reject(refuse('overloaded'))
+    return new Promise<T>((resolve, reject) => {
+      queue.push({ input, moved, settle: { resolve, reject } })
+      this.#queues.set(team, queue)
+      this.#next()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const queue of this.#queues.values())
+      for (const { settle } of queue) settle.reject(refuse('shutting_down'))
+    this.#queues.clear()
+    for (const cancel of this.#idle.values()) cancel()
+    await Promise.all([...this.#idle.keys(), ...this.#busy].map((worker) => worker.terminate()))
+    this.#idle.clear()
+  }
+
+  #next(): void {
+    for (const [team, queue] of [...this.#queues]) {
+      if (this.#busy.size >= this.#options.most) return
+      // One team alone may have all threads but the last: the next newcomer finds one.
+      const running = this.#running.get(team) ?? 0
+      if (running > 0 && running >= this.#options.most - 1) continue
+      const job = queue.shift()!
+      this.#queues.delete(team)
+      if (queue.length > 0) this.#queues.set(team, queue)
+      this.#running.set(team, running + 1)
+      void this.#work(job).finally(() => {
+        const left = this.#running.get(team)! - 1
+        if (left > 0) this.#running.set(team, left)
+        else this.#running.delete(team)
+        this.#next()
+      })
+    }
+  }
+
+  async #work({ input, moved, settle }: Job<I, T>): Promise<void> {
+    const worker = this.#take()
+    this.#busy.add(worker)
+    try {
+      const answer = await ask<I, T>(worker, input, moved, this.#options)
+      this.#busy.delete(worker)
+      this.#giveBack(worker)
+      if ('error' in answer) settle.reject(answer.error)
+      else settle.resolve(answer.result)
+    } catch (error) {
+      // A thread that died or does not come to an end gets no other job.
+      await worker.terminate()
+      this.#busy.delete(worker)
+      settle.reject(this.#closed ? refuse('shutting_down') : error)
+    }
+  }
+
+  #take(): Worker {
+    for (const [worker, keep] of this.#idle) {
+      keep()
+      this.#idle.delete(worker)
+      return worker
+    }
+    const { script, heapMb } = this.#options
+    return new Worker(script, {
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 16 },
+    })
+  }
+
+  #giveBack(worker: Worker): void {
+    if (this.#closed) return void worker.terminate()
+    const end = (): void => {
+      this.#idle.delete(worker)
+      void worker.terminate()
+    }
+    this.#idle.set(worker, this.#options.clock.after(KEPT_MS, end))
+  }
+}
+
+/** Gives a thread a job and waits for its answer. An idle thread does not keep the process alive. */
+function ask<I, T>(
+  worker: Worker,
+  input: I,
+  moved: Transferable[],
+  { clock, deadlineMs }: ThreadOptions,
+): Promise<ThreadAnswer<T>> {
+  return new Promise((resolve, reject) => {
+    const finish = (done: () => void): void => {
+      cancel()
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
+      worker.unref()
+      done()
+    }
+    const onMessage = (answer: ThreadAnswer<T>): void => finish(() => resolve(answer))
+    const onError = (error: NodeJS.ErrnoException): void =>
+      finish(() => reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new ThreadEnded('memory') : error))
+    const onExit = (): void => finish(() => reject(new ThreadEnded('crash')))
+    const cancel = clock.after(deadlineMs, () => finish(() => reject(new ThreadEnded('time'))))
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    worker.ref()
+    worker.postMessage(input, moved)
+  })
+}

@@ -1,0 +1,42 @@
+/** The thread in which large request bodies are parsed: octets come in, a value goes back. Started by body.ts. */
+import { isUtf8 } from 'node:buffer'
+import { parentPort } from 'node:worker_threads'
+import type { ThreadAnswer } from '../capacity/capacity.ts'
+import { decodeFiles, digestOf } from '../mail/json-body.ts'
+
+export interface JsonJob {
+  bytes: Uint8Array
+  /** Octets at the start that are no JSON: a byte order mark. */
+  skip: number
+  /** Whether the digest is wanted. */
+  digest: boolean
+}
+
+/** `wrong`: why there is no value. */
+export type JsonResult = { value: unknown; digest: string | null } | { wrong: 'not_utf8' | 'malformed' }
+
+parentPort!.on('message', (job: JsonJob) => {
+  try {
+    answer(read(job))
+  } catch (error) {
+    parentPort!.postMessage({ error: error as Error } satisfies ThreadAnswer<JsonResult>)
+  }
+})
+
+function read({ bytes, skip, digest }: JsonJob): JsonResult {
+  if (!isUtf8(bytes)) return { wrong: 'not_utf8' }
+  try {
+    const value: unknown = JSON.parse(
+      Buffer.from(bytes.buffer, bytes.byteOffset + skip, bytes.length - skip).toString('utf8'),
+    )
+    return { value, digest: digest ? digestOf(value) : null }
+  } catch (error) {
+    if (error instanceof SyntaxError) return { wrong: 'malformed' }
+    throw error
+  }
+}
+
+function answer(result: JsonResult): void {
+  const moved = 'value' in result ? decodeFiles(result.value) : []
+  parentPort!.postMessage({ result } satisfies ThreadAnswer<JsonResult>, moved)
+}
