@@ -7,6 +7,7 @@ const ARROWS: Record<string, string[]> = {
   mail: [],
   clock: ['mail'],
   wire: ['mail', 'clock'],
+  capacity: ['mail', 'clock', 'wire'],
   watch: ['clock'],
   certificates: ['clock', 'wire'],
   dns: ['mail', 'clock', 'wire'],
@@ -17,10 +18,10 @@ const ARROWS: Record<string, string[]> = {
   spool: ['mail', 'clock', 'storage'],
   senders: ['mail', 'clock', 'dns', 'storage', 'watch'],
   accounts: ['mail', 'clock', 'storage'],
-  mime: ['mail'],
+  mime: ['mail', 'clock', 'capacity'],
   tracking: ['mail', 'clock', 'storage', 'wire', 'watch'],
-  intake: ['mail', 'clock', 'wire', 'storage', 'spool', 'senders', 'tracking', 'watch'],
-  submission: ['mail', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
+  intake: ['mail', 'capacity', 'clock', 'wire', 'storage', 'spool', 'senders', 'tracking', 'watch'],
+  submission: ['mail', 'capacity', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
   delivery: ['mail', 'shaping', 'clock', 'dns', 'wire', 'storage', 'spool', 'signing', 'watch'],
   reports: ['mail', 'clock', 'dns', 'wire', 'storage', 'spool', 'watch'],
   insights: ['mail', 'certificates', 'clock', 'config', 'dns', 'wire', 'storage', 'senders', 'watch'],
@@ -29,6 +30,7 @@ const ARROWS: Record<string, string[]> = {
   moving: ['mail', 'storage', 'senders', 'events'],
   http: [
     'mail',
+    'capacity',
     'certificates',
     'events',
     'shaping',
@@ -71,6 +73,7 @@ const ARROWS: Record<string, string[]> = {
 /** The files of a folder that others may import; every other file is private. Mail is vocabulary: all of it is public. */
 const DOORS: Record<string, string[]> = {
   clock: ['clock.ts'],
+  capacity: ['capacity.ts'],
   wire: [
     'networks.ts',
     'self-signed.ts',

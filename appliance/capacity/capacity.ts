@@ -20,6 +20,7 @@ export type { Connection, Connections, RefusedConnection } from './connections.t
 export type { Incoming } from './incoming.ts'
 export type { Pace } from './pace.ts'
 export type { Owner } from './shares.ts'
+export type { Turns } from './turns.ts'
 export { createThreads, ThreadEnded, type ThreadAnswer, type Threads } from './threads.ts'
 
 const MB = 1024 * 1024

@@ -58,8 +58,8 @@ class Pool<I, T> implements Threads<I, T> {
   readonly #options: ThreadOptions
   /** Waiting jobs by team, in the order of the teams' turns. */
   readonly #queues = new Map<string, Job<I, T>[]>()
-  /** Teams whose jobs run, each with one thread at most while others wait. */
-  readonly #running = new Map<string, number>()
+  /** Teams whose jobs run. */
+  readonly #running = new Set<string>()
   readonly #idle = new Map<Worker, () => void>()
   readonly #busy = new Set<Worker>()
   #closed = false
@@ -93,17 +93,14 @@ class Pool<I, T> implements Threads<I, T> {
   #next(): void {
     for (const [team, queue] of [...this.#queues]) {
       if (this.#busy.size >= this.#options.most) return
-      // One team alone may have all threads but the last: the next newcomer finds one.
-      const running = this.#running.get(team) ?? 0
-      if (running > 0 && running >= this.#options.most - 1) continue
+      // One thread for each team: a job that runs into its deadline delays the others of its team only.
+      if (this.#running.has(team)) continue
       const job = queue.shift()!
       this.#queues.delete(team)
       if (queue.length > 0) this.#queues.set(team, queue)
-      this.#running.set(team, running + 1)
+      this.#running.add(team)
       void this.#work(job).finally(() => {
-        const left = this.#running.get(team)! - 1
-        if (left > 0) this.#running.set(team, left)
-        else this.#running.delete(team)
+        this.#running.delete(team)
         this.#next()
       })
     }

@@ -178,7 +178,8 @@ async function prepare(
   const { from, to, cc, replyTo, subject, html, text, headers, attachments } = submission
   const draft = { from, to, cc, replyTo, subject, html, text, headers, attachments }
   const date = submission.scheduledAt ?? now
-  const composed = await composer.compose({ ...draft, messageId, date, tracking: planFor(submission) })
+  const whole = { ...draft, messageId, date, tracking: planFor(submission) }
+  const composed = await composer.compose(whole, domain.teamId)
   if (composed.message.length > limits.message_bytes) throw tooLarge()
   return { id, messageId, submission, composed, domain }
 }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { fieldValue } from '../mail/headers.ts'
 import type { AttachmentInfo } from '../storage/storage.ts'
-import type { Header } from './message-fields.ts'
+import { readHeader, type Header } from './message-fields.ts'
 import { CONTENT_FIELDS, readParts } from './message-parts.ts'
 
 /** Subject, bodies and attachments, decoded. Plain data: it crosses threads. */
@@ -18,6 +18,8 @@ export interface MessageContent {
   })[]
 }
 
+/** Larger messages are read in a thread of their own. */
+const MAX_DIRECT = 256 * 1024
 /** Types that say no more than what a message without any says. */
 const PLAIN = /^text\/plain(?:;\s*charset="?(?:us-ascii|utf-8)"?)?$/i
 const NOT_ENCODED = /^(?:7bit|8bit)$/i
@@ -26,8 +28,13 @@ const NOT_ENCODED = /^(?:7bit|8bit)$/i
  * Reads a message that is nothing but ASCII text, as devices and scripts send it: for 2 KB 10 µs instead of the 500 of
  * `readContent`, with the same outcome. Undefined for every other message.
  */
-export function readPlainContent(message: Uint8Array, header: Header): MessageContent | undefined {
+export function readPlainContent(
+  message: Uint8Array,
+  header: Header,
+  limit = MAX_DIRECT,
+): MessageContent | undefined {
   const { bodyOffset } = header
+  if (message.length > limit) return undefined
   const one = (name: string, allowed: RegExp): boolean => {
     const [value, ...more] = header.all(name)
     return more.length === 0 && (value === undefined || allowed.test(value))
@@ -39,14 +46,13 @@ export function readPlainContent(message: Uint8Array, header: Header): MessageCo
   const body = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
   if (body.length === 0) return undefined
   const text = body.toString('latin1').replaceAll('\r\n', '\n')
-  return { subject, html: null, text: text.endsWith('\n') ? text : `${text}\n`, attachments: [] }
+  return { subject, html: null, text: shown(text.endsWith('\n') ? text : `${text}\n`), attachments: [] }
 }
 
+/** Characters of a body that are kept for showing; the message itself is kept whole. */
+const MAX_SHOWN = 8 * 1024 * 1024
 /** Most attachments that are listed. */
 const MAX_LISTED = 100
-/** Larger messages are read in a thread of their own. */
-const MAX_DIRECT = 256 * 1024
-
 const ASCII_LINES = /^[\t\r\n -~]*$/
 
 /**
@@ -76,6 +82,11 @@ export function readUsualContent(message: Uint8Array, header: Header): MessageCo
   )
 }
 
+/** Reads any message, however large, the fast way where that is possible. For threads. */
+export async function readLargeContent(message: Uint8Array): Promise<MessageContent> {
+  return readPlainContent(message, readHeader(message), Infinity) ?? readContent(message)
+}
+
 /** Reads a message (MIME). Rejects for nesting that no mail program makes. */
 export async function readContent(message: Uint8Array): Promise<MessageContent> {
   // The same choices as in mime/extract.ts, which finds attachments by their place in this list.
@@ -85,8 +96,8 @@ export async function readContent(message: Uint8Array): Promise<MessageContent> 
   })
   return {
     subject: (parsed.subject ?? '').toWellFormed(),
-    html: parsed.html?.replaceAll('\0', '') ?? null,
-    text: parsed.text?.replaceAll('\0', '') ?? null,
+    html: shown(parsed.html),
+    text: shown(parsed.text),
     attachments: parsed.attachments.slice(0, MAX_LISTED).map((attachment) => {
       // With the encoding above it is no string.
       const content = new Uint8Array(attachment.content as ArrayBuffer)
@@ -100,4 +111,13 @@ export async function readContent(message: Uint8Array): Promise<MessageContent> 
       }
     }),
   }
+}
+
+/** A body as it is shown. What is cut off is told apart by its digest, for requests that are repeated with the same key. */
+function shown(body: string | undefined): string | null {
+  if (body === undefined) return null
+  const clean = body.replaceAll('\0', '')
+  if (clean.length <= MAX_SHOWN) return clean
+  const digest = createHash('sha256').update(clean).digest('hex')
+  return `${clean.slice(0, MAX_SHOWN).toWellFormed()}\n[cut: ${clean.length - MAX_SHOWN} more characters, SHA-256 of all ${digest}]`
 }

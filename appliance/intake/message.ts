@@ -25,6 +25,8 @@ export { createMessageReader, type MessageReader }
 
 /** A message with its envelope, as a mail protocol brings it. */
 export interface Arrival {
+  /** Of the caller. */
+  teamId: string
   /** CRLF line ends, no NUL, dots unstuffed. */
   bytes: Uint8Array
   /** MAIL FROM; null for the empty one. */
@@ -72,7 +74,7 @@ export async function readArrival(
   const content =
     readPlainContent(arrival.bytes, header) ??
     readUsualContent(arrival.bytes, header) ??
-    (await reader.read(arrival.bytes))
+    (await reader.read(arrival.bytes, arrival.teamId))
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {

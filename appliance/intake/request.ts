@@ -23,6 +23,8 @@ const MAX_ATTACHMENTS = 100
 const MAX_TAGS = 50
 /** Characters of a tag's name, and of its value. */
 const MAX_TAG = 256
+/** Characters of `html` and of `text`. Mail programs show a fraction; copying more between threads would stop the event loop. */
+const MAX_BODY = 8 * 1024 * 1024
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
@@ -94,6 +96,11 @@ function readContent(body: SendEmail): Pick<Submission, 'html' | 'text'> {
 
 /** NUL is no text (RFC 5322 §2.3), and databases refuse it. Lone surrogates become U+FFFD, as in every UTF-8 encoder. */
 function readBody(field: string, text: string | null): string | null {
+  if (text !== null && text.length > MAX_BODY)
+    throw refuse('invalid_field', {
+      field,
+      expected: `at most ${MAX_BODY} characters; attach what is longer`,
+    })
   if (text?.includes('\0')) throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
   return text?.toWellFormed() ?? null
 }

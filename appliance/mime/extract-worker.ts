@@ -1,7 +1,14 @@
-/** The thread in which large messages are taken apart: one message, then it ends. Started by mime.ts. */
-import { parentPort, workerData } from 'node:worker_threads'
-import { extract, type Which } from './extract.ts'
+/** The thread in which large messages are taken apart. Started by mime.ts. */
+import { parentPort } from 'node:worker_threads'
+import type { ThreadAnswer } from '../capacity/capacity.ts'
+import { extract } from './extract.ts'
+import type { ExtractJob } from './mime.ts'
 
-const { message, which } = workerData as { message: Uint8Array; which: Which }
-const content = await extract(message, which)
-parentPort!.postMessage(content ?? null)
+const answer = (reply: ThreadAnswer<Uint8Array | undefined>): void => parentPort!.postMessage(reply)
+
+parentPort!.on('message', ({ message, which }: ExtractJob) => {
+  void extract(message, which).then(
+    (result) => answer({ result }),
+    (error: Error) => answer({ error }),
+  )
+})

@@ -179,5 +179,13 @@ function arrivalOf(session: Session, transaction: Transaction, bytes: Buffer) {
   const protocol =
     base === 'SMTP' ? base : `${base}${encrypted ? 'S' : ''}${kind.name === 'trusted' ? '' : 'A'}`
   const trace = { hostname: shared.config.hostname, helo: helo!.name, ip, protocol }
-  return { bytes, from, recipients: [...recipients.values()], dsn, requireTls, trace }
+  return {
+    teamId: session.caller!.teamId,
+    bytes,
+    from,
+    recipients: [...recipients.values()],
+    dsn,
+    requireTls,
+    trace,
+  }
 }

@@ -81,6 +81,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
       })
       await Promise.all([...closed, ...[...open].map(({ done }) => done)])
       cut()
+      await shared.reader.close()
     },
   }
 }

@@ -21,8 +21,12 @@ export interface LinkDeps {
 }
 
 /** The files that were sent with an email, and their download without a key. */
-export function attachmentRoutes(app: App, { storage, clock }: HttpDeps, { links, origin }: LinkDeps): void {
-  const mime = createMimeReader()
+export function attachmentRoutes(
+  app: App,
+  { storage, clock, capacity }: HttpDeps,
+  { links, origin }: LinkDeps,
+): void {
+  const mime = createMimeReader({ clock, turns: capacity.turns })
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
@@ -69,7 +73,7 @@ export function attachmentRoutes(app: App, { storage, clock }: HttpDeps, { links
       if (!email || place < 0) throw refuse('not_found', { resource: 'Attachment' })
       const load = () => storage.getMessage({ emailId: email.id }, clock.now())
       const which = whichOf(email.attachments, place)
-      const content = await mime.attachment({ size: email.size, load, which })
+      const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
       if (!content) throw refuse('not_found', { resource: 'Attachment' })
       return sendFile(reply, email.attachments[place]!, content)
     },

@@ -13,8 +13,8 @@ import { whichOf } from './attachments.ts'
 
 /** Sending the same once more: a new email with its own id, its own Message-ID and its own fate. */
 export function emailResendRoutes(app: App, deps: HttpDeps): void {
-  const { storage, intake, clock } = deps
-  const mime = createMimeReader()
+  const { storage, intake, clock, capacity } = deps
+  const mime = createMimeReader({ clock, turns: capacity.turns })
 
   app.post(
     '/emails/:id/resend',
@@ -53,7 +53,7 @@ async function again({ storage, clock }: HttpDeps, mime: MimeReader, email: Emai
     const { filename, contentType, contentId } = email.attachments[place]!
     const load = () => storage.getMessage({ emailId: id }, clock.now())
     const which = whichOf(email.attachments, place)
-    const content = await mime.attachment({ size: email.size, load, which })
+    const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
     if (!content) throw refuse('not_resendable', { reason: 'its attachments are not kept any more' })
     const file = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64')
     return { content: file, filename, content_type: contentType, content_id: contentId }

@@ -35,7 +35,7 @@ import { viewDisk } from '../../../appliance/watch/housekeeping.ts'
 import { silentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
 import { createPoster } from '../../../appliance/wire/post.ts'
-import type { CapacityOptions } from '../../../appliance/capacity/capacity.ts'
+import type { Capacity, CapacityOptions } from '../../../appliance/capacity/capacity.ts'
 import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 
@@ -43,6 +43,7 @@ const providers = loadProviders({ connections: 10 })
 
 /** What the tests of the API share: the real server on the real storage, with one team. */
 export interface Api {
+  capacity: Capacity
   /** `http://127.0.0.1:port` */
   url: string
   dataDir: string
@@ -166,9 +167,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   })
   const erasures = createErasures({ storage, clock })
   erasures.start()
+  const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const http = await createHttp({
     storage,
-    capacity: testCapacity(clock, dataDir, { messageBytes, ...options.capacity }),
+    capacity,
     senders,
     quotas,
     shaping: createShapingBook({ storage, clock, table: () => providers }),
@@ -225,6 +227,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const api: Api = {
     ...{
       url: url!,
+      capacity,
       dataDir,
       storage,
       senders,

@@ -251,7 +251,7 @@ describe('heavy drafts', () => {
       attachments: [attachment({ content: Buffer.alloc(100_000, 7) })],
     }
     const before = process.threadCpuUsage()
-    const results = await Promise.all([composer.compose(draft), composer.compose(draft)])
+    const results = await Promise.all([composer.compose(draft, 'a'), composer.compose(draft, 'a')])
     const beside = process.threadCpuUsage(before)
     await composer.close()
     const between = process.threadCpuUsage()
@@ -268,8 +268,8 @@ describe('heavy drafts', () => {
 
   test('that wait when the server stops are told so', async () => {
     const composer = createComposer({ clock: systemClock })
-    const first = composer.compose({ ...plain, html, text: null }).catch((error: unknown) => error)
-    const second = composer.compose({ ...plain, html, text: null }).catch((error: unknown) => error)
+    const first = composer.compose({ ...plain, html, text: null }, 'a').catch((error: unknown) => error)
+    const second = composer.compose({ ...plain, html, text: null }, 'a').catch((error: unknown) => error)
     await composer.close()
     expect(await second).toBeInstanceOf(Refusal)
     expect(await second).toMatchObject({ key: 'shutting_down' })
@@ -280,9 +280,9 @@ describe('heavy drafts', () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })
     // Tables within tables take the converter 25 s here.
-    const endless = composer.compose({ ...plain, html: '<table><tr><td>'.repeat(100_000), text: null })
+    const endless = composer.compose({ ...plain, html: '<table><tr><td>'.repeat(100_000), text: null }, 'a')
     const refused = expect(endless).rejects.toMatchObject({ key: 'invalid_field' })
-    const next = composer.compose({ ...plain, html, text: null })
+    const next = composer.compose({ ...plain, html, text: null }, 'a')
     await clock.advance(10_000)
     await refused
     expect((await next).text).toContain('Cell bold')
@@ -293,7 +293,7 @@ describe('heavy drafts', () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })
     // Given up while the thread is still starting.
-    const late = composer.compose({ ...plain, html: null, text: 'A line of it.\n'.repeat(22_000) })
+    const late = composer.compose({ ...plain, html: null, text: 'A line of it.\n'.repeat(22_000) }, 'a')
     const refused = expect(late).rejects.toMatchObject({ key: 'overloaded' })
     await clock.advance(10_000)
     await refused
@@ -303,7 +303,7 @@ describe('heavy drafts', () => {
   test('are refused when too many wait', async () => {
     const composer = createComposer({ clock: systemClock })
     const outcomes = Array.from({ length: 70 }, () =>
-      composer.compose({ ...plain, html, text: null }).then(
+      composer.compose({ ...plain, html, text: null }, 'a').then(
         () => 'composed',
         (error: unknown) => (error instanceof Refusal ? error.key : 'ended'),
       ),

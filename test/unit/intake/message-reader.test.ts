@@ -19,14 +19,14 @@ const endless = mixed('Hello', `${'<a href="'.repeat(90)}\r\n`.repeat(400))
 test('a message that takes too long to read is refused, and holds nobody up', async () => {
   const clock = createTestClock()
   const reader = createMessageReader({ clock })
-  const reading = reader.read(endless)
+  const reading = reader.read(endless, 'a')
   const refused = expect(reading).rejects.toMatchObject({
     key: 'message_malformed',
-    message: 'The message cannot be taken: reading its parts takes longer than 60 seconds.',
+    message: 'The message cannot be taken: reading its parts takes too much time or memory.',
   })
-  await clock.advance(60_000)
+  await clock.advance(10_000)
   await refused
-  const after = await reader.read(mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`))
+  const after = await reader.read(mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`), 'a')
   expect(after.text).toMatch(/^Hello\n\n+word word /)
 })
 
@@ -36,19 +36,31 @@ test('a thread reads one message after the other, good or bad', async () => {
   const nested = Array.from({ length: 300 }, (_, n) =>
     [`Content-Type: multipart/mixed; boundary=b${n}`, '', `--b${n}`, ''].join('\r\n'),
   ).join('')
-  expect((await reader.read(large)).html).toContain('word word')
-  await expect(reader.read(Buffer.from(`${nested}\r\nx\r\n${'x\r\n'.repeat(5000)}`))).rejects.toMatchObject({
+  expect((await reader.read(large, 'a')).html).toContain('word word')
+  await expect(
+    reader.read(Buffer.from(`${nested}\r\nx\r\n${'x\r\n'.repeat(5000)}`), 'a'),
+  ).rejects.toMatchObject({
     key: 'message_malformed',
     message: 'The message cannot be taken: its parts are nested too deeply.',
   })
-  expect((await reader.read(large)).text).toMatch(/^Hello/)
+  expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
 })
 
 test('a thread that had nothing to do for a minute is started anew', async () => {
   const clock = createTestClock()
   const reader = createMessageReader({ clock })
   const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
-  expect((await reader.read(large)).text).toMatch(/^Hello/)
+  expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
   await clock.advance(60_000)
-  expect((await reader.read(large)).text).toMatch(/^Hello/)
+  expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
+})
+
+test('a message built to fill the memory of its reader is refused, and the reader goes on', async () => {
+  const reader = createMessageReader({ clock: createTestClock() })
+  const nested = Buffer.from(
+    `From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(1_000_000)}`,
+  )
+  await expect(reader.read(nested, 'a')).rejects.toMatchObject({ key: 'message_malformed' })
+  expect((await reader.read(mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`), 'a')).text).toMatch(/^Hello/)
+  await reader.close()
 })

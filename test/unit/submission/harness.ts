@@ -22,13 +22,14 @@ import { silentLogger } from '../../../appliance/watch/log.ts'
 import { openCertificates, type CertificateFiles } from '../../../appliance/wire/certificates.ts'
 import { createGuardedFetch } from '../../../appliance/wire/fetch.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
-import type { CapacityOptions } from '../../../appliance/capacity/capacity.ts'
+import type { Capacity, CapacityOptions } from '../../../appliance/capacity/capacity.ts'
 import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
 import { likelyFreePort } from '../../world/addresses.ts'
 
 /** The real SMTP door on the real storage, with one team. */
 export interface Door {
+  capacity: Capacity
   /** Ports of the listeners; `relay` is the one that answers as port 25 does. */
   ports: { starttls: number; implicit: number; trusted: number; relay: number }
   /** Ports of second listeners of those kinds, as 2587 and 2465 are. */
@@ -121,12 +122,13 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   })
   const logs: RequestLog[] = []
   const relay = likelyFreePort()
+  const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const submission = createSubmission({
     senders,
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
     intake,
     certificates,
-    capacity: testCapacity(clock, dataDir, { messageBytes, ...options.capacity }),
+    capacity,
     requestLog: { add: (entry) => void logs.push(entry) },
     clock,
     log,
@@ -158,6 +160,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   }
   return {
     submission,
+    capacity,
     ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
     alternatives: { starttls: port(4), implicit: port(5) },
     ...{ storage, senders, clock, teamId, dataDir, puts, logs, certificates, emails },

@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { testCapacity } from '../world/capacity.ts'
+import { speak, watchLoop } from '../world/loop.ts'
+import { ask, startApi, type Api } from '../unit/http/harness.ts'
+
+const MB = 1024 * 1024
+const LIMIT = 40 * MB
+
+let api: Api
+const sockets: Socket[] = []
+beforeEach(async () => {
+  api = await startApi({ messageBytes: LIMIT })
+})
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await api.close()
+})
+
+/** A client that never closes its side. */
+async function open(said = ''): Promise<Socket> {
+  const socket = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1', allowHalfOpen: true })
+  sockets.push(socket)
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  if (said !== '') socket.write(said)
+  return socket
+}
+
+const post = (path: string, key: string | null, length: number): string =>
+  [
+    `POST ${path} HTTP/1.1`,
+    'Host: mail.acme.example',
+    'Content-Type: application/json',
+    `Content-Length: ${length}`,
+    ...(key === null ? [] : [`Authorization: Bearer ${key}`]),
+    '',
+    '',
+  ].join('\r\n')
+
+const email = (more: object) => ({
+  from: 'hello@acme.example',
+  to: 'ada@customer.example',
+  subject: 'Hello',
+  text: 'Hello',
+  ...more,
+})
+
+describe('connections that are not closed by the client', () => {
+  test('timeouts and bad requests free the socket within seconds', async () => {
+    const all = await Promise.all(Array.from({ length: 100 }, () => open('NONSENSE\r\n\r\n')))
+    await Promise.all(all.map((socket) => once(socket.resume(), 'end')))
+    await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
+  })
+
+  test('unknown addresses have a share, and known ones keep their places', async () => {
+    await api.close()
+    const limits = { total: 10, perAddress: 10, perStranger: 4 }
+    api = await startApi({ messageBytes: LIMIT, capacity: { http: limits } })
+    for (let count = 0; count < 4; count++) await open()
+    const refused = await open()
+    expect(String((await once(refused, 'data'))[0])).toMatch(
+      /^HTTP\/1\.1 429 Refused\r\n[^]*Too many connections from your address\./,
+    )
+    await once(refused, 'end')
+    for (const socket of sockets.splice(0)) socket.destroy()
+    await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
+    // Somebody at this address shows a key: the address may have more from now on.
+    expect((await api.call('GET', '/domains')).status).toBe(200)
+    for (let count = 0; count < 6; count++) await open()
+    expect((await api.call('GET', '/domains')).status).toBe(200)
+  })
+})
+
+describe('unfinished bodies', () => {
+  test('neither of strangers nor of one key keep others from sending and signing in', async () => {
+    const strangers = Array.from({ length: 200 }, () => open(`${post('/session', null, 16_000)}{"email":"`))
+    const greedy = Array.from({ length: 5 }, () => open(`${post('/emails', api.sending, LIMIT)}{"html":"`))
+    const unfinished = await Promise.all([...strangers, ...greedy])
+    for (const socket of unfinished.slice(200)) socket.write(Buffer.alloc(2 * MB, 'x'))
+    await expect.poll(() => api.capacity.figures().octets.disk.used).toBeGreaterThan(5 * MB)
+
+    const file = { filename: 'a.bin', content: Buffer.alloc(1.5 * MB).toString('base64') }
+    const sent = await api.call('POST', '/emails', email({ attachments: [file] }))
+    expect(sent.status).toBe(200)
+    const signIn = { email: 'nobody@acme.example', password: 'wrong' }
+    const browser = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
+    expect((await ask(`${api.url}/session`, 'POST', signIn, browser)).text).toMatch(/password/)
+
+    // All of them are cut off, and what they held is free.
+    const heard = unfinished.map(async (socket) => String((await once(socket, 'data'))[0]))
+    for (let second = 0; second < 40; second++) await api.clock.advance(1000)
+    for (const answer of await Promise.all(heard)) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    await expect
+      .poll(() => api.capacity.figures().octets)
+      .toMatchObject({
+        memory: { used: 0 },
+        disk: { used: 0 },
+        reading: { used: 0 },
+      })
+    await expect.poll(() => api.capacity.figures().connections.http.open).toBeLessThan(3)
+  })
+
+  test('of one team beyond its share are refused, those of others are not', async () => {
+    const small = { messageBytes: MB }
+    await api.close()
+    api = await startApi({ messageBytes: LIMIT, capacity: small })
+    const greedy = await Promise.all(
+      Array.from({ length: 20 }, () => open(`${post('/emails', api.sending, LIMIT)}{"html":"`)),
+    )
+    for (const socket of greedy) socket.write(Buffer.alloc(MB, 'x'))
+    const answers = await Promise.race(greedy.map(async (socket) => String((await once(socket, 'data'))[0])))
+    expect(answers).toMatch(/^HTTP\/1\.1 429 [^]*You are sending too many large messages at once\./)
+    const { disk } = api.capacity.figures().octets
+    expect(disk.used).toBeLessThanOrEqual(16 * MB)
+  })
+})
+
+describe('bodies made to cost more than their size', () => {
+  const port = () => Number(new URL(api.url).port)
+  const say = (piece: string, times: number, [head, tail]: [string, string] = ['', '']) => {
+    const length = head.length + piece.length * times + tail.length
+    const before = post('/emails', api.sending, length) + head
+    return speak({ port: port(), before, piece, times, after: tail }, /\r\n\r\n[^]*\}$/)
+  }
+
+  test.each([
+    ['40 MB of brackets', '[', LIMIT, ['', '']],
+    ['14 million objects', '{},', 13 * MB, ['[', '{}]']],
+    ['30 MB of names in headers', '"x-a":"b",', 3 * MB, ['{"headers":{', '"z":""}}']],
+  ] as const)('%s are refused while they come in', async (_name, piece, times, ends) => {
+    using loop = watchLoop()
+    const answers = await Promise.all([1, 2, 3].map(() => say(piece, times, [...ends])))
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 422 [^]*body is too complex/)
+    expect(loop.longest()).toBeLessThan(50)
+  })
+
+  test.each([
+    ['a file of 30 MB as base64', 'AAAA', 7 * MB, ['"attachments":[{"filename":"a","content":"', '"}]']],
+    ['a file as an array of numbers', '1,', 19 * MB, ['"attachments":[{"filename":"a","content":[', '1]}]']],
+    ['what is no base64', '~AAA', 9 * MB, ['"attachments":[{"filename":"a","content":"', '"}]']],
+    ['a text of 39 MB', 'Hello Ada ', 3.9 * MB, ['"text":"', '"']],
+    ['html of 39 MB', '<p>Hello</p>', 3 * MB, ['"html":"', '"']],
+    ['39 MB of escapes', String.raw`\u00e9`, 6 * MB, ['"text":"', '"']],
+  ] as const)('%s does not stop the event loop', async (_name, piece, times, [head, tail]) => {
+    const start = `{"from":"hello@acme.example","to":"ada@customer.example","subject":"x",${head}`
+    using loop = watchLoop()
+    const answer = await say(piece, Math.floor(times), [start, `${tail}}`])
+    expect(answer).toMatch(/^HTTP\/1\.1 (200|422) /)
+    expect(loop.longest()).toBeLessThan(50)
+  })
+})
+
+test('limits fit the descriptors of the process', () => {
+  const { http, smtp } = testCapacity(api.clock, api.dataDir, { descriptors: 1000 }).figures().connections
+  expect([http.limit, smtp.limit]).toEqual([300, 300])
+})

@@ -1,0 +1,81 @@
+/** How long the event loop of this thread was busy without a pause, and a client that does not share it. */
+import { Worker } from 'node:worker_threads'
+
+export interface LoopWatch extends Disposable {
+  /** The longest turn so far, in milliseconds of this thread's processor time: other load on the machine does not count. */
+  longest(): number
+}
+
+export function watchLoop(): LoopWatch {
+  let [before, longest, stopped] = [spent(), 0, false]
+  const turn = (): void => {
+    const now = spent()
+    longest = Math.max(longest, now - before)
+    before = now
+    if (!stopped) setImmediate(turn)
+  }
+  setImmediate(turn)
+  return {
+    longest: () => longest,
+    [Symbol.dispose]: () => void (stopped = true),
+  }
+}
+
+function spent(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+/** What a client in another thread says: `before`, then `piece` so many times, then `after`, and all that it heard. */
+export interface Speech {
+  port: number
+  before: string
+  piece: string
+  times: number
+  after: string
+  /** For SMTP: what to say one after the other, each after a reply, before the rest. */
+  dialog?: string[]
+}
+
+/** Speaks from a thread of its own; resolves with everything that the server said until it closed or `until` matched. */
+export function speak(speech: Speech, until: RegExp): Promise<string> {
+  const worker = new Worker(CLIENT, { eval: true, workerData: { ...speech, until: until.source } })
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve).once('error', reject)
+  })
+}
+
+const CLIENT = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { port, before, piece, times, after, dialog = [], until } = workerData
+const socket = require('node:net').connect({ port, host: '127.0.0.1' })
+let heard = ''
+const done = () => { parentPort.postMessage(heard); socket.destroy() }
+const steps = [...dialog]
+let speaking = dialog.length === 0
+const block = Buffer.from(piece.repeat(Math.max(1, Math.ceil(65536 / Math.max(1, piece.length)))))
+async function speak() {
+  const drained = () => new Promise((go) => socket.once('drain', go).once('close', go))
+  if (before !== '') socket.write(before)
+  let left = times * piece.length
+  while (left > 0 && !socket.destroyed) {
+    const some = block.subarray(0, Math.min(left, block.length))
+    left -= some.length
+    if (!socket.write(some)) await drained()
+  }
+  socket.write(after)
+}
+socket.on('connect', () => { if (speaking) void speak() })
+socket.on('data', (chunk) => {
+  heard += chunk.toString('latin1')
+  if (!speaking && /\\r\\n$/.test(heard) && !/^\\d{3}-[^\\n]*\\n$/.test(heard.slice(heard.lastIndexOf('\\n', heard.length - 2) + 1))) {
+    const next = steps.shift()
+    if (next === undefined) { speaking = true; heard = ''; void speak() }
+    else { heard = ''; socket.write(next + '\\r\\n') }
+    return
+  }
+  if (speaking && new RegExp(until).test(heard)) done()
+})
+socket.on('close', done)
+socket.on('error', () => {})
+`
