@@ -1,6 +1,7 @@
 /** What proves to an authority that a name is ours, as long as it asks. */
 import { createHash } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import { TLS_SERVER } from '../wire/certificates.ts'
 import { selfSignedPair } from '../wire/self-signed.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Hook } from './hook.ts'
@@ -45,7 +46,7 @@ export function createChallenges(clock: Clock, hook: Hook | undefined): Challeng
       }
       if (type === 'tls-alpn-01') {
         const pair = await selfSignedPair([name], clock.now(), sha256(authorization))
-        const context = createSecureContext({ ...pair, minVersion: 'TLSv1.2' })
+        const context = createSecureContext({ ...pair, ...TLS_SERVER })
         contexts.set(name.toLowerCase(), context)
         return async () => void contexts.delete(name.toLowerCase())
       }

@@ -1,5 +1,6 @@
 /** Who listens to GET /live, and what they are told. One look at the events serves all of them. */
 import type { ServerResponse } from 'node:http'
+import { refuse } from '../mail/refusals.ts'
 import type { LiveEvent, Storage } from '../storage/storage.ts'
 import type { HttpDeps } from './deps.ts'
 
@@ -15,8 +16,9 @@ const LIFETIME = 15 * 60_000
 const MOST_WAITING = 256 * 1024
 /** How long a client has to take what was written before its stream ended (milliseconds). */
 const LAST_WORDS = 5000
-/** Streams at once; each costs a socket. */
+/** Streams at once, of everybody and of one team; each costs a socket. */
 const MOST_CLIENTS = 500
+const MOST_OF_TEAM = 125
 /** Events in one look; more are read in the next. */
 const PAGE = 1000
 
@@ -41,8 +43,8 @@ export interface Listener {
 }
 
 export interface Live {
-  /** Too many listen already. */
-  readonly full: boolean
+  /** Refuses: `live_streams` when the team, or everybody together, has too many streams. */
+  admit(teamId: string): void
   /**
    * Takes over a response whose headers are not sent.
    * @param after the last event that the client knows (`Last-Event-ID`); null: it begins now
@@ -85,8 +87,9 @@ class Hub implements Live {
     this.#deps = deps
   }
 
-  get full(): boolean {
-    return this.#clients.size >= MOST_CLIENTS
+  admit(teamId: string): void {
+    const ofTeam = [...this.#clients].filter((client) => client.teamId === teamId).length
+    if (ofTeam >= MOST_OF_TEAM || this.#clients.size >= MOST_CLIENTS) throw refuse('live_streams')
   }
 
   async join(

@@ -9,12 +9,15 @@ export interface CsvRecord {
   closed: boolean
 }
 
+/** Cells of a line that are read; the rest of the line is passed over. */
+const MAX_CELLS = 200
+
 /** Spreadsheets write semicolons where the comma is the decimal mark. */
 const SEPARATORS = [',', ';', '\t']
 
 /** The separator that the first line has most of, quotation marks and all; a comma where it has none. */
 function separatorOf(text: string): string {
-  const [first = ''] = text.split(/[\r\n]/, 1)
+  const [first] = /^[^\r\n]{0,10000}/.exec(text)!
   const count = (mark: string): number => first.split(mark).length
   return SEPARATORS.reduce((best, mark) => (count(mark) > count(best) ? mark : best))
 }
@@ -38,7 +41,7 @@ export function* readCsv(text: string): Generator<CsvRecord> {
     record.cells.push(cell)
     record.closed &&= quoted === undefined || quoted < source.length
     line += breaks(source.slice(at, end))
-    at = end
+    at = record.cells.length < MAX_CELLS ? end : endOfLine(source, end)
     if (source[at] === separator) {
       at += 1
       if (at < source.length && source[at] !== '\r' && source[at] !== '\n') continue
@@ -58,6 +61,12 @@ function closingOf(source: string, open: number): number {
     if (at === -1) return source.length
     if (source[at + 1] !== '"') return at
   }
+}
+
+function endOfLine(source: string, from: number): number {
+  const end = /[\r\n]/g
+  end.lastIndex = from
+  return end.exec(source)?.index ?? source.length
 }
 
 const breaks = (text: string): number => text.split('\n').length - 1

@@ -648,6 +648,12 @@ export const REFUSALS = {
     '421 4.7.0',
     'Your team has too many open connections. Close some, or try again in a minute.',
   ),
+  live_streams: entry(
+    'rate_limit_exceeded',
+    429,
+    '421 4.7.0',
+    'Too many live streams are open. Close some, or ask for events less often.',
+  ),
   share_used: entry(
     'rate_limit_exceeded',
     429,

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -30,6 +31,10 @@ export interface SuppressionImport {
   ignoredColumns: string[]
 }
 
+/** UTF-16 units of a list. */
+const MOST_CHARACTERS = 8 * 1024 * 1024
+/** Lines that are read at a stretch: some milliseconds. */
+const BREATH = 500
 /** Most lines of one list; a longer one is to be cut. */
 const MOST_LINES = 100_000
 /** Entries in one transaction, which the next email waits for. */
@@ -45,6 +50,11 @@ export async function importList(
   storage: Pick<Storage, 'findSuppressed' | 'addSuppressions'>,
   clock: Clock,
 ): Promise<SuppressionImport> {
+  if (args.csv.length > MOST_CHARACTERS)
+    throw refuse('invalid_field', {
+      field: 'csv',
+      expected: `at most ${MOST_CHARACTERS} characters; cut it in pieces`,
+    })
   if (args.csv.split('\n', MOST_LINES + 2).length > MOST_LINES + 1)
     throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; cut it in pieces` })
   const list = readAddressList(args.csv, args, clock.now())
@@ -54,6 +64,8 @@ export async function importList(
   const seen = new Set<string>()
   let piece: ListedAddress[] = []
   for (const line of list.lines) {
+    // Lines that add nothing would not let anybody else be served.
+    if (result.lines % BREATH === 0) await setImmediate()
     const listed = sort(line, seen, result)
     if (listed) piece.push(listed)
     if (piece.length < PIECE) continue

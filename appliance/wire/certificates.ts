@@ -2,7 +2,7 @@
  * The certificates that servers of ours show: PEM files that are read again when they change, one for each name where
  * several are configured, or a self-signed pair that is made once.
  */
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate, constants } from 'node:crypto'
 import { watch, type FSWatcher } from 'node:fs'
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,6 +10,15 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../clock/clock.ts'
 import { CannotStart } from './listeners.ts'
 import { selfSignedPair, type CertificatePair } from './self-signed.ts'
+
+/**
+ * What every TLS server of ours demands. Without the option a client may ask for new handshakes of TLS 1.2 without end, each of
+ * which costs us more than it. Node counts them only for servers that it made itself.
+ */
+export const TLS_SERVER = {
+  minVersion: 'TLSv1.2',
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const
 
 /** Where a certificate chain and its key are, both PEM. */
 export interface CertificateFiles {
@@ -173,7 +182,7 @@ function toLoaded(pair: CertificatePair, what: string): Loaded {
     const certificate = new X509Certificate(pair.cert)
     // OpenSSL itself takes an RSA key beside an ECDSA certificate, and then no handshake succeeds.
     if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) throw new Error('key values mismatch')
-    return { certificate, context: createSecureContext({ ...pair, minVersion: 'TLSv1.2' }) }
+    return { certificate, context: createSecureContext({ ...pair, ...TLS_SERVER }) }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new CannotStart(

@@ -152,6 +152,19 @@ describe('bodies made to cost more than their size', () => {
   })
 })
 
+test.each([
+  ['8 MB of commas in one line', ','.repeat(8_000_000)],
+  ['8 MB of one quoted cell', `"${'a""\n'.repeat(2_000_000)}"`],
+  ['90,000 lines that are no addresses', 'nobody,at,all\n'.repeat(90_000)],
+])('a list of %s does not stop the event loop', async (_name, csv) => {
+  const body = JSON.stringify({ csv })
+  const before = `${post('/suppressions/import', api.full, Buffer.byteLength(body))}${body}`
+  using loop = watchLoop()
+  const speech = { port: Number(new URL(api.url).port), before, piece: '', times: 0, after: '' }
+  expect(await speak(speech, /\r\n\r\n[^]*\}$/)).toMatch(/^HTTP\/1\.1 (200|422) /)
+  expect(loop.longest()).toBeLessThan(50)
+})
+
 test('limits fit the descriptors of the process', () => {
   const { http, smtp } = testCapacity(api.clock, api.dataDir, { descriptors: 1000 }).figures().connections
   expect([http.limit, smtp.limit]).toEqual([300, 300])

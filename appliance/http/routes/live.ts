@@ -1,4 +1,3 @@
-import { refuse } from '../../mail/refusals.ts'
 import { callerOf, wouldEnter } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { Live } from '../live.ts'
@@ -12,7 +11,7 @@ export function liveRoutes(
 ): void {
   app.get('/live', { logLevel: 'warn', exposeHeadRoute: false }, async (request, reply) => {
     const { teamId } = callerOf(request)
-    if (live.full) throw refuse('unavailable')
+    live.admit(teamId)
     const operator = await isOperator(request, deps)
     const given = request.headers['last-event-id']
     const after = typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null
