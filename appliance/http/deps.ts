@@ -60,6 +60,10 @@ export interface HttpDeps {
   storage: Pick<
     Storage,
     | 'listEmails'
+    | 'listReturned'
+    | 'getReturned'
+    | 'listPostmaster'
+    | 'getPostmaster'
     | 'getEmail'
     | 'searchEmails'
     | 'webhooksOfEmail'

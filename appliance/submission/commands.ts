@@ -10,6 +10,7 @@ import { Room } from './memory.ts'
 import { readMailParameters, readRcptParameters } from './parameters.ts'
 import { refusalReply, reply } from './reply.ts'
 import type { Session } from './session.ts'
+import { largestMessage, rcptOfStranger } from './strangers.ts'
 import { parsePath } from './syntax.ts'
 
 /** Obeys, and returns what to say; null when it has said everything itself. Refuses by throwing. */
@@ -86,7 +87,7 @@ const mail: CommandHandler = async (session, args) => {
   if (!caller && !session.answersStrangers)
     throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
   const { mailbox, parameters } = parsePath('MAIL', args)
-  const read = readMailParameters(parameters, shared.config.messageBytes)
+  const read = readMailParameters(parameters, largestMessage(session))
   if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
   if (caller) {
@@ -95,13 +96,14 @@ const mail: CommandHandler = async (session, args) => {
     if (mailbox) await shared.senders.authorize(caller, { domain: mailbox.domain })
   }
   const { smtpUtf8, requireTls, dsn } = read
-  const room = new Room(shared.memory)
+  const room = new Room(caller ? shared.memory : shared.strangersMemory)
   session.transaction = {
     from: mailbox,
     smtpUtf8,
     requireTls,
     dsn,
     recipients: new Map(),
+    addressee: null,
     chunks: null,
     room,
     outcome: null,
@@ -113,7 +115,7 @@ const rcpt: CommandHandler = (session, args) => {
   const { transaction } = session
   if (!transaction) throw notNow('MAIL comes first')
   if (transaction.chunks) throw notNow('the message has begun; BDAT LAST ends it')
-  if (!session.caller) throw refuse('smtp_relay')
+  if (!session.caller) return rcptOfStranger(session, transaction, args)
   const { mailbox, parameters } = parsePath('RCPT', args)
   const dsn = readRcptParameters(parameters)
   if (needsSmtpUtf8(mailbox!) && !transaction.smtpUtf8) throw refuse('smtp_needs_utf8')

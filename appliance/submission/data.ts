@@ -1,19 +1,20 @@
 /** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030): the message comes in, and is ours when the reply says so. */
 import { steady } from '../clock/clock.ts'
 import { checkSchedule, readArrival } from '../intake/intake.ts'
-import { refuse } from '../mail/refusals.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import { Body } from './body.ts'
-import { IDLE_MS, MESSAGE_MS } from './limits.ts'
+import { IDLE_MS, MESSAGE_MS, STRANGERS_MESSAGE_MS } from './limits.ts'
 import type { Room } from './memory.ts'
 import { reply } from './reply.ts'
 import type { Session, Transaction } from './session.ts'
+import { admitStranger, keepOfStranger, largestMessage } from './strangers.ts'
 
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
 /** Takes a message that ends with CRLF.CRLF. */
 export async function data(session: Session, args: string): Promise<Reply | null> {
-  const { socket, transaction, shared } = session
+  const { socket, transaction } = session
   try {
     if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA alone' })
     if (!transaction) throw notNow('MAIL comes first')
@@ -21,12 +22,13 @@ export async function data(session: Session, args: string): Promise<Reply | null
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
     // RFC 2920 §3.1: what follows DATA before the go-ahead is a message to one reader and commands to another.
     if (socket.pending) throw notNow('the message comes after the reply to DATA')
+    admitStranger(session, transaction)
   } catch (error) {
     if (socket.pending) session.over = true
     throw error
   }
   session.say(reply(354, null, 'Go ahead; end with a dot on a line of its own'))
-  const body = new Body({ limit: shared.config.messageBytes, dots: true })
+  const body = new Body({ limit: largestMessage(session), dots: true })
   if (!(await readBody(session, body, transaction.room))) return lost(session)
   return finish(session, transaction, body)
 }
@@ -40,8 +42,9 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
     throw refuse('smtp_syntax', { expected: 'BDAT octets, or BDAT octets LAST' })
   }
   const [octets, last] = [Number(match[1]), match[2] !== undefined]
-  const { transaction, shared } = session
-  const limit = shared.config.messageBytes
+  const { transaction } = session
+  const limit = largestMessage(session)
+  const first = !transaction?.chunks
   const body = transaction?.chunks ?? new Body({ limit, dots: false })
   if (transaction) transaction.chunks = body
   if (octets > 2 * limit) session.over = true
@@ -50,12 +53,25 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   // Without a transaction nothing is kept, so that it takes no room.
   if (!transaction) body.spoil(notNow('MAIL comes first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
+  else if (first) spoilUnlessAdmitted(session, transaction, body)
   if (!(await readChunk(session, body, octets, transaction?.room))) return lost(session)
   if (!transaction) throw body.refusal!
   if (last) return finish(session, transaction, body)
   if (body.refusal) throw body.refusal
   return reply(250, '2.0.0', `${octets} octets received`)
 }
+
+/** What was announced with BDAT is read even where it cannot be taken. */
+function spoilUnlessAdmitted(session: Session, transaction: Transaction, body: Body): void {
+  try {
+    admitStranger(session, transaction)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    body.spoil(error)
+  }
+}
+
+const timeForMessage = ({ caller }: Session): number => (caller ? MESSAGE_MS : STRANGERS_MESSAGE_MS)
 
 /** The client went away, or stopped sending, in the middle: nothing was accepted. */
 function lost(session: Session): null {
@@ -64,8 +80,9 @@ function lost(session: Session): null {
 }
 
 /** Reads until the end mark; false when it does not come in time. */
-async function readBody({ socket, shared }: Session, body: Body, room: Room): Promise<boolean> {
-  const end = steady(shared.clock) + MESSAGE_MS
+async function readBody(session: Session, body: Body, room: Room): Promise<boolean> {
+  const { socket, shared } = session
+  const end = steady(shared.clock) + timeForMessage(session)
   for (;;) {
     const piece = await socket.piece(Math.min(IDLE_MS, end - steady(shared.clock)))
     if (!piece) return false
@@ -78,12 +95,13 @@ async function readBody({ socket, shared }: Session, body: Body, room: Room): Pr
 }
 
 async function readChunk(
-  { socket, shared }: Session,
+  session: Session,
   body: Body,
   octets: number,
   room: Room | undefined,
 ): Promise<boolean> {
-  const end = steady(shared.clock) + MESSAGE_MS
+  const { socket, shared } = session
+  const end = steady(shared.clock) + timeForMessage(session)
   for (let left = octets; left > 0;) {
     const piece = await socket.piece(Math.min(IDLE_MS, end - steady(shared.clock)))
     if (!piece) return false
@@ -102,6 +120,7 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   session.log.sized(body.size)
   const bytes = body.bytes()
   if (body.refusal) throw body.refusal
+  if (transaction.addressee) return keepOfStranger(session, transaction, transaction.addressee, bytes)
   const now = shared.clock.now()
   const read = await readArrival(arrivalOf(session, transaction, bytes), shared.reader, now)
   const { submission, idempotencyKey, fingerprint } = read

@@ -4,6 +4,7 @@ import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
+import type { Addressee } from '../inbound/inbound.ts'
 import type { Caller } from '../senders/caller.ts'
 import { newId } from '../mail/ids.ts'
 import type { Body } from './body.ts'
@@ -23,6 +24,8 @@ export interface Transaction {
   requireTls: boolean
   dsn: EnvelopeDsn
   recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
+  /** Who it is for where nobody signed in. */
+  addressee: Addressee | null
   /** Chunks so far (RFC 3030); null before the first. */
   chunks: Body | null
   room: Room
@@ -56,6 +59,8 @@ export class Session {
   over = false
   /** The client said QUIT, and expects nothing but the reply. */
   quit = false
+  /** Recipients that were looked up without sign-in. */
+  lookups = 0
   /** By the steady clock: `startedAt` is for people. */
   readonly #begunAt: number
   #errors = 0
@@ -83,7 +88,7 @@ export class Session {
     return this.socket.tls !== null
   }
 
-  /** Whether strangers may say MAIL here, and hear at RCPT that this is no relay. */
+  /** Whether clients may say MAIL here without sign-in: this is the public MX, for return paths and postmaster only. */
   get answersStrangers(): boolean {
     return this.kind.name === 'starttls' && this.port === (this.shared.config.relayPort ?? 25)
   }

@@ -38,6 +38,8 @@ export interface Submission {
 
 /** Octets of messages that may be in memory at once: at least four of the largest. */
 const MEMORY = 256 * 1024 * 1024
+/** The same for messages of clients that have not signed in. */
+const STRANGERS_MEMORY = 32 * 1024 * 1024
 
 export function createSubmission(deps: SubmissionDeps): Submission {
   const { clock, config } = deps
@@ -49,6 +51,7 @@ export function createSubmission(deps: SubmissionDeps): Submission {
       maxPerAddress: config.maxConnectionsPerAddress,
     }),
     memory: createMemory(Math.max(MEMORY, 4 * config.messageBytes)),
+    strangersMemory: createMemory(STRANGERS_MEMORY),
     reader: createMessageReader({ clock }),
   }
   const servers: Server[] = []

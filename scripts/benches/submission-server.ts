@@ -8,6 +8,7 @@ import { createAccounts } from '../../appliance/accounts/accounts.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
+import { createInbound } from '../../appliance/inbound/inbound.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
@@ -49,6 +50,10 @@ await openSubmission(
   { ...config, smtp: { ...config.smtp, starttls: [], implicit_tls: [], trusted } },
   {
     ...{ senders, intake, clock, log },
+    inbound: createInbound({
+      ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
+      sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
+    }),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     rateLimiter: createRateLimiter({ clock, perSecond: 1_000_000 }),
     certificates: await openCertificates({ dataDir, hostname, clock }),

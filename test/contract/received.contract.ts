@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { Storage } from '../../appliance/storage/storage.ts'
+import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { DAY, makeTeam, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
 const LIMITS = { emailMessages: 3, emailBytes: 5000, teamBytes: 20_000, allBytes: 1_000_000 }
@@ -78,10 +78,10 @@ export function receivedContract(storage: () => Storage): void {
     const [small, large] = [await makeTeam(storage()), await makeTeam(storage())]
     const little = await putEmail(storage(), small.team.id, ['a@x.example'])
     const kept = await keep(little.id, 'x'.repeat(1000))
-    const emails = []
+    const emails: NewEmail[] = []
     for (let count = 0; count < 7; count++)
       emails.push(await putEmail(storage(), large.team.id, ['a@x.example']))
-    const ids = []
+    const ids: string[] = []
     for (const { id } of emails) ids.push((await keep(id, 'x'.repeat(2976))).id)
     // Five of 4000 bytes are 20,000; the two oldest are gone.
     const left = async () => (await Promise.all(emails.map(({ id }) => listed(large.team.id, id)))).flat()

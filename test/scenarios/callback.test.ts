@@ -1,0 +1,151 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { freeAddress } from '../world/addresses.ts'
+import { startPostfix, type Postfix } from '../world/postfix.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+const execute = promisify(execFile)
+
+/** A receiver that calls back before it takes mail is the independent judge of the return path. */
+describe.runIf(process.getuid?.() === 0)('port 25 as the MX of the return path (needs root)', () => {
+  let world: World
+  let postfix: Postfix
+  let appliance: TestAppliance
+  const host = freeAddress()
+  // A Postfix of its own asks without DNS: the return path leads to our address.
+  const toUs = { transport_maps: `inline:{ { send.sender.test = smtp:[${host}] } }` }
+
+  beforeAll(async () => {
+    postfix = await startPostfix({
+      domain: 'postfix.test',
+      host: 'mx.postfix.test',
+      settings: {
+        ...toUs,
+        smtpd_sender_restrictions: 'reject_unverified_sender',
+        unverified_sender_reject_code: 550,
+        address_verify_poll_count: 20,
+        address_verify_poll_delay: '1s',
+        address_verify_map: '',
+      },
+      services: 'smtp unix - - n - - smtp\n',
+    })
+    world = await createWorld({
+      domains: {},
+      names: {
+        'postfix.test': { MX: { preference: 10, exchange: 'mx.postfix.test' } },
+        'mx.postfix.test': { A: postfix.address },
+      },
+    })
+    appliance = await startAppliance({
+      world,
+      config: {
+        delivery: { port: 25 } as never,
+        smtp: { starttls: [`${host}:25`] } as never,
+      },
+    })
+  })
+
+  afterAll(async () => {
+    await appliance?.close()
+    await world?.close()
+    await postfix?.close()
+  })
+
+  test('Postfix verifies the sender of an email by callback, and takes it', async () => {
+    const id = await appliance.send({
+      from: 'hello@sender.test',
+      to: 'ada@postfix.test',
+      subject: 'Hello',
+      text: 'Hi',
+    })
+    const timeline = await appliance.until(id, isFinal)
+    expect(timeline.deliveries).toMatchObject([{ state: 'delivered' }])
+    expect(await postfix.log()).toMatch(/to=<bounce\+[\da-f]{32}@send\.sender\.test>.*status=deliverable/)
+  })
+
+  test('a sender that is none of ours does not pass', async () => {
+    const from = 'bounce+0198f2a45a717000800000000000000a@send.sender.test'
+    const { stdout } = await swaks(postfix.address, from, 'ada@postfix.test')
+    expect(stdout).toMatch(/550 5\.1\.7 .*No email is known that was sent with this return path/)
+  })
+
+  test.skipIf(spawnSync('swaks', ['--version']).status !== 0)(
+    'a report sent by swaks is on the page of its email, in the API only for its team',
+    async () => {
+      const id = await appliance.send({
+        from: 'hello@sender.test',
+        to: 'ada@postfix.test',
+        subject: 'Hello',
+        text: 'Hi',
+      })
+      await appliance.until(id, isFinal)
+      const [, path] = /^MAIL FROM:<(.+?)>/.exec(
+        (await appliance.timeline(id)).attempts[0]!.steps.find((step) => step.sent?.startsWith('MAIL'))!
+          .sent!,
+      )!
+      const { stdout } = await swaks(
+        host,
+        '<>',
+        path!,
+        '--tls',
+        '--data',
+        'Subject: Undelivered\n\nNo such user.',
+      )
+      expect(stdout).toMatch(/<~ +250 2\.0\.0 Received as/)
+      const list = await appliance.call<{ data: { id: string }[] }>('GET', `/emails/${id}/returned`)
+      expect(list).toMatchObject({
+        status: 200,
+        body: {
+          object: 'list',
+          has_more: false,
+          data: [
+            { object: 'returned_message', mail_from: '', rcpt_to: path, tls: 'TLSv1.3', has_content: true },
+          ],
+        },
+      })
+      const answer = await fetch(`${appliance.url}/emails/${id}/returned/${list.body.data[0]!.id}`, {
+        headers: { authorization: `Bearer ${appliance.apiKey}` },
+      })
+      expect(answer.headers.get('content-type')).toBe('message/rfc822')
+      expect(answer.headers.get('content-disposition')).toMatch(/^attachment; /)
+      expect(await answer.text()).toBe('Subject: Undelivered\r\n\r\nNo such user.\r\n')
+      expect((await appliance.timeline(id)).deliveries).toMatchObject([{ state: 'delivered' }])
+    },
+  )
+
+  test('mail to postmaster is listed for those who run the server', async () => {
+    await swaks(
+      host,
+      'ada@postfix.test',
+      'postmaster@send.sender.test',
+      '--data',
+      'Subject: Fire\n\nOn fire.',
+    )
+    const list = await appliance.call<{ data: { id: string }[] }>('GET', '/postmaster')
+    expect(list).toMatchObject({
+      status: 200,
+      body: {
+        data: [
+          { object: 'postmaster_message', mail_from: 'ada@postfix.test', forwarding: 'off', reason: null },
+        ],
+      },
+    })
+    const source = await fetch(`${appliance.url}/postmaster/${list.body.data[0]!.id}/source`, {
+      headers: { authorization: `Bearer ${appliance.apiKey}` },
+    })
+    expect(await source.text()).toBe('Subject: Fire\r\n\r\nOn fire.\r\n')
+  })
+
+  /** Fails for no refusal: what was said tells. */
+  async function swaks(
+    server: string,
+    from: string,
+    to: string,
+    ...more: string[]
+  ): Promise<{ stdout: string }> {
+    const args = ['--server', server, '--port', '25', '--helo', 'mx.postfix.test', '--from', from, '--to', to]
+    return execute('swaks', [...args, ...more]).catch((error: { stdout: string }) => error)
+  }
+})
