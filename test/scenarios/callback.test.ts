@@ -72,7 +72,7 @@ describe.runIf(process.getuid?.() === 0)('port 25 as the MX of the return path (
   })
 
   test.skipIf(spawnSync('swaks', ['--version']).status !== 0)(
-    'a report sent by swaks is on the page of its email, in the API only for its team',
+    'a report sent by swaks is kept with its email, and changes nothing about it',
     async () => {
       const id = await appliance.send({
         from: 'hello@sender.test',

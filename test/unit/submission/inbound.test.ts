@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { play, readDialogs } from '../../dialogs/runner.ts'
+import { askPublicMx, converse, judgePublicMx } from '../../../appliance/insights/public-mx.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
 import { startDoor, type Door, type DoorOptions } from './harness.ts'
@@ -196,6 +197,28 @@ describe('probing and flooding', () => {
     expect(said('452 4.3.1')).toBeGreaterThan(0)
     expect((await sendWithNodemailer(door, { text: 'x'.repeat(500) })).ok).toBe(true)
     for (const socket of sockets) socket.destroy()
+  })
+})
+
+describe('the self-check of the return path', () => {
+  const judge = async (hostname: string) => {
+    const reply = await converse('127.0.0.1', shared.ports.relay, hostname)
+    return judgePublicMx({ kind: 'replied', reply: reply! }, hostname)
+  }
+
+  test('hears yes at port 25', async () => {
+    expect(await judge('mail.acme.example')).toMatchObject({ id: 'return-path', status: 'ok' })
+    door = shared
+  })
+
+  test('tells why not', async () => {
+    expect(await judge('mail.elsewhere.example')).toMatchObject({
+      status: 'failed',
+      found: expect.stringMatching(/^Port 25 refuses mail to postmaster@\S+: "554 5\.7\.1 Relay/) as string,
+    })
+    expect(await askPublicMx(['127.0.0.1:587'], 'mail.acme.example')).toEqual({ kind: 'none' })
+    expect(await askPublicMx(['127.0.0.1:0'], 'mail.acme.example')).toEqual({ kind: 'silent' })
+    door = shared
   })
 })
 
