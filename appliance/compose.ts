@@ -28,6 +28,7 @@ import { openFirstRun } from './first-run.ts'
 import { createHttp } from './http/http.ts'
 import { createMetricsListener } from './http/metrics-listener.ts'
 import { createSharedDoctor, viewCertificates, type SourceBook } from './insights/insights.ts'
+import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
 import { createLook, diskOf } from './monitoring.ts'
@@ -36,6 +37,8 @@ import {
   capacityOptions,
   deliveryOptions,
   httpOptions,
+  inboundOptions,
+  noticeOptions,
   retentionPeriods,
   roomOptions,
   testDomains,
@@ -285,6 +288,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const erasures = createErasures({ storage, clock, log, pollMs: domainPolls(options).pollMs })
   started.defer(() => erasures.stop())
   erasures.start()
+  const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
   const node = openNode(config, clock, sandbox !== null)
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
@@ -297,7 +301,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     quotas,
     rateLimiter,
     intake,
-    sendNotice: createNotices({ ...ground, intake, hostname: config.hostname, from: config.notices.from }),
+    sendNotice,
     clock,
     log,
     sandboxInbox: sandbox?.inbox,
@@ -318,8 +322,10 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const [url] = origins
   tracked.listening(url)
   const { requestLog } = http
+  const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config) })
+  const inbound = started.adopt(receiving, () => receiving.close())
   const { capacity } = ground
-  const mail = { senders, rateLimiter, intake, requestLog, clock, log, certificates, capacity }
+  const mail = { senders, rateLimiter, intake, inbound, requestLog, clock, log, certificates, capacity }
   const smtp = await openSubmission(config, mail)
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)

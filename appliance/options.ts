@@ -70,6 +70,16 @@ export function httpOptions({ hostname, limits, http, logs }: Config) {
   }
 }
 
+/** What notices are told. */
+export const noticeOptions = ({ hostname, notices }: Config) => ({ hostname, from: notices.from })
+
+/** What the public MX is told. */
+export const inboundOptions = ({ hostname, limits, smtp }: Config) => ({
+  hostname,
+  messageBytes: limits.message_bytes,
+  postmaster: smtp.postmaster,
+})
+
 /** How long what is kept, the disk budget in bytes. */
 export function retentionPeriods({ retention }: Config): RetentionPeriods {
   const { bodies_days, attempts_days, events_days, emails_days, disk_budget_mb: budget } = retention

@@ -23,6 +23,7 @@ const WORDS: Record<keyof ErasureCounts, string> = {
   webhook_deliveries: 'payloads of webhooks',
   webhook_attempts: 'answers of endpoints',
   receipts: 'answers kept for repeated requests',
+  received_messages: 'received messages removed',
   suppressions: 'suppressions kept under a hash',
 }
 

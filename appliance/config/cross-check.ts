@@ -22,6 +22,12 @@ export function crossCheck(
     )
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
+  const postmaster = values.get('smtp.postmaster') as string | undefined
+  if (postmaster?.toLowerCase().endsWith(`@${String(values.get('hostname')).toLowerCase()}`))
+    complain(
+      'smtp.postmaster',
+      'smtp.postmaster is an address of this server itself: give one that is read elsewhere.',
+    )
   const all = 'delivery.max_connections'
   const one = 'delivery.max_connections_per_domain'
   const [most, each] = [Number(values.get(all)), Number(values.get(one))]

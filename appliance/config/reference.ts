@@ -7,6 +7,7 @@ import { SECTIONS, type Key, type KeySchema } from './keys.ts'
 const examples: Record<string, unknown> = {
   hostname: 'mail.example.com',
   'notices.from': 'posthaste@example.com',
+  'smtp.postmaster': 'ops@example.net',
   'tls_reports.from': 'tls-reports@example.com',
   'tls_reports.contact': 'postmaster@example.com',
   'storage.url': 'postgres://posthaste:secret@127.0.0.1/posthaste',

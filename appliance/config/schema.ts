@@ -113,7 +113,7 @@ export const ConfigSchema = Type.Object(
     sign_in: section('How people sign in to the dashboard.', {
       providers: Type.Array(ProviderSchema, { default: [], description: PROVIDERS_DESCRIPTION }),
     }),
-    smtp: section('SMTP submission.', {
+    smtp: section('SMTP submission, and the public MX at port 25.', {
       starttls: strings(
         'Addresses that offer STARTTLS, host:port. An empty list: none. A port of the default list that cannot be had is logged and left out; other lists must be had whole.',
         'host-port',
@@ -137,6 +137,13 @@ export const ConfigSchema = Type.Object(
           default: [],
           description: 'Listeners without AUTH for old devices in named networks, each bound to one API key.',
         },
+      ),
+      postmaster: Type.Optional(
+        Type.String({
+          format: 'address',
+          description:
+            'Address to which mail for postmaster@ and abuse@ is forwarded: of hostname, of your domains and of their return paths. It must not lead back to this server. Unset: such mail is only kept, for the team that runs the server to read under Settings, Nodes.',
+        }),
       ),
       proxy_protocol_from: strings(
         'Networks of load balancers in front of the SMTP ports, in CIDR form. Their connections must begin with a PROXY header (version 1 or 2), which is believed.',

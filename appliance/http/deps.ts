@@ -61,6 +61,10 @@ export interface HttpDeps {
   storage: Pick<
     Storage,
     | 'listEmails'
+    | 'listReturned'
+    | 'getReturned'
+    | 'listPostmaster'
+    | 'getPostmaster'
     | 'getEmail'
     | 'searchEmails'
     | 'webhooksOfEmail'

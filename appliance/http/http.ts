@@ -45,6 +45,7 @@ import { metricsRoutes } from './routes/metrics.ts'
 import { nodeRoutes } from './routes/nodes.ts'
 import { documentRoutes } from './routes/openapi.ts'
 import { propagationRoutes } from './routes/propagation.ts'
+import { postmasterRoutes, returnedRoutes } from './routes/received.ts'
 import { queueRoutes } from './routes/queue.ts'
 import { measureRequests, prometheusRoutes } from './routes/prometheus.ts'
 import { resetRoutes } from './routes/reset.ts'
@@ -182,6 +183,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   emailRoutes(app, deps)
   emailSearchRoutes(app, deps)
   emailResendRoutes(app, deps)
+  returnedRoutes(app, deps)
   metricsRoutes(app, deps)
   batchRoutes(app, deps)
   domainRoutes(app, deps)
@@ -213,6 +215,7 @@ function operatorRoutes(app: App, deps: HttpDeps): void {
   tlsRoutes(app, deps)
   certificateRoutes(app, deps)
   nodeRoutes(app, deps)
+  postmasterRoutes(app, deps)
   healthRoutes(app, deps)
   const { challenges } = deps.tls ?? {}
   if (challenges) acmeRoutes(app, (token) => challenges.http(token))

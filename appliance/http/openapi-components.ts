@@ -18,6 +18,7 @@ import * as metrics from './schemas/metrics.ts'
 import * as nodes from './schemas/nodes.ts'
 import * as propagation from './schemas/propagation.ts'
 import * as queue from './schemas/queue.ts'
+import * as received from './schemas/received.ts'
 import * as retention from './schemas/retention.ts'
 import * as sandbox from './schemas/sandbox.ts'
 import * as session from './schemas/session.ts'
@@ -78,6 +79,7 @@ const MODULES: Record<string, unknown>[] = [
     metrics,
     usage,
     nodes,
+    received,
     retention,
     queue,
     sources,

@@ -4,6 +4,7 @@ import { FACTORS } from './openapi-factors.ts'
 import { FIRST_RUN } from './openapi-first-run.ts'
 import { IDENTITY_OPERATIONS } from './openapi-identities.ts'
 import { NODES } from './openapi-nodes.ts'
+import { RECEIVED } from './openapi-received.ts'
 import { AUDIT_PARAMETERS, auditOperations } from './openapi-audit.ts'
 import { emailSearchOperations, SEARCH_PARAMETERS } from './openapi-email-search.ts'
 import { LOG_PARAMETERS, logSearchOperations } from './openapi-log-search.ts'
@@ -803,5 +804,6 @@ export const OPERATIONS: Record<string, OperationNotes> = {
   ...sources,
   ...shaping,
   ...NODES,
+  ...RECEIVED,
   ...others,
 }

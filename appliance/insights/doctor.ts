@@ -17,6 +17,7 @@ import { judgeHelo, judgeHostAddresses } from './helo.ts'
 import { judgeListeners, tryListener, type Listener } from './listeners.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
+import { askPublicMx, judgePublicMx } from './public-mx.ts'
 import { readDomains, returnPathsOf, type OtherTeam, type TeamDomain } from './return-paths.ts'
 import { lookAtSource } from './source-check.ts'
 import { askTime, judgeTime } from './time.ts'
@@ -271,12 +272,13 @@ async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<F
     ...smtp.starttls.map((address): Listener => ({ address, setting: 'smtp.starttls' })),
     ...smtp.implicit_tls.map((address): Listener => ({ address, setting: 'smtp.implicit_tls' })),
   ]
-  const [time, disk, shown, attempts, answered] = await Promise.all([
+  const [time, disk, shown, attempts, answered, mx] = await Promise.all([
     Promise.all(targets.clock.map((origin) => askTime(origin))),
     measureDisk(data_dir),
     readCertificates(config),
     examineAttempts(config),
     Promise.all(listeners.map((listener) => tryListener(listener, hostname))),
+    askPublicMx(smtp.starttls, hostname),
   ])
   const now = clock.now()
   return [
@@ -285,5 +287,6 @@ async function examineMachine({ config, clock, targets }: DoctorDeps): Promise<F
     ...shown.map(({ facts, hostname: name }) => judgeCertificate(facts, name, now)),
     ...attempts,
     judgeListeners(answered.filter((one) => one !== null)),
+    judgePublicMx(mx, hostname),
   ]
 }

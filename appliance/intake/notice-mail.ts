@@ -13,6 +13,16 @@ export interface Notice {
   action: { label: string; url: string } | null
   /** Paragraphs after the link: how long it holds, what to do about a mail that was not expected. */
   after: string[]
+  attachment?: { filename: string; contentType: string; content: Uint8Array }
+  /** Header fields beside those of every notice. */
+  headers?: HeaderField[]
+  /** A notice with the same word is sent once. */
+  once?: string
+}
+
+interface HeaderField {
+  name: string
+  value: string
 }
 
 /** The text part. */

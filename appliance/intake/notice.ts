@@ -46,7 +46,7 @@ async function send(notice: Notice, deps: NoticeDeps): Promise<NoticeResult> {
   if (!from) return { sent: false, reason: 'the first team has no verified domain to send from' }
   const request = {
     submissions: [submissionOf(notice, { from, to, hostname: deps.hostname })],
-    ...{ idempotencyKey: null, scope: 'notice', fingerprint: '', answer: () => null },
+    ...{ idempotencyKey: notice.once ?? null, scope: 'notice', fingerprint: '', answer: () => null },
   }
   try {
     const { ids } = await deps.intake.accept(request, { teamId: team.id, apiKey: null })
@@ -76,8 +76,9 @@ function submissionOf(
     ...{ from, to: [to], cc: [], bcc: [], replyTo: [], subject: notice.subject },
     ...{ html: noticeHtml(notice, hostname), text: noticeText(notice, hostname) },
     // RFC 3834 §5: no vacation responder answers it.
-    headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }],
-    ...{ messageId: null, attachments: [], links: [], scheduledAt: null, stream: 'transactional' },
+    headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }, ...(notice.headers ?? [])],
+    attachments: notice.attachment ? [{ ...notice.attachment, contentId: null }] : [],
+    ...{ messageId: null, links: [], scheduledAt: null, stream: 'transactional' },
     tags: [{ name: 'notice', value: notice.kind }],
     notice: true,
   }

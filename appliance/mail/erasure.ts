@@ -16,6 +16,7 @@ const ERASURE_KINDS = [
   'webhook_deliveries',
   'webhook_attempts',
   'receipts',
+  'received_messages',
   'suppressions',
 ] as const
 export type ErasureKind = (typeof ERASURE_KINDS)[number]

@@ -576,6 +576,42 @@ export const REFUSALS = {
     '554 5.7.1',
     'Relay access denied: sign in with AUTH to send mail through this server.',
   ),
+  inbound_unknown: entry(
+    'not_found',
+    404,
+    '550 5.1.1',
+    'No email is known that was sent with this return path.',
+  ),
+  inbound_sender: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    'A return path takes delivery reports only: they have the null sender, MAIL FROM:<>.',
+  ),
+  inbound_one: entry(
+    'validation_error',
+    422,
+    '452 4.5.3',
+    'Without sign-in a message takes one recipient; send it to the others in another transaction.',
+  ),
+  inbound_full: entry(
+    'validation_error',
+    422,
+    '552 5.2.2',
+    'As much as is kept for this return path has come back already.',
+  ),
+  inbound_rate: entry(
+    'rate_limit_exceeded',
+    429,
+    '450 4.7.1',
+    'Too many messages without sign-in. Try again in {seconds} seconds.',
+  ),
+  inbound_lookups: entry(
+    'rate_limit_exceeded',
+    429,
+    '421 4.7.0',
+    'Too many recipients on one connection. Connect again to go on.',
+  ),
   smtp_credentials: entry(
     'invalid_api_key',
     403,

@@ -20,6 +20,7 @@ export {
   type RecordPropagation,
 } from './propagation.ts'
 export { createErasures, type Erasures } from './erasures.ts'
+export { maySend } from './course.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
 export { type NamedPlan, type Plan, type Plans } from './plans.ts'
 export { createQuotas, periodEnds, type PeriodEnds, type Quotas } from './quota.ts'

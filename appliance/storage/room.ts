@@ -34,22 +34,33 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : ''
 }
 
-/** The same storage, but `put` is refused with `disk_full` or `unavailable` where the disk does not take it. */
-export function withRoom<S extends Pick<Storage, 'put' | 'saveLogs'>>(storage: S, options: RoomOptions): S {
+/** What takes mail in. */
+type Accepting = 'put' | 'keepReturned' | 'keepPostmaster'
+
+/** The same storage, but new mail is refused with `disk_full` or `unavailable` where the disk does not take it. */
+export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
+  storage: S,
+  options: RoomOptions,
+): S {
   const room = new Room(options)
-  const put: Storage['put'] = async (args, now) => {
-    if (await room.isLow()) throw refuse('disk_full')
-    try {
-      return await storage.put(args, now)
-    } catch (error) {
-      throw room.refusalOf(error)
+  const guarded =
+    <Args, T>(method: (args: Args, now: number) => Promise<T>) =>
+    async (args: Args, now: number): Promise<T> => {
+      if (await room.isLow()) throw refuse('disk_full')
+      try {
+        return await method(args, now)
+      } catch (error) {
+        throw room.refusalOf(error)
+      }
     }
-  }
+  const put: Storage['put'] = guarded((args, now) => storage.put(args, now))
+  const keepReturned: Storage['keepReturned'] = guarded((args, now) => storage.keepReturned(args, now))
+  const keepPostmaster: Storage['keepPostmaster'] = guarded((args, now) => storage.keepPostmaster(args, now))
   // Requests are not mail: while there is no room, they would take what settling needs.
   const saveLogs: Storage['saveLogs'] = async (args, now) => {
     if (!(await room.isLow())) await storage.saveLogs(args, now)
   }
-  return { ...storage, put, saveLogs }
+  return { ...storage, put, keepReturned, keepPostmaster, saveLogs }
 }
 
 class Room {

@@ -3,7 +3,7 @@
  * flags are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
  *
  * Every table carries `team_id`, except `teams` (its own id), those of a person, who may be a member of several teams (`users`,
- * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings` and `migrations`.
+ * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`, `postmaster_messages` and `migrations`.
  */
 import type { Generated } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
@@ -20,6 +20,7 @@ import type {
   Domain,
   DomainStatus,
   ErasurePhase,
+  Forwarding,
   NewDelivery,
   NewEmail,
   Permission,
@@ -505,6 +506,39 @@ export interface WebhookAttemptsTable {
   response: string
 }
 
+/** Mail to the return path of an email, from clients that have not signed in. */
+export interface ReturnedMessagesTable {
+  id: string
+  team_id: string
+  email_id: string
+  received_at: number
+  mail_from: string
+  rcpt_to: string
+  ip: string
+  helo: string
+  tls: string | null
+  size: number
+  /** Null where the content of the email is not kept. */
+  body: Uint8Array | null
+}
+
+/** Bytes of each team's returned messages, kept by triggers. */
+export interface ReturnedUseTable {
+  team_id: string
+  bytes: number
+}
+
+/** Mail to postmaster and abuse. */
+export interface PostmasterMessagesTable extends Omit<
+  ReturnedMessagesTable,
+  'team_id' | 'email_id' | 'body'
+> {
+  body: Uint8Array
+  forward: Forwarding['state']
+  forwarded_as: string | null
+  reason: string | null
+}
+
 /** Reports to senders: due ones, and those that were made, so that none is made twice. */
 export interface ReportsTable {
   delivery_id: string
@@ -734,6 +768,9 @@ export interface Tables {
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
   webhook_attempts: WebhookAttemptsTable
+  returned_messages: ReturnedMessagesTable
+  returned_use: ReturnedUseTable
+  postmaster_messages: PostmasterMessagesTable
   reports: ReportsTable
   destinations: DestinationsTable
   lanes: LanesTable

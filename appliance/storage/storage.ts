@@ -17,6 +17,7 @@ import type { MemberStorage } from './ports/members.ts'
 import type { MetricsStorage } from './ports/metrics.ts'
 import type { QuotaStorage } from './ports/quotas.ts'
 import type { ReceiptStorage } from './ports/receipts.ts'
+import type { ReceivedStorage } from './ports/received.ts'
 import type { ReportStorage } from './ports/reports.ts'
 import type { RetentionStorage } from './ports/retention.ts'
 import type { SecretStorage } from './ports/secrets.ts'
@@ -45,6 +46,7 @@ export type * from './ports/metrics.ts'
 export type * from './ports/page.ts'
 export type * from './ports/quotas.ts'
 export type * from './ports/receipts.ts'
+export type * from './ports/received.ts'
 export type * from './ports/reports.ts'
 export type * from './ports/retention.ts'
 export type * from './ports/secrets.ts'
@@ -84,6 +86,7 @@ export interface Storage
     QuotaStorage,
     LogStorage,
     MetricsStorage,
+    ReceivedStorage,
     ReportStorage,
     TlsPolicyStorage,
     TrackingStorage,

@@ -9,6 +9,7 @@ import { MAX_RECIPIENTS } from './limits.ts'
 import { readMailParameters, readRcptParameters } from './parameters.ts'
 import { refusalReply, reply } from './reply.ts'
 import type { Session } from './session.ts'
+import { largestMessage, rcptOfStranger } from './strangers.ts'
 import { parsePath } from './syntax.ts'
 
 /** Obeys, and returns what to say; null when it has said everything itself. Refuses by throwing. */
@@ -93,7 +94,7 @@ const mail: CommandHandler = async (session, args) => {
   if (!caller && !session.answersStrangers)
     throw refuse(kind.name === 'starttls' && !session.encrypted ? 'smtp_needs_tls' : 'smtp_needs_auth')
   const { mailbox, parameters } = parsePath('MAIL', args)
-  const read = readMailParameters(parameters, shared.config.messageBytes)
+  const read = readMailParameters(parameters, largestMessage(session))
   if (read.requireTls && !session.encrypted) throw refuse('smtp_require_tls')
   if (mailbox && needsSmtpUtf8(mailbox) && !read.smtpUtf8) throw refuse('smtp_needs_utf8')
   if (caller) {
@@ -108,6 +109,7 @@ const mail: CommandHandler = async (session, args) => {
     requireTls,
     dsn,
     recipients: new Map(),
+    addressee: null,
     chunks: null,
     incoming: null,
     turn: null,
@@ -120,7 +122,7 @@ const rcpt: CommandHandler = (session, args) => {
   const { transaction } = session
   if (!transaction) throw notNow('MAIL comes first')
   if (transaction.chunks) throw notNow('the message has begun; BDAT LAST ends it')
-  if (!session.caller) throw refuse('smtp_relay')
+  if (!session.caller) return rcptOfStranger(session, transaction, args)
   const { mailbox, parameters } = parsePath('RCPT', args)
   const dsn = readRcptParameters(parameters)
   if (needsSmtpUtf8(mailbox!) && !transaction.smtpUtf8) throw refuse('smtp_needs_utf8')

@@ -1,15 +1,14 @@
 /** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030): the message comes in, and is ours when the reply says so. */
 import { steady } from '../clock/clock.ts'
 import { checkSchedule, readArrival } from '../intake/intake.ts'
-import { refuse } from '../mail/refusals.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
 import { Body, type Sink } from './body.ts'
-import type { Shared } from './deps.ts'
-import { IDLE_MS, MESSAGE_MS } from './limits.ts'
+import { IDLE_MS, MESSAGE_MS, STRANGERS_MESSAGE_MS } from './limits.ts'
 import { reply } from './reply.ts'
 import type { Session, Transaction } from './session.ts'
-import type { SmtpSocket } from './socket.ts'
+import { admitStranger, keepOfStranger, largestMessage } from './strangers.ts'
 
 /** Messages up to this size in octets are read without waiting for a turn. */
 const SMALL = 256 * 1024
@@ -18,7 +17,7 @@ const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 
 /** Takes a message that ends with CRLF.CRLF. */
 export async function data(session: Session, args: string): Promise<Reply | null> {
-  const { socket, transaction, shared } = session
+  const { socket, transaction } = session
   try {
     if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA alone' })
     if (!transaction) throw notNow('MAIL comes first')
@@ -26,12 +25,13 @@ export async function data(session: Session, args: string): Promise<Reply | null
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
     // RFC 2920 §3.1: what follows DATA before the go-ahead is a message to one reader and commands to another.
     if (socket.pending) throw notNow('the message comes after the reply to DATA')
+    admitStranger(session, transaction)
   } catch (error) {
     if (socket.pending) session.over = true
     throw error
   }
   session.say(reply(354, null, 'Go ahead; end with a dot on a line of its own'))
-  const body = new Body({ limit: shared.config.messageBytes, dots: true }, incomingOf(session, transaction))
+  const body = new Body({ limit: largestMessage(session), dots: true }, incomingOf(session, transaction))
   if (!(await readBody(session, body))) return lost(session, body)
   return finish(session, transaction, body)
 }
@@ -45,8 +45,9 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
     throw refuse('smtp_syntax', { expected: 'BDAT octets, or BDAT octets LAST' })
   }
   const [octets, last] = [Number(match[1]), match[2] !== undefined]
-  const { transaction, shared } = session
-  const limit = shared.config.messageBytes
+  const { transaction } = session
+  const limit = largestMessage(session)
+  const first = !transaction?.chunks
   const body =
     transaction?.chunks ??
     new Body({ limit, dots: false }, transaction ? incomingOf(session, transaction) : NOWHERE)
@@ -57,6 +58,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   // Without a transaction nothing is kept, so that it takes no room.
   if (!transaction) body.spoil(notNow('MAIL comes first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
+  else if (first) spoilUnlessAdmitted(session, transaction, body)
   if (!(await readChunk(session, body, octets))) return lost(session, body)
   if (!transaction) throw body.refusal!
   if (last) return finish(session, transaction, body)
@@ -73,6 +75,18 @@ function incomingOf({ shared, caller, ip }: Session, transaction: Transaction): 
   return transaction.incoming
 }
 
+/** What was announced with BDAT is read even where it cannot be taken. */
+function spoilUnlessAdmitted(session: Session, transaction: Transaction, body: Body): void {
+  try {
+    admitStranger(session, transaction)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    body.spoil(error)
+  }
+}
+
+const timeForMessage = ({ caller }: Session): number => (caller ? MESSAGE_MS : STRANGERS_MESSAGE_MS)
+
 /** The client went away, or stopped sending, in the middle: nothing was accepted. */
 function lost(session: Session, { tooSlow }: Body): null {
   if (tooSlow) session.close('body_too_slow')
@@ -81,26 +95,26 @@ function lost(session: Session, { tooSlow }: Body): null {
 }
 
 /** Reads until the end mark; false when it does not come in time. */
-function readBody({ socket, shared }: Session, body: Body): Promise<boolean> {
-  return atPace(shared, socket, body, async (next) => {
+function readBody(session: Session, body: Body): Promise<boolean> {
+  return atPace(session, body, async (next) => {
     for (;;) {
       const piece = await next()
       if (!piece) return false
       const { used, ended } = body.feed(piece)
       if (!ended) continue
-      socket.unread(piece.subarray(used))
+      session.socket.unread(piece.subarray(used))
       return true
     }
   })
 }
 
-function readChunk({ socket, shared }: Session, body: Body, octets: number): Promise<boolean> {
-  return atPace(shared, socket, body, async (next) => {
+function readChunk(session: Session, body: Body, octets: number): Promise<boolean> {
+  return atPace(session, body, async (next) => {
     for (let left = octets; left > 0;) {
       const piece = await next()
       if (!piece) return false
       body.feed(piece.subarray(0, left))
-      socket.unread(piece.subarray(Math.min(left, piece.length)))
+      session.socket.unread(piece.subarray(Math.min(left, piece.length)))
       left -= Math.min(left, piece.length)
     }
     return true
@@ -109,12 +123,13 @@ function readChunk({ socket, shared }: Session, body: Body, octets: number): Pro
 
 /** Reads pieces while they come fast enough and within the time for a message; `next` is null when they do not. */
 async function atPace(
-  { capacity, clock }: Shared,
-  socket: SmtpSocket,
+  session: Session,
   body: Body,
   read: (next: () => Promise<Buffer | null>) => Promise<boolean>,
 ): Promise<boolean> {
-  const end = steady(clock) + MESSAGE_MS
+  const { socket, shared } = session
+  const { capacity, clock } = shared
+  const end = steady(clock) + timeForMessage(session)
   let octets = 0
   const unwatch = capacity.pace.watch({
     get size() {
@@ -146,6 +161,7 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   body.end()
   if (body.refusal) throw body.refusal
   const bytes = await wholeOf(session, transaction)
+  if (transaction.addressee) return keepOfStranger(session, transaction, transaction.addressee, bytes)
   const now = shared.clock.now()
   const read = await readArrival(arrivalOf(session, transaction, bytes), shared.reader, now)
   const { submission, idempotencyKey, fingerprint } = read

@@ -1,5 +1,6 @@
 import type { Capacity } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
+import type { Inbound } from '../inbound/inbound.ts'
 import type { Intake, MessageReader } from '../intake/intake.ts'
 import type { RateLimiter, Senders } from '../senders/senders.ts'
 import type { RequestLog } from '../storage/storage.ts'
@@ -13,6 +14,8 @@ export interface SubmissionDeps {
   senders: Pick<Senders, 'authenticate' | 'authorize' | 'callerOf'>
   rateLimiter: RateLimiter
   intake: Pick<Intake, 'accept'>
+  /** Takes what clients at port 25 bring without sign-in. */
+  inbound: Pick<Inbound, 'messageBytes' | 'addressee' | 'admit' | 'keep'>
   certificates: Certificates
   /** What clients may use at once. */
   capacity: Capacity
@@ -29,7 +32,7 @@ export interface SubmissionConfig {
   messageBytes: number
   /** Balancers whose PROXY header is believed, and demanded. */
   proxyProtocolFrom: readonly Cidr[]
-  /** The port on which strangers hear a clear refusal of their recipients; 25 but in tests. */
+  /** The port that takes mail without sign-in: to return paths and to postmaster. 25 but in tests. */
   relayPort?: number
 }
 

@@ -12,10 +12,16 @@ export const IDLE_MS = 300_000
 export const UNKNOWN_MS = 60_000
 /** The same while most places for strangers are taken. */
 export const HURRIED_MS = 10_000
+/** A client that brings a message to a return path or to postmaster has as long as that takes. */
+export const INBOUND_MS = 600_000
 /** A session ends between two messages after this time, so that certificates and settings reach every client. */
 export const SESSION_MS = 7_200_000
 /** 40 MB over 256 kbit/s take 21 minutes. */
 export const MESSAGE_MS = 1_800_000
+/** The same for a message of a client that has not signed in, which is at most 1 MB. */
+export const STRANGERS_MESSAGE_MS = 300_000
+/** Recipients that are looked up on a connection without sign-in. */
+export const MAX_LOOKUPS = 100
 export const HANDSHAKE_MS = 30_000
 export const PROXY_MS = 10_000
 /** What a stop waits for clients that were told goodbye and do not close. */

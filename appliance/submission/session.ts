@@ -5,12 +5,13 @@ import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
+import type { Addressee } from '../inbound/inbound.ts'
 import type { Caller } from '../senders/caller.ts'
 import { newId } from '../mail/ids.ts'
 import type { Body } from './body.ts'
 import { COMMANDS } from './commands.ts'
 import type { ListenerKind, Shared } from './deps.ts'
-import { HURRIED_MS, IDLE_MS, MAX_ERRORS, MAX_LINE, SESSION_MS, UNKNOWN_MS } from './limits.ts'
+import { HURRIED_MS, IDLE_MS, INBOUND_MS, MAX_ERRORS, MAX_LINE, SESSION_MS, UNKNOWN_MS } from './limits.ts'
 import { refusalReply, reply, writeReply } from './reply.ts'
 import { SessionLog } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
@@ -23,6 +24,8 @@ export interface Transaction {
   requireTls: boolean
   dsn: EnvelopeDsn
   recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
+  /** Who it is for where nobody signed in. */
+  addressee: Addressee | null
   /** Chunks so far (RFC 3030); null before the first. */
   chunks: Body | null
   /** Its octets while they come in; null before the first. */
@@ -61,6 +64,8 @@ export class Session {
   over = false
   /** The client said QUIT, and expects nothing but the reply. */
   quit = false
+  /** Recipients that were looked up without sign-in. */
+  lookups = 0
   /** By the steady clock: `startedAt` is for people. */
   readonly #begunAt: number
   #errors = 0
@@ -90,7 +95,7 @@ export class Session {
     return this.socket.tls !== null
   }
 
-  /** Whether strangers may say MAIL here, and hear at RCPT that this is no relay. */
+  /** Whether clients may say MAIL here without sign-in: this is the public MX, for return paths and postmaster only. */
   get answersStrangers(): boolean {
     return this.kind.name === 'starttls' && this.port === (this.shared.config.relayPort ?? 25)
   }
@@ -154,6 +159,7 @@ export class Session {
   /** How long the session may last (milliseconds). Where many strangers come at once, each has less time to say who it is. */
   #most(): number {
     if (this.caller || this.kind.name === 'trusted') return SESSION_MS
+    if (this.transaction?.addressee) return INBOUND_MS
     return this.shared.capacity.smtp.crowded ? HURRIED_MS : UNKNOWN_MS
   }
 

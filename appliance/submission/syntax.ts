@@ -27,8 +27,9 @@ export interface PathArgs {
 /**
  * Reads `FROM:<path> parameters`. A space after the colon is taken, as old devices write it; a source route is dropped
  * (RFC 5321 §4.1.2, appendix C). Refuses: `smtp_syntax`, `smtp_path`.
+ * @param hostname ours, where RCPT takes `<postmaster>` without a domain (RFC 5321 §4.1.1.3)
  */
-export function parsePath(command: 'MAIL' | 'RCPT', args: string): PathArgs {
+export function parsePath(command: 'MAIL' | 'RCPT', args: string, hostname?: string): PathArgs {
   const word = command === 'MAIL' ? 'FROM' : 'TO'
   const wrong = () => refuse('smtp_syntax', { expected: `${command} ${word}:<user@example.com>` })
   const start = new RegExp(`^${word}: *<`, 'i').exec(args)
@@ -43,7 +44,8 @@ export function parsePath(command: 'MAIL' | 'RCPT', args: string): PathArgs {
     if (command === 'RCPT') throw wrong()
     return { mailbox: null, parameters }
   }
-  const mailbox = parseMailbox(`<${path.replace(/^@[^:"]*:/, '')}>`)
+  const bare = hostname !== undefined && /^postmaster$/i.test(path)
+  const mailbox = parseMailbox(bare ? `${path}@${hostname}` : `<${path.replace(/^@[^:"]*:/, '')}>`)
   if (!mailbox)
     throw refuse('smtp_path', { expected: 'it must be user@example.com, with a full domain name' })
   return { mailbox, parameters }

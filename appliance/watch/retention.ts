@@ -31,6 +31,7 @@ export interface Retainable {
   purgeAttempts: Purge
   purgeEvents: Purge
   purgeEmails: Purge
+  purgeReceived(args: { before: number; most: number }, now: number): Promise<number>
   shrink(args: { pages: number }, now: number): Promise<number>
   diskUse(args: object, now: number): Promise<{ database: number; free: number; files: number }>
   saveDiskDay(args: { day: string; bytes: number; since: string }, now: number): Promise<void>
@@ -43,16 +44,19 @@ export interface RetentionDone {
   attempts: number
   events: number
   emails: number
+  /** Returned messages, and mail to postmaster. */
+  received: number
   /** Whether the appliance holds more than its budget although nothing is left to remove. */
   overBudget: boolean
 }
 
 /** Rows looked at in one step, so that the writer is held for a few milliseconds. */
-const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails', number> = {
+const MOST: Record<'bodies' | 'attempts' | 'events' | 'emails' | 'received', number> = {
   bodies: 200,
   attempts: 200,
   events: 500,
   emails: 500,
+  received: 20,
 }
 
 /** Pages of the database given back in one step: some four megabytes. */
@@ -97,6 +101,7 @@ export async function retain(
   const attempts = await run(storage.purgeAttempts, MOST.attempts, before(attemptsDays))
   const events = await run(storage.purgeEvents, MOST.events, before(eventsDays))
   let bodies = await run(storage.purgeBodies, MOST.bodies, before(bodiesDays))
+  const received = await purgeReceived(storage, clock, before(bodiesDays), stopped)
   const held = async (): Promise<number> => {
     const { database, files } = await storage.diskUse({}, clock.now())
     return database + files
@@ -107,7 +112,23 @@ export async function retain(
   const bytes = await held()
   const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
   await storage.saveDiskDay({ day: day(clock.now()), bytes, since: day(before(60)) }, clock.now())
-  return { bodies, attempts, events, emails, overBudget: diskBudget !== null && bytes > diskBudget }
+  return { bodies, attempts, events, emails, received, overBudget: diskBudget !== null && bytes > diskBudget }
+}
+
+/** Received messages quote what was sent, so they go with the bodies. */
+async function purgeReceived(
+  storage: Pick<Retainable, 'purgeReceived'>,
+  clock: Clock,
+  before: number,
+  stopped: () => boolean,
+): Promise<number> {
+  let removed = 0
+  while (!stopped()) {
+    const count = await storage.purgeReceived({ before, most: MOST.received }, clock.now())
+    if (count === 0) break
+    removed += count
+  }
+  return removed
 }
 
 async function shrink(storage: Retainable, clock: Clock, stopped: () => boolean): Promise<void> {

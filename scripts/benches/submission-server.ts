@@ -9,6 +9,7 @@ import { createCapacity } from '../../appliance/capacity/capacity.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
+import { createInbound } from '../../appliance/inbound/inbound.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
 import { capacityOptions } from '../../appliance/options.ts'
@@ -52,6 +53,10 @@ await openSubmission(
   {
     ...{ senders, intake, clock, log },
     capacity: createCapacity({ ...capacityOptions(config), clock, freeBytes: async () => null }),
+    inbound: createInbound({
+      ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
+      sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
+    }),
     requestLog: createRequestLogBuffer({ storage, clock, log }),
     rateLimiter: createRateLimiter({ clock, perSecond: 1_000_000 }),
     certificates: await openCertificates({ dataDir, hostname, clock }),

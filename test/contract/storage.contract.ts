@@ -16,6 +16,7 @@ import { queueContract } from './queue.contract.ts'
 import { queueControlContract } from './queue-control.contract.ts'
 import { retentionContract } from './retention.contract.ts'
 import { scheduledContract } from './scheduled.contract.ts'
+import { receivedContract } from './received.contract.ts'
 import { reportsContract } from './reports.contract.ts'
 import { sendersContract } from './senders.contract.ts'
 import { sessionsContract } from './sessions.contract.ts'
@@ -45,6 +46,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   queueControl: queueControlContract,
   place: placeContract,
   lanes: lanesContract,
+  received: receivedContract,
   reports: reportsContract,
   retention: retentionContract,
   logs: logsContract,

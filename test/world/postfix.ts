@@ -19,6 +19,8 @@ export interface PostfixOptions {
   host: string
   /** Further lines of main.cf, which go before ours. */
   settings?: Record<string, string | number>
+  /** Further lines of master.cf. */
+  services?: string
 }
 
 /** When a file came into a maildir: Postfix writes seconds at the begin of its name, and microseconds after an M (virtual(8)). */
@@ -28,7 +30,12 @@ function arrivalOf(name: string): number {
 }
 
 /** Starts a Postfix that takes mail for `domain`, offers STARTTLS, and is called `host`. */
-export async function startPostfix({ domain, host, settings: own }: PostfixOptions): Promise<Postfix> {
+export async function startPostfix({
+  domain,
+  host,
+  settings: own,
+  services = '',
+}: PostfixOptions): Promise<Postfix> {
   let inbox = ''
   const settings = ({ mail, uid, gid }: PostfixFolders) => {
     inbox = join(mail, 'inbox', 'new')
@@ -48,7 +55,10 @@ export async function startPostfix({ domain, host, settings: own }: PostfixOptio
       ...own,
     }
   }
-  const { address, log, close } = await startPostfixInstance((folders) => ({ settings: settings(folders) }))
+  const { address, log, close } = await startPostfixInstance((folders) => ({
+    settings: settings(folders),
+    services,
+  }))
   const messages = async (): Promise<string[]> => {
     const names = await readdir(inbox).catch(() => []) // nothing delivered yet
     return Promise.all(

@@ -17,6 +17,9 @@ export const ErasureCounts = Type.Object(
     webhook_deliveries: count('Payloads that webhooks were sent.'),
     webhook_attempts: count('Answers of endpoints.'),
     receipts: count('Answers that were kept for repeated requests.'),
+    received_messages: count(
+      'Messages to return paths that named the address or were about an email to it, and messages to postmaster; they are removed.',
+    ),
     suppressions: count('Entries of the suppression list, which go on under a hash.'),
   },
   { description: 'What was changed or removed, by kind.' },

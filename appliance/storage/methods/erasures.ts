@@ -12,6 +12,7 @@ import {
   suppressionsPhase,
   webhooksPhase,
 } from './erase-others.ts'
+import { postmasterPhase, returnedPhase } from './erase-received.ts'
 import { pageOf } from './page.ts'
 
 type Db = Kysely<Tables>
@@ -48,6 +49,8 @@ const PHASES: Record<ErasurePhase, Phase> = {
   webhook_deliveries: webhooksPhase,
   webhook_attempts: attemptsPhase,
   receipts: receiptsPhase,
+  returned: returnedPhase,
+  postmaster: postmasterPhase,
   suppressions: suppressionsPhase,
 }
 
@@ -79,6 +82,12 @@ const sum = (counts: ErasureCounts, more: Partial<ErasureCounts>): ErasureCounts
   return total
 }
 
+/** Kinds that an older version did not know count nothing. */
+const countsOf = (row: Pick<Selectable<ErasuresTable>, 'counts'>): ErasureCounts => ({
+  ...noCounts(),
+  ...(JSON.parse(row.counts) as Partial<ErasureCounts>),
+})
+
 const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
   id: row.id,
   teamId: row.team_id,
@@ -87,7 +96,7 @@ const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
   actorKind: row.actor_kind,
   createdAt: row.created_at,
   finishedAt: row.finished_at,
-  counts: JSON.parse(row.counts) as ErasureCounts,
+  counts: countsOf(row),
 })
 
 /** See `ErasureStorage.beginErasure`. */
@@ -140,7 +149,7 @@ export async function eraseStep(
   })
   const part = await PHASES[row.phase](db, scan, row.after, now)
   const phase = part.next === null ? after(row.phase) : row.phase
-  const counts = sum(JSON.parse(row.counts) as ErasureCounts, part.counts)
+  const counts = sum(countsOf(row), part.counts)
   const files = part.files ?? []
   const done = phase === undefined
   const changed = {

@@ -27,6 +27,7 @@ import * as place from './place.ts'
 import * as queue from './queue.ts'
 import * as quotas from './quotas.ts'
 import * as receipts from './receipts.ts'
+import * as received from './received.ts'
 import * as reports from './reports.ts'
 import * as retention from './retention.ts'
 import * as scheduled from './scheduled.ts'
@@ -112,6 +113,13 @@ export const reads = {
   readTagCounts: metricsTags.readTagCounts,
   liveEvents: metrics.liveEvents,
   lastEvent: metrics.lastEvent,
+  findReturnPath: received.findReturnPath,
+  domainsServedAs: received.domainsServedAs,
+  listReturned: received.listReturned,
+  getReturned: received.getReturned,
+  listPostmaster: received.listPostmaster,
+  getPostmaster: received.getPostmaster,
+  duePostmaster: received.duePostmaster,
   dueReports: reports.dueReports,
   findStsPolicy: tlsPolicies.findStsPolicy,
   dueStsPolicies: tlsPolicies.dueStsPolicies,
@@ -229,6 +237,10 @@ export const writes = {
   recomputeMetrics: metrics.recomputeMetrics,
   sumMetricsUp: metricsSums.sumMetricsUp,
   addTagCounts: metricsTags.addTagCounts,
+  keepReturned: received.keepReturned,
+  keepPostmaster: received.keepPostmaster,
+  settlePostmaster: received.settlePostmaster,
+  purgeReceived: received.purgeReceived,
   dropReports: reports.dropReports,
   saveStsPolicy: tlsPolicies.saveStsPolicy,
   useStsPolicy: tlsPolicies.useStsPolicy,

@@ -27,6 +27,8 @@ export const ERASURE_PHASES = [
   'webhook_deliveries',
   'webhook_attempts',
   'receipts',
+  'returned',
+  'postmaster',
   'suppressions',
 ] as const
 export type ErasurePhase = (typeof ERASURE_PHASES)[number]

@@ -82,6 +82,7 @@ test('looks at everything, failures first', async () => {
   expect(brief(steady)).toEqual([
     'failed domain:shop.example',
     `warning certificate:${join(folder, 'tls/self-signed.json')}`,
+    'warning return-path',
     'skipped port25:auto',
     'skipped ipv6:auto',
     'skipped clock',

@@ -48,6 +48,30 @@ async function filled(dataDir: string) {
 const dueAfter = (storage: SqliteStorage) => storage.lease(leaseArgs({ owner: 'two' }), T0 + DAY)
 
 describe('a backup', () => {
+  test('has returned messages, but not without bodies', async () => {
+    const { dataDir, file, target, folder } = await place()
+    const { storage, team, done } = await filled(dataDir)
+    const bytes = new Uint8Array(Buffer.from('No such user.'))
+    const message = {
+      ...{ id: newId(T0), receivedAt: T0, mailFrom: '', rcptTo: done.returnPath, ip: '192.0.2.1' },
+      ...{ helo: 'mx.x.example', tls: null, size: bytes.length, bytes },
+    }
+    const limits = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
+    await storage.keepReturned({ emailId: done.id, message, limits }, T0)
+    await backUp(options(dataDir, file), T0)
+    await backUp({ ...options(dataDir, `${file}-2`), bodies: false }, T0)
+    await storage.close()
+    const list = async (from: string, to: string) => {
+      await restore({ file: from, dataDir: to, by }, T0)
+      const restored = await openSqlite({ dataDir: to })
+      const messages = await restored.listReturned({ teamId: team.id, emailId: done.id }, T0)
+      await restored.close()
+      return messages.map(({ id }) => id)
+    }
+    expect(await list(file, target)).toEqual([message.id])
+    expect(await list(`${file}-2`, join(folder, 'second'))).toEqual([])
+  })
+
   test('of a running appliance has everything, and what waits comes back on hold', async () => {
     const { dataDir, file, target, folder } = await place()
     const { storage, team, done, waits, large } = await filled(dataDir)

@@ -69,7 +69,44 @@ const suppression = (teamId: string, email: string) => ({
   ...{ reason: `${email} bounced`, reply: `550 ${email}` },
 })
 
+const received = (text: string, mailFrom = '') => ({
+  ...{ id: newId(T0), receivedAt: T0, mailFrom, rcptTo: 'postmaster@mail.example.com' },
+  ...{ ip: '192.0.2.1', helo: 'mx.x.example', tls: null, size: text.length },
+  bytes: new Uint8Array(Buffer.from(text)),
+})
+const LIMITS = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
+
 describe('erasing an address', () => {
+  test('removes what came back for it, and what named it to postmaster', async () => {
+    const { storage, dataDir, teamId } = await open()
+    const keep = async (emailId: string, text: string) => {
+      const message = received(text)
+      expect(await storage.keepReturned({ emailId, message, limits: LIMITS }, T0)).toBe('kept')
+      return message.id
+    }
+    const hers = await putEmail(storage, teamId, [ADA])
+    const other = await putEmail(storage, teamId, ['bob@x.example'])
+    await keep(hers.id, 'in some encoding, her name')
+    await keep(other.id, `X-Forwarded-To: ${ADA}`)
+    const left = await keep(other.id, 'No such user: bob')
+    for (const message of [received(`${ADA} complains`), received('hello', ADA), received('bob complains')])
+      await storage.keepPostmaster({ message, forward: 'off', limits: { messages: 9, bytes: 1e6 } }, T0)
+
+    const erasures = createErasures({ storage, clock })
+    expect(await erasures.survey({ teamId, address: ADA })).toMatchObject({ received_messages: 4 })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    expect((await erasures.run({ teamId, id })).counts).toMatchObject({ emails: 1, received_messages: 4 })
+    expect(everything(dataDir)).not.toContain('lovelace')
+    expect(await storage.listReturned({ teamId, emailId: hers.id }, T0)).toEqual([])
+    expect(await storage.listReturned({ teamId, emailId: other.id }, T0)).toMatchObject([{ id: left }])
+    expect((await storage.listPostmaster({ limit: 10 }, T0)).items).toHaveLength(1)
+
+    // What comes later names her, too: its content is not kept.
+    await keep(hers.id, 'in some encoding, her name')
+    const [late] = await storage.listReturned({ teamId, emailId: hers.id }, T0)
+    expect(late).toMatchObject({ hasContent: false })
+  })
+
   test('leaves it nowhere in the database, and tells what was done without it', async () => {
     const { storage, dataDir, teamId } = await open()
     const to = { to: [`Ada King <Ada.Lovelace@x.example>`], headers: [{ name: 'X-For', value: ADA }] }

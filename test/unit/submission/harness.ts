@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
-import { createIntake } from '../../../appliance/intake/intake.ts'
+import { createInbound } from '../../../appliance/inbound/inbound.ts'
+import { createIntake, type Notice } from '../../../appliance/intake/intake.ts'
 import {
   createQuotas,
   createRateLimiter,
@@ -11,6 +12,7 @@ import {
   type Plans,
   type Senders,
 } from '../../../appliance/senders/senders.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Email, PutArgs, RequestLog, Storage } from '../../../appliance/storage/storage.ts'
 import {
@@ -45,6 +47,8 @@ export interface Door {
   puts: PutArgs[]
   /** What was noted of sessions so far. */
   logs: RequestLog[]
+  /** Mail to postmaster that was forwarded so far. */
+  notices: Notice[]
   certificates: Awaited<ReturnType<typeof openCertificates>>
   submission: Submission
   emails(): Promise<Email[]>
@@ -62,6 +66,10 @@ export interface DoorOptions {
   additional?: CertificateFiles[]
   /** Whether put takes its time: resolves when the test lets it. */
   hold?: Promise<void>
+  /** Where mail to postmaster is forwarded. */
+  postmaster?: string
+  /** Storage whose look-ups of recipients fail. */
+  deaf?: boolean
 }
 
 /** Nothing is signed here: real keys would take half a second for each domain. */
@@ -121,12 +129,23 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     clock,
   })
   const logs: RequestLog[] = []
+  const notices: Notice[] = []
+  const failing = { findReturnPath: () => Promise.reject(new Error('the disk is gone')) }
+  const inbound = createInbound({
+    storage: options.deaf ? { ...storage, ...failing } : storage,
+    sendNotice: async (notice) => {
+      notices.push(notice)
+      return { sent: true, emailId: newId(clock.now()) }
+    },
+    ...{ clock, log, hostname: host.hostname, messageBytes, postmaster: options.postmaster },
+  })
   const relay = likelyFreePort()
   const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const submission = createSubmission({
     senders,
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
     intake,
+    inbound,
     certificates,
     capacity,
     requestLog: { add: (entry) => void logs.push(entry) },
@@ -163,12 +182,13 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     capacity,
     ports: { starttls: port(0), implicit: port(1), trusted: port(2), relay },
     alternatives: { starttls: port(4), implicit: port(5) },
-    ...{ storage, senders, clock, teamId, dataDir, puts, logs, certificates, emails },
+    ...{ storage, senders, clock, teamId, dataDir, puts, logs, notices, certificates, emails },
     keys: { full: full.token, sending: sending.token, restricted: restricted.token },
     message: async (id) =>
       Buffer.from((await storage.getMessage({ emailId: id }, clock.now()))!).toString('latin1'),
     async close() {
       await submission.close()
+      await inbound.close()
       certificates.close()
       await intake.close()
       await senders.close()

@@ -4,6 +4,8 @@ import type {
   EmailWebhookEvents,
   FoundEmail,
 } from '../../../appliance/http/schemas/email-search.ts'
+import type { Static } from 'typebox'
+import type { ReturnedMessageList } from '../../../appliance/http/schemas/received.ts'
 import type { EmailCreated } from '../../../appliance/http/schemas/emails.ts'
 import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
 import type { EmailConditions } from '../state/email-search.ts'
@@ -40,3 +42,9 @@ export const retryEmail = (email: string) =>
 
 /** Where the html of an email is shown with the images that it loads from elsewhere. */
 export const previewPath = (email: string) => `/emails/${id(email)}/preview`
+
+export const listReturned = (email: string, signal?: AbortSignal) =>
+  read<Static<typeof ReturnedMessageList>>(`/emails/${id(email)}/returned`, signal)
+
+/** Where a returned message is downloaded. */
+export const returnedPath = (email: string, message: string) => `/emails/${id(email)}/returned/${id(message)}`

@@ -3,6 +3,7 @@ import type { Static } from 'typebox'
 import type { CertificateList } from '../../../appliance/http/schemas/certificates.ts'
 import type { Erasure, ErasureList } from '../../../appliance/http/schemas/erasures.ts'
 import type { Limits, NodeList } from '../../../appliance/http/schemas/nodes.ts'
+import type { PostmasterMessageList } from '../../../appliance/http/schemas/received.ts'
 import type { Retention } from '../../../appliance/http/schemas/retention.ts'
 import { change, question, read } from './client.ts'
 
@@ -14,6 +15,12 @@ export const getLimits = (signal?: AbortSignal) => read<Limits>('/limits', signa
 
 export const listCertificates = (signal?: AbortSignal) =>
   read<Static<typeof CertificateList>>('/certificates', signal)
+
+export const listPostmaster = (signal?: AbortSignal) =>
+  read<Static<typeof PostmasterMessageList>>('/postmaster', signal)
+
+/** Where a message to postmaster is downloaded. */
+export const postmasterPath = (message: string) => `/postmaster/${encodeURIComponent(message)}/source`
 
 export const getRetention = (signal?: AbortSignal) => read<Retention>('/retention', signal)
 

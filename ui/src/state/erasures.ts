@@ -12,6 +12,7 @@ const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string
   webhook_deliveries: ['webhook payload', 'webhook payloads'],
   webhook_attempts: ['answer of an endpoint', 'answers of endpoints'],
   receipts: ['idempotency receipt', 'idempotency receipts'],
+  received_messages: ['received message', 'received messages'],
   suppressions: ['suppression', 'suppressions'],
 }
 

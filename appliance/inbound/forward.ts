@@ -1,0 +1,84 @@
+/**
+ * Forwards mail to postmaster as a message of the appliance's own with the original attached: so it passes SPF and DMARC. Each is kept as
+ * well, so whatever is not forwarded can be read in the dashboard.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Notice, SendNotice } from '../intake/intake.ts'
+import type { Forwarding, PostmasterMessage, Storage, WithBytes } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
+import { createRate } from './rates.ts'
+
+export interface ForwarderDeps {
+  storage: Pick<Storage, 'duePostmaster' | 'settlePostmaster'>
+  sendNotice: SendNotice
+  clock: Clock
+  log: Logger
+  hostname: string
+  /** Where to; undefined: nothing is forwarded. */
+  postmaster: string | undefined
+  pollMs?: number
+}
+
+/** Strangers make this mail leave: few enough to be no weapon. */
+const MOST = 20
+const WINDOW_MS = 60 * 60_000
+/** On every forwarded message, with our name: one that comes back has it, also within the message that encloses it. */
+const MARK = 'X-Posthaste-Postmaster'
+
+export function createForwarder(deps: ForwarderDeps): Worker {
+  const { storage, clock, log, pollMs = 60_000 } = deps
+  const rate = createRate(clock, { windowMs: WINDOW_MS, perNetwork: MOST, inAll: MOST })
+  const step = async (): Promise<boolean> => {
+    const message = await storage.duePostmaster({}, clock.now())
+    if (!message) return false
+    const forwarding = await forward(message, deps, () => rate.take(message.ip) === 0)
+    await storage.settlePostmaster({ id: message.id, forwarding }, clock.now())
+    if (forwarding.state === 'skipped')
+      log.warn({ message_id: message.id, reason: forwarding.reason }, 'mail to postmaster was not forwarded')
+    return true
+  }
+  const trouble = 'mail to postmaster could not be forwarded; Posthaste tries again'
+  return createWorker({ step, clock, log, pollMs, trouble })
+}
+
+type Settled = Exclude<Forwarding, { state: 'off' | 'due' }>
+
+async function forward(
+  message: PostmasterMessage & WithBytes,
+  { sendNotice, hostname, postmaster }: ForwarderDeps,
+  permit: () => boolean,
+): Promise<Settled> {
+  const skipped = (reason: string): Settled => ({ state: 'skipped', reason })
+  if (postmaster === undefined) return skipped('smtp.postmaster is no longer set')
+  if (isMarked(message.bytes, hostname)) return skipped('this server forwarded it before: a mail loop')
+  if (!permit()) return skipped(`more than ${MOST} messages within an hour`)
+  const result = await sendNotice(noticeOf(message, postmaster, hostname))
+  return result.sent ? { state: 'done', emailId: result.emailId } : skipped(result.reason)
+}
+
+function isMarked(bytes: Uint8Array, hostname: string): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1').toLowerCase()
+  return text.includes(`${MARK}: ${hostname}`.toLowerCase())
+}
+
+function noticeOf(message: PostmasterMessage & WithBytes, to: string, hostname: string): Notice {
+  const { id, mailFrom, rcptTo, helo, ip, bytes } = message
+  const sender = mailFrom === '' ? 'the null sender (<>)' : mailFrom
+  return {
+    kind: 'postmaster',
+    to,
+    subject: `Mail for ${rcptTo}`,
+    paragraphs: [
+      `The attached message came to ${rcptTo} at port 25 of ${hostname}.`,
+      `Envelope sender: ${sender}. Client: ${helo} [${ip}]. Neither the sender nor the content was verified: open attachments and links with care.`,
+    ],
+    action: null,
+    after: [
+      `Posthaste forwards such mail because smtp.postmaster is set. At most ${MOST} messages an hour are forwarded; all are listed in the dashboard under Settings, Nodes.`,
+    ],
+    attachment: { filename: `${id}.eml`, contentType: 'message/rfc822', content: bytes },
+    headers: [{ name: MARK, value: hostname }],
+    once: id,
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Mail that port 25 takes without sign-in: messages to the return path of an email that was sent from here (RFC 5321 §3.6.3), and to
+ * postmaster and abuse (RFC 5321 §4.5.1, RFC 2142). Nothing about it is verified, so nothing of it changes the state of an email. No
+ * report is ever sent about it: what cannot be taken is refused while the client waits.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { SendNotice } from '../intake/intake.ts'
+import type { Mailbox } from '../mail/address.ts'
+import { parseReturnPath } from '../mail/envelope.ts'
+import { newId } from '../mail/ids.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import { maySend } from '../senders/senders.ts'
+import type { PostmasterLimits, ReceivedMessage, ReturnedLimits, Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+import { createForwarder } from './forward.ts'
+import { createRate } from './rates.ts'
+
+/** Who a recipient is. */
+export interface Addressee {
+  /** The email whose return path it is; null for postmaster and abuse. */
+  emailId: string | null
+  /** As it was written. */
+  address: string
+}
+
+/** A message as it comes in, beside its bytes. */
+export type Arrival = Pick<ReceivedMessage, 'mailFrom' | 'ip' | 'helo' | 'tls'>
+
+export interface Inbound {
+  /** Largest message, in bytes. */
+  readonly messageBytes: number
+  /** Who is meant. Refuses: `smtp_relay`, `inbound_unknown`, `unavailable`. */
+  addressee(mailbox: Mailbox): Promise<Addressee>
+  /** Whether a message may follow; counts it. Refuses: `inbound_sender`, `inbound_rate`. */
+  admit(addressee: Addressee, arrival: Pick<Arrival, 'mailFrom' | 'ip'>): void
+  /** Stores a message; once it resolves to the id, the message is durable. Refuses: `message_loop`, `inbound_full`, `disk_full`, `unavailable`, … */
+  keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
+  /** Ends forwarding. */
+  close(): Promise<void>
+}
+
+export interface InboundDeps {
+  storage: Pick<
+    Storage,
+    | 'findReturnPath'
+    | 'domainsServedAs'
+    | 'keepReturned'
+    | 'keepPostmaster'
+    | 'duePostmaster'
+    | 'settlePostmaster'
+  >
+  sendNotice: SendNotice
+  clock: Clock
+  log: Logger
+  hostname: string
+  /** Largest message of those who sign in, in bytes: this one is never larger. */
+  messageBytes: number
+  /** Where mail to postmaster is forwarded; undefined: it is only kept. */
+  postmaster: string | undefined
+  /** How often to look for what is to be forwarded, in milliseconds. */
+  pollMs?: number
+}
+
+/** Reports bring back 50 to 100 KB of a message as a rule; some servers return all of it. */
+const MESSAGE_BYTES = 1024 * 1024
+const RETURNED: ReturnedLimits = {
+  emailMessages: 10,
+  emailBytes: 2 * MESSAGE_BYTES,
+  teamBytes: 64 * MESSAGE_BYTES,
+  allBytes: 512 * MESSAGE_BYTES,
+}
+const POSTMASTER: PostmasterLimits = { messages: 500, bytes: 32 * MESSAGE_BYTES }
+
+const MINUTE = 60_000
+/** A large provider may return thousands of messages after a broadcast to an old list; what waits there comes later. */
+const RETURNED_RATE = { windowMs: 10 * MINUTE, perNetwork: 300, inAll: 3000 }
+const POSTMASTER_RATE = { windowMs: 60 * MINUTE, perNetwork: 10, inAll: 60 }
+
+/** A message that went through more servers than this is in a loop (RFC 5321 §6.3). */
+const MAX_RECEIVED = 50
+/** Bytes of a header in which trace fields are counted. */
+const HEADER = 128 * 1024
+
+/** Forwards from then on what waits for it. */
+export function createInbound(deps: InboundDeps): Inbound {
+  const { clock, log, storage, postmaster } = deps
+  const messageBytes = Math.min(deps.messageBytes, MESSAGE_BYTES)
+  const rates = { returned: createRate(clock, RETURNED_RATE), postmaster: createRate(clock, POSTMASTER_RATE) }
+  const forwarder = createForwarder(deps)
+  forwarder.start()
+
+  return {
+    messageBytes,
+    async addressee(mailbox) {
+      try {
+        return await findAddressee(deps, mailbox)
+      } catch (error) {
+        if (error instanceof Refusal) throw error
+        // Whoever cannot be looked up may exist: neither yes nor a final no.
+        log.error({ err: error }, 'a recipient at port 25 could not be looked up')
+        throw refuse('unavailable')
+      }
+    },
+
+    admit({ emailId }, { mailFrom, ip }) {
+      // RFC 5321 §4.5.5: reports have the null sender. RCPT alone is answered for every sender, as servers verify addresses in the name
+      // of their own postmaster, too.
+      if (emailId !== null && mailFrom !== '') throw refuse('inbound_sender')
+      const seconds = rates[emailId === null ? 'postmaster' : 'returned'].take(ip)
+      if (seconds > 0) throw refuse('inbound_rate', { seconds })
+    },
+
+    async keep({ emailId, address }, arrival, bytes) {
+      if (countReceived(bytes) > MAX_RECEIVED) throw refuse('message_loop')
+      const now = clock.now()
+      const about = { ...arrival, id: newId(now), receivedAt: now, rcptTo: address, size: bytes.byteLength }
+      // A copy: what crosses to the storage would bring along the whole buffer behind a view.
+      const message = { ...about, bytes: new Uint8Array(bytes) }
+      const line = { message_id: about.id, rcpt_to: address, ip: arrival.ip, size: about.size }
+      if (emailId === null) {
+        const forward = postmaster === undefined ? 'off' : 'due'
+        await storage.keepPostmaster({ message, forward, limits: POSTMASTER }, now)
+        log.info(line, 'a message to postmaster was received')
+        forwarder.wake()
+        return about.id
+      }
+      const kept = await storage.keepReturned({ emailId, message, limits: RETURNED }, now)
+      if (kept === 'full') throw refuse('inbound_full')
+      if (kept === 'unknown') throw refuse('inbound_unknown')
+      log.info({ ...line, email_id: emailId }, 'a returned message was received')
+      return about.id
+    },
+
+    close: () => forwarder.stop(),
+  }
+}
+
+async function findAddressee(
+  { storage, clock, hostname }: InboundDeps,
+  { local, domain, address }: Mailbox,
+): Promise<Addressee> {
+  const bounce = parseReturnPath(address)
+  if (bounce) {
+    const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
+    if (found?.returnPath.toLowerCase() === address.toLowerCase()) return { emailId: bounce.emailId, address }
+  }
+  const forPostmaster = /^(postmaster|abuse)$/i.test(local)
+  if (!bounce && !forPostmaster) throw refuse('smtp_relay')
+  const own = domain === hostname.toLowerCase()
+  const statuses = own ? [] : await storage.domainsServedAs({ name: domain }, clock.now())
+  if (!own && !statuses.some(maySend)) throw refuse('smtp_relay')
+  if (forPostmaster) return { emailId: null, address }
+  throw refuse('inbound_unknown')
+}
+
+/** Received fields in the header. */
+function countReceived(bytes: Uint8Array): number {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEADER))
+  const end = start.indexOf('\r\n\r\n')
+  const header = start.toString('latin1', 0, end < 0 ? start.length : end)
+  return [...header.matchAll(/^received[ \t]*:/gim)].length
+}

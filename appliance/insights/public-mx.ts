@@ -1,0 +1,87 @@
+/** Whether port 25 takes what comes back: receivers that verify a sender ask there, and delivery reports arrive there. */
+import { connect } from 'node:net'
+import type { Finding } from '../mail/finding.ts'
+import { parseHostPort } from '../wire/listeners.ts'
+
+/** What the public port answered. */
+export type MxAnswer =
+  /** There is no listener on port 25. */
+  | { kind: 'none' }
+  /** Nobody answers: the check of the listeners tells. */
+  | { kind: 'silent' }
+  /** The reply to RCPT, or the first one that refused. */
+  | { kind: 'replied'; reply: string }
+
+const PORT = 25
+const TIMEOUT = 3000
+
+/** Asks the listener on port 25 whether it takes mail to postmaster, as every MX must (RFC 5321 §4.5.1). Never rejects. */
+export async function askPublicMx(starttls: readonly string[], hostname: string): Promise<MxAnswer> {
+  const ports = starttls.map(parseHostPort)
+  // A port 0 is chosen at each start: nothing can be said of it.
+  if (ports.some(({ port }) => port === 0)) return { kind: 'silent' }
+  const listener = ports.find(({ port }) => port === PORT)
+  if (!listener) return { kind: 'none' }
+  const { host } = listener
+  const ip = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const reply = await converse(ip, PORT, hostname)
+  return reply === null ? { kind: 'silent' } : { kind: 'replied', reply }
+}
+
+/** Says the envelope of a delivery report to postmaster; the last reply, or null where the conversation ends before. */
+export function converse(ip: string, port: number, hostname: string): Promise<string | null> {
+  const commands = [`EHLO ${hostname}`, 'MAIL FROM:<>', `RCPT TO:<postmaster@${hostname}>`]
+  return new Promise((resolve) => {
+    const socket = connect({ host: ip, port })
+    let text = ''
+    const settle = (reply: string | null): void => {
+      clearTimeout(timer)
+      resolve(reply)
+      if (reply === null) socket.destroy()
+      else socket.end('QUIT\r\n')
+    }
+    const timer = setTimeout(() => settle(null), TIMEOUT)
+    socket.setEncoding('latin1')
+    socket.on('data', (chunk: string) => {
+      text += chunk
+      // The last line of a reply has a space after its code (RFC 5321 §4.2).
+      const last = /^(\d{3}) .*\r\n$/m.exec(text)
+      if (!last) return
+      text = ''
+      const command = commands.shift()
+      const refused = !last[1]!.startsWith('2')
+      if (refused || command === undefined) settle(last[0].trim().slice(0, 200))
+      else socket.write(`${command}\r\n`)
+    })
+    socket.on('error', () => settle(null))
+    socket.on('close', () => settle(null))
+    socket.setTimeout(TIMEOUT + 1000, () => socket.destroy())
+  })
+}
+
+/** @param hostname to which the MX records of return paths point */
+export function judgePublicMx(answer: MxAnswer, hostname: string): Finding {
+  const about = { id: 'return-path', title: 'Return path' }
+  if (answer.kind === 'silent')
+    return { ...about, status: 'skipped', found: 'Nothing answers on port 25 now.', advice: null }
+  if (answer.kind === 'none')
+    return {
+      ...about,
+      status: 'warning',
+      found: `No listener on port 25, to which the MX records of return paths lead: delivery reports are lost, and receivers that verify senders by callback refuse the mail.`,
+      advice: 'Add 0.0.0.0:25 to smtp.starttls.',
+    }
+  return answer.reply.startsWith('250')
+    ? {
+        ...about,
+        status: 'ok',
+        found: 'Port 25 takes delivery reports and mail to postmaster.',
+        advice: null,
+      }
+    : {
+        ...about,
+        status: 'failed',
+        found: `Port 25 refuses mail to postmaster@${hostname}: "${answer.reply}".`,
+        advice: 'The reply says why. Until it is fixed, delivery reports do not come back.',
+      }
+}

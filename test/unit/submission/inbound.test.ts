@@ -1,0 +1,282 @@
+import { connect, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { play, readDialogs } from '../../dialogs/runner.ts'
+import { askPublicMx, converse, judgePublicMx } from '../../../appliance/insights/public-mx.ts'
+import { parseNetworks } from '../../../appliance/wire/networks.ts'
+import { sendWithNodemailer } from './clients.ts'
+import { startDoor, type Door, type DoorOptions } from './harness.ts'
+
+let door: Door
+/** The door of the tests that need none of their own. */
+let shared: Door
+beforeAll(async () => void (shared = await startDoor()))
+afterAll(() => shared.close())
+afterEach(async () => {
+  if (door !== shared) await door.close()
+})
+
+/** Opens a door of the test's own, and sends an email there: its return path and id. */
+async function open(options: DoorOptions = {}): Promise<{ path: string; id: string }> {
+  door = await startDoor(options)
+  return send()
+}
+
+/** The same at the shared door. */
+async function openShared(): Promise<{ path: string; id: string }> {
+  door = shared
+  return send()
+}
+
+async function send(): Promise<{ path: string; id: string }> {
+  expect((await sendWithNodemailer(door, {})).ok).toBe(true)
+  const [email] = await door.emails()
+  return { path: email!.returnPath, id: email!.id }
+}
+
+/** Plays a conversation at the public port. */
+async function talk(...lines: string[]): Promise<void> {
+  const [dialog] = readDialogs(['=== a conversation @relay', '< 220 …', ...lines].join('\n'))
+  expect(await play(dialog!, door)).toBeNull()
+}
+
+const HELLO = ['> HELO mx.customer.example', '< 250 …']
+const NULL = ['> MAIL FROM:<>', '< 250 2.1.0 …']
+const to = (address: string) => [`> RCPT TO:<${address}>`, '< 250 2.1.5 Recipient ok']
+const data = (lines: string[], answer: string) => [
+  '> DATA',
+  '< 354 …',
+  ...lines.map((line) => `> ${line}`),
+  '> .',
+  `< ${answer}`,
+]
+const RECEIVED = '250 2.0.0 Received as …'
+const report = (text = 'No such user.') => ['Subject: Undelivered mail', '', text]
+
+const listed = (emailId: string) =>
+  door.storage.listReturned({ teamId: door.teamId, emailId }, door.clock.now())
+
+describe('the return path of an email', () => {
+  test('takes a report from the null sender, kept byte for byte when 250 is said', async () => {
+    const { path, id } = await openShared()
+    await talk(...HELLO, ...NULL, ...to(path.toUpperCase()), ...data(['A: b', '', '..dot', ''], RECEIVED))
+    const [message] = await listed(id)
+    expect(message).toMatchObject({
+      ...{ mailFrom: '', ip: '127.0.0.1', helo: 'mx.customer.example', tls: null, size: 16 },
+      ...{ receivedAt: expect.any(Number) as number, hasContent: true },
+    })
+    const args = { teamId: door.teamId, emailId: id, id: message!.id }
+    const bytes = (await door.storage.getReturned(args, door.clock.now()))!
+    expect(Buffer.from(bytes).toString()).toBe('A: b\r\n\r\n.dot\r\n\r\n')
+  })
+
+  test('a report changes nothing about the email', async () => {
+    const { path, id } = await openShared()
+    const history = () => door.storage.getHistory({ teamId: door.teamId, id }, door.clock.now())
+    const before = await history()
+    await talk(...HELLO, ...NULL, ...to(path), ...data(report('550 5.1.1 ada@customer.example'), RECEIVED))
+    expect(await history()).toEqual(before)
+    expect((await door.emails()).find((one) => one.id === id)).toMatchObject({ lastEvent: 'queued' })
+    const page = { teamId: door.teamId, limit: 10 }
+    expect((await door.storage.listSuppressions(page, door.clock.now())).items).toEqual([])
+  })
+
+  test('answers whoever verifies it, and takes messages from the null sender only', async () => {
+    const { path, id } = await openShared()
+    await talk(
+      ...[...HELLO, '> MAIL FROM:<double-bounce@mx.customer.example>', '< 250 …'],
+      ...[...to(path), '> RSET', '< 250 …', '> MAIL FROM:<postmaster@customer.example>', '< 250 …'],
+      ...[
+        ...to(path),
+        '> DATA',
+        '< 550 5.7.1 A return path takes delivery reports only: …',
+        '> RSET',
+        '< 250 …',
+      ],
+      ...['> MAIL FROM:<ada@customer.example>', '< 250 …', ...to(path)],
+      ...['! "BDAT 4 LAST\\r\\na\\r\\n\\n"', '< 550 5.7.1 …', '> QUIT', '< 221 …', '= closed'],
+    )
+    expect(await listed(id)).toEqual([])
+  })
+
+  test('one recipient in a message, so that no report is mixed with other mail', async () => {
+    const { path } = await openShared()
+    await talk(
+      ...[...HELLO, ...NULL, ...to(path), '> RCPT TO:<postmaster>', '< 452 4.5.3 …'],
+      ...['> RCPT TO:<ada@customer.example>', '< 554 5.7.1 …', ...data(report(), RECEIVED)],
+    )
+  })
+
+  test('of another host, or of an email that is not known, is refused', async () => {
+    const { path } = await openShared()
+    const [local] = path.split('@')
+    const other = `${local!.slice(0, -1)}${local!.endsWith('0') ? '1' : '0'}`
+    await talk(
+      ...[...HELLO, ...NULL, `> RCPT TO:<${other}@send.acme.example>`, '< 550 5.1.1 …'],
+      ...[`> RCPT TO:<${local}@send.second.example>`, '< 550 5.1.1 …'],
+      ...[`> RCPT TO:<${local}@mail.acme.example>`, '< 550 5.1.1 …'],
+      ...[`> RCPT TO:<${local}@customer.example>`, '< 554 5.7.1 …'],
+    )
+  })
+
+  test('is neither known nor unknown while the storage fails', async () => {
+    const { path } = await open({ deaf: true })
+    await talk(...HELLO, ...NULL, `> RCPT TO:<${path}>`, '< 451 4.3.0 …', '> DATA', '< 554 5.5.1 …')
+  })
+
+  test('takes ten messages, and no more; who verifies it still hears yes', async () => {
+    const { path, id } = await openShared()
+    const one = (answer: string) => [...NULL, ...to(path), ...data(report(), answer)]
+    await talk(...HELLO, ...Array.from({ length: 10 }, () => one(RECEIVED)).flat(), ...one('552 5.2.2 …'))
+    expect(await listed(id)).toHaveLength(10)
+  })
+
+  test('a message that went through too many servers is a loop', async () => {
+    const { path } = await openShared()
+    const trace = Array.from({ length: 51 }, () => 'Received: from a by b; now')
+    await talk(...HELLO, ...NULL, ...to(path), ...data([...trace.slice(1), '', 'Received: x'], RECEIVED))
+    await talk(...HELLO, ...NULL, ...to(path), ...data([...trace, '', 'x'], '554 5.4.6 …'))
+  })
+
+  test('takes one megabyte, whatever those who sign in may send', async () => {
+    const { path } = await open({ config: { messageBytes: 2_000_000 } })
+    await talk(
+      ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 552 5.3.4 … larger than 1048576 bytes.'],
+      ...[...NULL, ...to(path), '! "BDAT 1048577 LAST\\r\\n"', `> ${'x'.repeat(1_048_575)}`, '< 552 5.3.4 …'],
+    )
+  })
+})
+
+describe('probing and flooding', () => {
+  test('a connection looks up a hundred recipients', async () => {
+    const { path } = await open()
+    const ask = [...NULL, ...to(path), '> RSET', '< 250 …']
+    const over = [...NULL, `> RCPT TO:<${path}>`, '< 421 4.7.0 …', '= closed']
+    await talk(...HELLO, ...Array.from({ length: 100 }, () => ask).flat(), ...over)
+  })
+
+  test('who asks for unknown return paths is cut off, and kept out after 500', async () => {
+    await open()
+    const wrong = (at: number) => [
+      `> RCPT TO:<bounce+0198f2a45a717000800000000000${String(at).padStart(4, '0')}@send.acme.example>`,
+      '< 550 5.1.1 …',
+    ]
+    for (let round = 0; round < 25; round++)
+      await talk(
+        ...[...HELLO, ...NULL, ...Array.from({ length: 20 }, (_, at) => wrong(round * 20 + at)).flat()],
+        ...['< 421 4.7.0 Too many errors on this connection.', '= closed'],
+      )
+    const [dialog] = readDialogs('=== shut out @relay\n< 421 4.7.0 Too many attempts. …\n= closed')
+    expect(await play(dialog!, door)).toBeNull()
+  })
+
+  test('a network brings ten messages an hour to postmaster', async () => {
+    await open()
+    const one = (answer: string[]) => [...NULL, ...to('postmaster@mail.acme.example'), ...answer]
+    const taken = Array.from({ length: 10 }, () => one(data(report(), RECEIVED))).flat()
+    await talk(...HELLO, ...taken, ...one(['> DATA', '< 450 4.7.1 Too many messages without sign-in. …']))
+    await door.clock.advance(60 * 60_000)
+    await talk(...HELLO, ...one(data(report(), RECEIVED)))
+  })
+
+  test('messages without sign-in cannot use up the memory of the others', async () => {
+    const { path } = await open({ config: { messageBytes: 2_000_000 } })
+    const sockets: Socket[] = []
+    const answers: string[] = []
+    // 40 messages of a megabyte that do not end: 32 megabytes are theirs.
+    for (let count = 0; count < 40; count++) {
+      const socket = connect({ port: door.ports.relay, host: '127.0.0.1' })
+      sockets.push(socket)
+      socket.on('data', (chunk: Buffer) => answers.push(...chunk.toString().split('\r\n').filter(Boolean)))
+      const body = `${'x'.repeat(900)}\r\n`.repeat(1150)
+      socket.write(`HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<${path}>\r\nBDAT ${body.length}\r\n${body}`)
+    }
+    const said = (start: string) => answers.filter((line) => line.startsWith(start)).length
+    await expect
+      .poll(() => said('250 2.0.0 1037300 octets') + said('452 4.3.1'), { timeout: 30_000 })
+      .toBe(40)
+    expect(said('452 4.3.1')).toBeGreaterThan(0)
+    expect((await sendWithNodemailer(door, { text: 'x'.repeat(500) })).ok).toBe(true)
+    for (const socket of sockets) socket.destroy()
+  })
+})
+
+describe('the self-check of the return path', () => {
+  const judge = async (hostname: string) => {
+    const reply = await converse('127.0.0.1', shared.ports.relay, hostname)
+    return judgePublicMx({ kind: 'replied', reply: reply! }, hostname)
+  }
+
+  test('hears yes at port 25', async () => {
+    expect(await judge('mail.acme.example')).toMatchObject({ id: 'return-path', status: 'ok' })
+    door = shared
+  })
+
+  test('tells why not', async () => {
+    expect(await judge('mail.elsewhere.example')).toMatchObject({
+      status: 'failed',
+      found: expect.stringMatching(/^Port 25 refuses mail to postmaster@\S+: "554 5\.7\.1 Relay/) as string,
+    })
+    expect(await askPublicMx(['127.0.0.1:587'], 'mail.acme.example')).toEqual({ kind: 'none' })
+    expect(await askPublicMx(['127.0.0.1:0'], 'mail.acme.example')).toEqual({ kind: 'silent' })
+    door = shared
+  })
+})
+
+describe('mail to postmaster', () => {
+  const box = async () => (await door.storage.listPostmaster({ limit: 100 }, door.clock.now())).items
+  const MAIL = ['> MAIL FROM:<ada@customer.example>', '< 250 …', ...to('abuse@send.acme.example')]
+
+  test('is only kept where nobody said where it goes', async () => {
+    await open()
+    await talk(...HELLO, ...MAIL, ...data(report('On fire.'), RECEIVED))
+    const [message] = await box()
+    expect(message).toMatchObject({
+      ...{
+        mailFrom: 'ada@customer.example',
+        rcptTo: 'abuse@send.acme.example',
+        forwarding: { state: 'off' },
+      },
+    })
+    const bytes = await door.storage.getPostmaster({ id: message!.id }, door.clock.now())
+    expect(Buffer.from(bytes!).toString()).toContain('On fire.')
+    expect(door.notices).toEqual([])
+  })
+
+  test('is forwarded with the original attached', async () => {
+    await open({ postmaster: 'ops@example.net' })
+    await talk(...HELLO, ...MAIL, ...data(report('On fire.'), RECEIVED))
+    await expect.poll(async () => (await box()).map(({ forwarding }) => forwarding.state)).toEqual(['done'])
+    const [notice] = door.notices
+    expect(notice).toMatchObject({
+      ...{ kind: 'postmaster', to: 'ops@example.net', subject: 'Mail for abuse@send.acme.example' },
+      headers: [{ name: 'X-Posthaste-Postmaster', value: 'mail.acme.example' }],
+      attachment: { contentType: 'message/rfc822' },
+    })
+    expect(Buffer.from(notice!.attachment!.content).toString()).toContain('On fire.')
+  })
+
+  test('that was forwarded before is not forwarded again', async () => {
+    await open({ postmaster: 'ops@example.net' })
+    const own = ['Subject: Fwd', '', '> x-posthaste-postmaster: Mail.ACME.example', '', 'On fire.']
+    await talk(...HELLO, ...MAIL, ...data(own, RECEIVED))
+    await expect
+      .poll(async () => (await box()).map(({ forwarding }) => forwarding))
+      .toEqual([{ state: 'skipped', reason: 'this server forwarded it before: a mail loop' }])
+    expect(door.notices).toEqual([])
+  })
+
+  test('is forwarded twenty times an hour', async () => {
+    const config = { proxyProtocolFrom: parseNetworks(['127.0.0.0/8']) }
+    door = await startDoor({ postmaster: 'ops@example.net', config })
+    for (const host of [1, 2, 3]) {
+      const ten = Array.from({ length: 10 }, () => [...MAIL, ...data(report(), RECEIVED)]).flat()
+      const lines = [`> PROXY TCP4 192.0.2.${host} 127.0.0.1 1234 25`, '< 220 …', ...HELLO, ...ten]
+      const [dialog] = readDialogs(['=== a conversation behind a balancer @relay', ...lines].join('\n'))
+      expect(await play(dialog!, door)).toBeNull()
+    }
+    const states = async () => (await box()).map(({ forwarding }) => forwarding.state).toReversed()
+    const expected = Array.from({ length: 30 }, (_, at) => (at < 20 ? 'done' : 'skipped'))
+    await expect.poll(states).toEqual(expected)
+    expect(door.notices).toHaveLength(20)
+  })
+})
