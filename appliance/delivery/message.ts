@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer'
+import { formatDateTime } from '../mail/date.ts'
 
 /** A message ready for the wire. */
 export interface Prepared {
@@ -53,7 +54,7 @@ function hasBareLineEnd(bytes: Buffer): boolean {
  * moved after it was composed, and a Date in the future is a mark of spam. A field written in another way stays as it is.
  */
 export function redate(message: Buffer, instant: number): Buffer {
-  const date = new Date(instant).toUTCString().replace('GMT', '+0000')
+  const date = formatDateTime(instant)
   const end = message.indexOf('\r\n\r\n')
   const before = message.subarray(0, Math.max(0, end)).indexOf('\r\nDate: ')
   const at = before + '\r\nDate: '.length

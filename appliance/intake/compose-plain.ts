@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
+import { formatDateTime } from '../mail/date.ts'
 import type { Draft } from './compose.ts'
 import { encodeText } from './transfer.ts'
 
@@ -31,7 +32,7 @@ export function composePlain(draft: Draft, text: string, html: string): Uint8Arr
     ...(replyTo.length > 0 ? [field('Reply-To', mailboxes(replyTo))] : []),
     field('Subject', words(subject)),
     field('Message-ID', messageId),
-    field('Date', new Date(date).toUTCString().replace('GMT', '+0000')),
+    field('Date', formatDateTime(date)),
   ]
   return Buffer.from(fields.join('') + bodyOf(text, html), 'latin1')
 }

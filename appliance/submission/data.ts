@@ -126,6 +126,7 @@ function arrivalOf(session: Session, transaction: Transaction, bytes: Buffer) {
   const base = smtpUtf8 ? 'UTF8SMTP' : helo!.extended ? 'ESMTP' : 'SMTP'
   const protocol =
     base === 'SMTP' ? base : `${base}${encrypted ? 'S' : ''}${kind.name === 'trusted' ? '' : 'A'}`
-  const trace = { hostname: shared.config.hostname, helo: helo!.name, ip, protocol }
+  const { hostname, hideClient } = shared.config
+  const trace = { hostname, helo: helo!.name, ip, protocol, hideClient }
   return { bytes, from, recipients: [...recipients.values()], dsn, requireTls, trace }
 }

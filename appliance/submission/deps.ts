@@ -25,6 +25,8 @@ export interface SubmissionConfig {
   hostname: string
   /** Largest message, in octets. */
   messageBytes: number
+  /** Whether recipients see neither the name nor the address of the client that submitted a message. */
+  hideClient: boolean
   /** Connections at once, in all and from one address. */
   maxConnections: number
   maxConnectionsPerAddress: number

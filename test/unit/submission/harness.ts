@@ -129,6 +129,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     config: {
       hostname: host.hostname,
       messageBytes,
+      hideClient: false,
       maxConnections: 2000,
       maxConnectionsPerAddress: 1000,
       proxyProtocolFrom: [],
