@@ -1,8 +1,8 @@
 import type { Clock } from '../clock/clock.ts'
+import { encodeHeader } from '../mime/encode-header.ts'
 import type { Signer } from '../signing/signing.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
-import { encodeHeader } from './encode-header.ts'
 import type { Failure } from './outcome.ts'
 import { wishOf, type TlsWish } from './policy/policy.ts'
 

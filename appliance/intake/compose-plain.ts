@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { formatDateTime } from '../mail/date.ts'
 import type { Draft } from './compose.ts'
-import { encodeText } from './transfer.ts'
+import { encodeText } from '../mime/transfer.ts'
 
 /** Lines of a header are folded here where they can be (RFC 5322 §2.1.1). */
 const LINE = 76

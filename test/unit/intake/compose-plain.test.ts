@@ -4,7 +4,7 @@ import PostalMime, { decodeWords } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import type { Draft } from '../../../appliance/intake/compose.ts'
 import { composePlain } from '../../../appliance/intake/compose-plain.ts'
-import { encodeText, quotedPrintable } from '../../../appliance/intake/transfer.ts'
+import { encodeText, quotedPrintable } from '../../../appliance/mime/transfer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 
