@@ -1,6 +1,12 @@
 /** The header of a message that arrived as bytes: what is taken out of it, what is put in. Pure. */
 import { formatDateTime, isDateTime } from '../mail/date.ts'
-import { fieldValue, repeatedField, splitMessage, type HeaderField } from '../mail/headers.ts'
+import {
+  endsWithBlankLine,
+  fieldValue,
+  repeatedField,
+  splitMessage,
+  type HeaderField,
+} from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_FIELD } from '../mail/stream.ts'
 
@@ -59,11 +65,6 @@ export function readHeader(message: Uint8Array): Header {
   if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
   if (all('received').length > MAX_RECEIVED) throw refuse('message_loop')
   return { fields, bodyOffset, all }
-}
-
-function endsWithBlankLine(message: Uint8Array, end: number): boolean {
-  const isCrlf = (at: number) => message[at] === 13 && message[at + 1] === 10
-  return isCrlf(end - 2) && (end === 2 || isCrlf(end - 4))
 }
 
 const removed = new Set([

@@ -137,6 +137,12 @@ export function splitMessage(message: Uint8Array): MessageParts {
   return { fields, bodyOffset: message.length }
 }
 
+/** Whether the header that ends at `end` ends as it should: with a blank line. */
+export function endsWithBlankLine(message: Uint8Array, end: number): boolean {
+  const isCrlf = (at: number) => message[at] === CR && message[at + 1] === LF
+  return isCrlf(end - 2) && (end === 2 || isCrlf(end - 4))
+}
+
 /** The end of the field that begins at `start`: past the first CRLF that white space does not continue (RFC 5322 §2.2.3). */
 function endOfField(message: Uint8Array, start: number): number {
   let at = start
