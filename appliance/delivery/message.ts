@@ -9,6 +9,8 @@ export interface Prepared {
   eightBit: boolean
   /** Bytes above 127 in the header section: SMTPUTF8 (RFC 6531). */
   eightBitHeader: boolean
+  /** It was made for a server without 8BITMIME. */
+  converted?: boolean
 }
 
 const CR = 0x0d
