@@ -355,6 +355,7 @@ function submissionConfig({ hostname, smtp, limits }: Config): SubmissionDeps['c
   return {
     hostname,
     messageBytes: limits.message_bytes,
+    hideClient: smtp.hide_client,
     proxyProtocolFrom: parseNetworks(smtp.proxy_protocol_from),
   }
 }

@@ -149,6 +149,11 @@ export const ConfigSchema = Type.Object(
         'Networks of load balancers in front of the SMTP ports, in CIDR form. Their connections must begin with a PROXY header (version 1 or 2), which is believed.',
         'network',
       ),
+      hide_client: Type.Boolean({
+        default: false,
+        description:
+          'Keep the name and address of the submitting app from recipients: Received is written without them, and earlier Received, X-Received, X-Originating-IP, X-Client-IP, X-Sender-IP and X-Source-IP fields are removed. Mail loops through this server are then harder to detect.',
+      }),
       max_connections: Type.Integer({
         minimum: 10,
         maximum: 100_000,

@@ -85,13 +85,8 @@ function withoutSuccess(notify: Notify): string {
 const parameter = (name: string, value: string | undefined): string =>
   value === undefined ? '' : ` ${name}=${value}`
 
-/**
- * What the message would need and the server lacks, for the transcript; sent all the same, as every server passes 8-bit text on.
- * A header section in UTF-8 is another matter: sayable.ts.
- */
-export function lacking(message: Prepared, extensions: Extensions): string | null {
-  if (message.eightBit && !extensions.has('8BITMIME')) {
-    return 'The message has 8-bit text and the server does not offer 8BITMIME; sent as it is.'
-  }
-  return null
+/** Whether the message needs 8BITMIME and the server lacks it. SMTPUTF8, where the header needs that, takes 8-bit text as well (RFC 6531 §3.1). */
+export function lacksEightBit(message: Prepared, extensions: Extensions): boolean {
+  const byUtf8 = message.eightBitHeader && extensions.has('SMTPUTF8')
+  return message.eightBit && !extensions.has('8BITMIME') && !byUtf8
 }

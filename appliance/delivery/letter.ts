@@ -1,8 +1,10 @@
 import type { Clock } from '../clock/clock.ts'
+import { encodeHeader } from '../mime/encode-header.ts'
+import { toSevenBit } from '../mime/seven-bit.ts'
 import type { Signer } from '../signing/signing.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
-import { encodeHeader } from './encode-header.ts'
+import type { ToSevenBit } from './order.ts'
 import type { Failure } from './outcome.ts'
 import { wishOf, type TlsWish } from './policy/policy.ts'
 
@@ -11,6 +13,7 @@ export interface Letter {
   kind: 'signed'
   from: string
   message: Prepared
+  sevenBit: ToSevenBit
   /** What the sender asks of TLS, or else the sending domain. */
   wish: TlsWish
 }
@@ -44,17 +47,32 @@ export async function signed(
 
   const whole = encodeHeader(withCrlf(message))
   const bytes = scheduledAt === null ? whole : redate(whole, scheduledAt)
+  const ours = keys.map((key) => ({ ...key, domain: domain.name }))
+  const sign = async (unsigned: Buffer) => prepare(await signer.sign(unsigned, ours, now), unsigned)
   try {
-    const signatures = await signer.sign(
-      bytes,
-      keys.map((key) => ({ ...key, domain: domain.name })),
-      now,
-    )
     const wish = wishOf(delivery.requireTls, domain.tls)
-    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), wish }
+    return {
+      kind: 'signed',
+      from: returnPath,
+      message: await sign(bytes),
+      sevenBit: conversion(bytes, sign),
+      wish,
+    }
   } catch (error) {
     // A key that cannot be read is our fault; the mail waits for somebody to repair it.
     const why = error instanceof Error ? error.message : String(error)
     return failed('internal', `The message could not be signed with the DKIM keys of ${domain.name}: ${why}`)
   }
+}
+
+/** Converts when it is first asked, and once: hardly any server needs it. */
+function conversion(bytes: Buffer, sign: (unsigned: Buffer) => Promise<Prepared>): ToSevenBit {
+  const convert: ToSevenBit = async () => {
+    const made = await toSevenBit(bytes)
+    return made.kind === 'impossible'
+      ? { impossible: made.why }
+      : { ...(await sign(made.message)), converted: true }
+  }
+  let made: ReturnType<ToSevenBit> | undefined
+  return () => (made ??= convert())
 }

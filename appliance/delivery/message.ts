@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer'
+import { formatDateTime } from '../mail/date.ts'
 
 /** A message ready for the wire. */
 export interface Prepared {
@@ -8,6 +9,8 @@ export interface Prepared {
   eightBit: boolean
   /** Bytes above 127 in the header section: SMTPUTF8 (RFC 6531). */
   eightBitHeader: boolean
+  /** It was made for a server without 8BITMIME. */
+  converted?: boolean
 }
 
 const CR = 0x0d
@@ -53,7 +56,7 @@ function hasBareLineEnd(bytes: Buffer): boolean {
  * moved after it was composed, and a Date in the future is a mark of spam. A field written in another way stays as it is.
  */
 export function redate(message: Buffer, instant: number): Buffer {
-  const date = new Date(instant).toUTCString().replace('GMT', '+0000')
+  const date = formatDateTime(instant)
   const end = message.indexOf('\r\n\r\n')
   const before = message.subarray(0, Math.max(0, end)).indexOf('\r\nDate: ')
   const at = before + '\r\nDate: '.length

@@ -1,6 +1,7 @@
-import { type Extensions, needsUtf8, sizeLimit } from './extensions.ts'
+import { type Extensions, lacksEightBit, needsUtf8, sizeLimit } from './extensions.ts'
+import type { Prepared } from './message.ts'
 import type { Order } from './order.ts'
-import type { Failure } from './outcome.ts'
+import type { Failure, Fate, Outcome } from './outcome.ts'
 
 /** What of an order can be said to a server. */
 export interface Sayable {
@@ -12,6 +13,31 @@ export interface Sayable {
   failure: Failure | undefined
 }
 
+/** The message in the form that a server with these extensions takes; or why there is none, as a clause. */
+export async function fitting(
+  order: Order,
+  extensions: Extensions,
+): Promise<Prepared | { impossible: string }> {
+  const { message, sevenBit } = order
+  // A header beyond ASCII is refused for that (RFC 6531 §3.2).
+  return lacksEightBit(message, extensions) && !message.eightBitHeader ? sevenBit() : message
+}
+
+/** What no form of the message can do about it: RFC 3463 §3.7, X.6.3. */
+export function unconvertible({ host, ip, recipients }: Order, why: string): Outcome {
+  const note = `${host} does not offer 8BITMIME, and the message cannot be converted to 7-bit text: ${why}.`
+  const failure: Failure = {
+    kind: 'unsupported',
+    phase: 'mail',
+    host,
+    ip,
+    reply: null,
+    status: '5.6.3',
+    note,
+  }
+  return new Map(recipients.map((one): [string, Fate] => [one, { kind: 'failed', failure }]))
+}
+
 /** Recipients that can be said to a server with these extensions, when the message fits at all. Pure. */
 export function sayable(order: Order, extensions: Extensions): Sayable {
   const { host, ip, from, recipients, message } = order
@@ -20,7 +46,7 @@ export function sayable(order: Order, extensions: Extensions): Sayable {
     const note = `${host} takes messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
   }
-  // RFC 6531 §3.2. What encoded words could say was encoded before (encode-header.ts).
+  // RFC 6531 §3.2. What can be encoded was encoded before (mime/encode-header.ts).
   if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
     const note = `${host} does not offer SMTPUTF8, which the message needs: its header section has other than ASCII characters where they cannot be encoded, such as in an address.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })

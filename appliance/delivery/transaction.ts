@@ -2,14 +2,18 @@ import type { Reply } from '../mail/reply.ts'
 import { crashPoint } from '../watch/crash-points.ts'
 import { type Conversation, Ended, isDone, type Named } from './conversation.ts'
 import { BLOCK_DEADLINE, DEADLINES } from './deadlines.ts'
-import { lacking, mailCommand, needsUtf8, rcptCommand } from './extensions.ts'
+import { mailCommand, needsUtf8, rcptCommand } from './extensions.ts'
 import { dotStuffed } from './message.ts'
 import type { Fate, Failure, Outcome } from './outcome.ts'
 import type { Order } from './order.ts'
 import { kept, type OpenStep } from './recorder.ts'
-import { sayable } from './sayable.ts'
+import { fitting, sayable, unconvertible } from './sayable.ts'
 import { endsSession, requires, type Session } from './session.ts'
 import { Broken } from './smtp-wire.ts'
+
+/** Beside MAIL, in the transcript. */
+const CONVERTED =
+  'The server does not offer 8BITMIME: the message was converted to 7-bit text and signed again (RFC 6152 §3).'
 
 /** What came of a transaction. */
 export interface Transacted {
@@ -25,7 +29,10 @@ export interface Transacted {
 
 /** One mail transaction (RFC 5321 §3.3) in a session that may have had others. Never throws for what the server does. */
 export async function transact(session: Session, order: Order): Promise<Transacted> {
-  return new Transaction(session, order).run()
+  const message = await fitting(order, session.extensions)
+  if ('impossible' in message)
+    return { outcome: unconvertible(order, message.impossible), connection: 'open', stale: false }
+  return new Transaction(session, { ...order, message }).run()
 }
 
 class Transaction {
@@ -89,7 +96,7 @@ class Transaction {
     }
 
     if (reset) await this.#reset(next)
-    const mail = await next(() => lacking(this.#order.message, this.#session.extensions))
+    const mail = await next(() => (this.#order.message.converted ? CONVERTED : null))
     this.#heard = !(this.#reused && endsSession(mail))
     this.#senderRefused = !isDone(mail)
     if (this.#senderRefused) this.#failure = this.#refusedMail(mail)

@@ -91,7 +91,7 @@ async function demandOf(
 
 function callTo(
   { host, ip }: { host: string; ip: string },
-  { from, message }: Letter,
+  { from, message, sevenBit }: Letter,
   recipients: string[],
   { demand }: Demanded & { kind: 'demand' },
   { permit, hostname, port, until, requests }: WalkDeps,
@@ -105,6 +105,7 @@ function callTo(
     hostname: source.hostname ?? hostname,
     from,
     message,
+    sevenBit,
     recipients,
     requests,
     demand,

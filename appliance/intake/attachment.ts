@@ -1,4 +1,4 @@
-import { detectMimeType } from 'nodemailer/lib/mime-funcs'
+import { detectExtension, detectMimeType } from 'nodemailer/lib/mime-funcs'
 import type { AttachmentInput } from '../http/schemas/emails.ts'
 import { bytesOfNumbers, decodeBase64 } from '../mail/base64.ts'
 import { decodedFile } from '../mail/json-body.ts'
@@ -64,6 +64,13 @@ export function describeFetched(
   // Storage services call everything octet-stream that they were not told about.
   const useful = told === undefined || /^application\/octet-stream/i.test(told) ? byName : told
   return { filename: name, contentType: contentType ?? useful, contentId }
+}
+
+/** A name for an attachment that has none, with the ending that goes with its type. */
+export function nameFor(contentType: string, position: number): string {
+  const extension = detectExtension(contentType.replace(/[ \t]*;.*$/s, ''))
+  // That is what the table has for types that say nothing.
+  return `attachment-${position + 1}.${extension === '*' ? 'bin' : extension}`
 }
 
 /** The file name of a Content-Disposition field (RFC 6266 §4.3); the extended form wins (RFC 8187 §3.2). */

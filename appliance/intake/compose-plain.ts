@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
+import { formatDateTime } from '../mail/date.ts'
 import type { Draft } from './compose.ts'
-import { encodeText } from './transfer.ts'
+import { encodeText } from '../mime/transfer.ts'
 
 /** Lines of a header are folded here where they can be (RFC 5322 §2.1.1). */
 const LINE = 76
@@ -19,24 +20,21 @@ const WORD = 39
 export function composePlain(draft: Draft, text: string, html: string): Uint8Array | undefined {
   const { from, to, cc, replyTo, subject, headers, messageId, date } = draft
   if (draft.attachments.length > 0) return undefined
-  const given = [subject, ...headers.map(({ value }) => value)]
   const people = [from, ...to, ...cc, ...replyTo]
-  // What looks like an encoded word is a question of taste: the general composer has answered it.
-  if (given.some(isOdd) || people.some((one) => isOdd(one.name) || needsSmtpUtf8(one))) return undefined
+  // Of a name that looks like an encoded word readers think differently: the general composer has answered it.
+  if (people.some((one) => one.name.includes('=?') || needsSmtpUtf8(one))) return undefined
   const fields = [
-    ...headers.map(({ name, value }) => field(name, words(value))),
+    ...headers.map(({ name, value }) => field(name, encodeValue(value))),
     field('From', mailboxes([from])),
     field('To', mailboxes(to)),
     ...(cc.length > 0 ? [field('Cc', mailboxes(cc))] : []),
     ...(replyTo.length > 0 ? [field('Reply-To', mailboxes(replyTo))] : []),
-    field('Subject', words(subject)),
+    field('Subject', encodeSubject(subject)),
     field('Message-ID', messageId),
-    field('Date', new Date(date).toUTCString().replace('GMT', '+0000')),
+    field('Date', formatDateTime(date)),
   ]
   return Buffer.from(fields.join('') + bodyOf(text, html), 'latin1')
 }
-
-const isOdd = (text: string) => text.includes('=?')
 
 /** A field with its folds and its CRLF. A name that would stand alone in its line keeps the first word beside it. */
 function field(name: string, value: string): string {
@@ -69,8 +67,19 @@ function mailbox({ name, address }: Mailbox): string {
   return `${atoms ? name : `"${name.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`
 }
 
-/** Long runs of white space become one: they could not be folded into lines of 998 octets. */
-const words = (text: string) => (isAscii(text) ? text.replaceAll(/[ \t]{20,}/g, ' ') : encodedWords(text))
+/**
+ * The value of a field that the caller named, in ASCII. Encoded words in it are the caller's own, unless it is beyond ASCII: then nobody has
+ * encoded it. Long runs of white space become one: they could not be folded into lines of 998 octets.
+ */
+export function encodeValue(text: string): string {
+  return isAscii(text) ? text.replaceAll(/[ \t]{20,}/g, ' ') : encodedWords(text)
+}
+
+/** A subject is text: what looks like an encoded word is shown as it stands. */
+export function encodeSubject(text: string): string {
+  return text.includes('=?') ? encodedWords(text) : encodeValue(text)
+}
+
 const isAscii = (text: string) => /^[\t -~]*$/.test(text)
 
 /** RFC 2047 §2, §5: as many encoded words as it takes, each of whole characters. White space between them is not shown. */
@@ -98,7 +107,7 @@ function bodyOf(text: string, html: string): string {
   // "=_" cannot stand in a quoted-printable body (RFC 2045 §6.7), nor can anyone guess the rest.
   const boundary = `=_${randomUUID()}`
   return [
-    `MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="${boundary}"\r\n`,
+    `MIME-Version: 1.0\r\nContent-Type: multipart/alternative;\r\n boundary="${boundary}"\r\n`,
     part('plain', text),
     part('html', html),
     '',

@@ -1,10 +1,10 @@
 /** Composes a message (RFC 5322, MIME) from what was understood. The only file that knows nodemailer's composer and html-to-text. */
 import { compile } from 'html-to-text'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
-import { isAscii } from 'node:buffer'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
+import { isSevenBit, toSevenBit } from '../mime/seven-bit.ts'
 import { trackHtml, type TrackingPlan } from '../tracking/rewrite.ts'
-import { composePlain } from './compose-plain.ts'
+import { composePlain, encodeSubject, encodeValue } from './compose-plain.ts'
 import type { Submission, SubmittedAttachment } from './submission.ts'
 
 /** All that a message is made from. Plain data, so that it can go to another thread. */
@@ -51,13 +51,13 @@ async function composeMime(draft: Draft, text: string, html: string): Promise<Ui
     to: draft.to.map(person),
     cc: draft.cc.map(person),
     replyTo: draft.replyTo.map(person),
-    subject: foldable(draft.subject),
+    subject: encodeSubject(draft.subject),
     messageId: draft.messageId,
     date: new Date(draft.date),
-    headers: draft.headers.map(({ name, value }) => ({ key: name, value: foldable(value) })),
+    headers: draft.headers.map(({ name, value }) => ({ key: name, value: encodeValue(value) })),
     text,
     html,
-    attachments: draft.attachments.map((attachment) => part(attachment, draft.html !== null)),
+    attachments: await Promise.all(draft.attachments.map((one) => part(one, draft.html !== null))),
     normalizeHeaderKey: (key) => spelling.get(key.toLowerCase()) ?? key,
     newline: 'win',
     // Without these a `path` or `href` that slips through reads our files and our network.
@@ -83,9 +83,6 @@ const person = ({ name, address }: Mailbox) => ({ name, address })
 /** A bare CR or LF is no line end (RFC 5321 §2.3.8), and a signature must not depend on who repairs it. */
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
 
-/** Lines are folded at white space; a long run of it would become a line that looks empty, which ends the header. */
-const foldable = (value: string) => value.replaceAll(/[ \t]{20,}/g, ' ')
-
 /**
  * The text version of an html. The depth limit keeps the converter's recursion far from the end of the stack; what lies
  * deeper than any real layout is left out.
@@ -99,7 +96,7 @@ const textOf = compile({
   ],
 })
 
-function part(attachment: SubmittedAttachment, html: boolean): MailComposerAttachment {
+async function part(attachment: SubmittedAttachment, html: boolean): Promise<MailComposerAttachment> {
   const { content, contentId, contentType, filename } = attachment
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
   const common = {
@@ -108,11 +105,17 @@ function part(attachment: SubmittedAttachment, html: boolean): MailComposerAttac
     contentDisposition: html ? dispositionOf(attachment) : 'attachment',
   }
   if (!/^message\//i.test(contentType)) return { ...common, contentType, content: bytes }
-  // A message within a message must not be encoded (RFC 2046 §5.2.1): what is not clean goes as a plain file.
-  const clean = isAscii(bytes) ? crlf(bytes.toString('latin1')) : undefined
-  if (clean !== undefined && !/\0|[^\r\n]{999}/.test(clean))
-    return { ...common, contentType, contentTransferEncoding: '7bit', content: Buffer.from(clean, 'latin1') }
+  const inner = await sevenBitOf(contentType, Buffer.from(crlf(bytes.toString('latin1')), 'latin1'))
+  if (inner) return { ...common, contentType, contentTransferEncoding: '7bit', content: inner }
+  // As a plain file it stays what it is.
   return { ...common, contentType: 'application/octet-stream', content: bytes }
+}
+
+/** What is of a message/* type must not be encoded (RFC 2046 §5.2.1), but what a message holds may be. Undefined where that cannot be done. */
+async function sevenBitOf(contentType: string, content: Buffer): Promise<Buffer | undefined> {
+  if (!/^message\/rfc822(?:[ \t;]|$)/i.test(contentType)) return isSevenBit(content) ? content : undefined
+  const converted = await toSevenBit(content)
+  return converted.kind === 'converted' ? converted.message : undefined
 }
 
 /** The promise to everyone after us (RFC 5322 §2.1.1, §2.3). Breaking it is our fault, not the caller's. */

@@ -1,7 +1,7 @@
 /** Gets the attachments that a request names by URL, before anything of it is stored. */
 import { refuse } from '../mail/refusals.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
-import { describeFetched } from './attachment.ts'
+import { describeFetched, nameFor } from './attachment.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
 
 /** Fetched at the same time for one request. */
@@ -11,7 +11,7 @@ const BUDGET = 4
 
 export interface AttachmentFetcher {
   /**
-   * The submission with every link replaced by what it leads to, in the caller's order. Dispose of it when its message
+   * The submission with every link replaced by what it leads to, in the caller's order, and a name for each file. Dispose of it when its message
    * is composed: until then what was fetched counts.
    * Refuses: `invalid_attachment` (with the place and the reason), `message_too_large`, `overloaded`.
    */
@@ -25,18 +25,29 @@ export function createAttachmentFetcher(
   const budget = { held: 0, most: BUDGET * limits.message_bytes }
   return {
     async collect(submission) {
-      if (submission.links.length === 0) return { submission, [Symbol.dispose]: () => undefined }
+      if (submission.links.length === 0)
+        return { submission: named(submission), [Symbol.dispose]: () => undefined }
       const meter = createMeter(roomFor(submission, limits.message_bytes), limits.message_bytes, budget)
       try {
         const fetched = await inParallel(submission.links, (link) => fetchOne(fetch, link, meter.count))
         const attachments = inOrder(submission, fetched)
-        return { submission: { ...submission, attachments, links: [] }, [Symbol.dispose]: meter.release }
+        const whole = named({ ...submission, attachments, links: [] })
+        return { submission: whole, [Symbol.dispose]: meter.release }
       } catch (error) {
         meter.release()
         throw error
       }
     },
   }
+}
+
+/** Without a name some readers hide a file, or save it under one that no program knows. */
+function named(submission: Submission): Submission {
+  const attachments = submission.attachments.map((one, position) => ({
+    ...one,
+    filename: one.filename ?? nameFor(one.contentType, position),
+  }))
+  return { ...submission, attachments }
 }
 
 /** Octets that fetched files may have: what the message has left, less what base64 adds (RFC 2045 §6.8). */

@@ -36,11 +36,11 @@ export function readPlainContent(
   const { bodyOffset } = header
   if (message.length > limit) return undefined
   const one = (name: string, allowed: RegExp): boolean => {
-    const [value, ...more] = header.all(name)
-    return more.length === 0 && (value === undefined || allowed.test(value))
+    const [value] = header.all(name)
+    return value === undefined || allowed.test(value)
   }
-  const [subject = '', ...more] = header.all('subject')
-  if (more.length > 0 || !/^[ -~]*$/.test(subject) || subject.includes('=?')) return undefined
+  const [subject = ''] = header.all('subject')
+  if (!/^[ -~]*$/.test(subject) || subject.includes('=?')) return undefined
   if (!one('content-type', PLAIN) || !one('content-transfer-encoding', NOT_ENCODED)) return undefined
   if (header.all('content-disposition').length > 0 || !isAscii(message)) return undefined
   const body = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
@@ -66,7 +66,7 @@ export function readUsualContent(message: Uint8Array, header: Header): MessageCo
   for (const field of header.fields) {
     const name = field.name.toLowerCase()
     if (name !== 'subject' && !CONTENT_FIELDS.includes(name)) continue
-    if (fields.has(name) || !ASCII_LINES.test(Buffer.from(field.raw).toString('latin1'))) return undefined
+    if (!ASCII_LINES.test(Buffer.from(field.raw).toString('latin1'))) return undefined
     fields.set(name, fieldValue(field))
   }
   const octets = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)

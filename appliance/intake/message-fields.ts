@@ -1,5 +1,13 @@
 /** The header of a message that arrived as bytes: what is taken out of it, what is put in. Pure. */
-import { fieldValue, MAX_HEADER, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { formatDateTime, isDateTime } from '../mail/date.ts'
+import {
+  endsWithBlankLine,
+  fieldValue,
+  MAX_HEADER,
+  repeatedField,
+  splitMessage,
+  type HeaderField,
+} from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_FIELD } from '../mail/stream.ts'
 
@@ -12,6 +20,8 @@ export interface Trace {
   ip: string
   /** `ESMTPSA` and its kin (RFC 3848, RFC 6531 §4.3). */
   protocol: string
+  /** Whether recipients must not learn where the message was before it came here. */
+  hideClient: boolean
 }
 
 /** Header fields with a meaning for us, beside those of RFC 5322. All are taken out. */
@@ -35,7 +45,10 @@ export interface Header {
   all(name: string): string[]
 }
 
-/** Reads the header. Refuses: `message_malformed` where a line is no field, `message_loop`. */
+/**
+ * Reads the header. Refuses: `message_malformed` where a line is no field, `message_repeated_field`, `message_date`, `message_loop`.
+ * From and Sender have a refusal of their own, which covers all that can be wrong with them.
+ */
 export function readHeader(message: Uint8Array): Header {
   const { fields, bodyOffset } = splitMessage(message)
   if (bodyOffset > MAX_HEADER)
@@ -48,13 +61,13 @@ export function readHeader(message: Uint8Array): Header {
       expected: `after ${fields.length} header fields comes a line that is neither a field nor blank`,
     })
   const all = (name: string) => fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
+  const names = fields.map(({ name }) => name).filter((name) => !/^(?:from|sender)$/i.test(name))
+  const repeated = repeatedField(names)
+  if (repeated) throw refuse('message_repeated_field', repeated)
+  const [date] = all('date')
+  if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
   if (all('received').length > MAX_RECEIVED) throw refuse('message_loop')
   return { fields, bodyOffset, all }
-}
-
-function endsWithBlankLine(message: Uint8Array, end: number): boolean {
-  const isCrlf = (at: number) => message[at] === 13 && message[at + 1] === 10
-  return isCrlf(end - 2) && (end === 2 || isCrlf(end - 4))
 }
 
 const removed = new Set([
@@ -66,21 +79,38 @@ const removed = new Set([
   CONTROL_FIELDS.stream,
 ])
 
-function isRemoved({ name }: HeaderField): boolean {
+/** Fields that name the app's machine, or those before it. */
+const tellingOfClient = new Set([
+  'received',
+  'x-received',
+  'x-originating-ip',
+  'x-client-ip',
+  'x-sender-ip',
+  'x-source-ip',
+])
+
+function isRemoved({ name }: HeaderField, { hideClient }: Trace): boolean {
   const lower = name.toLowerCase()
+  if (hideClient && tellingOfClient.has(lower)) return true
   return removed.has(lower) || CONTROL_FIELDS.tagPrefixes.some((prefix) => lower.startsWith(prefix))
+}
+
+/** White space before the colon is obsolete, and must not be written (RFC 5322 §4.5.3). */
+function repaired({ name, raw }: HeaderField): Uint8Array {
+  const colon = raw.indexOf(58)
+  return colon === name.length ? raw : Buffer.concat([Buffer.from(name, 'latin1'), raw.subarray(colon)])
 }
 
 /**
  * The message as it is kept: Received in front, what every message needs where it was missing (RFC 6409 §8), without the
- * fields that nobody must see. All other bytes are as they came.
+ * fields that nobody must see. All other bytes are as they came, but for white space before a colon.
  */
 export function finishMessage(
   message: Uint8Array,
   header: Header,
   { trace, id, messageId, now }: { trace: Trace; id: string; messageId: string; now: number },
 ): Uint8Array {
-  const date = rfc5322Date(now)
+  const date = formatDateTime(now)
   const lacks = (name: string) => header.all(name).length === 0
   const added = [
     receivedField(trace, id, date),
@@ -88,20 +118,22 @@ export function finishMessage(
     ...(lacks('date') ? [`Date: ${date}\r\n`] : []),
     ...(lacks('mime-version') ? ['MIME-Version: 1.0\r\n'] : []),
   ]
-  const kept = header.fields.filter((field) => !isRemoved(field)).map(({ raw }) => raw)
+  const kept = header.fields.filter((field) => !isRemoved(field, trace)).map(repaired)
   const hasBody = header.bodyOffset < message.length || endsWithBlankLine(message, message.length)
   const body = hasBody ? [Buffer.from('\r\n'), message.subarray(header.bodyOffset)] : []
   const unfinished = message.length > 0 && message.at(-1) !== 10
   return Buffer.concat([Buffer.from(added.join('')), ...kept, ...body, Buffer.from(unfinished ? '\r\n' : '')])
 }
 
-function receivedField({ hostname, helo, ip, protocol }: Trace, id: string, date: string): string {
+/** RFC 5321 §4.4; without its FROM clause, as large providers write it of mail that is submitted, when the client is hidden. */
+function receivedField(
+  { hostname, helo, ip, protocol, hideClient }: Trace,
+  id: string,
+  date: string,
+): string {
+  const rest = `by ${hostname} with ${protocol} id ${id};\r\n ${date}\r\n`
+  if (hideClient) return `Received: ${rest}`
   const name = /^[\w.\-:[\]]{1,255}$/.test(helo) ? helo : 'unknown'
   const literal = ip.includes(':') ? `[IPv6:${ip}]` : `[${ip}]`
-  return `Received: from ${name} (${literal})\r\n by ${hostname} with ${protocol} id ${id};\r\n ${date}\r\n`
-}
-
-/** RFC 5322 §3.3, in UTC. */
-function rfc5322Date(ms: number): string {
-  return new Date(ms).toUTCString().replace('GMT', '+0000')
+  return `Received: from ${name} (${literal})\r\n ${rest}`
 }

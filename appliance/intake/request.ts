@@ -7,6 +7,7 @@ import {
   isMessageId,
   MAX_CUSTOM_FIELDS,
   MAX_FIELD_NAME,
+  repeatedField,
   reservedBecause,
 } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -109,6 +110,13 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
   const given = Object.entries(body.headers ?? {})
   if (given.length > MAX_CUSTOM_FIELDS)
     throw refuse('invalid_field', { field: 'headers', expected: `at most ${MAX_CUSTOM_FIELDS} of them` })
+  // Names of JSON have a case, names of fields have none.
+  const repeated = repeatedField(given.map(([name]) => name))
+  if (repeated)
+    throw refuse('invalid_field', {
+      field: `headers.${repeated.field}`,
+      expected: 'it may be given once only',
+    })
   let replyTo = readMailboxes('reply_to', body.reply_to, MAX_REPLY_TO)
   let messageId: string | null = null
   const headers: Submission['headers'] = []

@@ -51,6 +51,35 @@ export function reservedBecause(name: string): string | undefined {
   )?.instead
 }
 
+/** Fields that a message or a part may have once only (RFC 5322 §3.6, RFC 2045 §3, RFC 2183): readers differ in which of two they believe. */
+const SINGLE_FIELDS: readonly string[] = [
+  'Date',
+  'From',
+  'Sender',
+  'Reply-To',
+  'To',
+  'Cc',
+  'Bcc',
+  'Message-ID',
+  'In-Reply-To',
+  'References',
+  'Subject',
+  'MIME-Version',
+  'Content-Type',
+  'Content-Transfer-Encoding',
+  'Content-ID',
+  'Content-Description',
+  'Content-Disposition',
+]
+
+/** The first field that occurs more often than it may, and how often; undefined when there is none. */
+export function repeatedField(names: readonly string[]): { field: string; count: number } | undefined {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1)
+  const field = SINGLE_FIELDS.find((one) => (counts.get(one.toLowerCase()) ?? 0) > 1)
+  return field === undefined ? undefined : { field, count: counts.get(field.toLowerCase())! }
+}
+
 /** `ftext` of RFC 5322 §3.6.8: printable ASCII but the colon. */
 export function isFieldName(name: string): boolean {
   return name.length <= MAX_FIELD_NAME && /^[!-9;-~]+$/.test(name)
@@ -108,6 +137,12 @@ export function splitMessage(message: Uint8Array): MessageParts {
     at = end
   }
   return { fields, bodyOffset: message.length }
+}
+
+/** Whether the header that ends at `end` ends as it should: with a blank line. */
+export function endsWithBlankLine(message: Uint8Array, end: number): boolean {
+  const isCrlf = (at: number) => message[at] === CR && message[at + 1] === LF
+  return isCrlf(end - 2) && (end === 2 || isCrlf(end - 4))
 }
 
 /** The end of the field that begins at `start`: past the first CRLF that white space does not continue (RFC 5322 §2.2.3). */

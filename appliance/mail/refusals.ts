@@ -519,6 +519,18 @@ export const REFUSALS = {
     '554 5.6.0',
     'The message needs exactly one {field} field with one plain address; it has {count} such fields or one that cannot be read as one address.',
   ),
+  message_repeated_field: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The message has {count} {field} fields; it may have at most one (RFC 5322 3.6, RFC 2045 3).',
+  ),
+  message_date: entry(
+    'validation_error',
+    422,
+    '554 5.6.0',
+    'The Date field cannot be read; it needs the form Fri, 20 Nov 2026 10:00:00 +0000 (RFC 5322 3.3).',
+  ),
   message_loop: entry(
     'validation_error',
     422,

@@ -8,17 +8,6 @@ export interface Part {
   body: Uint8Array
 }
 
-const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-const two = (value: number): string => String(value).padStart(2, '0')
-
-/** An instant as RFC 5322 §3.3 writes it, in UTC. @param at Unix milliseconds */
-export function dateTime(at: number): string {
-  const date = new Date(at)
-  const day = `${DAYS[date.getUTCDay()]}, ${two(date.getUTCDate())} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`
-  return `${day} ${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())} +0000`
-}
-
 /** 7bit or 8bit, as the bytes are; they must have lines of at most 998 octets. */
 export function plainEncoding(body: Uint8Array): '7bit' | '8bit' {
   return isAscii(body) ? '7bit' : '8bit'

@@ -1,9 +1,10 @@
 /** A report as an email: who it is from, what it is made of (RFC 3464 §2, RFC 6522). Pure. */
+import { formatDateTime } from '../mail/date.ts'
 import type { ReportKind } from '../mail/dsn.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import { LIFETIME } from '../spool/schedule.ts'
 import type { DueReport, NewEmail, ReportedDelivery } from '../storage/storage.ts'
-import { dateTime, multipart, textPart } from './mime.ts'
+import { multipart, textPart } from './mime.ts'
 import { returnedPart } from './returned.ts'
 import { statusPart } from './status.ts'
 import { explain } from './words.ts'
@@ -78,7 +79,7 @@ function compose(
       `From: ${from}`,
       `To: <${reportTo}>`,
       `Subject: ${SUBJECT[kind]}`,
-      `Date: ${dateTime(now)}`,
+      `Date: ${formatDateTime(now)}`,
       `Message-ID: ${messageId}`,
       ...answers,
       'Auto-Submitted: auto-replied', // RFC 3834 §5

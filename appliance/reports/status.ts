@@ -1,9 +1,10 @@
 /** The part of a report that programs read: message/delivery-status (RFC 3464 §2). Pure. */
+import { formatDateTime } from '../mail/date.ts'
 import { encodeUtf8Address, type ReportKind } from '../mail/dsn.ts'
 import { formatReply } from '../mail/reply.ts'
 import type { Cause, Phase } from '../mail/verdict.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
-import { dateTime, fold, type Part } from './mime.ts'
+import { fold, type Part } from './mime.ts'
 
 /** Characters of a diagnostic that are told; the whole reply is in the transcript. */
 const DIAGNOSTIC_CHARS = 1000
@@ -32,7 +33,7 @@ function aboutMessage({ emailId, createdAt, dsn }: DueReport, hostname: string):
     ['Original-Envelope-Id', dsn.envid === null ? null : printable(dsn.envid)],
     ['Reporting-MTA', `dns; ${hostname}`],
     ['X-Posthaste-Email-Id', emailId],
-    ['Arrival-Date', dateTime(createdAt)],
+    ['Arrival-Date', formatDateTime(createdAt)],
   ])
 }
 
@@ -48,8 +49,8 @@ function aboutDelivery(delivery: ReportedDelivery, kind: ReportKind): string[] {
     ['Status', statusOf(delivery, kind)],
     ['Remote-MTA', remote],
     ['Diagnostic-Code', cause && diagnostic(cause)],
-    ['Last-Attempt-Date', attempts > 0 ? dateTime(updatedAt) : null],
-    ['Will-Retry-Until', kind === 'delayed' && expiresAt !== null ? dateTime(expiresAt) : null],
+    ['Last-Attempt-Date', attempts > 0 ? formatDateTime(updatedAt) : null],
+    ['Will-Retry-Until', kind === 'delayed' && expiresAt !== null ? formatDateTime(expiresAt) : null],
   ])
 }
 

@@ -1,9 +1,10 @@
 /** A TLS report: what it says (RFC 8460 §4) and the email that carries it (§5). Pure. */
 import { gzipSync } from 'node:zlib'
+import { formatDateTime } from '../mail/date.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import { LIFETIME } from '../spool/schedule.ts'
 import type { NewEmail, ReportedPolicy, TlsTally } from '../storage/storage.ts'
-import { binaryPart, dateTime, fold, multipart, textPart } from './mime.ts'
+import { binaryPart, fold, multipart, textPart } from './mime.ts'
 
 /** Who reports about what. */
 export interface TlsReportFacts {
@@ -159,7 +160,7 @@ function compose(
       `From: ${from}`,
       `To: <${to}>`,
       fold('Subject', subject),
-      `Date: ${dateTime(now)}`,
+      `Date: ${formatDateTime(now)}`,
       `Message-ID: ${messageId}`,
       `TLS-Report-Domain: ${domain}`,
       `TLS-Report-Submitter: ${hostname}`,

@@ -1,8 +1,8 @@
 /** The part of a report that people read. Pure. */
+import { formatDateTime } from '../mail/date.ts'
 import type { ReportKind } from '../mail/dsn.ts'
 import { formatReply } from '../mail/reply.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
-import { dateTime } from './mime.ts'
 
 const WIDTH = 72
 /** Characters of a reply that are quoted; the whole of it is in the transcript. */
@@ -26,7 +26,7 @@ export function explain(due: DueReport, hostname: string): string {
     wrap(OPENING[kind]),
     '',
     wrap(`Subject: ${oneLine(subject) || '(none)'}`),
-    `Accepted: ${dateTime(createdAt)}`,
+    `Accepted: ${formatDateTime(createdAt)}`,
     `Message-ID: ${oneLine(messageId)}`,
     `Email: ${emailId}`,
     ...deliveries.flatMap((delivery) => ['', ...recipient(delivery, kind)]),
@@ -47,7 +47,7 @@ function recipient(
     const where = cause.ip === null ? cause.host : `${cause.host} [${cause.ip}]`
     say(`${where} said: ${formatReply(cause.reply).slice(0, QUOTED_CHARS)}`)
   }
-  if (kind === 'delayed' && expiresAt !== null) say(`It will be given up at ${dateTime(expiresAt)}.`)
+  if (kind === 'delayed' && expiresAt !== null) say(`It will be given up at ${formatDateTime(expiresAt)}.`)
   return lines
 }
 

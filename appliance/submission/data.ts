@@ -194,14 +194,8 @@ function arrivalOf(session: Session, transaction: Transaction, bytes: Buffer) {
   const base = smtpUtf8 ? 'UTF8SMTP' : helo!.extended ? 'ESMTP' : 'SMTP'
   const protocol =
     base === 'SMTP' ? base : `${base}${encrypted ? 'S' : ''}${kind.name === 'trusted' ? '' : 'A'}`
-  const trace = { hostname: shared.config.hostname, helo: helo!.name, ip, protocol }
-  return {
-    teamId: session.caller!.teamId,
-    bytes,
-    from,
-    recipients: [...recipients.values()],
-    dsn,
-    requireTls,
-    trace,
-  }
+  const { hostname, hideClient } = shared.config
+  const trace = { hostname, helo: helo!.name, ip, protocol, hideClient }
+  const teamId = session.caller!.teamId
+  return { teamId, bytes, from, recipients: [...recipients.values()], dsn, requireTls, trace }
 }

@@ -30,6 +30,8 @@ export interface SubmissionConfig {
   hostname: string
   /** Largest message, in octets. */
   messageBytes: number
+  /** Whether recipients see neither the name nor the address of the client that submitted a message. */
+  hideClient: boolean
   /** Balancers whose PROXY header is believed, and demanded. */
   proxyProtocolFrom: readonly Cidr[]
   /** The port that takes mail without sign-in: to return paths and to postmaster. 25 but in tests. */

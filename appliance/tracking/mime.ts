@@ -3,7 +3,8 @@
  * or encrypted is left alone, for a change would break it. Pure.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { splitMessage } from '../mail/headers.ts'
+import { isSealed, partsOf, readContentType, valuesOf } from '../mime/entity.ts'
 import { readEncoded } from './encoded.ts'
 import { editsOf, type Edit, type TrackingPlan } from './rewrite.ts'
 
@@ -46,9 +47,6 @@ interface Walk {
   found: Replacement[]
 }
 
-const valuesOf = (fields: readonly HeaderField[], name: string): string[] =>
-  fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
-
 /** One entity (RFC 2045 §2.4) between two offsets. */
 function trackPart(walk: Walk, start: number, end: number, depth: number): void {
   if (depth > MAX_DEPTH || ++walk.parts > MAX_PARTS) return
@@ -57,13 +55,14 @@ function trackPart(walk: Walk, start: number, end: number, depth: number): void 
   const encodings = valuesOf(fields, 'content-transfer-encoding')
   // Readers differ in which of two they believe.
   if (types.length !== 1 || encodings.length > 1) return
-  const { type, parameters } = readType(types[0]!)
+  const { type, parameters } = readContentType(types[0]!)
   const body = start + bodyOffset
   if (type.startsWith('multipart/')) {
     const boundary = parameters.get('boundary')
-    // RFC 1847; S/MIME and OpenPGP.
-    if (type === 'multipart/signed' || type === 'multipart/encrypted' || !boundary) return
-    for (const part of partsOf(walk.bytes, body, end, boundary)) trackPart(walk, ...part, depth + 1)
+    if (isSealed(type) || !boundary) return
+    // A last part without an end may be cut off: it stays as it is.
+    for (const part of partsOf(walk.bytes, [body, end], boundary, MAX_PARTS).parts)
+      trackPart(walk, ...part, depth + 1)
     return
   }
   const attached = valuesOf(fields, 'content-disposition').some((value) => /^\s*attachment\b/i.test(value))
@@ -103,45 +102,4 @@ function editsIn(html: string, charset: string, plan: TrackingPlan): Edit[] {
     end: octetAt(edit.end),
     text: edit.text,
   }))
-}
-
-/** RFC 2045 §5.1, without comments. Of a parameter that comes twice, and of one in pieces (RFC 2231), nothing is believed. */
-function readType(value: string): { type: string; parameters: Map<string, string> } {
-  const [, type = ''] = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)\s*(?:;|$)/.exec(value) ?? []
-  const parameters = new Map<string, string>()
-  for (const [, name, quoted, token] of value.matchAll(
-    /;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g,
-  )) {
-    const key = name!.toLowerCase()
-    const text = quoted?.replaceAll(/\\(.)/g, '$1') ?? token!
-    parameters.set(key, parameters.has(key) ? '' : text)
-  }
-  return { type: type.toLowerCase(), parameters }
-}
-
-/** Where the parts of a multipart begin and end, without the CRLF before each delimiter, which is the delimiter's (RFC 2046 §5.1.1). */
-function partsOf(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  boundary: string,
-): [start: number, end: number][] {
-  const delimiter = Buffer.from(`--${boundary}`, 'latin1')
-  const parts: [number, number][] = []
-  let open = -1
-  for (let at = bytes.indexOf(delimiter, start); at >= 0 && at < end;) {
-    const rest = at + delimiter.length
-    const lineEnd = bytes.indexOf('\r\n', rest)
-    const line = bytes.toString('latin1', rest, Math.min(lineEnd < 0 ? end : lineEnd, rest + 100, end))
-    const begins = at === start || (bytes[at - 1] === 10 && bytes[at - 2] === 13)
-    const closes = /^--[ \t]*$/.test(line)
-    if (begins && (closes || /^[ \t]*$/.test(line))) {
-      if (open >= 0) parts.push([open, Math.max(open, at - 2)])
-      if (closes || lineEnd < 0 || parts.length >= MAX_PARTS) return parts
-      open = lineEnd + 2
-    }
-    at = bytes.indexOf(delimiter, rest)
-  }
-  // Without an end the last part may be cut off: it stays as it is.
-  return parts
 }

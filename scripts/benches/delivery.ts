@@ -67,6 +67,7 @@ async function round(sink: Sink, kind: Kind): Promise<{ rate: number; time: numb
         {
           ...{ host: 'sink.test', ip: sink.address, port: sink.port, localAddress: undefined },
           ...{ hostname: 'bench.test', from: 'a@bench.test', recipients: ['b@sink.test'], message },
+          sevenBit: async () => message,
           ...{ demand: { kind: 'opportunistic' }, until: now + 60_000, idleMs: 10_000 },
           lane: { key: 'bench', connections: workers },
           messagesPerConnection: kinds[kind],

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { spf } from 'mailauth/lib/spf/index.js'
+import { createTransport } from 'nodemailer'
+import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startPostfix, type Postfix } from '../world/postfix.ts'
@@ -16,24 +18,36 @@ const execute = promisify(execFile)
 describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)', () => {
   let world: World
   let postfix: Postfix
+  let sevenBit: Postfix
   let appliance: TestAppliance
 
   beforeAll(async () => {
     postfix = await startPostfix({ domain: 'postfix.test', host: 'mx.postfix.test' })
+    sevenBit = await startPostfix({
+      domain: 'seven.test',
+      host: 'mx.seven.test',
+      settings: { smtpd_discard_ehlo_keywords: '8bitmime, smtputf8' },
+    })
     world = await createWorld({
       domains: {},
       names: {
+        'seven.test': { MX: { preference: 10, exchange: 'mx.seven.test' } },
+        'mx.seven.test': { A: sevenBit.address },
         'postfix.test': { MX: { preference: 10, exchange: 'mx.postfix.test' } },
         'mx.postfix.test': { A: postfix.address },
       },
     })
-    appliance = await startAppliance({ world, config: { delivery: { port: 25 } as never } })
+    const limits = { max_connections: 10, max_connections_per_address: 10 }
+    const listen = { starttls: ['127.0.0.1:0'], implicit_tls: [], trusted: [], proxy_protocol_from: [] }
+    const smtp = { ...listen, ...limits, hide_client: false }
+    appliance = await startAppliance({ world, config: { delivery: { port: 25 } as never, smtp } })
   })
 
   afterAll(async () => {
     await appliance?.close()
     await world?.close()
     await postfix?.close()
+    await sevenBit?.close()
   })
 
   test('takes an email over STARTTLS; OpenDKIM and SPF say pass', async () => {
@@ -69,6 +83,46 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
       resolver: lookUp,
     })
     expect(judged.status.result).toBe('pass')
+  })
+
+  test('without 8BITMIME takes an 8-bit message in 7 bits; OpenDKIM says pass', async () => {
+    const port = Number(appliance.appliance.smtp.starttls[0]!.split(':')[1])
+    const transport = createTransport({
+      ...{ host: '127.0.0.1', port, requireTLS: true, tls: { rejectUnauthorized: false } },
+      auth: { user: 'posthaste', pass: appliance.apiKey },
+    })
+    const lines = [
+      'From: Größe <hello@sender.test>',
+      'Content-Type: multipart/mixed; boundary=b',
+      'Content-Transfer-Encoding: 8bit',
+      '',
+      '--b',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Description: für Zoë',
+      '',
+      'Straße und Köln, aus der Ferne gesehen',
+      '--b',
+      'Content-Type: application/octet-stream',
+      'Content-Disposition: attachment; filename="ü.bin"',
+      'Content-Transfer-Encoding: binary',
+      '',
+      'ÿ'.repeat(300),
+      '--b--',
+    ]
+    const envelope = { from: 'hello@sender.test', to: ['ada@seven.test'] }
+    const { response } = await transport.sendMail({ envelope, raw: lines.join('\r\n') })
+    transport.close()
+    const timeline = await appliance.until(/Queued as (.+)$/.exec(response)![1]!, isFinal)
+    expect(timeline.deliveries.map(({ state }) => state)).toEqual(['delivered'])
+    const [message] = await sevenBit.waitFor(1)
+    expect(message).toMatch(/^[\0-\x7f]*$/)
+    expect(await openDkim(message!)).toMatch(
+      /verification \(s=posthaste, d=sender\.test, 2048-bit key\) succeeded/,
+    )
+    const { text, attachments } = await PostalMime.parse(message!)
+    expect(text?.trim()).toBe('Straße und Köln, aus der Ferne gesehen')
+    expect(attachments[0]).toMatchObject({ filename: 'ü.bin' })
+    expect(Buffer.from(attachments[0]!.content as ArrayBuffer).toString()).toBe('ÿ'.repeat(300))
   })
 
   test('whose reply refuses the recipient bounces with its words', async () => {

@@ -42,11 +42,8 @@ beforeAll(async () => {
     config: {
       smtp: {
         ...{ starttls: ['127.0.0.1:0'], implicit_tls: [], trusted: [], proxy_protocol_from: [] },
-        ...{
-          max_connections: 10,
-          max_connections_per_address: 10,
-          max_unknown_connections_per_address: 1000,
-        },
+        ...{ hide_client: false, max_connections: 10, max_connections_per_address: 10 },
+        max_unknown_connections_per_address: 1000,
       },
     },
   })

@@ -16,6 +16,7 @@ test('mail that came by SMTP is delivered, and its session is in the log of requ
         implicit_tls: listen,
         trusted: [],
         proxy_protocol_from: [],
+        hide_client: false,
         max_connections: 10,
         max_connections_per_address: 10,
         max_unknown_connections_per_address: 1000,

@@ -15,7 +15,8 @@ beforeAll(async () => {
   world = await createWorld({ domains: {} })
   const smtp = {
     ...{ starttls: ['127.0.0.1:0'], implicit_tls: [], trusted: [], proxy_protocol_from: [] },
-    ...{ max_connections: 10, max_connections_per_address: 10, max_unknown_connections_per_address: 1000 },
+    ...{ hide_client: false, max_connections: 10, max_connections_per_address: 10 },
+    max_unknown_connections_per_address: 1000,
   }
   const webhooks = { allow_networks: ['127.0.0.0/8'], retention_days: 30 }
   appliance = await startAppliance({ world, config: { smtp, webhooks } })

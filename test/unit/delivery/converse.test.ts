@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { dialog, type ScriptStep } from '../../world/scripted.ts'
 import { tlsFile } from '../../world/tls.ts'
-import { encrypted, serve, simple, talk, upTo } from './talk.ts'
+import { encrypted, noteOf, serve, simple, talk, upTo } from './talk.ts'
 
 describe('an ordinary conversation', () => {
   test('is written down step by step', async () => {
@@ -91,10 +91,27 @@ describe('an ordinary conversation', () => {
     expect(body.replaceAll(/^\./gm, '')).toBe(message)
   })
 
-  test('sends 8-bit text to a server without 8BITMIME, and says so', async () => {
-    const said = await talk(await serve(simple), { message: 'Subject: x\r\n\r\nGrüße\r\n' })
+  test('converts 8-bit text for a server without 8BITMIME, and says so', async () => {
+    const server = await serve(simple)
+    const said = await talk(server, {
+      message: 'Subject: x\r\nMIME-Version: 1.0\r\n\r\nGrüße an alle dort\r\n',
+    })
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
-    expect(said.lines.find((line) => line.startsWith('mail'))).toContain('does not offer 8BITMIME')
+    expect(said.lines.find((line) => line.startsWith('mail'))).toContain(
+      'The server does not offer 8BITMIME: the message was converted to 7-bit text and signed again',
+    )
+    expect(server.connections[0]!.received.toString('latin1')).toContain(
+      'DATA\r\nSubject: x\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nGr=C3=BC=C3=9Fe an alle dort\r\n.\r\n',
+    )
+  })
+
+  test('sends 7-bit text to it as it is', async () => {
+    const server = await serve(simple)
+    const said = await talk(server)
+    expect(said.lines.some((line) => line.includes('8BITMIME'))).toBe(false)
+    expect(server.connections[0]!.received.toString('latin1')).toContain(
+      'DATA\r\nSubject: x\r\n\r\nHello\r\n.\r\n',
+    )
   })
 })
 
@@ -112,6 +129,26 @@ describe('what the server cannot take', () => {
       },
     })
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
+  })
+
+  test('8-bit text below a signature is not sent without 8BITMIME', async () => {
+    const message =
+      'Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\nGrüße\r\n--b\r\nContent-Type: application/pgp-signature\r\n\r\nx\r\n--b--\r\n'
+    const said = await talk(await serve(offering('PIPELINING')), { message })
+    expect(said.fates['bob@example.org']).toBe('unsupported mail')
+    expect([...said.outcome.values()][0]).toMatchObject({
+      failure: {
+        status: '5.6.3',
+        note: 'mx.self-signed.test does not offer 8BITMIME, and the message cannot be converted to 7-bit text: it has 8-bit text below a signature or encryption, which a change would break.',
+      },
+    })
+    expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
+  })
+
+  test('its SIZE is of the converted message', async () => {
+    const text = 'Subject: x\r\n\r\nüüüüüüüüüüüüüüüüüüüü\r\n'
+    const said = await talk(await serve(offering('SIZE 60')), { message: text })
+    expect(noteOf(said)).toMatch(/takes messages of up to 60 bytes; this one has \d{3}\.$/)
   })
 
   test('SIZE without a limit, or of zero, is no limit', async () => {

@@ -4,6 +4,7 @@ import { prepare } from '../../../appliance/delivery/message.ts'
 import type { Fate } from '../../../appliance/delivery/outcome.ts'
 import { createRecorder } from '../../../appliance/delivery/recorder.ts'
 import type { TlsDemand } from '../../../appliance/delivery/tls-demand.ts'
+import { toSevenBit } from '../../../appliance/mime/seven-bit.ts'
 import { formatReply } from '../../../appliance/mail/reply.ts'
 import type { Step } from '../../../appliance/mail/transcript.ts'
 import { freeAddress } from '../../world/addresses.ts'
@@ -77,6 +78,7 @@ export async function talk(
   const recorder = createRecorder(clock, clock.now())
   const connections = options.connections ?? createConnections({ clock })
   const kept = options.connections !== undefined
+  const bytes = Buffer.from(options.message ?? 'Subject: x\r\n\r\nHello\r\n')
   const said = await connections.converse(
     {
       host: options.host ?? 'mx.self-signed.test',
@@ -86,7 +88,12 @@ export async function talk(
       hostname: options.hostname ?? 'mail.sender.test',
       from: options.from ?? 'bounce@sender.test',
       recipients: options.to ?? ['bob@example.org'],
-      message: prepare(Buffer.alloc(0), Buffer.from(options.message ?? 'Subject: x\r\n\r\nHello\r\n')),
+      message: prepare(Buffer.alloc(0), bytes),
+      sevenBit: async () => {
+        const made = await toSevenBit(bytes)
+        if (made.kind === 'impossible') return { impossible: made.why }
+        return { ...prepare(Buffer.alloc(0), made.message), converted: true }
+      },
       demand: options.demand ?? { kind: 'opportunistic' },
       until: clock.now() + (options.within ?? 25 * minute),
       lane: options.lane ?? { key: 'auto test', connections: 10 },

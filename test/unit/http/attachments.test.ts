@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { randomBytes } from 'node:crypto'
+import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
@@ -83,6 +84,30 @@ describe('attachments by URL', () => {
       data.map(async (one) => (await download(one.download_url)).bytes.toString()),
     )
     expect(bodies).toEqual(['file /a%20b.txt?x=1', 'mine', '%PDF', '%PDF'])
+  })
+
+  test('without a name get one with the ending of their type', async () => {
+    const id = await send([
+      { content: base64('%PDF'), content_type: 'application/pdf' },
+      { content: base64('x') },
+      { path: `${files}/` },
+      { content: base64('BEGIN:VCALENDAR'), content_type: 'text/calendar; method=REQUEST' },
+      { content: base64('png'), content_type: 'image/png', content_id: 'logo' },
+      { content: base64('Subject: x\n\ny'), content_type: 'message/rfc822' },
+    ])
+    const names = [
+      'attachment-1.pdf',
+      'attachment-2.bin',
+      'attachment-3.bin',
+      'attachment-4.ics',
+      'attachment-5.png',
+      'attachment-6.eml',
+    ]
+    const { data } = await listOf(id)
+    expect(data.map(({ filename }) => filename)).toEqual(names)
+    const message = await PostalMime.parse((await api.storage.getMessage({ emailId: id }, api.clock.now()))!)
+    const shown = message.attachments.map(({ filename }) => filename)
+    expect(shown.toSorted()).toEqual(names)
   })
 
   test('are not fetched where the content is there already', async () => {

@@ -4,7 +4,7 @@ import PostalMime, { decodeWords } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import type { Draft } from '../../../appliance/intake/compose.ts'
 import { composePlain } from '../../../appliance/intake/compose-plain.ts'
-import { encodeText, quotedPrintable } from '../../../appliance/intake/transfer.ts'
+import { encodeText, quotedPrintable } from '../../../appliance/mime/transfer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 
@@ -76,7 +76,8 @@ describe('a plain message', () => {
         'Message-ID: <1@acme.example>',
         'Date: Fri, 20 Nov 2026 20:39:59 +0000',
         'MIME-Version: 1.0',
-        'Content-Type: multipart/alternative; boundary="B"',
+        'Content-Type: multipart/alternative;',
+        ' boundary="B"',
         '',
         '--B',
         'Content-Type: text/plain; charset=utf-8',
@@ -101,9 +102,26 @@ describe('a plain message', () => {
       { attachments: [{ filename: null, contentType: 'a/b', contentId: null, content: Buffer.from('x') }] },
     ],
     ['a local part beyond ASCII', { to: [mailbox('jörg@example.com')] }],
-    ['what looks like an encoded word', { subject: '=?utf-8?q?x?=' }],
+    ['a name that looks like an encoded word', { to: [mailbox('"=?utf-8?q?x?=" <b@example.com>')] }],
   ])('is not one with %s', (_name, fields) => {
     expect(composePlain({ ...draft, ...fields }, 'x', '')).toBeUndefined()
+  })
+
+  test('has lines of at most 78 octets in its header', () => {
+    const written = source({ subject: 'Grüße '.repeat(30) }, 'ö', '<p>ö</p>')
+    const head = written.slice(0, written.indexOf('\r\n\r\n'))
+    expect(longest(head)).toBeLessThanOrEqual(78)
+  })
+
+  test.each([
+    ['a vertical tab', 'a\vb', 'a=0Bb'],
+    ['a form feed', 'a\fb', 'a=0Cb'],
+    ['an escape', 'a\x1b[1mb', 'a=1B[1mb'],
+    ['a delete', 'a\x7fb', 'a=7Fb'],
+  ])('with %s in its body is quoted-printable', (_, text, encoded) => {
+    const written = source({}, text)
+    expect(written).toContain('Content-Transfer-Encoding: quoted-printable\r\n')
+    expect(written).toMatch(new RegExp(`\\r\\n\\r\\n${encoded.replace('[', '\\[')}\\r\\n$`))
   })
 
   test('breaks long headers at white space only, and no line is blank', () => {

@@ -152,6 +152,12 @@ describe('a request is refused', () => {
     ['headers.Message-ID', { headers: { 'Message-ID': 'no angle brackets' } }, 'invalid_field'],
     ['headers.Reply-To', { headers: { 'Reply-To': 'nobody' } }, 'invalid_address'],
     [
+      'headers.References',
+      { headers: { References: '<1@a.example>', references: '<2@a.example>' } },
+      'invalid_field',
+    ],
+    ['headers.Message-ID', { headers: { 'Message-ID': '<1@a.example>', 'message-id': '' } }, 'invalid_field'],
+    [
       'headers',
       { headers: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`X-${i}`, '1'])) },
       'invalid_field',

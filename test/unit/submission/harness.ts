@@ -154,6 +154,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     config: {
       hostname: host.hostname,
       messageBytes,
+      hideClient: false,
       proxyProtocolFrom: [],
       relayPort: relay,
       ...options.config,

@@ -34,6 +34,14 @@ describe('a message that arrives as bytes', () => {
     )
   })
 
+  test('loses the white space before a colon, which no receiver has to understand', async () => {
+    const mail = raw(['From: app@acme.example', 'X-Sp : v', 'X-Tab\t: v : w', 'X-Folded \r\n : v', '', 'Hi'])
+    const message = await door.message(idOf((await sendWithNodemailer(door, mail)).text))
+    expect(message.slice(message.indexOf('From: app'))).toBe(
+      'From: app@acme.example\r\nX-Sp: v\r\nX-Tab: v : w\r\nX-Folded: v\r\n\r\nHi\r\n',
+    )
+  })
+
   test('loses Bcc, Return-Path and the fields that are for us', async () => {
     const mail = raw(
       [
@@ -157,5 +165,45 @@ describe('an idempotency key', () => {
     expect((await sendWithNodemailer(door, keyed('Changed'))).text).toMatch(
       /^554[ -]5\.5\.1 This idempotency key has been used/,
     )
+  })
+})
+
+describe('smtp.hide_client', () => {
+  const lines = [
+    'Received: from laptop.internal ([10.1.2.3]) by relay.internal with ESMTP id 1;',
+    ' Fri, 20 Nov 2026 10:00:00 +0000',
+    'X-Originating-IP: [10.1.2.3]',
+    'x-received: by 10.1.2.4 with SMTP id 2; Fri, 20 Nov 2026 10:00:00 +0000',
+    'X-Client-Ip: 10.1.2.5',
+    'From: app@acme.example',
+    'X-Order: 7',
+    '',
+    'Hi from 10.1.2.3',
+  ]
+
+  test('keeps the name and the address of the app, and of all before it, from recipients', async () => {
+    const hiding = await startDoor({ config: { hideClient: true } })
+    try {
+      const id = idOf((await sendWithNodemailer(hiding, raw(lines))).text)
+      const message = await hiding.message(id)
+      expect(message).toMatch(
+        new RegExp(
+          `^Received: by mail\\.acme\\.example with ESMTPSA id ${id};\\r\\n` +
+            ' \\w{3}, \\d\\d \\w{3} \\d{4} \\d\\d:\\d\\d:\\d\\d \\+0000\\r\\nMessage-ID: ',
+        ),
+      )
+      expect(message.slice(message.indexOf('MIME-Version'))).toBe(
+        'MIME-Version: 1.0\r\nFrom: app@acme.example\r\nX-Order: 7\r\n\r\nHi from 10.1.2.3\r\n',
+      )
+      expect(message.slice(0, message.indexOf('From:'))).not.toMatch(/127\.0\.0\.1|10\.1\.2/)
+    } finally {
+      await hiding.close()
+    }
+  })
+
+  test('is off unless it is set: what came is passed on', async () => {
+    const message = await door.message(idOf((await sendWithNodemailer(door, raw(lines))).text))
+    expect(message).toMatch(/^Received: from \S+ \(\[127\.0\.0\.1\]\)\r\n by /)
+    expect(message).toContain(lines.slice(0, 5).join('\r\n'))
   })
 })

@@ -13,17 +13,20 @@ const LINE = 76
 export function encodeText(text: string): EncodedText {
   const bytes = Buffer.from(text, 'utf8')
   if (isAscii(bytes) && fits(text)) return { encoding: '7bit', body: text }
-  // What is mostly ASCII stays readable; of what is mostly not, base64 is the smaller.
-  return escapes(bytes) * 3 > bytes.length
+  return isDense(bytes)
     ? { encoding: 'base64', body: base64(bytes) }
     : { encoding: 'quoted-printable', body: quotedPrintable(bytes) }
 }
 
+/** Controls that are no white space: some servers refuse them, and readers show them in ways of their own. */
+const CONTROLS = /[\0-\x08\v\f\x0e-\x1f\x7f]/
+
 /**
- * Whether an ASCII text can go as it is: no line over 998 octets (RFC 5322 §2.1.1), no bare CR or LF, no line that begins
+ * Whether an ASCII text can go as it is: no controls, no line over 998 octets (RFC 5322 §2.1.1), no bare CR or LF, no line that begins
  * with "From ", which mailboxes in mbox format would change, breaking the signature.
  */
 function fits(text: string): boolean {
+  if (CONTROLS.test(text)) return false
   let start = 0
   for (;;) {
     if (text.startsWith('From ', start)) return false
@@ -44,7 +47,13 @@ function escapes(bytes: Uint8Array): number {
   return count
 }
 
-function base64(bytes: Buffer): string {
+/** Whether base64 is the smaller form of what is like these octets. What is mostly ASCII stays readable otherwise. */
+export function isDense(bytes: Uint8Array): boolean {
+  return escapes(bytes) * 3 > bytes.length
+}
+
+/** RFC 2045 §6.8, without a final line end. */
+export function base64(bytes: Buffer): string {
   return bytes.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
 }
 

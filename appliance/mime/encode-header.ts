@@ -1,9 +1,11 @@
 /**
- * Header fields beyond ASCII as encoded words (RFC 2047), so that a message which came with raw UTF-8 in its Subject or in
- * a name can go to every server. To be done before signing. Pure.
+ * Header fields beyond ASCII as encoded words (RFC 2047) and encoded parameters (RFC 2231), so that a message which came with raw UTF-8
+ * in its Subject, in a name or in that of a file can go to every server. To be done before signing. Pure.
  */
 import { isAscii } from 'node:buffer'
 import { type HeaderField, splitMessage } from '../mail/headers.ts'
+import { encodeParameters } from './encode-parameters.ts'
+import { isSealed, partsOf, readContentType, valuesOf } from './entity.ts'
 
 /** Octets of a line with an encoded word in it (RFC 2047 §2). */
 const LINE = 76
@@ -13,32 +15,76 @@ const WORD = 42
 const FRAME = 19
 /** Less than this is not worth a word on the line of the field's name. */
 const LEAST = 12
-
-/** Fields with phrases in front of angle brackets (RFC 2047 §5 (3)), all others of which encoded words say nothing (RFC 5322, RFC 2045). */
-const PHRASES =
-  /^(?:(?:resent-)?(?:from|sender|reply-to|to|cc|bcc)|disposition-notification-to|keywords|list-id)$/i
-const STRUCTURED =
-  /^(?:content-.*|mime-version|(?:resent-)?(?:message-id|date)|in-reply-to|references|received|return-path|dkim-signature|arc-.*|authentication-results|list-.*)$/i
+/** Deepest nesting and most parts whose headers are looked at; honest messages have a tenth of it. */
+const MAX_DEPTH = 20
+const MAX_PARTS = 1000
 
 /**
- * The message with a header section in ASCII, when encoded words are all that it takes; else unchanged: an address beyond
- * ASCII needs SMTPUTF8 (RFC 6531), and then the rest may stay as it was written. Where nothing is beyond ASCII, the very same buffer.
+ * Fields with phrases in front of angle brackets (RFC 2047 §5 (3)), those with parameters (RFC 2231), and all others of which encoded words
+ * say nothing (RFC 5322, RFC 2045). The rest is text.
+ */
+const PHRASES =
+  /^(?:(?:resent-)?(?:from|sender|reply-to|to|cc|bcc)|disposition-notification-to|keywords|list-id)$/i
+const WITH_PARAMETERS = /^content-(?:type|disposition)$/i
+const STRUCTURED =
+  /^(?:content-(?!description$).*|mime-version|(?:resent-)?(?:message-id|date)|in-reply-to|references|received|return-path|dkim-signature|arc-.*|authentication-results|list-.*)$/i
+
+/**
+ * The message with a header section in ASCII, when encoding is all that it takes; else unchanged: an address beyond ASCII needs SMTPUTF8
+ * (RFC 6531), and then the rest may stay as it was written. So do the headers of its parts, each for itself. Where nothing is beyond
+ * ASCII, the very same buffer.
  */
 export function encodeHeader(message: Buffer): Buffer {
-  const gap = message.indexOf('\r\n\r\n')
-  if (isAscii(gap < 0 ? message : message.subarray(0, gap))) return message
-  const { fields } = splitMessage(message)
-  const end = fields.reduce((sum, { raw }) => sum + raw.length, 0)
-  const header = Buffer.concat(fields.map((field) => (isAscii(field.raw) ? field.raw : encoded(field))))
-  return isAscii(header) ? Buffer.concat([header, message.subarray(end)]) : message
+  if (isAscii(message)) return message
+  const walk: Walk = { message, parts: 0, edits: [] }
+  if (!encodeEntity(walk, 0, message.length, 0) || walk.edits.length === 0) return message
+  const pieces: Uint8Array[] = []
+  let at = 0
+  for (const { start, end, bytes } of walk.edits) {
+    pieces.push(message.subarray(at, start), bytes)
+    at = end
+  }
+  return Buffer.concat([...pieces, message.subarray(at)])
+}
+
+interface Walk {
+  message: Buffer
+  parts: number
+  edits: { start: number; end: number; bytes: Buffer }[]
+}
+
+/** Whether the header of the entity between two offsets is in ASCII now. */
+function encodeEntity(walk: Walk, start: number, end: number, depth: number): boolean {
+  const { message, edits } = walk
+  if (depth > MAX_DEPTH || ++walk.parts > MAX_PARTS) return false
+  const { fields, bodyOffset } = splitMessage(message.subarray(start, end))
+  const length = fields.reduce((sum, { raw }) => sum + raw.length, 0)
+  if (!isAscii(message.subarray(start, start + length))) {
+    const bytes = Buffer.concat(fields.map(encodeField))
+    if (!isAscii(bytes)) return false
+    edits.push({ start, end: start + length, bytes })
+  }
+  const [value, ...more] = valuesOf(fields, 'content-type')
+  const { type, parameters } = readContentType(value ?? '')
+  const boundary = parameters.get('boundary')
+  if (more.length > 0 || !type.startsWith('multipart/') || isSealed(type) || !boundary) return true
+  for (const [from, to] of partsOf(message, [start + bodyOffset, end], boundary, MAX_PARTS).parts)
+    if (!isAscii(message.subarray(from, to))) encodeEntity(walk, from, to, depth + 1)
+  return true
 }
 
 /** What text is in when it is not UTF-8: nobody knows (RFC 1428). */
 type Charset = 'utf-8' | 'unknown-8bit'
 
-function encoded({ name, raw }: HeaderField): Uint8Array {
-  if (STRUCTURED.test(name) && !PHRASES.test(name)) return raw
+/** A field in ASCII, complete with its CRLF; as it was where it cannot be encoded. */
+export function encodeField({ name, raw }: HeaderField): Uint8Array {
+  if (isAscii(raw)) return raw
   const charset = charsetOf(raw)
+  if (WITH_PARAMETERS.test(name)) {
+    const octets = Buffer.from(raw).toString('latin1')
+    return Buffer.from(`${encodeParameters(octets.slice(0, endOfWords(octets)), charset)}\r\n`, 'latin1')
+  }
+  if (STRUCTURED.test(name) && !PHRASES.test(name)) return raw
   const text = Buffer.from(raw).toString(charset === 'utf-8' ? 'utf8' : 'latin1')
   const colon = text.indexOf(':') + 1
   const space = /^[ \t]*/.exec(text.slice(colon))![0]
@@ -120,9 +166,7 @@ function join(pieces: readonly Piece[], start: string, charset: Charset): string
     const run = pieces.slice(at, end)
     if (run.length === 0) paper.write(pieces[at++]!.raw)
     else {
-      const text = run
-        .map(({ space, raw, text: word }) => (space ? raw.replaceAll('\r\n', '') : word!))
-        .join('')
+      const text = spaceBefore(pieces, at) + run.map(textOf).join('') + spaceAfter(pieces, end)
       paper.writeEncoded(encodedWords(text, charset, LINE - paper.column - FRAME))
       at = end
       const next = pieces[at]
@@ -131,6 +175,21 @@ function join(pieces: readonly Piece[], start: string, charset: Charset): string
     }
   }
   return paper.text
+}
+
+const textOf = ({ space, raw, text }: Piece): string => (space ? raw.replaceAll('\r\n', '') : text!)
+
+const ENCODED_WORD = /^=\?[^? \t]+\?[bq]\?[^? \t]*\?=$/i
+
+/** White space between two encoded words is not shown (RFC 2047 §6.2): beside one that was there already, ours has it within. */
+function spaceBefore(pieces: readonly Piece[], at: number): string {
+  const [word, space] = [pieces[at - 2], pieces[at - 1]]
+  return word && space?.space && ENCODED_WORD.test(word.raw) ? textOf(space) : ''
+}
+
+function spaceAfter(pieces: readonly Piece[], end: number): string {
+  const [space, word] = [pieces[end], pieces[end + 1]]
+  return word && space?.space && ENCODED_WORD.test(word.raw) ? textOf(space) : ''
 }
 
 /** A field as it is written, line after line. */

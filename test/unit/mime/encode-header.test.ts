@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer'
 import PostalMime from 'postal-mime'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeHeader } from '../../../appliance/delivery/encode-header.ts'
+import { encodeHeader } from '../../../appliance/mime/encode-header.ts'
 import { costOf } from '../../world/cost.ts'
 
 const encode = (header: string, body = 'body ü\r\n'): string =>
@@ -40,7 +40,9 @@ describe('a header section beyond ASCII', () => {
     ['an address', 'To: zoë@example.test'],
     ['an address in angle brackets', 'To: Zoë <zoë@example.test>\r\nSubject: ü'],
     ['a message id', 'Message-ID: <ü@sender.test>'],
-    ['the name of a file', 'Content-Disposition: attachment; filename="ü.pdf"'],
+    ['a boundary', 'Content-Type: multipart/mixed; boundary="ü"'],
+    ['a parameter with half a quote', 'Content-Disposition: attachment; filename="ü.pdf'],
+    ['a parameter that is one piece of several', 'Content-Disposition: attachment; filename*0="ü.pdf"'],
     ['a comment in a comment', 'From: a@b.test ((ü))'],
     ['a quote without an end', 'From: "Jürgen <a@b.test>'],
     ['a link', 'List-Unsubscribe: <https://example.test/ü>'],
@@ -72,6 +74,45 @@ describe('a header section beyond ASCII', () => {
         ['Büro', 'b@x.test'],
         ['Gäste', ['c@x.test', 'u@x.test']],
       ],
+    )
+  })
+
+  test.each([
+    ['in front of it', '=?utf-8?q?x?= é', 'x é'],
+    ['behind it', 'é =?utf-8?B?eA==?=', 'é x'],
+    ['on both sides, with much space', '=?utf-8?q?x?=  é\t =?utf-8?q?y?= z', 'x  é\t y z'],
+    ['within a fold', '=?utf-8?q?x?=\r\n é', 'x é'],
+  ])('an encoded word %s keeps the space between', async (_, raw, subject) => {
+    const text = encode(`Subject: ${raw}`, '')
+    expect(isAscii(Buffer.from(text))).toBe(true)
+    expect((await parse(text)).subject).toBe(subject)
+    const name = await parse(encode(`From: ${raw} <j@sender.test>`, ''))
+    expect(name.from!.name!.replaceAll(/\s+/g, ' ')).toBe(subject.replaceAll(/\s+/g, ' '))
+  })
+
+  test.each([
+    ['a quoted name', 'attachment; filename="Grüße; \\"1\\".pdf"', 'Grüße; "1".pdf'],
+    ['a bare name', 'attachment; size=7; filename=Grüße aus Köln.pdf ; x=y', 'Grüße aus Köln.pdf'],
+    ['a name that is there twice', `attachment; filename="ü.pdf"; filename*=utf-8''%C3%BC.pdf`, 'ü.pdf'],
+    ['a name that is encoded in part', `attachment; filename*=utf-8''%C3%BCö.pdf`, 'üö.pdf'],
+    ['a long name', `attachment; filename="${'漢字🚀 '.repeat(20)}.pdf"`, `${'漢字🚀 '.repeat(20)}.pdf`],
+  ])('%s of a file is encoded (RFC 2231)', async (_, value, filename) => {
+    const mail = `Content-Type: application/pdf; name="ü.pdf"\r\nContent-Disposition: ${value}\r\nContent-Description: für Zoë\r\nContent-Transfer-Encoding: base64`
+    const text = encode(mail, 'SGk=\r\n')
+    expect(isAscii(Buffer.from(text))).toBe(true)
+    expect(Math.max(...text.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(78)
+    const { attachments } = await parse(text)
+    expect(attachments[0]).toMatchObject({ filename, mimeType: 'application/pdf', description: 'für Zoë' })
+  })
+
+  test('the headers of parts are encoded too, but not below a signature, and nothing else is touched', () => {
+    const part = 'Content-Type: text/plain; charset=utf-8\r\nContent-Description: für Zoë'
+    const message = (type: string, description: string) =>
+      `Content-Type: ${type}; boundary=b\r\n\r\nä\r\n--b\r\n${part.replace('für Zoë', description)}\r\n\r\nGrüße\r\n--b--\r\nö\r\n`
+    const [signed, mixed] = [message('multipart/signed', 'für Zoë'), message('multipart/mixed', 'für Zoë')]
+    expect(encodeHeader(Buffer.from(signed)).toString()).toBe(signed)
+    expect(encodeHeader(Buffer.from(mixed)).toString()).toBe(
+      message('multipart/mixed', '=?utf-8?B?ZsO8ciBab8Or?='),
     )
   })
 
@@ -118,8 +159,21 @@ describe('a header section beyond ASCII', () => {
 
   test('a large field takes no time', async () => {
     const cost = await costOf(() => {
-      for (const part of ['"\\"', '(', '<', 'ü, ', 'ü ', 'ü <a@b.test>, ', '" ü'])
+      for (const part of [
+        '"\\"',
+        '(',
+        '<',
+        'ü, ',
+        'ü ',
+        'ü <a@b.test>, ',
+        '" ü',
+        '=?u?q?x?= ü ',
+        ';a="ü',
+        ';ü="',
+      ]) {
         encode(`To: ${part.repeat(20_000)}`)
+        encode(`Content-Type: a/b; ${part.repeat(20_000)}`)
+      }
     })
     expect(cost).toBeLessThan(5000)
   })

@@ -1,0 +1,55 @@
+/** The dates of header fields (RFC 5322 §3.3). */
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+
+/** Comments within comments; more are an attempt. */
+const MAX_NESTING = 10
+
+/**
+ * A date and time without its comments and folds. The obsolete forms of RFC 5322 §4.3 are among it: no seconds, years of two or three
+ * digits, zones by name, white space around the colons. One digit of an hour is what some devices write.
+ */
+const DATE_TIME =
+  /^(?:(?:mon|tue|wed|thu|fri|sat|sun) ?, ?)?(\d{1,2}) ?([a-z]{3}) ?(\d{2,5}) (\d{1,2}) ?: ?(\d{2})(?: ?: ?(\d{2}))? ?([+-]\d{2}[0-5]\d|[a-z]{1,5})$/i
+
+/** Whether the value of a Date field is a date, in its current or its obsolete form. */
+export function isDateTime(value: string): boolean {
+  const plain = withoutComments(value)
+  const match = plain === undefined ? null : DATE_TIME.exec(plain.replaceAll(/\s+/g, ' ').trim())
+  if (!match) return false
+  const [day, hour, minute, second] = [match[1], match[4], match[5], match[6] ?? 0].map(Number)
+  const month = MONTHS.indexOf(match[2]!.toLowerCase())
+  // 60: a leap second.
+  const inRange = hour! <= 23 && minute! <= 59 && second! <= 60
+  return month >= 0 && day! >= 1 && day! <= daysIn(fullYear(match[3]!), month) && inRange
+}
+
+/** RFC 5322 §4.3. */
+function fullYear(digits: string): number {
+  const year = Number(digits)
+  if (digits.length === 2) return year < 50 ? 2000 + year : 1900 + year
+  return digits.length === 3 ? 1900 + year : year
+}
+
+const daysIn = (year: number, month: number): number => new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+
+/** A space for each comment (RFC 5322 §3.2.2); undefined where one has no end or no beginning. */
+function withoutComments(value: string): string | undefined {
+  let [plain, depth] = ['', 0]
+  for (let at = 0; at < value.length; at++) {
+    const char = value[at]!
+    if (depth > 0 && char === '\\') at++
+    else if (char === '(') {
+      if (++depth > MAX_NESTING) return undefined
+      plain += ' '
+    } else if (char === ')') {
+      if (--depth < 0) return undefined
+    } else if (depth === 0) plain += char
+  }
+  return depth === 0 ? plain : undefined
+}
+
+/** A point in time (Unix milliseconds) as header fields have it, in UTC. */
+export function formatDateTime(ms: number): string {
+  return new Date(ms).toUTCString().replace('GMT', '+0000')
+}

@@ -1,0 +1,221 @@
+/**
+ * Makes messages for servers that take 7-bit text alone (RFC 6152 §3): each part beyond that is encoded again, those of messages within
+ * messages too. What the parts hold stays the same, octet for octet.
+ */
+import { isAscii } from 'node:buffer'
+import { endsWithBlankLine, splitMessage, type HeaderField } from '../mail/headers.ts'
+import { encodeField } from './encode-header.ts'
+import { isSealed, partsOf, readContentType, valuesOf, type ContentType } from './entity.ts'
+import { base64, isDense, quotedPrintable } from './transfer.ts'
+
+/** The message, or why there is none, as a clause. */
+export type Converted = { kind: 'converted'; message: Buffer } | { kind: 'impossible'; why: string }
+
+/** Deepest nesting and most parts; honest messages have a tenth of it. */
+const MAX_DEPTH = 20
+const MAX_PARTS = 1000
+/** Longest line without its CRLF (RFC 5322 §2.1.1). */
+const MAX_LINE = 998
+/** Octets encoded before others get their turn on the event loop: some milliseconds. Whole lines of base64. */
+const TURN = 57 * 8192
+
+class Impossible extends Error {}
+
+/** Converts a message with CRLF line ends. What is 7-bit text already comes back as the same buffer. */
+export async function toSevenBit(message: Buffer): Promise<Converted> {
+  if (isSevenBit(message)) return { kind: 'converted', message }
+  const converter = new Converter()
+  try {
+    await converter.entity(message, { depth: 0, isMessage: true, otherwise: 'text/plain' })
+    return { kind: 'converted', message: Buffer.concat(converter.out) }
+  } catch (error) {
+    if (!(error instanceof Impossible)) throw error
+    return { kind: 'impossible', why: error.message }
+  }
+}
+
+/** RFC 2045 §2.7. */
+export function isSevenBit(bytes: Buffer): boolean {
+  if (!isAscii(bytes) || bytes.includes(0)) return false
+  let start = 0
+  for (let lf = bytes.indexOf(10); lf >= 0; lf = bytes.indexOf(10, start)) {
+    if (lf - start > MAX_LINE + 1) return false
+    start = lf + 1
+  }
+  return bytes.length - start <= MAX_LINE
+}
+
+interface Place {
+  depth: number
+  /** A message, not a part of one: it says its MIME version. */
+  isMessage: boolean
+  /** Its type when it names none. */
+  otherwise: string
+}
+
+/** An entity whose header was read, and can be written in ASCII. */
+interface Entity extends Place, ContentType {
+  fields: HeaderField[]
+  /** In lower case; `7bit` when none is named. */
+  encoding: string
+  body: Buffer
+}
+
+class Converter {
+  readonly out: Uint8Array[] = []
+  #parts = 0
+
+  async entity(bytes: Buffer, place: Place): Promise<void> {
+    if (isSevenBit(bytes)) return this.#put(bytes)
+    if (place.depth > MAX_DEPTH || ++this.#parts > MAX_PARTS)
+      throw new Impossible('it has too many parts within parts')
+    const entity = readEntity(bytes, place)
+    const { type, encoding, body } = entity
+    if (isSevenBit(body)) return this.#put(headerOf(entity), body)
+    if (isSealed(type))
+      throw new Impossible('it has 8-bit text below a signature or encryption, which a change would break')
+    const identity = /^(?:7bit|8bit|binary)$/.test(encoding)
+    if (type.startsWith('multipart/') && identity) return this.#multipart(entity)
+    if (type === 'message/rfc822' && identity) {
+      // RFC 2046 §5.2.1: not to be encoded itself, so what is within is.
+      this.#put(headerOf({ ...entity, encoding: '7bit' }))
+      return this.entity(body, { depth: place.depth + 1, isMessage: true, otherwise: 'text/plain' })
+    }
+    // RFC 6532 §3.7 allows it for message/global and its kin alone (RFC 2045 §6.4).
+    if (type.startsWith('multipart/') || (type.startsWith('message/') && !type.startsWith('message/global')))
+      throw new Impossible(`a part of type ${type} must not be encoded`)
+    return this.#leaf(entity)
+  }
+
+  /** What stands between the parts belongs to nobody (RFC 2046 §5.1.1), and may lose its accents. */
+  async #multipart(entity: Entity): Promise<void> {
+    const { type, parameters, body, depth } = entity
+    const boundary = parameters.get('boundary')
+    const found = boundary ? partsOf(body, [0, body.length], boundary, MAX_PARTS + 1) : undefined
+    const parts = [...(found?.parts ?? []), ...(found?.unclosed ? [found.unclosed] : [])]
+    if (parts.length === 0) throw new Impossible(`a part of type ${type} has no delimiters`)
+    this.#put(headerOf({ ...entity, encoding: '7bit' }))
+    const otherwise = type === 'multipart/digest' ? 'message/rfc822' : 'text/plain'
+    let at = 0
+    for (const [start, end] of parts) {
+      this.#put(withoutAccents(body.subarray(at, start)))
+      await this.entity(body.subarray(start, end), { depth: depth + 1, isMessage: false, otherwise })
+      at = end
+    }
+    this.#put(withoutAccents(body.subarray(at)))
+  }
+
+  async #leaf(entity: Entity): Promise<void> {
+    const { type, body } = entity
+    const encoding = encodingFor(entity)
+    this.#put(headerOf({ ...entity, encoding }))
+    const encode = encoders(entity.encoding)[encoding]
+    if (!encode) throw new Impossible(`a part of type ${type} has the unknown encoding ${entity.encoding}`)
+    for (let at = 0; at < body.length;) {
+      const end = encode.lines ? lineEndNear(body, at + TURN) : Math.min(body.length, at + TURN)
+      this.#put(Buffer.from(encode.piece(body.subarray(at, end)), 'latin1'))
+      at = end
+      if (encoding === 'base64' && (at < body.length || endsWithLine(body))) this.#put(CRLF)
+      if (at < body.length) await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  #put(...pieces: Uint8Array[]): void {
+    this.out.push(...pieces)
+  }
+}
+
+const CRLF = Buffer.from('\r\n')
+const endsWithLine = (bytes: Buffer): boolean => bytes.at(-1) === 10
+
+function readEntity(bytes: Buffer, place: Place): Entity {
+  const { fields, bodyOffset } = splitMessage(bytes)
+  if (!endsWithBlankLine(bytes, bodyOffset) && bodyOffset < bytes.length)
+    throw new Impossible('a part has a header that is not well-formed')
+  const encoded = fields.map((field): HeaderField => ({ name: field.name, raw: encodeField(field) }))
+  const bad = encoded.find(({ raw }) => !isSevenBit(Buffer.from(raw)))
+  if (bad) throw new Impossible(`the field ${bad.name} cannot be written in short lines of ASCII`)
+  const [types, encodings] = [valuesOf(fields, 'content-type'), valuesOf(fields, 'content-transfer-encoding')]
+  if (types.length > 1 || encodings.length > 1)
+    throw new Impossible('a part names its type or its encoding twice')
+  const type = readContentType(types[0] ?? place.otherwise)
+  const encoding = /^[^\s;(]+/.exec(encodings[0] ?? '')?.[0].toLowerCase() ?? '7bit'
+  return { ...place, ...type, fields: encoded, encoding, body: bytes.subarray(bodyOffset) }
+}
+
+/** The header with the encoding that it has now, and the blank line at its end. */
+function headerOf({ fields, encoding, isMessage }: Entity): Buffer {
+  const line = {
+    name: 'Content-Transfer-Encoding',
+    raw: Buffer.from(`Content-Transfer-Encoding: ${encoding}\r\n`),
+  }
+  const has = (name: string) => fields.some((field) => field.name.toLowerCase() === name)
+  const written = fields.map((field) =>
+    field.name.toLowerCase() === 'content-transfer-encoding' ? line : field,
+  )
+  // Without it nobody has to heed the encoding (RFC 2045 §4).
+  if (isMessage && !has('mime-version'))
+    written.push({ name: 'MIME-Version', raw: Buffer.from('MIME-Version: 1.0\r\n') })
+  if (!has('content-transfer-encoding') && encoding !== '7bit') written.push(line)
+  return Buffer.concat([...written.map(({ raw }) => raw), CRLF])
+}
+
+/** Texts stay readable where that is not longer; all else is octets. */
+function encodingFor({ type, encoding, body }: Entity): 'base64' | 'quoted-printable' {
+  if (encoding === 'base64' || encoding === 'quoted-printable') return encoding
+  const isText = type === '' || type.startsWith('text/')
+  return isText && !isDense(body.subarray(0, TURN)) ? 'quoted-printable' : 'base64'
+}
+
+interface Encoder {
+  /** Whether it takes whole lines. */
+  lines: boolean
+  piece: (octets: Buffer) => string
+}
+
+/** How what has an encoding gets another one. What was encoded, and has octets all the same that cannot be in it, is made right. */
+function encoders(from: string): Partial<Record<'base64' | 'quoted-printable', Encoder>> {
+  switch (from) {
+    case '7bit':
+    case '8bit':
+    case 'binary':
+      return {
+        base64: { lines: false, piece: base64 },
+        'quoted-printable': { lines: true, piece: quotedPrintable },
+      }
+    case 'base64':
+      // RFC 2045 §6.8: what is not of its alphabet is ignored.
+      return { base64: { lines: true, piece: onlyDigits } }
+    case 'quoted-printable':
+      return { 'quoted-printable': { lines: true, piece: quotedAgain } }
+    default:
+      return {}
+  }
+}
+
+const onlyDigits = (octets: Buffer): string =>
+  octets
+    .toString('latin1')
+    .replaceAll(/[^A-Za-z\d+/=]/g, '')
+    .replaceAll(/.{76}(?=.)/g, '$&\r\n')
+
+/** Decoded as leniently as readers do, and encoded again. A piece ends with a soft break where its text does not end with a line. */
+function quotedAgain(octets: Buffer): string {
+  const text = octets
+    .toString('latin1')
+    .replaceAll(/(?<![ \t])[ \t]+(?=\r\n)/g, '')
+    .replaceAll(/=\r\n/g, '')
+    .replaceAll(/=([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  const encoded = quotedPrintable(Buffer.from(text, 'latin1'))
+  return endsWithLine(octets) && !text.endsWith('\r\n') ? `${encoded}=\r\n` : encoded
+}
+
+/** Past the first line end at `from` or later. */
+function lineEndNear(bytes: Buffer, from: number): number {
+  const lf = bytes.indexOf(10, from)
+  return lf < 0 ? bytes.length : lf + 1
+}
+
+function withoutAccents(bytes: Buffer): Buffer {
+  return isAscii(bytes) ? bytes : Buffer.from(bytes.toString('latin1').replaceAll(/[\x80-\xff]/g, '?'))
+}
