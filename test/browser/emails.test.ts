@@ -45,3 +45,30 @@ test('on a phone one button shows the filters and says how many are set', async 
   expect(await filters.getAttribute('aria-expanded')).toBe('true')
   await sound(page, 'emails-filters')
 })
+
+test.each([
+  ['Reschedule', 'do=reschedule'],
+  ['Replay a range of time', 'do=replay'],
+])('Esc closes “%s” and stays on its page', async (title, query) => {
+  const { page } = desk
+  const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
+  const email = await posthaste.send({ to: 'later@reader.example', subject: 'For later', scheduled_at })
+  const { body: webhook } = await posthaste.call<{ id: string }>('POST', '/webhooks', {
+    endpoint: 'https://app.example/hook',
+    events: ['email.sent'],
+  })
+  const path = title === 'Reschedule' ? `/emails/${email}` : `/webhooks/${webhook.id}`
+  // Pages to fall back to, if more than one step back were taken.
+  for (const before of ['/domains', '/emails', path]) await page.goto(at(before))
+  await page.locator(`a[href$="${query}"]`).click()
+  const dialog = page.getByRole('dialog', { name: title })
+  await dialog.locator('[type="datetime-local"]').first().focus()
+  await page.evaluate(`window.popped = 0; addEventListener('popstate', () => window.popped++)`)
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  // What the page asked the history for came before this step forward and back.
+  await page.evaluate(`history.pushState(null, '')`)
+  await page.goBack()
+  expect(page.url()).toBe(at(path))
+  expect(await page.evaluate('window.popped')).toBe(2)
+})
