@@ -9,6 +9,7 @@ import { newId } from '../mail/ids.ts'
 import { isIP } from 'node:net'
 import type { Family } from '../mail/source.ts'
 import type { TlsInfo, Transcript } from '../mail/transcript.ts'
+import type { Waited } from '../mail/wait.ts'
 import type { Signer } from '../signing/signing.ts'
 import { every, type Change, type LeasedDelivery, type SettleArgs, type Storage } from '../storage/storage.ts'
 import type { Cidr } from '../wire/networks.ts'
@@ -32,7 +33,7 @@ import type { Walked } from './walk.ts'
 export interface AttemptDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place'>
   resolver: Pick<Resolver, 'resolve'>
-  lanes: Pick<Lanes, 'providerOf' | 'reaches' | 'admit' | 'wait'>
+  lanes: Pick<Lanes, 'providerOf' | 'reaches' | 'admit' | 'wait' | 'whyLate'>
   policies: Pick<TlsPolicies, 'policyFor' | 'demandFor' | 'record'>
   connections: Connections
   signer: Signer
@@ -71,6 +72,8 @@ interface Run {
   batch: LeasedDelivery[]
   recorder: Recorder
   startedAt: number
+  /** Why it began later than it was due. */
+  waited: Waited | undefined
   /** The provider that the domain was found to be with. */
   provider: string
 }
@@ -86,7 +89,9 @@ export async function attempt(
 ): Promise<Tried> {
   const startedAt = deps.clock.now()
   const { domain, pool, provider } = batch[0]!
-  const run: Run = { deps, batch, recorder: createRecorder(deps.clock, startedAt), startedAt, provider }
+  const recorder = createRecorder(deps.clock, startedAt)
+  const waited = deps.lanes.whyLate(batch[0]!)
+  const run: Run = { deps, batch, recorder, startedAt, waited, provider }
   if (deps.options.testDomains?.includes(domain)) return onlySettle(rehearsed(run))
 
   const way = await findWay(run)
@@ -261,7 +266,7 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
 }
 
 function written(
-  { deps, batch, startedAt }: Run,
+  { deps, batch, startedAt, waited }: Run,
   transcript: Transcript,
   changes: Change[],
   now: number,
@@ -276,7 +281,7 @@ function written(
       deliveryIds: batch.map((delivery) => delivery.id),
       startedAt,
       endedAt: now,
-      transcript,
+      transcript: { ...transcript, ...(waited && { waited }) },
     },
     changes,
   }

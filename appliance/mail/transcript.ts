@@ -1,4 +1,5 @@
 import type { Reply } from './reply.ts'
+import type { Waited } from './wait.ts'
 
 /** One exchange of an attempt: what we did or said, what came back, how long it took. */
 export interface Step {
@@ -65,4 +66,6 @@ export interface Transcript {
   tls: TlsInfo | null
   /** The source that the lane gave: an address of ours, or `auto`. Absent where none was needed. */
   source?: string
+  /** Why the attempt began later than it was due; absent where it did not. */
+  waited?: Waited
 }

@@ -72,3 +72,67 @@ test.each([
   expect(page.url()).toBe(at(path))
   expect(await page.evaluate('window.popped')).toBe(2)
 })
+
+/** Sends an email and waits until each of its recipients has come to `enough`. */
+async function sendAndWait(email: Record<string, unknown>, enough: (status: string) => boolean) {
+  const id = await posthaste.send(email)
+  await posthaste.until(id, ({ deliveries }) => deliveries.every(({ status }) => enough(status)))
+  return id
+}
+
+const ended = (status: string) => !['queued', 'scheduled', 'sent'].includes(status)
+
+test('the status of an email to several says how many, failures first, in the list and on its page', async () => {
+  const { page } = desk
+  const to = ['ada', 'bob', 'cleo', 'dan', 'bounce-eve', 'full-fay'].map((name) => `${name}@reader.example`)
+  const id = await sendAndWait({ to, subject: 'To six' }, ended)
+  const one = await sendAndWait({ to: 'ada@reader.example', subject: 'To one' }, ended)
+  const two = await sendAndWait({ to: to.slice(0, 2), subject: 'To two' }, ended)
+  await page.goto(at('/emails?live=off'))
+  const status = (email: string) =>
+    page.locator('tr', { has: page.locator(`[data-row="${email}"]`) }).locator('td.status > span')
+  const chips = async (email: string) =>
+    (await status(email).locator('.chip').allTextContents()).map((text) => text.trim())
+  await status(id).waitFor()
+  expect(await chips(id)).toEqual(['1/6 bounced', 'delivered: 4/6', 'delayed: 1/6'])
+  expect(await status(id).getAttribute('title')).toBe('1 bounced, 4 delivered, 1 delayed')
+  expect(await chips(one)).toEqual(['delivered'])
+  expect(await chips(two)).toEqual(['delivered'])
+  expect(await status(two).getAttribute('title')).toBe('2 delivered')
+  await sound(page, 'emails-several')
+  await page.goto(at(`/emails/${id}`))
+  const head = page.locator('.page-title .chip')
+  await head.first().waitFor()
+  expect(await head.allInnerTexts()).toEqual(['1/6 bounced', '4/6 delivered', '1/6 delayed'])
+  await sound(page, 'email-several')
+})
+
+test.each([
+  ['ada@nxdomain.example', 'The recipient’s domain does not exist, so no mail server was contacted.'],
+  ['ada@nullmx.example', 'This domain accepts no mail (null MX, RFC 7505), so no mail server was contacted.'],
+  ['complained@resend.dev', 'It was delivered, and the recipient reported it as spam.'],
+])('the end of an email to %s is told by its cause', async (to, end) => {
+  const { page } = desk
+  const id = await posthaste.send({ to, subject: 'Its end' })
+  await posthaste.until(id, ({ recipients }) => (recipients.bounced ?? recipients.complained) === 1)
+  await page.goto(at(`/emails/${id}`))
+  await page.getByText(end).waitFor()
+  expect(await page.getByText('refused it for good').count()).toBe(0)
+  expect(await page.getByText('the recipient’s mailbox, which is not there').count()).toBe(0)
+  await sound(page, `email-end-${to.split(/[@.]/)[1]}`)
+})
+
+test('a wait stands in the timeline with its reason, below the acceptance at its true time', async () => {
+  const { page } = desk
+  const id = await posthaste.send({
+    to: 'held@reader.example',
+    subject: 'Waited',
+    scheduled_at: new Date(Date.now() + 1500).toISOString(),
+  })
+  await posthaste.until(id, ({ deliveries }) => deliveries[0]!.state === 'delivered')
+  await page.goto(at(`/emails/${id}`))
+  const story = page.getByRole('region', { name: 'Delivery to held@reader.example' })
+  await story.getByText('Accepted, and scheduled for later').waitFor()
+  await story.getByText(/^Waited \d s: scheduled by its sender$/).waitFor()
+  await sound(page, 'email-waited')
+})
