@@ -136,3 +136,49 @@ test('a wait stands in the timeline with its reason, below the acceptance at its
   await story.getByText(/^Waited \d s: scheduled by its sender$/).waitFor()
   await sound(page, 'email-waited')
 })
+
+test('a bounced email says that its address is suppressed, and sending again is guarded', async () => {
+  const { page } = desk
+  const to = ['bounce-gone@reader.example', 'here@reader.example']
+  const id = await sendAndWait({ to, subject: 'Half gone' }, ended)
+  const alone = await sendAndWait({ to: to[0], subject: 'All gone' }, ended)
+
+  await page.goto(at(`/emails/${alone}`))
+  const notice = page.getByRole('region', { name: 'Suppressed recipients' })
+  await notice.getByText(/^bounce-gone@reader\.example is suppressed since .* \(after a bounce\)/).waitFor()
+  await notice.getByRole('link', { name: 'bounce-gone@reader.example', exact: true }).waitFor()
+  expect(await page.getByRole('link', { name: 'Suppress', exact: true }).count()).toBe(0)
+  await sound(page, 'email-suppressed')
+
+  await page.getByRole('link', { name: 'Send again' }).click()
+  const dialog = page.getByRole('dialog')
+  const again = dialog.getByRole('button', { name: 'Send again' })
+  await dialog
+    .getByText('bounce-gone@reader.example is suppressed: a new email would not be sent to it.')
+    .waitFor()
+  expect(await again.getAttribute('aria-disabled')).toBe('true')
+  await sound(page, 'email-resend-suppressed')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+
+  await page.goto(at(`/emails/${id}?do=resend`))
+  await dialog
+    .getByText('1 of 2 recipients is suppressed and would be skipped: bounce-gone@reader.example.')
+    .waitFor()
+  await again.click()
+  await page.getByText('Sent again to 1 of 2 recipients; 1 suppressed. This is the new email.').waitFor()
+
+  await page.goto(at(`/emails/${alone}?do=resend`))
+  await dialog.getByLabel('Remove the address from the suppression list first').check()
+  await again.click()
+  await page.getByText('Sent again. This is the new email.').waitFor()
+  const resent = new URL(page.url()).pathname.split('/').at(-1)!
+  await posthaste.until(resent, ({ recipients }) => recipients.bounced === 1)
+
+  await page.goto(at(`/emails/${alone}`))
+  await notice.getByRole('link', { name: /^Remove/ }).click()
+  await dialog.getByRole('button', { name: 'Remove from the list' }).click()
+  await page.getByText('bounce-gone@reader.example is no longer suppressed.').waitFor()
+  await notice.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Suppress', exact: true }).waitFor()
+})

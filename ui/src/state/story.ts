@@ -64,7 +64,8 @@ export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
 /** The acceptance comes first, and what comes of a delivered message last: test addresses answer within the same millisecond. */
 function rank({ kind }: Entry): number {
   if (kind === 'accepted') return -1
-  return kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked' ? 1 : 0
+  if (kind === 'wait') return 1
+  return kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked' ? 2 : 0
 }
 
 /** A scheduled email has an event of its own for this. */
