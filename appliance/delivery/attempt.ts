@@ -8,7 +8,7 @@ import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import { isIP } from 'node:net'
 import type { Family } from '../mail/source.ts'
-import type { TlsInfo, Transcript } from '../mail/transcript.ts'
+import type { SigningIdentity, TlsInfo, Transcript } from '../mail/transcript.ts'
 import type { Waited } from '../mail/wait.ts'
 import type { Signer } from '../signing/signing.ts'
 import { every, type Change, type LeasedDelivery, type SettleArgs, type Storage } from '../storage/storage.ts'
@@ -76,6 +76,8 @@ interface Run {
   waited: Waited | undefined
   /** The provider that the domain was found to be with. */
   provider: string
+  /** Of the message, once it is signed. */
+  signatures?: SigningIdentity[]
 }
 
 /**
@@ -111,7 +113,9 @@ export async function attempt(
 
   let walked: Walked | undefined
   try {
-    walked = await send(way, permit, await (ready ?? prepare(way, run)), run)
+    const prepared = await (ready ?? prepare(way, run))
+    if (prepared.letter.kind === 'signed') run.signatures = prepared.letter.signatures
+    walked = await send(way, permit, prepared, run)
   } finally {
     // Whatever happened to us: the permit must come back.
     permit.release(walked ? signalsOf(walked.seen, run.provider, deps.classify) : [])
@@ -266,7 +270,7 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
 }
 
 function written(
-  { deps, batch, startedAt, waited }: Run,
+  { deps, batch, startedAt, waited, signatures }: Run,
   transcript: Transcript,
   changes: Change[],
   now: number,
@@ -281,7 +285,7 @@ function written(
       deliveryIds: batch.map((delivery) => delivery.id),
       startedAt,
       endedAt: now,
-      transcript: { ...transcript, ...(waited && { waited }) },
+      transcript: { ...transcript, ...(signatures && { signatures }), ...(waited && { waited }) },
     },
     changes,
   }

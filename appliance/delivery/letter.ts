@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
+import type { SigningIdentity } from '../mail/transcript.ts'
 import type { Signer } from '../signing/signing.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
@@ -11,6 +12,7 @@ export interface Letter {
   kind: 'signed'
   from: string
   message: Prepared
+  signatures: SigningIdentity[]
   /** What the sender asks of TLS, or else the sending domain. */
   wish: TlsWish
 }
@@ -51,7 +53,8 @@ export async function signed(
       now,
     )
     const wish = wishOf(delivery.requireTls, domain.tls)
-    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), wish }
+    const by = keys.map(({ selector, algorithm }) => ({ domain: domain.name, selector, algorithm }))
+    return { kind: 'signed', from: returnPath, message: prepare(signatures, bytes), signatures: by, wish }
   } catch (error) {
     // A key that cannot be read is our fault; the mail waits for somebody to repair it.
     const why = error instanceof Error ? error.message : String(error)

@@ -43,6 +43,7 @@ function presentAttempt(attempt: Attempt): timeline.Attempt {
     ip: attempt.transcript.ip,
     tls: attempt.transcript.tls,
     source: attempt.transcript.source ?? null,
+    signatures: attempt.transcript.signatures ?? [],
     steps: attempt.transcript.steps,
   }
 }

@@ -28,6 +28,12 @@ afterAll(async () => {
   await posthaste?.close()
 })
 
+test('without emails the first command has a domain of the team filled in', async () => {
+  const { page } = desk
+  await page.goto(at('/emails'))
+  await page.getByText(`"from": "Me <me@${posthaste.domain}>"`).waitFor()
+})
+
 test('on a phone one button shows the filters and says how many are set', async () => {
   const { page } = desk
   await page.goto(at('/emails?q=status:bounced'))
@@ -94,7 +100,7 @@ test('the status of an email to several says how many, failures first, in the li
   const chips = async (email: string) =>
     (await status(email).locator('.chip').allTextContents()).map((text) => text.trim())
   await status(id).waitFor()
-  expect(await chips(id)).toEqual(['1/6 bounced', 'delivered: 4/6', 'delayed: 1/6'])
+  expect(await chips(id)).toEqual(['1/6 bounced', 'delivered: 4/6', '1/6 delayed'])
   expect(await status(id).getAttribute('title')).toBe('1 bounced, 4 delivered, 1 delayed')
   expect(await chips(one)).toEqual(['delivered'])
   expect(await chips(two)).toEqual(['delivered'])
@@ -145,7 +151,8 @@ test('a bounced email says that its address is suppressed, and sending again is 
 
   await page.goto(at(`/emails/${alone}`))
   const notice = page.getByRole('region', { name: 'Suppressed recipients' })
-  await notice.getByText(/^bounce-gone@reader\.example is suppressed since .* \(after a bounce\)/).waitFor()
+  await notice.getByText('bounce-gone@reader.example is suppressed since').waitFor()
+  await notice.getByText('(after a bounce). New emails to it are not sent.').waitFor()
   await notice.getByRole('link', { name: 'bounce-gone@reader.example', exact: true }).waitFor()
   expect(await page.getByRole('link', { name: 'Suppress', exact: true }).count()).toBe(0)
   await sound(page, 'email-suppressed')
@@ -181,4 +188,72 @@ test('a bounced email says that its address is suppressed, and sending again is 
   await page.getByText('bounce-gone@reader.example is no longer suppressed.').waitFor()
   await notice.waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'Suppress', exact: true }).waitFor()
+})
+
+test('on a phone the answer stands above the ids, and a wide message is shrunk instead of cropped', async () => {
+  const { page } = desk
+  const html = '<table width="600"><tr><td align="right">at the right edge</td></tr></table>'
+  const id = await sendAndWait({ to: 'phone@reader.example', subject: 'On a phone', html }, ended)
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(at(`/emails/${id}`))
+  const final = page.getByText('Final: delivered')
+  await final.waitFor()
+  const top = async (text: string) => (await page.getByText(text, { exact: true }).first().boundingBox())!.y
+  expect(await top('Final: delivered')).toBeLessThan(await top('Message-ID'))
+  await page.goto(at(`/emails/${id}?tab=preview`))
+  const frame = page.locator('iframe[title="Preview of the message"]')
+  await frame.contentFrame().getByText('at the right edge').waitFor()
+  const { x, width } = (await frame.boundingBox())!
+  expect(Math.round(x + width)).toBe(374)
+  const message = frame.contentFrame().locator('html')
+  expect(
+    await message.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+  ).toBe(0)
+  expect(await page.getByRole('button', { name: 'Mobile' }).getAttribute('aria-pressed')).toBe('true')
+  await sound(page, 'email-preview')
+})
+
+test('domain names are shown as people write them, with the A-label on hover', async () => {
+  const { page } = desk
+  const to = ['ada@xn--bcher-kva.example', 'eve@xn--80ak6aa92e.example']
+  const id = await posthaste.send({ to, subject: 'To books' })
+  await page.goto(at('/emails?live=off'))
+  const row = page.locator(`[data-row="${id}"]`)
+  await row.waitFor()
+  expect(await row.innerText()).toBe('ada@bücher.example')
+  expect(await row.locator('[title]').getAttribute('title')).toBe('ada@xn--bcher-kva.example')
+  await page.goto(at(`/emails/${id}`))
+  await page.getByRole('heading', { name: 'ada@bücher.example' }).waitFor()
+  // Cyrillic letters that look like Latin ones.
+  await page.getByRole('heading', { name: 'eve@xn--80ak6aa92e.example' }).waitFor()
+})
+
+test('j and k move the panel beside the list', async () => {
+  const { page } = desk
+  const ids: string[] = []
+  for (const subject of ['Panel one', 'Panel two'])
+    ids.push(await posthaste.send({ to: 'j@reader.example', subject }))
+  await page.setViewportSize({ width: 1440, height: 844 })
+  await page.goto(at(`/emails?q=Panel&live=off&email=${ids[1]}`))
+  const beside = page.getByRole('region', { name: 'The selected email' })
+  await beside.getByRole('heading', { name: 'Panel two' }).waitFor()
+  await page.keyboard.press('j')
+  await beside.getByRole('heading', { name: 'Panel one' }).waitFor()
+  expect(new URL(page.url()).searchParams.get('email')).toBe(ids[0])
+  await page.keyboard.press('k')
+  await beside.getByRole('heading', { name: 'Panel two' }).waitFor()
+  await page.setViewportSize({ width: 1280, height: 800 })
+})
+
+test('the Headers tab names the DKIM keys that signed an email, and what its receiver found', async () => {
+  const { page } = desk
+  const id = await sendAndWait({ to: 'signed@reader.example', subject: 'Signed here' }, ended)
+  await page.goto(at(`/emails/${id}?tab=headers`))
+  await page.getByText(/^Sent with a DKIM signature of example\.test, selector posthaste \(RSA\)\./).waitFor()
+  await sound(page, 'email-headers')
+  await page.goto(at('/inbox'))
+  await page.getByRole('link', { name: 'signed@reader.example' }).first().click()
+  await page.getByRole('link', { name: 'Headers' }).click()
+  await page.getByRole('row', { name: /^Authentication-Results .*dkim=pass/ }).waitFor()
+  await sound(page, 'inbox-headers')
 })

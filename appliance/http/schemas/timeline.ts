@@ -133,6 +133,14 @@ export const Attempt = Type.Object(
     source: Nullable(Type.String(), {
       description: 'The address that it left from, or `auto` where the system chose; null: nothing was sent.',
     }),
+    signatures: Type.Array(
+      Type.Object({
+        domain: Type.String({ description: 'The signing domain, `d=`.' }),
+        selector: Type.String({ description: 'The selector of its key, `s=`.' }),
+        algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'The algorithm, `a=`.' }),
+      }),
+      { description: 'The DKIM signatures that the message was sent with.' },
+    ),
     steps: Type.Array(Step, { description: 'Each exchange, in order.' }),
   },
   { description: 'One try to deliver, with all that was said.' },

@@ -51,6 +51,7 @@ const attempt = (id: string, from: number, steps: Step[], deliveries = ['d1']): 
   ip: '192.0.2.1',
   tls: null,
   source: null,
+  signatures: [],
   steps,
 })
 const event = (

@@ -216,6 +216,7 @@ test('a timeline has deliveries, attempts and events', () => {
         ip: '192.0.2.1',
         tls: null,
         source: null,
+        signatures: [],
         steps: [],
       },
     ],
