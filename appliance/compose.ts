@@ -357,8 +357,8 @@ async function openTracking(
 
 /** The page for Prometheus, and its listener where one is wanted. Returns its origins. */
 async function openMetrics(ground: Ground, shaping: ShapingBook): Promise<string[]> {
-  const { config, clock, storage, stats, instruments, health, log, started } = ground
-  instruments.lookAt(createLook({ config, storage, shaping, clock, stats }))
+  const { config, clock, storage, stats, instruments, health, log, started, capacity } = ground
+  instruments.lookAt(createLook({ config, storage, shaping, clock, capacity, stats }))
   const listener = createMetricsListener({ instruments, health, log })
   started.defer(() => listener.close())
   return listener.listen(config.metrics.listen)

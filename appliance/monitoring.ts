@@ -1,5 +1,6 @@
 /** How things stand, for the metrics: gathered from the storage, the disk and the certificates when somebody asks. */
 import { statfs } from 'node:fs/promises'
+import type { Capacity, CapacityFigures } from './capacity/capacity.ts'
 import type { Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
 import { readCertificates } from './insights/insights.ts'
@@ -47,16 +48,35 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
   )
 }
 
+/** The account of what clients use, as rows of the metrics. */
+export function capacityRows({ connections, octets }: CapacityFigures): Standing['capacity'] {
+  const listeners = Object.entries(connections)
+  const bytes = Object.entries(octets)
+  return {
+    connections: listeners.map(([listener, { open, strangers, limit }]) => ({
+      ...{ listener, open, unknown: strangers, limit },
+    })),
+    bytes: bytes.map(([what, { used, limit }]) => ({ what, used, limit })),
+    refused: [
+      ...listeners.flatMap(([what, { refused }]) =>
+        Object.entries(refused).map(([why, count]) => ({ what, why, count })),
+      ),
+      ...bytes.map(([what, { refused }]) => ({ what, why: 'share', count: refused })),
+    ],
+  }
+}
+
 /** Makes the look at everything that `Standing` tells. */
 export function createLook(deps: {
   config: Config
   storage: Pick<Storage, 'surveyQueue' | 'nextDue' | 'listSources'>
   shaping: Pick<ShapingBook, 'lanes'>
   clock: Clock
+  capacity: Pick<Capacity, 'figures'>
   /** Of the storage engine, where it counts them. */
   stats: (() => { commits: number; calls: number }) | undefined
 }): () => Promise<Standing> {
-  const { config, storage, shaping, clock, stats } = deps
+  const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
     const [spool, lanes, sources, certificates, disk] = await Promise.all([
@@ -68,6 +88,7 @@ export function createLook(deps: {
     ])
     return {
       ...{ spool, certificates, disk, storage: stats?.() ?? null },
+      capacity: capacityRows(capacity.figures()),
       lanes: lanes.map(({ source, provider, allowed, paused }) => ({
         ...{ source, provider, paused: paused !== null },
         ...{ connections: allowed.connections, perMinute: allowed.messagesPerMinute },

@@ -1,3 +1,4 @@
+import { withUnicodeDomains } from '../mail/idn.ts'
 import { refuse } from '../mail/refusals.ts'
 import { reverseDnsOf } from '../senders/reverse-dns.ts'
 import type { Domain } from '../storage/storage.ts'
@@ -25,12 +26,18 @@ export async function listDomains({ senders, sources, output, team }: Context): 
   const domains = await senders.listDomains({ teamId: (await team()).id })
   const ways = await sources.waysOut()
   output.object(presentList(domains.map((domain) => presentListedDomain(domain, ways))))
-  const rows = domains.map(({ name, status, checkedAt }) => [status, instant(checkedAt), name])
+  const rows = domains.map(({ name, status, checkedAt }) => [status, instant(checkedAt), bothForms(name)])
   output.text(
     ...(rows.length === 0
       ? ['No domains. Add one: posthaste domain add example.com']
       : table(['STATUS', 'LAST CHECKED', 'NAME'], rows)),
   )
+}
+
+/** An internationalized name as people write it, with the A-labels that DNS has. */
+function bothForms(name: string): string {
+  const shown = withUnicodeDomains(name)
+  return shown === name ? name : `${shown} (${name})`
 }
 
 /** `domain show`: every record with what is expected and what was found. */

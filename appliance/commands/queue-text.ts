@@ -1,8 +1,10 @@
+import { withUnicodeDomains } from '../mail/idn.ts'
 import type { Step } from '../mail/transcript.ts'
 import { formatReply } from '../mail/reply.ts'
 import type { Cause } from '../mail/verdict.ts'
 import type { Explanation } from '../shaping/shaping.ts'
 import type { Attempt, Email, EmailHistory } from '../storage/storage.ts'
+import { waitsOf } from '../wireformat/wireformat.ts'
 import { instant, paragraph, table } from './output.ts'
 
 /** All that happened to one email, for a terminal: recipients, then each attempt with what was said. */
@@ -16,7 +18,7 @@ export function describeHistory(
     state,
     String(count),
     instant(dueAt),
-    recipient,
+    withUnicodeDomains(recipient),
   ])
   return [
     ...head.map((line) => line.replaceAll('\n', ' ')),
@@ -29,6 +31,7 @@ export function describeHistory(
       const why = waiting[at]?.why
       return why === undefined ? [] : ['', ...paragraph(`${recipient}: ${why}`)]
     }),
+    ...waitLines(deliveries, attempts),
     ...attempts.flatMap(describeAttempt),
     '',
     ...table(
@@ -36,6 +39,18 @@ export function describeHistory(
       events.map(({ type, createdAt, data }) => [type, instant(createdAt), data.recipient ?? '']),
     ),
   ]
+}
+
+/** The waits before attempts, each with its reason. */
+function waitLines(deliveries: EmailHistory['deliveries'], attempts: readonly Attempt[]): string[] {
+  const recipients = new Map(deliveries.map(({ id, recipient }) => [id, withUnicodeDomains(recipient)]))
+  const rows = waitsOf({ deliveries, attempts: [...attempts] }).map(({ deliveryId, from, until, why }) => [
+    instant(from),
+    `${Math.round((until - from) / 1000)} s`,
+    recipients.get(deliveryId) ?? '',
+    why,
+  ])
+  return rows.length === 0 ? [] : ['', ...table(['WAITED FROM', 'FOR', 'RECIPIENT', 'REASON'], rows)]
 }
 
 /** Why a delivery is where it is, what that is about, and what can be done. */

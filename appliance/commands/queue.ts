@@ -138,7 +138,7 @@ export async function showQueue(context: Context, id: string): Promise<void> {
   const { teamId, email } = found
   const history = await storage.getHistory({ teamId, id: emailId }, clock.now())
   const waiting = await shapingOf(context).explain(history.deliveries)
-  output.object(presentTimeline(emailId, history, waiting))
+  output.object(presentTimeline(email, history, waiting))
   output.text(...describeHistory(email, history, waiting))
 }
 

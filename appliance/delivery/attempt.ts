@@ -8,7 +8,8 @@ import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import { isIP } from 'node:net'
 import type { Family } from '../mail/source.ts'
-import type { TlsInfo, Transcript } from '../mail/transcript.ts'
+import type { SigningIdentity, TlsInfo, Transcript } from '../mail/transcript.ts'
+import type { Waited } from '../mail/wait.ts'
 import type { Signer } from '../signing/signing.ts'
 import { every, type Change, type LeasedDelivery, type SettleArgs, type Storage } from '../storage/storage.ts'
 import type { Cidr } from '../wire/networks.ts'
@@ -32,7 +33,7 @@ import type { Walked } from './walk.ts'
 export interface AttemptDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place'>
   resolver: Pick<Resolver, 'resolve'>
-  lanes: Pick<Lanes, 'providerOf' | 'reaches' | 'admit' | 'wait'>
+  lanes: Pick<Lanes, 'providerOf' | 'reaches' | 'admit' | 'wait' | 'whyLate'>
   policies: Pick<TlsPolicies, 'policyFor' | 'demandFor' | 'record'>
   connections: Connections
   signer: Signer
@@ -71,8 +72,12 @@ interface Run {
   batch: LeasedDelivery[]
   recorder: Recorder
   startedAt: number
+  /** Why it began later than it was due. */
+  waited: Waited | undefined
   /** The provider that the domain was found to be with. */
   provider: string
+  /** Of the message, once it is signed. */
+  signatures?: SigningIdentity[]
 }
 
 /**
@@ -86,7 +91,9 @@ export async function attempt(
 ): Promise<Tried> {
   const startedAt = deps.clock.now()
   const { domain, pool, provider } = batch[0]!
-  const run: Run = { deps, batch, recorder: createRecorder(deps.clock, startedAt), startedAt, provider }
+  const recorder = createRecorder(deps.clock, startedAt)
+  const waited = deps.lanes.whyLate(batch[0]!)
+  const run: Run = { deps, batch, recorder, startedAt, waited, provider }
   if (deps.options.testDomains?.includes(domain)) return onlySettle(rehearsed(run))
 
   const way = await findWay(run)
@@ -106,7 +113,9 @@ export async function attempt(
 
   let walked: Walked | undefined
   try {
-    walked = await send(way, permit, await (ready ?? prepare(way, run)), run)
+    const prepared = await (ready ?? prepare(way, run))
+    if (prepared.letter.kind === 'signed') run.signatures = prepared.letter.signatures
+    walked = await send(way, permit, prepared, run)
   } finally {
     // Whatever happened to us: the permit must come back.
     permit.release(walked ? signalsOf(walked.seen, run.provider, deps.classify) : [])
@@ -261,7 +270,7 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
 }
 
 function written(
-  { deps, batch, startedAt }: Run,
+  { deps, batch, startedAt, waited, signatures }: Run,
   transcript: Transcript,
   changes: Change[],
   now: number,
@@ -276,7 +285,7 @@ function written(
       deliveryIds: batch.map((delivery) => delivery.id),
       startedAt,
       endedAt: now,
-      transcript,
+      transcript: { ...transcript, ...(signatures && { signatures }), ...(waited && { waited }) },
     },
     changes,
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf } from '../mail/queue.ts'
 import { usableSources, type Family, type Source } from '../mail/source.ts'
+import type { Waited } from '../mail/wait.ts'
 import {
   allowed,
   began,
@@ -22,10 +23,11 @@ import {
   type ProviderTable,
   type Signal,
 } from '../shaping/shaping.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { aheadOf, endedAlso } from './ahead.ts'
 import { LaneMemory, type Lane } from './lane-memory.ts'
+import { Closings, whyClosed } from './late.ts'
 import { LaneTurns } from './lane-turns.ts'
 
 /** Who asks for a permit. */
@@ -101,6 +103,7 @@ export class Lanes {
   readonly #deps: LanesDeps
   readonly #memory: LaneMemory
   readonly #turns: LaneTurns
+  readonly #closings: Closings
   #providers: Providers
   #sources: readonly Source[]
   /** Deliveries that were leased and have no permit yet, by the destination they were leased from. */
@@ -114,6 +117,7 @@ export class Lanes {
     this.#sources = deps.fallback
     this.#memory = new LaneMemory({ ...deps, providers: () => this.#providers })
     this.#turns = new LaneTurns(deps.clock, (ask) => this.#decide(ask))
+    this.#closings = new Closings(deps.clock)
   }
 
   /** Reads what was saved, and what others changed since: sources, settings, an operator's pause. */
@@ -184,9 +188,20 @@ export class Lanes {
       room.room[destination] = left
       if (left > 0) continue
       room.closed.push(destination)
+      this.#noteClosed(of, now)
       if (opens !== null) room.opensAt = Math.min(room.opensAt ?? Infinity, opens)
     }
     return room
+  }
+
+  /** Why the attempt that begins now was not made when it was due; undefined when it was. */
+  whyLate(delivery: LeasedDelivery): Waited | undefined {
+    return this.#closings.whyLate(delivery)
+  }
+
+  #noteClosed(of: { pool: string; provider: string }, now: number): void {
+    const lanes = this.#lanesOf(of.pool, of.provider, [4, 6])
+    this.#closings.note(destinationOf(of), whyClosed(lanes, this.#providers.get(of.provider), now), now)
   }
 
   /** What happens on a lane now; nothing on one that was not used since the start, or not for long. */
@@ -230,6 +245,7 @@ export class Lanes {
     if (!lane) {
       if (lanes.some((one) => this.#free(one, provider, now, Infinity) > 0)) return { kind: 'busy' }
       const { free } = this.#roomOf({ pool, provider: id }, now)
+      this.#noteClosed({ pool, provider: id }, now)
       return { kind: 'full', retryAt: free > 0 ? now + RETRY_MS : null }
     }
     return this.#permit(lane, provider, recipients, now)

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
+import type { SigningIdentity } from '../mail/transcript.ts'
 import { encodeHeader } from '../mime/encode-header.ts'
 import { toSevenBit } from '../mime/seven-bit.ts'
 import type { Signer } from '../signing/signing.ts'
@@ -14,6 +15,7 @@ export interface Letter {
   from: string
   message: Prepared
   sevenBit: ToSevenBit
+  signatures: SigningIdentity[]
   /** What the sender asks of TLS, or else the sending domain. */
   wish: TlsWish
 }
@@ -51,11 +53,13 @@ export async function signed(
   const sign = async (unsigned: Buffer) => prepare(await signer.sign(unsigned, ours, now), unsigned)
   try {
     const wish = wishOf(delivery.requireTls, domain.tls)
+    const by = keys.map(({ selector, algorithm }) => ({ domain: domain.name, selector, algorithm }))
     return {
       kind: 'signed',
       from: returnPath,
       message: await sign(bytes),
       sevenBit: conversion(bytes, sign),
+      signatures: by,
       wish,
     }
   } catch (error) {

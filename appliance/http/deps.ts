@@ -54,6 +54,7 @@ export interface SandboxMail {
   dkim: string
   spf: string
   dmarc: string
+  authenticationResults: string | null
 }
 
 /** All that the server needs from the rest of the appliance. */
@@ -69,6 +70,8 @@ export interface HttpDeps {
     | 'searchEmails'
     | 'webhooksOfEmail'
     | 'getHistory'
+    | 'findSuppressed'
+    | 'findSuppressed'
     | 'getMessage'
     | 'nextDue'
     | 'saveLogs'

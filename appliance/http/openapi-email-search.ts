@@ -61,6 +61,12 @@ export const emailSearchOperations: Record<string, OperationNotes> = {
     query: conditions,
     answers: { type: 'text/csv', description: 'The list, with a line of column names.' },
   },
+  'GET /emails/:id/suppressions': {
+    id: 'listEmailSuppressions',
+    tag: 'Emails',
+    summary: 'List the suppressed recipients of an email',
+    description: 'Those that are on the suppression list now. Not at the hosted service.',
+  },
   'GET /emails/:id/webhooks': {
     id: 'listEmailWebhooks',
     tag: 'Emails',

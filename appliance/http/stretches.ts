@@ -1,4 +1,5 @@
 /** Searches that look at a bounded part of a long list for each request: the client goes on, and knows how far it has come. */
+import { madeAt } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { presentList, timestamp } from '../wireformat/wireformat.ts'
 import { readPage } from './query.ts'
@@ -48,6 +49,3 @@ export function presentSearch<T, P>({ items, next }: Found<T>, present: (item: T
   const lookedBackTo = next === null ? null : timestamp(madeAt(next))
   return { ...presentList(items.map(present), next !== null), next, looked_back_to: lookedBackTo }
 }
-
-/** When the thing with this id was made (RFC 9562 §5.7: the first 48 bits are milliseconds). */
-const madeAt = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

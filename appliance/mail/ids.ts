@@ -49,3 +49,6 @@ const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export function isId(text: string): boolean {
   return shape.test(text)
 }
+
+/** When the thing with this id was made, in Unix milliseconds (RFC 9562 §5.7: its first 48 bits). */
+export const madeAt = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)

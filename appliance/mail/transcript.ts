@@ -1,4 +1,5 @@
 import type { Reply } from './reply.ts'
+import type { Waited } from './wait.ts'
 
 /** One exchange of an attempt: what we did or said, what came back, how long it took. */
 export interface Step {
@@ -56,6 +57,13 @@ export interface TlsInfo {
   fingerprint?: string
 }
 
+/** Who answers for a message, and where the public key is (RFC 6376 §3.5: `d=`, `s=`, `a=`). */
+export interface SigningIdentity {
+  domain: string
+  selector: string
+  algorithm: 'rsa-sha256' | 'ed25519-sha256'
+}
+
 /** All that was said in one attempt, in order. Data: it is stored, shown and tested as it is. */
 export interface Transcript {
   steps: Step[]
@@ -65,4 +73,8 @@ export interface Transcript {
   tls: TlsInfo | null
   /** The source that the lane gave: an address of ours, or `auto`. Absent where none was needed. */
   source?: string
+  /** The DKIM signatures that the message was sent with. Absent where it was not signed, and in attempts from before it was kept. */
+  signatures?: SigningIdentity[]
+  /** Why the attempt began later than it was due; absent where it did not. */
+  waited?: Waited
 }

@@ -32,6 +32,8 @@ export interface Cause {
   note: string
   /** What the operator can do about it, where the server's words are known to mean that. */
   advice?: Advice
+  /** Who ended it, where no attempt did. */
+  by?: 'operator' | 'sender' | 'erasure'
   /** Of a suppressed delivery: what had put the address on the list. */
   origin?: SuppressionOrigin
 }

@@ -27,6 +27,8 @@ export interface InboxEntry {
   dkim: string
   spf: string
   dmarc: string
+  /** What a receiver would write of it in front of the message (RFC 8601), unfolded; null in messages from before it was kept. */
+  authenticationResults: string | null
 }
 
 /** An entry with its content. */
@@ -57,7 +59,7 @@ const SOURCE_BYTES = 1024 * 1024
 async function verify(
   message: Captured,
   resolver: Resolver,
-): Promise<Pick<InboxEntry, 'dkim' | 'spf' | 'dmarc'>> {
+): Promise<Pick<InboxEntry, 'dkim' | 'spf' | 'dmarc' | 'authenticationResults'>> {
   const result = await authenticate(message.raw, {
     ip: message.ip,
     helo: message.helo,
@@ -72,8 +74,14 @@ async function verify(
     dkim: signatures.find((verdict) => verdict === 'pass') ?? signatures[0] ?? 'none',
     spf: result.spf ? result.spf.status.result : 'none',
     dmarc: result.dmarc ? result.dmarc.status.result : 'none',
+    authenticationResults: resultsIn(result.headers),
   }
 }
+
+/** The value of the Authentication-Results field among header fields; null without one. */
+const resultsIn = (headers: string): string | null =>
+  /^Authentication-Results:\s*(.*(?:\r?\n[ \t].*)*)/im.exec(headers)?.[1]?.replaceAll(/\s+/g, ' ').trim() ??
+  null
 
 async function load(folder: string): Promise<InboxEntry[]> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -85,8 +93,9 @@ async function load(folder: string): Promise<InboxEntry[]> {
 async function readEntry(file: string): Promise<InboxEntry | undefined> {
   const text = await readFile(file, 'utf8')
   try {
-    // What was kept before it was known whose it is has no `teamId`.
-    return { teamId: null, ...(JSON.parse(text) as Omit<InboxEntry, 'teamId'>) }
+    // Older entries lack these.
+    const older = { teamId: null, authenticationResults: null }
+    return { ...older, ...(JSON.parse(text) as Omit<InboxEntry, keyof typeof older>) }
   } catch {
     // Half of one, cut off with its daemon: mail of a sandbox is not worth the start.
     return undefined

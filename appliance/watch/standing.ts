@@ -12,6 +12,13 @@ export interface Standing {
   /** Bytes of the file system of the data directory; null where it cannot be asked. */
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number } | null
+  /** What clients use at once, and how much was refused since the start, for each thing that is limited. */
+  capacity: {
+    connections: { listener: string; open: number; unknown: number; limit: number }[]
+    /** Octets. */
+    bytes: { what: string; used: number; limit: number }[]
+    refused: { what: string; why: string; count: number }[]
+  }
 }
 
 /** A gauge that is written anew at each look, so that what is gone leaves. */
@@ -48,6 +55,35 @@ function createLaneGauges(
   }
 }
 
+function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: Standing['capacity']) => void {
+  const connections = gauge('client_connections', 'Open connections of clients', ['listener', 'what'])
+  const bytes = gauge('client_bytes', 'Memory and disk that requests of clients take', ['what'])
+  const byteLimits = gauge('client_bytes_limit', 'The most that they may take', ['what'])
+  const refused = gauge('client_refusals', 'Connections and requests refused since the start', ['what', 'why'])
+  return (capacity) => {
+    setAll(
+      connections,
+      capacity.connections.flatMap(({ listener, open, unknown, limit }) => [
+        [{ listener, what: 'open' }, open],
+        [{ listener, what: 'unknown' }, unknown],
+        [{ listener, what: 'limit' }, limit],
+      ]),
+    )
+    setAll(
+      bytes,
+      capacity.bytes.map(({ what, used }) => [{ what }, used]),
+    )
+    setAll(
+      byteLimits,
+      capacity.bytes.map(({ what, limit }) => [{ what }, limit]),
+    )
+    setAll(
+      refused,
+      capacity.refused.map(({ what, why, count }) => [{ what, why }, count]),
+    )
+  }
+}
+
 /** @param known those whose lanes are shown: the others are as many as the domains that mail goes to */
 export function createStandingGauges(
   { gauge }: SeriesOf,
@@ -60,6 +96,7 @@ export function createStandingGauges(
   )
   const due = gauge('spool_due_seconds', 'Since when the delivery is due that is to be tried next')
   const showLanes = createLaneGauges({ gauge }, known)
+  const showCapacity = createCapacityGauges({ gauge })
   const sources = gauge('source_active', '1 for an address in use, 0 for a suspended one', ['source', 'pool'])
   const certificates = gauge('certificate_expiry_timestamp_seconds', 'When a certificate ends', ['file'])
   const disk = gauge('disk_bytes', 'The file system of the data directory', ['what'])
@@ -76,6 +113,7 @@ export function createStandingGauges(
     oldest.set(oldestSeconds)
     due.set(dueSeconds)
     showLanes(standing.lanes)
+    showCapacity(standing.capacity)
     setAll(
       sources,
       standing.sources.map(({ source, pool, active }) => [{ source, pool }, active ? 1 : 0]),

@@ -5,7 +5,16 @@ import type { FoundEmail } from '../storage/storage.ts'
 
 /** An element of GET /emails/search. @param summary the email as all lists show it */
 export function presentFound(summary: WireSummary, email: FoundEmail): schema.FoundEmail {
-  return { ...summary, api_key_id: email.apiKeyId, attempts: email.attempts, last: presentLast(email) }
+  const { apiKeyId, attempts, recipients, opened, clicked } = email
+  return {
+    ...summary,
+    api_key_id: apiKeyId,
+    attempts,
+    recipients,
+    opened,
+    clicked,
+    last: presentLast(email),
+  }
 }
 
 function presentLast({ last }: FoundEmail): schema.FoundEmail['last'] {
@@ -23,7 +32,7 @@ function replyOf({ reply }: NonNullable<FoundEmail['last']>['cause']): string | 
 /** The columns of an exported list of emails. */
 export const EMAIL_COLUMNS = csvRecord([
   ...['id', 'created_at', 'status', 'from', 'to', 'cc', 'bcc', 'subject', 'message_id', 'attempts'],
-  ...['api_key_id', 'last_recipient', 'last_host', 'last_note', 'last_reply'],
+  ...['api_key_id', 'last_recipient', 'last_host', 'last_note', 'last_reply', 'recipients'],
 ])
 
 /** One email as a line of an exported list. */
@@ -34,5 +43,8 @@ export function emailRecord(email: FoundEmail): string {
     ...[email.to, email.cc, email.bcc].map((addresses) => addresses.join(', ')),
     ...[email.subject, email.messageId, String(email.attempts), email.apiKeyId ?? ''],
     ...[last?.recipient ?? '', last?.host ?? '', last?.note ?? '', last?.reply ?? ''],
+    Object.entries(email.recipients)
+      .map(([status, count]) => `${count} ${status}`)
+      .join(', '),
   ])
 }

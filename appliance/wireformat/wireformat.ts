@@ -5,18 +5,7 @@
 import type * as apiKeys from '../http/schemas/api-keys.ts'
 import type * as attachments from '../http/schemas/attachments.ts'
 import type * as emails from '../http/schemas/emails.ts'
-import type * as timeline from '../http/schemas/timeline.ts'
-import type { Explanation } from '../shaping/shaping.ts'
-import type {
-  ApiKey,
-  AttachmentInfo,
-  Attempt,
-  Delivery,
-  Email,
-  EmailEvent,
-  EmailHistory,
-  EmailSummary,
-} from '../storage/storage.ts'
+import type { ApiKey, AttachmentInfo, Email, EmailSummary } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 export { presentPropagation } from './propagation.ts'
@@ -38,6 +27,8 @@ export {
   SUPPRESSION_COLUMNS,
   suppressionRecord,
 } from './suppressions.ts'
+export { presentDelivery, presentTimeline } from './timeline.ts'
+export { waitsOf } from './waits.ts'
 export { timestamp, timestampOrNull } from './timestamp.ts'
 export { presentCertificate } from './certificates.ts'
 export { presentTlsPolicy, presentTlsResult } from './tls.ts'
@@ -116,79 +107,5 @@ export function presentAttachment(
     download_url: downloadUrl,
     expires_at: new Date(expiresAt).toISOString(),
     size,
-  }
-}
-
-/** One recipient of an email, where its delivery stands, and what it waits for. */
-export function presentDelivery(delivery: Delivery, waiting: Explanation | null = null): timeline.Delivery {
-  return {
-    id: delivery.id,
-    email_id: delivery.emailId,
-    recipient: delivery.recipient,
-    field: delivery.field,
-    pool: delivery.pool,
-    provider: delivery.provider,
-    state: delivery.state,
-    attempts: delivery.attempts,
-    created_at: timestamp(delivery.createdAt),
-    updated_at: timestamp(delivery.updatedAt),
-    next_attempt_at: timestampOrNull(delivery.dueAt),
-    expires_at: timestampOrNull(delivery.expiresAt),
-    cause: delivery.cause,
-    waiting: waiting && { until: timestampOrNull(waiting.until), why: waiting.why },
-  }
-}
-
-function presentAttempt(attempt: Attempt): timeline.Attempt {
-  return {
-    id: attempt.id,
-    delivery_ids: attempt.deliveryIds,
-    started_at: timestamp(attempt.startedAt),
-    ended_at: timestamp(attempt.endedAt),
-    host: attempt.transcript.host,
-    ip: attempt.transcript.ip,
-    tls: attempt.transcript.tls,
-    source: attempt.transcript.source ?? null,
-    steps: attempt.transcript.steps,
-  }
-}
-
-function presentEvent(event: EmailEvent): timeline.EmailEvent {
-  return {
-    id: event.id,
-    type: event.type,
-    created_at: timestamp(event.createdAt),
-    delivery_id: event.deliveryId,
-    recipient: event.data.recipient ?? null,
-    cause: event.data.cause ?? null,
-    visit: presentVisit(event.data),
-  }
-}
-
-/** Who opened the email or followed a link; null for all other events. */
-function presentVisit({ open, click, robot, seenBy }: EmailEvent['data']): timeline.Visit | null {
-  const who = click ?? open
-  if (!who) return null
-  return {
-    link: click?.link ?? null,
-    ip: who.ipAddress === '' ? null : who.ipAddress,
-    user_agent: who.userAgent,
-    robot: robot === true,
-    seen_by: seenBy ?? null,
-  }
-}
-
-/** GET /emails/:id/timeline */
-export function presentTimeline(
-  emailId: string,
-  history: EmailHistory,
-  waiting: readonly (Explanation | null)[] = [],
-): timeline.Timeline {
-  return {
-    object: 'timeline',
-    email_id: emailId,
-    deliveries: history.deliveries.map((one, at) => presentDelivery(one, waiting[at])),
-    attempts: history.attempts.map(presentAttempt),
-    events: history.events.map(presentEvent),
   }
 }

@@ -393,7 +393,7 @@ describe('every page', () => {
         [`${domain}?tab=settings&do=delete`, 'Type '],
         [`/emails/${id}?tab=attachments`, 'This email has no attachments.'],
         [`/emails/${id}?do=share`, 'Whoever has the link'],
-        [`/emails/${later}`, 'First try in'],
+        [`/emails/${later}`, 'First attempt in'],
         [`/emails/${later}?do=reschedule`, 'in the zone of this browser'],
         [`/emails/${later}?do=cancel`, 'stays readable'],
         ['/logs', '/emails'],

@@ -272,7 +272,7 @@ function oneEmail(stage: Stage): void {
     await page.getByRole('link', { name: 'Send again' }).click()
     await sound(page, 'email-resend')
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
-    await page.getByText('It was sent again: this is the new email.').waitFor()
+    await page.getByText('Sent again. This is the new email.').waitFor()
     const again = new URL(page.url()).pathname.split('/').at(-1)!
     expect(again).not.toBe(id)
     await posthaste.until(again, ({ deliveries }) => deliveries[0]!.state === 'delivered')

@@ -78,9 +78,9 @@ describe('roles', () => {
 
   /** Every page, words that are there once it is loaded, and what a viewer is offered there beside looking. */
   const pages = (): [path: string, words: string | RegExp][] => [
-    [`/emails/${things.email}`, 'First try in'],
-    [`/emails/${things.email}?do=cancel`, 'First try in'],
-    [`/emails/${things.email}?do=share`, 'First try in'],
+    [`/emails/${things.email}`, 'First attempt in'],
+    [`/emails/${things.email}?do=cancel`, 'First attempt in'],
+    [`/emails/${things.email}?do=share`, 'First attempt in'],
     ['/queue', 'ada@reader.example'],
     ['/queue?do=drop', 'ada@reader.example'],
     ['/domains', posthaste.domain],

@@ -133,6 +133,42 @@ export function emailSearchContract(storage: () => Storage): void {
     expect(await find(storage(), team.id, { reply: '4ZX8q' })).toEqual([])
   })
 
+  test('each recipient of an email is counted once, by how it stands', async () => {
+    const { team } = await makeTeam(storage())
+    const names = ['a', 'b', 'c', 'd', 'e', 'f']
+    const email = await putEmail(
+      storage(),
+      team.id,
+      names.map((name) => `${name}@example.net`),
+    )
+    const look = async () => {
+      const { items } = await storage().searchEmails({ teamId: team.id, filter: {}, limit: 5 }, T0)
+      const { recipients, opened, clicked } = items[0]!
+      return { recipients, opened, clicked }
+    }
+    expect(await look()).toEqual({ recipients: { queued: 6 }, opened: false, clicked: false })
+    await storage().lease(leaseArgs(), T0)
+    expect((await look()).recipients).toEqual({ sent: 6 })
+    const [a, b, c, d, e] = email.deliveries.map(({ id }) => id) as [string, string, string, string, string]
+    const changes = [
+      ...[a, b, c].map((id) => change(id, 'delivered', 'email.delivered')),
+      change(d, 'bounced', 'email.bounced'),
+      { ...change(e, 'waiting', 'email.delivery_delayed'), dueAt: T0 + MINUTE },
+    ]
+    await storage().settle({ owner: 'one', attempt: null, changes }, T0)
+    await storage().complain({ teamId: team.id, deliveryId: b, reason: 'He said so.', suppress: false }, T0)
+    const visit = { ipAddress: '', timestamp: '', userAgent: 'x' }
+    const hit = { teamId: team.id, emailId: email.id, deliveryId: null, type: 'email.opened' as const }
+    await storage().recordHit({ ...hit, id: newId(T0), data: { robot: true, open: visit } }, T0)
+    expect(await look()).toEqual({
+      recipients: { complained: 1, bounced: 1, delivered: 2, delayed: 1, sent: 1 },
+      opened: false,
+      clicked: false,
+    })
+    await storage().recordHit({ ...hit, id: newId(T0), data: { open: visit } }, T0)
+    expect(await look()).toMatchObject({ opened: true, clicked: false })
+  })
+
   test('emails in trouble are found by their status, several statuses in one order', async () => {
     const { team } = await makeTeam(storage())
     const ids: string[] = []

@@ -69,6 +69,7 @@ export function emailsContract(storage: () => Storage): void {
         updatedAt: T0,
         dueAt,
         expiresAt,
+        scheduledAt: null,
         cause: null,
       })),
     )

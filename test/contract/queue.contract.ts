@@ -48,6 +48,7 @@ export function queueContract(storage: () => Storage): void {
       updatedAt: T0,
       dueAt: T0,
       expiresAt: T0 + 4 * DAY,
+      scheduledAt: null,
       cause: null,
     })
   })

@@ -38,6 +38,8 @@ export function spoolContract(storage: () => Storage): void {
         reportTo: null,
         dsn: { ret: null, envid: null, notify: null, orcpt: null },
         requireTls: null,
+        dueAt: T0,
+        touchedAt: null,
       },
     ])
   })

@@ -7,6 +7,7 @@ import {
   presentEmailSummary,
   presentFound,
   presentList,
+  presentSuppression,
   presentWebhookDeliverySummary,
 } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
@@ -14,6 +15,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { readEmailFilter } from '../email-filter.ts'
 import { readId } from '../query.ts'
 import { EmailSearch, EmailWebhookEvents } from '../schemas/email-search.ts'
+import { SuppressionList } from '../schemas/suppressions.ts'
 import { fill, pageForwards, presentSearch } from '../stretches.ts'
 
 /** Rows of a file that are read at once. */
@@ -21,7 +23,7 @@ const AT_ONCE = 500
 /** Of an email, what webhooks were told. */
 const MOST_TOLD = 100
 
-/** Finding emails, taking the list away as a file, and what webhooks were told of one. */
+/** Finding emails, taking the list away as a file, and for one email its suppressed recipients and webhook events. */
 export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void {
   const stretch = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>
     storage.searchEmails({ teamId, filter, limit, after }, clock.now())
@@ -41,6 +43,17 @@ export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void 
       .type('text/csv; charset=utf-8; header=present')
       .header('content-disposition', 'attachment; filename="emails.csv"')
     return reply.send(Readable.from(lines((after) => stretch(teamId, filter, AT_ONCE, after))))
+  })
+
+  app.get('/emails/:id/suppressions', { schema: { response: { 200: SuppressionList } } }, async (request) => {
+    const { teamId } = callerOf(request)
+    const id = readId(request.params)
+    if (!(await storage.getEmail({ teamId, id }, clock.now())))
+      throw refuse('not_found', { resource: 'Email' })
+    const { deliveries } = await storage.getHistory({ teamId, id }, clock.now())
+    const addresses = [...new Set(deliveries.map(({ recipient }) => recipient))]
+    const found = await storage.findSuppressed({ teamId, addresses }, clock.now())
+    return presentList(found.map((one) => presentSuppression({ ...one, email: one.address })))
   })
 
   app.get('/emails/:id/webhooks', { schema: { response: { 200: EmailWebhookEvents } } }, async (request) => {

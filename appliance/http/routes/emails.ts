@@ -108,9 +108,9 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
 
   app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
     const { teamId } = callerOf(request)
-    const { id } = await find(teamId, readId(request.params))
-    const history = await storage.getHistory({ teamId, id }, clock.now())
-    return presentTimeline(id, history, await shaping.explain(history.deliveries))
+    const email = await find(teamId, readId(request.params))
+    const history = await storage.getHistory({ teamId, id: email.id }, clock.now())
+    return presentTimeline(email, history, await shaping.explain(history.deliveries))
   })
 
   app.get('/emails/:id/source', async (request, reply) => {

@@ -34,8 +34,15 @@ export function sandboxRoutes(
     async (request) => {
       const message = await inbox.get(await readerOf(request), readId(request.params))
       if (!message) throw refuse('not_found', { resource: 'Message' })
-      const { html, text, source } = message
-      return { object: 'sandbox_message' as const, ...presentEntry(message), html, text, source }
+      const { html, text, source, authenticationResults } = message
+      return {
+        object: 'sandbox_message' as const,
+        ...presentEntry(message),
+        html,
+        text,
+        source,
+        authentication_results: authenticationResults,
+      }
     },
   )
 }

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
 import { EmailSummary } from './emails.ts'
+import { RecipientCounts } from './recipients.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 import { WebhookEventSummary } from './webhooks.ts'
 
@@ -22,6 +23,9 @@ export const FoundEmail = Type.Object(
     ...EmailSummary.properties,
     api_key_id: Nullable(Type.String(), { description: 'The API key it was sent with; null: none.' }),
     attempts: Type.Integer({ description: 'Attempts so far, of the recipient who had the most.' }),
+    recipients: RecipientCounts,
+    opened: Type.Boolean({ description: 'A person opened it, whatever happened since.' }),
+    clicked: Type.Boolean({ description: 'A person followed one of its links.' }),
     last: Nullable(LastHeard, { description: 'What was heard last; null: nothing yet.' }),
   },
   { description: 'An email that was found.' },

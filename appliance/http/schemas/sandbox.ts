@@ -31,6 +31,9 @@ export const SandboxMessage = Type.Object(
     ...summary,
     html: Nullable(Type.String(), { description: 'Its html; null: none.' }),
     text: Nullable(Type.String(), { description: 'Its plain text; null: none.' }),
+    authentication_results: Nullable(Type.String(), {
+      description: 'What a receiver would write of it in front of the message (RFC 8601); null: not known.',
+    }),
     source: Type.String({ description: 'The message as it arrived, at most the first megabyte.' }),
   },
   { description: 'A message that was caught.' },

@@ -3,6 +3,8 @@ import { Type, type Static } from 'typebox'
 import { CATEGORIES } from '../../mail/bounce.ts'
 import { EMAIL_EVENTS } from '../../mail/event.ts'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
+import { WAIT_REASONS } from '../../mail/wait.ts'
+import { RecipientCounts, RecipientStatus } from './recipients.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 
 const Reply = Type.Object(
@@ -21,6 +23,9 @@ export const Cause = Type.Object(
     host: Nullable(Type.String(), { description: 'The mail server; null: none was asked.' }),
     ip: Nullable(Type.String(), { description: 'The address of the mail server; null: none was asked.' }),
     reply: Nullable(Reply, { description: 'What the mail server answered; null: nothing.' }),
+    status: Type.Optional(
+      Type.String({ description: 'The enhanced status code of what this server found itself.' }),
+    ),
     category: Type.Optional(
       literals(CATEGORIES, { description: 'What the failure is about (docs/bounces.md).' }),
     ),
@@ -33,6 +38,11 @@ export const Cause = Type.Object(
         },
         { description: 'What the operator can do about it, and where.' },
       ),
+    ),
+    by: Type.Optional(
+      literals(['operator', 'sender', 'erasure'], {
+        description: 'Who ended the delivery, where no attempt did.',
+      }),
     ),
     origin: Type.Optional(
       literals(SUPPRESSION_ORIGINS, { description: 'What had put a suppressed address on the list.' }),
@@ -53,6 +63,7 @@ export const Delivery = Type.Object(
       description: 'The mailbox provider behind its domain, or `?` and the domain before that was looked up.',
     }),
     state: literals(DELIVERY_STATES, { description: 'How far it is.' }),
+    status: RecipientStatus,
     attempts: Type.Integer({ description: 'How many times it was tried.' }),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -122,6 +133,14 @@ export const Attempt = Type.Object(
     source: Nullable(Type.String(), {
       description: 'The address that it left from, or `auto` where the system chose; null: nothing was sent.',
     }),
+    signatures: Type.Array(
+      Type.Object({
+        domain: Type.String({ description: 'The signing domain, `d=`.' }),
+        selector: Type.String({ description: 'The selector of its key, `s=`.' }),
+        algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'The algorithm, `a=`.' }),
+      }),
+      { description: 'The DKIM signatures that the message was sent with.' },
+    ),
     steps: Type.Array(Step, { description: 'Each exchange, in order.' }),
   },
   { description: 'One try to deliver, with all that was said.' },
@@ -156,14 +175,29 @@ export const EmailEvent = Type.Object(
 )
 export type EmailEvent = Static<typeof EmailEvent>
 
+export const Wait = Type.Object(
+  {
+    delivery_id: Id,
+    from: Timestamp,
+    until: Timestamp,
+    reason: literals(WAIT_REASONS, { description: 'Why, for programs.' }),
+    why: Type.String({ description: 'Why, in words that complete “Waited 35 s: …”.' }),
+  },
+  { description: 'A time of a second or more in which a delivery waited for its next attempt.' },
+)
+export type Wait = Static<typeof Wait>
+
 /** GET /emails/:id/timeline: all that is known of what happened to an email. Ours, not of the hosted service. */
 export const Timeline = Type.Object(
   {
     object: kind('timeline'),
     email_id: Id,
+    accepted_at: Timestamp,
+    recipients: RecipientCounts,
     deliveries: Type.Array(Delivery, { description: 'One for each recipient.' }),
     attempts: Type.Array(Attempt, { description: 'Each time it was tried, oldest first.' }),
     events: Type.Array(EmailEvent, { description: 'What happened, oldest first.' }),
+    waits: Type.Array(Wait, { description: 'The waits before attempts, for each delivery oldest first.' }),
   },
   { description: 'All that is known of what happened to an email.' },
 )

@@ -30,7 +30,7 @@ const erased = "the recipient's data was erased"
 const DROPPED: Ending = {
   state: 'failed',
   type: 'email.failed',
-  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, note: reason }),
+  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, by: 'operator', note: reason }),
   data: () => ({ failed: { reason } }),
 }
 
@@ -40,12 +40,13 @@ const EXPIRED: Ending = {
   type: 'email.bounced',
   cause: (last) =>
     last
-      ? { ...last, note: `Given up by an operator. Last attempt: ${last.note}` }
+      ? { ...last, by: 'operator', note: `Given up by an operator. Last attempt: ${last.note}` }
       : {
           phase: 'queue',
           host: null,
           ip: null,
           reply: null,
+          by: 'operator',
           note: 'Given up by an operator before any attempt.',
         },
   data: ({ reply, status, category, note }) => {
@@ -86,7 +87,7 @@ export async function expireQueue(
 const ERASED: Ending = {
   state: 'failed',
   type: 'email.failed',
-  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, note: erased }),
+  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, by: 'erasure', note: erased }),
   data: () => ({ failed: { reason: erased } }),
 }
 

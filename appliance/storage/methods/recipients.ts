@@ -6,12 +6,13 @@ import type { Delivery, NewDelivery } from '../storage.ts'
 
 /**
  * Recipients with what the queue knows of them: the start of every query that shows deliveries.
- * Aliases: `r` is `recipients`, `d` is `deliveries` (all null for a delivery in a final state).
+ * Aliases: `r` is `recipients`, `d` is `deliveries` (all null for a delivery in a final state), `e` is `emails`.
  */
 export function selectDeliveries(db: Kysely<Tables>) {
   return db
     .selectFrom('recipients as r')
     .leftJoin('deliveries as d', 'd.id', 'r.id')
+    .leftJoin('emails as e', 'e.id', 'r.email_id')
     .select(['r.id', 'r.email_id', 'r.team_id', 'r.recipient', 'r.field', 'r.state'])
     .select((row) => [
       row.fn.coalesce('d.pool', 'r.pool').as('pool'),
@@ -19,6 +20,7 @@ export function selectDeliveries(db: Kysely<Tables>) {
     ])
     .select(['r.attempts', 'r.cause', 'r.created_at', 'r.updated_at'])
     .select(['d.due_at', 'd.expires_at', 'd.held', 'd.attempts as queue_attempts'])
+    .select('e.scheduled_at')
 }
 
 interface DeliveryRow {
@@ -38,6 +40,7 @@ interface DeliveryRow {
   expires_at: number | null
   held: number | null
   queue_attempts: number | null
+  scheduled_at: number | null
 }
 
 /** A row of `selectDeliveries` as the port shows it. */
@@ -56,6 +59,7 @@ export function toDelivery(row: DeliveryRow): Delivery {
     updatedAt: row.updated_at,
     dueAt: row.due_at,
     expiresAt: row.expires_at,
+    scheduledAt: row.scheduled_at,
     cause: row.cause === null ? null : (JSON.parse(row.cause) as Cause),
   }
 }

@@ -34,7 +34,14 @@ export async function reschedule(
   return { kind: 'changed' }
 }
 
-const cause: Cause = { phase: 'queue', host: null, ip: null, reply: null, note: 'canceled by its sender' }
+const cause: Cause = {
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  by: 'sender',
+  note: 'canceled by its sender',
+}
 
 /** See `Storage.cancel`. */
 export async function cancel(

@@ -1,10 +1,18 @@
 /** Finding emails without an index for each question: accepting is not to pay for what few ask. */
 import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
+import { countStatuses, recipientStatus } from '../../mail/recipient-status.ts'
 import type { LastEvent } from '../../mail/event.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import type { Tables } from '../schema.ts'
-import type { EmailFilter, EmailsFound, EmailSearchStorage, FoundEmail, WebhookDelivery } from '../storage.ts'
+import type {
+  EmailFilter,
+  EmailsFound,
+  EmailSearchStorage,
+  EmailSummary,
+  FoundEmail,
+  WebhookDelivery,
+} from '../storage.ts'
 import { summaryColumns, toSummary } from './emails.ts'
 import { happenedTo } from './happened.ts'
 import { selectDeliveries, toDelivery } from './recipients.ts'
@@ -48,13 +56,13 @@ export async function searchEmails(db: Db, args: Args<'searchEmails'>): Promise<
     .filter(({ id }) => id >= floor)
     .sort((a, b) => (a.id < b.id ? 1 : -1))
   const rows = all.slice(0, limit)
-  const heard = await lastHeard(
+  const standing = await standingOf(
     db,
     rows.map(({ id }) => id),
   )
   const items = rows.map((row): FoundEmail => {
-    const { attempts = 0, last = null } = heard.get(row.id) ?? {}
-    return { ...toSummary(row), apiKeyId: row.api_key_id, attempts, last }
+    const email = toSummary(row)
+    return { ...email, apiKeyId: row.api_key_id, ...summarize(email, standing.get(row.id) ?? NOBODY) }
   })
   return { items, next: all.length > limit ? rows.at(-1)!.id : floor || null }
 }
@@ -175,24 +183,86 @@ function addressed(text: string, ends = false): Expression<SqlBool> {
   return sql<SqlBool>`(select ${sql.join(either, sql` or `)} from (select lower(to_header || cc_header || bcc_header) as fields) as named)`
 }
 
-/** Of each email: how often it was tried, and the last word about one of its recipients. */
-async function lastHeard(db: Db, ids: string[]): Promise<Map<string, Pick<FoundEmail, 'attempts' | 'last'>>> {
-  const found = new Map<string, Pick<FoundEmail, 'attempts' | 'last'>>()
-  if (ids.length === 0) return found
+type Recipients = Awaited<ReturnType<ReturnType<typeof selectDeliveries>['execute']>>
+
+/** What is known of the recipients of one email. */
+interface Known {
+  /** The one of whom something was heard last comes first. */
+  recipients: Recipients
+  /** Ids of the deliveries that were complained of. */
+  complained: ReadonlySet<string>
+  /** Types of the events that tell of people. */
+  seen: ReadonlySet<string>
+}
+
+const NOBODY: Known = { recipients: [], complained: new Set(), seen: new Set() }
+
+/** Reads the recipients of all these emails at once, and who opened, clicked or complained. */
+async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
+  if (ids.length === 0) return new Map()
   const rows = await selectDeliveries(db)
     .where('r.email_id', 'in', ids)
     .orderBy('r.updated_at', 'desc')
     .orderBy('r.id', 'desc')
     .execute()
-  for (const row of rows) {
-    const { attempts } = toDelivery({ ...row, cause: null })
-    const known = found.get(row.email_id)
-    found.set(row.email_id, {
-      attempts: Math.max(attempts, known?.attempts ?? 0),
-      last: known?.last ?? lastWord(row),
-    })
+  const recipients = Map.groupBy(rows, ({ email_id: id }) => id)
+  // The last event of an email to one recipient says the same; only those to several are looked up.
+  const several = [...recipients].filter(([, { length }]) => length > 1).map(([id]) => id)
+  const events = Map.groupBy(await reactions(db, several), ({ email_id: id }) => id ?? '')
+  return new Map(
+    [...recipients].map(([id, group]) => {
+      const own = events.get(id) ?? []
+      const complained = own.filter(({ type }) => type === 'email.complained')
+      return [
+        id,
+        {
+          recipients: group,
+          complained: new Set(complained.flatMap(({ delivery_id: of }) => of ?? [])),
+          seen: new Set(own.map(({ type }) => type)),
+        },
+      ]
+    }),
+  )
+}
+
+/** The complaints about these emails, and their first open and click by a person. */
+async function reactions(db: Db, ids: string[]) {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('events')
+    .select(['email_id', 'delivery_id', 'type'])
+    .where('email_id', 'in', ids)
+    .where((event) =>
+      event.or([
+        event('type', '=', 'email.complained'),
+        event('counted', 'like', '%unique_opened%'),
+        event('counted', 'like', '%unique_clicked%'),
+      ]),
+    )
+    .execute()
+}
+
+type Standing = Pick<FoundEmail, 'attempts' | 'last' | 'recipients' | 'opened' | 'clicked'>
+
+function summarize({ lastEvent }: EmailSummary, { recipients, complained, seen }: Known): Standing {
+  const deliveries = recipients.map((row) => toDelivery({ ...row, cause: null }))
+  const alone = deliveries.length === 1
+  const statuses = deliveries.map(({ id, state, attempts, scheduledAt }, at) =>
+    recipientStatus({
+      state,
+      attempts,
+      heard: recipients[at]?.cause !== null,
+      scheduled: scheduledAt !== null,
+      complained: alone ? lastEvent === 'complained' : complained.has(id),
+    }),
+  )
+  return {
+    attempts: deliveries.reduce((most, { attempts }) => Math.max(most, attempts), 0),
+    last: recipients.map(lastWord).find((word) => word !== null) ?? null,
+    recipients: countStatuses(statuses),
+    opened: alone ? ['opened', 'clicked'].includes(lastEvent) : seen.has('email.opened'),
+    clicked: alone ? lastEvent === 'clicked' : seen.has('email.clicked'),
   }
-  return found
 }
 
 function lastWord(row: Parameters<typeof toDelivery>[0]): FoundEmail['last'] {

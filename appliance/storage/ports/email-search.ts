@@ -2,6 +2,7 @@
 import type { Category } from '../../mail/bounce.ts'
 import type { Counted } from '../../mail/counted.ts'
 import type { LastEvent } from '../../mail/event.ts'
+import type { RecipientCounts } from '../../mail/recipient-status.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
 import type { EmailSummary } from './emails.ts'
 import type { WebhookDelivery } from './webhooks.ts'
@@ -54,6 +55,11 @@ export interface FoundEmail extends EmailSummary {
   apiKeyId: string | null
   /** Of the recipient who was tried most often. */
   attempts: number
+  /** How its recipients stand. */
+  recipients: RecipientCounts
+  /** A person opened it, or followed a link, whatever happened since. */
+  opened: boolean
+  clicked: boolean
   /** The recipient of whom something was heard last; null before that. */
   last: { recipient: string; state: DeliveryState; cause: Cause } | null
 }

@@ -127,6 +127,8 @@ export interface Delivery {
   dueAt: number | null
   /** When it will be given up; null when it is final. */
   expiresAt: number | null
+  /** The time that its sender chose; null: at once. */
+  scheduledAt: number | null
   /** Why it is in this state; null before the first attempt. */
   cause: Cause | null
 }

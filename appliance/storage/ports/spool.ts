@@ -36,6 +36,10 @@ export interface LeasedDelivery {
   dsn: EnvelopeDsn & RecipientDsn
   /** What the sender said of encryption on the way (RFC 8689). */
   requireTls: RequireTls
+  /** When it was due, before this lease set the next time. */
+  dueAt: number
+  /** When an operator held or released it last; null: never, or it was re-routed as well. */
+  touchedAt: number | null
 }
 
 export interface LeaseArgs {

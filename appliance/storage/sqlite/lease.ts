@@ -1,5 +1,5 @@
 import type { EnvelopeDsn } from '../../mail/dsn.ts'
-import { newId } from '../../mail/ids.ts'
+import { madeAt, newId } from '../../mail/ids.ts'
 import type { RequireTls } from '../../mail/require-tls.ts'
 import { fromNotify } from '../methods/recipients.ts'
 import type { LeaseArgs, LeasedDelivery, NewEmail } from '../storage.ts'
@@ -31,6 +31,9 @@ interface Row {
   require_tls: RequireTls
   notify: string | null
   orcpt: string | null
+  due_at: number
+  touched_by: string | null
+  pool_before: string | null
 }
 
 /** `Storage.lease`, hot: plain statements, prepared once. */
@@ -39,7 +42,8 @@ export function createLease(db: Connection): (args: LeaseArgs, now: number) => L
   // The parameter stands in an expression for the reason that lines.ts gives.
   const read = db.prepare<[string], Row>(
     `select d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, r.recipient, e.domain_id,
-       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, r.notify, r.orcpt
+       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, r.notify, r.orcpt,
+       d.due_at, d.touched_by, d.pool_before
      from deliveries d join recipients r on r.id = d.id join emails e on e.id = d.email_id
      where d.id = ? || ''`,
   )
@@ -113,5 +117,7 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
     reportTo: row.report_to,
     dsn: { ret: row.ret, envid: row.envid, notify: fromNotify(row.notify), orcpt: row.orcpt },
     requireTls: row.require_tls,
+    dueAt: row.due_at,
+    touchedAt: row.touched_by === null || row.pool_before !== null ? null : madeAt(row.touched_by),
   }
 }

@@ -143,6 +143,8 @@ async function tryTo(
       reportTo: null,
       dsn: { ret: null, envid: null, notify: null, orcpt: null },
       requireTls: options.requireTls ?? null,
+      dueAt: clock.now(),
+      touchedAt: null,
     },
   }))
   const { settle } = await attempt(batch, deps)

@@ -23,6 +23,8 @@ const delivery: LeasedDelivery = {
   reportTo: null,
   dsn: { ret: null, envid: null, notify: null, orcpt: null },
   requireTls: null,
+  dueAt: 0,
+  touchedAt: null,
 }
 const cause: Cause = {
   phase: 'rcpt',

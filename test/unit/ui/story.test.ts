@@ -6,7 +6,8 @@ import type {
   Step,
   Timeline,
 } from '../../../appliance/http/schemas/timeline.ts'
-import { isScheduled, outlook, storyOf, summary, whyWaiting, withCode } from '../../../ui/src/state/story.ts'
+import { outlook, summary, whyWaiting, withCode } from '../../../ui/src/state/outlook.ts'
+import { storyOf } from '../../../ui/src/state/story.ts'
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString()
 const ms = (seconds: number) => Date.UTC(2026, 0, 1) + seconds * 1000
@@ -31,6 +32,7 @@ const delivery = (change: Partial<Delivery> = {}): Delivery => ({
   pool: 'default',
   provider: '?example.com',
   state: 'delivered',
+  status: 'delivered',
   attempts: 1,
   created_at: at(0),
   updated_at: at(2),
@@ -49,6 +51,7 @@ const attempt = (id: string, from: number, steps: Step[], deliveries = ['d1']): 
   ip: '192.0.2.1',
   tls: null,
   source: null,
+  signatures: [],
   steps,
 })
 const event = (
@@ -68,9 +71,12 @@ const event = (
 const timeline = (parts: Partial<Timeline>): Timeline => ({
   object: 'timeline',
   email_id: 'e1',
+  accepted_at: at(0),
+  recipients: {},
   deliveries: [],
   attempts: [],
   events: [],
+  waits: [],
   ...parts,
 })
 const told = (story: ReturnType<typeof storyOf>) =>
@@ -90,7 +96,8 @@ describe('the story of a delivery', () => {
       ],
     })
     expect(told(storyOf(seen, delivery()))).toEqual([
-      ['email.sent', 'Accepted and stored: delivery begins', null],
+      ['accepted', 'Accepted and stored', null],
+      ['email.sent', 'Delivery started', null],
       ['email.delivery_delayed', 'mx.example asked us to wait', 1],
       ['email.delivered', 'mx.example took the message', 2],
     ])
@@ -101,7 +108,8 @@ describe('the story of a delivery', () => {
       attempts: [attempt('a1', 1, [step('body', { reply: reply(250) })])],
       events: [event('email.delivered', 1, 'd1'), event('email.complained', 1, 'd1')],
     })
-    expect(storyOf(seen, delivery()).map(({ kind }) => kind)).toEqual(['email.delivered', 'email.complained'])
+    const kinds = storyOf(seen, delivery()).map(({ kind }) => kind)
+    expect(kinds).toEqual(['accepted', 'email.delivered', 'email.complained'])
   })
 
   test('what happened to other recipients is not in it', () => {
@@ -110,7 +118,8 @@ describe('the story of a delivery', () => {
       events: [event('email.sent', 0, null), event('email.bounced', 2, 'd2', 'No such mailbox.')],
     })
     expect(told(storyOf(seen, delivery()))).toEqual([
-      ['email.sent', 'Accepted and stored: delivery begins', null],
+      ['accepted', 'Accepted and stored', null],
+      ['email.sent', 'Delivery started', null],
     ])
   })
 
@@ -122,7 +131,7 @@ describe('the story of a delivery', () => {
     ]
     const waiting = delivery({ state: 'waiting', attempts: 2 })
     const seen = timeline({ attempts: [attempt('a1', 1, steps), attempt('a2', 60, [])] })
-    const [first] = storyOf(seen, waiting)
+    const [, first] = storyOf(seen, waiting)
     expect([first!.kind, first!.title, first!.reply]).toEqual([
       'email.delivery_delayed',
       'mx.example asked to be tried again later',
@@ -140,7 +149,7 @@ describe('what decided about a recipient', () => {
   const decided = (...steps: Step[]) => {
     const waiting = delivery({ state: 'waiting', attempts: 2 })
     const seen = timeline({ attempts: [attempt('a1', 1, steps), attempt('a2', 60, [])] })
-    const [first] = storyOf(seen, waiting)
+    const [, first] = storyOf(seen, waiting)
     return [first!.title, first!.reply?.text]
   }
 
@@ -168,26 +177,139 @@ describe('what decided about a recipient', () => {
   })
 })
 
+describe('waits', () => {
+  test('stand in the story where they began, with their length and reason', () => {
+    const wait = (from: number, until: number, why: string) => ({
+      ...{ delivery_id: 'd1', from: at(from), until: at(until), reason: 'queue' as const, why },
+    })
+    const seen = timeline({
+      attempts: [attempt('a1', 35, [step('body', { reply: reply(250) })])],
+      events: [event('email.sent', 35, null), event('email.delivered', 36, 'd1')],
+      waits: [
+        wait(0, 35, 'held by an operator'),
+        wait(100, 285, 'x'),
+        { ...wait(0, 35, 'of another'), delivery_id: 'd2' },
+      ],
+    })
+    expect(told(storyOf(seen, delivery()))).toEqual([
+      ['accepted', 'Accepted and stored', null],
+      ['wait', 'Waited 35 s: held by an operator', null],
+      ['email.sent', 'Delivery started', null],
+      ['email.delivered', 'mx.example took the message', 1],
+      ['wait', 'Waited 3 min 5 s: x', null],
+    ])
+  })
+
+  test('a scheduled email has the event that says so instead of an acceptance', () => {
+    const seen = timeline({ events: [event('email.scheduled', 0, null)] })
+    expect(told(storyOf(seen, delivery()))).toEqual([
+      ['email.scheduled', 'Accepted, and scheduled for later', null],
+    ])
+  })
+})
+
+describe('the end of a delivery', () => {
+  const cause = (change: Partial<NonNullable<Delivery['cause']>>): Delivery['cause'] => ({
+    ...{ phase: 'route', host: null, ip: null, reply: null, note: 'Why.' },
+    ...change,
+  })
+  const ends = (state: 'bounced' | 'expired' | 'failed', change: Partial<NonNullable<Delivery['cause']>>) => {
+    const { final, title, detail } = outlook(delivery({ state, status: state, cause: cause(change) }), 0)
+    expect(final).toBe(true)
+    return `${title}. ${detail}`
+  }
+
+  test.each([
+    [
+      'bounced',
+      { host: 'mx.example', reply: reply(550) },
+      'Final: bounced. mx.example rejected it permanently.',
+    ],
+    [
+      'bounced',
+      { status: '5.1.2', category: 'dns' },
+      'Final: undeliverable. The recipient’s domain does not exist, so no mail server was contacted.',
+    ],
+    [
+      'bounced',
+      { status: '5.1.10', category: 'recipient' },
+      'Final: undeliverable. This domain accepts no mail (null MX, RFC 7505), so no mail server was contacted.',
+    ],
+    [
+      'bounced',
+      { status: '5.4.4', category: 'dns' },
+      'Final: undeliverable. The domain has no usable mail server, so none was contacted.',
+    ],
+    [
+      'bounced',
+      { host: 'mx.example', phase: 'starttls', category: 'tls' },
+      'Final: not sent. mx.example does not offer the TLS protection that the sender requires.',
+    ],
+    [
+      'bounced',
+      { host: 'mx.example', phase: 'mail', status: '5.6.7', category: 'policy' },
+      'Final: undeliverable. mx.example does not support what this message needs.',
+    ],
+    [
+      'expired',
+      { category: 'dns' },
+      'Final: expired. The domain’s DNS records could not be looked up in time. There are no more attempts.',
+    ],
+    [
+      'expired',
+      { category: 'temporary' },
+      'Final: expired. No mail server accepted it in time. There are no more attempts.',
+    ],
+    ['expired', { by: 'operator' }, 'Final: expired. An operator ended the attempts. It was not delivered.'],
+    [
+      'failed',
+      { by: 'operator' },
+      'Final: dropped. An operator removed it from the queue. It was not delivered.',
+    ],
+    ['failed', { by: 'erasure' }, 'Final: erased. The recipient’s data was erased, so it was not sent.'],
+    [
+      'failed',
+      { status: '5.4.4', category: 'policy' },
+      'Final: failed. This server’s settings do not allow connections to the domain’s mail servers.',
+    ],
+    [
+      'failed',
+      { phase: 'sign' },
+      'Final: failed. It could not be sent from here. Fix the problem above, then send it again.',
+    ],
+  ] as const)('%s because of %j', (state, change, words) => {
+    expect(ends(state, change)).toBe(words)
+  })
+
+  test('a complaint is the end of a delivered one', () => {
+    expect(outlook(delivery({ status: 'complained' }), 0)).toMatchObject({
+      final: true,
+      title: 'Final: complained',
+      detail: 'It was delivered, and the recipient reported it as spam.',
+    })
+    expect(outlook(delivery(), 0).title).toBe('Final: delivered')
+    expect(outlook(delivery({ state: 'suppressed', status: 'suppressed' }), 0).title).toBe(
+      'Final: suppressed',
+    )
+  })
+})
+
 describe('what happens next', () => {
   test('a waiting delivery names its next try and its end', () => {
     const waiting = delivery({ state: 'waiting', next_attempt_at: at(400), expires_at: at(9000) })
     expect(outlook(waiting, ms(10))).toEqual({
       final: false,
-      title: 'Next try in 6 min',
+      title: 'Next attempt in 6 min',
       detail: '',
       next: ms(400),
       givenUp: ms(9000),
     })
-    expect(outlook(waiting, ms(401)).title).toBe('Next try is due now')
-    expect(summary(waiting, ms(10))).toBe('Next try in 6 min, 1 try so far')
-  })
-
-  test.each(['delivered', 'bounced', 'expired', 'failed', 'suppressed'] as const)('%s is final', (state) => {
-    expect(outlook(delivery({ state }), 0).final).toBe(true)
+    expect(outlook(waiting, ms(401)).title).toBe('Next attempt is due now')
+    expect(summary(waiting, ms(10))).toBe('Next attempt in 6 min, 1 attempt so far')
   })
 
   test('how long a delivery took is in its summary', () => {
-    expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 try')
+    expect(summary(delivery(), 0)).toBe('after 2.00 s, 1 attempt')
   })
 })
 
@@ -243,16 +365,8 @@ describe('why a delivery waits', () => {
 })
 
 describe('a delivery that waits for its first try', () => {
-  const waiting = { state: 'waiting', attempts: 0 } as const
-
-  test('is scheduled when its sender chose the time, and queued otherwise', () => {
-    expect(isScheduled(delivery({ ...waiting, next_attempt_at: at(3600) }))).toBe(true)
-    expect(isScheduled(delivery({ ...waiting, next_attempt_at: at(0) }))).toBe(false)
-    expect(isScheduled(delivery({ ...waiting, attempts: 1, next_attempt_at: at(3600) }))).toBe(false)
-  })
-
   test('is final once it is canceled, and was never tried', () => {
-    const canceled = delivery({ state: 'canceled', attempts: 0 })
+    const canceled = delivery({ state: 'canceled', status: 'canceled', attempts: 0 })
     expect(outlook(canceled, 0).title).toBe('Final: canceled')
     expect(summary(canceled, 0)).toBe('no attempt was made')
   })

@@ -181,6 +181,7 @@ test('a timeline has deliveries, attempts and events', () => {
     updatedAt: 1000,
     dueAt: null,
     expiresAt: null,
+    scheduledAt: null,
     cause: null,
   }
   const attempt = { id: 'a', teamId: 't', emailId: 'e', deliveryIds: ['x'], startedAt: 0, endedAt: 500 }
@@ -195,10 +196,15 @@ test('a timeline has deliveries, attempts and events', () => {
     data,
   }
   expect(
-    presentTimeline('e', { deliveries: [delivery], attempts: [{ ...attempt, transcript }], events: [event] }),
+    presentTimeline(
+      { id: 'e', createdAt: 0 },
+      { deliveries: [delivery], attempts: [{ ...attempt, transcript }], events: [event] },
+    ),
   ).toEqual({
     object: 'timeline',
     email_id: 'e',
+    accepted_at: '1970-01-01 00:00:00+00',
+    recipients: { delivered: 1 },
     deliveries: [presentDelivery(delivery)],
     attempts: [
       {
@@ -210,6 +216,7 @@ test('a timeline has deliveries, attempts and events', () => {
         ip: '192.0.2.1',
         tls: null,
         source: null,
+        signatures: [],
         steps: [],
       },
     ],
@@ -224,6 +231,7 @@ test('a timeline has deliveries, attempts and events', () => {
         visit: null,
       },
     ],
+    waits: [],
   })
   expect(presentDelivery(delivery)).toMatchObject({
     next_attempt_at: null,

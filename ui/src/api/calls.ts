@@ -146,6 +146,10 @@ export const importSuppressions = async (body: Static<typeof ImportSuppressions>
 export const addSuppressions = (emails: readonly string[]) =>
   change('POST', '/suppressions/batch/add', { emails })
 
+/** At most 100 at once. */
+export const removeSuppressions = (ids: readonly string[]) =>
+  change('POST', '/suppressions/batch/remove', { ids })
+
 export const removeSuppression = (suppression: string) => change('DELETE', `/suppressions/${id(suppression)}`)
 
 /** With `email_id` only the requests that made that email. */

@@ -8,6 +8,7 @@ import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/http/schemas/received.ts'
 import type { EmailCreated } from '../../../appliance/http/schemas/emails.ts'
 import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
+import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
 import type { EmailConditions } from '../state/email-search.ts'
 import { change, read } from './client.ts'
 
@@ -32,6 +33,10 @@ export const emailsFile = (conditions: EmailConditions) =>
 
 export const listEmailWebhooks = (email: string, signal?: AbortSignal) =>
   read<EmailWebhookEvents>(`/emails/${id(email)}/webhooks`, signal)
+
+/** Which recipients of an email are suppressed now. */
+export const listEmailSuppressions = (email: string, signal?: AbortSignal) =>
+  read<{ data: Suppression[] }>(`/emails/${id(email)}/suppressions`, signal)
 
 /** Makes a new email of the same content. */
 export const resendEmail = (email: string) => change<EmailCreated>('POST', `/emails/${id(email)}/resend`)

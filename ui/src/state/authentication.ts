@@ -1,3 +1,5 @@
+import type { Attempt } from '../../../appliance/http/schemas/timeline.ts'
+
 /** What header fields say about who sent a message, in sentences. */
 
 /** What a check found (RFC 8601 §2.7), as the end of a sentence. */
@@ -60,6 +62,18 @@ function results(value: string): string | null {
   })
   const who = looked.trim().split(/\s+/)[0]
   return who === undefined || who === '' || found.length === 0 ? null : `${who} looked: ${found.join('; ')}.`
+}
+
+/** Who signed an email when it was sent, a sentence each; the stored message has no signature yet. */
+export function signedSentences(attempts: readonly Pick<Attempt, 'signatures'>[]): string[] {
+  const stored = 'This is the stored message. DKIM signatures are added when it is sent.'
+  const signed = attempts.flatMap(({ signatures }) =>
+    signatures.map(
+      ({ domain, selector, algorithm }) =>
+        `Sent with a DKIM signature of ${domain}, selector ${selector} (${ALGORITHMS.get(algorithm) ?? algorithm}). The key is at ${selector}._domainkey.${domain}.`,
+    ),
+  )
+  return [stored, ...new Set(signed)]
 }
 
 /** What the sandbox's receiver found. */

@@ -1,3 +1,4 @@
+import { withUnicodeDomains } from '../../../appliance/mail/idn.ts'
 import type { LogSummary } from '../../../appliance/http/schemas/logs.ts'
 
 /** Who a message of SMTP was from and to: `shop@example.com → ada@example.net +2`. */
@@ -7,5 +8,5 @@ export function envelopeWords({
   recipients,
 }: NonNullable<LogSummary['envelope']>): string {
   const others = recipients > 1 ? ` +${recipients - 1}` : ''
-  return `${from || '<>'} → ${first ?? 'nobody'}${others}`
+  return withUnicodeDomains(`${from || '<>'} → ${first ?? 'nobody'}${others}`)
 }

@@ -26,7 +26,9 @@ export function commands(layer: Commands): void {
 export function moveRow(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
   const focused = document.activeElement
-  const at = rows.findIndex((row) => row === focused || row.closest('tr')?.contains(focused))
+  const on = rows.findIndex((row) => row === focused || row.closest('tr')?.contains(focused))
+  // Without a focused row, from the one that is open beside the list.
+  const at = on === -1 ? rows.findIndex((row) => row.getAttribute('aria-current') === 'true') : on
   const next = at === -1 ? (step === 1 ? 0 : rows.length - 1) : at + step
   const row = rows[Math.min(Math.max(next, 0), rows.length - 1)]
   row?.focus({ preventScroll: true })

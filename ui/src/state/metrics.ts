@@ -1,4 +1,5 @@
 /** What metrics say, in numbers and words, and which emails are behind them. Pure. */
+import { withUnicodeDomains } from '../../../appliance/mail/idn.ts'
 import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
 import type { Status } from './status.ts'
 import { written } from './email-search.ts'
@@ -155,7 +156,8 @@ export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data']
   if (value === null) return 'All others'
   if (by === 'bounce_category') return CATEGORY_WORDS[value] ?? value
   if (by === 'tag') return value.replace(':', ': ').replace(/: $/, ': (empty)')
-  if (by === 'domain') return name ?? (value === '' ? 'Reports of the appliance' : 'A domain that is gone')
+  if (by === 'domain' && name !== null) return withUnicodeDomains(name)
+  if (by === 'domain') return value === '' ? 'Reports of the appliance' : 'A domain that is gone'
   if (value === '') return 'Not known'
   return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)
 }

@@ -9,6 +9,7 @@ import Eye from '@lucide/svelte/icons/eye'
 import Flag from '@lucide/svelte/icons/flag'
 import HourglassIcon from '@lucide/svelte/icons/hourglass'
 import Hand from '@lucide/svelte/icons/hand'
+import Inbox from '@lucide/svelte/icons/inbox'
 import Layers from '@lucide/svelte/icons/layers'
 import MousePointerClick from '@lucide/svelte/icons/mouse-pointer-click'
 import Pause from '@lucide/svelte/icons/pause'
@@ -18,11 +19,9 @@ import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
 import type { DkimKey, Domain, DomainRecord, ListedDomain } from '../../../appliance/http/schemas/domains.ts'
 import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
-import type { Email } from '../../../appliance/http/schemas/emails.ts'
 import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
 import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
-import type { Delivery, EmailEvent, Timeline } from '../../../appliance/http/schemas/timeline.ts'
-import { isScheduled } from './story.ts'
+import type { EmailEvent } from '../../../appliance/http/schemas/timeline.ts'
 
 /** The language of status: one word, one colour and one icon each, the same everywhere. Never colour alone. */
 
@@ -54,29 +53,19 @@ export const STATUS = {
 } as const satisfies Record<string, Look>
 export type Status = keyof typeof STATUS
 
-/** How an email is shown in one glance; opens and clicks are an addition to delivered, not instead of it. */
-export function ofEmail(last: Email['last_event']): Status[] {
-  if (last === 'delivery_delayed') return ['delayed']
-  if (last === 'opened' || last === 'clicked') return ['delivered', last]
-  return [last]
-}
-
-/** How one recipient's delivery is shown: waiting before its first attempt is queued or scheduled, after it delayed. */
-export function ofDelivery(delivery: Delivery): Status {
-  if (delivery.state !== 'waiting') return delivery.state
-  if (delivery.attempts > 0) return 'delayed'
-  return isScheduled(delivery) ? 'scheduled' : 'queued'
-}
-
-/** How one recipient is shown: who complained has the word of that, as the email has. */
-export const ofRecipient = (delivery: Delivery, { events }: Pick<Timeline, 'events'>): Status =>
-  events.some(({ type, delivery_id: of }) => type === 'email.complained' && of === delivery.id)
-    ? 'complained'
-    : ofDelivery(delivery)
-
 export function ofEvent(type: EmailEvent['type']): Status {
   const word = type.slice('email.'.length)
   return word === 'delivery_delayed' ? 'delayed' : (word as Status)
+}
+
+const ACCEPTED = look('accepted', 'slate', Inbox)
+const WAITED = look('waited', 'slate', HourglassIcon)
+
+/** The look of an entry of a story. @param now how the delivery stands, for an attempt without an event */
+export function lookOf(kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait', now: Status): Look {
+  if (kind === 'accepted') return ACCEPTED
+  if (kind === 'wait') return WAITED
+  return STATUS[kind === 'attempt' ? now : ofEvent(kind)]
 }
 
 /** The look of an event by the name that webhooks are told; undefined for what is no status of an email. */

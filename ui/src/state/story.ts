@@ -4,6 +4,7 @@ import type {
   EmailEvent,
   Step,
   Timeline,
+  Wait,
 } from '../../../appliance/http/schemas/timeline.ts'
 import { duration, instant, span } from './time.ts'
 
@@ -15,8 +16,8 @@ export interface Entry {
   key: string
   /** Unix milliseconds. */
   at: number
-  /** Which status it led to; null where the attempt left no word of its own. */
-  kind: EmailEvent['type'] | 'attempt'
+  /** What it was: an event, an attempt that left none, the acceptance, or a wait. */
+  kind: EmailEvent['type'] | 'attempt' | 'accepted' | 'wait'
   title: string
   reply: Step['reply']
   /** The attempt with its number among those of this delivery, from 1. */
@@ -48,18 +49,39 @@ export function storyOf(timeline: Timeline, delivery: Delivery): Entry[] {
     if (attempt && !caused.has(attempt.id)) caused.set(attempt.id, event)
     else alone.push(event)
   }
+  const waits = timeline.waits.filter(({ delivery_id: of }) => of === delivery.id)
   return [
+    ...accepted(timeline, alone),
+    ...waits.map(waitEntry),
     ...alone.map(eventEntry),
     ...attempts.map((attempt, i) => {
       const last = i === attempts.length - 1
       return attemptEntry(attempt, i + 1, caused.get(attempt.id), delivery, last)
     }),
-  ].sort((a, b) => a.at - b.at || Number(isAftermath(a)) - Number(isAftermath(b)))
+  ].sort((a, b) => a.at - b.at || rank(a) - rank(b))
 }
 
-/** What comes of a message that was delivered; test addresses answer within the same millisecond. */
-const isAftermath = ({ kind }: Entry): boolean =>
-  kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked'
+/** The acceptance comes first, and what comes of a delivered message last: test addresses answer within the same millisecond. */
+function rank({ kind }: Entry): number {
+  if (kind === 'accepted') return -1
+  if (kind === 'wait') return 1
+  return kind === 'email.complained' || kind === 'email.opened' || kind === 'email.clicked' ? 2 : 0
+}
+
+/** A scheduled email has an event of its own for this. */
+function accepted({ email_id: id, accepted_at: at }: Timeline, events: readonly EmailEvent[]): Entry[] {
+  if (events.some(({ type }) => type === 'email.scheduled')) return []
+  const title = 'Accepted and stored'
+  return [{ key: `accepted ${id}`, at: instant(at), kind: 'accepted', title, reply: null, attempt: null }]
+}
+
+const waited = (ms: number): string => (ms < 60_000 ? span(ms) : duration(ms))
+
+function waitEntry({ delivery_id: of, from, until, why }: Wait): Entry {
+  const at = instant(from)
+  const title = `Waited ${waited(instant(until) - at)}: ${why}`
+  return { key: `wait ${of} ${from}`, at, kind: 'wait', title, reply: null, attempt: null }
+}
 
 /** The last attempt begun before the outcome was written down. */
 function causeOf(event: EmailEvent, attempts: Attempt[]): Attempt | undefined {
@@ -85,7 +107,7 @@ function eventEntry(event: EmailEvent): Entry {
 /** Who came, and for what; machines are told apart. */
 function visitTitle({ link, robot, seen_by: seenBy }: NonNullable<EmailEvent['visit']>): string {
   const what = link === null ? 'Opened' : `Followed a link to ${link}`
-  if (robot) return `${what} by a machine${seenBy === null ? '' : ` (${seenBy})`}: counted apart`
+  if (robot) return `${what} by a bot${seenBy === null ? '' : ` (${seenBy})`}, not counted`
   return seenBy === null ? what : `${what}, seen by the ${seenBy}`
 }
 
@@ -95,15 +117,15 @@ const asTitle = (note: string) => (/^[^.]*(\.\S[^.]*)*\.$/.test(note) ? note.sli
 function plainTitle(type: EmailEvent['type']): string {
   const titles: Record<EmailEvent['type'], string> = {
     'email.scheduled': 'Accepted, and scheduled for later',
-    'email.sent': 'Accepted and stored: delivery begins',
+    'email.sent': 'Delivery started',
     'email.delivered': 'Delivered',
-    'email.delivery_delayed': 'Delayed: it will be tried again',
+    'email.delivery_delayed': 'Delayed: another attempt follows',
     'email.complained': 'The recipient reported it as spam',
-    'email.bounced': 'Refused for good',
-    'email.failed': 'Given up before the recipient’s server decided',
+    'email.bounced': 'Bounced',
+    'email.failed': 'Failed: not sent',
     'email.suppressed': 'Not sent: the address is on the suppression list',
     'email.opened': 'Opened',
-    'email.clicked': 'A link was followed',
+    'email.clicked': 'A link was clicked',
   }
   return titles[type]
 }
@@ -180,89 +202,4 @@ function decisiveStep(attempt: Attempt, recipient: string): Step | undefined {
     own.findLast((step) => step.reply !== null && (step.reply.code >= 400 || step.name === 'body')) ??
     own.findLast((step) => step.note !== null && step.reply === null)
   )
-}
-
-/** A first attempt that is due this much later than its email was accepted was meant to be later (milliseconds). */
-const ON_PURPOSE = 1000
-
-/** Whether a delivery that was never tried waits for the time that its sender chose. */
-export function isScheduled(delivery: Delivery): boolean {
-  if (delivery.state !== 'waiting' || delivery.attempts > 0 || delivery.next_attempt_at === null) return false
-  return instant(delivery.next_attempt_at) - instant(delivery.created_at) > ON_PURPOSE
-}
-
-/** What happens next to a delivery, or that nothing does and why. */
-export interface Outlook {
-  final: boolean
-  title: string
-  detail: string
-  /** When the next attempt is due and when it is given up, Unix milliseconds. */
-  next: number | null
-  givenUp: number | null
-}
-
-const FINAL: Record<Exclude<Delivery['state'], 'waiting' | 'held'>, [title: string, detail: string]> = {
-  delivered: ['Final: delivered', 'The recipient’s mail server has taken responsibility for the message.'],
-  bounced: ['Final: refused', 'The recipient’s mail server refused it for good. It will not be tried again.'],
-  expired: ['Final: given up', 'It could not be delivered within its lifetime. It will not be tried again.'],
-  failed: ['Final: failed', 'It could not be sent from here. Once the cause is mended, send it again.'],
-  suppressed: ['Final: not sent', 'The address is on the suppression list, so no attempt was made.'],
-  canceled: ['Final: canceled', 'It was canceled before its time came, so no attempt was made.'],
-}
-
-/** See `Outlook`. */
-export function outlook(delivery: Delivery, now: number): Outlook {
-  const { state } = delivery
-  if (state === 'held') {
-    const detail = 'An operator holds it. Nothing happens until it is released.'
-    return { final: false, title: 'Held', detail, next: null, givenUp: null }
-  }
-  if (state !== 'waiting') {
-    const [title, detail] = FINAL[state]
-    return { final: true, title, detail, next: null, givenUp: null }
-  }
-  const next = delivery.next_attempt_at === null ? null : instant(delivery.next_attempt_at)
-  const givenUp = delivery.expires_at === null ? null : instant(delivery.expires_at)
-  const which = delivery.attempts === 0 ? 'First' : 'Next'
-  const when = next === null || next <= now + 1000 ? 'is due now' : `in ${span(next - now)}`
-  return { final: false, title: `${which} try ${when}`, detail: whyWaiting(delivery), next, givenUp }
-}
-
-/** Why a delivery is where it is, with the code of the reply at the end of the first sentence: `Gmail asked us to slow down (421 4.7.28).` */
-export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, 'note' | 'reply'>): string {
-  if (reply === null || note.includes(String(reply.code))) return note
-  const code = [reply.code, reply.enhanced].filter((part) => part !== null).join(' ')
-  return note.replace(/\.(?=\s|$)|$/, (end) => ` (${code})${end}`)
-}
-
-/**
- * Why a delivery waits, as one sentence or more; empty where its time says it all. What it waits for may hold the reason
- * of the last attempt already, and the number and time of the next, which the reader is told in words of their own.
- */
-export function whyWaiting(delivery: Delivery): string {
-  const cause = delivery.state === 'held' ? null : delivery.cause
-  const why = delivery.waiting?.why ?? ''
-  if (cause === null) return why === '' ? '' : sentence(why)
-  const because = sentence(withCode(cause))
-  // It stands within what the delivery waits for without its full stop.
-  return why === '' || why.endsWith(`: ${cause.note.replace(/\.$/, '')}`)
-    ? because
-    : `${because} ${sentence(why)}`
-}
-
-/** With a capital and a full stop; a host name at the beginning stays as it is written. */
-function sentence(text: string): string {
-  const [first = ''] = text.split(' ', 1)
-  const begun = first.includes('.') ? text : text.charAt(0).toUpperCase() + text.slice(1)
-  return begun.endsWith('.') ? begun : `${begun}.`
-}
-
-/** One line for the head of a story: how it stands, in the fewest words. */
-export function summary(delivery: Delivery, now: number): string {
-  const tries = delivery.attempts === 1 ? '1 try' : `${delivery.attempts} tries`
-  const took = instant(delivery.updated_at) - instant(delivery.created_at)
-  if (delivery.state === 'delivered') return `after ${duration(took)}, ${tries}`
-  const { title, final } = outlook(delivery, now)
-  if (final) return delivery.attempts === 0 ? 'no attempt was made' : `after ${duration(took)}, ${tries}`
-  return delivery.attempts === 0 ? title : `${title}, ${tries} so far`
 }

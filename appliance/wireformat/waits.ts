@@ -1,0 +1,70 @@
+/** The waits between what happened to a delivery, for people who ask where the time went. Pure. */
+import type { Step } from '../mail/transcript.ts'
+import { SHORTEST_WAIT, type WaitReason } from '../mail/wait.ts'
+import type { Attempt, Delivery, EmailHistory } from '../storage/storage.ts'
+
+/** A time in which nothing was done for a delivery; Unix milliseconds. */
+export interface Wait {
+  deliveryId: string
+  from: number
+  until: number
+  reason: WaitReason
+  /** Completes "Waited 35 s: …". */
+  why: string
+}
+
+/** The waits before each attempt of each delivery, in the order of the deliveries. */
+export const waitsOf = ({ deliveries, attempts }: Pick<EmailHistory, 'deliveries' | 'attempts'>): Wait[] =>
+  deliveries.flatMap((delivery) => {
+    const own = attempts
+      .filter(({ deliveryIds }) => deliveryIds.includes(delivery.id))
+      .sort((a, b) => a.startedAt - b.startedAt)
+    return own
+      .flatMap((attempt, at) => waitsBefore(attempt, own[at - 1], delivery))
+      .filter(({ from, until }) => until - from >= SHORTEST_WAIT)
+      .map((wait) => ({ deliveryId: delivery.id, ...wait }))
+  })
+
+type Part = Omit<Wait, 'deliveryId'>
+
+/** First what was meant to be, such as the time that the sender chose; then what kept it after that. */
+function waitsBefore(
+  { startedAt, transcript }: Attempt,
+  before: Attempt | undefined,
+  delivery: Delivery,
+): Part[] {
+  const from = before?.endedAt ?? delivery.createdAt
+  const chosen = before ? null : delivery.scheduledAt
+  const scheduled = Math.min(chosen ?? from, startedAt)
+  const { waited } = transcript
+  const due = Math.min(Math.max(waited?.since ?? (before ? startedAt : scheduled), scheduled), startedAt)
+  return [
+    { from, until: scheduled, reason: 'scheduled', why: 'scheduled by its sender' },
+    { from: scheduled, until: due, ...whyRetried(before, delivery) },
+    {
+      from: due,
+      until: startedAt,
+      reason: waited?.reason ?? 'unknown',
+      why: waited?.why ?? 'the reason was not recorded',
+    },
+  ]
+}
+
+/** Servers that greylist say so (RFC 6647 §2.1). */
+const GREY = /gr[ae]y.?list/i
+
+/** Why there is another attempt. */
+function whyRetried(before: Attempt | undefined, { recipient }: Delivery): Pick<Wait, 'reason' | 'why'> {
+  if (!before) return { reason: 'interrupted', why: 'a restart interrupted the attempt before' }
+  const grey = before.transcript.steps.find((step) => isGrey(step, recipient))
+  return grey
+    ? { reason: 'greylisting', why: `greylisted by ${grey.host ?? 'the mail server'}` }
+    : { reason: 'retry', why: 'retry delay after a temporary failure' }
+}
+
+const isGrey = ({ name, sent, reply }: Step, recipient: string): boolean =>
+  reply !== null &&
+  reply.code >= 400 &&
+  reply.code < 500 &&
+  GREY.test(reply.text) &&
+  (name !== 'rcpt' || sent?.toLowerCase().includes(`<${recipient.toLowerCase()}>`) === true)

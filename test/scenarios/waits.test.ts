@@ -1,0 +1,60 @@
+import { afterEach, expect, test } from 'vitest'
+import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { createWorld, type World } from '../world/world.ts'
+
+/** What the timeline of an email says of the time in which nothing was done for it. */
+
+let world: World
+let appliance: TestAppliance
+
+afterEach(async () => {
+  await appliance.close()
+  await world.close()
+})
+
+const MINUTE = 60_000
+
+async function begin(): Promise<void> {
+  world = await createWorld({ domains: { 'slow.test': { mx: [{ preference: 10, host: 'mx.slow.test' }] } } })
+  appliance = await startAppliance({ world })
+}
+
+/** The waits of an email that has come to its end: for how many seconds, and why. */
+async function waitsOf(id: string) {
+  const timeline = await appliance.until(id, isFinal)
+  return timeline.waits.map(({ from, until, reason, why }) => ({
+    seconds: (Date.parse(until) - Date.parse(from)) / 1000,
+    ...{ reason, why },
+  }))
+}
+
+test('a rate limit is the reason why mail waits, and the acceptance keeps its time', async () => {
+  await begin()
+  const first = await appliance.send({ to: 'a@slow.test' })
+  expect(await waitsOf(first)).toEqual([])
+  await appliance.call('PATCH', '/providers/slow.test', { messages_per_minute: 1 })
+  const ids = [await appliance.send({ to: 'b@slow.test' }), await appliance.send({ to: 'c@slow.test' })]
+  const accepted = (await appliance.timeline(ids[1]!)).accepted_at
+  await appliance.until(ids[0]!, isFinal)
+  await world.clock.advance(3 * MINUTE)
+  const waits = await waitsOf(ids[1]!)
+  expect(waits).toMatchObject([{ reason: 'rate', why: 'rate limit of one message a minute to slow.test' }])
+  expect(waits[0]!.seconds).toBeGreaterThan(30)
+  expect((await appliance.timeline(ids[1]!)).accepted_at).toBe(accepted)
+})
+
+test('what an operator held, and what its sender scheduled, says so', async () => {
+  await begin()
+  const scheduledAt = new Date(world.clock.now() + 10 * MINUTE).toISOString()
+  const id = await appliance.send({ to: 'a@slow.test', scheduled_at: scheduledAt })
+  const filter = { email_id: id }
+  expect((await appliance.call('POST', '/queue/hold', { filter, all: false })).status).toBe(200)
+  await world.clock.advance(30 * MINUTE)
+  await appliance.call('POST', '/queue/release', { filter, all: false })
+  const waits = await waitsOf(id)
+  expect(waits.map(({ reason, why }) => [reason, why])).toEqual([
+    ['scheduled', 'scheduled by its sender'],
+    ['held', 'held by an operator'],
+  ])
+  expect(waits.map(({ seconds }) => Math.round(seconds / 60))).toEqual([10, 20])
+})

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { widestIn } from '../../../ui/src/state/preview-width.ts'
+
+test.each([
+  ['<p>Text</p>', 0],
+  ['<table width="600"><tr><td width="100%">x</td></tr></table>', 616],
+  ['<div style="width: 640px; margin: 0">x</div>', 656],
+  ['<div style="min-width:320px"><img width=500></div>', 516],
+  ['<div style="max-width:600px">x</div>', 0],
+  ['<td style="border-width:100px">x</td>', 0],
+  ['<div style="width:9000px">x</div>', 1016],
+  [
+    '<style>@media only screen and (max-width: 480px) { table { width: 100% } }</style><table width="600">',
+    0,
+  ],
+])('%s insists on %i pixels', (html, pixels) => {
+  expect(widestIn(html)).toBe(pixels)
+})

@@ -1,0 +1,136 @@
+/** What happens next to a delivery, or why nothing does. Pure. */
+import type { Delivery } from '../../../appliance/http/schemas/timeline.ts'
+import { duration, instant, span } from './time.ts'
+
+export interface Outlook {
+  final: boolean
+  title: string
+  detail: string
+  /** When the next attempt is due and when it expires, Unix milliseconds. */
+  next: number | null
+  givenUp: number | null
+}
+
+type Ending = [title: string, detail: string]
+
+/** Why a bounce that no server spoke of is final, by our own enhanced code (RFC 3463). */
+const NOBODY_ASKED: Record<string, string> = {
+  '5.1.2': 'The recipient’s domain does not exist, so no mail server was contacted.',
+  '5.1.3': 'The recipient’s address cannot be used in SMTP, so the message was not sent.',
+  '5.1.10': 'This domain accepts no mail (null MX, RFC 7505), so no mail server was contacted.',
+  '5.3.4': 'The message is larger than the recipient’s mail server accepts.',
+  '5.4.6': 'Mail for this domain would come back to this server, so it was not sent.',
+}
+
+function bounced({ cause }: Delivery): Ending {
+  const host = cause?.host ?? 'The recipient’s mail server'
+  if (cause?.reply) return ['Final: bounced', `${host} rejected it permanently.`]
+  const known = NOBODY_ASKED[cause?.status ?? '']
+  if (known !== undefined) return ['Final: undeliverable', known]
+  if (cause?.category === 'dns')
+    return ['Final: undeliverable', 'The domain has no usable mail server, so none was contacted.']
+  if (cause?.category === 'tls')
+    return ['Final: not sent', `${host} does not offer the TLS protection that the sender requires.`]
+  return ['Final: undeliverable', `${host} does not support what this message needs.`]
+}
+
+/** What kept a delivery from its end until its time was over. */
+const LAST_PROBLEM: Partial<Record<string, string>> = {
+  dns: 'The domain’s DNS records could not be looked up in time.',
+  network: 'The recipient’s mail servers could not be reached in time.',
+  tls: 'No TLS connection that the policy allows could be made in time.',
+  'mailbox-full': 'The recipient’s mailbox stayed full.',
+}
+
+function expired({ cause }: Delivery): Ending {
+  if (cause?.by === 'operator')
+    return ['Final: expired', 'An operator ended the attempts. It was not delivered.']
+  const problem = LAST_PROBLEM[cause?.category ?? ''] ?? 'No mail server accepted it in time.'
+  return ['Final: expired', `${problem} There are no more attempts.`]
+}
+
+function failed({ cause }: Delivery): Ending {
+  if (cause?.by === 'operator')
+    return ['Final: dropped', 'An operator removed it from the queue. It was not delivered.']
+  if (cause?.by === 'erasure')
+    return ['Final: erased', 'The recipient’s data was erased, so it was not sent.']
+  if (cause?.status === '5.4.4')
+    return ['Final: failed', 'This server’s settings do not allow connections to the domain’s mail servers.']
+  return ['Final: failed', 'It could not be sent from here. Fix the problem above, then send it again.']
+}
+
+function ending(delivery: Delivery): Ending {
+  switch (delivery.status) {
+    case 'complained':
+      return ['Final: complained', 'It was delivered, and the recipient reported it as spam.']
+    case 'bounced':
+      return bounced(delivery)
+    case 'expired':
+      return expired(delivery)
+    case 'failed':
+      return failed(delivery)
+    case 'suppressed':
+      return ['Final: suppressed', 'The address is on the suppression list, so no attempt was made.']
+    case 'canceled':
+      return ['Final: canceled', 'Its sender canceled it before the first attempt.']
+    default:
+      return ['Final: delivered', 'The recipient’s mail server has accepted the message.']
+  }
+}
+
+/** See `Outlook`. */
+export function outlook(delivery: Delivery, now: number): Outlook {
+  const { state } = delivery
+  if (state === 'held') {
+    const detail = 'An operator holds it. Nothing happens until it is released.'
+    return { final: false, title: 'Held', detail, next: null, givenUp: null }
+  }
+  if (state !== 'waiting') {
+    const [title, detail] = ending(delivery)
+    return { final: true, title, detail, next: null, givenUp: null }
+  }
+  const next = delivery.next_attempt_at === null ? null : instant(delivery.next_attempt_at)
+  const givenUp = delivery.expires_at === null ? null : instant(delivery.expires_at)
+  const which = delivery.attempts === 0 ? 'First' : 'Next'
+  const when = next === null || next <= now + 1000 ? 'is due now' : `in ${span(next - now)}`
+  return { final: false, title: `${which} attempt ${when}`, detail: whyWaiting(delivery), next, givenUp }
+}
+
+/** Why a delivery is where it is, with the code of the reply at the end of the first sentence: `Gmail asked us to slow down (421 4.7.28).` */
+export function withCode({ note, reply }: Pick<NonNullable<Delivery['cause']>, 'note' | 'reply'>): string {
+  if (reply === null || note.includes(String(reply.code))) return note
+  const code = [reply.code, reply.enhanced].filter((part) => part !== null).join(' ')
+  return note.replace(/\.(?=\s|$)|$/, (end) => ` (${code})${end}`)
+}
+
+/**
+ * Why a delivery waits, as one sentence or more; empty where its time says it all. What it waits for may hold the reason
+ * of the last attempt already, and the number and time of the next, which the reader is told in words of their own.
+ */
+export function whyWaiting(delivery: Delivery): string {
+  const cause = delivery.state === 'held' ? null : delivery.cause
+  const why = delivery.waiting?.why ?? ''
+  if (cause === null) return why === '' ? '' : sentence(why)
+  const because = sentence(withCode(cause))
+  // It stands within what the delivery waits for without its full stop.
+  return why === '' || why.endsWith(`: ${cause.note.replace(/\.$/, '')}`)
+    ? because
+    : `${because} ${sentence(why)}`
+}
+
+/** With a capital and a full stop; a host name at the beginning stays as it is written. */
+function sentence(text: string): string {
+  const [first = ''] = text.split(' ', 1)
+  const begun = first.includes('.') ? text : text.charAt(0).toUpperCase() + text.slice(1)
+  return begun.endsWith('.') ? begun : `${begun}.`
+}
+
+/** One line for the head of a story: how it stands, in the fewest words. */
+export function summary(delivery: Delivery, now: number): string {
+  const attempts = delivery.attempts === 1 ? '1 attempt' : `${delivery.attempts} attempts`
+  const took = instant(delivery.updated_at) - instant(delivery.created_at)
+  if (delivery.state === 'delivered') return `after ${duration(took)}, ${attempts}`
+  const { title, final } = outlook(delivery, now)
+  if (final) return delivery.attempts === 0 ? 'no attempt was made' : `after ${duration(took)}, ${attempts}`
+  return delivery.attempts === 0 ? title : `${title}, ${attempts} so far`
+}
