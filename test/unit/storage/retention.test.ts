@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catchUp } from '../../../appliance/events/metrics-tags.ts'
-import { newId } from '../../../appliance/mail/ids.ts'
+import { firstIdAt, newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { forecast, removeUnkept, retain } from '../../../appliance/watch/housekeeping.ts'
 import type { NewEmail, PurgeArgs, Purged } from '../../../appliance/storage/storage.ts'
@@ -58,9 +58,12 @@ describe('retention', () => {
     await deliver(storage, [email, other])
     allRead(dataDir)
     const limits = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
+    let serial = 100
     const keep = async (emailId: string, now: number): Promise<void> => {
       const bytes = new Uint8Array(1000)
-      const about = { id: newId(now), receivedAt: now, mailFrom: '', rcptTo: 'bounce', ip: '192.0.2.1' }
+      // Not newId: its ids never go back, and other tests make theirs at T0.
+      const id = `${firstIdAt(now).slice(0, -3)}${++serial}`
+      const about = { id, receivedAt: now, mailFrom: '', rcptTo: 'bounce', ip: '192.0.2.1' }
       const message = { ...about, helo: 'mx', tls: null, size: 1000, bytes }
       expect(await storage.keepReturned({ emailId, message, limits }, now)).toBe('kept')
     }
