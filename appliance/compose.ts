@@ -319,8 +319,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   })
   started.defer(() => http.close())
   const origins = await listenHttp(http, config, { acme, connections: ground.capacity.http }, started)
-  const [url] = origins
-  tracked.listening(url)
+  tracked.listening(origins[0])
   const { requestLog } = http
   const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config) })
   const inbound = started.adopt(receiving, () => receiving.close())
@@ -330,7 +329,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })
-  return { url: url!, http: origins, smtp, metrics, certificates }
+  return { url: origins[0]!, http: origins, smtp, metrics, certificates }
 }
 
 /** Opens and clicks. Where links lead is known once the server listens, before the first email is taken. */

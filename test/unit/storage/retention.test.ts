@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catchUp } from '../../../appliance/events/metrics-tags.ts'
-import { newId } from '../../../appliance/mail/ids.ts'
+import { firstIdAt, newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { forecast, removeUnkept, retain } from '../../../appliance/watch/housekeeping.ts'
 import type { NewEmail, PurgeArgs, Purged } from '../../../appliance/storage/storage.ts'
@@ -51,6 +51,42 @@ function allRead(dataDir: string): void {
 const fileOf = (dataDir: string, id: string): string => join(dataDir, 'messages', id.slice(-2), id)
 
 describe('retention', () => {
+  test('removes what came back with the bodies, and frees what it counted for its team', async () => {
+    const { storage, dataDir, teamId } = await open()
+    const email = await putEmail(storage, teamId, ['a@x.example'])
+    const other = await putEmail(storage, teamId, ['b@x.example'])
+    await deliver(storage, [email, other])
+    allRead(dataDir)
+    const limits = { emailMessages: 10, emailBytes: 1e6, teamBytes: 1e6, allBytes: 1e6 }
+    let serial = 100
+    const keep = async (emailId: string, now: number): Promise<void> => {
+      const bytes = new Uint8Array(1000)
+      // Not newId: its ids never go back, and other tests make theirs at T0.
+      const id = `${firstIdAt(now).slice(0, -3)}${++serial}`
+      const about = { id, receivedAt: now, mailFrom: '', rcptTo: 'bounce', ip: '192.0.2.1' }
+      const message = { ...about, helo: 'mx', tls: null, size: 1000, bytes }
+      expect(await storage.keepReturned({ emailId, message, limits }, now)).toBe('kept')
+    }
+    const used = (): unknown => {
+      const db = new Database(join(dataDir, 'posthaste.db'), { readonly: true })
+      const bytes = db.prepare('select bytes from returned_use').pluck().get()
+      db.close()
+      return bytes
+    }
+    await keep(email.id, T0)
+    await keep(email.id, T0 + 20 * DAY)
+    await keep(other.id, T0 + 20 * DAY)
+    expect(used()).toBe(3 * 2024)
+    expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ received: 1 })
+    expect(await storage.listReturned({ teamId, emailId: email.id }, T0)).toHaveLength(1)
+    expect(used()).toBe(2 * 2024)
+    // With its email goes what came back for it, whatever its age.
+    const soon = { ...periods, bodiesDays: 400, emailsDays: 31 }
+    expect(await retain(storage, at(T0 + 32 * DAY), soon)).toMatchObject({ emails: 2, received: 0 })
+    expect(used()).toBe(0)
+    await storage.close()
+  })
+
   test('removes each kind after its time, and nothing that waits', async () => {
     const { storage, dataDir, teamId } = await open()
     const small = await putEmail(storage, teamId, ['a@x.example'])
