@@ -282,6 +282,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const intake = createIntake({
     ...{ storage, senders, quotas, fetch, clock, wake, tracking },
     ...{ limits: config.limits, testDomains: testDomains(config.delivery) },
+    feedbackId: config.delivery.feedback_id,
   })
   started.defer(() => intake.close())
   const operators = operatorsDoors(ground, people, out, tables)

@@ -232,6 +232,11 @@ export const ConfigSchema = Type.Object(
         'hostname',
         ['resend.dev', 'test.posthaste.invalid'],
       ),
+      feedback_id: Type.Boolean({
+        default: true,
+        description:
+          'Add a Feedback-ID field to mail that has none, by which Gmail counts complaints: how it was submitted, a hash of the team, and transactional or broadcast.',
+      }),
       max_connections: Type.Integer({
         minimum: 1,
         maximum: 2000,

@@ -6,7 +6,14 @@ import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
 import { AUTO, type Source } from '../mail/source.ts'
 import { zoneOf, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { isPublicAddress, lookUpHost, machineAddresses, seenAddresses } from './addresses.ts'
+import {
+  addressesOf,
+  isPublicAddress,
+  lookUpHost,
+  machineAddresses,
+  seenAddresses,
+  type HostAnswers,
+} from './addresses.ts'
 import { askBlocklist, judgeListing, summarise } from './blocklist.ts'
 import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './dial.ts'
@@ -20,6 +27,7 @@ import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from '.
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
 import { readDomains, returnPathsOf, type OtherTeam, type TeamDomain } from './return-paths.ts'
 import { lookAtSource } from './source-check.ts'
+import { askSpf, judgeSpfOfHelo } from './spf.ts'
 import { askTime, judgeTime } from './time.ts'
 
 /** What a look at the machine needs. */
@@ -216,7 +224,25 @@ async function examineNames(deps: DoctorDeps, sources: Known['sources']): Promis
   const hosts = await Promise.all(names.map((name) => lookUpHost(resolver, name)))
   const seen = sources.flatMap(({ ip }) => seenAddresses(ip, hosts[0]!, local(), isPublic))
   const listings = await examineListings(resolver, blocklists, config.hostname)
-  return [...hosts.map(judgeHelo), judgeHostAddresses(hosts[0]!, seen), ...listings]
+  const spf = await Promise.all(hosts.map((host) => examineHeloSpf(deps, host, sources)))
+  return [...hosts.map(judgeHelo), ...spf.flat(), judgeHostAddresses(hosts[0]!, seen), ...listings]
+}
+
+/** SPF of a name, for the addresses that introduce themselves by it. Nothing of one that receivers cannot look up: judgeHelo says so. */
+async function examineHeloSpf(
+  deps: DoctorDeps,
+  host: HostAnswers,
+  sources: Known['sources'],
+): Promise<Finding[]> {
+  const { resolver, config } = deps
+  const { local, isPublic } = machineOf(deps)
+  const { name } = host
+  const ips = sources
+    .filter(({ hostname }) => (hostname ?? config.hostname) === name)
+    .flatMap(({ ip }) => seenAddresses(ip, host, local(), isPublic).map((seen) => seen.ip))
+  if (addressesOf(host).length === 0 || ips.length === 0) return []
+  const facts = [...new Set(ips)].map((ip) => askSpf(resolver, { ip, domain: name, helo: name }))
+  return [judgeSpfOfHelo(name, await Promise.all(facts))]
 }
 
 /** Domain lists know registered domains, and what is below them. */

@@ -1,7 +1,7 @@
 /** The records of a sending domain, looked at without changing what is known of the domain. */
 import type { Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
-import { checkRecords } from '../senders/check.ts'
+import { asksForNothing, checkRecords } from '../senders/check.ts'
 import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
 import { ofTeam, type OtherTeam } from './return-paths.ts'
 import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
@@ -9,7 +9,7 @@ import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
 /** What was seen of one record. */
 export interface SeenRecord {
   record: ExpectedRecord
-  check: Pick<RecordCheck, 'status' | 'note'>
+  check: Pick<RecordCheck, 'status' | 'note' | 'found'>
 }
 
 /** Looks up all records of a domain. Never rejects. */
@@ -48,5 +48,14 @@ export function judgeDomain(
   if (unclear.length > 0) return { ...about, status: 'skipped', found: tell(unclear), advice: null }
   const missing = seen.filter((one) => one.record.label === 'recommended' && isBad(one))
   if (missing.length > 0) return { ...about, status: 'warning', found: tell(missing), advice }
-  return { ...about, status: 'ok', found: 'All required records are published.', advice: null }
+  const found = 'All required records are published.'
+  const dmarc = seen.find(({ record }) => record.key === 'DMARC')
+  if (dmarc?.check.status === 'verified' && asksForNothing(dmarc.check.found))
+    return {
+      ...about,
+      status: 'ok',
+      found: `${found} The DMARC policy is p=none without rua: nobody acts on it, and nobody reports.`,
+      advice: `Add rua=mailto:you@${name} to the record at ${dmarc.record.fqdn}: receivers then report daily who sends as ${name}.`,
+    }
+  return { ...about, status: 'ok', found, advice: null }
 }

@@ -1,5 +1,6 @@
 /** Whether SPF lets a domain's mail come from an address, as a receiver evaluates it (RFC 7208 §4). */
 import type { DNSResolver } from 'mailauth'
+import { isIPv6 } from 'node:net'
 import type { RecordType, Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import { ofTeam, type OtherTeam } from './return-paths.ts'
@@ -78,3 +79,33 @@ export function judgeSpfOfOther(facts: SpfFacts, team: OtherTeam): Finding {
       `The team must publish the SPF record that posthaste domain show --team ${team.id} prints; till then large receivers may refuse its mail over IPv6.`,
   }
 }
+
+/**
+ * What the verdicts on an EHLO name mean, one for each address that introduces itself by it. Receivers are advised to check it (RFC 7208 §2.3),
+ * and of mail without a return path, such as delivery reports, there is no other (§2.4).
+ */
+export function judgeSpfOfHelo(name: string, facts: readonly SpfFacts[]): Finding {
+  const about = { id: `spf-helo:${name}`, title: `SPF of the EHLO name ${name}` }
+  const publish = `Publish a TXT record at ${name}: v=spf1 a ${facts.map(({ ip }) => mechanism(ip)).join(' ')} -all`
+  if (facts.some(({ result }) => result === 'temperror'))
+    return { ...about, status: 'skipped', found: `DNS gave no answer about SPF of ${name}.`, advice: null }
+  if (facts.every(({ result }) => result === 'none'))
+    return {
+      ...about,
+      status: 'ok',
+      found: `${name} has no SPF record, which is recommended.`,
+      advice: publish,
+    }
+  const bad = facts.filter(({ result }) => result !== 'pass')
+  if (bad.length === 0)
+    return { ...about, status: 'ok', found: `${name} lets mail come from this machine.`, advice: null }
+  const which = bad.map(({ ip, result }) => `${ip} (${result})`).join(', ')
+  return {
+    ...about,
+    status: 'warning',
+    found: `SPF of ${name} does not let mail come from ${which}.`,
+    advice: publish,
+  }
+}
+
+const mechanism = (ip: string): string => (isIPv6(ip) ? `ip6:${ip}` : `ip4:${ip}`)

@@ -61,7 +61,11 @@ export function emailOf(
   }
 }
 
-function viaOf({ notice, arrived }: Submission, { apiKey }: Caller): NewEmail['via'] {
+/** How it came in. */
+export function viaOf(
+  { notice, arrived }: Submission,
+  { apiKey }: Caller,
+): 'notice' | 'smtp' | 'rest' | 'dashboard' {
   if (notice) return 'notice'
   if (arrived) return 'smtp'
   return apiKey ? 'rest' : 'dashboard'

@@ -16,7 +16,8 @@ import type {
 } from '../storage/storage.ts'
 import { trackMessage, type Tracking } from '../tracking/tracking.ts'
 import { createComposer, type Composer } from './composer.ts'
-import { emailOf, type Prepared } from './email.ts'
+import { emailOf, viaOf, type Prepared } from './email.ts'
+import { FEEDBACK_ID, feedbackIdFor } from './feedback-id.ts'
 import { createAttachmentFetcher, type AttachmentFetcher } from './fetch.ts'
 import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
 import type { Submission } from './submission.ts'
@@ -43,6 +44,8 @@ export interface IntakeDeps {
   }
   /** Domains of test addresses, in lower case. Default: none. */
   testDomains?: readonly string[] | undefined
+  /** Whether mail without a Feedback-ID gets one. Default: no. */
+  feedbackId?: boolean | undefined
   /** Says how an email is tracked. Default: none is. */
   tracking?: Pick<Tracking, 'planFor'> | undefined
   /** Tells dispatch that something is due. */
@@ -124,7 +127,7 @@ async function acceptAnew(
   // One after the other: a hundred at once would fill the composer's waiting room by themselves.
   for (const submission of submissions) {
     const whole = fetched.use(await collect(deps, tools, submission, caller))
-    prepared.push(await prepare(deps, tools, whole))
+    prepared.push(await prepare(deps, tools, whole, caller))
   }
   const quota = await quotas.limitOf(caller.teamId)
   const assignments = await storage.listAssignments({}, clock.now())
@@ -156,9 +159,10 @@ async function collect({ senders }: IntakeDeps, { fetcher }: Tools, submission: 
 
 /** Composes one submission. */
 async function prepare(
-  { clock, limits, tracking }: IntakeDeps,
+  { clock, limits, tracking, feedbackId }: IntakeDeps,
   { composer }: Tools,
   { submission, domain }: { submission: Submission; domain: Domain },
+  caller: Caller,
 ): Promise<Prepared> {
   const tooLarge = () => refuse('message_too_large', { limit: limits.message_bytes })
   if (!submission.arrived && leastSize(submission) > limits.message_bytes) throw tooLarge()
@@ -167,21 +171,35 @@ async function prepare(
   const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
   const planFor = ({ html, headers }: Submission) =>
     html === null || submission.notice ? null : (tracking?.planFor(domain, id, headers) ?? null)
+  const added = feedbackId ? feedbackFields(submission, caller) : []
   if (submission.arrived) {
     // Its size was held to the limit as it came in; what we add is ours.
-    const arrived = submission.arrived.finish({ id, messageId, now })
+    const arrived = submission.arrived.finish({ id, messageId, now, added })
     const plan = planFor(submission)
     const message = plan ? trackMessage(arrived, plan) : arrived
     return { id, messageId, submission, composed: { message, text: submission.text }, domain }
   }
   // What composing may know; Bcc is not among it.
-  const { from, to, cc, replyTo, subject, html, text, headers, attachments } = submission
+  const { from, to, cc, replyTo, subject, html, text, attachments } = submission
+  const headers = [...added, ...submission.headers]
   const draft = { from, to, cc, replyTo, subject, html, text, headers, attachments }
   const date = submission.scheduledAt ?? now
   const whole = { ...draft, messageId, date, tracking: planFor(submission) }
   const composed = await composer.compose(whole, domain.teamId)
   if (composed.message.length > limits.message_bytes) throw tooLarge()
   return { id, messageId, submission, composed, domain }
+}
+
+/** The app's own goes before ours. */
+function feedbackFields(submission: Submission, caller: Caller): Submission['headers'] {
+  if (submission.headers.some(({ name }) => name.toLowerCase() === FEEDBACK_ID.toLowerCase())) return []
+  const via = viaOf(submission, caller)
+  return [
+    {
+      name: FEEDBACK_ID,
+      value: feedbackIdFor(via === 'rest' ? 'api' : via, caller.teamId, submission.stream),
+    },
+  ]
 }
 
 /** No message made of it can be smaller: base64 takes 4 octets for 3 (RFC 2045 §6.8). Spares composing what will be refused. */

@@ -108,8 +108,15 @@ function repaired({ name, raw }: HeaderField): Uint8Array {
 export function finishMessage(
   message: Uint8Array,
   header: Header,
-  { trace, id, messageId, now }: { trace: Trace; id: string; messageId: string; now: number },
+  last: {
+    trace: Trace
+    id: string
+    messageId: string
+    now: number
+    added: { name: string; value: string }[]
+  },
 ): Uint8Array {
+  const { trace, id, messageId, now } = last
   const date = formatDateTime(now)
   const lacks = (name: string) => header.all(name).length === 0
   const added = [
@@ -117,6 +124,9 @@ export function finishMessage(
     ...(lacks('message-id') ? [`Message-ID: ${messageId}\r\n`] : []),
     ...(lacks('date') ? [`Date: ${date}\r\n`] : []),
     ...(lacks('mime-version') ? ['MIME-Version: 1.0\r\n'] : []),
+    ...last.added
+      .filter(({ name }) => lacks(name.toLowerCase()))
+      .map(({ name, value }) => `${name}: ${value}\r\n`),
   ]
   const kept = header.fields.filter((field) => !isRemoved(field, trace)).map(repaired)
   const hasBody = header.bodyOffset < message.length || endsWithBlankLine(message, message.length)

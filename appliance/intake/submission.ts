@@ -43,8 +43,8 @@ export interface ArrivedMessage {
   /** Domains beside that of From in whose name it speaks, which have to be authorised as well. */
   speaksFor: string[]
   attachments: Omit<AttachmentInfo, 'id'>[]
-  /** The message as it is to be kept. */
-  finish(args: { id: string; messageId: string; now: number }): Uint8Array
+  /** The message as it is to be kept, with fields of ours in ASCII. */
+  finish(args: { id: string; messageId: string; now: number; added: Submission['headers'] }): Uint8Array
 }
 
 export interface SubmittedAttachment {

@@ -4,6 +4,8 @@ import type { Domain } from '../storage/storage.ts'
 import { zoneOf, type ExpectedRecord } from './records.ts'
 import { judgeRecord, type Elsewhere, type Evidence, type RecordOpinion } from './verification.ts'
 
+export { asksForNothing } from './judge-dmarc.ts'
+
 /** Checks every expected record, all at once. Never throws for what DNS does. */
 export function checkRecords(
   resolver: Resolver,

@@ -16,3 +16,9 @@ export function judgeDmarc(records: string[]): Opinion {
     return wrong(`p=${policy} is no policy. Use p=none, p=quarantine or p=reject.`)
   return right
 }
+
+/** Whether a policy that is sound changes nothing: `p=none`, and no address for the reports that it would be good for (RFC 9989). */
+export function asksForNothing(texts: readonly string[]): boolean {
+  const tags = texts.map(parseTags).find((one) => one?.get('v') === 'DMARC1')
+  return tags?.get('p')?.toLowerCase() === 'none' && !tags.get('rua')
+}

@@ -76,7 +76,8 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
   priority: null,
   required: false,
   label: 'recommended',
-  advice: 'Recommended: large mailbox providers expect a DMARC policy of any strictness.',
+  advice:
+    'Recommended: large mailbox providers expect a DMARC policy of any strictness. Add rua=mailto: and an address of yours to receive daily reports of who sends as the domain.',
 }
 
 /**

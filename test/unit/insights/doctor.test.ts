@@ -18,7 +18,7 @@ import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makeTeam } from '../../contract/fixtures.ts'
-import { list, startNames, type Names } from './fixtures.ts'
+import { list, said, startNames, type Names } from './fixtures.ts'
 import { writeFileSync } from 'node:fs'
 
 const HELO = 'mail.acme.org'
@@ -91,6 +91,7 @@ test('looks at everything, failures first', async () => {
     'ok ptr:192.0.2.1',
     'ok blocklists:192.0.2.1',
     `ok helo:${HELO}`,
+    `ok spf-helo:${HELO}`,
     `ok address:${HELO}`,
     'ok blocklists:acme.org',
     'ok resolver:answers',
@@ -98,6 +99,22 @@ test('looks at everything, failures first', async () => {
     'ok blocklists:shop.example',
   ])
   expect(findings.map(({ id }) => id)).toContain('disk')
+})
+
+test('looks at SPF of the EHLO name, and says what to publish', async () => {
+  const look = async (texts: string[] | undefined) => {
+    names.dns.set(HELO, { A: '192.0.2.1', ...(texts && { TXT: texts }) })
+    const findings = await examine({ ...deps, resolver: names.fresh() })
+    return said(findings.find(({ id }) => id === `spf-helo:${HELO}`)!)
+  }
+  const publish = `Publish a TXT record at ${HELO}: v=spf1 a ip4:192.0.2.1 -all`
+  expect(await look(undefined)).toEqual(['ok', `${HELO} has no SPF record, which is recommended.`, publish])
+  expect(await look(['v=spf1 a -all'])).toEqual(['ok', `${HELO} lets mail come from this machine.`, null])
+  expect(await look(['v=spf1 ip4:192.0.2.7 -all'])).toEqual([
+    'warning',
+    `SPF of ${HELO} does not let mail come from 192.0.2.1 (fail).`,
+    publish,
+  ])
 })
 
 test('looks at the domains of all teams where that is asked for, and names the others; else it knows none of them', async () => {
@@ -132,10 +149,20 @@ test('looks at one domain when asked', async () => {
     })
   }
   const fresh = { ...deps, resolver: names.fresh() }
-  expect(brief(await examine(fresh, domain))).toEqual([
-    'ok domain:shop.example',
-    'ok blocklists:shop.example',
-  ])
+  const [sound, ...rest] = await examine(fresh, domain)
+  expect(sound).toMatchObject({
+    ...{ id: 'domain:shop.example', status: 'ok' },
+    found:
+      'All required records are published. The DMARC policy is p=none without rua: nobody acts on it, and nobody reports.',
+    advice:
+      'Add rua=mailto:you@shop.example to the record at _dmarc.shop.example: receivers then report daily who sends as shop.example.',
+  })
+  expect(brief(rest)).toEqual(['ok blocklists:shop.example'])
+  for (const policy of ['v=DMARC1; p=none; rua=mailto:d@shop.example', 'v=DMARC1; p=quarantine']) {
+    names.dns.set('_dmarc.shop.example', { TXT: [policy] })
+    const [finding] = await examine({ ...deps, resolver: names.fresh() }, domain)
+    expect(finding).toMatchObject({ found: 'All required records are published.', advice: null })
+  }
   names.dns.set('_dmarc.shop.example', undefined)
   expect(brief(await examine({ ...deps, resolver: names.fresh() }, domain))[0]).toBe(
     'warning domain:shop.example',

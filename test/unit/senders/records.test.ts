@@ -58,7 +58,8 @@ describe('the expected records', () => {
         priority: null,
         required: false,
         label: 'recommended',
-        advice: 'Recommended: large mailbox providers expect a DMARC policy of any strictness.',
+        advice:
+          'Recommended: large mailbox providers expect a DMARC policy of any strictness. Add rua=mailto: and an address of yours to receive daily reports of who sends as the domain.',
       },
     ])
   })
