@@ -52,7 +52,18 @@ export default tseslint.config(
   {
     // A describe block is a table of contents, not a step.
     files: ['test/**'],
-    rules: { 'max-lines-per-function': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
+    rules: {
+      'max-lines-per-function': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      'no-restricted-imports': [
+        'error',
+        { name: 'fast-check', message: 'Import test/world/fast-check.ts: it fixes the seed.' },
+      ],
+    },
+  },
+  {
+    files: ['test/world/fast-check.ts'],
+    rules: { 'no-restricted-imports': 'off' },
   },
   ...svelte.configs.recommended.map((entry) => ({ ...entry, files: entry.files ?? ['ui/**/*.svelte'] })),
   {

@@ -5,16 +5,22 @@ import { PATIENCE } from './test/world/patience.ts'
 
 // Daemons of the tests are the program as it is put together for everybody. Threads and scripts that tests start from the
 // sources are given these without their types. The dashboard is built once, before any test looks at it.
-const hook = join(import.meta.dirname, 'scripts', 'stripped.mjs')
+const hooks = ['stripped.mjs', 'bundled-threads.mjs'].map((name) =>
+  join(import.meta.dirname, 'scripts', name),
+)
 execFileSync('bash', ['-c', 'source scripts/runtime.sh && prepare program sources dashboard'], {
   cwd: import.meta.dirname,
   stdio: 'inherit',
 })
-process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${JSON.stringify(hook)}`
+process.env.NODE_OPTIONS = [
+  process.env.NODE_OPTIONS,
+  ...hooks.map((hook) => `--import=${JSON.stringify(hook)}`),
+].join(' ')
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/world/scratch.ts'],
     // Real sockets, files, browsers and child processes: a machine with two cores needs patience, not retries. These only
     // end what hangs; of what a test waits for, none takes so long.
     testTimeout: 180_000,

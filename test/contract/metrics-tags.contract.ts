@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from '../world/fast-check.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { breakDownInPieces } from '../../appliance/events/metrics-pieces.ts'
 import { catchUp } from '../../appliance/events/metrics-tags.ts'

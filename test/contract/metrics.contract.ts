@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from '../world/fast-check.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { breakDownInPieces, sumInPieces } from '../../appliance/events/metrics-pieces.ts'
 import { newId } from '../../appliance/mail/ids.ts'

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import * as fc from '../world/fast-check.ts'
 import type { Schema } from '../../appliance/http/openapi-components.ts'
 
 /** Values that break careless code. */

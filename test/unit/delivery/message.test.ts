@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { dotStuffed, prepare, redate, withCrlf } from '../../../appliance/delivery/message.ts'
 import { costOf } from '../../world/cost.ts'

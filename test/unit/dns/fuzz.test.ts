@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createTestClock } from '../../world/clock.ts'

@@ -1,5 +1,5 @@
 import * as codec from 'dns-packet'
-import fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { interpret } from '../../../appliance/dns/interpret.ts'
 import { decodeMessage, encodeQuery, isAnswerTo, type Question } from '../../../appliance/dns/message.ts'

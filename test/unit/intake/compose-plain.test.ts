@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import PostalMime, { decodeWords } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { encodeText, quotedPrintable } from '../../../appliance/mime/transfer.ts
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 
-const runs = Number(process.env.FUZZ_RUNS ?? 300)
+const runs = 300
 const mailbox = (text: string) => parseMailbox(text)!
 const draft: Draft = {
   from: mailbox('Acme <hi@acme.example>'),

@@ -1,5 +1,5 @@
-import * as fc from 'fast-check'
 import PostalMime, { decodeWords } from 'postal-mime'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { compose, type Draft } from '../../../appliance/intake/compose.ts'
@@ -9,7 +9,7 @@ import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { createTestClock } from '../../world/clock.ts'
 
-const runs = Number(process.env.FUZZ_RUNS ?? 200)
+const runs = 200
 const mailbox = (text: string) => parseMailbox(text)!
 
 const plain: Draft = {

@@ -1,9 +1,9 @@
-import * as fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { formatMailbox, needsSmtpUtf8, parseMailbox } from '../../../appliance/mail/address.ts'
 import { costOf } from '../../world/cost.ts'
 
-const runs = Number(process.env.FUZZ_RUNS ?? 200)
+const runs = 200
 const read = (text: string) => parseMailbox(text)
 const address = (text: string) => parseMailbox(text)?.address
 

@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer'
 import PostalMime from 'postal-mime'
-import * as fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { encodeHeader } from '../../../appliance/mime/encode-header.ts'
 import { costOf } from '../../world/cost.ts'

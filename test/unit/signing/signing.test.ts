@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, test } from 'vitest'
 import { bodyHash } from '../../../appliance/signing/canonical.ts'

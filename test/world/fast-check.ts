@@ -1,0 +1,29 @@
+import * as fc from 'fast-check'
+import { relative } from 'node:path'
+import { expect } from 'vitest'
+
+/** fast-check with one seed for all properties. Import this, not `fast-check`: ESLint enforces it. */
+export * from 'fast-check'
+
+/** `./scripts/test` generates the same values in each run; `./scripts/fuzz` sets another seed in each round. */
+const seed = Number(process.env.FUZZ_SEED ?? 1)
+
+/** Checks a property. A failure names the seed and the command that repeats it. */
+export function assert<Ts>(property: fc.IAsyncProperty<Ts>, params?: fc.Parameters<Ts>): Promise<void>
+export function assert<Ts>(property: fc.IProperty<Ts>, params?: fc.Parameters<Ts>): void
+export function assert<Ts>(
+  property: fc.IAsyncProperty<Ts> | fc.IProperty<Ts>,
+  params: fc.Parameters<Ts> = {},
+): Promise<void> | void {
+  const file = relative(process.cwd(), expect.getState().testPath ?? '')
+  const fail = (error: unknown): never => {
+    const { message, cause } = error as Error
+    throw new Error(`${message}\n\nTo repeat it: ./scripts/fuzz --seed ${seed} ${file}`, { cause })
+  }
+  try {
+    const done: unknown = fc.assert(property as fc.IAsyncProperty<Ts>, { seed, ...params })
+    if (done instanceof Promise) return done.then(() => undefined, fail)
+  } catch (error) {
+    fail(error)
+  }
+}
