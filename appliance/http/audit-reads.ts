@@ -1,7 +1,7 @@
 /** How things are before and after an act: what routes give the audit log to read. */
 import type { FastifyRequest } from 'fastify'
 import {
-  presentApiKey,
+  presentApiKeySetting,
   presentAssignment,
   presentDkimKey,
   presentDomainSummary,
@@ -27,7 +27,7 @@ export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const { teamId, id } = which(request)
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
-    return key && presentApiKey(key)
+    return key && presentApiKeySetting(key)
   }
 }
 

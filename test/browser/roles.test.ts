@@ -91,8 +91,8 @@ describe('roles', () => {
     ['/webhooks?new=1', 'https://app.example/hooks'],
     [`/webhooks/${things.webhook}?do=remove`, 'Developers can change it'],
     ['/api-keys?new=1', 'Full access'],
-    [`/api-keys?key=${things.key}`, 'Developers can rename and delete it.'],
-    [`/api-keys?key=${things.key}&do=delete`, 'Developers can rename and delete it.'],
+    [`/api-keys?key=${things.key}`, 'Only developers and above can rename or delete this key.'],
+    [`/api-keys?key=${things.key}&do=delete`, 'Only developers and above can rename or delete this key.'],
     ['/suppressions?import=1', 'nobody@reader.example'],
     [`/suppressions?id=${things.suppression}`, 'Developers can take it off the list.'],
     ['/settings/team', 'Owners can change it.'],
@@ -186,7 +186,7 @@ describe('roles', () => {
     await sound(page, 'settings-members-admin')
     expect(await ask(lower.page, 'POST', '/api-keys', { name: 'mine' })).toMatchObject({ status: 403 })
     await lower.page.goto(at('/api-keys'))
-    await lower.page.getByText('Developers can make API keys.').waitFor()
+    await lower.page.getByText('Only developers and above can create API keys.').waitFor()
 
     const leave = await holdData(lower.page)
     await page.getByRole('link', { name: 'Remove developer@people.example' }).click()

@@ -32,7 +32,10 @@ function apiKeys(stage: Stage): void {
     ]
     const made = await Promise.all(
       names.map((name) =>
-        posthaste.call<{ id: string }>('POST', '/api-keys', { name, permission: 'sending_access' }),
+        posthaste.call<{ id: string; token: string }>('POST', '/api-keys', {
+          name,
+          permission: 'sending_access',
+        }),
       ),
     )
     const rows = () => page.locator('main [data-row]').allInnerTexts()
@@ -42,6 +45,13 @@ function apiKeys(stage: Stage): void {
     await expect.poll(rows).toEqual(['Helpdesk', 'Desk'])
     await expect.poll(() => page.url()).toBe(at('/api-keys?q=DESK+sending'))
     await sound(page, 'keys-found')
+    const wanted = made[3]!.body
+    await page.getByLabel('Find a key').fill(wanted.token)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toBe(at(`/api-keys?q=${wanted.token.slice(0, 11)}`))
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+    await stage.row(wanted.id).waitFor()
+    await page.getByRole('cell', { name: `${wanted.token.slice(0, 11)}…` }).waitFor()
     await page.goto(at('/api-keys?q=nothing+like+that'))
     await page.getByText('None of').waitFor()
     await page.getByRole('link', { name: 'Show all' }).click()
@@ -118,8 +128,8 @@ function apiKeys(stage: Stage): void {
     await page.reload()
     await question.waitFor()
     expect((await sendWith(token)).status).toBe(200)
-    await question.getByRole('button', { name: 'Delete the key' }).click()
-    await page.getByText('it stopped working at once').waitFor()
+    await question.getByRole('button', { name: 'Delete key' }).click()
+    await page.getByText('It no longer works.').waitFor()
     await expect.poll(() => page.locator('tr', { hasText: 'Shop' }).count()).toBe(0)
     // Two steps back, over the sheet of a key that is gone.
     await expect.poll(() => page.url()).toBe(stage.at('/api-keys'))
