@@ -94,7 +94,7 @@ export interface HttpDeps {
   senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
   /** Of requests with a key. */
   rateLimiter: RateLimiter
-  quotas: Pick<Quotas, 'usageOf' | 'planOf' | 'plans'>
+  quotas: Pick<Quotas, 'usageOf' | 'historyOf' | 'planOf' | 'plans'>
   accounts: OwnAccount &
     Pick<
       Accounts,

@@ -148,12 +148,12 @@ describe('roles', () => {
     await page.goto(at('/settings/members'))
     await page.getByText('developer@people.example').first().waitFor()
     await sound(page, 'settings-members-developer')
-    await expect.poll(() => page.getByRole('button', { name: 'Invite somebody' }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Invite member' }).isDisabled()).toBe(true)
     await expect.poll(() => page.getByRole('link', { name: /^Remove/ }).count()).toBe(0)
     await expect.poll(() => page.getByRole('combobox', { name: /^Role of/ }).count()).toBe(0)
     await page.goto(at('/settings/team'))
     await page.getByText('Admins can change it.').waitFor()
-    await expect.poll(() => page.getByLabel('Members need a second factor').isDisabled()).toBe(true)
+    await expect.poll(() => page.getByLabel('Require a second factor').isDisabled()).toBe(true)
     await expect.poll(() => page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
     const refused = { status: 403, message: expect.stringContaining('admin') as string }
     const invited = { email: 'friend@people.example', role: 'owner' }
@@ -190,7 +190,7 @@ describe('roles', () => {
 
     const leave = await holdData(lower.page)
     await page.getByRole('link', { name: 'Remove developer@people.example' }).click()
-    await page.getByRole('button', { name: 'Remove the member' }).click()
+    await page.getByRole('button', { name: 'Remove member' }).click()
     await expect.poll(() => role.count()).toBe(0)
     await lower.page.getByRole('link', { name: 'Domains', exact: true }).click()
     leave()

@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
@@ -358,15 +359,52 @@ function around(stage: Stage): void {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
 
-  test('the usage counts the recipients of today', async () => {
+  test('the usage of today and its history are in the settings, also at the old address', async () => {
     const { page, at, posthaste } = stage
-    await page.goto(at('/usage'))
+    await page.goto(at('/usage?by=months'))
+    await expect.poll(() => page.url()).toBe(at('/settings/usage'))
+    expect(await page.getByRole('navigation', { name: 'Main' }).getByText('Usage').count()).toBe(0)
+    await page.getByRole('navigation', { name: 'Settings' }).getByText('Usage and limits').waitFor()
     const { body } = await posthaste.call<{ emails: { daily: { used: number } } }>('GET', '/usage')
     const { used } = body.emails.daily
     expect(used).toBeGreaterThan(0)
-    await page
-      .locator('section', { hasText: 'Emails today' })
-      .getByText(String(used), { exact: true })
+    const today = page.locator('section', { hasText: 'Recipients today' })
+    await today.getByText(String(used), { exact: true }).waitFor()
+    await today.getByText('no limit').waitFor()
+    await today.getByText(/resets in .+, at 00:00 UTC/).waitFor()
+    const history = page.getByRole('region', { name: 'History' })
+    await history
+      .getByText(new RegExp(`^${used} recipients in total; busiest: .+ with ${used}\\.$`))
       .waitFor()
+    await history.getByText('Show as table').click()
+    await expect.poll(() => history.locator('tbody tr').count()).toBe(30)
+    await sound(page, 'usage')
+    await history.getByRole('button', { name: '12 months' }).click()
+    await expect.poll(() => page.url()).toBe(at('/settings/usage?by=months'))
+    await expect.poll(() => history.locator('tbody tr').count()).toBe(12)
+  })
+
+  test('a plan shows what is left of it, and that it is used up', async () => {
+    const { page, at } = stage
+    const usage = (used: number) => (route: Route) =>
+      route.fetch().then(async (answer) => {
+        const body = (await answer.json()) as { emails: Record<'daily' | 'monthly', object> }
+        Object.assign(body.emails.daily, { used, limit: 100 })
+        Object.assign(body.emails.monthly, { used: 2000, limit: 3000 })
+        await route.fulfill({ response: answer, json: body })
+      })
+    const counts = ({ pathname }: URL) => pathname === '/usage'
+    await page.route(counts, usage(58))
+    await page.goto(at('/settings/usage'))
+    const today = page.locator('section', { hasText: 'Recipients today' })
+    await today.getByText('of 100').waitFor()
+    await today.getByText(/42 left · resets in /).waitFor()
+    await page.getByRole('meter', { name: 'Recipients this month' }).waitFor()
+    await sound(page, 'usage-plan')
+    await page.unroute(counts)
+    await page.route(counts, usage(100))
+    await page.reload()
+    await today.getByText(/Limit reached: new emails are refused/).waitFor()
+    await page.unroute(counts)
   })
 }

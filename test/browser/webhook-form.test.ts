@@ -67,7 +67,7 @@ test.each([1280, 390])('at %i px a mistake is told beside its field, which gets 
   // What only the server knows is told in the same place.
   await endpoint.fill('https://10.0.0.1/hook')
   await submit.click()
-  await beside('Invalid `endpoint` field: a URL on a host with a public address')
+  await beside('Enter a URL on a host with a public address, or in webhooks.allow_networks.')
   await sound(page, `webhook-refused-${width}`)
   await page.setViewportSize({ width, height: 844 })
 

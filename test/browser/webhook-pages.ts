@@ -94,7 +94,7 @@ function webhooks(stage: Stage): void {
 
     await page.goto(at(`/webhooks/${body.id}`))
     await page.getByRole('link', { name: 'kim@reader.example Receipt 3' }).waitFor()
-    await expect.poll(() => page.getByText('taken', { exact: true }).count()).toBe(4)
+    await expect.poll(() => page.getByText('succeeded', { exact: true }).count()).toBe(4)
     await page
       .getByRole('cell', { name: /^200, [\d.]+ m?s$/ })
       .first()

@@ -45,6 +45,10 @@ export function endpointMistake(text: string): string {
     : 'Enter a full URL, such as https://app.example.com/webhooks.'
 }
 
+/** A refusal as it is told beside its field, which needs no name there. */
+export const besideField = (refusal: string): string =>
+  refusal.replace(/^Invalid `endpoint` field: /, 'Enter ')
+
 /** The field of the form that a refusal of the server is about: ``Invalid `endpoint` field: …``. */
 export function refusedField(refusal: string): 'endpoint' | 'events' | null {
   const name = /^(?:Invalid|Missing) `(\w+)` field/.exec(refusal)?.[1]
