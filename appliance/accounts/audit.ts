@@ -1,7 +1,8 @@
 /** Writes administrative acts down, before they happen and with what came of them. Nothing secret gets into an entry. */
 import type { Clock } from '../clock/clock.ts'
 import { withoutSecrets } from '../mail/audit-values.ts'
-import type { Actor } from '../mail/audit.ts'
+import { targetNameIn } from '../mail/audit-target.ts'
+import { actorFields, type Actor, type AuditAction, type NewAuditEntry } from '../mail/audit.ts'
 import { newId } from '../mail/ids.ts'
 import type { AuditStorage } from '../storage/storage.ts'
 
@@ -11,7 +12,7 @@ export interface Act {
   teamId: string | null
   actor: Actor
   /** Noun and verb: `domain.create`. */
-  action: string
+  action: AuditAction
   /** A noun, and an id where there is one: `domain 0193…`. */
   target: string
   /** How it is before; plain data. */
@@ -56,9 +57,15 @@ export async function recordAct(
   await storage.appendAudit({ entry: entryOf(act, { id: newId(at), at, after: done }) }, at)
 }
 
-function entryOf(act: Act, { id, at, after }: { id: string; at: number; after: unknown }) {
-  const { teamId, actor, action, target, before = null, details = {} } = act
-  const who = { actor: actor.name, actorKind: actor.kind, ip: actor.ip }
-  const asked = withoutSecrets(details) as Record<string, unknown>
-  return { id, teamId, at, ...who, action, target, before: withoutSecrets(before), after, details: asked }
+function entryOf(
+  { teamId, actor, action, target, before = null, details = {} }: Act,
+  { id, at, after }: { id: string; at: number; after: unknown },
+): NewAuditEntry {
+  const data = {
+    before: withoutSecrets(before),
+    after,
+    details: withoutSecrets(details) as Record<string, unknown>,
+  }
+  const targetName = targetNameIn({ target, ...data })
+  return { id, teamId, at, ...actorFields(actor), action, target, targetName, ...data }
 }

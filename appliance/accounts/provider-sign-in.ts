@@ -288,7 +288,7 @@ async function noteLink(
   const { id, userId, provider, email } = identity
   const team = await storage.teamToEnter({ userId }, clock.now())
   const actor = { kind: 'user', name: person, ip } as const
-  const act = { action: 'identity.link', target: `identity ${id}`, after: { provider, email } }
+  const act = { action: 'identity.link', target: `identity ${id}`, after: { provider, email } } as const
   await recordAct(storage, clock, { teamId: team?.id ?? null, actor, ...act })
 }
 

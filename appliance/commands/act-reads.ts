@@ -1,7 +1,7 @@
 /** How what a command changes is before and after it, for the audit log. */
 import { Refusal } from '../mail/refusals.ts'
 import {
-  presentApiKey,
+  presentApiKeySetting,
   presentDomainSummary,
   presentLane,
   presentProvider,
@@ -24,7 +24,7 @@ const READS: Record<string, Read> = {
   },
   async api_key({ senders }, id, teamId) {
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
-    return key && presentApiKey(key)
+    return key && presentApiKeySetting(key)
   },
   webhook: async ({ webhooks }, id, teamId) => presentWebhookSetting(await webhooks.get({ teamId, id })),
   source: async ({ sources }, ip) => presentSource(await sources.get(ip)),

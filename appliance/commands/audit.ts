@@ -1,3 +1,4 @@
+import { auditSentence } from '../mail/audit-sentence.ts'
 import { AUDIT_COLUMNS, auditRecord, presentAuditEntry, presentList } from '../wireformat/wireformat.ts'
 import { Misuse, type Context } from './context.ts'
 import { instant, printable, table } from './output.ts'
@@ -29,12 +30,15 @@ export async function listAudit(
   if (csv) return printCsv({ storage, clock, output }, filter)
   const { items, hasMore } = await storage.listAudit({ limit, ...filter }, clock.now())
   output.object(presentList(items.map(presentAuditEntry), hasMore))
-  if (items.length === 0) return output.text('Nothing of that was done yet.')
-  const rows = items.map(({ id, at, actor, actorKind, action, target, details, after }) => [
-    ...[instant(at), id, action, `${actor} (${actorKind})`, target],
-    `${JSON.stringify(details)} ${after === null ? 'not known whether it came to its end' : JSON.stringify(after)}`,
+  if (items.length === 0) return output.text('No audit entries match.')
+  const rows = items.map((entry) => [
+    instant(entry.at),
+    entry.id,
+    entry.ip ?? 'this machine',
+    auditSentence(entry),
   ])
-  output.text(...table(['AT', 'ID', 'ACTION', 'BY', 'TO', 'WHAT'], rows))
+  output.text(...table(['AT', 'ID', 'FROM', 'WHAT'], rows))
+  output.text('', 'Add --json for what each entry recorded before and after.')
 }
 
 type Filter = Omit<Parameters<Context['storage']['listAudit']>[0], 'limit' | 'after' | 'before'>

@@ -1,5 +1,6 @@
 /** Writes down in the audit log what commands change, before they do it and with what came of it. */
 import { beginAct, endAct, recordAct } from '../accounts/audit.ts'
+import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { readAct } from './act-reads.ts'
 import type { Context } from './context.ts'
@@ -8,7 +9,7 @@ import { thisPerson } from './queue-change.ts'
 /** What the audit log says of a command. */
 export interface CommandAct {
   /** Noun and verb, as those of the API: `domain.create`. */
-  action: string
+  action: AuditAction
   /** With the first argument, or else the id that is printed, it makes the target. */
   noun: string
   /** It is about the whole appliance. */
@@ -19,12 +20,21 @@ export interface CommandAct {
   secret?: true
 }
 
-const source = (verb: string): CommandAct => ({ action: `source.${verb}`, noun: 'source', appliance: true })
-const webhook = (verb: string): CommandAct => ({ action: `webhook.${verb}`, noun: 'webhook' })
-const suppression = (verb: string): CommandAct => ({
-  ...{ action: `suppression.${verb}`, noun: 'suppression', personal: true },
+/** The verbs of a noun's actions. */
+type Verb<Noun extends string, Action = AuditAction> = Action extends `${Noun}.${infer V}` ? V : never
+
+const source = (verb: Verb<'source'>): CommandAct => ({
+  action: `source.${verb}`,
+  noun: 'source',
+  appliance: true,
 })
-const domain = (verb: string): CommandAct => ({ action: `domain.${verb}`, noun: 'domain' })
+const webhook = (verb: Verb<'webhook'>): CommandAct => ({ action: `webhook.${verb}`, noun: 'webhook' })
+const suppression = (verb: Verb<'suppression'>): CommandAct => ({
+  action: `suppression.${verb}`,
+  noun: 'suppression',
+  personal: true,
+})
+const domain = (verb: Verb<'domain'>): CommandAct => ({ action: `domain.${verb}`, noun: 'domain' })
 
 /** The commands that change something, by their name. Those that are not here look, or write themselves down. */
 export const COMMAND_ACTS: Record<string, CommandAct> = {

@@ -1,7 +1,8 @@
 /** Writes down in the audit log what an import makes, as if each object had been made by itself. */
 import { recordAct } from '../accounts/audit.ts'
+import type { AuditAction } from '../mail/audit.ts'
 import type { Made } from '../moving/moving.ts'
-import { presentApiKey, presentDomainSummary, presentWebhookSetting } from '../wireformat/wireformat.ts'
+import { presentApiKeySetting, presentDomainSummary, presentWebhookSetting } from '../wireformat/wireformat.ts'
 import type { Context } from './context.ts'
 import { thisPerson } from './queue-change.ts'
 
@@ -14,7 +15,7 @@ export async function recordMade(
   await recordAct(storage, clock, { teamId, actor: thisPerson(), details, ...actOf(what) })
 }
 
-function actOf(what: Made): { action: string; target: string; after: object } {
+function actOf(what: Made): { action: AuditAction; target: string; after: object } {
   switch (what.kind) {
     case 'domain': {
       const { domain } = what
@@ -29,6 +30,6 @@ function actOf(what: Made): { action: string; target: string; after: object } {
       return { action, target: `webhook ${webhook.id}`, after: presentWebhookSetting(webhook) }
     }
     case 'api_key':
-      return { action: 'api_key.create', target: `api_key ${what.key.id}`, after: presentApiKey(what.key) }
+      return { action: 'api_key.create', target: `api_key ${what.key.id}`, after: presentApiKeySetting(what.key) }
   }
 }

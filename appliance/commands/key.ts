@@ -26,6 +26,9 @@ export async function createKey(
   output.error('Keep the token now: it is stored nowhere and never shown again.')
 }
 
+/** How a token begins, with dots for the rest. */
+const shownPrefix = (prefix: string | null): string => (prefix === null ? '-' : `${prefix}…`)
+
 /** `key list` */
 export async function listKeys({ senders, output, team }: Context): Promise<void> {
   const { id: teamId } = await team()
@@ -35,11 +38,12 @@ export async function listKeys({ senders, output, team }: Context): Promise<void
   const names = new Map((await senders.listDomains({ teamId })).map(({ id, name }) => [id, name]))
   const rows = keys.map((key) => [
     key.id,
+    shownPrefix(key.prefix),
     key.domainId === null ? key.permission : `sends as ${names.get(key.domainId) ?? 'a removed domain'}`,
     instant(key.lastUsedAt),
     key.name,
   ])
-  output.text(...table(['ID', 'PERMISSION', 'LAST USED', 'NAME'], rows))
+  output.text(...table(['ID', 'PREFIX', 'PERMISSION', 'LAST USED', 'NAME'], rows))
 }
 
 /** `key revoke`: ends a key at once. */

@@ -1,4 +1,5 @@
 import { EMAIL_EVENTS } from '../mail/event.ts'
+import { webhookHealth } from '../mail/webhook.ts'
 import type { Webhook, WebhookRequests } from '../storage/storage.ts'
 import {
   presentList,
@@ -12,17 +13,22 @@ import { instant, table } from './output.ts'
 /** Requests that `webhook show` lists. */
 const SHOWN = 10
 
-const health = ({ status, disabled, failingSince, succeededAt }: Webhook): string => {
+function health({ status, disabled, failingSince, succeededAt }: Webhook, requests: WebhookRequests): string {
   if (disabled) return `disabled ${instant(disabled.at)}: ${disabled.reason}`
-  if (failingSince !== null) return `${status}, fails since ${instant(failingSince)}`
-  return succeededAt === null ? `${status}, never tried` : `${status}, works`
+  const { words } = webhookHealth({
+    enabled: status === 'enabled',
+    failing: failingSince !== null,
+    succeeded: succeededAt !== null,
+    ...requests,
+  })
+  return failingSince === null ? words : `${words}, since ${instant(failingSince)}`
 }
 
-/** How the requests of the last 24 hours went. Not quite all of them is never 100 %. */
+/** How the requests of the last 24 hours went. Not quite all of them is never 100%. */
 function day({ count, taken, medianMs, p95Ms }: WebhookRequests): string {
   if (count === 0) return 'no requests'
-  const share = `${Math.floor((1000 * taken) / count) / 10} % of ${count} taken`
-  return medianMs === null ? share : `${share}, median ${medianMs} ms, 95th percentile ${p95Ms} ms`
+  const share = `${Math.floor((1000 * taken) / count) / 10}% of ${count} succeeded`
+  return medianMs === null ? share : `${share}, p50 ${medianMs} ms, p95 ${p95Ms} ms`
 }
 
 /** The webhook as the API shows it. */
@@ -38,7 +44,7 @@ export async function listWebhooks({ webhooks, output, team }: Context): Promise
   output.text(
     ...table(
       ['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'],
-      all.map(({ one, requests }) => [one.id, one.endpoint, health(one), day(requests)]),
+      all.map(({ one, requests }) => [one.id, one.endpoint, health(one, requests), day(requests)]),
     ),
   )
 }
@@ -49,7 +55,12 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
   const one = await webhooks.get(which)
   const requests = await webhooks.requests(which)
   output.object(presentWebhook(one, requests, clock.now()))
-  output.text(one.endpoint, health(one), `Secret: ${one.secret}`, `Events: ${one.events.join(', ')}`)
+  output.text(
+    one.endpoint,
+    health(one, requests),
+    `Secret: ${one.secret}`,
+    `Events: ${one.events.join(', ')}`,
+  )
   output.text(`Last 24 hours: ${day(requests)}`)
   const { items } = await webhooks.attempts({ ...which, limit: SHOWN })
   if (items.length === 0) return output.text('Nothing was sent to it yet.')
@@ -58,7 +69,7 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
     String(attempt.status ?? '-'),
     `${attempt.durationMs} ms`,
     attempt.deliveryId,
-    attempt.error ?? 'taken',
+    attempt.error ?? 'succeeded',
   ])
   output.text('', ...table(['SENT', 'STATUS', 'TOOK', 'EVENT', 'RESULT'], rows))
 }

@@ -83,7 +83,7 @@ export function callerOf(request: FastifyRequest): Caller {
 export function actorOf(request: FastifyRequest): Actor {
   const { apiKey, user } = callerOf(request)
   return apiKey
-    ? { kind: 'api_key', name: apiKey.id, ip: request.ip }
+    ? { kind: 'api_key', name: apiKey.id, label: apiKey.name, ip: request.ip }
     : { kind: 'user', name: user ?? '', ip: request.ip }
 }
 

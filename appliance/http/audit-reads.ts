@@ -1,7 +1,7 @@
 /** How things are before and after an act: what routes give the audit log to read. */
 import type { FastifyRequest } from 'fastify'
 import {
-  presentApiKey,
+  presentApiKeySetting,
   presentAssignment,
   presentDkimKey,
   presentDomainSummary,
@@ -27,7 +27,7 @@ export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const { teamId, id } = which(request)
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
-    return key && presentApiKey(key)
+    return key && presentApiKeySetting(key)
   }
 }
 
@@ -46,10 +46,11 @@ export function readDkimKeys({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
     const domain = await senders.getDomain(which(request))
     const keys = await senders.dkimKeys(domain)
-    return keys.map((key) => {
+    const settings = keys.map((key) => {
       const { id, selector, algorithm, state } = presentDkimKey(domain, key)
       return { id, selector, algorithm, state }
     })
+    return { name: domain.name, keys: settings }
   }
 }
 
@@ -58,7 +59,7 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
   return async (request) => {
     const { teamId, id } = which(request)
     const { name } = await senders.getDomain({ teamId, id })
-    return { keep: !(await storage.domainsWithoutBodies({ teamId }, clock.now())).includes(name) }
+    return { name, keep: !(await storage.domainsWithoutBodies({ teamId }, clock.now())).includes(name) }
   }
 }
 

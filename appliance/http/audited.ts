@@ -1,6 +1,7 @@
 /** The one place where requests that change something are written down in the audit log. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { beginAct, endAct } from '../accounts/audit.ts'
+import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { actorOf, callerOf } from './access.ts'
 import type { App, HttpDeps } from './deps.ts'
@@ -8,7 +9,7 @@ import type { App, HttpDeps } from './deps.ts'
 /** What the audit log says of a route. */
 export interface AuditedRoute {
   /** Noun and verb: `domain.create`. */
-  action: string
+  action: AuditAction
   /** What it is about: `domain`. With the path's first parameter, or else the id that is answered, it makes the target. */
   noun: string
   /**
@@ -16,6 +17,8 @@ export interface AuditedRoute {
    * any more). Without it, `after` is what was answered.
    */
   read?: ((request: FastifyRequest) => Promise<unknown>) | undefined
+  /** How it is before the handler, where `after` is to be what was answered. Not beside `read`. */
+  before?: ((request: FastifyRequest) => Promise<unknown>) | undefined
   /** Whose log it belongs to, where that is not the team that the caller looks at: the caller must be in it. */
   team?: (request: FastifyRequest) => string
   /** It is about the whole appliance: the entry is no team's, and the operator reads it. */
@@ -81,7 +84,7 @@ async function begun(request: FastifyRequest, route: AuditedRoute, deps: AuditDe
     actor: actorOf(request),
     action: route.action,
     target: targetOf(route, request),
-    before: await read(route, request),
+    before: await read(route.read ?? route.before, request),
     details: route.personal ? {} : detailsOf(request.body),
   })
 }
@@ -101,7 +104,7 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
     const after =
       reply.statusCode >= 400
         ? { refused: answer.name ?? reply.statusCode }
-        : ((await read(route, request)) ?? (route.personal ? withoutPeople(answer) : answer))
+        : ((await read(route.read, request)) ?? (route.personal ? withoutPeople(answer) : answer))
     await endAct(deps.storage, deps.clock, { id, after, target: targetOf(route, request, answer) })
   } catch (error) {
     // The act is done and its answer true: the entry stays without an end, which reads as "not known".
@@ -110,7 +113,7 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
 }
 
 /** Undefined where there is nothing to read. */
-async function read({ read: ask }: AuditedRoute, request: FastifyRequest): Promise<unknown> {
+async function read(ask: AuditedRoute['read'], request: FastifyRequest): Promise<unknown> {
   try {
     return await ask?.(request)
   } catch (error) {

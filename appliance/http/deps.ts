@@ -104,7 +104,7 @@ export interface HttpDeps {
   capacity: Capacity
   /** Of requests with a key. */
   rateLimiter: RateLimiter
-  quotas: Pick<Quotas, 'usageOf' | 'planOf' | 'plans'>
+  quotas: Pick<Quotas, 'usageOf' | 'historyOf' | 'planOf' | 'plans'>
   accounts: OwnAccount &
     Pick<
       Accounts,

@@ -4,9 +4,12 @@ import type { OperationNotes, ParameterNotes } from './openapi-operations.ts'
 const text = { type: 'string' }
 
 const CONDITIONS: Record<string, Omit<ParameterNotes, 'name'>> = {
-  actor: { description: 'Only what was done by this person, key or account: a part will do.', schema: text },
+  actor: {
+    description: 'Only what this person, key or account did. Part of an address or of a name is enough.',
+    schema: text,
+  },
   action: { description: 'Only this action, `domain.update`, or all of a noun, `domain`.', schema: text },
-  target: { description: 'Only what was about this: a noun, an id, or both.', schema: text },
+  target: { description: 'Only what was about this: a noun, an id, both, or part of a name.', schema: text },
   since: { description: 'Only what was done at or after this instant (ISO 8601).', schema: text },
   until: { description: 'Only what was done before this instant (ISO 8601).', schema: text },
   format: {

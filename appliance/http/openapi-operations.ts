@@ -711,6 +711,13 @@ const others: Record<string, OperationNotes> = {
     description:
       'With what it takes on the disk, for the team that runs the server. Not at the hosted service.',
   },
+  'GET /usage/history': {
+    id: 'getUsageHistory',
+    tag: 'Usage',
+    summary: 'Get the usage of the last 30 days and 12 months',
+    description:
+      'Recipients that counted against the plan, by day and month of UTC. Not at the hosted service.',
+  },
   'GET /usage': { id: 'getUsage', tag: 'Usage', summary: 'Get the usage of this day and month' },
   'POST /session': {
     id: 'signIn',

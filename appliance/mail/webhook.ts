@@ -49,6 +49,41 @@ export const PING = 'webhook.ping'
 
 export type WebhookStatus = 'enabled' | 'disabled'
 
+/** Shares of failed requests in 24 hours from which on an endpoint is failing, and from which on it is broken. */
+const FAILING = 0.05
+const BROKEN = 0.5
+
+/** How an endpoint does: for the dashboard and the command line alike. */
+export interface WebhookHealth {
+  state: 'disabled' | 'broken' | 'failing' | 'healthy' | 'idle' | 'untried'
+  /** `healthy`, `failing 33%` */
+  words: string
+}
+
+/** Judges an endpoint by its requests of the last 24 hours, and by the newest one of all. */
+export function webhookHealth(facts: {
+  enabled: boolean
+  /** The newest request failed. */
+  failing: boolean
+  /** A request succeeded at some time. */
+  succeeded: boolean
+  /** Requests of the last 24 hours, and how many of them succeeded. */
+  count: number
+  taken: number
+}): WebhookHealth {
+  const { enabled, failing, succeeded, count, taken } = facts
+  if (!enabled) return { state: 'disabled', words: 'disabled' }
+  const share = count === 0 ? 0 : (count - taken) / count
+  // Never 100% while something succeeded.
+  const percent = taken === 0 ? 100 : Math.min(99, Math.round(share * 100))
+  if (share >= FAILING) return { state: share >= BROKEN ? 'broken' : 'failing', words: `failing ${percent}%` }
+  if (failing) return { state: count === 0 ? 'broken' : 'failing', words: 'failing' }
+  if (count > 0) return { state: 'healthy', words: 'healthy' }
+  return succeeded
+    ? { state: 'idle', words: 'no recent requests' }
+    : { state: 'untried', words: 'no requests yet' }
+}
+
 /** How a delivery to an endpoint stands: `attempting` while a request is under way, `pending` while it waits for its next one. */
 export const WEBHOOK_DELIVERY_STATES = ['pending', 'attempting', 'success', 'failed'] as const
 export type WebhookDeliveryState = (typeof WEBHOOK_DELIVERY_STATES)[number]

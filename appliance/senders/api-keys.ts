@@ -5,7 +5,7 @@ import { fieldValueProblem } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { ApiKey, Permission, Storage } from '../storage/storage.ts'
 import type { Caller } from './caller.ts'
-import { hashToken, newToken } from './keys.ts'
+import { hashToken, newToken, prefixOf } from './keys.ts'
 
 export interface NewKeyArgs {
   teamId: string
@@ -55,7 +55,16 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
       }
       const now = clock.now()
       const token = newToken()
-      const key = { id: newId(now), teamId, name, permission, domainId, createdAt: now, lastUsedAt: null }
+      const key = {
+        id: newId(now),
+        teamId,
+        name,
+        permission,
+        domainId,
+        prefix: prefixOf(token),
+        createdAt: now,
+        lastUsedAt: null,
+      }
       await storage.createApiKey({ ...key, tokenHash: hashToken(token) }, now)
       return { key, token }
     },
@@ -65,14 +74,14 @@ export function keyMethods({ storage, clock }: { storage: Storage; clock: Clock 
       if (!token.startsWith('re_') || token.length > 200) return undefined
       const key = await storage.findApiKey({ tokenHash: hashToken(token) }, clock.now())
       if (!key) return undefined
-      notes.note(key.id)
+      notes.note(key.id, key.prefix === null ? prefixOf(token) : null)
       return { teamId: key.teamId, apiKey: key }
     },
 
     async callerOf(apiKeyId) {
       const key = await storage.getApiKey({ id: apiKeyId }, clock.now())
       if (!key) return undefined
-      notes.note(key.id)
+      notes.note(key.id, null)
       return { teamId: key.teamId, apiKey: key }
     },
 
@@ -102,13 +111,13 @@ function checkName(name: string): void {
 function useNotes(
   storage: Storage,
   clock: Clock,
-): { note: (id: string) => void; flush: () => Promise<void> } {
-  let uses = new Map<string, number>()
+): { note: (id: string, prefix: string | null) => void; flush: () => Promise<void> } {
+  let uses = new Map<string, { at: number; prefix: string | null }>()
   let scheduled: (() => void) | null = null
   let writing = Promise.resolve()
   const write = async () => {
     if (uses.size === 0) return
-    const batch = [...uses].map(([id, at]) => ({ id, at }))
+    const batch = [...uses].map(([id, use]) => ({ id, ...use }))
     uses = new Map()
     await storage.touchApiKeys({ uses: batch }, clock.now())
   }
@@ -120,8 +129,8 @@ function useNotes(
     return writing
   }
   return {
-    note(id) {
-      uses.set(id, clock.now())
+    note(id, prefix) {
+      uses.set(id, { at: clock.now(), prefix })
       scheduled ??= clock.after(touchDelay, () => void flush())
     },
     flush,

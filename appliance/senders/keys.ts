@@ -15,6 +15,14 @@ export function newToken(): string {
   return `re_${random(8)}_${random(32)}`
 }
 
+/**
+ * The part of a token that people may see: `re_` and the eight characters that tell keys apart. The 190 bits after them are all
+ * that makes a key secret. Null for a token of any other form, none of which may be shown.
+ */
+export function prefixOf(token: string): string | null {
+  return /^(re_[0-9A-Za-z]{8})_[0-9A-Za-z]{32}$/.exec(token)?.[1] ?? null
+}
+
 /** What is stored of a token. It has more entropy than can be guessed, so that one plain SHA-256 is enough. */
 export function hashToken(token: string): string {
   return hash('sha256', token)

@@ -1,6 +1,6 @@
 /** How much a team may still send: its plan, and what was counted. The counting itself is part of `storage.put`. */
 import type { Clock } from '../clock/clock.ts'
-import type { QuotaLimit, Storage, Usage } from '../storage/storage.ts'
+import type { QuotaLimit, Storage, Usage, UsageHistory } from '../storage/storage.ts'
 import { UNLIMITED, type NamedPlan, type Plan, type Plans } from './plans.ts'
 
 export interface Quotas {
@@ -12,10 +12,14 @@ export interface Quotas {
   plans(): NamedPlan[]
   /** A team's plan, what it has used of it today and this month, and when those end. */
   usageOf(teamId: string): Promise<{ plan: Plan; usage: Usage; ends: PeriodEnds }>
+  /** What a team used in the last 30 days and 12 months. */
+  historyOf(teamId: string): Promise<UsageHistory>
 }
 
+const HISTORY = { days: 30, months: 12 }
+
 export interface QuotasDeps {
-  storage: Pick<Storage, 'planOf' | 'usage'>
+  storage: Pick<Storage, 'planOf' | 'usage' | 'usageHistory'>
   clock: Clock
   plans: Plans
 }
@@ -42,6 +46,7 @@ export function createQuotas({ storage, clock, plans }: QuotasDeps): Quotas {
         ends: periodEnds(now),
       }
     },
+    historyOf: (teamId) => storage.usageHistory({ teamId, ...HISTORY }, clock.now()),
   }
 }
 

@@ -1,5 +1,5 @@
 /** The operator's hand on the queue, by API or command line: looks at it, and changes it in short steps, written down before they begin. */
-import type { Actor, AuditEntry } from '../mail/audit.ts'
+import { actorFields, type Actor, type AuditEntry } from '../mail/audit.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import type { QueueAction } from '../mail/queue-action.ts'
@@ -292,9 +292,9 @@ async function written(
 ): Promise<QueueChange> {
   const at = clock.now()
   const id = newId(at)
-  const who = { actor: actor.name, actorKind: actor.kind, ip: actor.ip }
-  const what = { action: `queue.${action}`, target: 'queue', before: null, after: null }
-  await storage.appendAudit({ entry: { id, at, ...about, ...who, ...what } }, at)
+  const what = { action: `queue.${action}`, target: 'queue', targetName: null } as const
+  const entry = { id, at, ...about, ...actorFields(actor), ...what, before: null, after: null }
+  await storage.appendAudit({ entry }, at)
   let count = 0
   let whole = false
   try {

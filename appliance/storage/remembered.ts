@@ -44,6 +44,7 @@ const effects: Record<
   dkimKeys: 'nothing',
   signingKeys: 'nothing',
   usage: 'nothing',
+  usageHistory: 'nothing',
   listSources: 'nothing',
   addSource: 'nothing',
   saveSource: 'nothing',

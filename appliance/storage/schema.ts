@@ -161,6 +161,8 @@ export interface ApiKeysTable {
   permission: Permission
   domain_id: string | null
   token_hash: string
+  /** Null: made before prefixes were stored, and not used since. */
+  prefix: string | null
   created_at: number
   last_used_at: number | null
 }
@@ -707,9 +709,11 @@ export interface AuditLogTable {
   at: number
   actor: string
   actor_kind: ActorKind
+  actor_name: string | null
   ip: string | null
   action: string
   target: string
+  target_name: string | null
   /** JSON, like the two after it. */
   before: string | null
   after: string | null

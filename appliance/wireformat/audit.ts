@@ -1,4 +1,6 @@
 import type * as schema from '../http/schemas/audit.ts'
+import { auditSentence } from '../mail/audit-sentence.ts'
+import { targetNameIn } from '../mail/audit-target.ts'
 import { csvRecord } from '../mail/csv.ts'
 import type { AuditEntry } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
@@ -12,9 +14,12 @@ export function presentAuditEntry(entry: AuditEntry): schema.AuditEntry {
     at: timestamp(entry.at),
     actor: entry.actor,
     actor_kind: entry.actorKind,
+    actor_name: entry.actorName,
     ip: entry.ip,
     action: entry.action,
     target: entry.target,
+    target_name: entry.targetName ?? targetNameIn(entry),
+    sentence: auditSentence(entry),
     before: entry.before,
     after: entry.after,
     outcome: outcomeOf(entry),
@@ -30,7 +35,7 @@ function outcomeOf({ after }: AuditEntry): schema.AuditEntry['outcome'] {
 /** The columns of an exported list. */
 export const AUDIT_COLUMNS = csvRecord([
   ...['at', 'actor', 'actor_kind', 'ip', 'action', 'target', 'outcome', 'before', 'after', 'details'],
-  ...['team_id', 'id'],
+  ...['team_id', 'id', 'sentence'],
 ])
 
 /** One entry as a line of an exported list. Plain data stands as JSON. */
@@ -40,5 +45,6 @@ export function auditRecord(entry: AuditEntry): string {
     ...[new Date(entry.at).toISOString(), entry.actor, entry.actorKind, entry.ip ?? ''],
     ...[entry.action, entry.target, outcomeOf(entry)],
     ...[json(entry.before), json(entry.after), json(entry.details), entry.teamId ?? '', entry.id],
+    auditSentence(entry),
   ])
 }

@@ -49,8 +49,13 @@ export function presentList<T>(data: T[], hasMore = false): { object: 'list'; ha
   return { object: 'list', has_more: hasMore, data }
 }
 
-/** An element of GET /api-keys. Permission and domain are ours beside the hosted service's four fields. */
+/** An element of GET /api-keys. Permission, domain and prefix are ours beside the hosted service's four fields. */
 export function presentApiKey(key: ApiKey): apiKeys.ApiKey {
+  return { ...presentApiKeySetting(key), prefix: key.prefix }
+}
+
+/** A key as the audit log has it, which holds no part of a token. */
+export function presentApiKeySetting(key: ApiKey): Omit<apiKeys.ApiKey, 'prefix'> {
   return {
     id: key.id,
     name: key.name,

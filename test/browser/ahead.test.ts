@@ -71,10 +71,10 @@ const passOver = (page: Page, names: readonly string[]) =>
 test('a link that the pointer or the focus passes over has the script of its page loaded, and nothing else', async () => {
   const { page, context, asked, letGo } = await desk()
   const loaded = (name: string) => page.waitForResponse((one) => one.url().includes(`/assets/${name}-`))
-  await Promise.all([loaded('Usage'), loaded('Webhooks'), passOver(page, ['Usage', 'Webhooks', 'Queue'])])
+  await Promise.all([loaded('Metrics'), loaded('Webhooks'), passOver(page, ['Metrics', 'Webhooks', 'Queue'])])
   // What is asked for later than any of those would have been.
   await Promise.all([page.waitForRequest('**/sandbox/messages*'), linkTo(page, 'Inbox').hover()])
-  expect(asked.filter((path) => ['/usage', '/webhooks'].includes(path))).toEqual([])
+  expect(asked.filter((path) => ['/emails/metrics/breakdown', '/webhooks'].includes(path))).toEqual([])
   letGo()
   await context.close()
 })
@@ -87,11 +87,11 @@ test('the data of a page is asked for once when the pointer rests on its link, a
   const [answer] = await Promise.all([page.waitForResponse('**/webhooks'), linkTo(page, 'Webhooks').hover()])
   await answer.finished()
   await page.mouse.move(640, 1)
-  await Promise.all([page.waitForResponse('**/usage'), linkTo(page, 'Usage').hover()])
+  await Promise.all([page.waitForResponse('**/sandbox/messages*'), linkTo(page, 'Inbox').hover()])
   await linkTo(page, 'Webhooks').click()
   await page.locator('main [data-row]').first().waitFor()
   await settled(page)
-  expect([times('/usage'), times('/webhooks')]).toEqual([1, 1])
+  expect([times('/sandbox/messages'), times('/webhooks')]).toEqual([1, 1])
   letGo()
   await context.close()
 })
@@ -138,19 +138,19 @@ async function askedWhileResting(page: Page, names: readonly string[]): Promise<
   }
   // The last of them, should there have been any.
   await Promise.all([page.waitForRequest('**/webhooks'), linkTo(page, 'Webhooks').click()])
-  return asked.filter((path) => ['/api-keys', '/usage'].includes(path))
+  return asked.filter((path) => ['/api-keys', '/sandbox/messages'].includes(path))
 }
 
 test('the data of the page that is open is not asked for when the pointer rests on its link', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
-  expect(await askedWhileResting(page, ['API keys', 'Usage'])).toEqual(['/usage'])
+  expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual(['/sandbox/messages'])
   await context.close()
 })
 
 test('who asked the browser to save data has nothing asked for before the press', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
   await page.addInitScript(SPARING)
-  expect(await askedWhileResting(page, ['API keys', 'Usage'])).toEqual([])
+  expect(await askedWhileResting(page, ['API keys', 'Inbox'])).toEqual([])
   await context.close()
 })
 
@@ -178,7 +178,7 @@ test('the other pages are loaded once this one has its data, and not before', as
   const answer = await hold(page, /:\d+\/api-keys/)
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
-  const scripts = () => asked.filter((path) => /\/assets\/(Usage|Webhooks)-/.test(path)).length
+  const scripts = () => asked.filter((path) => /\/assets\/(Inbox|Webhooks)-/.test(path)).length
   // No clock of the page goes on: only the data is waited for.
   await page.addInitScript('performance.now = () => 1000')
   await page.goto(at('/api-keys'))
@@ -193,13 +193,13 @@ test('the other pages are loaded once this one has its data, and not before', as
 test('the data of a page is asked for at the press on its link, before the click', async () => {
   const { page, context } = await openPage(browser, { storageState: signedIn })
   await page.addInitScript(SPARING)
-  await page.goto(at('/usage'))
+  await page.goto(at('/suppressions'))
   await settled(page)
   const data = page.waitForRequest((one) => new URL(one.url()).pathname === '/webhooks')
   await page.getByRole('link', { name: 'Webhooks', exact: true }).hover()
   await page.mouse.down()
   await data
-  expect(new URL(page.url()).pathname).toBe('/dashboard/usage')
+  expect(new URL(page.url()).pathname).toBe('/dashboard/suppressions')
   await page.mouse.up()
   await page.locator('main [data-row]').first().waitFor()
   await context.close()
@@ -216,8 +216,8 @@ test('a page that was seen is there at once when somebody comes back, before the
     const link = page.getByRole('link', { name, exact: true })
     await link.click()
     await page.locator(row).first().waitFor()
-    await page.getByRole('link', { name: 'Usage', exact: true }).click()
-    await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor()
+    await page.getByRole('link', { name: 'API keys', exact: true }).click()
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
     await settled(page)
     const answer = Promise.withResolvers<void>()
     await page.route(/\/(webhooks|emails\/search)(\?|$)/, async (route) => {

@@ -138,7 +138,7 @@ test('figures and times at the right of a list stand below each other', async ()
 describe('what comes late', () => {
   test.each([
     ['/settings/members', '/invitations', 'What a role may do'],
-    ['/settings/nodes', '/certificates', 'Look again'],
+    ['/settings/nodes', '/certificates', 'Check again'],
     ['/settings/retention', '/domains', 'Erasing a person’s data'],
   ])('on %s moves nothing: while %s is out, “%s” is not there yet', async (path, late, words) => {
     const { page, context } = await desk()
@@ -362,7 +362,7 @@ describe('the appliance', () => {
     expect(await page.getByText('no address').count()).toBe(0)
     await page.unroute(failing)
     await page.getByRole('button', { name: 'Try again' }).first().click()
-    await page.getByText('chosen by the system').waitFor()
+    await page.getByText('Chosen by the system').waitFor()
     await context.close()
   })
 

@@ -404,7 +404,7 @@ describe('every page', () => {
         ['/suppressions', 'somebody.with.a.long.name'],
         ['/suppressions?new=1', 'One in each line'],
         [`/suppressions?id=${suppressed[0]!.id}`, 'Remove from the list'],
-        ['/usage', 'Rate limit'],
+        ['/settings/usage', 'Rate limit'],
         ['/inbox', 'A subject that is long'],
         ['/nowhere', 'There is no such page'],
       ]

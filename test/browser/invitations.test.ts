@@ -31,7 +31,7 @@ afterAll(async () => {
 /** The owner invites somebody; returns the link that the page shows. */
 async function invite(email: string, role: string): Promise<string> {
   const { page } = owner
-  await page.getByRole('link', { name: 'Invite somebody' }).click()
+  await page.getByRole('link', { name: 'Invite member' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Email address').fill(email)
   await dialog.getByRole('radio', { name: new RegExp(`^${role}`) }).check()
@@ -84,9 +84,9 @@ test('somebody without an account gets one by the link, once, with the role that
 test('somebody with an account joins another team as themselves only, and changes between the teams', async () => {
   const { page: desk } = owner
   await desk.goto(at('/settings/team'))
-  await desk.getByRole('link', { name: 'Make another team' }).click()
+  await desk.getByRole('link', { name: 'Create team' }).click()
   await desk.getByRole('dialog').getByLabel('Name').fill('Newsletters')
-  await desk.getByRole('button', { name: 'Make the team' }).click()
+  await desk.getByRole('dialog').getByRole('button', { name: 'Create team' }).click()
   await desk.getByText('No emails yet').waitFor()
   await sound(desk, 'settings-new-team')
   await desk.goto(at('/settings/members'))

@@ -72,7 +72,20 @@ test('metrics count what happens, and each number leads to its emails', async ()
   const delivered = page.getByRole('region', { name: 'Delivered' })
   await delivered.locator('canvas').waitFor({ timeout: 90_000 })
   await delivered.locator('strong', { hasText: /^1$/ }).waitFor()
-  await page.getByRole('region', { name: 'Bounce rate' }).locator('strong', { hasText: '50 %' }).waitFor()
+  await page.getByRole('region', { name: 'Bounce rate' }).locator('strong', { hasText: '50%' }).waitFor()
+
+  // The headline: what was sent, and what became of it.
+  const total = (name: string) =>
+    page.locator('dl > div').filter({ has: page.locator('dt').getByText(name, { exact: true }) })
+  await total('sent').getByRole('link', { name: '2', exact: true }).waitFor()
+  await total('delivered').getByText('50% of sent').waitFor()
+  await total('bounced').getByText('50% of sent').waitFor()
+  await total('complained').getByText('0% of delivered').waitFor()
+  await total('sent').getByRole('link').click()
+  await page.locator(`[data-row="${gone}"]`).waitFor()
+  await page.locator(`[data-row="${fine}"]`).waitFor()
+  await page.goBack()
+  await delivered.locator('canvas').waitFor()
 
   // Each head has the icon of its status beside the colour.
   const heads = page.locator('.charts h3')
@@ -83,7 +96,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.keyboard.press('End')
   await page
     .getByRole('region', { name: 'Bounced' })
-    .getByText(/: 1, before 0$/)
+    .getByText(/: 1, previously 0$/)
     .waitFor()
   await sound(page, 'metrics')
   await page.getByRole('slider', { name: /^Bounced over time/ }).press('End')

@@ -180,11 +180,11 @@ describe('the queue', () => {
 describe('addresses and providers', () => {
   test('an address is added with a warm-up, suspended, and removed', async () => {
     await page.goto(at('/sources'))
-    await page.getByRole('link', { name: 'Add an address' }).click()
-    await page.getByLabel('Address', { exact: true }).fill('127.0.0.2')
+    await page.getByRole('link', { name: 'Add IP' }).click()
+    await page.getByLabel('IP address').fill('127.0.0.2')
     await page.getByLabel('Pool').fill('news')
     await sound(page, 'source-new')
-    await page.getByRole('button', { name: 'Add the address' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Add IP' }).click()
     await page.getByRole('link', { name: '127.0.0.2' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByRole('button', { name: 'Suspend' }).click()
@@ -263,10 +263,10 @@ describe('addresses and providers', () => {
 describe('settings', () => {
   test('limits and the node are shown as they are', async () => {
     await page.goto(at('/settings/limits'))
-    await page
-      .getByRole('row', { name: /^Largest message/ })
-      .getByText('40.0 MiB')
-      .waitFor()
+    await expect.poll(() => page.url()).toBe(at('/settings/usage'))
+    await page.locator('section', { hasText: 'Largest message' }).getByText('40.0 MiB').waitFor()
+    await page.getByRole('row', { name: 'free 100 3,000' }).waitFor()
+    await page.getByRole('row', { name: 'unlimited · this team no limit no limit' }).waitFor()
     await sound(page, 'limits')
     await page.goto(at('/settings/nodes'))
     await page.getByText(posthaste.url, { exact: true }).waitFor()

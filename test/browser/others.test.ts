@@ -90,7 +90,7 @@ describe('the owner of another team', () => {
       [`/domains/${things.domain}`, 'Domain not found.'],
       [`/webhooks/${things.webhook}`, 'Webhook not found.'],
       [`/logs/${things.log}`, 'Log not found.'],
-      [`/settings/audit?id=${things.act}`, 'There is no such entry.'],
+      [`/settings/audit?id=${things.act}`, 'Entry not found.'],
       [`/suppressions?id=${things.suppression}`, 'It is no longer on the list'],
       ['/queue', 'Nothing waits'],
       ['/api-keys', 'No API keys yet'],

@@ -91,8 +91,8 @@ describe('roles', () => {
     ['/webhooks?new=1', 'https://app.example/hooks'],
     [`/webhooks/${things.webhook}?do=remove`, 'Developers can change it'],
     ['/api-keys?new=1', 'Full access'],
-    [`/api-keys?key=${things.key}`, 'Developers can rename and delete it.'],
-    [`/api-keys?key=${things.key}&do=delete`, 'Developers can rename and delete it.'],
+    [`/api-keys?key=${things.key}`, 'Only developers and above can rename or delete this key.'],
+    [`/api-keys?key=${things.key}&do=delete`, 'Only developers and above can rename or delete this key.'],
     ['/suppressions?import=1', 'nobody@reader.example'],
     [`/suppressions?id=${things.suppression}`, 'Developers can take it off the list.'],
     ['/settings/team', 'Owners can change it.'],
@@ -148,12 +148,12 @@ describe('roles', () => {
     await page.goto(at('/settings/members'))
     await page.getByText('developer@people.example').first().waitFor()
     await sound(page, 'settings-members-developer')
-    await expect.poll(() => page.getByRole('button', { name: 'Invite somebody' }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Invite member' }).isDisabled()).toBe(true)
     await expect.poll(() => page.getByRole('link', { name: /^Remove/ }).count()).toBe(0)
     await expect.poll(() => page.getByRole('combobox', { name: /^Role of/ }).count()).toBe(0)
     await page.goto(at('/settings/team'))
     await page.getByText('Admins can change it.').waitFor()
-    await expect.poll(() => page.getByLabel('Members need a second factor').isDisabled()).toBe(true)
+    await expect.poll(() => page.getByLabel('Require a second factor').isDisabled()).toBe(true)
     await expect.poll(() => page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
     const refused = { status: 403, message: expect.stringContaining('admin') as string }
     const invited = { email: 'friend@people.example', role: 'owner' }
@@ -186,11 +186,11 @@ describe('roles', () => {
     await sound(page, 'settings-members-admin')
     expect(await ask(lower.page, 'POST', '/api-keys', { name: 'mine' })).toMatchObject({ status: 403 })
     await lower.page.goto(at('/api-keys'))
-    await lower.page.getByText('Developers can make API keys.').waitFor()
+    await lower.page.getByText('Only developers and above can create API keys.').waitFor()
 
     const leave = await holdData(lower.page)
     await page.getByRole('link', { name: 'Remove developer@people.example' }).click()
-    await page.getByRole('button', { name: 'Remove the member' }).click()
+    await page.getByRole('button', { name: 'Remove member' }).click()
     await expect.poll(() => role.count()).toBe(0)
     await lower.page.getByRole('link', { name: 'Domains', exact: true }).click()
     leave()

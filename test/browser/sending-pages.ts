@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import type { Domain } from '../../appliance/http/schemas/domains.ts'
 import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
@@ -32,7 +33,10 @@ function apiKeys(stage: Stage): void {
     ]
     const made = await Promise.all(
       names.map((name) =>
-        posthaste.call<{ id: string }>('POST', '/api-keys', { name, permission: 'sending_access' }),
+        posthaste.call<{ id: string; token: string }>('POST', '/api-keys', {
+          name,
+          permission: 'sending_access',
+        }),
       ),
     )
     const rows = () => page.locator('main [data-row]').allInnerTexts()
@@ -42,6 +46,13 @@ function apiKeys(stage: Stage): void {
     await expect.poll(rows).toEqual(['Helpdesk', 'Desk'])
     await expect.poll(() => page.url()).toBe(at('/api-keys?q=DESK+sending'))
     await sound(page, 'keys-found')
+    const wanted = made[3]!.body
+    await page.getByLabel('Find a key').fill(wanted.token)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toBe(at(`/api-keys?q=${wanted.token.slice(0, 11)}`))
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+    await stage.row(wanted.id).waitFor()
+    await page.getByRole('cell', { name: `${wanted.token.slice(0, 11)}…` }).waitFor()
     await page.goto(at('/api-keys?q=nothing+like+that'))
     await page.getByText('None of').waitFor()
     await page.getByRole('link', { name: 'Show all' }).click()
@@ -118,8 +129,8 @@ function apiKeys(stage: Stage): void {
     await page.reload()
     await question.waitFor()
     expect((await sendWith(token)).status).toBe(200)
-    await question.getByRole('button', { name: 'Delete the key' }).click()
-    await page.getByText('it stopped working at once').waitFor()
+    await question.getByRole('button', { name: 'Delete key' }).click()
+    await page.getByText('It no longer works.').waitFor()
     await expect.poll(() => page.locator('tr', { hasText: 'Shop' }).count()).toBe(0)
     // Two steps back, over the sheet of a key that is gone.
     await expect.poll(() => page.url()).toBe(stage.at('/api-keys'))
@@ -348,15 +359,52 @@ function around(stage: Stage): void {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
 
-  test('the usage counts the recipients of today', async () => {
+  test('the usage of today and its history are in the settings, also at the old address', async () => {
     const { page, at, posthaste } = stage
-    await page.goto(at('/usage'))
+    await page.goto(at('/usage?by=months'))
+    await expect.poll(() => page.url()).toBe(at('/settings/usage'))
+    expect(await page.getByRole('navigation', { name: 'Main' }).getByText('Usage').count()).toBe(0)
+    await page.getByRole('navigation', { name: 'Settings' }).getByText('Usage and limits').waitFor()
     const { body } = await posthaste.call<{ emails: { daily: { used: number } } }>('GET', '/usage')
     const { used } = body.emails.daily
     expect(used).toBeGreaterThan(0)
-    await page
-      .locator('section', { hasText: 'Emails today' })
-      .getByText(String(used), { exact: true })
+    const today = page.locator('section', { hasText: 'Recipients today' })
+    await today.getByText(String(used), { exact: true }).waitFor()
+    await today.getByText('no limit').waitFor()
+    await today.getByText(/resets in .+, at 00:00 UTC/).waitFor()
+    const history = page.getByRole('region', { name: 'History' })
+    await history
+      .getByText(new RegExp(`^${used} recipients in total; busiest: .+ with ${used}\\.$`))
       .waitFor()
+    await history.getByText('Show as table').click()
+    await expect.poll(() => history.locator('tbody tr').count()).toBe(30)
+    await sound(page, 'usage')
+    await history.getByRole('button', { name: '12 months' }).click()
+    await expect.poll(() => page.url()).toBe(at('/settings/usage?by=months'))
+    await expect.poll(() => history.locator('tbody tr').count()).toBe(12)
+  })
+
+  test('a plan shows what is left of it, and that it is used up', async () => {
+    const { page, at } = stage
+    const usage = (used: number) => (route: Route) =>
+      route.fetch().then(async (answer) => {
+        const body = (await answer.json()) as { emails: Record<'daily' | 'monthly', object> }
+        Object.assign(body.emails.daily, { used, limit: 100 })
+        Object.assign(body.emails.monthly, { used: 2000, limit: 3000 })
+        await route.fulfill({ response: answer, json: body })
+      })
+    const counts = ({ pathname }: URL) => pathname === '/usage'
+    await page.route(counts, usage(58))
+    await page.goto(at('/settings/usage'))
+    const today = page.locator('section', { hasText: 'Recipients today' })
+    await today.getByText('of 100').waitFor()
+    await today.getByText(/42 left · resets in /).waitFor()
+    await page.getByRole('meter', { name: 'Recipients this month' }).waitFor()
+    await sound(page, 'usage-plan')
+    await page.unroute(counts)
+    await page.route(counts, usage(100))
+    await page.reload()
+    await today.getByText(/Limit reached: new emails are refused/).waitFor()
+    await page.unroute(counts)
   })
 }

@@ -19,19 +19,17 @@ function webhooks(stage: Stage): void {
     try {
       await page.goto(at('/webhooks'))
       await page.getByText('No webhooks yet').waitFor()
-      await page.getByRole('link', { name: 'Add a webhook' }).click()
+      await page.getByRole('link', { name: 'Add webhook' }).click()
       await page.getByLabel('Endpoint').fill(receiver.url)
       await sound(page, 'webhook-new')
       await page.getByRole('dialog').getByRole('button', { name: /^Add/ }).click()
       await page.getByRole('heading', { name: receiver.url }).waitFor()
       await page.getByText('Nothing was sent yet. Each event that happens appears here').waitFor()
-      await page.getByText('No requests in the last 24 hours.').waitFor()
+      await page.getByText('No requests in the last 24 h', { exact: true }).waitFor()
 
       await page.getByRole('button', { name: 'Send a test event' }).click()
       await page.getByText('The endpoint answered with status 200.').waitFor()
-      await page
-        .getByText(/^100 % of 1 request in the last 24 hours was taken\. Answers: median .+\.$/)
-        .waitFor()
+      await page.getByText(/^1 request in the last 24 h · 100% succeeded · p50 .+ · p95 .+$/).waitFor()
       expect(types()).toEqual(['webhook.ping'])
 
       const id = await posthaste.send({ to: 'ada@reader.example' })
@@ -60,14 +58,14 @@ function webhooks(stage: Stage): void {
       const before = receiver.received.length
       await page.getByRole('radio', { name: /^Everything/ }).check()
       await page.getByRole('button', { name: 'Replay', exact: true }).click()
-      await page.getByText(/^\d+ events are sent\.$/).waitFor()
+      await page.getByText(/^Replaying \d+ events\.$/).waitFor()
       await expect.poll(() => receiver.received.length).toBeGreaterThan(before)
 
       await page.getByRole('button', { name: 'Disable' }).click()
       await page.getByRole('button', { name: 'Enable' }).waitFor()
       await page.goto(at('/webhooks'))
       await page.getByRole('link', { name: receiver.url }).waitFor()
-      await page.getByRole('cell', { name: /^100 % of \d+$/ }).waitFor()
+      await page.getByRole('cell', { name: /^100% of \d+$/ }).waitFor()
       await sound(page, 'webhooks')
       await page.getByRole('link', { name: receiver.url }).click()
       await page.getByRole('link', { name: 'Remove', exact: true }).click()
@@ -96,7 +94,7 @@ function webhooks(stage: Stage): void {
 
     await page.goto(at(`/webhooks/${body.id}`))
     await page.getByRole('link', { name: 'kim@reader.example Receipt 3' }).waitFor()
-    await expect.poll(() => page.getByText('taken', { exact: true }).count()).toBe(4)
+    await expect.poll(() => page.getByText('succeeded', { exact: true }).count()).toBe(4)
     await page
       .getByRole('cell', { name: /^200, [\d.]+ m?s$/ })
       .first()
@@ -128,7 +126,7 @@ function webhooks(stage: Stage): void {
     expect(await page.locator('[data-row]').evaluateAll(rowIds)).toEqual([fourth, third, second, first])
 
     await bar.getByRole('button', { name: 'Replay 2' }).click()
-    await page.getByText('2 events are sent.').waitFor()
+    await page.getByText('Replaying 2 events.').waitFor()
     await receiver.waitFor(7)
     expect(ids().slice(5).toSorted()).toEqual([second, third].toSorted())
     await box('late').waitFor()
@@ -161,8 +159,8 @@ function webhooks(stage: Stage): void {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.getByText('Select all on this page').click()
     await page.getByRole('button', { name: 'Replay 1' }).click()
-    await page.getByText('1 event waits until the webhook is enabled.').waitFor()
-    await page.getByRole('button', { name: 'Given up' }).click()
+    await page.getByText('1 event pending until the webhook is enabled.').waitFor()
+    await page.getByRole('button', { name: 'Failed' }).click()
     await page.getByText('There is nothing of this kind.').waitFor()
     expect(receiver.received).toHaveLength(2)
     await page.setViewportSize({ width: 1280, height: 800 })
@@ -182,7 +180,7 @@ function webhooks(stage: Stage): void {
     await page.goto(at(`/webhooks/${body.id}`))
     await page.getByRole('button', { name: 'Send a test event' }).click()
     await page.getByText('The endpoint answered with status 500.').first().waitFor()
-    await page.getByText(/^0 % of 1 request in the last 24 hours was taken\. Answers: /).waitFor()
+    await page.getByText(/^1 request in the last 24 h · 0% succeeded · p50 /).waitFor()
     await posthaste.call('DELETE', `/webhooks/${body.id}`)
     await receiver.close()
   })

@@ -91,7 +91,7 @@ export function emailSearchContract(storage: () => Storage): void {
     const key = {
       name: 'Shop',
       permission: 'full_access',
-      domainId: null,
+      domainId: null, prefix: null,
       createdAt: T0,
       lastUsedAt: null,
     } as const

@@ -54,6 +54,7 @@ export const newApiKey = (teamId: string, name: string, domainId: string | null 
   name,
   permission: domainId === null ? 'full_access' : 'sending_access',
   domainId,
+  prefix: null,
   createdAt: T0,
   lastUsedAt: null,
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import type { NewAuditEntry } from '../../appliance/mail/audit.ts'
 import { newId } from '../../appliance/mail/ids.ts'
-import type { AuditEntry, HoldRule, QueueFilter, Storage } from '../../appliance/storage/storage.ts'
+import type { HoldRule, QueueFilter, Storage } from '../../appliance/storage/storage.ts'
 import { cause, change, DAY, leaseArgs, makeTeam, MINUTE, newAttempt, putEmail, T0 } from './fixtures.ts'
 
 const HOUR = 60 * MINUTE
@@ -8,15 +9,17 @@ const HOUR = 60 * MINUTE
 const recipients = async (storage: Storage, filter: QueueFilter = {}): Promise<string[]> =>
   (await storage.listQueue({ ...filter, limit: 100 }, T0 + HOUR)).items.map(({ recipient }) => recipient)
 
-const entry = (teamId: string | null, more: Partial<AuditEntry> = {}): AuditEntry => ({
+const entry = (teamId: string | null, more: Partial<NewAuditEntry> = {}): NewAuditEntry => ({
   id: newId(T0),
   teamId,
   at: T0,
   actor: 'ada@example.com',
   actorKind: 'user',
+  actorName: null,
   ip: '192.0.2.7',
   action: 'queue.hold',
   target: 'queue',
+  targetName: null,
   before: null,
   after: null,
   details: { filter: { domain: 'x.example' } },

@@ -52,13 +52,25 @@ export function sendersContract(storage: () => Storage): void {
     const { team } = await makeTeam(storage())
     const key = newApiKey(team.id, 'app')
     await storage().createApiKey({ ...key, tokenHash: hash + '-h' }, T0)
-    await storage().touchApiKeys({ uses: [{ id: key.id, at: T0 + 5 }] }, T0 + 9)
+    await storage().touchApiKeys({ uses: [{ id: key.id, at: T0 + 5, prefix: null }] }, T0 + 9)
     const older = [
-      { id: key.id, at: T0 + 1 },
-      { id: newId(T0), at: T0 },
+      { id: key.id, at: T0 + 1, prefix: null },
+      { id: newId(T0), at: T0, prefix: 're_Nobody12' },
     ]
     await storage().touchApiKeys({ uses: older }, T0 + 9)
     expect(await storage().findApiKey({ tokenHash: hash + '-h' }, T0)).toEqual({ ...key, lastUsedAt: T0 + 5 })
+  })
+
+  test('a key without a prefix gets one at a use, and keeps it', async () => {
+    const { team } = await makeTeam(storage())
+    const key = newApiKey(team.id, 'old')
+    await storage().createApiKey({ ...key, tokenHash: unique('hash') }, T0)
+    const prefixes = async () =>
+      (await storage().listApiKeys({ teamId: team.id }, T0)).map(({ prefix }) => prefix)
+    expect(await prefixes()).toEqual([null])
+    for (const prefix of [null, 're_Ab12Cd34', 're_Other123', null])
+      await storage().touchApiKeys({ uses: [{ id: key.id, at: T0, prefix }] }, T0)
+    expect(await prefixes()).toEqual(['re_Ab12Cd34'])
   })
 
   test('a domain is found by id and by name, by its own team only', async () => {

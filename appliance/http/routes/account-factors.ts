@@ -25,11 +25,11 @@ const MINUTE = 60_000
 /** For every role: it is one's own. */
 const mine = { access: 'people', right: 'none' } as const
 /** The log tells that it was done; what was answered is secret. */
-const audited = (action: string) =>
+const audited = <T extends string>(action: T) =>
   ({
     ...mine,
     secretBody: true,
-    audit: { action: `account.${action}`, noun: 'account', personal: true },
+    audit: { action: `account.${action}` as const, noun: 'account', personal: true },
   }) as const
 /** A step that changes nothing yet. */
 const step = { ...mine, secretBody: true, audit: null } as const

@@ -178,7 +178,7 @@ async function noteJoined(
   { email, ip }: { email: string; ip: string },
 ): Promise<void> {
   const actor = { kind: 'user', name: email, ip } as const
-  const act = { action: 'invitation.accept', target: `invitation ${id}`, after: { role } }
+  const act = { action: 'invitation.accept', target: `invitation ${id}`, after: { role } } as const
   await recordAct(storage, clock, { teamId, actor, ...act })
 }
 
@@ -192,7 +192,7 @@ async function noteRefused({ storage, clock }: HttpDeps, { id, teamId, email }: 
     action: 'invitation.accept',
     target: `invitation ${id}`,
     after: { refused: 'wrong_password' },
-  }
+  } as const
   await recordAct(storage, clock, { teamId, actor, ...act })
 }
 

@@ -101,13 +101,15 @@ async function noteDown(
     const { teamId, by, identity } = result
     const { provider, email } = identity
     const actor = { kind: 'user', name: by, ip } as const
-    const act = { action: 'identity.link', target: `identity ${identity.id}`, after: { provider, email } }
+    const target = `identity ${identity.id}`
+    const act = { action: 'identity.link', target, after: { provider, email } } as const
     await recordAct(storage, clock, { teamId, actor, ...act })
     return
   }
   for (const { teamId, role } of result.admitted) {
     const actor = { kind: 'user', name: result.email, ip } as const
-    const act = { action: 'member.join', target: `member ${result.userId}`, after: { role, by: result.by } }
+    const target = `member ${result.userId}`
+    const act = { action: 'member.join', target, after: { role, by: result.by } } as const
     await recordAct(storage, clock, { teamId, actor, ...act })
   }
 }

@@ -16,4 +16,9 @@ export function usageRoutes(app: App, { senders, quotas, rateLimiter, clock }: H
       return presentUsage({ plan, usage, ends, domains, perSecond, now: clock.now() })
     },
   )
+
+  app.get('/usage/history', { schema: { response: { 200: schema.UsageHistory } } }, async (request) => {
+    const { days, months } = await quotas.historyOf(callerOf(request).teamId)
+    return { object: 'usage_history' as const, days, months }
+  })
 }

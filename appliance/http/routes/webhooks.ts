@@ -95,7 +95,7 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   app.post(
     '/webhooks/:id/signing-secret/rotate',
     {
-      config: { audit: { action: 'webhook.rotate_secret', noun: 'webhook' } },
+      config: { audit: { action: 'webhook.rotate_secret', noun: 'webhook', before: read } },
       schema: { response: { 200: schema.WebhookCreated } },
     },
     async (request) => {
@@ -148,10 +148,11 @@ function eventRoutes(app: App, { webhooks }: HttpDeps): void {
 }
 
 function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
+  const before = readWebhook({ webhooks })
   app.post(
     '/webhooks/:id/events/:event_id/replay',
     {
-      config: { audit: { action: 'webhook.replay', noun: 'webhook' } },
+      config: { audit: { action: 'webhook.replay', noun: 'webhook', before } },
       schema: { response: { 200: schema.WebhookEventRef } },
     },
     async (request) => {
@@ -163,7 +164,7 @@ function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   app.post(
     '/webhooks/:id/replay',
     {
-      config: { audit: { action: 'webhook.replay', noun: 'webhook' } },
+      config: { audit: { action: 'webhook.replay', noun: 'webhook', before } },
       schema: { body: schema.ReplayWebhook, response: { 200: schema.WebhookReplayed } },
     },
     async (request) => {

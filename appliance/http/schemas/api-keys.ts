@@ -31,7 +31,7 @@ export const ApiKeyCreated = Type.Object(
   { description: 'The key, with its token.' },
 )
 
-/** An element of GET /api-keys; the last two fields are ours. */
+/** An element of GET /api-keys; the last three fields are ours. */
 export const ApiKey = Type.Object(
   {
     id: Id,
@@ -42,6 +42,10 @@ export const ApiKey = Type.Object(
       description: 'full_access: everything · sending_access: sending only.',
     }),
     domain_id: Nullable(Id, { description: 'The only domain it may send from; null: any of the team.' }),
+    prefix: Nullable(Type.String(), {
+      description: 'How its token begins. null: made by an older version and not used since.',
+      examples: ['re_Ab12Cd34'],
+    }),
   },
   { description: 'A key, without its token.' },
 )

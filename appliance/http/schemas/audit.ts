@@ -11,9 +11,19 @@ export const AuditEntry = Type.Object(
     at: Timestamp,
     actor: Type.String({ description: 'The person, the id of the key, or the account at the command line.' }),
     actor_kind: literals(ACTOR_KINDS, { description: 'What acted.' }),
+    actor_name: Nullable(Type.String(), {
+      description: 'The name of the API key at that time; null: `actor` says who it was.',
+    }),
     ip: Nullable(Type.String(), { description: 'Where the request came from; null: none did.' }),
     action: Type.String({ description: 'Noun and verb.', examples: ['queue.hold'] }),
-    target: Type.String({ description: 'What it was about.' }),
+    target: Type.String({ description: 'What it was about: a noun, with an id where there is one.' }),
+    target_name: Nullable(Type.String(), {
+      description: 'The name of the target at that time, also after it was deleted; null: unknown.',
+    }),
+    sentence: Type.String({
+      description: 'The entry in one English sentence, for people. Its wording may change.',
+      examples: ['ada@acme.com rotated DKIM for acme.com'],
+    }),
     before: Type.Unknown({ description: 'How it was before; null: there is nothing to say.' }),
     after: Type.Unknown({
       description: 'What came of it; null: it is not known whether it came to its end.',

@@ -60,3 +60,26 @@ export const Usage = Type.Object(
   { description: 'What the team has used of its plan.' },
 )
 export type Usage = Static<typeof Usage>
+
+const periods = (description: string, example: string) =>
+  Type.Array(
+    Type.Object(
+      {
+        period: Type.String({ description: 'Its name.', examples: [example] }),
+        used: count('Recipients that counted against the limit.'),
+      },
+      { description: 'A day or month of UTC.' },
+    ),
+    { description },
+  )
+
+/** GET /usage/history; ours. */
+export const UsageHistory = Type.Object(
+  {
+    object: kind('usage_history'),
+    days: periods('The last 30 days, oldest first.', '2026-11-20'),
+    months: periods('The last 12 months, oldest first.', '2026-11'),
+  },
+  { description: 'What the team used day by day and month by month.' },
+)
+export type UsageHistory = Static<typeof UsageHistory>

@@ -17,9 +17,11 @@ const toEntry = (row: Selectable<AuditLogTable>): AuditEntry => ({
   at: row.at,
   actor: row.actor,
   actorKind: row.actor_kind,
+  actorName: row.actor_name,
   ip: row.ip,
   action: row.action,
   target: row.target,
+  targetName: row.target_name,
   before: fromText(row.before),
   after: fromText(row.after),
   details: JSON.parse(row.details) as Record<string, unknown>,
@@ -27,7 +29,7 @@ const toEntry = (row: Selectable<AuditLogTable>): AuditEntry => ({
 
 /** See `AuditStorage.appendAudit`. */
 export async function appendAudit(db: Db, { entry }: Args<'appendAudit'>): Promise<void> {
-  const { id, teamId, at, actor, actorKind, ip, action, target, before, after, details } = entry
+  const { id, teamId, at, actor, actorKind, actorName, ip, action, target, targetName } = entry
   await db
     .insertInto('audit_log')
     .values({
@@ -36,12 +38,14 @@ export async function appendAudit(db: Db, { entry }: Args<'appendAudit'>): Promi
       at,
       actor,
       actor_kind: actorKind,
+      actor_name: actorName,
       ip,
       action,
       target,
-      before: toText(before),
-      after: toText(after),
-      details: JSON.stringify(details),
+      target_name: targetName,
+      before: toText(entry.before),
+      after: toText(entry.after),
+      details: JSON.stringify(entry.details),
     })
     .execute()
 }
@@ -66,11 +70,14 @@ function within(entries: Entries, { teamId, appliance }: Pick<AuditFilter, 'team
   return entries.where((e) => e.or([e('team_id', '=', teamId), e('team_id', 'is', null)]))
 }
 
+/** Whether a column has a text somewhere, in any case of letters. */
+const holds = (column: unknown, text: string) => sql<boolean>`instr(lower(${column}), lower(${text})) > 0`
+
 /** Ids begin with the instant at which they were made: ranges of time are ranges of the primary key. */
 function meeting(entries: Entries, { actor, action, target, since, until }: AuditFilter): Entries {
   let met = entries
   if (actor !== undefined)
-    met = met.where((e) => sql<boolean>`instr(lower(${e.ref('actor')}), lower(${actor})) > 0`)
+    met = met.where((e) => e.or([holds(e.ref('actor'), actor), holds(e.ref('actor_name'), actor)]))
   if (action?.includes('.')) met = met.where('action', '=', action)
   else if (action !== undefined)
     met = met.where('action', '>=', `${action}.`).where('action', '<', `${action}/`)
@@ -81,6 +88,7 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
         // The noun: what begins with it and a space, which is before an exclamation mark.
         e.and([e('target', '>=', `${target} `), e('target', '<', `${target}!`)]),
         sql<boolean>`substr(${e.ref('target')}, instr(${e.ref('target')}, ' ') + 1) = ${target}`,
+        holds(e.ref('target_name'), target),
       ]),
     )
   if (since !== undefined) met = met.where('id', '>=', firstIdAt(since))

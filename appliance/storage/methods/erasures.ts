@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
+import { actorFields } from '../../mail/audit.ts'
 import { addressHash, createEraser, noCounts, pseudonymOf, type ErasureCounts } from '../../mail/erasure.ts'
 import type { ErasuresTable, Tables } from '../schema.ts'
 import { ERASURE_PHASES, type ErasurePhase } from '../ports/erasures.ts'
@@ -121,10 +122,17 @@ export async function beginErasure(
   }
   await db.insertInto('erasures').values(row).execute()
   const entry = {
-    ...{ id, teamId, at: now, actor: actor.name, actorKind: actor.kind, ip: actor.ip },
-    ...{ action: 'erasure.begin', target: `erasure ${id}`, before: null, after: null },
+    id,
+    teamId,
+    at: now,
+    ...actorFields(actor),
+    action: 'erasure.begin',
+    target: `erasure ${id}`,
+    targetName: null,
+    before: null,
+    after: null,
     details: { address_hash: hash },
-  }
+  } as const
   await appendAudit(db, { entry })
   return toErasure(row)
 }

@@ -101,6 +101,7 @@ export const reads = {
   findReceipt: receipts.findReceipt,
   planOf: quotas.planOf,
   usage: quotas.usage,
+  usageHistory: quotas.usageHistory,
   listLogs: logs.listLogs,
   searchLogs,
   getLog: logs.getLog,

@@ -13,6 +13,7 @@ const toApiKey = (row: Selectable<ApiKeysTable>): ApiKey => ({
   name: row.name,
   permission: row.permission,
   domainId: row.domain_id,
+  prefix: row.prefix,
   createdAt: row.created_at,
   lastUsedAt: row.last_used_at,
 })
@@ -28,6 +29,7 @@ export async function createApiKey(db: Db, key: ApiKey & { tokenHash: string }):
       permission: key.permission,
       domain_id: key.domainId,
       token_hash: key.tokenHash,
+      prefix: key.prefix,
       created_at: key.createdAt,
       last_used_at: key.lastUsedAt,
     })
@@ -86,8 +88,18 @@ export async function deleteApiKey(db: Db, args: { teamId: string; id: string })
 }
 
 /** See `Storage.touchApiKeys`. A later use that is already noted stays. */
-export async function touchApiKeys(db: Db, args: { uses: { id: string; at: number }[] }): Promise<void> {
-  for (const { id, at } of args.uses) {
+export async function touchApiKeys(
+  db: Db,
+  args: { uses: { id: string; at: number; prefix: string | null }[] },
+): Promise<void> {
+  for (const { id, at, prefix } of args.uses) {
+    if (prefix !== null)
+      await db
+        .updateTable('api_keys')
+        .set({ prefix })
+        .where('id', '=', id)
+        .where('prefix', 'is', null)
+        .execute()
     await db
       .updateTable('api_keys')
       .set({ last_used_at: at })

@@ -1,5 +1,5 @@
 /** The audit log: every administrative act, before it happens and with what came of it. Entries are never changed otherwise. */
-import type { AuditEntry } from '../../mail/audit.ts'
+import type { AuditEntry, NewAuditEntry } from '../../mail/audit.ts'
 import type { Page, PageArgs } from './page.ts'
 
 export type { Actor, ActorKind, AuditEntry } from '../../mail/audit.ts'
@@ -10,11 +10,11 @@ export interface AuditFilter {
   teamId?: string | undefined
   /** With a team: also those of the whole appliance. */
   appliance?: boolean | undefined
-  /** Part of who acted, in any case of letters. */
+  /** Part of who acted or of the actor's name, in any case of letters. */
   actor?: string | undefined
   /** Noun and verb, `domain.create`, or a noun alone. */
   action?: string | undefined
-  /** As it is written, `domain 0193…`, or its noun or its id alone. */
+  /** As it is written, `domain 0193…`, its noun or its id alone, or a part of its name in any case of letters. */
   target?: string | undefined
   /** From this instant on (Unix milliseconds). */
   since?: number | undefined
@@ -24,7 +24,7 @@ export interface AuditFilter {
 
 export interface AuditStorage {
   /** Writes an act down. A long one is written down before it begins, with `after` null. */
-  appendAudit(args: { entry: AuditEntry }, now: number): Promise<void>
+  appendAudit(args: { entry: NewAuditEntry }, now: number): Promise<void>
   /**
    * What came of an act; once. False when there is no such entry, or it was said already.
    * @param args target: in place of the one that was written down, where what was made got its id meanwhile

@@ -6,6 +6,17 @@ export interface Usage {
   monthly: number
 }
 
+/** Recipients accepted in one UTC day (`2026-11-20`) or month (`2026-11`). */
+export interface PeriodUsage {
+  period: string
+  used: number
+}
+
+export interface UsageHistory {
+  days: PeriodUsage[]
+  months: PeriodUsage[]
+}
+
 /** What one `put` must not exceed; every recipient counts, suppressed ones too. */
 export interface QuotaLimit {
   teamId: string
@@ -22,4 +33,6 @@ export interface QuotaStorage {
   setPlan(args: { teamId: string; plan: string }, now: number): Promise<boolean>
   /** What was counted in the UTC day and month of `now`. */
   usage(args: { teamId: string }, now: number): Promise<Usage>
+  /** What was counted in the newest UTC days and months up to those of `now`, oldest first, also where it was nothing. */
+  usageHistory(args: { teamId: string; days: number; months: number }, now: number): Promise<UsageHistory>
 }

@@ -10,6 +10,8 @@ export interface ApiKey {
   permission: Permission
   /** The only domain it may send as; null for any of the team's. */
   domainId: string | null
+  /** The first characters of the token; null for keys of older versions until they are used again. */
+  prefix: string | null
   createdAt: number
   lastUsedAt: number | null
 }
@@ -119,8 +121,11 @@ export interface SenderStorage {
   listApiKeys(args: { teamId: string }, now: number): Promise<ApiKey[]>
   renameApiKey(args: { teamId: string; id: string; name: string }, now: number): Promise<boolean>
   deleteApiKey(args: { teamId: string; id: string }, now: number): Promise<boolean>
-  /** Notes the last use of keys, many at once. */
-  touchApiKeys(args: { uses: { id: string; at: number }[] }, now: number): Promise<void>
+  /** Notes the last use of keys, many at once, and the prefix of those that have none yet. */
+  touchApiKeys(
+    args: { uses: { id: string; at: number; prefix: string | null }[] },
+    now: number,
+  ): Promise<void>
 
   /**
    * A name belongs to one team of the appliance only: `taken` when it has an owner. `told` is what the event says that this method and

@@ -138,6 +138,7 @@ export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {
   planOf: 'reader',
   setPlan: 'writer',
   usage: 'reader',
+  usageHistory: 'reader',
   listEmails: 'reader',
   searchEmails: 'reader',
   webhooksOfEmail: 'reader',

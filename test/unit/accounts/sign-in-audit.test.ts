@@ -42,8 +42,15 @@ test('old entries are removed in steps; those of rules that still hold mail stay
   const rule = { id: firstIdAt(at - 900 * DAY), teamId: null, domain: 'x.example', provider: null, tag: null }
   const actor = { kind: 'system', name: 'x', ip: null } as const
   await storage.addHoldRule({ rule: { ...rule, createdAt: at }, most: 10 }, at)
-  const entry = { teamId: null, at: at - 900 * DAY, actor: 'x', actorKind: 'command', ip: null } as const
-  const what = { action: 'queue.hold', target: 'queue', before: null, after: {}, details: {} }
+  const entry = {
+    teamId: null,
+    at: at - 900 * DAY,
+    actor: 'x',
+    actorKind: 'command',
+    actorName: null,
+  } as const
+  const about = { ip: null, action: 'queue.hold', target: 'queue', targetName: null } as const
+  const what = { ...about, before: null, after: {}, details: {} }
   await storage.appendAudit({ entry: { ...entry, ...what, id: rule.id } }, at)
   await storage.appendAudit({ entry: { ...entry, ...what, id: firstIdAt(at - 800 * DAY) } }, at)
   await recordAct(storage, clock, { teamId: null, actor, action: 'domain.create', target: 'domain' })

@@ -88,6 +88,14 @@ test('what commands change is written down, with who and what, and without passw
     { action: 'team.rename', before: { name: 'My team' }, after: { name: 'Acme Sons' } },
   ])
 
+  const text = (await run(['audit', '--limit', '3'])).stdout
+  for (const sentence of [
+    / deleted the API key “shop”$/m,
+    / changed connections of .+ from 5 to 3$/m,
+    / renamed the team “My team” to “Acme Sons”$/m,
+  ])
+    expect(text.replaceAll(/\n +/g, ' ')).toMatch(sentence)
+
   const csv = (await run(['audit', '--csv', '--action', 'api_key'])).stdout.trim().split('\n')
   expect(csv).toHaveLength(3)
   expect(await run(['audit', '--since', 'yesterday'])).toMatchObject({ code: 2, stdout: '' })

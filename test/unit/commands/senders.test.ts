@@ -60,10 +60,11 @@ describe('key', () => {
     const { id, token } = await json(['key', 'create', '--name', 'second'])
     expect(token).toMatch(/^re_/)
     const { stdout } = await run(['key', 'list'])
-    expect(stdout).toMatch(/^ID {36}PERMISSION/)
-    expect(stdout).toMatch(/ {2}sends as sender\.test {2}- {10}app\n/)
-    expect(stdout).toMatch(/ {2}full_access {11}- {10}second\n/)
-    expect(stdout).not.toContain('re_')
+    const lines = stdout.replaceAll(/\n {2}/g, '  ')
+    expect(lines).toMatch(/^ID {36}PREFIX {8}PERMISSION .*NAME\n/)
+    expect(lines).toMatch(/ {2}re_\w{8}… {2}sends as sender\.test {2}- +app\n/)
+    expect(lines).toContain(`  ${token!.slice(0, 11)}…  full_access`)
+    expect(stdout).not.toMatch(/re_\w{9}/)
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Key ${id} is revoked.\n` })
     expect(await run(['key', 'revoke', id])).toMatchObject({
@@ -78,6 +79,7 @@ describe('key', () => {
         last_used_at: null,
         permission: 'sending_access',
         domain_id: anyId,
+        prefix: expect.stringMatching(/^re_\w{8}$/) as unknown,
       },
     ])
   })

@@ -55,7 +55,7 @@ describe('webhook', () => {
     expect(made.events).toEqual(['email.delivered', 'email.bounced'])
     const { id, signing_secret: secret } = made
     expect(await says('webhook', 'show', id)).toBe(
-      `0 ${receiver.url}\nenabled, never tried\nSecret: ${secret}\nEvents: email.delivered, email.bounced\n` +
+      `0 ${receiver.url}\nno requests yet\nSecret: ${secret}\nEvents: email.delivered, email.bounced\n` +
         'Last 24 hours: no requests\n' +
         'Nothing was sent to it yet.\n',
     )
@@ -70,7 +70,7 @@ describe('webhook', () => {
       `0 ${receiver.url} is enabled. What it missed can be sent: posthaste webhook replay\n`,
     )
     expect(await says('webhook', 'list')).toContain(
-      `${id}  ${receiver.url}\n  enabled, never tried  no requests\n`,
+      `${id}  ${receiver.url}\n  no requests yet  no requests\n`,
     )
     expect(await says('webhook', 'remove', id)).toBe('0 Removed. Nothing more is sent to it.\n')
     expect(await says('webhook', 'show', id)).toBe('1 Webhook not found. See: posthaste webhook list\n')
@@ -90,14 +90,15 @@ describe('webhook', () => {
     expect(await says('webhook', 'ping', id)).toBe('1 The endpoint answered with status 503.\n')
     receiver.behave()
     const shown = await says('webhook', 'show', id)
-    const times = 'median \\d+ ms, 95th percentile \\d+ ms'
-    expect(shown).toMatch(new RegExp(`^Last 24 hours: 50 % of 2 taken, ${times}$`, 'm'))
-    expect(await says('webhook', 'list')).toMatch(new RegExp(`${id}  .*\n  .*  50 % of 2 taken, ${times}\n$`))
+    const times = 'p50 \\d+ ms, p95 \\d+ ms'
+    expect(shown).toMatch(new RegExp(`^Last 24 hours: 50% of 2 succeeded, ${times}$`, 'm'))
+    const list = (await says('webhook', 'list')).replaceAll(/\n {2}/g, '  ')
+    expect(list).toMatch(new RegExp(`${id}  .*  failing 50%  50% of 2 succeeded, ${times}\n$`))
     const { requests_last_day: day } = await json<{ requests_last_day: object }>('webhook', 'show', id)
     expect(day).toMatchObject({ count: 2, taken: 1 })
     expect(shown).toMatch(/SENT +STATUS +TOOK +EVENT\n {2}RESULT\n/)
     expect(shown).toMatch(/ 503 .*\n {2}The endpoint answered with status 503\.\n/)
-    expect(shown).toMatch(/ 200 .*\n {2}taken\n/)
+    expect(shown).toMatch(/ 200 .*\n {2}succeeded\n/)
     await says('webhook', 'remove', id)
   })
 

@@ -37,8 +37,16 @@ test('a new key is told once and has full access unless said otherwise', async (
       created_at: expect.stringMatching(/\+00$/) as unknown,
       last_used_at: null,
     },
-    ...{ permission: 'full_access', domain_id: null },
+    ...{ permission: 'full_access', domain_id: null, prefix: made.token.slice(0, 11) },
   })
+})
+
+test('only the part of a token that tells keys apart is shown', async () => {
+  const { token } = await make({ name: 'Prefix' })
+  const [, first, secret] = /^(re_\w{8})_(\w{32})$/.exec(token)!
+  const { text } = await api.call('GET', '/api-keys')
+  expect(text).toContain(`"${first}"`)
+  for (let at = 0; at < secret!.length; at += 8) expect(text).not.toContain(secret!.slice(at, at + 8))
 })
 
 test('without a limit all keys are listed, with one a page', async () => {

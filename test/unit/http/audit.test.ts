@@ -4,6 +4,9 @@ import { ask, owner, startApi, type Answer, type Api } from './harness.ts'
 
 interface Entry {
   id: string
+  sentence: string
+  actor_name: string | null
+  target_name: string | null
   team_id: string | null
   actor: string
   actor_kind: string
@@ -187,13 +190,14 @@ describe('the list', () => {
   test("shows no other team's entries, one by one neither, and what has no end says so", async () => {
     const id = newId(api.clock.now())
     const foreign = newId(api.clock.now())
-    const entry = { actor: 'x', actorKind: 'user', ip: null, target: 'domain 1', before: null, details: {} }
-    const open = { ...entry, actorKind: 'user', at: api.clock.now(), action: 'domain.update', after: null }
+    const who = { actor: 'x', actorKind: 'user', actorName: null, ip: null } as const
+    const what = { action: 'domain.update', target: 'domain 1', targetName: null } as const
+    const open = { ...who, ...what, at: api.clock.now(), before: null, after: null, details: {} }
     for (const one of [
       { ...open, id, teamId: api.teamId },
       { ...open, id: foreign, teamId: newId(api.clock.now()) },
     ])
-      await api.storage.appendAudit({ entry: { ...one, actorKind: 'user' } }, api.clock.now())
+      await api.storage.appendAudit({ entry: one }, api.clock.now())
     expect((await api.call('GET', `/audit/${id}`)).json).toMatchObject({ id, outcome: 'unknown' })
     expect((await api.call('GET', `/audit/${foreign}`)).status).toBe(404)
     expect((await entries()).some((one) => one.id === foreign)).toBe(false)
@@ -205,5 +209,55 @@ describe('the list', () => {
     const secrets = [api.full, api.sending, owner.password, 'swordfish', 'my old password']
     for (const secret of [...secrets, 'my secret password']) expect(dump).not.toContain(secret)
     expect(dump).not.toMatch(/\bre_\w{8}|whsec_|PRIVATE KEY/)
+  })
+})
+
+describe('the sentence', () => {
+  test('says who did what, by names that outlive the key and the object', async () => {
+    const { token, id } = (await api.call('POST', '/api-keys', { name: 'Deploy bot' })).json as {
+      token: string
+      id: string
+    }
+    const act = (method: string, path: string, body?: unknown) =>
+      ask(`${api.url}${path}`, method, body, { authorization: `Bearer ${token}` })
+    const domain = idIn(await act('POST', '/domains', { name: 'sentence.example' }))
+    const hook = idIn(
+      await act('POST', '/webhooks', { endpoint: 'https://hooks.example/sentence', events: ['email.sent'] }),
+    )
+    await act('POST', `/domains/${domain}/dkim/rotate`)
+    await act('PUT', `/domains/${domain}/bodies`, { keep: false })
+    await act('POST', `/webhooks/${hook}/signing-secret/rotate`)
+    await act('POST', `/webhooks/${hook}/replay`, { since: '2026-01-01T00:00:00Z' })
+    await act('DELETE', `/webhooks/${hook}`)
+    await act('DELETE', `/domains/${domain}`)
+    await act('DELETE', `/api-keys/${id}`)
+
+    expect((await entries('&actor=deploy')).map(({ sentence }) => sentence)).toEqual([
+      'API key “Deploy bot” deleted the API key “Deploy bot”',
+      'API key “Deploy bot” deleted the domain sentence.example',
+      'API key “Deploy bot” deleted the webhook https://hooks.example/sentence',
+      'API key “Deploy bot” replayed 0 events to https://hooks.example/sentence',
+      'API key “Deploy bot” rotated the signing secret of the webhook https://hooks.example/sentence',
+      'API key “Deploy bot” stopped storing message bodies for sentence.example',
+      'API key “Deploy bot” rotated DKIM for sentence.example',
+      'API key “Deploy bot” added the webhook https://hooks.example/sentence',
+      'API key “Deploy bot” added the domain sentence.example',
+    ])
+    const about = await entries('&target=SENTENCE.example')
+    expect(about.map(({ action }) => action)).toEqual([
+      'domain.delete',
+      'domain.keep_bodies',
+      'domain.rotate_dkim',
+      'domain.create',
+    ])
+    expect(about[0]).toMatchObject({ actor: id, actor_name: 'Deploy bot', target_name: 'sentence.example' })
+  })
+
+  test('takes no name from the body of the request', async () => {
+    const names = { actor_name: 'The owner', target_name: 'paypal.example', actorName: 'x', targetName: 'y' }
+    const [, [entry]] = await written('POST', '/domains', { name: 'honest.example', ...names })
+    expect(entry).toMatchObject({ target_name: 'honest.example' })
+    expect(entry!.sentence).toMatch(/^API key “.+” added the domain honest\.example$/)
+    expect(entry!.sentence).not.toMatch(/owner|paypal/)
   })
 })

@@ -209,4 +209,26 @@ describe('quotas', () => {
     }
     expect([emails.daily!.limit, emails.monthly!.limit]).toEqual([null, Number.MAX_SAFE_INTEGER])
   })
+
+  test('have a history of 30 days and 12 months, of the own team only', async () => {
+    await startOn('unlimited')
+    await send(2)
+    await api.clock.advance(20 * 86_400_000)
+    await send(3)
+    const { json } = await api.call('GET', '/usage/history')
+    const { days, months } = json as Record<'days' | 'months', { period: string; used: number }[]>
+    const used = (periods: typeof days) => periods.filter((one) => one.used > 0)
+    expect([days.length, days[0]!.period, days[29]!.period]).toEqual([30, '2030-06-06', '2030-07-05'])
+    expect(used(days)).toEqual([
+      { period: '2030-06-15', used: 2 },
+      { period: '2030-07-05', used: 3 },
+    ])
+    expect([months.length, months[0]!.period]).toEqual([12, '2029-08'])
+    expect(used(months)).toEqual([
+      { period: '2030-06', used: 2 },
+      { period: '2030-07', used: 3 },
+    ])
+    const sending = { authorization: `Bearer ${api.sending}` }
+    expect((await ask(`${api.url}/usage/history`, 'GET', undefined, sending)).status).toBe(401)
+  })
 })

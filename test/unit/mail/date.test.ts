@@ -1,4 +1,4 @@
-import * as fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { formatDateTime, isDateTime } from '../../../appliance/mail/date.ts'
 

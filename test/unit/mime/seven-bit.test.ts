@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import * as fc from 'fast-check'
+import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { isSevenBit, toSevenBit } from '../../../appliance/mime/seven-bit.ts'
 

@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import type { Resolver } from '../../../appliance/dns/dns.ts'
+import { newId } from '../../../appliance/mail/ids.ts'
 import type { Caller } from '../../../appliance/senders/caller.ts'
+import { hashToken } from '../../../appliance/senders/keys.ts'
 import { createSenders, type Senders } from '../../../appliance/senders/senders.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
@@ -82,6 +84,25 @@ describe('API keys', () => {
     await senders.revokeKey({ teamId, id: key.id })
     expect(await senders.authenticate(token)).toBeUndefined()
     expect(await refusal(senders.revokeKey({ teamId, id: key.id }))).toBe('not_found: API key not found')
+  })
+
+  test('a key of a version that stored no prefix shows it after its next use', async () => {
+    const token = `re_Older123_${'x'.repeat(32)}`
+    const odd = `re_${'y'.repeat(20)}`
+    const now = world.clock.now()
+    const settings = { teamId, name: 'older', permission: 'full_access', domainId: null, prefix: null } as const
+    for (const one of [token, odd])
+      await storage.createApiKey(
+        { ...settings, id: newId(now), createdAt: now, lastUsedAt: null, tokenHash: hashToken(one) },
+        now,
+      )
+    const prefixes = async () =>
+      (await senders.listKeys({ teamId })).filter(({ name }) => name === 'older').map(({ prefix }) => prefix)
+    expect(await prefixes()).toEqual([null, null])
+    for (const one of [token, odd]) expect(await senders.authenticate(one)).toBeDefined()
+    await world.clock.advance(3000)
+    // A token of another form has no part that is known to be no secret.
+    await expect.poll(prefixes).toEqual([null, 're_Older123'])
   })
 
   test('show their last use a few seconds after it', async () => {

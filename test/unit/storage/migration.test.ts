@@ -64,3 +64,28 @@ const row = (id: string, due: number) => ({
   },
   ...{ created_at: 1, expires_at: 9, touched_by: null, pool_before: null },
 })
+
+test('0036 names the keys and domains of entries that are in the audit log already, where they are still there', () => {
+  const db = new Database(':memory:')
+  const migrations = shippedMigrations()
+  applyMigrations(
+    db,
+    migrations.filter(({ number }) => number < 36),
+  )
+  db.exec(`
+    insert into teams (id, name, created_at) values ('t', 'Team', 0);
+    insert into api_keys (id, team_id, name, permission, domain_id, token_hash, created_at, last_used_at)
+      values ('k', 't', 'CI', 'full_access', null, 'hash', 0, null);
+    insert into audit_log (id, team_id, at, actor, actor_kind, ip, action, target, before, after, details) values
+      ('1', 't', 1, 'k', 'api_key', null, 'api_key.update', 'api_key k', null, '{}', '{}'),
+      ('2', 't', 2, 'gone', 'api_key', null, 'domain.verify', 'domain gone', null, '{}', '{}'),
+      ('3', 't', 3, 'k', 'user', null, 'queue.hold', 'queue', null, '{}', '{}');
+  `)
+  applyMigrations(db, migrations)
+  expect(db.prepare('select id, actor_name, target_name from audit_log order by id').all()).toEqual([
+    { id: '1', actor_name: 'CI', target_name: 'CI' },
+    { id: '2', actor_name: null, target_name: null },
+    { id: '3', actor_name: null, target_name: null },
+  ])
+  expect(db.prepare('select prefix from api_keys').all()).toEqual([{ prefix: null }])
+})

@@ -25,7 +25,7 @@ test('when a thread dies, pending and later calls are rejected, and the owner is
 
 test('arguments that are no plain data are refused and the thread lives on', async () => {
   const storage = await openSqlite({ dataDir: await makePlace() })
-  const uses = (() => undefined) as unknown as { id: string; at: number }[]
+  const uses = (() => undefined) as unknown as { id: string; at: number; prefix: null }[]
   await expect(storage.touchApiKeys({ uses }, 0)).rejects.toThrow('could not be cloned')
   await expect(storage.touchApiKeys({ uses: [] }, 0)).resolves.toBeUndefined()
   await storage.close()

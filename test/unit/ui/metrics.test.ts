@@ -6,6 +6,7 @@ import {
   compared,
   emailsOf,
   figure,
+  totalsOf,
   MEASURES,
   metricsCsv,
   nameOf,
@@ -69,22 +70,40 @@ describe('the stretch of time', () => {
 })
 
 test.each([
-  [120, 100, false, '20 % more than before (100)'],
-  [80, 100, false, '20 % fewer than before (100)'],
-  [1001, 1000, false, 'under 1 % more than before (1,000)'],
-  [300, 100, false, '3 times as many as before (100)'],
-  [100, 100, false, 'as before (100)'],
-  [5, 0, false, 'none before'],
-  [0.05, 0.04, true, '1 percentage points more than before (4 %)'],
+  [120, 100, false, '↑ 20% vs. 100'],
+  [80, 100, false, '↓ 20% vs. 100'],
+  [1001, 1000, false, '↑ under 1% vs. 1,000'],
+  [300, 100, false, '↑ 3× vs. 100'],
+  [100, 100, false, 'same as previous period (100)'],
+  [5, 0, false, 'none in the previous period'],
+  [0.05, 0.04, true, '↑ 1 point vs. 4%'],
   [null, 0.04, true, 'none'],
   [0.01, null, true, 'nothing to compare with'],
 ])('%s after %s is said in words', (now, before, share, says) => {
   expect(compared(now, before, share)).toBe(says)
 })
 
+test('the headline has what was sent, and rates that say when they are over a limit', () => {
+  const of = (counts: Record<string, number>) =>
+    totalsOf(counts).map(({ event, count, rate, over }) => [event, count, figure(rate, true), over])
+  expect(of({ sent: 1000, delivered: 970, bounced: 30, complained: 0 })).toEqual([
+    ['sent', 1000, '–', 'no'],
+    ['delivered', 970, '97%', 'no'],
+    ['bounced', 30, '3%', 'no'],
+    ['complained', 0, '0%', 'no'],
+  ])
+  expect(of({ sent: 1000, delivered: 950, bounced: 40, complained: 1 }).slice(2)).toEqual([
+    ['bounced', 40, '4%', 'bad'],
+    ['complained', 1, '0.11%', 'warning'],
+  ])
+  expect(of({ sent: 0, delivered: 1000, complained: 3 })[3]).toEqual(['complained', 3, '0.3%', 'bad'])
+  // Where what was sent is not told apart, what came to an end stands for it.
+  expect(of({ delivered: 8, bounced: 1, failed: 1 })[0]).toEqual(['sent', 10, '–', 'no'])
+})
+
 test('small shares keep the digits that the limits have', () => {
-  expect(figure(0.0012, true)).toBe('0.12 %')
-  expect(figure(0.0412, true)).toBe('4.1 %')
+  expect(figure(0.0012, true)).toBe('0.12%')
+  expect(figure(0.0412, true)).toBe('4.1%')
   expect(figure(null, true)).toBe('–')
 })
 

@@ -48,9 +48,12 @@ test('the newest request is its status and how long it took', () => {
 
 test('what is replayed to a disabled endpoint waits', () => {
   expect([0, 1, 3].map((events) => ofReplay(events, true))).toEqual([
-    ...['There is no event to send.', '1 event is sent.', '3 events are sent.'],
+    'No events to replay.',
+    'Replaying 1 event.',
+    'Replaying 3 events.',
   ])
   expect([1, 3].map((events) => ofReplay(events, false))).toEqual([
-    ...['1 event waits until the webhook is enabled.', '3 events wait until the webhook is enabled.'],
+    '1 event pending until the webhook is enabled.',
+    '3 events pending until the webhook is enabled.',
   ])
 })

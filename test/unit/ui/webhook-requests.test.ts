@@ -1,27 +1,45 @@
 import { describe, expect, test } from 'vitest'
-import { ofRequests, takenShare } from '../../../ui/src/state/webhook-requests.ts'
+import { ofRequests, successShare } from '../../../ui/src/state/webhook-requests.ts'
+import { endpointMistake, eventGroups, refusedField } from '../../../ui/src/state/webhook-form.ts'
 
 const day = (count: number, taken: number, median_ms: number | null = 12, p95_ms: number | null = 1240) => ({
   ...{ count, taken, median_ms, p95_ms },
 })
 
 describe('how the requests of a day went', () => {
-  test('the share is 100 % only when all were taken', () => {
-    expect(takenShare(day(1000, 1000))).toBe('100 %')
-    expect(takenShare({ count: 100_000, taken: 99_999 })).toBe('99.9 %')
-    expect(takenShare(day(3, 1))).toBe('33.3 %')
-    expect(takenShare(day(3, 0))).toBe('0 %')
-    expect(takenShare(day(0, 0))).toBe('no requests')
+  test('the share is 100% only when all succeeded', () => {
+    expect(successShare(day(1000, 1000))).toBe('100%')
+    expect(successShare({ count: 100_000, taken: 99_999 })).toBe('99.9%')
+    expect(successShare(day(3, 1))).toBe('33.3%')
+    expect(successShare(day(3, 0))).toBe('0%')
+    expect(successShare(day(0, 0))).toBe('no requests')
   })
 
-  test('a sentence says of how many, and how long answers took', () => {
-    expect(ofRequests(day(200, 197))).toBe(
-      '98.5 % of 200 requests in the last 24 hours were taken. Answers: median 12 ms, 95 % within 1.24 s.',
+  test('a line says how many, how many succeeded, and how long answers took', () => {
+    expect(ofRequests(day(1200, 1180))).toBe(
+      '1,200 requests in the last 24 h · 98.3% succeeded · p50 12 ms · p95 1.24 s',
     )
-    expect(ofRequests(day(1, 1))).toMatch(/^100 % of 1 request in the last 24 hours was taken\. /)
-    expect(ofRequests(day(0, 0, null, null))).toBe('No requests in the last 24 hours.')
-    expect(ofRequests(day(4, 0, null, null))).toBe(
-      '0 % of 4 requests in the last 24 hours were taken; none was answered.',
-    )
+    expect(ofRequests(day(1, 1))).toMatch(/^1 request in the last 24 h · 100% succeeded · /)
+    expect(ofRequests(day(0, 0, null, null))).toBe('No requests in the last 24 h')
+    expect(ofRequests(day(4, 0, null, null))).toBe('4 requests in the last 24 h · 0% succeeded · no answers')
   })
+})
+
+test('events are grouped by their noun', () => {
+  expect(eventGroups(['email.sent', 'domain.created', 'email.opened'])).toEqual([
+    { noun: 'email', words: 'Email events', types: ['email.sent', 'email.opened'] },
+    { noun: 'domain', words: 'Domain events', types: ['domain.created'] },
+  ])
+})
+
+test('what cannot be an endpoint is told before it is sent, and a refusal is shown at its field', () => {
+  expect(endpointMistake('  ')).toBe('Enter the URL of your endpoint.')
+  for (const text of ['app.example.com', 'https:', 'https:///x', 'ftp://a.example/', 'http://[x]/'])
+    expect(endpointMistake(text)).toMatch(/^Enter a full URL/)
+  for (const text of ['https://app.example.com/hook', ' http://10.0.0.1:80/ '])
+    expect(endpointMistake(text)).toBe('')
+  expect(refusedField('Invalid `endpoint` field: an https:// URL.')).toBe('endpoint')
+  expect(refusedField('Missing `events` field.')).toBe('events')
+  expect(refusedField('Invalid `status` field: no.')).toBe(null)
+  expect(refusedField('The server did not answer.')).toBe(null)
 })

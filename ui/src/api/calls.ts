@@ -20,7 +20,7 @@ import type {
   SuppressionList,
 } from '../../../appliance/http/schemas/suppressions.ts'
 import type { Timeline } from '../../../appliance/http/schemas/timeline.ts'
-import type { Usage } from '../../../appliance/http/schemas/usage.ts'
+import type { Usage, UsageHistory } from '../../../appliance/http/schemas/usage.ts'
 import type {
   CreateWebhook,
   ReplayWebhook,
@@ -167,6 +167,8 @@ export const searchLogs = (
 export const getLog = (log: string, signal?: AbortSignal) => read<Log>(`/logs/${id(log)}`, signal)
 
 export const getUsage = (signal?: AbortSignal) => read<Usage>('/usage', signal)
+
+export const getUsageHistory = (signal?: AbortSignal) => read<UsageHistory>('/usage/history', signal)
 
 export const listSandboxMessages = (signal?: AbortSignal) =>
   read<SandboxMessageList>('/sandbox/messages?limit=100', signal)

@@ -1,5 +1,11 @@
 /** What an entry of the audit log says, ready to be read. Pure. */
+import Check from '@lucide/svelte/icons/check'
+import CircleQuestionMark from '@lucide/svelte/icons/circle-question-mark'
+import X from '@lucide/svelte/icons/x'
 import type { AuditEntry } from '../../../appliance/http/schemas/audit.ts'
+import type { AuditAction } from '../../../appliance/mail/audit.ts'
+import type { Look } from './status.ts'
+import type { Suggestion } from './suggestions.ts'
 
 /** A value before and after an act; undefined where there was none. */
 export interface Change {
@@ -32,23 +38,40 @@ export function flat(value: unknown, name = ''): Map<string, string> {
   return new Map(entries.flatMap(([key, one]) => [...flat(one, name === '' ? key : `${name}.${key}`)]))
 }
 
-/** `domain.rotate_dkim` in words: `domain: rotate dkim`. */
-export function actionWords(action: string): string {
-  const [noun = '', verb = ''] = action.split('.')
-  return `${noun.replaceAll('_', ' ')}: ${verb.replaceAll('_', ' ')}`
-}
+type Noun<Action = AuditAction> = Action extends `${infer N}.${string}` ? N : never
 
-/** `api_key 0190…` in words: `api key 0190…`. What comes after the noun stays as it is. */
-export function targetWords(target: string): string {
-  const [noun = ''] = target.split(' ', 1)
-  return noun.replaceAll('_', ' ') + target.slice(noun.length)
+/** What entries are about: the choices of the filter, in its order. */
+const KINDS: Record<Noun, string> = {
+  session: 'Sign-ins',
+  account: 'Accounts and factors',
+  user: 'Users',
+  member: 'Members',
+  invitation: 'Invitations',
+  identity: 'Identity providers',
+  team: 'Team',
+  api_key: 'API keys',
+  domain: 'Domains',
+  webhook: 'Webhooks',
+  suppression: 'Suppressions',
+  email: 'Shared emails',
+  erasure: 'Erasures',
+  queue: 'Queue',
+  lane: 'Lanes',
+  provider: 'Providers',
+  source: 'Sending IPs',
+  pool_assignment: 'Pools',
+  certificate: 'Certificates',
+  backup: 'Backups',
+  import: 'Imports',
+  metrics: 'Metrics',
 }
+export const AUDIT_KINDS: readonly Suggestion[] = Object.entries(KINDS)
 
-/** How it ended, in words. */
-export const OUTCOME_WORDS: Record<AuditEntry['outcome'], string> = {
-  done: 'done',
-  refused: 'refused',
-  unknown: 'not known whether it came to its end',
+/** How it ended. */
+export const OUTCOME: Record<AuditEntry['outcome'], Look> = {
+  done: { word: 'done', tone: 'green', icon: Check },
+  refused: { word: 'refused', tone: 'red', icon: X },
+  unknown: { word: 'outcome unknown', tone: 'amber', icon: CircleQuestionMark },
 }
 
 /** Who acted, by what. */
@@ -56,5 +79,5 @@ export const ACTOR_WORDS: Record<AuditEntry['actor_kind'], string> = {
   user: 'in the dashboard',
   api_key: 'with an API key',
   command: 'at the command line',
-  system: 'by itself',
+  system: 'Posthaste itself',
 }

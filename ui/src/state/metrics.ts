@@ -53,7 +53,49 @@ export const handled = (counts: Counts): number =>
 export const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.min(1, part / whole)
 
-/** In the order of the page. The limits are those of Gmail and Yahoo for complaints, and a common one for bounces. */
+/** From these shares on, mailbox providers begin to refuse or to file as junk: common for bounces, Gmail's and Yahoo's for complaints. */
+const BOUNCES_BAD = 0.04
+const COMPLAINTS_WARNING = 0.001
+const COMPLAINTS_BAD = 0.003
+
+/** A headline number. */
+export interface Total {
+  event: 'sent' | 'delivered' | 'bounced' | 'complained'
+  count: number
+  /** Null: there is none. */
+  rate: number | null
+  /** What the number counts, or what the rate is of. */
+  of: string
+  /** Whether the rate is over a limit. */
+  over: 'no' | 'warning' | 'bad'
+}
+
+/** The headline numbers of the page, of recipients. */
+export function totalsOf(counts: Counts): Total[] {
+  const { delivered = 0, bounced = 0, complained = 0 } = counts
+  const sent = handled(counts)
+  const [bounces, complaints] = [share(bounced, sent), share(complained, delivered)]
+  const over = (rate: number | null, warning: number, bad: number): Total['over'] =>
+    rate === null || rate < warning ? 'no' : rate < bad ? 'warning' : 'bad'
+  const total = (event: Total['event'], count: number, rate: number | null, of: string): Total => ({
+    event,
+    count,
+    rate,
+    of,
+    over: 'no',
+  })
+  return [
+    total('sent', sent, null, 'recipients'),
+    total('delivered', delivered, share(delivered, sent), 'of sent'),
+    { ...total('bounced', bounced, bounces, 'of sent'), over: over(bounces, BOUNCES_BAD, BOUNCES_BAD) },
+    {
+      ...total('complained', complained, complaints, 'of delivered'),
+      over: over(complaints, COMPLAINTS_WARNING, COMPLAINTS_BAD),
+    },
+  ]
+}
+
+/** In the order of the page. */
 export const MEASURES: readonly Measure[] = [
   count('delivered', 'Delivered', 'delivered', 'recipients'),
   count('bounced', 'Bounced', 'bounced', 'recipients'),
@@ -65,7 +107,7 @@ export const MEASURES: readonly Measure[] = [
     ...{ id: 'bounce_rate', title: 'Bounce rate', status: 'bounced', share: true, event: 'bounced' },
     words: 'of what was sent',
     of: (counts) => share(counts.bounced ?? 0, handled(counts)),
-    limits: [{ at: 0.04, words: '4 %: mailbox providers begin to refuse' }],
+    limits: [{ at: BOUNCES_BAD, words: '4%: providers start to reject' }],
   },
   {
     ...{
@@ -78,8 +120,8 @@ export const MEASURES: readonly Measure[] = [
     words: 'of what was delivered',
     of: (counts) => share(counts.complained ?? 0, counts.delivered ?? 0),
     limits: [
-      { at: 0.001, words: '0.1 %: stay below' },
-      { at: 0.003, words: '0.3 %: mail goes to junk' },
+      { at: COMPLAINTS_WARNING, words: '0.1%: stay below' },
+      { at: COMPLAINTS_BAD, words: '0.3%: mail goes to junk' },
     ],
   },
 ]
@@ -93,24 +135,24 @@ const [WHOLE, TENTHS, HUNDREDTHS] = [0, 1, 2].map(
 export function figure(value: number | null, asShare: boolean): string {
   if (value === null) return '–'
   if (!asShare) return WHOLE.format(value)
-  return `${(value < 0.01 ? HUNDREDTHS : TENTHS).format(value * 100)} %`
+  return `${(value < 0.01 ? HUNDREDTHS : TENTHS).format(value * 100)}%`
 }
 
-/** How a number compares with that of the stretch before, as a sentence without an end. */
+/** How a number compares with that of the previous period, in a few words: `↑ 19% vs. 821`. */
 export function compared(now: number | null, before: number | null, asShare: boolean): string {
   if (now === null || before === null) return before === null ? 'nothing to compare with' : 'none'
   const was = figure(before, asShare)
-  if (now === before) return `as before (${was})`
-  const word = now > before ? 'more' : 'less'
+  if (now === before) return `same as previous period (${was})`
+  if (before === 0 && !asShare) return 'none in the previous period'
+  const arrow = now > before ? '↑' : '↓'
   if (asShare) {
-    const points = Math.abs(now - before) * 100
-    return `${HUNDREDTHS.format(points)} percentage points ${word} than before (${was})`
+    const points = HUNDREDTHS.format(Math.abs(now - before) * 100)
+    return `${arrow} ${points} ${points === '1' ? 'point' : 'points'} vs. ${was}`
   }
-  if (before === 0) return 'none before'
   const percent = Math.round((Math.abs(now - before) / before) * 100)
-  // Three times as many is easier to grasp than 212 % more.
-  if (now >= before * 2) return `${TENTHS.format(now / before)} times as many as before (${was})`
-  return `${percent < 1 ? 'under 1' : percent} % ${now > before ? 'more' : 'fewer'} than before (${was})`
+  // Three times as many is easier to grasp than 212% more.
+  if (now >= before * 2) return `↑ ${TENTHS.format(now / before)}× vs. ${was}`
+  return `${arrow} ${percent < 1 ? 'under 1' : percent}% vs. ${was}`
 }
 
 /** Whose emails: what the page is narrowed to. */

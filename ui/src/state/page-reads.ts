@@ -4,7 +4,6 @@ import {
   getEmail,
   getLog,
   getTimeline,
-  getUsage,
   listApiKeys,
   listDomains,
   listSandboxMessages,
@@ -68,8 +67,6 @@ export const log: Reads = (_query, id) => [{ key: `log ${id}`, load: () => getLo
 export const apiKeys: Reads = () => [{ key: 'api-keys', load: () => listApiKeys() }]
 
 export const webhooks: Reads = () => [{ key: 'webhooks', load: () => listWebhooks() }]
-
-export const usage: Reads = () => [{ key: 'usage', load: () => getUsage() }]
 
 /** What the sandbox received. */
 export const inbox: Reads = () => [{ key: 'inbox', load: () => listSandboxMessages() }]

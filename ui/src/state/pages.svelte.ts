@@ -42,13 +42,22 @@ const PAGES: readonly Page[] = [
   { pattern: '/suppressions', load: () => import('../pages/Suppressions.svelte') },
   { pattern: '/webhooks', load: () => import('../pages/Webhooks.svelte'), reads: reads.webhooks },
   { pattern: '/webhooks/:id', load: () => import('../pages/Webhook.svelte') },
-  { pattern: '/usage', load: () => import('../pages/Usage.svelte'), reads: reads.usage },
   { pattern: '/inbox', load: () => import('../pages/Inbox.svelte'), reads: reads.inbox, sandbox: true },
   { pattern: '/inbox/:id', load: () => import('../pages/InboxMessage.svelte'), sandbox: true },
   { pattern: '/account', load: () => import('../pages/Account.svelte') },
   { pattern: '/settings/:id', load: () => import('../pages/Settings.svelte') },
   { pattern: '/setup', load: () => import('../pages/SetUp.svelte'), rare: true },
 ]
+
+/** Pages that have moved, for links from before. */
+const MOVED: Readonly<Record<string, string>> = {
+  '/usage': '/settings/usage',
+  '/settings/limits': '/settings/usage',
+}
+
+/** Where the page of an old address is now. */
+export const movedTo = (path: string): string | undefined =>
+  Object.hasOwn(MOVED, path) ? MOVED[path] : undefined
 
 /** The page at `path`, and what its `:id` is. */
 export function pageAt(path: string): { page: Page | undefined; id: string } {

@@ -1,6 +1,5 @@
 import type { Component } from 'svelte'
 import ChartLine from '@lucide/svelte/icons/chart-line'
-import ChartNoAxesColumn from '@lucide/svelte/icons/chart-no-axes-column'
 import CircleUser from '@lucide/svelte/icons/circle-user'
 import Clock from '@lucide/svelte/icons/clock'
 import Globe from '@lucide/svelte/icons/globe'
@@ -45,7 +44,6 @@ const PLACES: readonly Place[] = [
   { path: '/logs', label: 'Logs', icon: ScrollText },
   { path: '/api-keys', label: 'API keys', icon: KeyRound },
   { path: '/suppressions', label: 'Suppressions', icon: ShieldOff },
-  { path: '/usage', label: 'Usage', icon: ChartNoAxesColumn },
   { path: '/settings/team', label: 'Settings', icon: Settings },
 ]
 
@@ -67,7 +65,7 @@ export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: bo
 export const ACTIONS: readonly Place[] = [
   { path: '/api-keys?new=1', label: 'Create an API key', icon: Plus, right: 'keys' },
   { path: '/domains?new=1', label: 'Add a domain', icon: Plus, right: 'configure' },
-  { path: '/webhooks?new=1', label: 'Add a webhook', icon: Plus, right: 'configure' },
+  { path: '/webhooks?new=1', label: 'Add webhook', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
 

@@ -18,7 +18,7 @@ export interface SettingsTab {
 const SETTINGS: readonly SettingsTab[] = [
   { id: 'team', label: 'Team', load: () => import('../parts/SettingsTeam.svelte') },
   { id: 'members', label: 'Members', load: () => import('../parts/SettingsMembers.svelte') },
-  { id: 'limits', label: 'Limits', load: () => import('../parts/SettingsLimits.svelte') },
+  { id: 'usage', label: 'Usage and limits', load: () => import('../parts/SettingsUsage.svelte') },
   {
     id: 'retention',
     label: 'Retention and disk',

@@ -13,7 +13,19 @@ export function worstOf(checks: readonly Finding[], prefix: string): Status | nu
 }
 
 /** `auto` stands for an address that the system chooses. */
-export const addressWords = (ip: string): string => (ip === 'auto' ? 'chosen by the system' : ip)
+export const addressWords = (ip: string): string => (ip === 'auto' ? 'Chosen by the system' : ip)
+
+const isSound = ({ state, checks }: Pick<Source, 'state' | 'checks'>): boolean =>
+  state === 'active' && !checks.some(({ status }) => status === 'failed' || status === 'warning')
+
+/** How all addresses stand, in a sentence. */
+export function summaryOf(sources: readonly Pick<Source, 'state' | 'checks'>[]): string {
+  const wrong = sources.filter((source) => !isSound(source)).length
+  if (sources.length === 1)
+    return wrong === 0 ? 'Your IP is in use, no problems found.' : 'Your IP needs attention.'
+  if (wrong === 0) return `All ${sources.length} IPs are in use, no problems found.`
+  return `${wrong} of ${sources.length} IPs ${wrong === 1 ? 'needs' : 'need'} attention.`
+}
 
 /** Pools that have an address; `default` is always there. */
 export const poolsOf = (sources: readonly Pick<Source, 'pool'>[]): string[] => [

@@ -26,10 +26,9 @@ export function ofLast({ last_request: last }: Pick<WebhookEventSummary, 'last_r
   return `${last.http_status_code === 0 ? 'no answer' : last.http_status_code}, ${duration(last.duration_ms)}`
 }
 
-/** What a replay has begun. A disabled endpoint is sent nothing yet. */
+/** What a replay started. A disabled endpoint receives nothing yet. */
 export function ofReplay(events: number, enabled: boolean): string {
   const many = events === 1 ? '1 event' : `${events} events`
-  if (events === 0) return 'There is no event to send.'
-  if (!enabled) return `${many} ${events === 1 ? 'waits' : 'wait'} until the webhook is enabled.`
-  return `${many} ${events === 1 ? 'is' : 'are'} sent.`
+  if (events === 0) return 'No events to replay.'
+  return enabled ? `Replaying ${many}.` : `${many} pending until the webhook is enabled.`
 }

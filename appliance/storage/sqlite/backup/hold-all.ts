@@ -1,5 +1,5 @@
 import { newId } from '../../../mail/ids.ts'
-import type { Actor, AuditEntry } from '../../ports/audit.ts'
+import type { Actor, NewAuditEntry } from '../../../mail/audit.ts'
 import type { Held } from '../../storage.ts'
 import { StorageRefused } from '../failures.ts'
 import type { Connection } from '../connection.ts'
@@ -33,7 +33,7 @@ export function holdAll(
     for (const table of ['sessions', 'tickets']) db.prepare(`delete from ${table}`).run()
     const backupMadeAt = new Date(createdAt).toISOString()
     const log = (
-      entry: Pick<AuditEntry, 'id' | 'actor' | 'actorKind' | 'action' | 'target' | 'after' | 'details'>,
+      entry: Pick<NewAuditEntry, 'id' | 'actor' | 'actorKind' | 'action' | 'target' | 'after' | 'details'>,
     ) => writeEntry(db, { teamId: null, at: now, ip: null, before: null, ...entry })
     log({
       ...{ id: auditId, actor: 'restore', actorKind: 'system', action: 'queue.hold', target: 'queue' },

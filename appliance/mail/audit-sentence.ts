@@ -1,0 +1,294 @@
+/** Says an entry of the audit log in one sentence: "ada@acme.com rotated DKIM for acme.com". Pure. */
+import { changePhrase, type Phrase } from './audit-changes.ts'
+import { fieldsOf, targetNameIn } from './audit-target.ts'
+import type { AuditAction, AuditEntry } from './audit.ts'
+
+/** The parts of an entry that its sentence is made of. */
+export type Said = Pick<
+  AuditEntry,
+  'actor' | 'actorKind' | 'actorName' | 'action' | 'target' | 'targetName' | 'before' | 'after' | 'details'
+>
+
+type Fields = Record<string, unknown>
+
+/** What the phrases are made of. */
+interface Facts {
+  /** What it is about: by name, else by id, else `UNKNOWN`. */
+  name: string
+  before: Fields
+  after: Fields
+  details: Fields
+}
+
+type Say = (facts: Facts) => Phrase
+
+/** For acts of which nothing but the name of their object is told. */
+const simple =
+  (past: string, bare: string, object: (name: string) => string): Say =>
+  ({ name }) => [past, bare, object(name)]
+
+const UNKNOWN = '(unknown)'
+const quoted = (name: string): string => (name === '' || name === UNKNOWN ? '' : ` “${name}”`)
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+/** A text that may be absent, with what stands before it. */
+const after = (words: string, value: unknown): string =>
+  textOf(value) === '' ? '' : `${words} ${textOf(value)}`
+const many = (count: number, one: string, more: string): string =>
+  count === 1 ? `1 ${one}` : `${count.toLocaleString('en')} ${more}`
+
+const account = (past: string, bare: string, object: string): Say => simple(past, bare, () => object)
+
+const SENTENCES: Record<AuditAction, Say> = {
+  'account.passkey.add': account('added', 'add', 'a passkey to their account'),
+  'account.passkey.remove': account('removed', 'remove', 'a passkey from their account'),
+  'account.passkey.rename': account('renamed', 'rename', 'a passkey of their account'),
+  'account.password': account('changed', 'change', 'their password'),
+  'account.password_reset': account('reset', 'reset', 'their password with a link sent by email'),
+  'account.proof': account('confirmed', 'confirm', 'their identity for a protected change'),
+  'account.recovery_codes.renew': account('replaced', 'replace', 'their recovery codes'),
+  'account.totp.add': account('added', 'add', 'an authenticator app to their account'),
+  'account.totp.remove': account('removed', 'remove', 'the authenticator app from their account'),
+  'api_key.create': simple('created', 'create', (name) => `the API key${quoted(name)}`),
+  'api_key.delete': simple('deleted', 'delete', (name) => `the API key${quoted(name)}`),
+  'api_key.update': ({ name, details }) => [
+    'renamed',
+    'rename',
+    `the API key${quoted(name)} to${quoted(textOf(details.name)) || ' an empty name'}`,
+  ],
+  'backup.create': ({ details }) => ['backed up', 'back up', `this server${after(' to', argument(details))}`],
+  'backup.restore': ({ details }) => [
+    'restored',
+    'restore',
+    `this server${after(' from', argument(details))}`,
+  ],
+  'certificate.issue': account('requested', 'request', 'missing TLS certificates'),
+  'certificate.renew': account('renewed', 'renew', 'all TLS certificates'),
+  'domain.create': simple('added', 'add', (name) => `the domain ${name}`),
+  'domain.delete': simple('deleted', 'delete', (name) => `the domain ${name}`),
+  'domain.keep_bodies': ({ name, details }) =>
+    details.keep === false || argument(details, 1) === 'discard'
+      ? ['stopped', 'stop', `storing message bodies for ${name}`]
+      : ['started', 'start', `storing message bodies for ${name}`],
+  'domain.rotate_dkim': simple('rotated', 'rotate', (name) => `DKIM for ${name}`),
+  'domain.update': (facts) => changePhrase(facts, facts.name),
+  'domain.verify': simple('checked', 'check', (name) => `the DNS records of ${name}`),
+  'email.share': account('created', 'create', 'a public link to an email'),
+  'erasure.begin': account('started', 'start', "erasing a person's data"),
+  'identity.link': ({ after: made, name }) => ['linked', 'link', identity(made, name, 'to')],
+  'identity.unlink': ({ before, name }) => ['unlinked', 'unlink', identity(before, name, 'from')],
+  'import.run': ({ details }) => ['imported', 'import', `data${after(' from', details.from)}`],
+  'invitation.accept': ({ after: made }) => [
+    'accepted',
+    'accept',
+    `an invitation to the team${after(' as', made.role)}`,
+  ],
+  'invitation.create': ({ name, details }) => ['invited', 'invite', `${name}${after(' as', details.role)}`],
+  'invitation.revoke': simple('withdrew', 'withdraw', (name) => `the invitation of ${name}`),
+  'lane.pause': ({ name, details }) => ['paused', 'pause', `the lane ${name}${minutes(details.minutes)}`],
+  'lane.resume': simple('resumed', 'resume', (name) => `the lane ${name}`),
+  'member.join': ({ after: made }) => ['joined', 'join', `the team${after(' as', made.role)}`],
+  'member.remove': simple('removed', 'remove', (name) => `${name} from the team`),
+  'member.update': ({ name, before, after: made, details }) => [
+    'changed',
+    'change',
+    `the role of ${name}${after(' from', before.role)}${after(' to', details.role ?? made.role)}`,
+  ],
+  'metrics.recompute': account('recomputed', 'recompute', 'the metrics'),
+  'pool_assignment.create': ({ details }) => ['assigned', 'assign', assignment(details, 'to')],
+  'pool_assignment.delete': ({ before, details }) => [
+    'removed',
+    'remove',
+    assignment(before.pool === undefined ? details : before, 'from'),
+  ],
+  'provider.update': (facts) => changePhrase(facts, facts.name),
+  'queue.drop': (facts) => queued('dropped', 'drop', facts),
+  'queue.expire': (facts) => queued('expired', 'expire', facts),
+  'queue.hold': (facts) => queued('held', 'hold', facts),
+  'queue.release': (facts) => queued('released', 'release', facts),
+  'queue.reroute': (facts) => queued('rerouted', 'reroute', facts),
+  'queue.retry': (facts) => queued('retried', 'retry', facts),
+  'session.create': ({ details }) => ['signed in', 'sign in', method(details)],
+  'session.end': ({ name, after: made }) => ['signed out', 'sign out', sessions(name, made)],
+  'source.create': simple('added', 'add', (name) => `the sending IP ${name}`),
+  'source.delete': simple('removed', 'remove', (name) => `the sending IP ${name}`),
+  'source.update': (facts) => sourceChange(facts),
+  'suppression.create': ({ after: made }) => ['suppressed', 'suppress', addresses(made)],
+  'suppression.delete': ({ after: made }) => [
+    'removed',
+    'remove',
+    `${addresses(made)} from the suppression list`,
+  ],
+  'suppression.import': ({ after: made }) => ['imported', 'import', `a suppression list${added(made)}`],
+  'team.create': ({ name, after: made, details }) => [
+    'created',
+    'create',
+    `the team${quoted(textOf(fieldsOf(made.team).name) || name)}${after(' with the owner', details.email)}`,
+  ],
+  'team.leave': simple('left', 'leave', (name) => `the team${quoted(name)}`),
+  'team.plan': ({ name, before, after: made }) => [
+    'changed',
+    'change',
+    `the plan of the team${after(' from', before.plan)} to ${textOf(made.plan) || name}`,
+  ],
+  'team.rename': ({ name, details }) => [
+    'renamed',
+    'rename',
+    `the team${quoted(name)} to${quoted(textOf(details.name) || argument(details))}`,
+  ],
+  'team.security': ({ details }) =>
+    details.mfa_required === false
+      ? ['stopped', 'stop', 'requiring a second factor in the team']
+      : ['started', 'start', 'requiring a second factor in the team'],
+  'team.set_up': simple('set up', 'set up', (name) => `this server with the team${quoted(name)}`),
+  'user.password': simple('set', 'set', (name) => `a new password for ${name}`),
+  'user.reset_factors': simple('removed', 'remove', (name) => `the second factors of ${name}`),
+  'user.reset_link': simple('created', 'create', (name) => `a password reset link for ${name}`),
+  'webhook.create': simple('added', 'add', (name) => `the webhook ${name}`),
+  'webhook.delete': simple('deleted', 'delete', (name) => `the webhook ${name}`),
+  'webhook.replay': ({ name, after: made }) => ['replayed', 'replay', `${events(made)} to ${name}`],
+  'webhook.rotate_secret': simple('rotated', 'rotate', (name) => `the signing secret of the webhook ${name}`),
+  'webhook.update': (facts) => webhookChange(facts),
+}
+
+/** The sentence of an entry, without a full stop. */
+export function auditSentence(entry: Said): string {
+  const who = actorWords(entry)
+  const say = Object.hasOwn(SENTENCES, entry.action) ? SENTENCES[entry.action as AuditAction] : undefined
+  if (!say) return `${who}: ${entry.action} (${entry.target})`
+  const { before, details } = entry
+  const data = { before: fieldsOf(before), after: fieldsOf(entry.after), details: fieldsOf(details) }
+  const [past, bare, object] = say({ ...data, name: nameOf(entry) })
+  const about = object === '' ? '' : ` ${object}`
+  if (entry.after === null) return `${who} started to ${bare}${about}; the outcome is unknown`
+  if (data.after.refused === undefined) return `${who} ${past}${about}`
+  return `${who} tried to ${bare}${about}, but ${refusal(data.after.refused)}`
+}
+
+/** The object by name. Entries of older versions have none stored, and objects without one have an id. */
+function nameOf(entry: Said): string {
+  const [, ...rest] = entry.target.split(' ')
+  return entry.targetName ?? targetNameIn(entry) ?? (rest.join(' ') || UNKNOWN)
+}
+
+function actorWords({ actor, actorKind, actorName }: Said): string {
+  switch (actorKind) {
+    case 'user':
+      return actor || 'A deleted user'
+    case 'api_key':
+      return actorName === null ? `API key ${actor}` : `API key “${actorName}”`
+    case 'command':
+      return `${actor} (command line)`
+    case 'system':
+      return 'Posthaste'
+  }
+}
+
+const REFUSALS: Record<string, string> = {
+  not_found: 'it does not exist',
+  wrong_credentials: 'the email address or password was wrong',
+  wrong_password: 'the password was wrong',
+  wrong_code: 'the code was wrong',
+  wrong_passkey: 'the passkey was not accepted',
+}
+
+/** Refusals have a name, a status, or, from a command, a sentence. */
+function refusal(refused: unknown): string {
+  const words = typeof refused === 'number' ? `status ${refused}` : textOf(refused).replace(/\.$/, '')
+  return REFUSALS[words] ?? `it was refused: ${words.replaceAll('_', ' ')}`
+}
+
+/** An argument of a command. */
+function argument({ arguments: given }: Fields, at = 0): string {
+  return Array.isArray(given) ? textOf(given[at]) : ''
+}
+
+const minutes = (value: unknown): string => {
+  const count = numberOf(value)
+  return count === undefined ? '' : ` for ${many(count, 'minute', 'minutes')}`
+}
+
+function identity({ provider, email }: Fields, name: string, preposition: string): string {
+  const at = textOf(provider) === '' ? 'an account' : `the ${textOf(provider)} account`
+  return `${at} ${textOf(email) || name} ${preposition} their account`
+}
+
+function assignment(given: Fields, preposition: string): string {
+  const { stream, team, domain, team_id: teamId, domain_id: domainId } = given
+  const pool = textOf(given.pool) || argument(given)
+  const mail = textOf(stream) === '' ? 'mail' : `${textOf(stream)} mail`
+  const from = domain ?? domainId
+  const of = team ?? teamId
+  if (textOf(from) !== '') return `the pool${quoted(pool)} ${preposition} ${mail} from ${textOf(from)}`
+  if (textOf(of) !== '') return `the pool${quoted(pool)} ${preposition} ${mail} of the team ${textOf(of)}`
+  return `the pool${quoted(pool)} ${preposition} all ${mail}`
+}
+
+/** Conditions that are ids say nothing to people. */
+const IDS = ['team_id', 'email_id', 'id', 'touched_by']
+
+function queued(past: string, bare: string, { after: done, details }: Facts): Phrase {
+  const count = numberOf(done.count)
+  const deliveries = count === undefined ? 'queued deliveries' : many(count, 'delivery', 'deliveries')
+  const conditions = Object.entries(fieldsOf(details.filter))
+    .filter(([name]) => !IDS.includes(name))
+    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${textOf(value)}`)
+  const where = conditions.length === 0 ? '' : ` (${conditions.join(', ')})`
+  const kept = details.new === true ? ' and new mail like them' : ''
+  const why = textOf(details.reason) === '' ? '' : ' after a restore from a backup'
+  const undoing = textOf(details.undoes) === '' ? '' : ' by undoing an earlier change'
+  const broken = done.broken_off === true ? ', then was interrupted' : ''
+  const object = `${deliveries}${where}${kept}${after(' to the pool', details.pool)}${why}${undoing}${broken}`
+  return [past, bare, object]
+}
+
+function method({ method: by }: Fields): string {
+  const [kind, provider] = textOf(by).split(':')
+  if (kind === 'oidc') return `with ${provider}`
+  return kind === '' ? '' : `with a ${kind}`
+}
+
+/** One's own session has no name; `deleted` counts all others. */
+function sessions(name: string, { deleted }: Fields): string {
+  if (name !== UNKNOWN) return 'of another session'
+  return typeof deleted === 'number' ? 'of all other sessions' : ''
+}
+
+function sourceChange(facts: Facts): Phrase {
+  const { name, before, after: made } = facts
+  if (before.state !== made.state && made.state === 'suspended')
+    return ['suspended', 'suspend', `the sending IP ${name}`]
+  if (before.state === 'suspended' && made.state !== undefined && made.state !== 'suspended')
+    return ['resumed', 'resume', `the sending IP ${name}`]
+  return changePhrase(facts, `the sending IP ${name}`)
+}
+
+function webhookChange(facts: Facts): Phrase {
+  const { name, before, after: made } = facts
+  if (before.status !== made.status && made.status === 'disabled')
+    return ['disabled', 'disable', `the webhook ${name}`]
+  if (before.status !== made.status && made.status === 'enabled')
+    return ['enabled', 'enable', `the webhook ${name}`]
+  return changePhrase(facts, `the webhook ${name}`)
+}
+
+function events({ object, events: count }: Fields): string {
+  if (object === 'webhook_event') return '1 event'
+  return typeof count === 'number' ? many(count, 'event', 'events') : 'events'
+}
+
+/** Ids and counts only: the log names nobody who gets mail. */
+function addresses({ id, ids }: Fields): string {
+  if (Array.isArray(ids)) return many(lengthOf(ids), 'address', 'addresses')
+  return textOf(id) === '' ? 'addresses' : '1 address'
+}
+
+/** Of a list as it stands in an entry: a long one ends with how many were left out. */
+function lengthOf(ids: readonly unknown[]): number {
+  const left = /^\[and (\d+) more\]$/.exec(textOf(ids.at(-1)))?.[1]
+  return left === undefined ? ids.length : ids.length - 1 + Number(left)
+}
+
+function added({ added: count }: Fields): string {
+  return typeof count === 'number' ? ` with ${many(count, 'new address', 'new addresses')}` : ''
+}

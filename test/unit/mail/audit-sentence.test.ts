@@ -1,0 +1,209 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { COMMAND_ACTS } from '../../../appliance/commands/audited-command.ts'
+import { auditSentence, type Said } from '../../../appliance/mail/audit-sentence.ts'
+import { AUDIT_ACTIONS, type AuditAction } from '../../../appliance/mail/audit.ts'
+import { QUEUE_ACTIONS } from '../../../appliance/mail/queue-action.ts'
+
+const ID = '0193c3e2-5a71-7000-8000-000000000001'
+
+const said = (action: string, more: Partial<Said> = {}): string =>
+  auditSentence({
+    actor: 'ada@acme.com',
+    actorKind: 'user',
+    actorName: null,
+    action,
+    target: action.split('.', 1)[0]!,
+    targetName: null,
+    before: null,
+    after: {},
+    details: {},
+    ...more,
+  })
+
+/** Every action that a route, a command or another part of the server names in its source. */
+function writtenActions(): Set<string> {
+  const root = join(import.meta.dirname, '../../../appliance')
+  const sources = globSync('**/*.ts', { cwd: root, exclude: (path) => path === 'mail' }).map((file) =>
+    readFileSync(join(root, file), 'utf8'),
+  )
+  const named = sources.flatMap((source) =>
+    [...source.matchAll(/\baction: '([a-z_]+\.[a-z_.]+)'/g)].map((match) => match[1]!),
+  )
+  const choices = sources.flatMap((source) =>
+    [...source.matchAll(/const action = .*'([a-z_]+\.[a-z_]+)' : '([a-z_]+\.[a-z_]+)'/g)].flatMap((match) =>
+      match.slice(1),
+    ),
+  )
+  const ofAccounts = sources.flatMap((source) =>
+    [...source.matchAll(/\baudited\('([a-z_.]+)'\)/g)].map((match) => `account.${match[1]}`),
+  )
+  const ofCommands = Object.values(COMMAND_ACTS).map(({ action }) => action)
+  const ofQueue = QUEUE_ACTIONS.map((action) => `queue.${action}`)
+  return new Set([...named, ...choices, ...ofAccounts, ...ofCommands, ...ofQueue])
+}
+
+describe('every action that the server writes', () => {
+  test('is in the list, and the list has no other', () => {
+    expect([...writtenActions()].toSorted()).toEqual([...AUDIT_ACTIONS])
+  })
+
+  test.each([...writtenActions()])('%s has a sentence, whatever is known of it', (action) => {
+    const facts: Partial<Said>[] = [
+      {},
+      { after: null },
+      { after: { refused: 'not_found' } },
+      { target: `${action.split('.', 1)[0]} ${ID}`, before: { name: 'x' }, details: { name: 'y' } },
+      { before: [1], after: [2], details: { arguments: [3], filter: 4, events: 'x' } },
+    ]
+    for (const more of facts) {
+      const sentence = said(action, more)
+      expect(sentence).toMatch(/^ada@acme\.com [a-z].*[^. ]$/)
+      expect(sentence).not.toMatch(/undefined|null|NaN|\[object| {2}/)
+      expect(sentence).not.toContain(action)
+    }
+  })
+})
+
+test('an action of another version of the program is shown as it is written', () => {
+  expect(said('moon.land', { target: 'moon 1' })).toBe('ada@acme.com: moon.land (moon 1)')
+})
+
+test.each<[Partial<Said>, string]>([
+  [{}, 'ada@acme.com rotated DKIM for acme.com'],
+  [{ actorKind: 'api_key', actor: ID, actorName: 'CI' }, 'API key “CI” rotated DKIM for acme.com'],
+  [{ actorKind: 'api_key', actor: ID }, `API key ${ID} rotated DKIM for acme.com`],
+  [{ actorKind: 'command', actor: 'root' }, 'root (command line) rotated DKIM for acme.com'],
+  [{ actorKind: 'system', actor: 'restore' }, 'Posthaste rotated DKIM for acme.com'],
+  [{ after: null }, 'ada@acme.com started to rotate DKIM for acme.com; the outcome is unknown'],
+  [
+    { after: { refused: 'not_found' } },
+    'ada@acme.com tried to rotate DKIM for acme.com, but it does not exist',
+  ],
+  [
+    { after: { refused: 'rotation_under_way' } },
+    'ada@acme.com tried to rotate DKIM for acme.com, but it was refused: rotation under way',
+  ],
+  [
+    { after: { refused: 'The disk is full.' } },
+    'ada@acme.com tried to rotate DKIM for acme.com, but it was refused: The disk is full',
+  ],
+  [{ targetName: null }, `ada@acme.com rotated DKIM for ${ID}`],
+  [{ targetName: null, before: { name: 'old.acme.com' } }, 'ada@acme.com rotated DKIM for old.acme.com'],
+])('who acted, on what and how it ended: %o', (more, sentence) => {
+  const about = { target: `domain ${ID}`, targetName: 'acme.com' }
+  expect(said('domain.rotate_dkim', { ...about, ...more })).toBe(sentence)
+})
+
+test.each<[AuditAction, Partial<Said>, string]>([
+  ['api_key.create', { details: { name: 'CI' }, target: `api_key ${ID}` }, 'created the API key “CI”'],
+  [
+    'api_key.update',
+    { before: { name: 'CI' }, details: { name: 'Deploy' }, target: `api_key ${ID}` },
+    'renamed the API key “CI” to “Deploy”',
+  ],
+  [
+    'domain.update',
+    {
+      targetName: 'acme.com',
+      before: { tls: 'opportunistic', status: 'pending' },
+      after: { tls: 'enforced', status: 'verified' },
+      details: { tls: 'enforced' },
+    },
+    'changed TLS of acme.com from opportunistic to enforced',
+  ],
+  [
+    'domain.update',
+    { targetName: 'acme.com', before: { open_tracking: false }, after: { open_tracking: true } },
+    'turned on open tracking for acme.com',
+  ],
+  [
+    'domain.keep_bodies',
+    { targetName: 'acme.com', details: { keep: false } },
+    'stopped storing message bodies for acme.com',
+  ],
+  [
+    'domain.keep_bodies',
+    { target: 'domain acme.com', details: { arguments: ['acme.com', 'keep'] } },
+    'started storing message bodies for acme.com',
+  ],
+  [
+    'webhook.update',
+    { targetName: 'https://a.example/', before: { status: 'enabled' }, after: { status: 'disabled' } },
+    'disabled the webhook https://a.example/',
+  ],
+  [
+    'webhook.replay',
+    { targetName: 'https://a.example/', after: { object: 'webhook', events: 2 } },
+    'replayed 2 events to https://a.example/',
+  ],
+  ['suppression.create', { after: { ids: [ID, ID] } }, 'suppressed 2 addresses'],
+  [
+    'suppression.delete',
+    { after: { ids: [...Array<string>(50).fill(ID), '[and 30 more]'] } },
+    'removed 80 addresses from the suppression list',
+  ],
+  ['suppression.import', { after: { added: 1 } }, 'imported a suppression list with 1 new address'],
+  [
+    'queue.hold',
+    { after: { count: 1204 }, details: { filter: { domain: 'x.example' }, new: true } },
+    'held 1,204 deliveries (domain x.example) and new mail like them',
+  ],
+  [
+    'queue.reroute',
+    { after: { count: 1 }, details: { filter: {}, pool: 'bulk' } },
+    'rerouted 1 delivery to the pool bulk',
+  ],
+  [
+    'queue.release',
+    { after: { count: 3 }, details: { undoes: ID } },
+    'released 3 deliveries by undoing an earlier change',
+  ],
+  [
+    'member.update',
+    { before: { email: 'b@acme.com', role: 'viewer' }, details: { role: 'admin' }, target: `member ${ID}` },
+    'changed the role of b@acme.com from viewer to admin',
+  ],
+  ['session.create', { details: { method: 'oidc:github' } }, 'signed in with github'],
+  ['session.end', { target: `session ${ID}` }, 'signed out of another session'],
+  ['session.end', { after: { deleted: 3 } }, 'signed out of all other sessions'],
+  ['session.end', { after: { deleted: true } }, 'signed out'],
+  ['team.rename', { before: { name: 'A' }, details: { name: 'B' } }, 'renamed the team “A” to “B”'],
+  [
+    'team.plan',
+    { before: { plan: 'free' }, target: 'plan pro' },
+    'changed the plan of the team from free to pro',
+  ],
+  ['team.security', { details: { mfa_required: true } }, 'started requiring a second factor in the team'],
+  [
+    'source.update',
+    { target: 'source 192.0.2.1', before: { state: 'active' }, after: { state: 'suspended' } },
+    'suspended the sending IP 192.0.2.1',
+  ],
+  [
+    'provider.update',
+    {
+      target: 'provider google',
+      before: { name: 'Google', connections: 5 },
+      after: { name: 'Google', connections: 3 },
+    },
+    'changed connections of Google from 5 to 3',
+  ],
+  [
+    'lane.pause',
+    {
+      target: 'lane x',
+      before: { source: '192.0.2.1', provider_name: 'Google' },
+      details: { minutes: 30 },
+    },
+    'paused the lane 192.0.2.1 → Google for 30 minutes',
+  ],
+  [
+    'pool_assignment.delete',
+    { before: { pool: 'bulk', team_id: null, domain_id: null, stream: 'broadcast' } },
+    'removed the pool “bulk” from all broadcast mail',
+  ],
+])('%s %o', (action, more, sentence) => {
+  expect(said(action, more)).toBe(`ada@acme.com ${sentence}`)
+})

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { webhookHealth } from '../../../appliance/mail/webhook.ts'
+
+const quiet = { enabled: true, failing: false, succeeded: true, count: 0, taken: 0 }
+
+test.each([
+  [{ count: 100, taken: 100 }, 'healthy', 'healthy'],
+  [{ count: 1000, taken: 951 }, 'healthy', 'healthy'],
+  [{ count: 100, taken: 95 }, 'failing', 'failing 5%'],
+  [{ count: 100, taken: 67 }, 'failing', 'failing 33%'],
+  [{ count: 100, taken: 50 }, 'broken', 'failing 50%'],
+  [{ count: 1000, taken: 1 }, 'broken', 'failing 99%'],
+  [{ count: 3, taken: 0 }, 'broken', 'failing 100%'],
+  // The newest request failed: one of many, or the only ones were longer ago than a day.
+  [{ count: 100, taken: 99, failing: true }, 'failing', 'failing'],
+  [{ failing: true }, 'broken', 'failing'],
+  [{}, 'idle', 'no recent requests'],
+  [{ succeeded: false }, 'untried', 'no requests yet'],
+  [{ enabled: false, count: 3 }, 'disabled', 'disabled'],
+])('an endpoint with %o is %s: %s', (facts, state, words) => {
+  expect(webhookHealth({ ...quiet, ...facts })).toEqual({ state, words })
+})

@@ -1,0 +1,59 @@
+/** What a team used of its plan, ready to be shown. Pure. */
+import type { UsageHistory } from '../../../appliance/http/schemas/usage.ts'
+
+type Period = UsageHistory['days'][number]
+
+/** The largest safe number stands for "no limit" where clients of the hosted service expect a number. */
+export const limitOf = (limit: number | null): number | null =>
+  limit === Number.MAX_SAFE_INTEGER ? null : limit
+
+/** `requests per second` */
+export const rateWords = (duration: string): string =>
+  duration === '1s' ? 'requests per second' : `requests per ${duration}`
+
+const DAY_WORDS = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const MONTH_WORDS = new Intl.DateTimeFormat('en', { month: 'short', year: 'numeric', timeZone: 'UTC' })
+
+/** `2026-11-20` is `Nov 20`, and `2026-11` is `Nov 2026`. */
+export function periodWords(period: string): string {
+  const at = Date.parse(period)
+  if (Number.isNaN(at)) return ''
+  return (period.length > 7 ? DAY_WORDS : MONTH_WORDS).format(at)
+}
+
+/** The periods in a sentence: their sum, and the busiest one. */
+export function historyWords(periods: readonly Period[]): string {
+  const total = periods.reduce((sum, { used }) => sum + used, 0)
+  if (total === 0) return 'No recipients in this time.'
+  const busiest = periods.reduce((most, one) => (one.used > most.used ? one : most))
+  const many = total === 1 ? '1 recipient' : `${total.toLocaleString('en')} recipients`
+  return `${many} in total; busiest: ${periodWords(busiest.period)} with ${busiest.used.toLocaleString('en')}.`
+}
+
+/** Columns of a chart. Heights are in percent of it. */
+export interface UsageBars {
+  /** What its upper edge stands for. */
+  top: number
+  /** Where the limit is; null where there is none, or too far up to be shown. */
+  limitAt: number | null
+  bars: (Period & { height: number; over: boolean })[]
+}
+
+/** A limit up to so many times the highest column is within the chart. */
+const LIMIT_SHOWN = 3
+
+/** @param limit of one period; null: none */
+export function barsOf(periods: readonly Period[], limit: number | null): UsageBars {
+  const most = Math.max(1, ...periods.map(({ used }) => used))
+  const shown = limit !== null && limit > 0 && limit <= most * LIMIT_SHOWN
+  const top = shown ? Math.max(most, limit) : most
+  return {
+    top,
+    limitAt: shown ? (100 * limit) / top : null,
+    bars: periods.map((one) => ({
+      ...one,
+      height: (100 * one.used) / top,
+      over: limit !== null && one.used >= limit,
+    })),
+  }
+}
