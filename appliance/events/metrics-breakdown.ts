@@ -70,7 +70,8 @@ export function readBreakdownQuery(query: unknown, now: number): BreakdownReques
   const { start_date, end_date, timezone, granularity: length, domain_id } = given
   const known = { start_date, end_date, timezone, granularity: length, domain_id }
   const { range, zone, granularity, domainIds } = readMetricsQuery(known, now)
-  const found = BREAKDOWNS.find((one) => one === by)
+  const word = typeof by === 'string' ? by.toLowerCase() : by
+  const found = BREAKDOWNS.find((one) => one === word)
   if (found === undefined) throw invalid('by', `one of ${BREAKDOWNS.join(', ')}`)
   return { range, zone, granularity, domainIds, by: found, providers: readProviders(provider) }
 }

@@ -114,7 +114,7 @@ function ids(given: Record<string, unknown>, name: string): string[] | undefined
 }
 
 function oneOf<T extends string>(name: string, word: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === word)
+  const found = allowed.find((one) => one === word.toLowerCase())
   if (found === undefined)
     throw invalid(name, `${name === 'granularity' ? 'one' : 'any'} of ${allowed.join(', ')}`)
   return found

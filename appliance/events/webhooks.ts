@@ -247,7 +247,8 @@ function readEndpoint(text: string, allowNetworks: readonly Cidr[]): string {
 
 function readEvents(types: string[]): string[] {
   const known: readonly string[] = WEBHOOK_EVENTS
-  const unknown = types.find((type) => !known.includes(type))
+  const events = types.map((type) => type.toLowerCase())
+  const unknown = types.find((_, at) => !known.includes(events[at]!))
   if (unknown !== undefined)
     throw refuse('invalid_field', {
       field: 'events',
@@ -255,5 +256,5 @@ function readEvents(types: string[]): string[] {
     })
   if (types.length === 0)
     throw refuse('invalid_field', { field: 'events', expected: 'at least one event type' })
-  return [...new Set(types)]
+  return [...new Set(events)]
 }

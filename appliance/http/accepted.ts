@@ -1,6 +1,12 @@
 /** How the sending endpoints ask for idempotence and answer: one way for all of them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fingerprintOf, readIdempotencyKey, type Accepted, type SendRequest } from '../intake/intake.ts'
+import {
+  dropHeaders,
+  fingerprintOf,
+  readIdempotencyKey,
+  type Accepted,
+  type SendRequest,
+} from '../intake/intake.ts'
 import { digestOf } from '../mail/json-body.ts'
 
 /**
@@ -21,8 +27,22 @@ export function sameness(
 /** Sets the header fields that go with an accepted request (reference: wire format §4) and returns its body. */
 export function answerAccepted(reply: FastifyReply, { body, ids, replayed, used }: Accepted): unknown {
   reply.request.accepted = ids
-  void reply.header('x-resend-monthly-quota', used.monthly)
-  if (used.daily !== null) void reply.header('x-resend-daily-quota', used.daily)
+  showUsed(reply, used)
   if (replayed) void reply.header('idempotent-replayed', 'true')
   return body
+}
+
+/** Field names in one log line: enough for any mail framework. */
+const MOST_DROPPED = 20
+
+/** Tells what the team has used of its quota, in the fields of the hosted service. */
+export function showUsed(reply: FastifyReply, { daily, monthly }: Accepted['used']): void {
+  void reply.header('x-resend-monthly-quota', monthly)
+  if (daily !== null) void reply.header('x-resend-daily-quota', daily)
+}
+
+/** Takes the headers out of emails that they are accepted without, and names them in the log line of the request. */
+export function dropAndNote({ about }: FastifyRequest, emails: readonly unknown[]): void {
+  const dropped = new Set(emails.flatMap(dropHeaders))
+  if (dropped.size > 0) about.dropped_headers = [...dropped].slice(0, MOST_DROPPED)
 }

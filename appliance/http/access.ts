@@ -8,7 +8,7 @@ import type { Caller } from '../senders/caller.ts'
 import { SESSION, shownCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { connectionOf } from './listeners.ts'
-import { limitRate } from './rate.ts'
+import { limitRate, tellRate } from './rate.ts'
 
 /**
  * Who may use a route. public: anybody · sending: every key, and people · full: keys with full access, and people ·
@@ -53,12 +53,17 @@ export function guard(app: App, deps: Pick<HttpDeps, 'senders' | 'accounts' | 'r
       return
     }
     if (authorization === undefined || access === 'people') {
+      if (access !== 'people' && shownCookie(request, SESSION) === undefined)
+        tellRate(reply, deps.rateLimiter)
       request.caller = await callerByCookie(deps, request, access)
       claimConnection(request)
       return
     }
     const caller = await callerByKey(deps, authorization)
-    if (!caller) throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
+    if (!caller) {
+      tellRate(reply, deps.rateLimiter)
+      throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
+    }
     // Known before it is refused: the log of requests tells whose it was.
     request.caller = caller
     claimConnection(request)

@@ -30,11 +30,11 @@ export function textOf(given: Given, name: string): string | undefined {
   return text
 }
 
-/** One of the words that are allowed. Refuses: `invalid_parameter`. */
+/** One of the words that are allowed, written in any case. Refuses: `invalid_parameter`. */
 export function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {
   const text = textOf(given, name)
   if (text === undefined) return undefined
-  const found = allowed.find((one) => one === text)
+  const found = allowed.find((one) => one === text.toLowerCase())
   if (found === undefined)
     throw refuse('invalid_parameter', { parameter: name, expected: `one of ${allowed.join(', ')}` })
   return found

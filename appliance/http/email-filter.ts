@@ -54,7 +54,7 @@ function readSoughtId(given: Given): string | undefined {
 function readStatus(given: Given): LastEvent[] | undefined {
   const text = textOf(given, 'status')
   return text?.split(',').map((word) => {
-    const found = LAST_EVENTS.find((one) => one === word.trim())
+    const found = LAST_EVENTS.find((one) => one === word.trim().toLowerCase())
     if (!found)
       throw refuse('invalid_parameter', {
         parameter: 'status',

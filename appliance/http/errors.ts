@@ -1,6 +1,8 @@
 /** Turns whatever went wrong into the wire's error shape (reference: wire format §3), in one place. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { QuotaRefusal } from '../intake/intake.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
+import { showUsed } from './accepted.ts'
 import type { App } from './deps.ts'
 import { routeTable } from './route-table.ts'
 
@@ -51,6 +53,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const busy = [429, 503, 507].includes(refusal.status)
   if (busy && !reply.hasHeader('retry-after'))
     void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
+  if (refusal instanceof QuotaRefusal) showUsed(reply, refusal.used)
   // Fastify ends the connection after a refused body; most clients then see a broken pipe instead of the answer.
   if (refusal.key !== 'shutting_down') void reply.removeHeader('connection')
   return reply

@@ -12,7 +12,9 @@ import { readBodies } from './body.ts'
 import { serveDashboard } from './dashboard.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { answerBadUrl, answerErrors } from './errors.ts'
+import { tagAnswers } from './etag.ts'
 import { rememberBrowsers } from './known-browsers.ts'
+import { readLeniently } from './lenient.ts'
 import { createLinks } from './links.ts'
 import { createLive } from './live.ts'
 import { createListeners, type Door } from './listeners.ts'
@@ -67,6 +69,7 @@ import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts'
 import { parseNetworks } from '../wire/networks.ts'
+import { refuseUnsupported } from './unsupported.ts'
 import { refuseInvalid } from './validation.ts'
 import { buildValidator } from './validators.ts'
 
@@ -97,15 +100,13 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   answerErrors(app)
   const routes = collectRoutes(app)
   readBodies(app, deps.config.messageBytes, deps)
+  readLeniently(app)
   await app.register(cookie)
   beginAnswers(app, deps, () => closing)
   const door = keepApart(app, deps.config.adminApart === true)
   const requestLog = createRequestLogBuffer(deps)
   if (deps.config.logApiUse) logApiUse(app, requestLog, deps)
-  guard(app, deps)
-  auditActs(app, deps)
-  logRequests(app)
-  measureRequests(app, deps)
+  attendRequests(app, deps)
 
   const { publicUrl = '', peopleUrl = '', adminApart = false } = deps.config
   const origins = { apps: publicUrl, people: peopleUrl }
@@ -169,6 +170,16 @@ function beginAnswers(app: App, { config: { hstsDays = 0 } }: HttpDeps, closing:
     if (closing()) void reply.header('connection', 'close')
     done(closing() ? refuse('shutting_down') : undefined)
   })
+}
+
+/** What happens with every request beside what its route does. */
+function attendRequests(app: App, deps: HttpDeps): void {
+  guard(app, deps)
+  refuseUnsupported(app)
+  tagAnswers(app)
+  auditActs(app, deps)
+  logRequests(app)
+  measureRequests(app, deps)
 }
 
 /** Who answers at the addresses of a setting. */

@@ -5,7 +5,7 @@ export const INTRODUCTION = `The REST interface of Posthaste. It speaks the wire
 Send a key with each request: \`Authorization: Bearer re_…\`. Keys have full access, or may only send; those may be bound to one domain. There is no CORS: keys do not belong into browsers.
 
 ## Requests and answers
-Bodies are JSON. Unknown fields are ignored, a trailing or double slash in the path does not matter. Every answer carries \`x-request-id\`, under which the request is found in the log. Ids are UUIDs that sort by time of creation. Times are in UTC, as \`2026-11-20 20:39:59.54+00\`.
+Bodies are JSON. Unknown fields are ignored, field names may be in camelCase, constants in any case, and a trailing or double slash in the path does not matter. Every answer carries \`x-request-id\`, under which the request is found in the log. Ids are UUIDs that sort by time of creation. Times are in UTC, as \`2026-11-20 20:39:59.54+00\`.
 
 ## Lists
 Newest first, in pages of \`limit\` (1 to 100, by default 20). \`after\` and \`before\` take the id at the end of a page and do not include it. Short lists (domains, keys) come whole unless one of these is given. \`has_more\` tells whether there is another page.

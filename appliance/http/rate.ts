@@ -10,6 +10,18 @@ import type { RateLimiter } from '../senders/senders.ts'
 export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: string): void {
   const { perSecond } = limiter
   const { allowed, remaining, resetSeconds, retrySeconds } = limiter.take(teamId)
+  setRate(reply, perSecond, remaining, resetSeconds)
+  if (allowed) return
+  void reply.header('retry-after', retrySeconds)
+  throw refuse('rate_limit_exceeded', { limit: perSecond })
+}
+
+/** Tells whoever has no valid key what every team may do: typed clients look for these fields in each answer. */
+export function tellRate(reply: FastifyReply, { perSecond }: RateLimiter): void {
+  setRate(reply, perSecond, perSecond, 0)
+}
+
+function setRate(reply: FastifyReply, perSecond: number, remaining: number, resetSeconds: number): void {
   void reply.headers({
     'ratelimit-limit': perSecond,
     'ratelimit-remaining': remaining,
@@ -17,7 +29,4 @@ export function limitRate(reply: FastifyReply, limiter: RateLimiter, teamId: str
     'ratelimit-policy': `${perSecond};w=1`,
     ratelimit: `"team";r=${remaining};t=${resetSeconds}`,
   })
-  if (allowed) return
-  void reply.header('retry-after', retrySeconds)
-  throw refuse('rate_limit_exceeded', { limit: perSecond })
 }

@@ -22,7 +22,7 @@ export function readAttachment(input: AttachmentInput, position: number): ReadAt
   const contentId = readContentId(firstOf(input.content_id, input.inline_content_id))
   if (contentId === undefined)
     throw no(`\`content_id\` must be 1 to ${MAX_CONTENT_ID} printable ASCII characters without spaces`)
-  const type = firstOf(input.content_type, input.contentType)
+  const type = input.content_type ?? ''
   const given = type === '' ? null : readMediaType(type)
   if (given === undefined) throw no('`content_type` must be a media type such as application/pdf')
   const path = input.path ?? ''

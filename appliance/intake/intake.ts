@@ -1,7 +1,7 @@
 /** The door in: the only way by which an email comes to exist. */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
-import { refuse, type Refusal } from '../mail/refusals.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { periodEnds, type Quotas, type Senders } from '../senders/senders.ts'
@@ -23,7 +23,7 @@ import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
 import type { Submission } from './submission.ts'
 
 export { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
-export { readRequest, refuseNotOffered } from './request.ts'
+export { dropHeaders, readRequest, refuseNotOffered } from './request.ts'
 export { createMessageReader, readArrival, type MessageReader } from './message.ts'
 export { createNotices, type SendNotice } from './notice.ts'
 export type { Notice } from './notice-mail.ts'
@@ -139,7 +139,8 @@ async function acceptAnew(
   const counted = submissions.some(({ notice }) => !notice)
   const result = await storage.put({ emails, receipt, quota: counted ? quota : null }, now)
   // ── the acceptance boundary: from here on it is ours ──
-  if (result.kind === 'over_quota') throw overQuota(result.period, now)
+  if (result.kind === 'over_quota')
+    throw new QuotaRefusal(result.period, now, await usedBy(deps, caller.teamId))
   if (result.kind === 'replay') {
     const answered = replay(result.receipt, request.fingerprint)
     return { ...answered, replayed: true, used: await usedBy(deps, caller.teamId) }
@@ -228,9 +229,18 @@ function shown({ daily }: QuotaLimit, { usage }: { usage: Usage | null }): Accep
   return { daily: daily === null ? null : (usage?.daily ?? 0), monthly: usage?.monthly ?? 0 }
 }
 
-function overQuota(period: Extract<PutResult, { kind: 'over_quota' }>['period'], now: number): Refusal {
-  const ends = periodEnds(now)
-  return period === 'daily'
-    ? refuse('daily_quota_exceeded', { seconds: Math.ceil((ends.day - now) / 1000) })
-    : refuse('monthly_quota_exceeded', { seconds: Math.ceil((ends.month - now) / 1000) })
+/** Why a team may send nothing more in this period, with what it has used. */
+export class QuotaRefusal extends Refusal {
+  readonly used: Accepted['used']
+
+  constructor(
+    period: Extract<PutResult, { kind: 'over_quota' }>['period'],
+    now: number,
+    used: Accepted['used'],
+  ) {
+    const { day, month } = periodEnds(now)
+    const ends = period === 'daily' ? day : month
+    super(`${period}_quota_exceeded`, { seconds: Math.ceil((ends - now) / 1000) })
+    this.used = used
+  }
 }

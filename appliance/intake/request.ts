@@ -3,12 +3,14 @@ import type { SendEmail } from '../http/schemas/emails.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import {
   fieldValueProblem,
+  isDropped,
   isFieldName,
   isMessageId,
   MAX_CUSTOM_FIELDS,
   MAX_FIELD_NAME,
   repeatedField,
   reservedBecause,
+  unfold,
 } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_EXPECTED, STREAM_FIELD, streamOf } from '../mail/stream.ts'
@@ -30,7 +32,7 @@ const MAX_BODY = 8 * 1024 * 1024
 const MAX_SUBJECT = 998
 
 /** Fields of the hosted service that this version does not have. A silent "no" would send mail to people who opted out, or without its content. */
-const notOffered = ['topic_id', 'template'] as const
+const notOffered = ['topic_id', 'topicId', 'template'] as const
 
 /** Refuses what this version cannot do. To be asked before the types are checked: a request with a template has no subject. */
 export function refuseNotOffered(body: unknown): void {
@@ -40,6 +42,21 @@ export function refuseNotOffered(body: unknown): void {
     // Typed clients write their unset fields as null or "".
     if (value !== undefined && value !== null && value !== '') throw refuse('not_offered', { field })
   }
+}
+
+/**
+ * Takes the headers out of a body that a request is accepted without, and returns their names. To be called before the
+ * types are checked: the values of some are objects, as Rails writes them.
+ */
+export function dropHeaders(body: unknown): string[] {
+  const { headers } = (body ?? {}) as { headers?: unknown }
+  if (typeof headers !== 'object' || headers === null) return []
+  const names = Object.keys(headers)
+  // Too many are refused; nobody has to look at each of a million.
+  if (names.length > MAX_CUSTOM_FIELDS) return []
+  const dropped = names.filter(isDropped)
+  for (const name of dropped) delete (headers as Record<string, unknown>)[name]
+  return dropped
 }
 
 /**
@@ -120,17 +137,18 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
   let replyTo = readMailboxes('reply_to', body.reply_to, MAX_REPLY_TO)
   let messageId: string | null = null
   const headers: Submission['headers'] = []
-  for (const [name, value] of given) {
-    const field = checkHeader(name, value)
-    if (value.trim() === '') continue
+  for (const [name, written] of given) {
+    const field = checkHeader(name, written)
+    const value = unfold(written).trim()
+    if (value === '') continue
     const lower = name.toLowerCase()
     if (lower === 'message-id') {
-      if (!isMessageId(value.trim())) throw refuse('invalid_field', { field, expected: '<left@right>' })
-      messageId = value.trim()
+      if (!isMessageId(value)) throw refuse('invalid_field', { field, expected: '<left@right>' })
+      messageId = value
     } else if (lower === 'reply-to') {
       // The field of the request wins; many apps set both to the same.
       if (replyTo.length === 0) replyTo = readMailboxes(field, value, 1)
-    } else headers.push({ name, value: value.trim() })
+    } else headers.push({ name, value })
   }
   return {
     headers: headers.filter(({ name }) => !isStreamField(name)),
@@ -157,7 +175,7 @@ function checkHeader(name: string, value: string): string {
       expected: `names of 1 to ${MAX_FIELD_NAME} printable ASCII characters without colon or spaces`,
     })
   const field = `headers.${name}`
-  const problem = reservedBecause(name) ?? fieldValueProblem(value)
+  const problem = reservedBecause(name) ?? fieldValueProblem(unfold(value))
   if (problem !== undefined) throw refuse('invalid_field', { field, expected: problem })
   return field
 }

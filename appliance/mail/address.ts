@@ -2,8 +2,9 @@ import { MAX_DOMAIN, parseDomain } from './domain.ts'
 
 /**
  * Mail addresses as people and apps write them: `a@b`, `Name <a@b>`, `"Quoted, Name" <a@b>` (RFC 5322 §3.4), in
- * Unicode (RFC 6532) rather than in encoded words. One text is one mailbox; what another reader could take for a list,
- * a group, a comment, a route or a second address is refused.
+ * Unicode (RFC 6532) rather than in encoded words. Names need no quotes: in `Acme, Inc. <a@b>` and `Bob (Sales) <a@b>`
+ * all text before the last `<` is the name. One text is one mailbox; anything that could be a list, a route or a second
+ * address is refused, and so are comments in the address itself.
  */
 
 /** One mailbox. `address` is what goes into the envelope. */
@@ -36,8 +37,11 @@ const invisible = /[\p{C}\p{Zs}]/u
 /** `atext` of RFC 5322 §3.2.3 with the additions of RFC 6532 §3.2. */
 const dotAtom = /^[\w!#$%&'*+\-/=?^`{|}~\u0080-\u{10FFFF}]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\u{10FFFF}]+)*$/u
 const quotedString = /^"((?:[^"\\]|\\.)*)"$/u
-/** Specials of RFC 5322 §3.2.3 that give an unquoted name a second reading: lists, groups, comments, addresses. */
-const ambiguous = /[,;()<>@"\\]/
+/**
+ * An unquoted name with a second reading: brackets, an address, an `@` among separators as in a list, or a quoted string
+ * that doesn't reach to the end. Dropping the other recipients of a list without a word would lose mail.
+ */
+const ambiguous = /[<>]|[^ ,;]@[^ ,;]|[,;].*@|@.*[,;]|^"/u
 const plainName = /^[\w !#$%&'*+\-/=?^`{|}~.\u0080-\u{10FFFF}]+$/u
 
 /** Reads one mailbox, with or without a name; undefined when it is not one. */

@@ -11,44 +11,67 @@ export const MAX_CUSTOM_FIELDS = 100
 /** A word longer than this cannot be folded into lines of 998 octets with the name before it (RFC 5322 §2.1.1). */
 const MAX_WORD = 900
 
+/** What becomes of a reserved field among `headers`: the request is refused, or the field is dropped. */
+type Fate = 'refused' | 'dropped'
+
 /**
- * Fields that a caller may not set through `headers`, and what to do instead. Patterns end with `*`.
+ * Fields that a caller may not set through `headers`, and why. Patterns end with `*`.
+ * Mail frameworks pass on the fields of the message that they would have written themselves. Those that the server writes
+ * anyway are dropped. The others are refused: without them the mail would go to other people or say something else.
  * Everything that is not here is passed on: X-*, List-*, Feedback-ID, Auto-Submitted, Precedence, Importance, ...
  * Message-ID replaces ours when it is well formed; Reply-To is read as the `reply_to` field (intake/request.ts).
  */
-const RESERVED_FIELDS: readonly (readonly [field: string, instead: string])[] = [
+const RESERVED_FIELDS: readonly (readonly [field: string, fate: Fate, reason: string])[] = [
   // Written from the fields of the request.
-  ['From', 'use the `from` field'],
-  ['To', 'use the `to` field'],
-  ['Cc', 'use the `cc` field'],
-  ['Bcc', 'use the `bcc` field'],
-  ['Subject', 'use the `subject` field'],
+  ['From', 'refused', 'use the `from` field'],
+  ['To', 'refused', 'use the `to` field'],
+  ['Cc', 'refused', 'use the `cc` field'],
+  ['Bcc', 'refused', 'use the `bcc` field'],
+  ['Subject', 'refused', 'use the `subject` field'],
   // Would speak for someone whose right to send was not checked.
-  ['Sender', 'the server sets it'],
+  ['Sender', 'dropped', 'the server sets it'],
   // Describe the body, which the server composes.
-  ['MIME-Version', 'the server sets it'],
-  ['Content-*', 'the server sets it'],
-  // Tell when and how the message travelled, who signed it and where reports go: facts of the servers on its way.
-  ['Date', 'the server sets it'],
-  ['Received', 'the server sets it'],
-  ['Received-SPF', 'receiving servers set it'],
-  ['Return-Path', 'receiving servers set it'],
-  ['Delivered-To', 'receiving servers set it'],
-  ['DKIM-Signature', 'the server signs'],
-  ['DomainKey-Signature', 'the server signs'],
-  ['ARC-*', 'the server signs'],
-  ['Authentication-Results', 'receiving servers set it'],
-  ['Resent-*', 'it belongs to messages that are sent again (RFC 5322 §3.6.6)'],
+  ['MIME-Version', 'dropped', 'the server sets it'],
+  ['Content-*', 'dropped', 'the server sets it'],
+  // Tell when and how the message traveled, who signed it and where reports go: facts of the servers on its way.
+  ['Date', 'dropped', 'the server sets it'],
+  ['Return-Path', 'dropped', 'receiving servers set it'],
+  ['DKIM-Signature', 'dropped', 'the server signs'],
+  ['Received', 'refused', 'the server sets it'],
+  ['Received-SPF', 'refused', 'receiving servers set it'],
+  ['Delivered-To', 'refused', 'receiving servers set it'],
+  ['DomainKey-Signature', 'refused', 'the server signs'],
+  ['ARC-*', 'refused', 'the server signs'],
+  ['Authentication-Results', 'refused', 'receiving servers set it'],
+  ['Resent-*', 'refused', 'it belongs to messages that are sent again (RFC 5322 §3.6.6)'],
 ]
 
-const reserved = RESERVED_FIELDS.map(([field, instead]) => ({ field: field.toLowerCase(), instead }))
+const reserved = RESERVED_FIELDS.map(([field, fate, reason]) => ({
+  field: field.toLowerCase(),
+  fate,
+  reason,
+}))
 
-/** Why a caller may not set this field, as a clause for the refusal; undefined when it may. */
-export function reservedBecause(name: string): string | undefined {
+function reservation(name: string): (typeof reserved)[number] | undefined {
   const lower = name.toLowerCase()
   return reserved.find(({ field }) =>
     field.endsWith('*') ? lower.startsWith(field.slice(0, -1)) : lower === field,
-  )?.instead
+  )
+}
+
+/** Why a caller may not set this field, as a clause for the refusal; undefined when it may. */
+export function reservedBecause(name: string): string | undefined {
+  return reservation(name)?.reason
+}
+
+/** Whether a request with this field among its `headers` is accepted without the field. */
+export function isDropped(name: string): boolean {
+  return isFieldName(name) && reservation(name)?.fate === 'dropped'
+}
+
+/** The value of a folded field as one line (RFC 5322 §2.2.3). A line break that no white space follows stays. */
+export function unfold(value: string): string {
+  return value.replaceAll(/\r\n(?=[ \t])/g, '')
 }
 
 /** Fields that a message or a part may have once only (RFC 5322 §3.6, RFC 2045 §3, RFC 2183): readers differ in which of two they believe. */
@@ -160,8 +183,5 @@ function endOfField(message: Uint8Array, start: number): number {
 /** The value of a field as one line: without name, folds and the white space around it. */
 export function fieldValue(field: HeaderField): string {
   const text = Buffer.from(field.raw).toString('utf8')
-  return text
-    .slice(text.indexOf(':') + 1)
-    .replaceAll(/\r\n(?=[ \t])/g, '')
-    .trim()
+  return unfold(text.slice(text.indexOf(':') + 1)).trim()
 }

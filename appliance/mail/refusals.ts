@@ -246,6 +246,12 @@ export const REFUSALS = {
 
   // ── what is asked for
   unknown_endpoint: entry('not_found', 404, '502 5.5.1', 'The requested endpoint does not exist.'),
+  unsupported_endpoint: entry(
+    'not_found',
+    404,
+    '502 5.5.1',
+    'The requested endpoint does not exist: this server version does not support {feature}.',
+  ),
   content_withheld: entry(
     'validation_error',
     403,

@@ -23,7 +23,7 @@ type Read = (text: string, now: number) => QueueFilter | Unreadable
 const oneOf =
   <T extends string>(values: readonly T[], filter: (value: T) => QueueFilter): Read =>
   (text) => {
-    const value = values.find((one) => one === text)
+    const value = values.find((one) => one === text.toLowerCase())
     return value === undefined ? new Unreadable(`one of ${values.join(', ')}`) : filter(value)
   }
 

@@ -81,7 +81,8 @@ function presentDetail(data: EventData): Record<string, unknown> {
       suppressed: {
         message: suppressed.message,
         type: suppressed.type,
-        ...(suppressed.reason !== null && { reason: suppressed.reason }),
+        // Typed clients know two reasons and need one. Of an address that a person put on the list, `type` tells.
+        reason: suppressed.reason ?? 'previous_complaint',
         // No server was asked this time.
         diagnosticCode: [],
       },

@@ -9,6 +9,7 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
     answer: 'on purpose',
     note: 'a server has one owner: there is nobody to claim a domain from',
   },
+  '/domains/claims': { answer: 'on purpose', note: 'as `/domains/claim`' },
   '/domains/{domain_id}/claim': { answer: 'on purpose', note: 'as `/domains/claim`' },
   '/oauth': { answer: 'on purpose', note: 'keys are the only way in for apps' },
   '/templates': { answer: 'later', note: 'with the audience' },
@@ -21,6 +22,20 @@ const REASONS: Record<string, { answer: 'on purpose' | 'later'; note: string }> 
   '/automations': { answer: 'on purpose', note: 'not planned: a workflow engine beside the apps that send' },
   '/events': { answer: 'on purpose', note: 'only feeds automations' },
 }
+
+/** What clients call and the document lacks; here it is answered as the rest of its part of the API is. */
+export const CALLED: readonly string[] = [
+  'GET /audiences/{audience_id}/contacts',
+  'POST /audiences/{audience_id}/contacts',
+  'GET /audiences/{audience_id}/contacts/{contact}',
+  'PATCH /audiences/{audience_id}/contacts/{contact}',
+  'DELETE /audiences/{audience_id}/contacts/{contact}',
+  'GET /segments/{id}/contacts',
+  'PATCH /segments/{id}',
+  'POST /broadcasts/{id}/duplicate',
+  'GET /domains/claims',
+  'POST /domains/claims',
+]
 
 /** The reason for an operation that is not done; undefined when nobody gave one. */
 export const reasonFor = (path: string): { answer: 'on purpose' | 'later'; note: string } | undefined => {
@@ -37,16 +52,11 @@ export type Probe = { status: number; name: string }
  * @param probes what the others answered
  */
 export function compatibilityPage(done: ReadonlySet<string>, probes: ReadonlyMap<string, Probe>): string {
-  const rows = OPERATIONS.map(({ key, method, path }) => {
-    const way = `\`${method} ${path}\``
-    if (done.has(key)) {
-      const names = new Set(DEVIATIONS.filter(({ at }) => at.startsWith(`${key} `)).map(({ name }) => name))
-      return `| ${way} | done | ${[...names].join('; ')} |`
-    }
-    const reason = reasonFor(path)
-    const status = probes.get(key)?.status ?? 0
-    return `| ${way} | ${reason?.answer === 'later' ? 'later' : `${status} on purpose`} | ${reason?.note ?? ''}${reason?.answer === 'later' ? `; today ${status}` : ''} |`
-  })
+  const row = (key: string) => {
+    if (!done.has(key)) return `| \`${key}\` | ${openRow(key, probes.get(key)?.status ?? 0)} |`
+    const names = new Set(DEVIATIONS.filter(({ at }) => at.startsWith(`${key} `)).map(({ name }) => name))
+    return `| \`${key}\` | done | ${[...names].join('; ')} |`
+  }
   const count = OPERATIONS.filter(({ key }) => done.has(key)).length
   return `# Compatibility with the hosted API
 
@@ -56,7 +66,15 @@ status, every field of the document with its type and format, and that the clien
 
 | Operation | Here | Note |
 |---|---|---|
-${rows.join('\n')}
+${OPERATIONS.map(({ key }) => row(key)).join('\n')}
+
+Where this server lacks a part of the API, the message of the 404 names the part.
+
+## Called by clients, but not in the document
+
+| Operation | Here | Note |
+|---|---|---|
+${CALLED.map(row).join('\n')}
 
 ## Where the document itself is wrong
 
@@ -64,6 +82,11 @@ The service and its clients differ from the document in these points; the suite 
 
 ${deviationList()}
 `
+}
+
+function openRow(key: string, status: number): string {
+  const { answer, note = '' } = reasonFor(key.split(' ')[1]!) ?? {}
+  return answer === 'later' ? `later | ${note}; today ${status}` : `${status} on purpose | ${note}`
 }
 
 function deviationList(): string {

@@ -74,10 +74,10 @@ function faultsOfHeaders(request: string, { status, headers }: Response): string
   const faults: string[] = []
   if (headers.get('content-type') !== 'application/json; charset=utf-8')
     faults.push(`${request}: content-type ${headers.get('content-type')}`)
-  // An unknown key has no team and so no limit to tell of.
   for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'])
-    if (status !== 403 && !/^\d+$/.test(headers.get(name) ?? ''))
-      faults.push(`${request}: ${name} ${headers.get(name)}`)
+    if (!/^\d+$/.test(headers.get(name) ?? '')) faults.push(`${request}: ${name} ${headers.get(name)}`)
+  if (status === 200 && request.startsWith('GET ') && !headers.get('etag')?.startsWith('W/"'))
+    faults.push(`${request}: etag ${headers.get('etag')}`)
   if (headers.get('retry-after') !== null && !/^\d+$/.test(headers.get('retry-after')!))
     faults.push(`${request}: retry-after ${headers.get('retry-after')}`)
   return faults

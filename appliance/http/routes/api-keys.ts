@@ -17,7 +17,8 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       schema: { body: schema.CreateApiKey, response: { 201: schema.ApiKeyCreated } },
     },
     async (request, reply) => {
-      const { name, permission, domain_id } = request.body
+      const { name, domain_id } = request.body
+      const permission = request.body.permission?.toLowerCase()
       const domainId = domain_id === undefined || domain_id === '' ? null : domain_id
       if (domainId !== null && !isId(domainId)) throw refuse('invalid_id', { parameter: 'domain_id' })
       // Such a key may do what admins may, whoever holds it: else a developer would be one by a detour.
@@ -26,7 +27,7 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
       const { key, token } = await senders.createKey({
         ...{ teamId, name, domainId: domainId?.toLowerCase() },
         // Clients that write every field send null or an empty text for none.
-        permission: permission === null || permission === '' ? undefined : permission,
+        permission: permission === '' ? undefined : permission,
       })
       void reply.code(201)
       return { object: 'api_key' as const, id: key.id, token }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { checkSchedule, readRequest, refuseNotOffered, type Submission } from '../../intake/intake.ts'
 import { Refusal, refuse, refuseAt } from '../../mail/refusals.ts'
-import { answerAccepted, sameness } from '../accepted.ts'
+import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { BatchCreated, MAX_BATCH, SendBatch } from '../schemas/batch.ts'
@@ -19,6 +19,11 @@ export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): voi
       // Elements are looked at one by one, because a permissive batch takes the good ones: what the schema says of the
       // whole is not asked for.
       attachValidation: true,
+      preValidation: (request, _reply, done) => {
+        const { body } = request
+        if (Array.isArray(body) && body.length <= MAX_BATCH) dropAndNote(request, body)
+        done()
+      },
     },
     async (request, reply) => {
       const caller = callerOf(request)

@@ -7,7 +7,7 @@ import {
   presentList,
   presentTimeline,
 } from '../../wireformat/wireformat.ts'
-import { answerAccepted, sameness } from '../accepted.ts'
+import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readId, readPage } from '../query.ts'
@@ -40,6 +40,7 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
         schema: { body: schema.SendEmail, response: { 200: schema.EmailCreated } },
         preValidation: (request, _reply, done) => {
           refuseNotOffered(request.body)
+          dropAndNote(request, [request.body])
           done()
         },
       },
@@ -100,11 +101,9 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
     return presentList(page.items.map(presentEmailSummary), page.hasMore)
   })
 
-  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) => {
-    // The list of received mail, which this version does not have: no id that somebody has mistyped.
-    if ((request.params as { id: string }).id === 'receiving') throw refuse('unknown_endpoint')
-    return presentEmail(await find(callerOf(request).teamId, readId(request.params)))
-  })
+  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) =>
+    presentEmail(await find(callerOf(request).teamId, readId(request.params))),
+  )
 
   app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
     const { teamId } = callerOf(request)

@@ -137,7 +137,8 @@ const deletion = (one: Suppression) => ({ ...reference(one), deleted: true as co
 
 function readOrigin(value: unknown): Suppression['origin'] | undefined {
   if (value === undefined || value === '') return undefined
-  const origin = SUPPRESSION_ORIGINS.find((one) => one === value)
+  const word = typeof value === 'string' ? value.toLowerCase() : value
+  const origin = SUPPRESSION_ORIGINS.find((one) => one === word)
   if (!origin)
     throw refuse('invalid_parameter', {
       parameter: 'origin',

@@ -224,7 +224,8 @@ function readMessagePage(query: Record<string, unknown>) {
 
 function readStatus(value: unknown): WebhookDeliveryState | undefined {
   if (value === undefined || value === '') return undefined
-  const status = WEBHOOK_DELIVERY_STATES.find((one) => one === value)
+  const word = typeof value === 'string' ? value.toLowerCase() : value
+  const status = WEBHOOK_DELIVERY_STATES.find((one) => one === word)
   if (!status)
     throw refuse('invalid_parameter', {
       parameter: 'status',

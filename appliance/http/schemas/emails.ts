@@ -44,9 +44,6 @@ export const AttachmentInput = Type.Object(
     content_id: Type.Optional(
       Nullable(Type.String(), described('Makes the attachment inline, for `cid:` in the html.')),
     ),
-    contentType: Type.Optional(
-      Nullable(Type.String(), described('`content_type`, as one client library writes it.')),
-    ),
     inline_content_id: Type.Optional(
       Nullable(Type.String(), described('`content_id`, as older client libraries write it.')),
     ),

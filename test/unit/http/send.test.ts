@@ -184,7 +184,7 @@ describe('bad input', () => {
     ),
   )
 
-  test.each(['[]', '"x"', '5', 'null', ''])('a body %j that is no object', (body) =>
+  test.each(['[1]', '"x"', '5', 'null', ''])('a body %j that is no object', (body) =>
     refused(body, 422, 'validation_error', 'Invalid `request.body` field: it must be an object.'),
   )
 

@@ -93,12 +93,33 @@ describe('the rate limit', () => {
     expect([answer.status, rateHeaders(answer)['ratelimit-remaining']]).toEqual([401, '49'])
   })
 
-  test('is nothing to strangers and to people', async () => {
+  test.each([
+    ['no key', 401, {}],
+    ['a key that is none', 401, { authorization: 'Basic x' }],
+    ['an unknown key', 403, { authorization: 'Bearer re_nobody' }],
+  ])(
+    'is told to %s, and takes nothing from anybody',
+    async (_name, status, headers: Record<string, string>) => {
+      await start(slow)
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => ask(`${api.url}/emails`, 'GET', undefined, headers)),
+      )
+      for (const answer of answers) {
+        expect(answer.status).toBe(status)
+        expect(rateHeaders(answer)).toEqual({
+          'ratelimit-limit': '5',
+          'ratelimit-remaining': '5',
+          'ratelimit-reset': '0',
+          'ratelimit-policy': '5;w=1',
+          ratelimit: '"team";r=5;t=0',
+        })
+      }
+      expect((await api.call('GET', '/emails')).headers.get('ratelimit-remaining')).toBe('4')
+    },
+  )
+
+  test('is nothing to people', async () => {
     await start(slow)
-    for (const headers of [{}, { authorization: 'Bearer re_nobody' }] as Record<string, string>[]) {
-      const answer = await ask(`${api.url}/emails`, 'GET', undefined, headers)
-      expect([answer.status, rateHeaders(answer)]).toEqual([headers.authorization ? 403 : 401, {}])
-    }
     const signedIn = await ask(`${api.url}/session`, 'POST', { email: owner.email, password: owner.password })
     const cookie = sessionCookie(signedIn)
     const answers = await Promise.all(
@@ -139,15 +160,18 @@ describe('quotas', () => {
     expect(refused.text).toBe(
       errorText(429, 'daily_quota_exceeded', 'You have reached your daily email sending quota.'),
     )
+    expect(quotaHeaders(refused)).toEqual(['3', '3'])
     // Twelve hours to midnight.
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(43_100)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(43_200)
     expect(await api.count()).toBe(2)
     await api.clock.set(Date.UTC(2030, 5, 16))
     expect(quotaHeaders(await send(2))).toEqual(['2', '5'])
-    expect((await send(1)).text).toBe(
+    const over = await send(1)
+    expect(over.text).toBe(
       errorText(429, 'monthly_quota_exceeded', 'You have reached your monthly email sending quota.'),
     )
+    expect(quotaHeaders(over)).toEqual(['2', '5'])
     await api.clock.set(Date.UTC(2030, 6, 1))
     expect(quotaHeaders(await send(1))).toEqual(['1', '1'])
   })
@@ -162,6 +186,24 @@ describe('quotas', () => {
     await startOn('unlimited')
     await send(50)
     expect(quotaHeaders(await send(1))).toEqual([null, '51'])
+  })
+
+  test('are looked at last: a domain that may not send is refused first', async () => {
+    await startOn('free')
+    await send(3)
+    const from = (domain: string) => ({ ...hello, from: `a@${domain}` })
+    const bound = { authorization: `Bearer ${await api.makeKey('sending_access', api.unverified.id)}` }
+    for (const [path, wrap] of [
+      ['/emails', (one: object) => one],
+      ['/emails/batch', (one: object) => [one]],
+    ] as const) {
+      const status = async (domain: string, headers = {}) =>
+        (await api.call('POST', path, wrap(from(domain)), headers)).status
+      expect(await status('new.example')).toBe(403)
+      expect(await status('elsewhere.example')).toBe(403)
+      expect(await status('acme.example', bound)).toBe(403)
+      expect(await status('acme.example')).toBe(429)
+    }
   })
 
   test('take nothing for what is refused', async () => {

@@ -25,6 +25,12 @@ describe('parseMailbox reads', () => {
     ['"say \\"hi\\" \\\\o/" <bob@example.com>', 'say "hi" \\o/'],
     ['[Staging] Acme: alerts <bob@example.com>', '[Staging] Acme: alerts'],
     ["O'Brien & Söhne 🚀 <bob@example.com>", "O'Brien & Söhne 🚀"],
+    ['Acme, Inc. <bob@example.com>', 'Acme, Inc.'],
+    ['Builder, Bob; Acme <bob@example.com>', 'Builder, Bob; Acme'],
+    ['Bob (Builder) <bob@example.com>', 'Bob (Builder)'],
+    [':-) <bob@example.com>', ':-)'],
+    ['Bob "the \\ Builder" Jones <bob@example.com>', 'Bob "the \\ Builder" Jones'],
+    ['Bob @ Acme <bob@example.com>', 'Bob @ Acme'],
   ])('the name in %s', (text, name) => {
     expect(read(text)).toEqual({ name, local: 'bob', domain: 'example.com', address: 'bob@example.com' })
   })
@@ -97,9 +103,13 @@ describe('parseMailbox refuses', () => {
     'bo b@example.com',
     'bo(comment)b@example.com',
     'bob@example.com (Bob)',
-    'Bob (Builder) <bob@example.com>',
     'bob@example.com, eve@example.com',
     'bob@example.com <eve@example.com>',
+    'bob@example.com, Eve <eve@example.com>',
+    'bob @ example.com, Eve <eve@example.com>',
+    'Bob <bob@example.com>, Eve <eve@example.com>',
+    'bob(<eve@example.org>)@example.com',
+    'Bob (<eve@example.org>) <bob@example.com>',
     'Friends: bob@example.com;',
     '<@relay.example:bob@example.com>',
     'a@b@example.com',

@@ -106,12 +106,17 @@ describe('the payload', () => {
     expect(payload.data.to).toEqual(['Ada <ada@customer.test>', 'b@customer.test'])
   })
 
-  test('of an address that was suppressed by hand gives no reason', () => {
+  test('of an address that was suppressed by hand gives a reason that typed clients know', () => {
     const suppressed = { message: 'On the list.', type: 'OnAccountSuppressionList' as const, reason: null }
     expect(
       presentWebhookEvent(event('email.suppressed', { data: { recipient, suppressed } })).data,
     ).toMatchObject({
-      suppressed: { message: 'On the list.', type: 'OnAccountSuppressionList', diagnosticCode: [] },
+      suppressed: {
+        message: 'On the list.',
+        type: 'OnAccountSuppressionList',
+        reason: 'previous_complaint',
+        diagnosticCode: [],
+      },
     })
   })
 

@@ -1,0 +1,43 @@
+/** Entity tags of JSON answers, and 304 for who has the same already (RFC 9110 §8.8.3, §13.1.2). */
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from './deps.ts'
+
+/** Longest answer that gets a tag, in UTF-16 units: hashing must not keep other requests waiting. */
+const MOST = 1024 * 1024
+
+/** Tags what GET and HEAD answer as JSON. To be called before the first route is added. */
+export function tagAnswers(app: App): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (!isTagged(request, reply, payload)) {
+      done(null, payload)
+      return
+    }
+    const tag = `W/"${payload.length.toString(16)}-${hash('sha1', payload, 'base64url')}"`
+    void reply.header('etag', tag)
+    if (!names(request.headers['if-none-match'], tag)) {
+      done(null, payload)
+      return
+    }
+    void reply.code(304).removeHeader('content-type')
+    // The answer to HEAD loses its body later, and keeps its length.
+    done(null, request.method === 'HEAD' ? payload : null)
+  })
+}
+
+function isTagged({ method }: FastifyRequest, reply: FastifyReply, payload: unknown): payload is string {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  if (reply.statusCode !== 200 || typeof payload !== 'string' || payload.length > MOST) return false
+  const type = reply.getHeader('content-type')
+  return typeof type === 'string' && type.startsWith('application/json') && !reply.hasHeader('etag')
+}
+
+/** Whether an If-None-Match names the tag. Tags are compared weakly: without their `W/`. */
+function names(field: string | undefined, tag: string): boolean {
+  if (field === undefined) return false
+  const opaque = tag.slice(2)
+  return field
+    .split(',')
+    .map((one) => one.trim())
+    .some((one) => one === '*' || one === opaque || one === tag)
+}

@@ -1,0 +1,31 @@
+/** Parts of the hosted API that this version doesn't have. Clients that call them hear it in words, not just "not found". */
+import { refuse } from '../mail/refusals.ts'
+import type { App } from './deps.ts'
+
+/** By path; the first that fits counts. */
+const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
+  [/^\/(?:contacts|contact-properties|audiences)(?:\/|$)|^\/segments\/[^/]+\/contacts$/, 'contacts'],
+  [/^\/segments(?:\/|$)/, 'segments'],
+  [/^\/topics(?:\/|$)/, 'topics'],
+  [/^\/broadcasts(?:\/|$)/, 'broadcasts'],
+  [/^\/templates(?:\/|$)/, 'templates'],
+  [/^\/(?:automations|events)(?:\/|$)/, 'automations'],
+  [/^\/emails\/receiving(?:\/|$)/, 'receiving email'],
+  [/^\/inboxes(?:\/|$)/, 'inboxes'],
+  [/^\/domains\/(?:claims?(?:\/|$)|[^/]+\/claim(?:\/|$))/, 'claiming domains'],
+  [/^\/oauth\/grants(?:\/|$)/, 'OAuth grants'],
+]
+
+/** The part of the hosted API that a path belongs to and that this version doesn't have; undefined for all other paths. */
+export function unsupportedFeature(url: string): string | undefined {
+  const path = url.split(/[?#]/, 1)[0]!.replaceAll(/\/{2,}/g, '/')
+  return FEATURES.find(([pattern]) => pattern.test(path))?.[1]
+}
+
+/** Refuses requests for these parts, whatever the method, also where a route would take a word for an id. */
+export function refuseUnsupported(app: App): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const feature = unsupportedFeature(request.url)
+    done(feature === undefined ? undefined : refuse('unsupported_endpoint', { feature }))
+  })
+}

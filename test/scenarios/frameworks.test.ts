@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import PostalMime from 'postal-mime'
+import { Resend } from 'resend'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { splitMessage, fieldValue } from '../../appliance/mail/headers.ts'
+import { createLogger } from '../../appliance/watch/log.ts'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+
+/**
+ * Ordinary mail of the frameworks' own transports: each body is byte for byte what Laravel, Symfony, Rails and n8n send.
+ * The sender's name has a comma; `full` has every field that an app can set; Rails writes odd values of its own.
+ */
+
+const lines: Record<string, unknown>[] = []
+let appliance: TestAppliance
+beforeAll(async () => {
+  const log = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }
+  appliance = await startAppliance({ log: createLogger('info', log) })
+})
+afterAll(() => appliance.close())
+
+const bodyOf = (name: string) =>
+  readFileSync(join(import.meta.dirname, '../fixtures/frameworks', `${name}.json`), 'utf8')
+
+async function ask(method: string, path: string, body?: string): Promise<Response> {
+  return fetch(appliance.url + path, {
+    method,
+    headers: { authorization: `Bearer ${appliance.apiKey}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body }),
+  })
+}
+
+/** Sends a body as it is; gives the email's id, and the message with its fields by lower-case name. */
+async function send(name: string) {
+  const response = await ask('POST', '/emails', bodyOf(name))
+  const { id } = (await response.json()) as { id: string }
+  expect([response.status, id]).toEqual([200, expect.any(String)])
+  const bytes = Buffer.from(await (await ask('GET', `/emails/${id}/source`)).arrayBuffer())
+  const fields = splitMessage(bytes).fields.map((field) => [field.name.toLowerCase(), fieldValue(field)])
+  return {
+    id,
+    fields: Object.fromEntries(fields) as Record<string, string>,
+    mail: await PostalMime.parse(bytes),
+  }
+}
+
+/** What the log line of the request says that it was accepted without. */
+async function droppedFrom(id: string): Promise<unknown> {
+  const line = () => lines.find(({ email_id, method }) => email_id === id && method === 'POST')
+  await expect.poll(line).toBeDefined()
+  return line()!.dropped_headers
+}
+
+const ada = { name: '', address: 'ada@customer.test' }
+const lovelace = { name: 'Ada Lovelace', address: 'ada@customer.test' }
+const acme = { name: 'Acme, Inc.', address: 'hello@example.test' }
+
+describe.each(['laravel', 'symfony', 'rails'])('%s', (framework) => {
+  test('sends mail without headers of its own', async () => {
+    const { id, fields, mail } = await send(`${framework}-plain`)
+    expect(fields.from).toBe('"Acme, Inc." <hello@example.test>')
+    expect(mail.to).toEqual([framework === 'laravel' ? lovelace : ada])
+    expect(mail.subject).toBe(framework === 'rails' ? 'Plain' : 'Grüße & "Küsse"')
+    expect(await droppedFrom(id)).toEqual(framework === 'rails' ? ['Content-Transfer-Encoding'] : undefined)
+  })
+
+  test('sends mail with an attachment', async () => {
+    const { mail } = await send(`${framework}-attachment`)
+    expect(mail.attachments.map(({ filename, mimeType }) => [filename, mimeType])).toEqual([
+      ['invoice.pdf', 'application/pdf'],
+    ])
+    expect(Buffer.from(mail.attachments[0]!.content as ArrayBuffer).toString()).toBe('%PDF')
+  })
+})
+
+describe('headers that the framework passes on', () => {
+  test('laravel: what it may not set is dropped, the rest is sent', async () => {
+    const { id, fields, mail } = await send('laravel-full')
+    expect(fields).toMatchObject({
+      'x-entity-ref-id': '7',
+      'x-priority': '2 (High)',
+      'message-id': '<1234@example.test>',
+    })
+    expect(mail.from).toEqual(acme)
+    expect(mail.replyTo?.map(({ name }) => name)).toEqual([
+      'Отдел по работе с обращениями клиентов и партнёров, Поддержка',
+    ])
+    expect(fields).not.toHaveProperty('return-path')
+    expect(fields.date).not.toContain('20 Nov 2026')
+    expect(await droppedFrom(id)).toEqual(['Return-Path', 'Date'])
+  })
+
+  test('symfony: a folded header is one line, and Sender is not taken', async () => {
+    const { id, fields, mail } = await send('symfony-full')
+    expect(fields).toMatchObject({
+      'x-entity-ref-id': '7',
+      'x-metadata-order': '7',
+      'reply-to': 'help@example.test',
+    })
+    expect(mail.cc).toEqual([{ name: '', address: 'carl@customer.test' }])
+    expect(fields).not.toHaveProperty('sender')
+    expect(fields).not.toHaveProperty('bcc')
+    expect(await droppedFrom(id)).toEqual(['Return-Path', 'Date', 'Sender'])
+  })
+
+  test('rails: a value that is no text is dropped with its header', async () => {
+    const { id, fields, mail } = await send('rails-full')
+    expect([mail.text, mail.html]).toEqual(['Hi Ada\n', '<p>Hi Ada</p>\n'])
+    expect(fields).toMatchObject({ 'x-entity-ref-id': '7', 'reply-to': 'help@example.test' })
+    expect(await droppedFrom(id)).toEqual(['Return-Path', 'Content-Transfer-Encoding'])
+  })
+})
+
+describe('n8n', () => {
+  test('sends, schedules and reschedules with names in camelCase', async () => {
+    const { id, fields, mail } = await send('n8n-send')
+    expect(fields['reply-to']).toBe('help@example.test')
+    expect(mail.attachments[0]).toMatchObject({ mimeType: 'image/png', contentId: '<logo>' })
+    const before = (
+      await appliance.call<{ last_event: string; scheduled_at: string }>('GET', `/emails/${id}`)
+    ).body
+    expect(before.last_event).toBe('scheduled')
+    expect((await ask('PATCH', `/emails/${id}`, bodyOf('n8n-reschedule'))).status).toBe(200)
+    const after = (await appliance.call<{ scheduled_at: string }>('GET', `/emails/${id}`)).body
+    expect(after.scheduled_at > before.scheduled_at).toBe(true)
+  })
+
+  test('changes a domain, as does a client that writes constants in capitals', async () => {
+    const { body } = await appliance.call<{ data: { id: string }[] }>('GET', '/domains')
+    const path = `/domains/${body.data[0]!.id}`
+    expect((await ask('PATCH', path, bodyOf('n8n-domain'))).status).toBe(200)
+    expect((await appliance.call('GET', path)).body).toMatchObject({
+      open_tracking: true,
+      click_tracking: false,
+      tls: 'enforced',
+      capabilities: { sending: 'enabled' },
+    })
+  })
+})
+
+describe('the official npm client', () => {
+  const client = () => new Resend(appliance.apiKey, { baseUrl: appliance.url })
+
+  test('sends from a name with a comma, with headers that the server sets', async () => {
+    const { data, error } = await client().emails.send({
+      from: 'Acme, Inc. <hello@example.test>',
+      to: 'Lovelace, Ada (London) <ada@customer.test>',
+      replyTo: "O'Brien, Pat <help@example.test>",
+      subject: 'Hello',
+      text: 'Hi Ada',
+      headers: { 'Return-Path': '<bounces@example.test>', 'X-Entity-Ref-ID': '7' },
+    })
+    expect(error).toBeNull()
+    const { data: email } = await client().emails.get(data!.id)
+    expect(email).toMatchObject({
+      from: '"Acme, Inc." <hello@example.test>',
+      to: ['"Lovelace, Ada (London)" <ada@customer.test>'],
+      reply_to: ['"O\'Brien, Pat" <help@example.test>'],
+    })
+  })
+
+  test('hears which part of the API this version does not have', async () => {
+    const { error } = await client().contacts.create({ email: 'ada@customer.test' })
+    expect(error).toEqual({
+      statusCode: 404,
+      name: 'not_found',
+      message: 'The requested endpoint does not exist: this server version does not support contacts.',
+    })
+  })
+})

@@ -1,0 +1,133 @@
+import { Type } from 'typebox'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { respellerOf } from '../../../appliance/http/lenient.ts'
+import { literals, Nullable } from '../../../appliance/http/schemas/shared.ts'
+import { hello, startApi, type Api } from './harness.ts'
+
+const spelled = (schema: object, value: unknown) => (respellerOf(schema) ?? ((same: unknown) => same))(value)
+
+describe('names in camelCase', () => {
+  const schema = Type.Object({
+    reply_to: Type.String(),
+    topics: Type.Array(Type.Object({ fallback_value: Type.String() })),
+    open: Nullable(Type.Object({ click_count_2: Type.Integer() })),
+    headers: Type.Record(Type.String(), Type.String()),
+  })
+
+  test('are read as those of the schema, at every depth', () => {
+    expect(
+      spelled(schema, { replyTo: 'a', topics: [{ fallbackValue: 'b' }], open: { clickCount_2: 1 } }),
+    ).toEqual({ reply_to: 'a', topics: [{ fallback_value: 'b' }], open: { click_count_2: 1 } })
+  })
+
+  test('do not count beside the name of the schema', () => {
+    expect(spelled(schema, { replyTo: 'a', reply_to: 'b' })).toEqual({ reply_to: 'b' })
+    expect(spelled(schema, { replyTo: 'a', reply_to: null })).toEqual({ reply_to: null })
+  })
+
+  test('stay in maps, and where the schema does not know them', () => {
+    const value = { headers: { replyTo: 'a', reply_to: 'b' }, somethingElse: 1 }
+    expect(spelled(schema, structuredClone(value))).toEqual(value)
+  })
+
+  test('of another field of the schema are that field', () => {
+    const both = Type.Object({ content_type: Type.String(), contentType: Type.String() })
+    expect(spelled(both, { contentType: 'a' })).toEqual({ contentType: 'a' })
+  })
+})
+
+describe('an empty list', () => {
+  const map = Type.Record(Type.String(), Type.String())
+  test('is an empty map where a map belongs', () => {
+    expect(spelled(map, [])).toEqual({})
+    expect(spelled(Nullable(map), [])).toEqual({})
+    expect(
+      spelled(Type.Object({ headers: map, filter: Type.Object({}) }), { headers: [], filter: [] }),
+    ).toEqual({
+      headers: {},
+      filter: {},
+    })
+  })
+
+  test('stays where a list belongs as well, and so does one that is not empty', () => {
+    const either = Type.Union([Type.Array(Type.Integer()), Type.Object({ data: Type.String() })])
+    expect(spelled(either, [])).toEqual([])
+    expect(spelled(map, ['a'])).toEqual(['a'])
+    expect(spelled(Type.Array(map, { maxItems: 1 }), [[], []])).toEqual([[], []])
+  })
+})
+
+describe('constants', () => {
+  test('are taken in any case, in lists and where null is allowed', () => {
+    const tls = Nullable(literals(['opportunistic', 'enforced']))
+    expect(spelled(tls, 'ENFORCED')).toBe('enforced')
+    expect(spelled(tls, null)).toBe(null)
+    expect(spelled(Type.Array(tls), ['Enforced', 'none', 5])).toEqual(['enforced', 'none', 5])
+    expect(spelled(Type.Literal('Buffer'), 'BUFFER')).toBe('Buffer')
+  })
+
+  test('beside free text are text', () => {
+    expect(spelled(Type.Union([literals(['all']), Type.String()]), 'ALL')).toBe('ALL')
+  })
+})
+
+describe('routes', () => {
+  let api: Api
+  beforeAll(async () => {
+    api = await startApi()
+  })
+  afterAll(() => api.close())
+
+  test('a batch with empty maps and names in camelCase', async () => {
+    const one = { ...hello, headers: [], replyTo: 'help@acme.example' }
+    const { status, json } = await api.call('POST', '/emails/batch', [one, one])
+    expect(status).toBe(200)
+    const { data } = json as { data: { id: string }[] }
+    for (const { id } of data)
+      expect((await api.call('GET', `/emails/${id}`)).json).toMatchObject({ reply_to: ['help@acme.example'] })
+  })
+
+  test('a retry in the other spelling is the same request', async () => {
+    const key = { 'idempotency-key': 'spelling' }
+    const first = await api.call('POST', '/emails', { ...hello, reply_to: 'help@acme.example' }, key)
+    const retry = await api.call('POST', '/emails', { ...hello, replyTo: 'help@acme.example' }, key)
+    expect([retry.status, retry.text]).toEqual([200, first.text])
+  })
+
+  test('a topic in camelCase is refused as topic_id is', async () => {
+    const { status, text } = await api.call('POST', '/emails', { ...hello, topicId: 'x' })
+    expect([status, text]).toEqual([422, expect.stringContaining('not supported by this server version')])
+  })
+
+  test.each([
+    ['POST', '/domains', { name: 'capitals.example', region: 'EU-WEST-1', tls: 'Enforced' }, 201],
+    ['POST', '/api-keys', { name: 'x', permission: 'SENDING_ACCESS' }, 201],
+    ['POST', '/webhooks', { endpoint: 'https://app.example.com/', events: ['EMAIL.SENT'] }, 201],
+    ['POST', '/suppressions/import', { csv: 'a@b.example', origin: 'COMPLAINT' }, 200],
+    ['GET', '/suppressions?origin=MANUAL', undefined, 200],
+    ['GET', '/emails/search?status=Delivered,BOUNCED&event=SENT', undefined, 200],
+    ['GET', '/emails/metrics?granularity=DAILY&metrics=Sent&dimensions=PERIOD', undefined, 200],
+    ['GET', '/emails/metrics/breakdown?by=DOMAIN', undefined, 200],
+    ['GET', '/queue?state=HELD&stream=Broadcast', undefined, 200],
+  ])('%s %s takes constants in any case', async (method, path, body, status) => {
+    const answer = await api.call(method, path, body)
+    expect([answer.status, answer.text]).toEqual([status, expect.any(String)])
+  })
+
+  test('what was written in capitals is answered in small letters', async () => {
+    const { json } = await api.call('POST', '/domains', {
+      name: 'small.example',
+      region: 'EU-WEST-1',
+      tls: 'ENFORCED',
+    })
+    expect(json).toMatchObject({ region: 'eu-west-1', tls: 'enforced' })
+    const made = await api.call('POST', '/webhooks', {
+      endpoint: 'https://b.example.com/',
+      events: ['Email.Sent'],
+    })
+    const { id } = made.json as { id: string }
+    const path = `/webhooks/${id}`
+    expect((await api.call('PATCH', path, { status: 'DISABLED' })).status).toBe(200)
+    expect((await api.call('GET', path)).json).toMatchObject({ events: ['email.sent'], status: 'disabled' })
+  })
+})

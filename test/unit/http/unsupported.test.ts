@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ask, errorText, startApi, type Api } from './harness.ts'
+
+let api: Api
+beforeAll(async () => {
+  api = await startApi()
+})
+afterAll(() => api.close())
+
+const id = '0199c0de-0000-7000-8000-000000000000'
+
+test.each([
+  ['GET', `/audiences/${id}/contacts`, 'contacts'],
+  ['PATCH', `/audiences/${id}/contacts/ada@customer.example`, 'contacts'],
+  ['POST', '/contacts', 'contacts'],
+  ['GET', `/segments/${id}/contacts`, 'contacts'],
+  ['PATCH', `/segments/${id}`, 'segments'],
+  ['POST', `/broadcasts/${id}/duplicate`, 'broadcasts'],
+  ['GET', '/topics', 'topics'],
+  ['GET', '/templates/', 'templates'],
+  ['POST', '/events/send', 'automations'],
+  ['GET', '/domains/claims', 'claiming domains'],
+  ['POST', '/domains/claim', 'claiming domains'],
+  ['GET', `/domains/${id}/claim`, 'claiming domains'],
+  ['POST', `/domains/${id}/claim/verify`, 'claiming domains'],
+  ['GET', '//emails//receiving', 'receiving email'],
+  ['GET', '/oauth/grants?limit=1', 'OAuth grants'],
+])('%s %s says what this version does not have', async (method, path, feature) => {
+  const { status, text, headers } = await api.call(method, path, method === 'GET' ? undefined : {})
+  const message = `The requested endpoint does not exist: this server version does not support ${feature}.`
+  expect([status, text]).toEqual([404, errorText(404, 'not_found', message)])
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(headers.get('ratelimit-limit')).toMatch(/^\d+$/)
+})
+
+test.each(['/contactsx', '/domain/claims', '/emails/receivingx', '/oauth'])(
+  '%s is just unknown',
+  async (path) => {
+    const { json } = await api.call('GET', path)
+    expect(json).not.toMatchObject({ message: expect.stringContaining('this server version') as string })
+  },
+)
+
+test('strangers are asked for a key where there is a route', async () => {
+  expect((await ask(`${api.url}/domains/claims`, 'GET')).status).toBe(401)
+  expect((await ask(`${api.url}/contacts`, 'GET')).status).toBe(404)
+})

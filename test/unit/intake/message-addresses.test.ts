@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { readMailboxList, readOnlyMailbox } from '../../../appliance/intake/message-addresses.ts'
+import { costOf } from '../../world/cost.ts'
+
+describe('the one mailbox of From', () => {
+  test.each([
+    ['bob@acme.example', ''],
+    ['bob@acme.example (Cron Daemon)', ''],
+    ['(Cron Daemon) bob@acme.example', ''],
+    ['Bob (Sales) <bob@acme.example>', 'Bob'],
+    ['Bob <bob@acme.example> (Sales)', 'Bob'],
+    ['"Bob (Sales)" <bob@acme.example>', 'Bob (Sales)'],
+    ['"a (b@other.example) c" <bob@acme.example>', 'a (b@other.example) c'],
+  ])('is read in %s', (value, name) => {
+    expect(readOnlyMailbox(value)).toMatchObject({ address: 'bob@acme.example', name })
+  })
+
+  test.each([
+    'a(<b@other.example>)@acme.example',
+    'a(b)@acme.example',
+    'a@(b)acme.example',
+    'a@acme(b).example',
+    '<a(b)@acme.example>',
+    'Bob <(b@other.example)a@acme.example>',
+    'Bob <a@acme.example(b)>',
+    'a@acme.example (<b@other.example>)',
+    'Bob (<b@other.example>) <a@acme.example>',
+    '(<) b@other.example (>) a@acme.example',
+    `${'()'.repeat(11)} a@acme.example`,
+  ])('is none where a comment could be taken for an address: %s', (value) => {
+    expect(readOnlyMailbox(value)).toBeUndefined()
+  })
+
+  test('is not sought for long among a hundred thousand comments', async () => {
+    const cost = await costOf(() => {
+      expect(readOnlyMailbox(`${'a()'.repeat(85_000)}@acme.example`)).toBeUndefined()
+    })
+    expect(cost).toBeLessThan(500)
+  })
+})
+
+test('in a list for showing, comments are left out', () => {
+  const values = ['a@acme.example (Ann), b(<x@other.example>)@acme.example', 'Cy (Sales) <c@acme.example>']
+  expect(readMailboxList(values, 10).map(({ address }) => address)).toEqual([
+    'a@acme.example',
+    'b@acme.example',
+    'c@acme.example',
+  ])
+})
