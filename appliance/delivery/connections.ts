@@ -139,12 +139,16 @@ class Pool implements Connections {
 
   /** Undefined when the session, which was kept, turned out to be over: a new one never does. */
   async #transact(session: Session, call: Call, lane: LaneSockets): Promise<Said | undefined> {
-    const { outcome, connection, stale } = await transact(session, call)
+    const { outcome, connection, stale, tookOnly } = await transact(session, call)
     const { conversation, messages } = session
+    const now = this.#clock.now()
+    if (tookOnly !== null) this.memory.tookOnly(call, tookOnly, now)
     // It wants TLS after all: the next one begins with all of it again, whatever was remembered.
     if ([...outcome.values()].some((fate) => fate.kind === 'failed' && fate.failure.kind === 'tls'))
       this.memory.forget(call)
-    const keep = !this.#stopped && call.idleMs > 0 && messages < call.messagesPerConnection
+    // A host that hangs up after so many recipients may count those of the whole connection.
+    const most = this.memory.mostRecipients([call], now) < Infinity ? 1 : call.messagesPerConnection
+    const keep = !this.#stopped && call.idleMs > 0 && messages < most
     if (connection === 'broken') conversation.wire.destroy()
     else if (connection === 'over' || !keep || !conversation.wire.quiet) conversation.goodbye()
     else this.#keep({ session, way: wayOf(call) }, call.idleMs, lane)

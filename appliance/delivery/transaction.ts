@@ -21,6 +21,8 @@ export interface Transacted {
    * another connection.
    */
   stale: boolean
+  /** Recipients that were accepted before one was answered with 421; null when none was. */
+  tookOnly: number | null
 }
 
 /** One mail transaction (RFC 5321 §3.3) in a session that may have had others. Never throws for what the server does. */
@@ -43,6 +45,7 @@ class Transaction {
   /** Why recipients without a reply of their own did not get the message. */
   #failure: Failure | undefined
   readonly #refused = new Map<string, Failure>()
+  #tookOnly: number | null = null
   #taken: Reply | undefined
 
   constructor(session: Session, order: Order) {
@@ -68,7 +71,7 @@ class Transaction {
     }
     const stale = this.#reused && this.#begun && !this.#heard
     if (connection === 'open' && (stale || this.#failure?.kind === 'tls')) connection = 'over'
-    return { outcome: this.#outcome(), connection, stale }
+    return { outcome: this.#outcome(), connection, stale, tookOnly: this.#tookOnly }
   }
 
   /** The envelope in one go where the server allows (RFC 2920 §3.1), then the body when there is someone to get it. */
@@ -94,7 +97,11 @@ class Transaction {
     this.#senderRefused = !isDone(mail)
     if (this.#senderRefused) this.#failure = this.#refusedMail(mail)
     if (this.#failure && !pipelining) return
-    for (const recipient of recipients) await this.#recipient(recipient, next)
+    for (const [at, recipient] of recipients.entries()) {
+      const reply = await next()
+      if (!isDone(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
+      if (reply.code === 421) this.#hungUp(reply, recipients.slice(0, at))
+    }
     const someone = !this.#failure && recipients.some((recipient) => !this.#refused.has(recipient))
     if (!someone && !pipelining) return
     const data = await next()
@@ -133,10 +140,11 @@ class Transaction {
     return { ...this.#say.fail('tls', 'starttls', note), reply }
   }
 
-  async #recipient(recipient: string, next: () => Promise<Reply>): Promise<void> {
-    const reply = await next()
-    if (!isDone(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
-    if (reply.code === 421) this.#say.refuse(reply, 'rcpt')
+  /** 421 to a recipient. On a kept connection it may be about earlier messages; on a new one the server may not take so many recipients. */
+  #hungUp(reply: Reply, before: string[]): never {
+    const accepted = before.filter((recipient) => !this.#refused.has(recipient)).length
+    if (!this.#reused && accepted > 0) this.#tookOnly = accepted
+    this.#say.refuse(reply, 'rcpt')
   }
 
   async #body(): Promise<void> {

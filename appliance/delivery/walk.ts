@@ -71,7 +71,7 @@ export async function walk(
 }
 
 /** The addresses that the source can dial, in their order. */
-function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
+export function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
   return hosts.flatMap(({ name, addresses }) =>
     addresses.filter((ip) => isUsable(source, isIP(ip) as Family)).map((ip) => ({ host: name, ip })),
   )
