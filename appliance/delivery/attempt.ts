@@ -115,7 +115,7 @@ export async function attempt(
   const tried = batch.filter(({ recipient }) => walked.outcome.has(recipient))
   const left = batch.filter(({ recipient }) => !walked.outcome.has(recipient))
   return {
-    settle: settlement({ ...run, batch: tried }, walked, permit.source.ip),
+    settle: tried.length > 0 ? settlement({ ...run, batch: tried }, walked, permit.source.ip) : null,
     giveBack: left.length > 0 ? back(left, null) : null,
     settled: () => permit.settled(),
   }
