@@ -23,6 +23,12 @@ export const RETRY_DELAYS: readonly number[] = [
 export const LIFETIME = 96 * hour
 
 /**
+ * How long a delivery whose first attempt was interrupted by a restart waits for the next, in milliseconds. Later attempts keep their times,
+ * so that a daemon that is killed again and again does not send the same message each time.
+ */
+export const INTERRUPTED_DELAY = 10_000
+
+/**
  * How long a delivery waits until its sender is told that it does: long enough for a greylist or a restart to be over,
  * short enough for a person to act on the same day.
  */
