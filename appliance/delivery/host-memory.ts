@@ -3,8 +3,11 @@ import type { Hello } from './tls.ts'
 
 /** An address that could not be talked to is tried after all others for so long, in milliseconds. */
 export const DEAD_MS = 5 * 60_000
-/** What TLS a host was found to be able to do is tried first for so long, in milliseconds; then all of it again. */
-const HELLO_MS = 3 * 86_400_000
+/**
+ * The ClientHello that worked is tried first for so long, in milliseconds; then the full one again. Plain text is the shortest: whoever can
+ * disturb one handshake must not have taken encryption away for days. A host that does not offer STARTTLS is not remembered at all.
+ */
+const HELLO_MS: Record<Exclude<Hello, 'full'>, number> = { reduced: 3 * 86_400_000, none: 3_600_000 }
 /** How many recipients a host took before it hung up is remembered for so long, in milliseconds. */
 const RECIPIENTS_MS = 3_600_000
 /** That a host broke off when commands were sent together is remembered for so long, in milliseconds. */
@@ -79,7 +82,7 @@ export function createHostMemory(): HostMemory {
     hello(place, now) {
       const known = hellos.get(keyOf(place))
       if (!known) return { hello: 'full', since: null }
-      if (now - known.since < HELLO_MS) return known
+      if (now - known.since < HELLO_MS[known.hello]) return known
       hellos.delete(keyOf(place))
       return { hello: 'full', since: null }
     },
