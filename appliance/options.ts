@@ -1,5 +1,6 @@
 /** The configuration as the parts of the appliance take it. */
 import type { Config } from './config/config.ts'
+import { machineAddresses } from './insights/insights.ts'
 import { diskOf } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
@@ -24,6 +25,7 @@ export function deliveryOptions({ hostname, delivery }: Config, { bounces, provi
     hostname,
     sourceIps: delivery.source_ips,
     allowNetworks: parseNetworks(delivery.allow_networks),
+    ownAddresses: machineAddresses,
     testDomains: testDomains(delivery),
     bounces,
     providers,

@@ -49,8 +49,10 @@ export interface AttemptOptions {
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** Networks that may be delivered to although they are private. */
+  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces. */
+  ownAddresses: () => readonly string[]
   /** Domains of test addresses, in lower case: nobody is dialled for them. */
   testDomains?: readonly string[] | undefined
   /** Shown to `settle`. */
@@ -165,9 +167,9 @@ const back = (batch: readonly LeasedDelivery[], dueAt: number | null): Tried['gi
 function findWay({ deps, batch, recorder }: Run): Promise<Route> {
   const { lanes, resolver, random, options } = deps
   const { domain, pool } = batch[0]!
-  const { hostname, allowNetworks } = options
+  const { hostname, allowNetworks, ownAddresses } = options
   const sources = { reaches: (ip: string) => lanes.reaches(pool, isIP(ip) as Family) }
-  return route(domain, recorder, { resolver, random, hostname, allowNetworks, sources })
+  return route(domain, recorder, { resolver, random, hostname, allowNetworks, ownAddresses, sources })
 }
 
 function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {
