@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { descriptorLimit } from './capacity/capacity.ts'
 import type { Config } from './config/config.ts'
+import { machineAddresses } from './insights/insights.ts'
 import { diskOf } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
@@ -46,6 +47,7 @@ export function deliveryOptions({ hostname, delivery }: Config, { bounces, provi
     hostname,
     sourceIps: delivery.source_ips,
     allowNetworks: parseNetworks(delivery.allow_networks),
+    ownAddresses: machineAddresses,
     testDomains: testDomains(delivery),
     bounces,
     providers,

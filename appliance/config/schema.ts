@@ -217,7 +217,7 @@ export const ConfigSchema = Type.Object(
           'Addresses that are new in source_ips begin with little mail and get more from day to day. Those that were there before stay as they are.',
       }),
       allow_networks: strings(
-        'Networks that may be delivered to although they are loopback, link-local, unspecified or otherwise special, in CIDR form. Private networks always may.',
+        "Networks that mail may be delivered to although they are private, loopback, link-local or otherwise special, or this machine's own addresses, in CIDR form. Mail exchangers elsewhere in such networks are refused: the owner of any domain chooses where its MX records point to.",
         'network',
       ),
       bounces: Type.Optional(

@@ -50,8 +50,10 @@ export interface AttemptOptions {
   hostname: string
   /** Port of the mail exchangers. */
   port: number
-  /** Networks that may be delivered to although they are private. */
+  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces. */
+  ownAddresses: () => readonly string[]
   /** Domains of test addresses, in lower case: nobody is dialled for them. */
   testDomains?: readonly string[] | undefined
   /** Shown to `settle`. */
@@ -124,7 +126,7 @@ export async function attempt(
   const tried = batch.filter(({ recipient }) => walked.outcome.has(recipient))
   const left = batch.filter(({ recipient }) => !walked.outcome.has(recipient))
   return {
-    settle: settlement({ ...run, batch: tried }, walked, permit.source.ip),
+    settle: tried.length > 0 ? settlement({ ...run, batch: tried }, walked, permit.source.ip) : null,
     giveBack: left.length > 0 ? back(left, null) : null,
     settled: () => permit.settled(),
   }
@@ -174,9 +176,9 @@ const back = (batch: readonly LeasedDelivery[], dueAt: number | null): Tried['gi
 function findWay({ deps, batch, recorder }: Run): Promise<Route> {
   const { lanes, resolver, random, options } = deps
   const { domain, pool } = batch[0]!
-  const { hostname, allowNetworks } = options
+  const { hostname, allowNetworks, ownAddresses } = options
   const sources = { reaches: (ip: string) => lanes.reaches(pool, isIP(ip) as Family) }
-  return route(domain, recorder, { resolver, random, hostname, allowNetworks, sources })
+  return route(domain, recorder, { resolver, random, hostname, allowNetworks, ownAddresses, sources })
 }
 
 function familiesOf({ hosts }: Route & { kind: 'found' }): Family[] {
@@ -259,8 +261,9 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
   const { deps, batch, recorder, provider } = run
   const { clock, random, classify } = deps
   const now = clock.now()
+  // One throw of the dice for all: what is deferred together is retried together, in one transaction (RFC 5321 §4.5.4.1).
+  const bench = { classify, alone: outcome.size === 1, random: random() }
   const changes = batch.map((delivery) => {
-    const bench = { classify, alone: outcome.size === 1, random: random() }
     const verdict = judge(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
     return changeFor(delivery, verdict, now)
   })

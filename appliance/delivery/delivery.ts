@@ -10,7 +10,7 @@ import type { LaneActivity, ProviderTable } from '../shaping/shaping.ts'
 import { createSigner } from '../signing/signing.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { PRIVATE_NETWORKS, type Cidr } from '../wire/networks.ts'
+import type { Cidr } from '../wire/networks.ts'
 import { attempt } from './attempt.ts'
 import { briefly } from './briefly.ts'
 import { createClassifier } from './classify.ts'
@@ -28,8 +28,10 @@ export interface DeliveryOptions {
   port: number
   /** Addresses to send from while the storage knows of none; an empty list lets the system choose. */
   sourceIps: string[]
-  /** Networks that may be delivered to although they are special; private ones always may. */
+  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces. */
+  ownAddresses: () => readonly string[]
   /** Domains of test addresses, in lower case: nobody is dialled for them. */
   testDomains?: readonly string[] | undefined
   /** What the replies of servers mean, the first that fits (config/bounces.toml). Asked each time: it can be exchanged. */
@@ -70,9 +72,9 @@ export interface Delivery extends Dispatcher {
 
 /** Builds the delivery side. */
 export function createDelivery({ storage, resolver, policies, clock, log, options }: DeliveryDeps): Delivery {
-  const { hostname, port, owner, maxConnections, onReportDue } = options
+  const { hostname, port, owner, allowNetworks, testDomains, maxConnections, onReportDue } = options
+  const ownAddresses = cachedFor(OWN_ADDRESSES_MS, options.ownAddresses, clock)
   const random = Math.random
-  const allowNetworks = [...options.allowNetworks, ...PRIVATE_NETWORKS]
   const fallback = sourcesOf(options.sourceIps)
   const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random })
   const connections = createConnections({ clock })
@@ -90,7 +92,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     clock,
     random,
     classify: createClassifier(options.bounces),
-    options: { hostname, port, owner, allowNetworks, testDomains: options.testDomains },
+    options: { hostname, port, owner, allowNetworks, ownAddresses, testDomains },
   }
   const dispatcher = createDispatcher({
     storage,
@@ -119,6 +121,19 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
       await lanes.stop()
       return left
     },
+  }
+}
+
+/** How long the list of this machine's addresses is believed, in milliseconds: the kernel takes its time to tell. */
+const OWN_ADDRESSES_MS = 10_000
+
+/** The same question, asked again only after so many milliseconds. */
+function cachedFor<T>(ms: number, ask: () => T, clock: Clock): () => T {
+  let last: { at: number; answer: T } | undefined
+  return () => {
+    const now = clock.now()
+    if (!last || now < last.at || now - last.at >= ms) last = { at: now, answer: ask() }
+    return last.answer
   }
 }
 

@@ -1,7 +1,8 @@
 import PQueue from 'p-queue'
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
-import { RETRY_DELAYS } from '../spool/schedule.ts'
+import type { Cause } from '../mail/verdict.ts'
+import { INTERRUPTED_DELAY, RETRY_DELAYS } from '../spool/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Tried } from './attempt.ts'
@@ -63,6 +64,15 @@ const TROUBLE_MS = 1000
 /** How old sources, settings and operators' pauses may be. */
 const REFRESH_MS = 1000
 
+/** Why a delivery waits that a process which is gone had leased. */
+const INTERRUPTED: Cause = {
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  note: 'Interrupted by a restart.',
+}
+
 /** Splits leased deliveries into batches as `lease` counts them: one email, one domain, one destination, so many recipients. */
 export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
   const groups = Map.groupBy(leased, (one) => `${one.emailId} ${one.domain} ${destinationOf(one)}`)
@@ -118,7 +128,9 @@ class Dispatching implements Dispatcher {
 
   async start(): Promise<void> {
     const { storage, lanes, owner, clock, log } = this.#deps
-    const voided = await storage.voidLeases({ owner }, clock.now())
+    const now = clock.now()
+    const firstDueAt = now + INTERRUPTED_DELAY
+    const voided = await storage.voidLeases({ owner, cause: INTERRUPTED, firstDueAt }, now)
     if (voided > 0) log.info({ deliveries: voided }, 'took over deliveries of an earlier run')
     await lanes.refresh()
     this.#refreshedAt = clock.now()

@@ -3,11 +3,18 @@ import type { Hello } from './tls.ts'
 
 /** An address that could not be talked to is tried after all others for so long, in milliseconds. */
 export const DEAD_MS = 5 * 60_000
-/** What TLS a host was found to be able to do is tried first for so long, in milliseconds; then all of it again. */
-const HELLO_MS = 3 * 86_400_000
 /**
- * Addresses and hosts that are remembered; the one that was not asked for longest goes first. Some 2 MB when both are full,
- * none before: given as a number of entries (`max`), their room would be taken at the start.
+ * The ClientHello that worked is tried first for so long, in milliseconds; then the full one again. Plain text is the shortest: whoever can
+ * disturb one handshake must not have taken encryption away for days. A host that does not offer STARTTLS is not remembered at all.
+ */
+const HELLO_MS: Record<Exclude<Hello, 'full'>, number> = { reduced: 3 * 86_400_000, none: 3_600_000 }
+/** How many recipients a host took before it hung up is remembered for so long, in milliseconds. */
+const RECIPIENTS_MS = 3_600_000
+/** That a host broke off when commands were sent together is remembered for so long, in milliseconds. */
+const PIPELINING_MS = 12 * 3_600_000
+/**
+ * Entries of each kind; the least recently used goes first. About 1 MB for each kind when it is full, none before:
+ * given as a number of entries (`max`), the memory would be taken at the start.
  */
 const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 
@@ -34,6 +41,14 @@ export interface HostMemory {
   learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
   /** The full one works. */
   forget(place: Place): void
+  /** It said 421 to the recipient after so many of one transaction: it may do so again. */
+  tookOnly(place: Place, recipients: number, now: number): void
+  /** It hung up or fell silent over commands that were sent together, although it offers PIPELINING (RFC 2920). */
+  brokePipelining(place: Place, now: number): void
+  /** Whether commands may be sent to it together. */
+  pipelines(place: Place, now: number): boolean
+  /** Recipients that each of these hosts is known to take in one transaction. */
+  mostRecipients(places: readonly Place[], now: number): number
 }
 
 /**
@@ -46,6 +61,8 @@ const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
 export function createHostMemory(): HostMemory {
   const dead = new LRUCache<string, number>(BOUND)
   const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>(BOUND)
+  const unpipelined = new LRUCache<string, number>(BOUND)
+  const recipients = new LRUCache<string, { most: number; since: number }>(BOUND)
 
   const isDead = (ip: string, now: number): boolean => {
     const since = dead.get(ip)
@@ -65,7 +82,7 @@ export function createHostMemory(): HostMemory {
     hello(place, now) {
       const known = hellos.get(keyOf(place))
       if (!known) return { hello: 'full', since: null }
-      if (now - known.since < HELLO_MS) return known
+      if (now - known.since < HELLO_MS[known.hello]) return known
       hellos.delete(keyOf(place))
       return { hello: 'full', since: null }
     },
@@ -73,5 +90,12 @@ export function createHostMemory(): HostMemory {
       hellos.set(keyOf(place), { hello, since: now })
     },
     forget: (place) => void hellos.delete(keyOf(place)),
+    tookOnly: (place, most, now) => void recipients.set(keyOf(place), { most, since: now }),
+    brokePipelining: (place, now) => void unpipelined.set(keyOf(place), now),
+    pipelines: (place, now) => now - (unpipelined.get(keyOf(place)) ?? -Infinity) >= PIPELINING_MS,
+    mostRecipients(places, now) {
+      const known = places.map((place) => recipients.get(keyOf(place)))
+      return Math.min(...known.map((one) => (one && now - one.since < RECIPIENTS_MS ? one.most : Infinity)))
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
-import { type Cidr, isForbiddenTarget, whyForbidden } from '../wire/networks.ts'
+import { canonicalIp, type Cidr, inNetworks, whyForbidden } from '../wire/networks.ts'
 import type { Recorder } from './recorder.ts'
 
 /** A mail exchanger with the addresses at which it is tried, in this order. */
@@ -23,8 +23,10 @@ export interface HostDeps {
   resolver: Pick<Resolver, 'resolve'>
   /** Dice: a number in [0, 1). */
   random: () => number
-  /** Networks that may be delivered to although they are private. */
+  /** Networks that may be delivered to although they are private or otherwise special, or this machine's own. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces. */
+  ownAddresses: () => readonly string[]
   /** Whether there is a way to an address: a source of its family. */
   sources: { reaches(ip: string): boolean }
 }
@@ -44,16 +46,23 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
  * (RFC 5321 §5.1). IPv4 comes first: a sender's IPv6 address often has no PTR record, and providers answer that with 5xx.
  */
 export function sortOut(name: string, addresses: string[], deps: HostDeps): Found {
-  const forbidden = addresses.filter((ip) => isForbiddenTarget(ip, deps.allowNetworks))
-  const allowed = addresses.filter((ip) => !forbidden.includes(ip))
+  const own = new Set(deps.ownAddresses())
+  const judged = addresses.map((ip) => ({ ip, why: whyNot(ip, own, deps.allowNetworks) }))
+  const allowed = judged.filter(({ why }) => why === undefined).map(({ ip }) => ip)
   const unreachable = allowed.filter((ip) => !deps.sources.reaches(ip))
   const usable = shuffled(
     allowed.filter((ip) => !unreachable.includes(ip)),
     deps.random,
   )
   const byFamily = [...usable.filter((ip) => !isIPv6(ip)), ...usable.filter(isIPv6)]
-  const why = forbidden.map((ip) => `${ip} is ${whyForbidden(ip, deps.allowNetworks) ?? 'off limits'}`)
-  return { name, addresses: byFamily, failed: false, forbidden: why, unreachable }
+  const forbidden = judged.flatMap(({ ip, why }) => (why === undefined ? [] : [`${ip} is ${why}`]))
+  return { name, addresses: byFamily, failed: false, forbidden, unreachable }
+}
+
+/** Why an address must not be connected to, in words that complete "the address … is". */
+function whyNot(ip: string, own: ReadonlySet<string>, allow: readonly Cidr[]): string | undefined {
+  const isOwn = own.has(canonicalIp(ip) ?? ip) && !inNetworks(ip, allow)
+  return whyForbidden(ip, allow) ?? (isOwn ? "this machine's own" : undefined)
 }
 
 function describe(found: Found, failures: string[]): string {

@@ -121,10 +121,16 @@ function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]
   }
   const forbidden = found.flatMap((host) => host.forbidden)
   if (forbidden.length > 0) {
-    const note = `The mail exchangers of ${domain} have no address that may be dialled (${forbidden.join(', ')}). To permit one, list its network in delivery.allow_networks.`
-    return failed('forbidden', note, '5.4.4')
+    return failed('forbidden', whyForbidden(forbidden), '5.4.4')
   }
   return failed('no-route', `No mail exchanger of ${domain} has an address.`, '5.4.4')
+}
+
+/** What the operator can do to deliver to addresses that are off limits. */
+function whyForbidden(found: readonly string[]): string {
+  return found.length === 1
+    ? `The mail exchanger's address ${found[0]}; list it in delivery.allow_networks to deliver there.`
+    : `The mail exchangers have no other addresses than these: ${found.join(', ')}. List them in delivery.allow_networks to deliver there.`
 }
 
 /** `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 §4.1.3): no lookup, the same guard. */

@@ -53,10 +53,7 @@ export function whyForbidden(ip: string, allowNetworks: readonly Cidr[]): string
   return judge6(address, allowNetworks)
 }
 
-/**
- * Networks of one's own: private and shared address space (RFC 1918, RFC 6598, RFC 4193). A company's mail exchanger or
- * name server may well live there, so mail is delivered to it; what outsiders can make us fetch is not.
- */
+/** Private and shared address space (RFC 1918, RFC 6598, RFC 4193). A company's name servers may well be there, so DNS queries may go there. */
 export const PRIVATE_NETWORKS: readonly Cidr[] = parseNetworks([
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -71,9 +68,9 @@ const words: Record<string, string> = {
   multicast: 'multicast',
   linkLocal: 'link-local',
   loopback: 'loopback',
-  carrierGradeNat: 'behind carrier-grade NAT (RFC 6598)',
-  private: 'private (RFC 1918)',
-  uniqueLocal: 'unique local (RFC 4193)',
+  carrierGradeNat: 'in a shared network behind carrier-grade NAT (RFC 6598)',
+  private: 'in a private network (RFC 1918)',
+  uniqueLocal: 'in a private network (RFC 4193)',
 }
 
 function judge4(address: ipaddr.IPv4): string | undefined {

@@ -69,6 +69,7 @@ async function round(sink: Sink, kind: Kind): Promise<{ rate: number; time: numb
           ...{ hostname: 'bench.test', from: 'a@bench.test', recipients: ['b@sink.test'], message },
           sevenBit: async () => message,
           ...{ demand: { kind: 'opportunistic' }, until: now + 60_000, idleMs: 10_000 },
+          mailTurn: () => 0,
           lane: { key: 'bench', connections: workers },
           messagesPerConnection: kinds[kind],
         },

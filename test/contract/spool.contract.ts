@@ -3,6 +3,8 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { LeasedDelivery, NewEmail, Storage } from '../../appliance/storage/storage.ts'
 import { cause, change, DAY, leaseArgs, makeTeam, MINUTE, newAttempt, putEmail, T0 } from './fixtures.ts'
 
+const interrupted = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'Interrupted.' }
+
 const recipients = (leased: LeasedDelivery[]): string[] => leased.map((delivery) => delivery.recipient)
 
 async function oneLeased(storage: Storage): Promise<{ email: NewEmail; leased: LeasedDelivery }> {
@@ -268,12 +270,30 @@ export function spoolContract(storage: () => Storage): void {
     expect((await history(storage(), email)).events).toHaveLength(1)
   })
 
-  test('voided leases wait for the time that the lease wrote', async () => {
+  const voided = (owner: string) => ({ owner, cause: interrupted, firstDueAt: T0 + 10_000 })
+
+  test('voided leases of later attempts wait for the time that the lease wrote', async () => {
     const { email, leased } = await oneLeased(storage())
-    expect(await storage().voidLeases({ owner: 'one' }, T0)).toBe(0)
-    expect(await storage().voidLeases({ owner: 'two' }, T0)).toBe(1)
-    expect(await storage().voidLeases({ owner: 'two' }, T0)).toBe(0)
+    await storage().voidLeases(voided('two'), T0)
+    expect(await storage().lease(leaseArgs(), T0 + 10_000)).toMatchObject([{ id: leased.id, attempts: 2 }])
+    expect(await storage().voidLeases({ ...voided('two'), firstDueAt: T0 + 20_000 }, T0 + 10_000)).toBe(1)
+    const [delivery] = (await history(storage(), email)).deliveries
+    expect(delivery!.dueAt).toBeGreaterThan(T0 + MINUTE)
+  })
+
+  test('a voided lease does not put a time off', async () => {
+    await oneLeased(storage())
+    await storage().voidLeases({ ...voided('two'), firstDueAt: T0 + 2 * MINUTE }, T0)
     expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + MINUTE)
+  })
+
+  test('voided leases tell why; after a first attempt the next one comes sooner', async () => {
+    const { email, leased } = await oneLeased(storage())
+    expect(await storage().voidLeases(voided('one'), T0)).toBe(0)
+    expect(await storage().voidLeases(voided('two'), T0)).toBe(1)
+    expect(await storage().voidLeases(voided('two'), T0)).toBe(0)
+    expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + 10_000)
+    expect((await history(storage(), email)).deliveries).toMatchObject([{ cause: interrupted }])
     const changes = [change(leased.id, 'delivered')]
     expect(await storage().settle({ owner: 'one', attempt: null, changes }, T0)).toEqual({
       lost: [leased.id],

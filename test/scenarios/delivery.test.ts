@@ -38,6 +38,7 @@ beforeAll(async () => {
         ],
       },
       'null.test': { nullMx: true },
+      'intranet.test': { records: { A: '10.0.0.5' } },
       'broken-dns.test': { dns: 'SERVFAIL' },
       'silent-dns.test': { dns: 'TIMEOUT' },
       'never.test': {
@@ -226,4 +227,18 @@ test('what waits survives a restart', async () => {
     state: 'delivered',
     attempts: 2,
   })
+})
+
+test('an email to a mail exchanger in a private network fails and says what to configure', async () => {
+  const id = await appliance.send({ to: 'ada@intranet.test' })
+  const { deliveries } = await appliance.until(id, isFinal)
+  expect(deliveries).toMatchObject([
+    {
+      state: 'failed',
+      attempts: 1,
+      cause: {
+        note: "The mail exchanger's address 10.0.0.5 is in a private network (RFC 1918); list it in delivery.allow_networks to deliver there.",
+      },
+    },
+  ])
 })

@@ -2,6 +2,7 @@ import { sql, type Kysely, type UpdateObject } from 'kysely'
 import { destinationOfQueue } from '../../mail/queue.ts'
 import { AGE_BANDS, type QueueAction } from '../../mail/queue-action.ts'
 import { STREAMS, type Stream } from '../../mail/source.ts'
+import type { Cause } from '../../mail/verdict.ts'
 import type { Tables } from '../schema.ts'
 import type { Delivery, QueueChangeArgs, QueueFilter, Step, StepArgs, SurveyGroup } from '../storage.ts'
 import { notHeld, unleased } from './matching.ts'
@@ -32,11 +33,27 @@ export async function unlease(
 }
 
 /** See `Storage.voidLeases`. */
-export async function voidLeases(db: Db, args: { owner: string }): Promise<number> {
+export async function voidLeases(
+  db: Db,
+  { owner, cause, firstDueAt }: { owner: string; cause: Cause; firstDueAt: number },
+): Promise<number> {
+  const leased = db.selectFrom('deliveries').select('id').where('lease_owner', '!=', owner)
+  await db
+    .updateTable('recipients')
+    .set({ cause: JSON.stringify(cause) })
+    .where('id', 'in', leased)
+    .execute()
+  await db
+    .updateTable('deliveries')
+    .set({ due_at: firstDueAt })
+    .where('lease_owner', '!=', owner)
+    .where('attempts', '=', 1)
+    .where('due_at', '>', firstDueAt)
+    .execute()
   const updated = await db
     .updateTable('deliveries')
     .set({ lease_owner: null, lease_until: null })
-    .where('lease_owner', '!=', args.owner)
+    .where('lease_owner', '!=', owner)
     .executeTakeFirstOrThrow()
   return Number(updated.numUpdatedRows)
 }

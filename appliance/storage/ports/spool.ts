@@ -186,8 +186,11 @@ export interface SpoolStorage {
     args: { owner: string; deliveryIds: string[]; dueAt?: number | undefined },
     now: number,
   ): Promise<void>
-  /** Voids the leases of every other owner: their process is gone. The deliveries wait for the time that `lease` wrote. Returns how many. */
-  voidLeases(args: { owner: string }, now: number): Promise<number>
+  /**
+   * Voids the leases of every other owner: their process is gone. The deliveries get the cause and wait for the time that `lease` wrote, those
+   * that were tried once for `firstDueAt` if that is sooner. Returns how many.
+   */
+  voidLeases(args: { owner: string; cause: Cause; firstDueAt: number }, now: number): Promise<number>
   /**
    * When the next unheld, unleased delivery is due, but for destinations that are closed; undefined when none waits. Where
    * closed destinations hide too many queues to ask them all, it is a time soon: to look again then.

@@ -123,6 +123,7 @@ async function tryTo(
       hostname: options.hostname ?? 'mail.sender.test',
       port: world.deliveryPort,
       allowNetworks: parseNetworks(options.allowNetworks ?? world.allowNetworks),
+      ownAddresses: () => [],
       owner: 'owner',
     },
   }

@@ -52,6 +52,7 @@ async function find(zone: Zone, options: Options = {}): Promise<{ route: Route; 
     random: options.random ?? (() => 0.999), // keeps the order of equals
     hostname: options.hostname ?? 'mail.sender.test',
     allowNetworks: parseNetworks(options.allow ?? []),
+    ownAddresses: () => [],
     sources: { reaches: (ip) => reaches(ip, options) },
   })
   return { route: found, steps: recorder.steps }
@@ -382,7 +383,7 @@ describe('addresses', () => {
   test('off limits are explained to the operator', async () => {
     const { route: found, steps } = await find({ 'example.org': { A: ['127.0.0.1'] } })
     expect(found.kind === 'failed' && found.failure.note).toMatch(
-      /127\.0\.0\.1 is .*loopback.* delivery\.allow_networks\.$/,
+      /^The mail exchanger's address 127\.0\.0\.1 is loopback; list it in delivery\.allow_networks to deliver there\.$/,
     )
     expect(steps.at(-1)!.note).toMatch(/^not tried: 127\.0\.0\.1 is .*loopback/)
   })
@@ -421,10 +422,9 @@ describe('with the resolver', () => {
       'host.provider.test': { A: a },
     })
     const recorder = createRecorder(systemClock, systemClock.now())
-    const found = await route('example.test', recorder, {
-      ...{ resolver, random: () => 0, hostname: 'mail.sender.test', allowNetworks: [] },
-      sources: { reaches: () => true },
-    })
+    const sources = { reaches: () => true }
+    const ours = { hostname: 'mail.sender.test', allowNetworks: [], ownAddresses: () => [], sources }
+    const found = await route('example.test', recorder, { resolver, random: () => 0, ...ours })
     expect(found).toMatchObject({ hosts: [{ name: 'alias.example.test', addresses: [a] }] })
   })
 })

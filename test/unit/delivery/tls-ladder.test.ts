@@ -90,7 +90,7 @@ describe('the handshake', () => {
     expect(said.tls).toBeNull()
   })
 
-  test('that fails in both ways is done without for three days, and then tried in full', async () => {
+  test('that fails in both ways is done without for an hour, and then tried in full', async () => {
     const { say, clock } = place()
     const server = await serve(broken, broken, plain, plain, tls())
     const first = await say(server)
@@ -98,7 +98,7 @@ describe('the handshake', () => {
     const second = await say(server)
     expect(second.lines[0]).toMatch(/^connect \(Connected without TLS, which failed on \S+Z, from/)
     expect(second.lines.join()).not.toContain('STARTTLS >')
-    await clock.advance(3 * day)
+    await clock.advance(60 * minute)
     const third = await say(server)
     expect(third.tls).toMatchObject({ group: 'X25519MLKEM768' })
     expect([first, second, third].map(fateOf)).toEqual(Array(3).fill('accepted 250 queued'))

@@ -14,6 +14,8 @@ import {
 } from '../../contract/fixtures.ts'
 import { makePlace, runChild } from './places.ts'
 
+const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'Interrupted.' }
+
 const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('a data directory', () => {
@@ -61,7 +63,7 @@ describe('closing and opening again', () => {
     expect(await after.getHistory({ teamId: team.id, id: email.id }, T0)).toEqual(history)
     const message = await after.getMessage({ emailId: email.id }, T0)
     expect(Buffer.from(message!).equals(email.message)).toBe(true)
-    expect(await after.voidLeases({ owner: 'two' }, T0)).toBe(1)
+    expect(await after.voidLeases({ owner: 'two', cause, firstDueAt: T0 }, T0)).toBe(1)
     await after.close()
   })
 

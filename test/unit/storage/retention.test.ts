@@ -21,6 +21,8 @@ import {
 } from '../../contract/fixtures.ts'
 import { makePlace, runChild, kill } from './places.ts'
 
+const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'Interrupted.' }
+
 const LARGE = Buffer.alloc(300 * 1024, 1)
 const periods = { bodiesDays: 30, attemptsDays: 90, eventsDays: 90, emailsDays: 365, diskBudget: null }
 const at = (now: number) => ({ now: () => now, after: () => () => undefined })
@@ -273,7 +275,7 @@ describe('a domain whose bodies are not kept', () => {
     await settled(other.deliveries[0]!.id)
     expect(await removeUnkept(storage, at(T0 + DAY))).toBe(0)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBeDefined()
-    await storage.voidLeases({ owner: 'two' }, T0)
+    await storage.voidLeases({ owner: 'two', cause, firstDueAt: T0 }, T0)
     await storage.dropQueue({ deliveryId: second!.id }, T0)
     // Young emails wait for their request to be logged.
     expect(await removeUnkept(storage, at(T0 + 1000))).toBe(0)
