@@ -223,6 +223,7 @@ describe('a domain whose bodies are not kept', () => {
     const log = {
       ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'POST', endpoint: '/emails', status: 200 },
       ...{ durationMs: 1, ip: '192.0.2.1', userAgent: null, createdAt: T0 },
+      ...{ query: null, enhanced: null, message: null },
       ...{ requestBody: '{"html":"secret"}', responseBody: '{}', emailIds: [email.id] },
     }
     await storage.saveLogs({ logs: [log] }, T0)
