@@ -115,7 +115,7 @@ export async function attempt(
   const tried = batch.filter(({ recipient }) => walked.outcome.has(recipient))
   const left = batch.filter(({ recipient }) => !walked.outcome.has(recipient))
   return {
-    settle: settlement({ ...run, batch: tried }, walked, permit.source.ip),
+    settle: tried.length > 0 ? settlement({ ...run, batch: tried }, walked, permit.source.ip) : null,
     giveBack: left.length > 0 ? back(left, null) : null,
     settled: () => permit.settled(),
   }
@@ -250,8 +250,9 @@ function settlement(run: Run, { outcome, tls }: Result, source?: string): Settle
   const { deps, batch, recorder, provider } = run
   const { clock, random, classify } = deps
   const now = clock.now()
+  // One throw of the dice for all: what is deferred together is retried together, in one transaction (RFC 5321 §4.5.4.1).
+  const bench = { classify, alone: outcome.size === 1, random: random() }
   const changes = batch.map((delivery) => {
-    const bench = { classify, alone: outcome.size === 1, random: random() }
     const verdict = judge(outcome.get(delivery.recipient)!, { ...delivery, provider }, now, bench)
     return changeFor(delivery, verdict, now)
   })

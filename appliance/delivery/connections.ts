@@ -7,12 +7,17 @@ import { reach, type Visit } from './reach.ts'
 import type { Recorder } from './recorder.ts'
 import { satisfies, type Session } from './session.ts'
 import type { TlsResult } from './tls.ts'
-import { transact } from './transaction.ts'
+import { transact, type Transacted } from './transaction.ts'
 
 /** A message for one address, and what the lane grants. */
 export interface Call extends Visit {
   /** Whose connections these are, and how many of them may be open now, those that wait idle included. */
   lane: { readonly key: string; readonly connections: number }
+  /**
+   * Asked right before MAIL: 0 counts it, more are milliseconds after which to ask again. Null: the message has to be admitted
+   * again, and its recipients get no fate.
+   */
+  mailTurn: () => number | null
   /** Messages after which a connection is closed. */
   messagesPerConnection: number
   /** Milliseconds for which a connection waits for its next message; 0 closes it at once. */
@@ -139,17 +144,34 @@ class Pool implements Connections {
 
   /** Undefined when the session, which was kept, turned out to be over: a new one never does. */
   async #transact(session: Session, call: Call, lane: LaneSockets): Promise<Said | undefined> {
-    const { outcome, connection, stale } = await transact(session, call)
+    const pipelines = this.memory.pipelines(call, this.#clock.now())
+    const transacted = (await this.#turn(call)) ? await transact(session, call, pipelines) : NOT_ITS_TURN
+    const { outcome, connection, stale, tookOnly } = transacted
     const { conversation, messages } = session
+    const now = this.#clock.now()
+    if (tookOnly !== null) this.memory.tookOnly(call, tookOnly, now)
+    if (transacted.brokePipelining) this.memory.brokePipelining(call, now)
     // It wants TLS after all: the next one begins with all of it again, whatever was remembered.
     if ([...outcome.values()].some((fate) => fate.kind === 'failed' && fate.failure.kind === 'tls'))
       this.memory.forget(call)
-    const keep = !this.#stopped && call.idleMs > 0 && messages < call.messagesPerConnection
+    // A host that hangs up after so many recipients may count those of the whole connection.
+    const most = this.memory.mostRecipients([call], now) < Infinity ? 1 : call.messagesPerConnection
+    const keep = !this.#stopped && call.idleMs > 0 && messages < most
     if (connection === 'broken') conversation.wire.destroy()
     else if (connection === 'over' || !keep || !conversation.wire.quiet) conversation.goodbye()
     else this.#keep({ session, way: wayOf(call) }, call.idleMs, lane)
     if (stale) return undefined
     return { outcome, tls: session.tls?.info ?? null, tlsResult: tellOnce(session, call) }
+  }
+
+  /** Waits for the turn to say MAIL. False when the message has to be admitted again. */
+  async #turn({ mailTurn }: Call): Promise<boolean> {
+    for (let wait = mailTurn(); wait !== 0; wait = mailTurn()) {
+      if (wait === null) return false
+      const ms = wait
+      await new Promise<void>((resolve) => void this.#clock.after(ms, resolve))
+    }
+    return true
   }
 
   #keep(kept: Omit<Kept, 'since'>, idleMs: number, lane: LaneSockets): void {
@@ -160,6 +182,14 @@ class Pool implements Connections {
       .reduce((a, b) => (a.idle[0]!.since <= b.idle[0]!.since ? a : b))
     oldest.closeOldest()
   }
+}
+
+const NOT_ITS_TURN: Transacted = {
+  outcome: new Map(),
+  connection: 'open',
+  stale: false,
+  tookOnly: null,
+  brokePipelining: false,
 }
 
 function wayOf({ ip, port, localAddress, hostname }: Visit): Kept['way'] {

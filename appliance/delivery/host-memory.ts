@@ -5,9 +5,13 @@ import type { Hello } from './tls.ts'
 export const DEAD_MS = 5 * 60_000
 /** What TLS a host was found to be able to do is tried first for so long, in milliseconds; then all of it again. */
 const HELLO_MS = 3 * 86_400_000
+/** How many recipients a host took before it hung up is remembered for so long, in milliseconds. */
+const RECIPIENTS_MS = 3_600_000
+/** That a host broke off when commands were sent together is remembered for so long, in milliseconds. */
+const PIPELINING_MS = 12 * 3_600_000
 /**
- * Addresses and hosts that are remembered; the one that was not asked for longest goes first. Some 2 MB when both are full,
- * none before: given as a number of entries (`max`), their room would be taken at the start.
+ * Entries of each kind; the least recently used goes first. About 1 MB for each kind when it is full, none before:
+ * given as a number of entries (`max`), the memory would be taken at the start.
  */
 const BOUND = { maxSize: 10_000, sizeCalculation: () => 1 }
 
@@ -34,6 +38,14 @@ export interface HostMemory {
   learn(place: Place, hello: Exclude<Hello, 'full'>, now: number): void
   /** The full one works. */
   forget(place: Place): void
+  /** It said 421 to the recipient after so many of one transaction: it may do so again. */
+  tookOnly(place: Place, recipients: number, now: number): void
+  /** It hung up or fell silent over commands that were sent together, although it offers PIPELINING (RFC 2920). */
+  brokePipelining(place: Place, now: number): void
+  /** Whether commands may be sent to it together. */
+  pipelines(place: Place, now: number): boolean
+  /** Recipients that each of these hosts is known to take in one transaction. */
+  mostRecipients(places: readonly Place[], now: number): number
 }
 
 /**
@@ -46,6 +58,8 @@ const keyOf = ({ host, ip }: Place): string => `${host.toLowerCase()} ${ip}`
 export function createHostMemory(): HostMemory {
   const dead = new LRUCache<string, number>(BOUND)
   const hellos = new LRUCache<string, { hello: Exclude<Hello, 'full'>; since: number }>(BOUND)
+  const unpipelined = new LRUCache<string, number>(BOUND)
+  const recipients = new LRUCache<string, { most: number; since: number }>(BOUND)
 
   const isDead = (ip: string, now: number): boolean => {
     const since = dead.get(ip)
@@ -73,5 +87,12 @@ export function createHostMemory(): HostMemory {
       hellos.set(keyOf(place), { hello, since: now })
     },
     forget: (place) => void hellos.delete(keyOf(place)),
+    tookOnly: (place, most, now) => void recipients.set(keyOf(place), { most, since: now }),
+    brokePipelining: (place, now) => void unpipelined.set(keyOf(place), now),
+    pipelines: (place, now) => now - (unpipelined.get(keyOf(place)) ?? -Infinity) >= PIPELINING_MS,
+    mostRecipients(places, now) {
+      const known = places.map((place) => recipients.get(keyOf(place)))
+      return Math.min(...known.map((one) => (one && now - one.since < RECIPIENTS_MS ? one.most : Infinity)))
+    },
   }
 }

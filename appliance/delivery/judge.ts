@@ -30,6 +30,8 @@ export interface Bench {
 interface Finding {
   cause: Cause
   subType: SubType
+  /** The server had too many connections, and has not looked at the message. */
+  crowded?: boolean
 }
 
 /**
@@ -78,15 +80,21 @@ function judgeReply(
   const { action, category, subType, advice } = found
   const note = explain(found, reply, host ?? 'The server')
   const cause: Cause = { phase, host, ip, reply, category, note, ...(advice && { advice }) }
-  if (action === 'defer') return later({ cause, subType }, history, now, random)
+  const crowded = found.shaping?.kind === 'connections'
+  if (action === 'defer') return later({ cause, subType, crowded }, history, now, random)
   const itsOwn = phase === 'rcpt' || alone || reply.text.toLowerCase().includes(recipient.toLowerCase())
   return { kind: 'bounced', cause, subType, suppress: action === 'suppress' && itsOwn }
 }
 
 /** Deferred; or expired, when the next attempt would come after the delivery's time is up (RFC 5321 §4.5.4.1). */
-function later(found: Finding, { attempts, expiresAt }: History, now: number, random: number): Verdict {
-  const until = nextAttemptAt(attempts, now, random)
-  return until > expiresAt ? { kind: 'expired', ...found } : { kind: 'deferred', until, cause: found.cause }
+function later(
+  { cause, subType, crowded }: Finding,
+  { attempts, expiresAt }: History,
+  now: number,
+  random: number,
+): Verdict {
+  const until = nextAttemptAt(attempts, now, random, crowded)
+  return until > expiresAt ? { kind: 'expired', cause, subType } : { kind: 'deferred', until, cause }
 }
 
 /** What failures are about that no server spoke of. */
@@ -126,5 +134,5 @@ function ownFinding({ kind, phase, host, ip, reply, status, note }: Failure): Fi
 /** The reply in a sentence for people. */
 function explain({ says, action }: Classification, { code }: Reply, host: string): string {
   const insists = code >= 500 && action === 'defer'
-  return `${host} ${says}.${insists ? ' The reply says "never"; it is tried again, as this may pass.' : ''}`
+  return `${host} ${says}.${insists ? ' The reply is permanent, but Posthaste retries in case that changes.' : ''}`
 }

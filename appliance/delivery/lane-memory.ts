@@ -190,12 +190,8 @@ export class LaneMemory {
         continue
       }
       const { limits } = this.#deps.providers().get(record.provider)
-      const { connections, rate, cutAt, pause, slow, silent, reason, reasonAt } = readLane(
-        record.state,
-        limits,
-      )
-      const set = { connections, rate, cutAt, pause, slow, silent, reason, reasonAt }
-      lane.state = { ...lane.state, ...set }
+      const { next, nextMail, clean, today, warmUp } = lane.state
+      lane.state = { ...readLane(record.state, limits), next, nextMail, clean, today, warmUp }
       changed.push(lane)
     }
     return changed

@@ -7,6 +7,8 @@ import {
   countedToday,
   isPaused,
   laneId,
+  mailSaid,
+  mailWait,
   nextMidnight,
   observe,
   opensAt,
@@ -46,6 +48,8 @@ export interface Permit {
   /** For the connections: whose they are, and how many may be open now. */
   lane: { readonly key: string; readonly connections: number }
   limits: Limits
+  /** Milliseconds to wait before MAIL may be said; 0 counts it. Null: the message has to be admitted again. */
+  mailTurn: () => number | null
   /** Leave for another message to recipients of the same, over the same connection; false when it has to wait for a permit of its own. */
   another(): boolean
   /** Gives the connection back, with what was learnt: the next message may begin on it. */
@@ -256,6 +260,7 @@ export class Lanes {
         },
       },
       limits: provider.limits,
+      mailTurn: () => this.#mailTurn(lane, provider, now),
       another: () => this.#another(lane),
       release: (signals) => {
         if (state !== 'open') return
@@ -287,6 +292,13 @@ export class Lanes {
     lane.recent.count(now)
     this.#memory.touch(lane)
     return true
+  }
+
+  #mailTurn(lane: Lane, { limits }: Provider, since: number): number | null {
+    const now = this.#deps.clock.now()
+    const wait = mailWait(lane.state, since, now)
+    if (wait === 0) lane.state = mailSaid(lane.state, limits, now)
+    return wait
   }
 
   #ended(lane: Lane, { limits }: Provider): void {

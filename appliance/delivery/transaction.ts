@@ -21,17 +21,27 @@ export interface Transacted {
    * another connection.
    */
   stale: boolean
+  /** Recipients that were accepted before one was answered with 421; null when none was. */
+  tookOnly: number | null
+  /** The connection broke while replies to commands that were sent together were waited for. */
+  brokePipelining: boolean
 }
 
-/** One mail transaction (RFC 5321 §3.3) in a session that may have had others. Never throws for what the server does. */
-export async function transact(session: Session, order: Order): Promise<Transacted> {
-  return new Transaction(session, order).run()
+/**
+ * One mail transaction (RFC 5321 §3.3) in a session that may have had others. Never throws for what the server does.
+ * @param mayPipeline false for a server that offers PIPELINING and cannot do it
+ */
+export async function transact(session: Session, order: Order, mayPipeline = true): Promise<Transacted> {
+  return new Transaction(session, order, mayPipeline).run()
 }
 
 class Transaction {
   readonly #session: Session
   readonly #say: Conversation
   readonly #order: Order
+  readonly #pipelining: boolean
+  /** Replies to commands that were sent together are waited for. */
+  #inGroup = false
   /** Whether other messages went over the connection before. */
   readonly #reused: boolean
   #begun = false
@@ -43,10 +53,12 @@ class Transaction {
   /** Why recipients without a reply of their own did not get the message. */
   #failure: Failure | undefined
   readonly #refused = new Map<string, Failure>()
+  #tookOnly: number | null = null
   #taken: Reply | undefined
 
-  constructor(session: Session, order: Order) {
+  constructor(session: Session, order: Order, mayPipeline: boolean) {
     this.#session = session
+    this.#pipelining = mayPipeline && session.extensions.has('PIPELINING')
     this.#say = session.conversation
     this.#order = order
     this.#reused = session.messages > 0
@@ -57,6 +69,7 @@ class Transaction {
     for (const [recipient, why] of refused) this.#refused.set(recipient, why)
     this.#failure = failure
     let connection: Transacted['connection'] = 'open'
+    let brokePipelining = false
     if (recipients.length > 0) {
       try {
         await this.#deliver(recipients)
@@ -64,11 +77,19 @@ class Transaction {
         if (!(error instanceof Ended || error instanceof Broken)) throw error
         this.#failure ??= error instanceof Ended ? error.failure : this.#say.broke(error, this.#dotSent)
         connection = 'broken'
+        brokePipelining = this.#inGroup && error instanceof Broken
       }
     }
     const stale = this.#reused && this.#begun && !this.#heard
     if (connection === 'open' && (stale || this.#failure?.kind === 'tls')) connection = 'over'
-    return { outcome: this.#outcome(), connection, stale }
+    const outcome = this.#outcome()
+    return {
+      outcome,
+      connection,
+      stale,
+      tookOnly: this.#tookOnly,
+      brokePipelining: brokePipelining && !stale,
+    }
   }
 
   /** The envelope in one go where the server allows (RFC 2920 §3.1), then the body when there is someone to get it. */
@@ -79,8 +100,9 @@ class Transaction {
     this.#begun = true
     this.#session.messages += 1
     this.#session.unsettled = true
-    const pipelining = this.#session.extensions.has('PIPELINING')
+    const pipelining = this.#pipelining
     const opened = pipelining ? this.#say.sayAll(group) : []
+    this.#inGroup = pipelining
     let at = 0
     const next = (note?: () => string | null): Promise<Reply> => {
       const [name, line] = group[at]!
@@ -94,10 +116,15 @@ class Transaction {
     this.#senderRefused = !isDone(mail)
     if (this.#senderRefused) this.#failure = this.#refusedMail(mail)
     if (this.#failure && !pipelining) return
-    for (const recipient of recipients) await this.#recipient(recipient, next)
+    for (const [at, recipient] of recipients.entries()) {
+      const reply = await next()
+      if (!isDone(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
+      if (reply.code === 421) this.#hungUp(reply, recipients.slice(0, at))
+    }
     const someone = !this.#failure && recipients.some((recipient) => !this.#refused.has(recipient))
     if (!someone && !pipelining) return
     const data = await next()
+    this.#inGroup = false
     if (someone && data.code === 354) return this.#body()
     // RFC 2920 §3.1: DATA may be let in although nobody was; a single dot ends that, and reaches no one.
     if (data.code === 354) await this.#say.ask('body', '.')
@@ -133,10 +160,11 @@ class Transaction {
     return { ...this.#say.fail('tls', 'starttls', note), reply }
   }
 
-  async #recipient(recipient: string, next: () => Promise<Reply>): Promise<void> {
-    const reply = await next()
-    if (!isDone(reply)) this.#refused.set(recipient, this.#say.refusal(reply, 'rcpt'))
-    if (reply.code === 421) this.#say.refuse(reply, 'rcpt')
+  /** 421 to a recipient. On a kept connection it may be about earlier messages; on a new one the server may not take so many recipients. */
+  #hungUp(reply: Reply, before: string[]): never {
+    const accepted = before.filter((recipient) => !this.#refused.has(recipient)).length
+    if (!this.#reused && accepted > 0) this.#tookOnly = accepted
+    this.#say.refuse(reply, 'rcpt')
   }
 
   async #body(): Promise<void> {

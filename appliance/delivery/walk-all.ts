@@ -3,7 +3,7 @@ import type { Reply } from '../mail/reply.ts'
 import type { Host } from './hosts.ts'
 import type { Letter } from './letter.ts'
 import type { Fate, Failure, Outcome } from './outcome.ts'
-import { walk, type WalkDeps, type Walked } from './walk.ts'
+import { stops, walk, type WalkDeps, type Walked } from './walk.ts'
 
 /**
  * Takes a message to all recipients: in as many transactions, one after the other over the connection that is kept, as the
@@ -18,7 +18,8 @@ export async function walkAll(
 ): Promise<Walked> {
   const { clock, permit, until } = deps
   const all: Walked = { outcome: new Map(), tls: null, seen: [] }
-  let most = permit.limits.recipientsPerMessage
+  const known = deps.connections.memory.mostRecipients(stops(hosts, permit.source), clock.now())
+  let most = Math.min(permit.limits.recipientsPerMessage, known)
   let left = recipients
   for (;;) {
     const walked = await walk(letter, left.slice(0, most), hosts, deps)

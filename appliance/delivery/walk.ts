@@ -63,6 +63,8 @@ export async function walk(
       if (said.tlsResult) deps.policies.record(deps.policy, demanded, letter.wish, said.tlsResult)
       walked.tls = said.tls
       outcome = said.outcome
+      // It was not its turn: recipients without a fate wait for another permit.
+      if (outcome.size === 0) break
     }
     add(outcome, walked)
     left = left.filter((recipient) => carriesOn(outcome.get(recipient)!))
@@ -71,7 +73,7 @@ export async function walk(
 }
 
 /** The addresses that the source can dial, in their order. */
-function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
+export function stops(hosts: readonly Host[], source: Source): { host: string; ip: string }[] {
   return hosts.flatMap(({ name, addresses }) =>
     addresses.filter((ip) => isUsable(source, isIP(ip) as Family)).map((ip) => ({ host: name, ip })),
   )
@@ -96,7 +98,7 @@ function callTo(
   { demand }: Demanded & { kind: 'demand' },
   { permit, hostname, port, until, requests }: WalkDeps,
 ): Call {
-  const { source, limits, lane } = permit
+  const { source, limits, lane, mailTurn } = permit
   return {
     host,
     ip,
@@ -110,6 +112,7 @@ function callTo(
     demand,
     until,
     lane,
+    mailTurn,
     messagesPerConnection: limits.messagesPerConnection,
     idleMs: limits.idleSeconds * 1000,
   }

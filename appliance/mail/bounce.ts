@@ -45,8 +45,8 @@ export interface Advice {
   link?: string
 }
 
-/** What a reply asks of the lane it came through: fewer messages, or none at all, for so many minutes. */
-export const SHAPINGS = ['slow', 'pause'] as const
+/** What a reply asks of the lane it came through, for so many minutes: less mail, none at all, or fewer connections at the same pace. */
+export const SHAPINGS = ['slow', 'pause', 'connections'] as const
 export interface Shaping {
   kind: (typeof SHAPINGS)[number]
   minutes: number

@@ -4,7 +4,7 @@ import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { LaneRecord, Storage } from '../storage/storage.ts'
 import { explain, type Explanation, type Situation, type Waiting } from './explain.ts'
-import { allowed, isPaused, pausedBy, resumed, type LaneState } from './lane.ts'
+import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
 import type { LaneActivity } from './recent.ts'
 import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
@@ -227,7 +227,7 @@ function factsOf(
 ): Omit<LaneFacts, 'activity'> {
   const provider = providers.get(record.provider)
   const state = readLane(record.state, provider.limits)
-  const { connections, rate } = allowed(state, provider.limits, now)
+  const { connections } = allowed(state, provider.limits, now)
   const source = sources.find(({ ip }) => ip === record.source)
   return {
     id: laneId(record.source, record.provider),
@@ -235,7 +235,7 @@ function factsOf(
     pool: source?.pool ?? null,
     provider: record.provider,
     name: provider.name,
-    allowed: { connections, messagesPerMinute: rate },
+    allowed: { connections, messagesPerMinute: shownRate(state, provider.limits, now) },
     limits: provider.limits,
     paused: isPaused(state, now) ? { until: state.pause!.until } : null,
     warmUp: warmUpOf(state, source?.warmUpSince ?? null, provider.warmUp, now),

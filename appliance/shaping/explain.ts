@@ -2,7 +2,7 @@
 import { isUnplaced } from '../mail/queue.ts'
 import { AUTO, usableSources, whyNoSource, type Source } from '../mail/source.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { allowed, isPaused, opensAt, type LaneState } from './lane.ts'
+import { allowed, isPaused, opensAt, shownRate, type LaneState } from './lane.ts'
 import type { Provider, Providers } from './providers.ts'
 import { warmUpOf } from './warm-up.ts'
 import { moment, nextMidnight } from './words.ts'
@@ -91,7 +91,8 @@ function whyThis(state: LaneState, source: Source, provider: Provider, now: numb
     const why = `warm-up: ${warm.sent} of ${warm.share} messages to ${name} were sent today${from}; goes on at ${moment(until, now)}`
     return { until, why }
   }
-  const { connections, rate } = allowed(state, limits, now)
+  const { connections } = allowed(state, limits, now)
+  const rate = shownRate(state, limits, now)
   const because = state.reason === null || isWide(state, limits) ? '' : ` (${state.reason})`
   const until = opensAt(state, now)
   if (until !== null && until > now)
@@ -105,8 +106,8 @@ function whyThis(state: LaneState, source: Source, provider: Provider, now: numb
 }
 
 /** Whether nothing of its limits was taken from a lane. */
-function isWide({ connections, rate }: LaneState, limits: Provider['limits']): boolean {
-  return connections >= limits.connections && rate >= limits.messagesPerMinute
+function isWide({ connections, pace }: LaneState, limits: Provider['limits']): boolean {
+  return connections >= limits.connections && pace.rate >= limits.messagesPerMinute && !pace.refused
 }
 
 function whyPaused({ pause, reason }: LaneState, now: number): Explanation {

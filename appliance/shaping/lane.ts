@@ -1,10 +1,11 @@
 /**
  * One lane: how much goes from one source address to one provider. A pure state machine; times in Unix milliseconds.
  *
- * What goes well widens it by steps (additive increase), what the provider complains of halves it (multiplicative decrease), once for
- * all conversations that were under way. Replies that the provider's table knows pause it.
+ * Connections: additive increase, multiplicative decrease, once for all conversations that were under way; how many the provider called too
+ * many is remembered. Messages a minute: pace.ts. Replies that the provider's table knows pause the lane.
  */
 import type { Limits } from './settings.ts'
+import { accepted, askRate, freshPace, messageBegan, refused, resetPace, type Pace } from './pace.ts'
 import type { PauseRule, Provider, Slow } from './providers.ts'
 import { freeAt, freeNow, taken } from './rate.ts'
 import { moment } from './words.ts'
@@ -13,12 +14,11 @@ import { moment } from './words.ts'
 const FIRST_CONNECTIONS = 5
 /** Above every limit, so that the provider's own counts. */
 const WHOLE_RATE = 1_000_000
-/** Halving ends here: one message in ten seconds tells whether things are better, and hurts nobody. */
-const LEAST_RATE = 6
-/** A step up adds this share of the limit, … */
-const RATE_STEP = 0.05
-/** … once in so much time: a provider judges by minutes, and must have seen the last step before the next. */
-const RATE_STEP_MS = 60_000
+/** How long a number of connections that was too many is avoided at most, and remembered. */
+const LONGEST_AVOIDED = 60 * 60_000
+const CROWDED_KNOWN = 6 * 60 * 60_000
+/** The longest wait of an open connection for its turn to say MAIL; a message that would wait longer goes back to the spool. */
+const LONGEST_TURN = 10_000
 /** So many attempts in a row reached nobody: the provider is left alone for a while. */
 const SILENT_AFTER = 5
 const SILENCE = 60_000
@@ -39,16 +39,14 @@ export interface Pause {
 export interface LaneState {
   /** Allowed now, within the provider's limit. */
   connections: number
-  /** Messages a minute allowed now, within the provider's limit. */
-  rate: number
-  /** When the next message would come at an even pace (rate.ts). */
+  /** Connections that were not too many when more were, and how long no more are tried. */
+  crowded: { most: number; at: number; holdMs: number } | null
+  pace: Pace
+  /** When the next message would be admitted at an even pace, and when the next MAIL would be said (rate.ts). */
   next: number
-  /** Messages in the minute that began at `minute`, and in the one before. */
-  pace: { minute: number; now: number; before: number }
-  /** Messages taken since the lane was last changed. */
+  nextMail: number
+  /** Messages taken since the connections were last changed. */
   clean: number
-  /** When the rate last grew. */
-  fasterAt: number
   /** What began before this has been answered for by the last decrease. */
   cutAt: number
   /** Attempts in a row that reached nobody. */
@@ -91,18 +89,18 @@ export interface Signal {
   /** It was the last word on them. */
   final: boolean
   /** What the rules of replies (config/bounces.toml) ask of the lane. */
-  asks?: { kind: 'slow' | 'pause'; minutes: number }
+  asks?: { kind: 'slow' | 'pause' | 'connections'; minutes: number }
 }
 
 /** The state of a lane that nothing happened on yet. */
 export function freshLane(limits: Limits): LaneState {
   return {
     connections: Math.min(FIRST_CONNECTIONS, limits.connections),
-    rate: limits.messagesPerMinute,
+    crowded: null,
+    pace: freshPace(limits.messagesPerMinute),
     next: 0,
-    pace: { minute: 0, now: 0, before: 0 },
+    nextMail: 0,
     clean: 0,
-    fasterAt: 0,
     cutAt: 0,
     silent: 0,
     pause: null,
@@ -116,7 +114,7 @@ export function freshLane(limits: Limits): LaneState {
 
 /** What a lane allows now: its own state, the provider's limits, and the narrow ones after a pause. */
 export function allowed(
-  { connections, rate, slow }: LaneState,
+  { connections, pace, slow }: LaneState,
   limits: Limits,
   now: number,
 ): { connections: number; rate: number } {
@@ -126,7 +124,7 @@ export function allowed(
       1,
       Math.min(Math.floor(connections), limits.connections, narrow?.connections ?? Infinity),
     ),
-    rate: Math.max(1, Math.min(rate, limits.messagesPerMinute, narrow?.messagesPerMinute ?? Infinity)),
+    rate: Math.max(1, Math.min(pace.rate, limits.messagesPerMinute, narrow?.messagesPerMinute ?? Infinity)),
   }
 }
 
@@ -139,19 +137,46 @@ export function isPaused({ pause }: LaneState, now: number): boolean {
 export function roomIn(state: LaneState, limits: Limits, open: number, now: number): number {
   if (isPaused(state, now)) return 0
   const { connections, rate } = allowed(state, limits, now)
-  return Math.max(0, Math.min(connections - open, freeNow(state.next, rate, now)))
+  const { refused: refusal } = state.pace
+  const free = freeNow(state.next, rate, now)
+  const most = refusal === null ? free : Math.min(free, now < refusal.askAt ? 0 : 1)
+  return Math.max(0, Math.min(connections - open, most))
+}
+
+/** Messages a minute for people: while the provider refuses, those that ask whether it still does. */
+export function shownRate(state: LaneState, limits: Limits, now: number): number {
+  const { rate } = allowed(state, limits, now)
+  return Math.max(1, Math.round(Math.min(rate, askRate(state.pace))))
 }
 
 /** When a lane that has no room for another reason than its connections will have some; null when somebody must end its pause. */
 export function opensAt(state: LaneState, now: number): number | null {
-  if (!isPaused(state, now)) return freeAt(state.next, now)
-  return state.pause!.until
+  if (isPaused(state, now)) return state.pause!.until
+  return Math.max(freeAt(state.next, now), state.pace.refused?.askAt ?? 0)
 }
 
-/** One message goes. */
+/** One message is admitted. */
 export function began(state: LaneState, limits: Limits, now: number): LaneState {
   const { rate } = allowed(state, limits, now)
-  return { ...state, next: taken(state.next, rate, now), pace: counted(state.pace, now) }
+  return { ...state, next: taken(state.next, rate, now), pace: messageBegan(state.pace, now) }
+}
+
+/**
+ * How long a message that was admitted at `since` waits before it says MAIL, in milliseconds; null: it has to be admitted again. Hosts greet
+ * sooner or later, and providers count MAIL.
+ */
+export function mailWait(state: LaneState, since: number, now: number): number | null {
+  if (state.pace.refused !== null && since < state.cutAt) return null
+  const wait = freeAt(state.nextMail, now) - now
+  return wait > LONGEST_TURN ? null : wait
+}
+
+/** One message says MAIL. */
+export function mailSaid(state: LaneState, limits: Limits, now: number): LaneState {
+  const { rate } = allowed(state, limits, now)
+  const nextMail = taken(state.nextMail, rate, now)
+  // A message that is offered to several hosts says MAIL more than once.
+  return { ...state, nextMail, next: Math.max(state.next, nextMail) }
 }
 
 /** An operator's pause. @param until null: until somebody ends it */
@@ -164,7 +189,8 @@ export function resumed(state: LaneState, now: number): LaneState {
   return {
     ...state,
     connections: FIRST_CONNECTIONS,
-    rate: WHOLE_RATE,
+    crowded: null,
+    pace: resetPace(state.pace, WHOLE_RATE, now),
     clean: 0,
     cutAt: now,
     pause: null,
@@ -203,7 +229,9 @@ function complained(state: LaneState, signal: Signal, provider: Provider, now: n
     const asked = { text: null, enhanced: null, minutes: asks.minutes, slow: null, says }
     return pausedFor(state, asked, signal, provider, now)
   }
-  return narrowed(state, signal.note, provider, now)
+  if (asks?.kind === 'connections')
+    return crowdedOut(state, asks.minutes * minute, signal.note, provider, now)
+  return slowedDown(state, asks ? asks.minutes * minute : null, signal.note, provider, now)
 }
 
 /** The first rule that fits a reply. */
@@ -233,7 +261,7 @@ function pausedFor(
   return {
     ...state,
     connections: after?.connections ?? Math.max(1, Math.floor(state.connections / 2)),
-    rate: after?.messagesPerMinute ?? state.rate,
+    pace: after ? resetPace(state.pace, after.messagesPerMinute, now) : state.pace,
     clean: 0,
     cutAt: now,
     pause: minutes === 0 ? null : { at: now, until, by: 'reply' },
@@ -249,31 +277,56 @@ const slowed = ({ minutes, messagesPerMinute, connections }: Slow, from: number)
   connections,
 })
 
-/** Half the connections and half the pace: of what was sent last, for a limit that was never reached slows nothing down. */
-function narrowed(state: LaneState, why: string, { limits, name }: Provider, now: number): LaneState {
-  const { connections, rate } = allowed(state, limits, now)
-  const pace = Math.max(state.pace.now, state.pace.minute === minuteOf(now) ? state.pace.before : 0)
-  const half = Math.max(1, Math.floor(connections / 2))
-  const slower = Math.min(
-    limits.messagesPerMinute,
-    Math.max(LEAST_RATE, Math.floor(Math.min(rate, pace) / 2)),
-  )
+/** Half the connections; the pace stops until the provider accepts mail again. */
+function slowedDown(
+  state: LaneState,
+  holdMs: number | null,
+  why: string,
+  { name }: Provider,
+  now: number,
+): LaneState {
   return {
     ...state,
-    connections: half,
-    rate: slower,
+    connections: Math.max(1, Math.floor(state.connections / 2)),
+    pace: refused(state.pace, holdMs, now),
     clean: 0,
     cutAt: now,
-    reason: `${name} gets less since ${moment(now, now)} (${counts(half, slower)}): ${why}`,
+    reason: `${name} gets one message at a time since ${moment(now, now)}, until it accepts mail again: ${why}`,
     reasonAt: now,
   }
 }
+
+/** Half the connections, at the same pace. */
+function fewerConnections(state: LaneState, why: string, { limits, name }: Provider, now: number): LaneState {
+  const { connections } = allowed(state, limits, now)
+  const half = Math.max(1, Math.floor(connections / 2))
+  const reason = `${name} gets ${connectionsText(half)} at most since ${moment(now, now)}: ${why}`
+  return { ...state, connections: half, clean: 0, cutAt: now, reason, reasonAt: now }
+}
+
+/** The same because there were too many: as many are not tried again for a while, longer each time. */
+function crowdedOut(
+  state: LaneState,
+  holdMs: number,
+  why: string,
+  provider: Provider,
+  now: number,
+): LaneState {
+  const { connections } = allowed(state, provider.limits, now)
+  const known = knownCrowd(state, now)
+  const longer = known ? Math.max(holdMs, Math.min(LONGEST_AVOIDED, 2 * known.holdMs)) : holdMs
+  const crowded = { most: Math.max(1, connections - 1), at: now, holdMs: longer }
+  return { ...fewerConnections(state, why, provider, now), crowded }
+}
+
+const knownCrowd = ({ crowded }: LaneState, now: number): LaneState['crowded'] =>
+  crowded && now - crowded.at < CROWDED_KNOWN ? crowded : null
 
 function silenced(state: LaneState, signal: Signal, provider: Provider, now: number): LaneState {
   const silent = state.silent + 1
   const before = { ...state, silent }
   const late = signal.since < state.cutAt
-  const cut = late ? before : narrowed(before, signal.note, provider, now)
+  const cut = late ? before : fewerConnections(before, signal.note, provider, now)
   if (silent < SILENT_AFTER || late) return cut
   const length = Math.min(LONGEST_SILENCE, SILENCE * 2 ** (silent - SILENT_AFTER))
   return {
@@ -283,44 +336,46 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
   }
 }
 
-/** A step up, when each connection was used once without complaint. */
-function widened(state: LaneState, { limits, name }: Provider, now: number): LaneState {
-  const { connections, rate } = allowed(state, limits, now)
-  const full = state.connections >= limits.connections && state.rate >= limits.messagesPerMinute
-  if (state.clean < connections || full || (state.slow !== null && now < state.slow.until)) return state
-  const wider = Math.min(limits.connections, connections + 1)
-  const faster = fasterRate(state, rate, limits, now)
-  if (wider === connections && faster === rate) return state
-  const whole = wider === limits.connections && faster === limits.messagesPerMinute
-  const reason = whole
-    ? `${name} takes mail at full pace`
-    : `${name} takes mail again, and gets more step by step: ${counts(wider, faster)} by now`
+/** A message was accepted: steps up that are due. */
+function widened(state: LaneState, provider: Provider, now: number): LaneState {
+  const { limits } = provider
+  // Narrow limits last as long as they were asked for.
+  const narrow = state.slow !== null && now < state.slow.until
+  const most = narrow
+    ? Math.min(limits.messagesPerMinute, state.slow!.messagesPerMinute)
+    : limits.messagesPerMinute
+  const pace = accepted(state.pace, most, now)
+  if (narrow) return { ...state, pace }
+  const { connections } = allowed(state, limits, now)
+  const wider = state.clean < connections ? connections : moreConnections(state, connections, limits, now)
+  const changed = wider > connections || pace.changedAt !== state.pace.changedAt
+  if (!changed) return { ...state, pace }
+  const after = {
+    ...state,
+    connections: wider,
+    pace,
+    slow: null,
+    clean: wider > connections ? 0 : state.clean,
+  }
   // A lane that never met trouble has nothing to tell.
-  const told = state.reason === null ? {} : { reason, reasonAt: now }
-  const fasterAt = faster > rate ? now : state.fasterAt
-  return { ...state, connections: wider, rate: faster, fasterAt, clean: 0, slow: null, ...told }
+  return state.reason === null ? after : { ...after, reason: recovered(after, provider, now), reasonAt: now }
 }
 
-/** The rate after a step, when the last change of it is long enough ago. */
-function fasterRate({ fasterAt, cutAt }: LaneState, rate: number, limits: Limits, now: number): number {
-  const changedAt = Math.max(fasterAt, cutAt)
-  // A clock that was set back must not stop it for hours.
-  if (now >= changedAt && now - changedAt < RATE_STEP_MS) return rate
-  const step = Math.max(LEAST_RATE, Math.ceil(limits.messagesPerMinute * RATE_STEP))
-  return Math.min(limits.messagesPerMinute, rate + step)
+function moreConnections(state: LaneState, connections: number, limits: Limits, now: number): number {
+  const known = knownCrowd(state, now)
+  const most =
+    known && now - known.at < known.holdMs ? Math.min(known.most, limits.connections) : limits.connections
+  return Math.max(connections, Math.min(most, connections + 1))
 }
 
-function counts(connections: number, rate: number): string {
-  return `${connections === 1 ? '1 connection' : `${connections} connections`}, ${rate} messages a minute`
+function recovered(state: LaneState, { limits, name }: Provider, now: number): string {
+  const { connections, rate } = allowed(state, limits, now)
+  if (connections >= limits.connections && rate >= limits.messagesPerMinute)
+    return `${name} accepts mail at full pace`
+  return `${name} accepts mail again: ${connectionsText(connections)}, ${shownRate(state, limits, now)} messages a minute now`
 }
 
-const minuteOf = (now: number): number => Math.floor(now / minute)
-
-function counted(pace: LaneState['pace'], now: number): LaneState['pace'] {
-  const current = minuteOf(now)
-  if (pace.minute === current) return { ...pace, now: pace.now + 1 }
-  return { minute: current, now: 1, before: pace.minute === current - 1 ? pace.now : 0 }
-}
+const connectionsText = (count: number): string => (count === 1 ? '1 connection' : `${count} connections`)
 
 /** A reply in a few words: what stands in brackets names the case (`TSS04`), else the first words. */
 function shortened({ code, enhanced, text }: NonNullable<Signal['said']>): string {

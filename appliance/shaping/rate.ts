@@ -1,9 +1,12 @@
 /** Messages in a minute, exactly: two numbers instead of a list of times. Pure; times in Unix milliseconds. */
 
 /** Messages that come closer than the even pace, at once or after a rest: as many as fit into this time at that pace. */
-const BURST = 3000
-/** Added to a minute's even pace, so that a burst and the pace after it stay within the limit of any minute. */
-const MINUTE = 60_000
+const BURST = 2000
+/**
+ * Added to a minute's even pace, so that a burst and the pace after it stay within the limit of any minute; with half a second to spare, since
+ * a server may read the last message sooner than the first.
+ */
+const MINUTE = 60_500
 /** The longest that one message can keep the next waiting: at one message a minute. */
 const LONGEST = MINUTE + BURST
 
@@ -12,7 +15,7 @@ const spacing = (perMinute: number): number => LONGEST / perMinute
 
 /**
  * The generic cell rate algorithm: `next` is when the next message would come at an even pace; up to BURST before it is allowed.
- * So perMinute + 1 messages need at least perMinute × spacing − BURST = 60 seconds.
+ * So perMinute + 1 messages need at least perMinute × spacing − BURST = 60.5 seconds.
  */
 export function freeNow(next: number, perMinute: number, now: number): number {
   const ahead = clamped(next, now) - now

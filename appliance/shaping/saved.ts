@@ -35,6 +35,10 @@ export function readLane(text: string, limits: Limits): LaneState {
   }
   if (typeof saved !== 'object' || saved === null) return fresh
   const state = { ...fresh, ...(saved as Partial<LaneState>) }
-  const sound = [state.connections, state.rate, state.next, state.cutAt].every((one) => Number.isFinite(one))
+  // Without it, at least a pause is kept.
+  if (!Number.isFinite(state.pace?.rate) || !state.pace.accepted || !state.pace.run) state.pace = fresh.pace
+  const sound = [state.connections, state.next, state.nextMail, state.cutAt].every((one) =>
+    Number.isFinite(one),
+  )
   return sound ? state : fresh
 }

@@ -8,15 +8,19 @@ export {
   began,
   freshLane,
   isPaused,
+  mailSaid,
+  mailWait,
   observe,
   opensAt,
   pausedBy,
   resumed,
   roomIn,
+  shownRate,
   type LaneState,
   type Signal,
   type SignalKind,
 } from './lane.ts'
+export { freshPace } from './pace.ts'
 export {
   DEFAULT_PROVIDER,
   Providers,

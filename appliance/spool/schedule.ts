@@ -31,12 +31,16 @@ export const DELAY_REPORT_AFTER = 4 * hour
 /** Up to this share of a delay is added at random, so that mail deferred together does not come back together. */
 const JITTER = 0.2
 
+/** Share of a delay when a server only had too many connections: it has not looked at the message, and a connection is soon free. */
+const CROWDED_SHARE = 1 / 12
+
 /**
- * When to try again after `attempts` attempts.
+ * When to retry after `attempts` attempts.
  * @param random a number in [0, 1), the caller's dice
+ * @param crowded the server had too many connections
  * @returns Unix milliseconds
  */
-export function nextAttemptAt(attempts: number, now: number, random: number): number {
+export function nextAttemptAt(attempts: number, now: number, random: number, crowded = false): number {
   const delay = RETRY_DELAYS[Math.min(attempts, RETRY_DELAYS.length) - 1] ?? RETRY_DELAYS[0]!
-  return Math.round(now + delay * (1 + JITTER * random))
+  return Math.round(now + delay * (crowded ? CROWDED_SHARE : 1) * (1 + JITTER * random))
 }

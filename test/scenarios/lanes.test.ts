@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
 import type { Config } from '../../appliance/config/config.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
-import { on } from '../world/behaviour.ts'
+import { on, type Behaviour } from '../world/behaviour.ts'
 import { createWorld, type World, type WorldDomain, type WorldHost } from '../world/world.ts'
 import { PATIENCE } from '../world/patience.ts'
 
@@ -139,15 +139,53 @@ test('nothing spins while all that waits is paused', async () => {
   await expect.poll(left).toBe(0)
 })
 
-test('a server that has too many connections gets half of them', async () => {
-  const crowded = { behave: on('connect', '421 4.7.0 Too many connections from your address', { times: 1 }) }
-  await begin({ 'one.test': at('mx.hosting.test', crowded) })
-  await sendTo('a@one.test')
-  const slower = await lane('auto~hosting.test', ({ reason }) => reason !== null)
-  expect(slower).toMatchObject({ connections: 2, most_connections: 10, paused: false })
-  expect(slower.reason).toMatch(
-    /^hosting\.test gets less since \d\d:\d\d UTC \(2 connections, 6 messages a minute\): it /,
+test('a server that has too many connections gets fewer, at the same pace', async () => {
+  const crowded: Behaviour = ({ command }) =>
+    command === 'connect' && world.exchanger('mx.hosting.test').open() > 1
+      ? '421 4.7.0 Too many connections from your address'
+      : undefined
+  await begin({ 'one.test': at('mx.hosting.test', { behave: crowded }) })
+  const ids = await Promise.all(Array.from({ length: 30 }, (_, n) => sendTo(`u${n}@one.test`)))
+  const left = async (): Promise<number> => {
+    const timelines = await Promise.all(ids.map((id) => appliance.timeline(id)))
+    return timelines.filter((one) => !isFinal(one)).length
+  }
+  while ((await left()) > 0) await world.clock.advance(1000)
+  const after = await lane('auto~hosting.test', ({ reason }) => reason !== null)
+  expect(after).toMatchObject({
+    connections: 1,
+    most_connections: 10,
+    messages_per_minute: 6000,
+    paused: false,
+  })
+  expect(after.reason).toMatch(
+    /^hosting\.test gets 1 connection at most since \d\d:\d\d UTC: it allows .* no more connections at the same time$/,
   )
+})
+
+test('messages are counted when MAIL is said: hosts that greet late get no more in a minute', async () => {
+  const greet = Promise.withResolvers<undefined>()
+  await begin({ 'one.test': at('mx.late.test', { behave: on('connect', { until: greet.promise }) }) })
+  await appliance.call('PATCH', '/providers/late.test', { messages_per_minute: 2 })
+  const ids = await Promise.all(['a', 'b', 'c'].map((name) => sendTo(`${name}@one.test`)))
+  const exchanger = world.exchanger('mx.late.test')
+  const mails = () => exchanger.steps.filter(({ command }) => command === 'mail').length
+  const timelines = () => Promise.all(ids.map((id) => appliance.timeline(id)))
+  for (let open = 1; open <= 3; open++) {
+    await expect.poll(() => exchanger.open(), { timeout: PATIENCE }).toBe(open)
+    await world.clock.advance(32_000)
+  }
+  greet.resolve(undefined)
+  const back = async () =>
+    (await timelines()).flatMap(({ deliveries }) => deliveries.map((one) => one.attempts))
+  await expect.poll(async () => (await back()).toSorted(), { timeout: PATIENCE }).toEqual([0, 0, 1])
+  expect(mails()).toBe(1)
+  const left = async () => {
+    await world.clock.advance(32_000)
+    return (await timelines()).filter((one) => !isFinal(one)).length
+  }
+  await expect.poll(left, { timeout: PATIENCE }).toBe(0)
+  expect(mails()).toBe(3)
 })
 
 test('a slow provider delays nobody else', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
-import type { Behaviour } from '../world/behaviour.ts'
+import { on, type Behaviour } from '../world/behaviour.ts'
 import { createWorld, type World } from '../world/world.ts'
 
 let world: World
@@ -33,11 +33,11 @@ async function send() {
   return { arrived, states, tries, attempts, connections: connections.length, everybody, deliveries }
 }
 
-/** Refuses recipients beyond so many of one message. */
-function atMost(most: number, reply: string): Behaviour {
+/** Refuses recipients beyond so many of one message, or of one connection. */
+function atMost(most: number, reply: string, of: 'connect' | 'mail' = 'mail'): Behaviour {
   let count = 0
   return ({ command }) => {
-    if (command === 'mail') count = 0
+    if (command === of) count = 0
     if (command !== 'rcpt') return undefined
     count += 1
     return count > most ? reply : undefined
@@ -120,5 +120,40 @@ describe('one email to forty recipients of one domain', () => {
     const causes = new Set(deliveries.map(({ cause }) => cause?.reply?.code))
     expect(causes).toEqual(new Set([451]))
     expect(world.exchanger('mx.many.test').steps.filter(({ command }) => command === 'mail')).toHaveLength(1)
+  })
+})
+
+describe('recipients of one email that are deferred together', () => {
+  const deferred = (timeline: Awaited<ReturnType<TestAppliance['timeline']>>) =>
+    timeline.deliveries.every(({ state, cause }) => state === 'waiting' && cause !== null)
+
+  test('are retried together in one transaction', async () => {
+    await begin(on('rcpt', '450 4.7.1 Greylisted, come back later', { times: 40 }))
+    const id = await appliance.send({ to: recipients })
+    const { deliveries } = await appliance.until(id, deferred)
+    expect(new Set(deliveries.map(({ waiting }) => waiting?.until)).size).toBe(1)
+    await world.clock.advance(73_000)
+    const { attempts } = await appliance.until(id, isFinal)
+    expect(attempts).toHaveLength(2)
+    expect([...world.mailboxOf('mx.many.test')].map(({ envelope }) => envelope.to.length)).toEqual([40])
+  })
+
+  test.each([
+    ['message', 'mail'],
+    ['connection', 'connect'],
+  ] as const)('because of 421 to the sixth of a %s are retried five at a time', async (_, of) => {
+    await begin(atMost(5, '421 4.7.0 That is enough', of))
+    const id = await appliance.send({ to: recipients.slice(0, 12) })
+    const { deliveries } = await appliance.until(id, deferred)
+    expect(new Set(deliveries.map(({ waiting }) => waiting?.until)).size).toBe(1)
+    // The second attempt takes as long as the pace of a lane that met trouble makes it.
+    const end = async () => {
+      await world.clock.advance(30_000)
+      return isFinal(await appliance.timeline(id))
+    }
+    await expect.poll(end).toBe(true)
+    const timeline = await appliance.timeline(id)
+    expect(new Set(timeline.deliveries.map(({ attempts }) => attempts))).toEqual(new Set([2]))
+    expect([...world.mailboxOf('mx.many.test')].map(({ envelope }) => envelope.to.length)).toEqual([5, 5, 2])
   })
 })

@@ -92,6 +92,40 @@ describe('advice and shaping', () => {
     })
   })
 
+  test.each([
+    [
+      "421 RP-001 Unfortunately, some messages from 192.0.2.1 weren't sent. We have limits.",
+      'microsoft-rate',
+    ],
+    ["421 RP-002 Unfortunately, some messages from 192.0.2.1 weren't sent.", 'microsoft-rate'],
+    ["421 RP-003 Unfortunately, some messages from 192.0.2.1 weren't sent.", 'too-many-connections'],
+  ])('a limit of Microsoft is no block list: %s', (text, topic) => {
+    const found = classify(reply(text), { phase: 'mail', provider: 'outlook' })
+    expect(found).toMatchObject({ topic, category: 'quota' })
+    expect(found.says).not.toContain('list')
+  })
+
+  test.each([
+    ['421 4.7.0 mx.example.org Error: too many connections from 192.0.2.1', 'connections'],
+    ['421 Too many concurrent SMTP connections; please try again later.', 'connections'],
+    ['421 Connection refused, too many sessions from This IP.', 'connections'],
+    ['421 HL:ICC 163 mx30,abc', 'connections'],
+    ['421 ME Trop de connexions, veuillez verifier votre configuration. OFR005_104', 'connections'],
+    ['421 4.7.0 too many connections per minute', 'slow'],
+    ['450 4.7.1 too many connections in the last hour', 'slow'],
+    ['450 4.7.1 Too many messages, slow down', 'slow'],
+    ['452 4.3.2 Connection rate limit exceeded.', 'slow'],
+  ])('fewer connections and less mail are not the same: %s', (text, kind) => {
+    expect(classify(reply(text), { phase: 'greeting' }).shaping?.kind).toBe(kind)
+  })
+
+  test.each([
+    ['554 no SMTP service', 'greeting'],
+    ['550 5.7.1 Your email was rejected due to having a domain present in the CS blacklist', 'body'],
+  ] as const)('what is not about our address asks nothing of the lane: %s', (text, phase) => {
+    expect(classify(reply(text), { phase }).shaping).toBeUndefined()
+  })
+
   test('a missing mailbox asks nothing of the lane', () => {
     expect(classify(reply('550 5.1.1 No such user'), { phase: 'rcpt' })).toEqual({
       topic: 'no-mailbox',

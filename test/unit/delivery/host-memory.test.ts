@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
 import { createConnections } from '../../../appliance/delivery/connections.ts'
 import { createHostMemory, DEAD_MS } from '../../../appliance/delivery/host-memory.ts'
 import { freeAddress, likelyFreePort } from '../../world/addresses.ts'
@@ -78,4 +80,77 @@ describe('a conversation', () => {
     await talk(server, { clock, connections })
     expect(inOrder(connections, server.address, clock.now())).toBe(true)
   })
+})
+
+describe('a server that offers PIPELINING and cannot do it', () => {
+  const cleanUp: (() => void)[] = []
+  afterEach(() => {
+    for (const work of cleanUp.splice(0)) work()
+  })
+
+  /** Reads one command of what arrives together; the rest is lost, or ends the connection. */
+  async function unable(rest: 'lost' | 'end'): Promise<AddressInfo & { connections: number }> {
+    const sockets: Socket[] = []
+    const server = createServer((socket) => {
+      sockets.push(socket)
+      let body = false
+      socket.on('error', () => undefined)
+      socket.write('220 mx\r\n')
+      socket.on('data', (chunk) => {
+        const [line = '', ...more] = chunk.toString().split('\r\n')
+        if (body ? !chunk.toString().endsWith('\r\n.\r\n') : false) return
+        const reply = body ? '250 queued' : line.startsWith('EHLO') ? '250-mx\r\n250 PIPELINING' : '250 ok'
+        const together = !body && more.length > 1
+        body = line === 'DATA' && !together
+        socket.write(`${body ? '354 go on' : reply}\r\n`)
+        if (together && rest === 'end') socket.end()
+      })
+    })
+    server.listen(0, freeAddress())
+    cleanUp.push(() => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    })
+    await once(server, 'listening')
+    const address = server.address() as AddressInfo
+    return Object.defineProperty({ ...address, connections: 0 }, 'connections', { get: () => sockets.length })
+  }
+
+  test.each(['lost', 'end'] as const)(
+    'gets one command after the other in the next attempt: %s',
+    async (rest) => {
+      const clock = createTestClock()
+      const connections = createConnections({ clock })
+      const server = await unable(rest)
+      const first = talk(server, { clock, connections })
+      if (rest === 'lost') {
+        await expect.poll(() => server.connections).toBe(1)
+        let over = false
+        void first.then(() => (over = true))
+        while (!over) await clock.advance(30_000)
+      }
+      expect(Object.values((await first).fates)[0]).toMatch(/^(timeout|network) rcpt$/)
+      expect(Object.values((await talk(server, { clock, connections })).fates)).toEqual([
+        'accepted 250 queued',
+      ])
+      await clock.advance(13 * 3_600_000)
+      expect(
+        connections.memory.pipelines({ host: 'mx.self-signed.test', ip: server.address }, clock.now()),
+      ).toBe(true)
+      await connections.close()
+    },
+  )
+})
+
+test('a message whose turn does not come goes back untried, and its connection waits for the next', async () => {
+  const clock = createTestClock()
+  const connections = createConnections({ clock })
+  const server = await serve(simple)
+  const turned = await talk(server, { clock, connections, mailTurn: () => null })
+  expect([turned.fates, turned.lines.filter((line) => line.startsWith('mail'))]).toEqual([{}, []])
+  const waits = [50, 0]
+  const next = await talk(server, { clock, connections, mailTurn: () => waits.shift()! })
+  expect(Object.values(next.fates)).toEqual(['accepted 250 2.0.0 queued as 1'])
+  expect([server.connections.length, waits]).toEqual([1, []])
+  await connections.close()
 })

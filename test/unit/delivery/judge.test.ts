@@ -28,6 +28,18 @@ const failed = (failure: Partial<Failure>): Fate => ({
 const said = (phase: Failure['phase'], text: string): Fate =>
   failed({ kind: 'reply', phase, reply: parseReply(text)! })
 
+describe('when it is retried', () => {
+  const delay = (text: string): number => {
+    const verdict = judge(said('greeting', text), history, now, bench)
+    return verdict.kind === 'deferred' ? verdict.until - now : NaN
+  }
+
+  test('after a minute, and sooner when only a connection was missing', () => {
+    expect(delay('421 4.7.0 Too many messages')).toBe(60_000)
+    expect(delay('421 4.7.0 Too many connections')).toBe(5000)
+  })
+})
+
 describe('what a reply means for the delivery', () => {
   test('each of the table ends or defers it as the table says, with its category', () => {
     for (const { phase, reply, provider, action, category, subType } of REPLIES) {
@@ -143,7 +155,7 @@ describe('the sentence for people', () => {
     [
       'greeting',
       '554 no',
-      'mx.example.org refuses to talk to this server. The reply says "never"; it is tried again, as this may pass.',
+      'mx.example.org offers this server no mail service. The reply is permanent, but Posthaste retries in case that changes.',
     ],
   ] as const)('at %s, %s: %s', (phase, text, sentence) => {
     expect(judge(said(phase, text), history, now, bench).cause.note).toBe(sentence)

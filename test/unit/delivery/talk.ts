@@ -43,6 +43,8 @@ export interface Options {
   connections?: Connections
   messagesPerConnection?: number
   idleMs?: number
+  /** Default: it is always its turn. */
+  mailTurn?: () => number | null
   lane?: { key: string; connections: number }
   hostname?: string
   localAddress?: string
@@ -90,6 +92,7 @@ export async function talk(
       demand: options.demand ?? { kind: 'opportunistic' },
       until: clock.now() + (options.within ?? 25 * minute),
       lane: options.lane ?? { key: 'auto test', connections: 10 },
+      mailTurn: options.mailTurn ?? (() => 0),
       messagesPerConnection: options.messagesPerConnection ?? (kept ? 100 : 1),
       idleMs: options.idleMs ?? (kept ? minute : 0),
     },

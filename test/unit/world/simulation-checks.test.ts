@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Stream } from '../../../appliance/mail/source.ts'
-import { freshLane, type LaneState } from '../../../appliance/shaping/shaping.ts'
+import { freshLane, freshPace, type LaneState } from '../../../appliance/shaping/shaping.ts'
 import { checkMoments } from '../../world/simulation/check.ts'
 import { checkPromptness, checkStreams, checkTeams, type Day } from '../../world/simulation/fairness.ts'
 import { LaneHistory, type LaneSample } from '../../world/simulation/lane-log.ts'
@@ -22,7 +22,10 @@ describe('a lane over time', () => {
   const pause = { at: 10 * MINUTE, until: 20 * MINUTE, by: 'reply' as const }
   const slow = { until: 40 * MINUTE, messagesPerMinute: 10, connections: 1 }
   const history = new LaneHistory(
-    [lane(10 * MINUTE, { pause, slow, rate: 30, connections: 2 }), lane(50 * MINUTE, { rate: 90 })],
+    [
+      lane(10 * MINUTE, { pause, slow, pace: freshPace(30), connections: 2 }),
+      lane(50 * MINUTE, { pace: freshPace(90) }),
+    ],
     provider.limits,
   )
   const connection = (change: Partial<Connection>): Connection => ({

@@ -1,0 +1,198 @@
+/**
+ * How fast a lane sends: found out from what the provider accepts and refuses. Pure; times in Unix milliseconds.
+ *
+ * Providers hardly ever publish their limits, so the lane looks for them as TCP CUBIC (RFC 9438) looks for the capacity of a path:
+ *
+ * 1. A refusal stops the flow. One message at a time asks whether the provider accepts mail again.
+ * 2. Once it does, what it accepted before the refusal is its ceiling. The lane goes on just below it.
+ * 3. It stays there for a while, longer each time the same ceiling is confirmed. Then it goes beyond, first by a little, then by more and more,
+ *    so that a limit that was lifted is soon noticed.
+ * 4. A ceiling that nothing confirmed for hours is forgotten.
+ */
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** A ceiling is never lower: one message a minute. */
+const LEAST_RATE = 1
+/** The first guess is never lower: a single refusal of a lane that hardly sends says little about its pace. */
+const LEAST_GUESS = 6
+/** Between two messages that ask whether mail is accepted again: at least, at most, and as a share of the time since the refusal. */
+const ASK_LEAST = 10_000
+const ASK_MOST = 5 * MINUTE
+const ASK_SHARE = 0.2
+/** A limit counted by the minute is over by then; one that lasts longer is counted by the hour or the day. */
+const MINUTE_LIMIT = 2 * MINUTE
+/** A lane that had nothing accepted for so long begins a new run. */
+const RUN_GAP = 5 * MINUTE
+/** Shares of the ceiling: where the lane goes on after a refusal, where it stays, and the first step beyond it. */
+const RESUME = 0.9
+const STAY = 0.97
+const PROBE = 0.05
+/** The first step beyond a ceiling that was found once: it may be far too low. */
+const BOLD_PROBE = 0.4
+/** A new estimate this close confirms the ceiling. */
+const SAME = 0.2
+/** How long the lane stays below a confirmed ceiling: at first, and at most. */
+const STAY_LEAST = 4 * MINUTE
+const STAY_MOST = HOUR / 2
+const FORGET = 6 * HOUR
+/** Without a ceiling, a step up adds this share of the provider's limit. */
+const STEP = 0.05
+
+/** What a lane knows of the pace that its provider accepts. */
+export interface Pace {
+  /** Messages a minute, within the provider's limit. */
+  rate: number
+  changedAt: number
+  /** Messages accepted in the minute with this number since 1970, and in the one before. */
+  accepted: { minute: number; now: number; before: number }
+  /** Messages accepted since the last refusal or rest. */
+  run: { since: number; count: number; lastAt: number }
+  /** From a refusal until a message is accepted again. */
+  refused: Refused | null
+  ceiling: Ceiling | null
+}
+
+interface Refused {
+  /** The first refusal, and the last. */
+  since: number
+  lastAt: number
+  /** When the next message may ask. */
+  askAt: number
+  /** Messages accepted in the 60 seconds before. */
+  accepted: number
+  /** How long the provider's words ask for less mail. Null: they do not speak of how much is sent. */
+  holdMs: number | null
+}
+
+/** The highest rate that the provider accepts, as far as is known. */
+interface Ceiling {
+  rate: number
+  at: number
+  /** How long the provider refused. It counts by such a time at least, so the rate is not raised more often. */
+  windowMs: number
+  /** How long the lane stays below it. */
+  holdMs: number
+  confirmed: boolean
+}
+
+/** The pace of a lane that nothing is known of. */
+export function freshPace(rate: number): Pace {
+  return {
+    rate,
+    changedAt: 0,
+    accepted: { minute: 0, now: 0, before: 0 },
+    run: { since: 0, count: 0, lastAt: 0 },
+    refused: null,
+    ceiling: null,
+  }
+}
+
+/** A fixed pace, from which it grows: after a pause that a provider asked for. */
+export function resetPace(pace: Pace, rate: number, now: number): Pace {
+  return { ...pace, rate, changedAt: now, refused: null, ceiling: null }
+}
+
+/** Messages a minute that ask whether mail is accepted again; Infinity while it is. */
+export function askRate({ refused: refusal }: Pace): number {
+  return refusal ? MINUTE / askDelay(refusal.lastAt - refusal.since) : Infinity
+}
+
+/** A message begins. While the provider refuses, the next one waits. */
+export function messageBegan(pace: Pace, now: number): Pace {
+  return pace.refused ? { ...pace, refused: { ...pace.refused, askAt: now + ASK_LEAST } } : pace
+}
+
+/** The provider accepted a message. @param limit messages a minute that are allowed at most */
+export function accepted(pace: Pace, limit: number, now: number): Pace {
+  const counted = { ...pace, accepted: countedMinute(pace.accepted, now), run: countedRun(pace, now) }
+  return pace.refused ? resumed(counted, pace.refused, limit, now) : grown(counted, limit, now)
+}
+
+/**
+ * The provider refused a message that began after all that is known.
+ * @param holdMs for how long its words ask for less mail; null when they are about something else
+ */
+export function refused(pace: Pace, holdMs: number | null, now: number): Pace {
+  const first = pace.refused ?? { since: now, accepted: lastMinute(pace.accepted, now), holdMs: null }
+  const askAt = now + askDelay(now - first.since)
+  const hold = holdMs === null ? first.holdMs : Math.max(holdMs, first.holdMs ?? 0)
+  return { ...pace, refused: { ...first, lastAt: now, askAt, holdMs: hold } }
+}
+
+const askDelay = (lasted: number): number => Math.min(ASK_MOST, Math.max(ASK_LEAST, lasted * ASK_SHARE))
+
+/** Mail is accepted again. */
+function resumed(pace: Pace, before: Refused, limit: number, now: number): Pace {
+  const run = { since: now, count: 1, lastAt: now }
+  const known = ceilingOf(pace, now)
+  // The next message may have come long after the provider would have accepted one.
+  const lasted = Math.min(now, before.lastAt + askDelay(before.lastAt - before.since)) - before.since
+  const said = before.holdMs !== null || before.accepted >= LEAST_GUESS || known !== null
+  if (!said) {
+    const rate = Math.min(limit, Math.max(LEAST_GUESS, before.accepted))
+    return { ...pace, run, refused: null, rate, changedAt: now }
+  }
+  const found = estimate(pace, before, lasted, known)
+  const confirmed = known !== null && Math.abs(found - known.rate) <= SAME * known.rate
+  const windowMs = Math.max(MINUTE, lasted)
+  const longer = confirmed ? Math.min(STAY_MOST, Math.max(STAY_LEAST, 2 * known.holdMs)) : 0
+  const holdMs = Math.max(before.holdMs ?? 0, longer, lasted > MINUTE_LIMIT ? 2 * windowMs : 0)
+  const rate = Math.min(limit, Math.max(LEAST_RATE, RESUME * found))
+  const ceiling = { rate: found, at: now, windowMs, holdMs, confirmed }
+  return { ...pace, run, refused: null, ceiling, rate, changedAt: now }
+}
+
+/** Messages a minute that the provider accepted before it refused. */
+function estimate(pace: Pace, before: Refused, lasted: number, known: Ceiling | null): number {
+  const { since, count } = pace.run
+  // Of a limit that is counted by the hour, what was accepted counts for the time of the refusal too.
+  const seen = lasted <= MINUTE_LIMIT ? before.accepted : count / ((before.since + lasted - since) / MINUTE)
+  // Refused although it stayed below what is known: that was too high.
+  const lower = known && pace.rate <= known.rate ? Math.min(seen, RESUME * pace.rate) : seen
+  return Math.max(known || lasted > MINUTE_LIMIT ? LEAST_RATE : LEAST_GUESS, lower)
+}
+
+/** A step up, when the last change is long enough ago for the provider to have judged it. */
+function grown(pace: Pace, limit: number, now: number): Pace {
+  const { rate, changedAt } = pace
+  if (rate >= limit) return pace
+  const ceiling = ceilingOf(pace, now)
+  // A clock that was set back must not stop it for hours.
+  const since = now >= changedAt ? now - changedAt : Infinity
+  if (since < (ceiling?.windowMs ?? MINUTE)) return pace
+  const next = ceiling ? beyond(pace, ceiling, now) : rate + Math.max(LEAST_GUESS, Math.ceil(limit * STEP))
+  return next > rate ? { ...pace, ceiling, rate: Math.min(limit, next), changedAt: now } : pace
+}
+
+/** The next rate of a lane with a ceiling: half the way up to it, then nothing, then more and more beyond. */
+function beyond({ rate, accepted }: Pace, ceiling: Ceiling, now: number): number {
+  const top = STAY * ceiling.rate
+  if (rate < top) return top - rate < 0.03 * top ? top : (rate + top) / 2
+  const used = lastMinute(accepted, now) >= rate / 2
+  if (now - ceiling.at < ceiling.holdMs || !used) return rate
+  const first = Math.max(1, (ceiling.confirmed ? PROBE : BOLD_PROBE) * ceiling.rate)
+  return Math.max(rate + first, top + 2 * (rate - top))
+}
+
+const ceilingOf = ({ ceiling }: Pace, now: number): Ceiling | null =>
+  ceiling && now - ceiling.at < FORGET ? ceiling : null
+
+function countedMinute(counts: Pace['accepted'], now: number): Pace['accepted'] {
+  const minute = Math.floor(now / MINUTE)
+  if (counts.minute === minute) return { ...counts, now: counts.now + 1 }
+  return { minute, now: 1, before: counts.minute === minute - 1 ? counts.now : 0 }
+}
+
+function countedRun({ run, refused }: Pace, now: number): Pace['run'] {
+  const rested = refused === null && now - run.lastAt > RUN_GAP
+  return rested ? { since: now, count: 1, lastAt: now } : { ...run, count: run.count + 1, lastAt: now }
+}
+
+/** In the last 60 seconds, taking the minute before as even. */
+function lastMinute({ minute, now: current, before }: Pace['accepted'], now: number): number {
+  const passed = now / MINUTE - minute
+  if (passed < 1) return current + before * (1 - passed)
+  return passed < 2 ? current * (2 - passed) : 0
+}
