@@ -2,6 +2,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
+import { laneWords, type LaneReason } from '../mail/waiting.ts'
 import type { LaneRecord, Storage } from '../storage/storage.ts'
 import { explain, type Explanation, type Situation, type Waiting } from './explain.ts'
 import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
@@ -10,7 +11,6 @@ import type { LaneActivity } from './recent.ts'
 import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
 import { readSettings, SETTING_NAMES } from './settings.ts'
 import { warmUpOf, type WarmUp } from './warm-up.ts'
-import { moment } from './words.ts'
 
 export interface ShapingDeps {
   storage: Pick<
@@ -41,7 +41,8 @@ export interface LaneFacts {
   warmUp: WarmUp | null
   /** Null: asked of no daemon. */
   activity: LaneActivity | null
-  reason: string | null
+  /** The last decision. */
+  reason: LaneReason | null
   reasonAt: number | null
   updatedAt: number
 }
@@ -106,11 +107,9 @@ class Book implements ShapingBook {
   }
 
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts> {
-    return this.#changeLane(id, (state, now) => {
-      const until = minutes === null ? null : now + minutes * 60_000
-      const end = until === null ? '' : ` until ${moment(until, now)}`
-      return pausedBy(state, until, `paused by an operator at ${moment(now, now)}${end}`, now)
-    })
+    return this.#changeLane(id, (state, now) =>
+      pausedBy(state, minutes === null ? null : now + minutes * 60_000, now),
+    )
   }
 
   resumeLane(id: string): Promise<LaneFacts> {
@@ -142,9 +141,10 @@ class Book implements ShapingBook {
       const known =
         sources.some(({ ip }) => ip === named.source) && isThere(named.provider, providers, records)
       if (!record && !known) throw refuse('not_found', { resource: `Lane ${id}` })
-      const state = next(readLane(record?.state ?? '', providers.get(named.provider).limits), now)
+      const provider = providers.get(named.provider)
+      const state = next(readLane(record?.state ?? '', provider.limits), now)
       // The daemon tells a row of somebody else's by its time.
-      const saved = recordOf(named, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
+      const saved = recordOf(named.source, provider, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
       await storage.saveLanes({ lanes: [saved] }, now)
       facts = this.#factsOf(saved, providers, sources)
     })
@@ -203,17 +203,18 @@ function refuseSettings(given: Record<string, unknown>): void {
 }
 
 function recordOf(
-  { source, provider }: { source: string; provider: string },
+  source: string,
+  provider: Pick<Provider, 'id' | 'name'>,
   state: LaneState,
   updatedAt: number,
 ): LaneRecord {
   const { pause, reason, reasonAt } = state
   return {
     source,
-    provider,
+    provider: provider.id,
     state: writeLane(state),
     pausedUntil: pause?.until ?? null,
-    reason,
+    reason: reason && laneWords(reason, provider.name),
     reasonAt,
     updatedAt,
   }
@@ -239,8 +240,8 @@ function factsOf(
     limits: provider.limits,
     paused: isPaused(state, now) ? { until: state.pause!.until } : null,
     warmUp: warmUpOf(state, source?.warmUpSince ?? null, provider.warmUp, now),
-    reason: record.reason,
-    reasonAt: record.reasonAt,
+    reason: state.reason,
+    reasonAt: state.reasonAt,
     updatedAt: record.updatedAt,
   }
 }

@@ -134,7 +134,11 @@ export function presentDelivery(delivery: Delivery, waiting: Explanation | null 
     next_attempt_at: timestampOrNull(delivery.dueAt),
     expires_at: timestampOrNull(delivery.expiresAt),
     cause: delivery.cause,
-    waiting: waiting && { until: timestampOrNull(waiting.until), why: waiting.why },
+    waiting: waiting && {
+      until: timestampOrNull(waiting.until),
+      why: waiting.why,
+      reason: waiting.reason,
+    },
   }
 }
 
