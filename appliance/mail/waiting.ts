@@ -127,6 +127,10 @@ export function laneWords(reason: LaneReason, provider: string): string {
 
 const from = ({ source }: Where): string => (source === null ? '' : ` from ${source}`)
 
+/** `one of 5 connections to Google`. */
+const oneOf = ({ connections, provider }: { connections: number; provider: string }): string =>
+  connections === 1 ? `the one connection to ${provider}` : `one of ${connections} connections to ${provider}`
+
 /** Why a delivery waits, in one line that begins with a capital and has no full stop. */
 export function waitLine(reason: WaitReason): string {
   switch (reason.key) {
@@ -150,8 +154,7 @@ export function waitLine(reason: WaitReason): string {
     case 'rate':
       return `Rate limit: ${counted(reason.rate, 'message')} a minute to ${reason.provider}${from(reason)}`
     case 'connections':
-      if (reason.connections === 1) return `The only connection to ${reason.provider}${from(reason)} is in use`
-      return `All ${counted(reason.connections, 'connection')} to ${reason.provider}${from(reason)} in use`
+      return `Waiting for ${oneOf(reason)}${from(reason)}`
     case 'no_source':
       return within(reason.note)
     case 'due':
@@ -183,12 +186,8 @@ export function waitWords(reason: WaitReason, until: number | null, at: (instant
       return `warm-up: ${reason.sent} of ${reason.share} messages to ${reason.provider} were sent today${from(reason)}; goes on at ${at(until ?? 0)}`
     case 'rate':
       return `its turn comes with ${counted(reason.rate, 'message')} a minute to ${reason.provider}${from(reason)}${because && `; ${because}`}`
-    case 'connections': {
-      const { connections: most, provider } = reason
-      const free =
-        most === 1 ? `the one connection to ${provider}` : `one of ${most} connections to ${provider}`
-      return `its turn comes when ${free}${from(reason)} is free${because && `; ${because}`}`
-    }
+    case 'connections':
+      return `its turn comes when ${oneOf(reason)}${from(reason)} is free${because && `; ${because}`}`
     case 'no_source':
       return within(reason.note)
     case 'due':

@@ -4,6 +4,7 @@ import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
 import { laneWords, type LaneReason } from '../mail/waiting.ts'
 import type { LaneRecord, Storage } from '../storage/storage.ts'
+import { backlogOf, type Backlog, type BacklogCount } from './backlog.ts'
 import { explain, type Explanation, type Situation, type Waiting } from './explain.ts'
 import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
@@ -47,6 +48,15 @@ export interface LaneFacts {
   updatedAt: number
 }
 
+/** A backlog with its lanes. */
+export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends Backlog {
+  counted: T
+  /** What people call the provider. */
+  name: string
+  /** One for each source address that was used so far. */
+  lanes: LaneFacts[]
+}
+
 export interface ShapingBook {
   providers(): Promise<Provider[]>
   /** Of any id; refuses what can be none. */
@@ -58,9 +68,23 @@ export interface ShapingBook {
   /** @param minutes null: until resumed */
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts>
   resumeLane(id: string): Promise<LaneFacts>
+  /**
+   * How each backlog stands, those with the most first; then lanes that nothing waits for.
+   * @param idle whether the last are wanted
+   */
+  backlog<T extends BacklogCount>(
+    counts: readonly T[],
+    idle: boolean,
+  ): Promise<QueueLaneFacts<T | BacklogCount>[]>
   /** Why each of these waits. */
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
+
+const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
+
+/** Whether all connections that it may have now are in use. */
+const isBusy = ({ activity, allowed: { connections } }: LaneFacts): boolean =>
+  activity !== null && activity.inFlight >= connections
 
 /** The longest pause that ends by itself: a week. */
 export const MOST_PAUSE_MINUTES = 10_080
@@ -119,14 +143,43 @@ class Book implements ShapingBook {
   async explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]> {
     const waits = deliveries.some(({ state }) => state === 'waiting' || state === 'held')
     if (!waits) return deliveries.map(() => null)
+    const { situation } = await this.#situation()
+    return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+  }
+
+  async backlog<T extends BacklogCount>(
+    counts: readonly T[],
+    idle: boolean,
+  ): Promise<QueueLaneFacts<T | BacklogCount>[]> {
+    const { situation, lanes } = await this.#situation()
+    const now = this.#deps.clock.now()
+    const present = <C extends BacklogCount>(counted: C): QueueLaneFacts<C> => {
+      const { pool, provider } = counted
+      const own = lanes.filter((lane) => lane.pool === pool && lane.provider === provider)
+      const busy = own.length > 0 && own.every(isBusy)
+      const { name } = provider === null ? { name: '' } : situation.providers.get(provider)
+      return { ...backlogOf(counted, busy, situation, now), counted, name, lanes: own }
+    }
+    const known = new Set(counts.map(({ pool, provider }) => `${pool}/${provider}`))
+    const others = new Map(
+      lanes
+        .filter(({ pool, provider }) => idle && pool !== null && !known.has(`${pool}/${provider}`))
+        .map(({ pool, provider }) => [`${pool}/${provider}`, { ...NOTHING_WAITS, pool, provider }]),
+    )
+    return [...counts.map(present), ...[...others.values()].map(present)]
+  }
+
+  async #situation(): Promise<{ situation: Situation; lanes: LaneFacts[] }> {
     const { providers, records, sources } = await this.#readAll()
     const lanes = records.map(({ source, provider, state }) => ({
       source,
       provider,
       state: readLane(state, providers.get(provider).limits),
     }))
-    const situation: Situation = { lanes, sources, providers }
-    return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+    return {
+      situation: { lanes, sources, providers },
+      lanes: records.map((record) => this.#factsOf(record, providers, sources)),
+    }
   }
 
   async #changeLane(id: string, next: (state: LaneState, now: number) => LaneState): Promise<LaneFacts> {

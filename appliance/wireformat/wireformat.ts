@@ -28,7 +28,13 @@ export { presentLog, presentListedLog } from './logs.ts'
 export { presentLimits, presentNode } from './nodes.ts'
 export { presentAssignment, presentDoctor, presentSource } from './sources.ts'
 export { presentLane, presentProvider } from './shaping.ts'
-export { presentHoldRule, presentQueueChange, presentQueuePreview, presentQueueSummary } from './queue.ts'
+export {
+  presentHoldRule,
+  presentQueueChange,
+  presentQueueLane,
+  presentQueuePreview,
+  presentQueueSummary,
+} from './queue.ts'
 export { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from './audit.ts'
 export { presentBreakdown, presentMetrics } from './metrics.ts'
 export {

@@ -73,7 +73,7 @@ export const LaneDecision = Type.Object(
 )
 
 /** Why a delivery waits, as data (mail/waiting.ts). */
-const WaitingReason = Type.Object(
+export const WaitingReason = Type.Object(
   {
     key: literals(WAIT_REASONS, { description: 'Which reason. The other fields depend on it.' }),
     attempt: number('The number of the next attempt.'),

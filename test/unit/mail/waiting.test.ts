@@ -42,7 +42,7 @@ describe('a reason in one line', () => {
     ],
     [
       { key: 'connections', connections: 5, because: null, ...where },
-      'All 5 connections to Google from 192.0.2.7 in use',
+      'Waiting for one of 5 connections to Google from 192.0.2.7',
     ],
     [
       { key: 'no_source', note: 'No source address can be used: a is suspended (it is listed).' },

@@ -239,7 +239,7 @@ describe('a domain whose bodies are not kept', () => {
     expect(await removeUnkept(storage, at(T0 + DAY))).toBe(0)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBeDefined()
     await storage.voidLeases({ owner: 'two' }, T0)
-    await storage.dropQueue({ deliveryId: second!.id }, T0)
+    await storage.dropQueue({ deliveryIds: [second!.id] }, T0)
     // Young emails wait for their request to be logged.
     expect(await removeUnkept(storage, at(T0 + 1000))).toBe(0)
     expect(await removeUnkept(storage, at(T0 + 2 * MINUTE))).toBe(1)
