@@ -1,3 +1,4 @@
+import { laneWords } from '../mail/waiting.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
 import { presentLane, presentList } from '../wireformat/wireformat.ts'
 import type { Context } from './context.ts'
@@ -11,8 +12,9 @@ export async function listLanes(context: Context): Promise<void> {
   output.object(presentList(lanes.map(presentLane)))
   if (lanes.length === 0) return output.text('Nothing is known of any lane yet.')
   output.text(...table(['LANE', 'CONNECTIONS', 'PER MINUTE', 'STATE'], lanes.map(rowOf)))
-  for (const { id, reason, reasonAt } of lanes)
-    if (reason !== null) output.text('', ...paragraph(`${id}, ${instant(reasonAt)}: ${reason}`))
+  for (const { id, name, reason, reasonAt } of lanes)
+    if (reason !== null)
+      output.text('', ...paragraph(`${id}, ${instant(reasonAt)} UTC: ${laneWords(reason, name)}`))
 }
 
 /** `lane pause`: nothing more leaves; what is under way ends. */
@@ -31,7 +33,7 @@ export async function resumeLane(context: Context, id: string): Promise<void> {
 
 function tell({ output }: Context, lane: LaneFacts): void {
   output.object(presentLane(lane))
-  output.text(`${lane.id}: ${lane.reason ?? 'open'}`)
+  output.text(`${lane.id}: ${lane.reason === null ? 'open' : laneWords(lane.reason, lane.name)}`)
 }
 
 function rowOf({ id, allowed, limits, paused, warmUp }: LaneFacts): string[] {

@@ -4,7 +4,7 @@ import { CATEGORIES } from '../mail/bounce.ts'
 import type { QueueAction } from '../mail/queue-action.ts'
 import { STREAMS } from '../mail/source.ts'
 import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
-import { countQueue, listQueue, showQueue } from './queue.ts'
+import { countQueue, listQueue, listQueueLanes, showQueue } from './queue.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId } from './values.ts'
 import { teamFilter } from './which-team.ts'
@@ -22,6 +22,9 @@ export function addQueue({ group, add, does, doesTo }: Registrar): void {
     .action(does(listQueue))
   filtered('count', 'count what waits by provider and age, and list the rules that hold new mail').action(
     does(countQueue),
+  )
+  filtered('lanes', 'count what waits by pool and provider, and say why it waits').action(
+    does(listQueueLanes),
   )
   add('show', 'show all that happened to an email, with what was said', queue)
     .addArgument(new Argument('<id>', 'of the email or of a waiting delivery').argParser(parseId))
@@ -60,6 +63,6 @@ function addFilter(command: Command): Command {
     .option('--reply <words>', 'only with these words in the last answer')
     .addOption(new Option('--category <category>', 'only failures of this kind').choices(CATEGORIES))
     .option('--email <id>', 'only of this email', parseId)
-    .option('--id <id>', 'only this delivery', parseId)
+    .option('--id <ids>', 'only these deliveries, with commas between')
     .option('--source <ip>', 'only last tried from this address')
 }

@@ -1,10 +1,11 @@
 import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../spool/queue.ts'
 import type { Delivery, Email, QueueFilter } from '../storage/storage.ts'
-import type { Explanation } from '../shaping/shaping.ts'
+import { UNPLACED, type Explanation } from '../shaping/shaping.ts'
 import {
   presentDelivery,
   presentHoldRule,
   presentList,
+  presentQueueLane,
   presentQueueSummary,
   presentTimeline,
 } from '../wireformat/wireformat.ts'
@@ -82,6 +83,30 @@ export async function countQueue(context: Context, options: QueueOptions): Promi
     )
   output.text('', 'New mail is held to:', ...table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows))
 }
+
+/** `queue lanes`: each delivery in one row. */
+export async function listQueueLanes(context: Context, options: QueueOptions): Promise<void> {
+  const { output } = context
+  const counted = await controlOf(context).lanes(await filterOf(options, context))
+  const rows = (await shapingOf(context).backlog(counted, false)).map((row) => presentQueueLane(row, true))
+  output.object(presentList(rows))
+  if (rows.length === 0) return output.text('Nothing waits.')
+  const head = ['COUNT', 'DUE', 'LATER', 'HELD', 'IN FLIGHT', 'STATE', 'POOL', 'PROVIDER']
+  const total = rows.reduce((sum, { count }) => sum + count, 0)
+  output.text(
+    ...table(head, rows.map(laneCells)),
+    '',
+    `${total} in all.`,
+    ...rows.flatMap(({ id, why }) => (why === null ? [] : ['', ...paragraph(`${id}: ${why}.`)])),
+  )
+}
+
+const laneCells = (row: ReturnType<typeof presentQueueLane>): string[] => [
+  ...[row.count, row.due, row.later, row.held, row.in_flight].map(String),
+  row.state.replaceAll('_', ' '),
+  row.pool ?? 'several',
+  row.provider === UNPLACED ? 'not looked up yet' : (row.provider ?? 'others'),
+]
 
 const headline = ({ waiting, held, inFlight, oldestAt }: QueueSummary): string =>
   `${waiting} waiting, ${held} held, ${inFlight} in flight${

@@ -1,5 +1,6 @@
 /** The facts of `posthaste status` for people and for programs. Pure. */
 import type { Finding } from '../mail/finding.ts'
+import { laneWords } from '../mail/waiting.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
 import { presentDelivery, presentLane, presentSource } from '../wireformat/wireformat.ts'
 import { bytes, instant, paragraph, shorten } from './output.ts'
@@ -101,7 +102,9 @@ function describeLanes({ lanes }: StatusFacts): string[] {
     ...row('lanes', `${lanes.length}, of them ${paused.length} paused, ${slowed.length} slowed`),
     ...[...paused, ...slowed]
       .slice(0, SHOWN)
-      .flatMap(({ id, reason }) => row('', `${id}: ${reason ?? 'paused'}`)),
+      .flatMap(({ id, name, reason }) =>
+        row('', `${id}: ${reason === null ? 'paused' : laneWords(reason, name)}`),
+      ),
   ]
 }
 

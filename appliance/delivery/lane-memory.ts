@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
+import { laneWords } from '../mail/waiting.ts'
 import type { Source } from '../mail/source.ts'
 import {
   DEFAULT_PROVIDER,
@@ -142,7 +143,7 @@ export class LaneMemory {
       this.#read(await storage.listLanes({}, now))
       const lanes = [...this.#dirty]
         .filter((lane) => this.#isWorthSaving(lane))
-        .map((lane) => recordOf(lane, now))
+        .map((lane) => recordOf(lane, this.#deps.providers().get(lane.provider).name, now))
       const days = [...this.#days.values()]
       this.#dirty.clear()
       this.#days.clear()
@@ -212,13 +213,13 @@ export class LaneMemory {
 
 const keyOf = (source: string, provider: string): string => `${source} ${provider}`
 
-function recordOf({ source, provider, state }: Lane, now: number): LaneRecord {
+function recordOf({ source, provider, state }: Lane, name: string, now: number): LaneRecord {
   return {
     source: source.ip,
     provider,
     state: writeLane(state),
     pausedUntil: state.pause?.until ?? null,
-    reason: state.reason,
+    reason: state.reason && laneWords(state.reason, name),
     reasonAt: state.reasonAt,
     updatedAt: now,
   }

@@ -21,7 +21,7 @@ export function readLogFilter(query: unknown, other: readonly string[]): LogFilt
   refuseStrange(given, LOG_CONDITIONS, other)
   return {
     methods: readMethods(given),
-    statuses: readStatuses(given),
+    ...readStatuses(given),
     apiKey: textOf(given, 'key'),
     endpoint: textOf(given, 'endpoint'),
     ip: textOf(given, 'ip'),
@@ -49,18 +49,23 @@ function readMethods(given: Given): string[] | undefined {
   })
 }
 
-/** `422` is that status, `4xx` any from 400 to 499. */
-function readStatuses(given: Given): LogFilter['statuses'] {
-  return words(given, 'status')?.map((word) => {
-    const [, digit, rest = ''] = /^([1-5])(xx|\d\d)$/i.exec(word) ?? []
-    if (digit === undefined)
-      throw refuse('invalid_parameter', {
-        parameter: 'status',
-        expected: 'statuses such as `422` or `5xx`, with commas between',
-      })
-    if (rest.toLowerCase() !== 'xx') return { from: Number(word), to: Number(word) }
-    return { from: Number(digit) * 100, to: Number(digit) * 100 + 99 }
-  })
+/** `422` is that status or SMTP reply code, `4xx` any from 400 to 499, `5.7.1` and `5.7.x` are enhanced codes (RFC 3463). */
+function readStatuses(given: Given): Pick<LogFilter, 'statuses' | 'enhanced'> {
+  const all = words(given, 'status')
+  const enhanced = all?.filter((word) => /^[245]\.\d{1,3}\.(\d{1,3}|x)$/i.test(word))
+  const statuses = all
+    ?.filter((word) => !enhanced?.includes(word))
+    .map((word) => {
+      const [, digit, rest = ''] = /^([1-5])(xx|\d\d)$/i.exec(word) ?? []
+      if (digit === undefined)
+        throw refuse('invalid_parameter', {
+          parameter: 'status',
+          expected: 'statuses such as `422`, `5xx` or `5.7.1`, with commas between',
+        })
+      if (rest.toLowerCase() !== 'xx') return { from: Number(word), to: Number(word) }
+      return { from: Number(digit) * 100, to: Number(digit) * 100 + 99 }
+    })
+  return { statuses, enhanced: enhanced?.map((code) => code.toLowerCase()) }
 }
 
 function readEmailId(given: Given): string | undefined {

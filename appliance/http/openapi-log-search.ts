@@ -10,11 +10,12 @@ const CONDITIONS: Record<string, Omit<ParameterNotes, 'name'>> = {
     schema: text,
   },
   status: {
-    description: 'Only those answered so, with commas between: `422`, or `4xx` for 400 to 499.',
+    description:
+      'Only those answered so, with commas between: the HTTP status or SMTP reply code `422`, `4xx` for 400 to 499, or the enhanced code `5.7.1` or `5.7.x`.',
     schema: text,
   },
   key: { description: 'Only those made with this API key: its id or its name.', schema: text },
-  endpoint: { description: 'Only those whose path contains this.', schema: text },
+  endpoint: { description: 'Only those whose path, query or SMTP command contains this.', schema: text },
   ip: { description: 'Only those from this IP address.', schema: text },
   user_agent: { description: 'Only those of programs whose name contains this.', schema: text },
   email_id: {

@@ -612,6 +612,14 @@ const queue: Record<string, OperationNotes> = {
     description: 'By state, provider, domain and age.',
     query: conditions,
   },
+  'GET /queue/lanes': {
+    id: 'listQueueLanes',
+    tag: 'Queue',
+    summary: 'List the queue by pool and provider',
+    description:
+      'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Domains that were never looked up share a row per pool; beyond 100 rows the smallest share one. Without conditions, the team that runs the server also gets lanes that nothing waits for.',
+    query: conditions,
+  },
   'GET /queue/holds': {
     id: 'listHoldRules',
     tag: 'Queue',

@@ -38,6 +38,55 @@ export function bodyForLog(body: unknown): string | null {
   return writeObject(whole, false, { left: BODY_ROOM - ELEMENT }, 0)
 }
 
+/** Longest query string and error message in the log, in characters. */
+const QUERY_ROOM = 1000
+const MESSAGE_ROOM = 300
+
+/** Names of query parameters whose value opens something: codes of sign-in providers, signatures of links. */
+const SECRET_PARAMETER = /^(code|state|ticket|sig|signature|.*[-_]signature)$/i
+/** An API key, wherever it was put. */
+const API_KEY = /re_\w{8,}/g
+
+/** A query string as it came, without secrets; null: none. */
+export function queryForLog(query: string): string | null {
+  if (query === '') return null
+  // Bounded before it is read; a value that is cut hides no secret that is looked at afterwards.
+  const kept = query.slice(0, QUERY_ROOM).split('&').map(parameterForLog).join('&')
+  return query.length > QUERY_ROOM ? `${kept}[cut: ${query.length - QUERY_ROOM} more characters]` : kept
+}
+
+function parameterForLog(parameter: string): string {
+  const [name = '', ...rest] = parameter.split('=')
+  if (rest.length === 0) return parameter.replaceAll(API_KEY, '[removed]')
+  const plain = decoded(name)
+  if (SECRET.test(plain) || SECRET_PARAMETER.test(plain)) return `${name}=[removed]`
+  const value = rest.join('=')
+  const shown = decoded(value)
+  // A link may carry a signature in its own query.
+  if (/^https?:/i.test(shown) && URL.canParse(shown)) {
+    const { origin, pathname, search } = new URL(shown)
+    return `${name}=${origin}${pathname}${search === '' ? '' : '?[removed]'}`
+  }
+  return `${name}=${shown.search(API_KEY) === -1 ? value : '[removed]'}`
+}
+
+/** Percent-encoding undone; text that is encoded wrongly stays as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return text
+  }
+}
+
+/** Why a request was refused, from the body of the error. */
+export function messageForLog(answer: unknown): string | null {
+  if (typeof answer !== 'object' || answer === null) return null
+  const { message } = answer as { message?: unknown }
+  if (typeof message !== 'string') return null
+  return message.slice(0, MESSAGE_ROOM).toWellFormed()
+}
+
 interface Room {
   left: number
 }

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { RequestLog } from '../storage/storage.ts'
 import type { App, HttpDeps } from './deps.ts'
-import { bodyForLog } from './request-log-body.ts'
+import { bodyForLog, messageForLog, queryForLog } from './request-log-body.ts'
 import type { RequestLogBuffer } from './request-log-buffer.ts'
 
 declare module 'fastify' {
@@ -56,13 +56,17 @@ function entryOf(
 ): RequestLog | undefined {
   const { caller, headers } = request
   if (!caller?.apiKey) return undefined
+  const [path = '', ...query] = request.url.split('?')
   return {
     id: request.id,
     teamId: caller.teamId,
     apiKeyId: caller.apiKey.id,
     method: request.method,
-    endpoint: request.url.split('?', 1)[0]!.slice(0, MAX_ENDPOINT),
+    endpoint: path.slice(0, MAX_ENDPOINT),
+    query: queryForLog(query.join('?')),
     status,
+    enhanced: null,
+    message: status >= 400 ? messageForLog(request.answered) : null,
     durationMs,
     ip: request.ip,
     userAgent: headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? null,

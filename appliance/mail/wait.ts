@@ -1,5 +1,5 @@
 /** Why an email waited before an attempt. */
-export const WAIT_REASONS = [
+export const PAST_WAIT_REASONS = [
   'scheduled', // its sender chose a later time
   'retry', // the pause after a temporary failure
   'greylisting', // the same, after a server that asks unknown senders to come again
@@ -13,7 +13,7 @@ export const WAIT_REASONS = [
   'queue', // other mail went first
   'unknown', // from before reasons were recorded
 ] as const
-export type WaitReason = (typeof WAIT_REASONS)[number]
+export type PastWaitReason = (typeof PAST_WAIT_REASONS)[number]
 
 /** Waits under a second are not worth a word (milliseconds). */
 export const SHORTEST_WAIT = 1000
@@ -22,7 +22,7 @@ export const SHORTEST_WAIT = 1000
 export interface Waited {
   /** When it was due (Unix milliseconds). */
   since: number
-  reason: WaitReason
+  reason: PastWaitReason
   /** Completes "Waited 35 s: …". */
   why: string
 }

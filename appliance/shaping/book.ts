@@ -2,7 +2,9 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
+import { laneWords, type LaneReason } from '../mail/waiting.ts'
 import type { LaneRecord, Storage } from '../storage/storage.ts'
+import { backlogOf, type Backlog, type BacklogCount } from './backlog.ts'
 import { explain, type Explanation, type Situation, type Waiting } from './explain.ts'
 import { allowed, isPaused, pausedBy, resumed, shownRate, type LaneState } from './lane.ts'
 import { Providers, type Provider, type ProviderTable } from './providers.ts'
@@ -10,7 +12,6 @@ import type { LaneActivity } from './recent.ts'
 import { laneId, parseLaneId, readLane, writeLane } from './saved.ts'
 import { readSettings, SETTING_NAMES } from './settings.ts'
 import { warmUpOf, type WarmUp } from './warm-up.ts'
-import { moment } from './words.ts'
 
 export interface ShapingDeps {
   storage: Pick<
@@ -41,9 +42,19 @@ export interface LaneFacts {
   warmUp: WarmUp | null
   /** Null: asked of no daemon. */
   activity: LaneActivity | null
-  reason: string | null
+  /** The last decision. */
+  reason: LaneReason | null
   reasonAt: number | null
   updatedAt: number
+}
+
+/** A backlog with its lanes. */
+export interface QueueLaneFacts<T extends BacklogCount = BacklogCount> extends Backlog {
+  counted: T
+  /** What people call the provider. */
+  name: string
+  /** One for each source address that was used so far. */
+  lanes: LaneFacts[]
 }
 
 export interface ShapingBook {
@@ -57,9 +68,23 @@ export interface ShapingBook {
   /** @param minutes null: until resumed */
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts>
   resumeLane(id: string): Promise<LaneFacts>
+  /**
+   * How each backlog stands, those with the most first; then lanes that nothing waits for.
+   * @param idle whether the last are wanted
+   */
+  backlog<T extends BacklogCount>(
+    counts: readonly T[],
+    idle: boolean,
+  ): Promise<QueueLaneFacts<T | BacklogCount>[]>
   /** Why each of these waits. */
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
+
+const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
+
+/** Whether all connections that it may have now are in use. */
+const isBusy = ({ activity, allowed: { connections } }: LaneFacts): boolean =>
+  activity !== null && activity.inFlight >= connections
 
 /** The longest pause that ends by itself: a week. */
 export const MOST_PAUSE_MINUTES = 10_080
@@ -106,11 +131,9 @@ class Book implements ShapingBook {
   }
 
   pauseLane(id: string, minutes: number | null): Promise<LaneFacts> {
-    return this.#changeLane(id, (state, now) => {
-      const until = minutes === null ? null : now + minutes * 60_000
-      const end = until === null ? '' : ` until ${moment(until, now)}`
-      return pausedBy(state, until, `paused by an operator at ${moment(now, now)}${end}`, now)
-    })
+    return this.#changeLane(id, (state, now) =>
+      pausedBy(state, minutes === null ? null : now + minutes * 60_000, now),
+    )
   }
 
   resumeLane(id: string): Promise<LaneFacts> {
@@ -120,14 +143,43 @@ class Book implements ShapingBook {
   async explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]> {
     const waits = deliveries.some(({ state }) => state === 'waiting' || state === 'held')
     if (!waits) return deliveries.map(() => null)
+    const { situation } = await this.#situation()
+    return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+  }
+
+  async backlog<T extends BacklogCount>(
+    counts: readonly T[],
+    idle: boolean,
+  ): Promise<QueueLaneFacts<T | BacklogCount>[]> {
+    const { situation, lanes } = await this.#situation()
+    const now = this.#deps.clock.now()
+    const present = <C extends BacklogCount>(counted: C): QueueLaneFacts<C> => {
+      const { pool, provider } = counted
+      const own = lanes.filter((lane) => lane.pool === pool && lane.provider === provider)
+      const busy = own.length > 0 && own.every(isBusy)
+      const { name } = provider === null ? { name: '' } : situation.providers.get(provider)
+      return { ...backlogOf(counted, busy, situation, now), counted, name, lanes: own }
+    }
+    const known = new Set(counts.map(({ pool, provider }) => `${pool}/${provider}`))
+    const others = new Map(
+      lanes
+        .filter(({ pool, provider }) => idle && pool !== null && !known.has(`${pool}/${provider}`))
+        .map(({ pool, provider }) => [`${pool}/${provider}`, { ...NOTHING_WAITS, pool, provider }]),
+    )
+    return [...counts.map(present), ...[...others.values()].map(present)]
+  }
+
+  async #situation(): Promise<{ situation: Situation; lanes: LaneFacts[] }> {
     const { providers, records, sources } = await this.#readAll()
     const lanes = records.map(({ source, provider, state }) => ({
       source,
       provider,
       state: readLane(state, providers.get(provider).limits),
     }))
-    const situation: Situation = { lanes, sources, providers }
-    return deliveries.map((one) => explain(one, situation, this.#deps.clock.now()))
+    return {
+      situation: { lanes, sources, providers },
+      lanes: records.map((record) => this.#factsOf(record, providers, sources)),
+    }
   }
 
   async #changeLane(id: string, next: (state: LaneState, now: number) => LaneState): Promise<LaneFacts> {
@@ -142,9 +194,10 @@ class Book implements ShapingBook {
       const known =
         sources.some(({ ip }) => ip === named.source) && isThere(named.provider, providers, records)
       if (!record && !known) throw refuse('not_found', { resource: `Lane ${id}` })
-      const state = next(readLane(record?.state ?? '', providers.get(named.provider).limits), now)
+      const provider = providers.get(named.provider)
+      const state = next(readLane(record?.state ?? '', provider.limits), now)
       // The daemon tells a row of somebody else's by its time.
-      const saved = recordOf(named, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
+      const saved = recordOf(named.source, provider, state, Math.max(now, (record?.updatedAt ?? 0) + 1))
       await storage.saveLanes({ lanes: [saved] }, now)
       facts = this.#factsOf(saved, providers, sources)
     })
@@ -203,17 +256,18 @@ function refuseSettings(given: Record<string, unknown>): void {
 }
 
 function recordOf(
-  { source, provider }: { source: string; provider: string },
+  source: string,
+  provider: Pick<Provider, 'id' | 'name'>,
   state: LaneState,
   updatedAt: number,
 ): LaneRecord {
   const { pause, reason, reasonAt } = state
   return {
     source,
-    provider,
+    provider: provider.id,
     state: writeLane(state),
     pausedUntil: pause?.until ?? null,
-    reason,
+    reason: reason && laneWords(reason, provider.name),
     reasonAt,
     updatedAt,
   }
@@ -239,8 +293,8 @@ function factsOf(
     limits: provider.limits,
     paused: isPaused(state, now) ? { until: state.pause!.until } : null,
     warmUp: warmUpOf(state, source?.warmUpSince ?? null, provider.warmUp, now),
-    reason: record.reason,
-    reasonAt: record.reasonAt,
+    reason: state.reason,
+    reasonAt: state.reasonAt,
     updatedAt: record.updatedAt,
   }
 }

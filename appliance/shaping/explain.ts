@@ -1,7 +1,8 @@
-/** Why a delivery waits, in words: for the API, the dashboard and the command line. Pure. */
+/** Why a delivery waits: for the API, the dashboard and the command line. Pure. */
 import { isUnplaced } from '../mail/queue.ts'
 import { AUTO, usableSources, whyNoSource, type Source } from '../mail/source.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
+import { waitWords, type WaitReason } from '../mail/waiting.ts'
 import { allowed, isPaused, opensAt, shownRate, type LaneState } from './lane.ts'
 import type { Provider, Providers } from './providers.ts'
 import { warmUpOf } from './warm-up.ts'
@@ -31,37 +32,52 @@ export interface Situation {
   providers: Providers
 }
 
-/** `until`: when it goes on, where that is known. `why`: a sentence without its full stop. */
 export interface Explanation {
+  /** When it continues, where that is known. */
   until: number | null
+  reason: WaitReason
+  /** The reason in words without a full stop, its time in UTC. */
   why: string
+}
+
+/** A reason, and until when it holds. */
+interface Found {
+  until: number | null
+  reason: WaitReason
 }
 
 /** Why a delivery waits, and until when; null when it does not wait. */
 export function explain(delivery: Waiting, situation: Situation, now: number): Explanation | null {
-  if (delivery.state === 'held')
-    return { until: null, why: 'held by an operator, until somebody releases it' }
+  const found = find(delivery, situation, now)
+  return found && { ...found, why: waitWords(found.reason, found.until, (at) => moment(at, now)) }
+}
+
+function find(delivery: Waiting, situation: Situation, now: number): Found | null {
+  if (delivery.state === 'held') return { until: null, reason: { key: 'held' } }
   if (delivery.state !== 'waiting' || delivery.dueAt === null) return null
   const lane = whyLane(delivery, situation, now)
   if (lane && (lane.until ?? 0) > delivery.dueAt) return lane
-  if (delivery.dueAt > now) return whyLater(delivery, delivery.dueAt, now)
-  return lane ?? { until: null, why: 'its turn comes now' }
+  if (delivery.dueAt > now) return whyLater(delivery, delivery.dueAt)
+  return lane ?? { until: null, reason: { key: 'due' } }
 }
 
 /** Its own time has not come. */
-function whyLater({ attempts, cause }: Waiting, until: number, now: number): Explanation {
-  const at = moment(until, now)
-  if (attempts === 0) return { until, why: `waits until ${at}, the time that was set for it` }
-  const why = cause === null ? 'an attempt is under way' : cause.note.replace(/\.$/, '')
-  return { until, why: `attempt ${attempts + 1} comes at ${at}: ${why}` }
+function whyLater({ attempts, cause }: Waiting, until: number): Found {
+  if (attempts === 0) return { until, reason: { key: 'scheduled' } }
+  const attempt = attempts + 1
+  if (cause === null) return { until, reason: { key: 'in_flight', attempt } }
+  return { until, reason: { key: 'deferred', attempt, note: cause.note, reply: cause.reply } }
 }
 
 /** What keeps the whole lane waiting: of several source addresses, the first that opens. */
-function whyLane({ pool, provider: id }: Waiting, situation: Situation, now: number): Explanation | null {
+function whyLane({ pool, provider: id }: Waiting, situation: Situation, now: number): Found | null {
   const { sources, providers, lanes } = situation
   if (isUnplaced(id)) return null
   const usable = [...new Set([...usableSources(sources, pool, 4), ...usableSources(sources, pool, 6)])]
-  if (usable.length === 0) return sources.length === 0 ? null : { until: null, why: noSource(sources, pool) }
+  if (usable.length === 0) {
+    const note = whyNoSource(sources, pool, 4)
+    return sources.length === 0 ? null : { until: null, reason: { key: 'no_source', note } }
+  }
   const provider = providers.get(id)
   const views = usable.map((source) => {
     const lane = lanes.find((one) => one.source === source.ip && one.provider === id)
@@ -69,51 +85,35 @@ function whyLane({ pool, provider: id }: Waiting, situation: Situation, now: num
   })
   const [first, ...others] = views
   if (first === undefined || views.includes(null)) return null
-  return others.reduce<Explanation | null>(sooner, first)
+  return others.reduce<Found | null>(sooner, first)
 }
 
-const noSource = (sources: readonly Source[], pool: string): string =>
-  whyNoSource(sources, pool, 4).replace(/\.$/, '')
-
-function sooner(a: Explanation | null, b: Explanation | null): Explanation | null {
+function sooner(a: Found | null, b: Found | null): Found | null {
   if (a === null || b === null) return a ?? b
   return (b.until ?? Infinity) < (a.until ?? Infinity) ? b : a
 }
 
 /** Why one lane has no room. */
-function whyThis(state: LaneState, source: Source, provider: Provider, now: number): Explanation {
-  if (isPaused(state, now)) return whyPaused(state, now)
+function whyThis(state: LaneState, source: Source, provider: Provider, now: number): Found {
   const { name, limits, warmUp: plan } = provider
-  const from = source.ip === AUTO ? '' : ` from ${source.ip}`
+  const where = { provider: name, source: source.ip === AUTO ? null : source.ip }
+  const { reason: last } = state
+  if (isPaused(state, now))
+    return { until: state.pause?.until ?? null, reason: { key: 'paused', because: last, ...where } }
   const warm = warmUpOf(state, source.warmUpSince, plan, now)
   if (warm?.left === 0) {
-    const until = nextMidnight(now)
-    const why = `warm-up: ${warm.sent} of ${warm.share} messages to ${name} were sent today${from}; goes on at ${moment(until, now)}`
-    return { until, why }
+    const { sent, share } = warm
+    return { until: nextMidnight(now), reason: { key: 'warm_up', sent, share, ...where } }
   }
   const { connections } = allowed(state, limits, now)
-  const rate = shownRate(state, limits, now)
-  const because = state.reason === null || isWide(state, limits) ? '' : ` (${state.reason})`
+  const because = isWide(state, limits) ? null : last
   const until = opensAt(state, now)
   if (until !== null && until > now)
-    return {
-      until,
-      why: `its turn comes with ${rate === 1 ? 'one message' : `${rate} messages`} a minute to ${name}${from}${because}`,
-    }
-  const free =
-    connections === 1 ? `the one connection to ${name}` : `one of ${connections} connections to ${name}`
-  return { until: null, why: `its turn comes when ${free}${from} is free${because}` }
+    return { until, reason: { key: 'rate', rate: shownRate(state, limits, now), because, ...where } }
+  return { until: null, reason: { key: 'connections', connections, because, ...where } }
 }
 
 /** Whether nothing of its limits was taken from a lane. */
 function isWide({ connections, pace }: LaneState, limits: Provider['limits']): boolean {
   return connections >= limits.connections && pace.rate >= limits.messagesPerMinute && !pace.refused
-}
-
-function whyPaused({ pause, reason }: LaneState, now: number): Explanation {
-  const why = reason ?? 'paused'
-  const until = pause?.until ?? null
-  return until === null
-    ? { until, why: `waits until an operator lets it go on: ${why}` }
-    : { until, why: `waits until ${moment(until, now)}: ${why}` }
 }

@@ -4,11 +4,11 @@
  * Connections: additive increase, multiplicative decrease, once for all conversations that were under way; how many the provider called too
  * many is remembered. Messages a minute: pace.ts. Replies that the provider's table knows pause the lane.
  */
+import type { LaneReason } from '../mail/waiting.ts'
 import type { Limits } from './settings.ts'
 import { accepted, askRate, freshPace, messageBegan, refused, resetPace, type Pace } from './pace.ts'
 import type { PauseRule, Provider, Slow } from './providers.ts'
 import { freeAt, freeNow, taken } from './rate.ts'
-import { moment } from './words.ts'
 
 /** A lane begins with so many connections, as Postfix does, and earns the others. */
 const FIRST_CONNECTIONS = 5
@@ -25,6 +25,9 @@ const SILENCE = 60_000
 const LONGEST_SILENCE = 15 * 60_000
 
 const minute = 60_000
+
+/** Longest text of a reply that is kept as a reason. */
+const MAX_TEXT = 500
 
 /** Why and until when nothing goes. */
 export interface Pause {
@@ -54,8 +57,8 @@ export interface LaneState {
   pause: Pause | null
   /** Narrow limits after a pause. */
   slow: { until: number; messagesPerMinute: number; connections: number } | null
-  /** The last decision, a sentence. */
-  reason: string | null
+  /** The last decision. */
+  reason: LaneReason | null
   reasonAt: number | null
   /** Recipients of one day of UTC: all that the provider answered for, and those it deferred or refused because of us. */
   today: { day: string; sent: number; complained: number }
@@ -180,7 +183,8 @@ export function mailSaid(state: LaneState, limits: Limits, now: number): LaneSta
 }
 
 /** An operator's pause. @param until null: until somebody ends it */
-export function pausedBy(state: LaneState, until: number | null, reason: string, now: number): LaneState {
+export function pausedBy(state: LaneState, until: number | null, now: number): LaneState {
+  const reason: LaneReason = { key: 'paused_by_operator' }
   return { ...state, pause: { at: now, until, by: 'operator' }, reason, reasonAt: now }
 }
 
@@ -196,7 +200,7 @@ export function resumed(state: LaneState, now: number): LaneState {
     pause: null,
     slow: null,
     silent: 0,
-    reason: `resumed by an operator at ${moment(now, now)}`,
+    reason: { key: 'resumed_by_operator' },
     reasonAt: now,
   }
 }
@@ -223,15 +227,15 @@ function complained(state: LaneState, signal: Signal, provider: Provider, now: n
   if (signal.since < state.cutAt) return state
   const { said, asks } = signal
   const rule = said && pauseFor(said, provider.pauses)
-  if (rule) return pausedFor(state, rule, signal, provider, now)
+  if (rule) return pausedFor(state, rule, signal, now)
   if (said && asks?.kind === 'pause') {
     const says = signal.note.replace(/^it /, '')
     const asked = { text: null, enhanced: null, minutes: asks.minutes, slow: null, says }
-    return pausedFor(state, asked, signal, provider, now)
+    return pausedFor(state, asked, signal, now)
   }
   if (asks?.kind === 'connections')
     return crowdedOut(state, asks.minutes * minute, signal.note, provider, now)
-  return slowedDown(state, asks ? asks.minutes * minute : null, signal.note, provider, now)
+  return slowedDown(state, asks ? asks.minutes * minute : null, signal.note, now)
 }
 
 /** The first rule that fits a reply. */
@@ -253,7 +257,6 @@ function pausedFor(
   state: LaneState,
   { minutes, slow, says }: PauseRule,
   { said }: Signal,
-  { name }: Provider,
   now: number,
 ): LaneState {
   const until = now + minutes * minute
@@ -266,7 +269,7 @@ function pausedFor(
     cutAt: now,
     pause: minutes === 0 ? null : { at: now, until, by: 'reply' },
     slow: after,
-    reason: `${name} answered ${shortened(said!)} at ${moment(now, now)}: it ${says}`,
+    reason: { key: 'answered', reply: { ...said!, text: said!.text.slice(0, MAX_TEXT) }, says },
     reasonAt: now,
   }
 }
@@ -278,29 +281,23 @@ const slowed = ({ minutes, messagesPerMinute, connections }: Slow, from: number)
 })
 
 /** Half the connections; the pace stops until the provider accepts mail again. */
-function slowedDown(
-  state: LaneState,
-  holdMs: number | null,
-  why: string,
-  { name }: Provider,
-  now: number,
-): LaneState {
+function slowedDown(state: LaneState, holdMs: number | null, note: string, now: number): LaneState {
   return {
     ...state,
     connections: Math.max(1, Math.floor(state.connections / 2)),
     pace: refused(state.pace, holdMs, now),
     clean: 0,
     cutAt: now,
-    reason: `${name} gets one message at a time since ${moment(now, now)}, until it accepts mail again: ${why}`,
+    reason: { key: 'one_at_a_time', note },
     reasonAt: now,
   }
 }
 
 /** Half the connections, at the same pace. */
-function fewerConnections(state: LaneState, why: string, { limits, name }: Provider, now: number): LaneState {
+function fewerConnections(state: LaneState, note: string, { limits }: Provider, now: number): LaneState {
   const { connections } = allowed(state, limits, now)
   const half = Math.max(1, Math.floor(connections / 2))
-  const reason = `${name} gets ${connectionsText(half)} at most since ${moment(now, now)}: ${why}`
+  const reason: LaneReason = { key: 'fewer_connections', connections: half, note }
   return { ...state, connections: half, clean: 0, cutAt: now, reason, reasonAt: now }
 }
 
@@ -332,7 +329,7 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
   return {
     ...cut,
     pause: { at: now, until: now + length, by: 'silence' },
-    reason: `${provider.name} could not be reached ${silent} times in a row, the last time at ${moment(now, now)}: ${signal.note}`,
+    reason: { key: 'unreachable', attempts: silent, note: signal.note },
   }
 }
 
@@ -368,20 +365,8 @@ function moreConnections(state: LaneState, connections: number, limits: Limits, 
   return Math.max(connections, Math.min(most, connections + 1))
 }
 
-function recovered(state: LaneState, { limits, name }: Provider, now: number): string {
+function recovered(state: LaneState, { limits }: Provider, now: number): LaneReason {
   const { connections, rate } = allowed(state, limits, now)
-  if (connections >= limits.connections && rate >= limits.messagesPerMinute)
-    return `${name} accepts mail at full pace`
-  return `${name} accepts mail again: ${connectionsText(connections)}, ${shownRate(state, limits, now)} messages a minute now`
-}
-
-const connectionsText = (count: number): string => (count === 1 ? '1 connection' : `${count} connections`)
-
-/** A reply in a few words: what stands in brackets names the case (`TSS04`), else the first words. */
-function shortened({ code, enhanced, text }: NonNullable<Signal['said']>): string {
-  const named = /\[([A-Z]{1,5}\d{1,4})\]/.exec(text)?.[1]
-  if (named !== undefined) return named
-  const line = text.replaceAll(/\s+/g, ' ').trim()
-  const words = line.length > 80 ? `${line.slice(0, 79)}…` : line
-  return `"${[code, enhanced, words].filter((part) => part !== null && part !== '').join(' ')}"`
+  if (connections >= limits.connections && rate >= limits.messagesPerMinute) return { key: 'recovered' }
+  return { key: 'recovering', connections, rate: shownRate(state, limits, now) }
 }

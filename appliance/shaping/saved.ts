@@ -1,4 +1,5 @@
 /** How the state of a lane is written down, and read again. Pure. */
+import type { LaneReason } from '../mail/waiting.ts'
 import type { LaneState } from './lane.ts'
 import { freshLane } from './lane.ts'
 import type { Limits } from './settings.ts'
@@ -35,10 +36,17 @@ export function readLane(text: string, limits: Limits): LaneState {
   }
   if (typeof saved !== 'object' || saved === null) return fresh
   const state = { ...fresh, ...(saved as Partial<LaneState>) }
+  state.reason = reasonOf(state.reason)
   // Without it, at least a pause is kept.
   if (!Number.isFinite(state.pace?.rate) || !state.pace.accepted || !state.pace.run) state.pace = fresh.pace
   const sound = [state.connections, state.next, state.nextMail, state.cutAt].every((one) =>
     Number.isFinite(one),
   )
   return sound ? state : fresh
+}
+
+/** Earlier versions saved a sentence. */
+function reasonOf(saved: unknown): LaneReason | null {
+  if (typeof saved === 'string') return { key: 'text', text: saved }
+  return typeof saved === 'object' && saved !== null && 'key' in saved ? (saved as LaneReason) : null
 }

@@ -44,4 +44,11 @@ export {
 } from './settings.ts'
 export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
 export { nextMidnight, utcDay } from './words.ts'
-export { createShapingBook, MOST_PAUSE_MINUTES, type LaneFacts, type ShapingBook } from './book.ts'
+export {
+  createShapingBook,
+  MOST_PAUSE_MINUTES,
+  type LaneFacts,
+  type QueueLaneFacts,
+  type ShapingBook,
+} from './book.ts'
+export { BACKLOG_STATES, UNPLACED, type BacklogCount } from './backlog.ts'

@@ -59,7 +59,7 @@ export function countedToday(state: LaneState, { kind, recipients }: Signal, now
 export function warmUpJudged(
   state: LaneState,
   { since, paused }: { since: number | null; paused: boolean },
-  { name, warmUp: plan }: Provider,
+  { warmUp: plan }: Provider,
   now: number,
 ): LaneState {
   const where = warmUpOf(state, since, plan, now)
@@ -71,11 +71,16 @@ export function warmUpJudged(
   const before = state.warmUp.since === since ? state.warmUp.setbacks : 0
   // From the first day there is no way back, only another one like it.
   const setbacks = before + 1
-  const why = paused ? (state.reason ?? 'it was paused') : `${complained} of ${sent} messages were refused`
   return {
     ...state,
     warmUp: { since, setbacks, badDay: today },
-    reason: `the warm-up for ${name} went back to ${plan[Math.max(0, where.day - 2)]} messages a day on ${today}: ${why}`,
+    reason: {
+      key: 'warm_up_setback',
+      messages: plan[Math.max(0, where.day - 2)]!,
+      sent,
+      complained,
+      because: paused ? state.reason : null,
+    },
     reasonAt: now,
   }
 }

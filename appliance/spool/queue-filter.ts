@@ -7,8 +7,10 @@ import { refuse } from '../mail/refusals.ts'
 import { STREAMS } from '../mail/source.ts'
 import type { QueueFilter } from '../storage/storage.ts'
 
-/** Longest text of a condition. */
+/** Longest text of a condition, and most deliveries that one names by their ids. */
 const MOST = 500
+const MOST_IDS = 200
+const MOST_IDS_TEXT = 40 * MOST_IDS
 
 /** A text that could not be read; what would do. */
 class Unreadable {
@@ -65,7 +67,12 @@ const CONDITIONS: Record<string, Read> = {
   reply: (reply) => ({ reply }),
   category: oneOf(CATEGORIES, (category) => ({ category })),
   email_id: anId((emailId) => ({ emailId })),
-  id: anId((deliveryId) => ({ deliveryId })),
+  id: (text) => {
+    const ids = text.split(',').map((id) => id.trim())
+    if (ids.length > MOST_IDS || !ids.every(isId))
+      return new Unreadable(`up to ${MOST_IDS} UUIDs with commas between`)
+    return { deliveryIds: ids.map((id) => id.toLowerCase()) }
+  },
   source: shaped(/^(auto|[0-9a-fA-F.:]+)$/, 'an address of this machine, or auto', (text) => ({
     source: text.toLowerCase(),
   })),
@@ -94,8 +101,9 @@ export function readQueueFilter(given: object, now: number, called = (name: stri
     const reader = Object.hasOwn(CONDITIONS, name) ? CONDITIONS[name] : undefined
     if (!reader && name !== 'team_id')
       throw refuse('invalid_field', { field, expected: `the conditions are ${QUEUE_CONDITIONS.join(', ')}` })
-    if (typeof value !== 'string' || value.length > MOST)
-      throw refuse('invalid_field', { field, expected: `it must be one text of at most ${MOST} characters` })
+    const most = name === 'id' ? MOST_IDS_TEXT : MOST
+    if (typeof value !== 'string' || value.length > most)
+      throw refuse('invalid_field', { field, expected: `it must be one text of at most ${most} characters` })
     if (!reader) {
       team = readTeam(value, field)
       continue
@@ -130,7 +138,7 @@ export function writeQueueFilter(filter: QueueFilter): Record<string, string> {
     reply: filter.reply,
     category: filter.category,
     email_id: filter.emailId,
-    id: filter.deliveryId,
+    id: filter.deliveryIds?.join(','),
     source: filter.source,
     touched_by: filter.touchedBy,
   }

@@ -1,4 +1,5 @@
 /** What the counts of the queue add up to. Pure. */
+import { isUnplaced } from '../mail/queue.ts'
 import { AGE_BANDS } from '../mail/queue-action.ts'
 import type { SurveyGroup } from '../storage/storage.ts'
 
@@ -9,6 +10,25 @@ export interface ProviderCount {
   held: number
   inFlight: number
   oldestAt: number
+}
+
+/** Deliveries of one pool towards one provider, counted. Instants in Unix milliseconds. */
+export interface CountedLane {
+  /** Null: several. */
+  pool: string | null
+  /** `?`: domains that were never looked up; null: several. */
+  provider: string | null
+  count: number
+  /** Due now, and waiting for a later time. */
+  due: number
+  later: number
+  held: number
+  inFlight: number
+  oldestAt: number
+  /** The next time that one of `later` is due; null: there is none. */
+  nextAt: number | null
+  /** The oldest, of those that were attempted and wait where there are any. */
+  sampleId: string
 }
 
 /** The queue, or a part of it, counted. Instants in Unix milliseconds; null where there is nothing. */
@@ -28,6 +48,9 @@ export interface QueueSummary {
   ages: { from: number; to: number | null; count: number }[]
 }
 
+/** Rows by pool and provider; those beyond are one row. */
+const MOST_LANES = 100
+
 /** Rows of each kind that a summary shows. */
 const MOST_ROWS = 50
 
@@ -40,11 +63,14 @@ export class Tally {
   readonly #domains = new Map<string, { domain: string; provider: string; count: number }>()
   readonly #ages = [0, ...AGE_BANDS].map((from, band) => ({ from, to: AGE_BANDS[band] ?? null, count: 0 }))
   readonly #teams = new Set<string>()
+  readonly #lanes = new Map<string, CountedLane>()
   #oldestAt: number | null = null
   #newestAt: number | null = null
 
   add(groups: readonly SurveyGroup[]): void {
-    for (const { teamId, provider, domain, state, band, count, oldestAt, newestAt } of groups) {
+    for (const group of groups) {
+      this.#addToLane(group)
+      const { teamId, provider, domain, state, band, count, oldestAt, newestAt } = group
       this.#teams.add(teamId)
       this.#states[byState[state]] += count
       this.#ages[band]!.count += count
@@ -60,6 +86,35 @@ export class Tally {
     }
   }
 
+  #addToLane(group: SurveyGroup): void {
+    const { pool, state, count, later, oldestAt, nextAt, sampleId } = group
+    const provider = isUnplaced(group.provider) ? '?' : group.provider
+    const waits = state === 'waiting'
+    const one: CountedLane = {
+      pool,
+      provider,
+      count,
+      due: waits ? count - later : 0,
+      later: waits ? later : 0,
+      held: state === 'held' ? count : 0,
+      inFlight: state === 'in_flight' ? count : 0,
+      oldestAt,
+      nextAt: waits ? nextAt : null,
+      sampleId,
+    }
+    const key = `${pool}/${provider}`
+    const known = this.#lanes.get(key)
+    this.#lanes.set(key, known ? together(known, one) : one)
+  }
+
+  /** Those with the most first; each delivery is in one of them. */
+  get lanes(): CountedLane[] {
+    const all = [...this.#lanes.values()].sort((a, b) => b.count - a.count)
+    if (all.length <= MOST_LANES) return all
+    const rest = all.slice(MOST_LANES - 1).reduce(together)
+    return [...all.slice(0, MOST_LANES - 1), { ...rest, pool: null, provider: null }]
+  }
+
   get summary(): QueueSummary {
     const { waiting, held, inFlight } = this.#states
     const all = (one: ProviderCount): number => one.waiting + one.held + one.inFlight
@@ -72,5 +127,25 @@ export class Tally {
       domains: domains.slice(0, MOST_ROWS),
       ages: this.#ages,
     }
+  }
+}
+
+/** The sample of what waits for a later time tells more than that of what is due. */
+function together(a: CountedLane, b: CountedLane): CountedLane {
+  const sample =
+    Math.sign(b.later) > Math.sign(a.later) || (b.later > 0 === a.later > 0 && b.oldestAt < a.oldestAt)
+      ? b
+      : a
+  return {
+    pool: a.pool,
+    provider: a.provider,
+    count: a.count + b.count,
+    due: a.due + b.due,
+    later: a.later + b.later,
+    held: a.held + b.held,
+    inFlight: a.inFlight + b.inFlight,
+    oldestAt: Math.min(a.oldestAt, b.oldestAt),
+    nextAt: a.nextAt === null || b.nextAt === null ? (a.nextAt ?? b.nextAt) : Math.min(a.nextAt, b.nextAt),
+    sampleId: sample.sampleId,
   }
 }

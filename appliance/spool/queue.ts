@@ -7,7 +7,7 @@ import { refuse } from '../mail/refusals.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import type { Delivery, HoldRule, QueueFilter, Step, Storage } from '../storage/storage.ts'
 import { isEverything, writeQueueFilter } from './queue-filter.ts'
-import { Tally, type QueueSummary } from './queue-survey.ts'
+import { Tally, type CountedLane, type QueueSummary } from './queue-survey.ts'
 import { createTurnstile } from './turnstile.ts'
 
 export { isEverything, readQueueFilter } from './queue-filter.ts'
@@ -38,6 +38,12 @@ export interface QueuePreview extends QueueSummary {
   sample: Delivery[]
 }
 
+/** A row of the queue by pool and provider. */
+export interface QueueLane extends CountedLane {
+  /** The delivery of `sampleId`; null: it does not wait any more. */
+  sample: Delivery | null
+}
+
 /** What an act has done. */
 export interface QueueChange {
   action: QueueAction
@@ -57,6 +63,8 @@ export interface QueueControl {
   /** A delivery that waits; undefined when it does not, or is another team's. */
   get(args: { id: string; teamId: string | undefined }): Promise<Delivery | undefined>
   summary(filter: QueueFilter): Promise<QueueSummary>
+  /** By pool and provider: each delivery is in one of the rows. */
+  lanes(filter: QueueFilter): Promise<QueueLane[]>
   /** Refuses like `act`. */
   preview(act: QueueAct): Promise<QueuePreview>
   /**
@@ -123,14 +131,24 @@ export function createQueueControl(deps: QueueControlDeps): QueueControl {
   return {
     list: (filter, page) => reading(() => listAll(deps, filter, page)),
     async get({ id, teamId }) {
-      const { items } = await deps.storage.listQueue({ deliveryId: id, teamId, limit: 1 }, deps.clock.now())
+      const { items } = await deps.storage.listQueue(
+        { deliveryIds: [id], teamId, limit: 1 },
+        deps.clock.now(),
+      )
       return items[0]
     },
-    summary: survey,
+    summary: async (filter) => (await survey(filter)).summary,
+    async lanes(filter) {
+      const { lanes } = await survey(filter)
+      const ids = lanes.map(({ sampleId }) => sampleId)
+      const samples = ids.length === 0 ? [] : await readByIds(deps, ids)
+      const byId = new Map(samples.map((one) => [one.id, one]))
+      return lanes.map((lane) => ({ ...lane, sample: byId.get(lane.sampleId) ?? null }))
+    },
     async preview(act) {
       await refuseCareless(act, deps)
       const filter = touchedBy(act)
-      const summary = await survey(filter)
+      const { summary } = await survey(filter)
       const { items } = await reading(() => listAll(deps, filter, { limit: SAMPLE }))
       return { ...summary, sample: items }
     },
@@ -138,7 +156,7 @@ export function createQueueControl(deps: QueueControlDeps): QueueControl {
       await refuseCareless(act, deps)
       return changing(async () => {
         if (act.expectedCount !== undefined) {
-          const { count } = await survey(touchedBy(act))
+          const { count } = (await survey(touchedBy(act))).summary
           if (count > act.expectedCount) throw refuse('queue_grew', { count, expected: act.expectedCount })
         }
         return perform(act, actor, deps)
@@ -149,15 +167,24 @@ export function createQueueControl(deps: QueueControlDeps): QueueControl {
   }
 }
 
-async function surveyAll({ storage, clock }: QueueControlDeps, filter: QueueFilter): Promise<QueueSummary> {
+async function surveyAll({ storage, clock }: QueueControlDeps, filter: QueueFilter): Promise<Tally> {
   const tally = new Tally()
   let after: string | undefined
   for (;;) {
     const { groups, next } = await storage.surveyQueue({ ...filter, limit: SURVEY_STEP, after }, clock.now())
     tally.add(groups)
-    if (next === null) return tally.summary
+    if (next === null) return tally
     after = next
   }
+}
+
+/** Those that still wait. */
+async function readByIds(
+  { storage, clock }: QueueControlDeps,
+  deliveryIds: readonly string[],
+): Promise<Delivery[]> {
+  const limit = deliveryIds.length
+  return (await storage.listQueue({ deliveryIds, limit }, clock.now())).items
 }
 
 async function listAll(
@@ -201,7 +228,7 @@ async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDep
 function refuseRule({ action, filter }: QueueAct): void {
   if (action !== 'hold') throw refuse('invalid_field', { field: 'new', expected: 'only holding takes it' })
   const { teamId: _team, domain: _domain, provider: _provider, tag: _tag, ...others } = filter
-  if (!isEverything(others))
+  if (!isEverything(others) || filter.provider === '?')
     throw refuse('invalid_field', {
       field: 'filter',
       expected: 'new mail is held by domain, provider, team and tag only',

@@ -634,6 +634,9 @@ export interface RequestLogsTable {
   request_body: string | null
   response_body: string | null
   created_at: number
+  query: string | null
+  enhanced: string | null
+  message: string | null
 }
 
 /** Which emails a request made. */

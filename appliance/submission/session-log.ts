@@ -11,11 +11,19 @@ const MAX_EXCHANGES = 110
 /** Longest command and reply that are kept. */
 const MAX_TEXT = 300
 
+/** A command and its reply. */
+interface Exchange {
+  said: string
+  answer: Reply
+}
+
 export class SessionLog {
   readonly #session: Session
-  #exchanges: { said: string; answer: Reply }[] = []
+  #exchanges: Exchange[] = []
+  /** The last exchange, and the refusal that decided; null: none. */
+  #last: Exchange | null = null
+  #refused: Exchange | null = null
   #since: number
-  #status = 200
   #size = 0
   #messages = 0
   #signedIn = false
@@ -28,10 +36,13 @@ export class SessionLog {
 
   /** Notes a command and its reply. Commands with secrets are named, not repeated. */
   note(said: string, answer: Reply | Refusal): void {
-    const last = answer instanceof Refusal ? refusalReply(answer) : answer
-    if (answer instanceof Refusal) this.#status = answer.status
-    if (this.#exchanges.length < MAX_EXCHANGES)
-      this.#exchanges.push({ said: said.slice(0, MAX_TEXT), answer: last })
+    const exchange = {
+      said: said.slice(0, MAX_TEXT).toWellFormed(),
+      answer: answer instanceof Refusal ? refusalReply(answer) : answer,
+    }
+    this.#last = exchange
+    if (exchange.answer.code >= 400 && !(this.#refused && isConsequence(exchange))) this.#refused = exchange
+    if (this.#exchanges.length < MAX_EXCHANGES) this.#exchanges.push(exchange)
   }
 
   /** From here on the session is somebody's. */
@@ -42,9 +53,8 @@ export class SessionLog {
   /** Begins the entry of a message with its MAIL. */
   beginTransaction(): void {
     this.#addRefused()
-    this.#exchanges = []
+    this.#forget()
     this.#since = this.#session.shared.clock.now()
-    this.#status = 200
     this.#size = 0
   }
 
@@ -56,13 +66,24 @@ export class SessionLog {
   endTransaction({ from, recipients, outcome }: Transaction): void {
     const emailId = outcome?.emailId ?? null
     if (emailId !== null) this.#accepted(emailId, recipients.size)
-    this.#add('MAIL', emailId === null ? [] : [emailId], {
-      mail_from: from?.address ?? '',
-      rcpt_to: [...recipients.keys()],
-      size: this.#size,
-    })
+    const refused = emailId === null ? this.#refused : null
+    this.#add(
+      refused ? commandOf(refused) : 'MAIL',
+      refused ?? this.#last,
+      emailId === null ? [] : [emailId],
+      {
+        mail_from: from?.address ?? '',
+        rcpt_to: [...recipients.keys()],
+        size: this.#size,
+      },
+    )
+    this.#forget()
+  }
+
+  #forget(): void {
     this.#exchanges = []
-    this.#status = 200
+    this.#last = null
+    this.#refused = null
   }
 
   /** The line that joins the email to its session, whose own line comes at its end. */
@@ -80,8 +101,9 @@ export class SessionLog {
   /** The end of the session. One that signed in and sent nothing has its entry, too. */
   end(): void {
     const { id, shared, kind, port, ip, caller, helo, startedAt } = this.#session
-    if (this.#status >= 400) this.#addRefused()
-    else if (this.#signedIn && !this.#added) this.#add('AUTH', [], {})
+    if (this.#refused) this.#addRefused()
+    else if (this.#signedIn && !this.#added)
+      this.#add('AUTH', this.#exchanges.findLast(isSignIn) ?? this.#last, [], {})
     shared.log.info(
       {
         session_id: id,
@@ -101,23 +123,27 @@ export class SessionLog {
 
   /** A message that was refused at its MAIL, or a session that ended with a refusal. */
   #addRefused(): void {
-    if (this.#exchanges.length === 0 || this.#status < 400) return
-    this.#add(this.#exchanges.some(({ said }) => /^MAIL /i.test(said)) ? 'MAIL' : 'SESSION', [], {})
+    if (this.#refused) this.#add(commandOf(this.#refused), this.#refused, [], {})
   }
 
-  #add(what: string, emailIds: string[], request: Record<string, unknown>): void {
+  /** @param what the command that was decided about @param decision its exchange */
+  #add(what: string, decision: Exchange | null, emailIds: string[], request: Record<string, unknown>): void {
     const { shared, caller, kind, port, ip, helo, socket } = this.#session
     // Sessions without a key of ours belong to no team: the daemon's own log has them.
     if (!caller?.apiKey || !shared.requestLog) return
     this.#added = true
     const now = shared.clock.now()
+    const { code, enhanced, text } = decision?.answer ?? { code: 250, enhanced: null, text: '' }
     shared.requestLog.add({
       id: newId(now),
       teamId: caller.teamId,
       apiKeyId: caller.apiKey.id,
       method: 'SMTP',
       endpoint: `smtp://${port} ${what}`,
-      status: this.#status,
+      query: null,
+      status: code,
+      enhanced,
+      message: code >= 400 ? text.slice(0, MAX_TEXT).toWellFormed() : null,
       durationMs: now - this.#since,
       ip,
       userAgent: helo?.name ?? null,
@@ -133,9 +159,21 @@ export class SessionLog {
   }
 }
 
-function shown({ said, answer }: { said: string; answer: Reply }): { said: string; reply: string } {
+/** A client that pipelines (RFC 2920) goes on after a refusal, and hears that its commands come out of order. */
+const isConsequence = ({ answer }: Exchange): boolean => answer.enhanced === '5.5.1'
+
+const isSignIn = ({ said }: Exchange): boolean => said.startsWith('AUTH')
+
+/** `MAIL FROM:<app@acme.example>` without parameters, or the verb of another command; `SESSION` where the server ended it by itself. */
+function commandOf({ said }: Exchange): string {
+  const [, verb, path] = /^(MAIL FROM|RCPT TO):\s*(<[^>]*>)/i.exec(said) ?? []
+  if (verb !== undefined && path !== undefined) return `${verb.toUpperCase()}:${path}`
+  return said.split(' ', 1)[0]!.toUpperCase() || 'SESSION'
+}
+
+function shown({ said, answer }: Exchange): { said: string; reply: string } {
   return {
-    said: said.toWellFormed(),
+    said,
     reply: formatReply(answer).slice(0, MAX_TEXT).toWellFormed(),
   }
 }

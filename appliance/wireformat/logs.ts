@@ -16,6 +16,9 @@ function summaryOf(log: RequestLogSummary, smtpRequest: string | null): logs.Log
     api_key_id: log.apiKeyId,
     duration_ms: log.durationMs,
     ip: log.ip,
+    query: log.query,
+    enhanced_code: log.enhanced,
+    message: log.message,
     envelope: envelopeOf(smtpRequest),
   }
 }

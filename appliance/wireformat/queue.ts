@@ -1,8 +1,11 @@
 import type * as schema from '../http/schemas/queue.ts'
 import type { Delivery as TimelineDelivery } from '../http/schemas/timeline.ts'
 import type { QueueAction } from '../mail/queue-action.ts'
+import { waitLine } from '../mail/waiting.ts'
+import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
 import type { QueueChange, QueuePreview, QueueSummary } from '../spool/queue.ts'
 import type { HoldRule } from '../storage/storage.ts'
+import { presentLane } from './shaping.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const counts = (summary: QueueSummary) => ({
@@ -31,6 +34,33 @@ const counts = (summary: QueueSummary) => ({
 /** GET /queue/summary */
 export function presentQueueSummary(summary: QueueSummary): schema.QueueSummary {
   return { object: 'queue_summary', ...counts(summary) }
+}
+
+/** A row of GET /queue/lanes. @param whole whether the lanes are told, which carry the mail of all teams */
+export function presentQueueLane(
+  { counted, name, state, reason, until, lanes }: QueueLaneFacts<BacklogCount & { oldestAt?: number }>,
+  whole: boolean,
+): schema.QueueLane {
+  const { pool, provider, count, due, later, held, inFlight, oldestAt, nextAt } = counted
+  return {
+    object: 'queue_lane',
+    id: `${pool ?? '*'}/${provider ?? '*'}`,
+    pool,
+    provider,
+    provider_name: name,
+    count,
+    due,
+    later,
+    held,
+    in_flight: inFlight,
+    oldest_at: timestampOrNull(oldestAt ?? null),
+    next_at: timestampOrNull(nextAt),
+    state,
+    reason,
+    why: reason && waitLine(reason),
+    until: timestampOrNull(until),
+    lanes: whole ? lanes.map(presentLane) : [],
+  }
 }
 
 /** POST /queue/preview. @param sample the preview's sample as `presentDelivery` shows it */

@@ -1,4 +1,5 @@
 import type * as schema from '../http/schemas/shaping.ts'
+import { laneWords } from '../mail/waiting.ts'
 import { writeSettings, type LaneFacts, type Provider } from '../shaping/shaping.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -51,7 +52,8 @@ export function presentLane(lane: LaneFacts): schema.Lane {
     paused: lane.paused !== null,
     paused_until: timestampOrNull(lane.paused?.until ?? null),
     warm_up: warmUp && { day: warmUp.day, share: warmUp.share, sent: warmUp.sent },
-    reason: lane.reason,
+    reason: lane.reason && laneWords(lane.reason, lane.name),
+    decision: lane.reason,
     reason_at: timestampOrNull(lane.reasonAt),
     updated_at: timestamp(lane.updatedAt),
   }

@@ -29,7 +29,11 @@ export function presentDelivery(
     next_attempt_at: timestampOrNull(delivery.dueAt),
     expires_at: timestampOrNull(delivery.expiresAt),
     cause,
-    waiting: waiting && { until: timestampOrNull(waiting.until), why: waiting.why },
+    waiting: waiting && {
+      until: timestampOrNull(waiting.until),
+      why: waiting.why,
+      reason: waiting.reason,
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 /** The waits between what happened to a delivery, for people who ask where the time went. Pure. */
 import type { Step } from '../mail/transcript.ts'
-import { SHORTEST_WAIT, type WaitReason } from '../mail/wait.ts'
+import { SHORTEST_WAIT, type PastWaitReason } from '../mail/wait.ts'
 import type { Attempt, Delivery, EmailHistory } from '../storage/storage.ts'
 
 /** A time in which nothing was done for a delivery; Unix milliseconds. */
@@ -8,7 +8,7 @@ export interface Wait {
   deliveryId: string
   from: number
   until: number
-  reason: WaitReason
+  reason: PastWaitReason
   /** Completes "Waited 35 s: …". */
   why: string
 }

@@ -18,7 +18,13 @@ export { presentLimits, presentNode } from './nodes.ts'
 export { presentPostmaster, presentReturned } from './received.ts'
 export { presentAssignment, presentDoctor, presentSource } from './sources.ts'
 export { presentLane, presentProvider } from './shaping.ts'
-export { presentHoldRule, presentQueueChange, presentQueuePreview, presentQueueSummary } from './queue.ts'
+export {
+  presentHoldRule,
+  presentQueueChange,
+  presentQueueLane,
+  presentQueuePreview,
+  presentQueueSummary,
+} from './queue.ts'
 export { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from './audit.ts'
 export { presentBreakdown, presentMetrics } from './metrics.ts'
 export {

@@ -76,6 +76,7 @@ export function queueControlContract(storage: () => Storage): void {
     ['other category', { category: 'policy' }, []],
     ['source of the last attempt', { source: '198.51.100.1' }, ['a@x.example']],
     ['other source', { source: '198.51.100.2' }, []],
+    ['domains never looked up', { provider: '?' }, ['a@x.example', 'b@y.example']],
     ['two at once', { pool: 'warm', createdBefore: T0 + 1 }, []],
   ])('the queue is filtered by %s', async (_name, filter, expected) => {
     await fill(storage())
@@ -94,13 +95,20 @@ export function queueControlContract(storage: () => Storage): void {
   })
 
   test('a survey counts by provider, domain, state and age, in steps of any length', async () => {
-    const { team } = await fill(storage())
+    const { team, tried, fresh } = await fill(storage())
     await storage().holdQueue({ pool: 'warm' }, T0)
-    const x = { teamId: team.id, provider: '?x.example', domain: 'x.example', state: 'waiting', band: 2 }
-    const y = { teamId: team.id, provider: '?y.example', domain: 'y.example', state: 'held', band: 0 }
+    const x = { teamId: team.id, pool: 'default', provider: '?x.example', domain: 'x.example' }
+    const y = { teamId: team.id, pool: 'warm', provider: '?y.example', domain: 'y.example' }
+    const ids = [tried, fresh].map(({ deliveries }) => deliveries[0]!.id)
     const expected = [
-      { ...x, count: 1, oldestAt: T0, newestAt: T0, oldestBegunAt: T0 },
-      { ...y, count: 1, oldestAt: T0 + HOUR, newestAt: T0 + HOUR, oldestBegunAt: T0 + HOUR },
+      {
+        ...{ ...x, state: 'waiting', band: 2, later: 1, nextAt: T0 + 2 * HOUR, sampleId: ids[0] },
+        ...{ count: 1, oldestAt: T0, newestAt: T0, oldestBegunAt: T0 },
+      },
+      {
+        ...{ ...y, state: 'held', band: 0, later: 0, nextAt: null, sampleId: ids[1] },
+        ...{ count: 1, oldestAt: T0 + HOUR, newestAt: T0 + HOUR, oldestBegunAt: T0 + HOUR },
+      },
     ]
     expect(await storage().surveyQueue({}, T0 + HOUR)).toEqual({ groups: expected, next: null })
     const first = await storage().surveyQueue({ limit: 1 }, T0 + HOUR)

@@ -63,7 +63,7 @@ export function queueContract(storage: () => Storage): void {
     expect(await recipients({ teamId: team.id, domain: 'X.EXAMPLE' })).toEqual(['a@x.example', 'b@X.example'])
     expect(await recipients({ emailId: emails[1]!.id })).toEqual(['b@X.example', 'c@y.example'])
     expect(await recipients({ emailId: emails[1]!.id, domain: 'y.example' })).toEqual(['c@y.example'])
-    expect(await recipients({ deliveryId: emails[2]!.deliveries[0]!.id })).toEqual(['d@z.example'])
+    expect(await recipients({ deliveryIds: [emails[2]!.deliveries[0]!.id] })).toEqual(['d@z.example'])
     expect(await recipients({ teamId: other.team.id, emailId: emails[0]!.id })).toEqual([])
     await storage().holdQueue({ domain: 'y.example' }, T0)
     expect(await recipients({ state: 'held' })).toEqual(['c@y.example'])

@@ -158,7 +158,7 @@ export function spoolContract(storage: () => Storage): void {
   test('a later word about the email is not overwritten by its first attempt', async () => {
     const { team } = await makeTeam(storage())
     const email = await putEmail(storage(), team.id, ['a@x.example', 'b@y.example'])
-    await storage().dropQueue({ deliveryId: email.deliveries[0]!.id }, T0)
+    await storage().dropQueue({ deliveryIds: [email.deliveries[0]!.id] }, T0)
     await storage().lease(leaseArgs(), T0)
     const stored = await storage().getEmail({ teamId: team.id, id: email.id }, T0)
     expect(stored?.lastEvent).toBe('failed')

@@ -20,7 +20,8 @@ afterAll(async () => {
 
 function smtp(): Config['smtp'] {
   const listen = { starttls: ['127.0.0.1:0'], implicit_tls: [], trusted: [], proxy_protocol_from: [] }
-  return { ...listen, hide_client: false, max_connections: 10, max_connections_per_address: 10 }
+  const limits = { max_connections: 10, max_connections_per_address: 10 }
+  return { ...listen, ...limits, max_unknown_connections_per_address: 10, hide_client: false }
 }
 
 const team = () => createHash('sha256').update(appliance.teamId).digest('hex').slice(0, 10)

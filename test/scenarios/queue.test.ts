@@ -38,3 +38,30 @@ test('what was put off is found by the words of its reply, and expires as a boun
   expect(deliveries).toMatchObject([{ state: 'expired', waiting: null }])
   expect(events.at(-1)).toMatchObject({ type: 'email.bounced', recipient: 'defer@reader.example' })
 })
+
+test('each backlog has a row with its lane, and a lane that nothing waits for has one, too', async () => {
+  interface Row {
+    id: string
+    count: number
+    later: number
+    state: string
+    why: string | null
+    lanes: { id: string; paused: boolean }[]
+  }
+  const rows = async () =>
+    (await posthaste.call<{ data: Row[] }>('GET', '/queue/lanes?team_id=all')).body.data
+  const id = await posthaste.send({ to: 'defer@lanes.example' })
+  await posthaste.until(id, ({ attempts }) => attempts.length > 0)
+  const { deliveries } = await posthaste.timeline(id)
+  const provider = deliveries[0]!.provider
+  const row = (await rows()).find((one) => one.id === `default/${provider}`)
+  expect(row).toMatchObject({ count: 1, later: 1, state: 'retrying' })
+  expect(row!.why).toMatch(/\(4\d\d .*\)$|4\d\d/)
+  await posthaste.call('POST', '/lanes/auto~google/pause', {})
+  expect((await rows()).at(-1)).toMatchObject({
+    ...{ id: 'default/google', count: 0, state: 'paused', why: 'Google is paused by an operator' },
+    lanes: [{ id: 'auto~google', paused: true }],
+  })
+  await posthaste.call('POST', '/lanes/auto~google/resume')
+  await act('drop', { filter: { email_id: id } })
+})

@@ -40,7 +40,7 @@ test('mail that came by SMTP is delivered, and its session is in the log of requ
     const logs = await appliance.call<Logs>('GET', '/logs')
     expect(logs.body.data).toContainEqual(
       expect.objectContaining({
-        ...{ method: 'SMTP', endpoint: `smtp://${port} MAIL`, response_status: 200 },
+        ...{ method: 'SMTP', endpoint: `smtp://${port} MAIL`, response_status: 250 },
         envelope: { mail_from: 'hello@sender.test', rcpt_to: ['ada@customer.test'], recipients: 1 },
       }),
     )

@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import { QUEUE_ACTIONS } from '../../mail/queue-action.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { readQueueFilter } from '../../spool/queue.ts'
+import { isEverything, readQueueFilter } from '../../spool/queue.ts'
 import type { Delivery, QueueFilter } from '../../storage/storage.ts'
 import {
   presentDelivery,
   presentHoldRule,
   presentList,
   presentQueueChange,
+  presentQueueLane,
   presentQueuePreview,
   presentQueueSummary,
 } from '../../wireformat/wireformat.ts'
@@ -57,7 +58,7 @@ function createScope(deps: HttpDeps): Parts['scope'] {
   }
 }
 
-function readingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts): void {
+function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present }: Parts): void {
   app.get('/queue', { schema: { response: { 200: schema.QueueList } } }, async (request) => {
     const { limit: _limit, after: _after, before, ...given } = request.query as Record<string, unknown>
     if (before !== undefined)
@@ -74,6 +75,14 @@ function readingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts)
   app.get('/queue/summary', { schema: { response: { 200: schema.QueueSummary } } }, async (request) => {
     const { filter } = await scope(request, request.query as object)
     return presentQueueSummary(await queue.summary(filter))
+  })
+
+  app.get('/queue/lanes', { schema: { response: { 200: schema.QueueLaneList } } }, async (request) => {
+    const { filter, tenant } = await scope(request, request.query as object)
+    const operator = tenant === undefined
+    const { teamId: _team, ...conditions } = filter
+    const rows = await shaping.backlog(await queue.lanes(filter), operator && isEverything(conditions))
+    return presentList(rows.map((row) => presentQueueLane(row, operator)))
   })
 
   app.get('/queue/holds', { schema: { response: { 200: schema.HoldRuleList } } }, async (request) => {

@@ -8,7 +8,8 @@ const summary = {
   }),
   created_at: Timestamp,
   endpoint: Type.String({
-    description: 'The path that was asked for, without its query.',
+    description:
+      'The path without its query. Of SMTP, the port and the command that was decided about: `smtp://587 MAIL FROM:<a@example.com>`.',
     examples: ['/emails'],
   }),
   method: literals(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'SMTP'], {
@@ -24,6 +25,15 @@ const summary = {
   api_key_id: Type.String({ format: 'uuid', description: 'The key that was used.' }),
   duration_ms: Type.Integer({ description: 'From the first byte of the request to the last of the answer.' }),
   ip: Type.String({ description: 'Where the request came from.', examples: ['192.0.2.7'] }),
+  query: Nullable(Type.String({ examples: ['limit=10'] }), {
+    description: 'The query string, at most 1000 characters, secrets removed; null: none.',
+  }),
+  enhanced_code: Nullable(Type.String({ examples: ['5.7.1'] }), {
+    description: 'The enhanced status code of the SMTP reply (RFC 3463); null: none, or HTTP.',
+  }),
+  message: Nullable(Type.String(), {
+    description: 'Why it was refused: the error message, or the text of the SMTP reply; null: it was not.',
+  }),
   envelope: Nullable(
     Type.Object({
       mail_from: Type.String({ description: 'Empty for <>.' }),
@@ -37,7 +47,7 @@ const summary = {
   ),
 }
 
-/** An element of GET /logs. The last four fields are ours. */
+/** An element of GET /logs. The fields from `api_key_id` on are ours. */
 export const LogSummary = Type.Object(summary, { description: 'A request, without the bodies.' })
 export type LogSummary = Static<typeof LogSummary>
 export const LogList = listOf(LogSummary, 'requests')

@@ -1,7 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { QUEUE_ACTIONS } from '../../mail/queue-action.ts'
+import { BACKLOG_STATES } from '../../shaping/shaping.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
-import { Delivery } from './timeline.ts'
+import { Lane } from './shaping.ts'
+import { Delivery, WaitingReason } from './timeline.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
@@ -53,6 +55,38 @@ export const QueueSummary = Type.Object(
   { description: 'What waits, counted.' },
 )
 export type QueueSummary = Static<typeof QueueSummary>
+
+/** An element of GET /queue/lanes; ours. */
+export const QueueLane = Type.Object(
+  {
+    object: kind('queue_lane'),
+    id: Type.String({ description: 'Pool and provider.', examples: ['default/google'] }),
+    pool: Nullable(Type.String(), { description: 'The pool of source addresses; null: several.' }),
+    provider: Nullable(Type.String(), {
+      description:
+        'The mailbox provider; `?`: all domains that were never looked up; null: several providers together.',
+    }),
+    provider_name: Type.String({ description: 'What people call it; empty: several.' }),
+    count: count('Deliveries in this row. Each delivery is in exactly one row.'),
+    due: count('Those that are due now.'),
+    later: count('Those that wait for a later time.'),
+    held: count('Those that are held.'),
+    in_flight: count('Those that are being tried.'),
+    oldest_at: Time,
+    next_at: Nullable(Timestamp, { description: 'When the next of `later` is due; null: there is none.' }),
+    state: literals(BACKLOG_STATES, { description: 'How it stands, in one word.' }),
+    reason: Nullable(WaitingReason, { description: 'Why, as data; null: the state says it all.' }),
+    why: Nullable(Type.String(), { description: 'The same in one line; null: the state says it all.' }),
+    until: Nullable(Timestamp, { description: 'When it continues; null: that is not known.' }),
+    lanes: Type.Array(Lane, {
+      description:
+        'Its lanes, one for each source address used so far. Empty for teams that do not run the server.',
+    }),
+  },
+  { description: 'Queued mail of one pool towards one provider.' },
+)
+export type QueueLane = Static<typeof QueueLane>
+export const QueueLaneList = listOf(QueueLane, 'rows, those with the most deliveries first')
 
 /** POST /queue/preview */
 export const QueuePreview = Type.Object(

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { MOST_PAUSE_MINUTES, NUMBER_SETTINGS, WARM_UP } from '../../shaping/shaping.ts'
+import { LaneDecision } from './timeline.ts'
 import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 
 const number = (at: number) => {
@@ -113,6 +114,7 @@ export const Lane = Type.Object(
       { description: 'How far the warm-up of the address is; null: it is warm.' },
     ),
     reason: Nullable(Type.String(), { description: 'The last decision, a sentence; null: there was none.' }),
+    decision: Nullable(LaneDecision, { description: 'The same as data; null: there was none.' }),
     reason_at: Nullable(Timestamp, { description: 'When that was.' }),
     updated_at: Timestamp,
   },

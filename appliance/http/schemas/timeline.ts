@@ -2,8 +2,9 @@ import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { Type, type Static } from 'typebox'
 import { CATEGORIES } from '../../mail/bounce.ts'
 import { EMAIL_EVENTS } from '../../mail/event.ts'
+import { LANE_REASONS, WAIT_REASONS } from '../../mail/waiting.ts'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
-import { WAIT_REASONS } from '../../mail/wait.ts'
+import { PAST_WAIT_REASONS } from '../../mail/wait.ts'
 import { RecipientCounts, RecipientStatus } from './recipients.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 
@@ -52,6 +53,57 @@ export const Cause = Type.Object(
 )
 export type Cause = Static<typeof Cause>
 
+const number = (description: string) => Type.Optional(Type.Integer({ description }))
+const text = (description: string) => Type.Optional(Type.String({ description }))
+
+const laneReason = {
+  key: literals(LANE_REASONS, { description: 'Which decision. The other fields depend on it.' }),
+  reply: Type.Optional(Reply),
+  says: text('What the reply is known to mean.'),
+  note: text('What happened, in words.'),
+  text: text('A sentence that an earlier version saved.'),
+  connections: number('Connections that are allowed.'),
+  rate: number('Messages a minute that are allowed.'),
+  attempts: number('Attempts in a row that reached nobody.'),
+  messages: number('Messages a day of the warm-up.'),
+  sent: number('Messages of that day.'),
+  complained: number('How many of them were refused.'),
+}
+/** The last decision about a lane, as data (mail/waiting.ts). */
+export const LaneDecision = Type.Object(
+  {
+    ...laneReason,
+    because: Type.Optional(
+      Nullable(Type.Object(laneReason, { description: 'The decision before it.' }), {
+        description: 'The decision that led to it; null: none.',
+      }),
+    ),
+  },
+  { description: 'The last decision about a lane.' },
+)
+
+/** Why a delivery waits, as data (mail/waiting.ts). */
+export const WaitingReason = Type.Object(
+  {
+    key: literals(WAIT_REASONS, { description: 'Which reason. The other fields depend on it.' }),
+    attempt: number('The number of the next attempt.'),
+    note: text('What happened, in words.'),
+    reply: Type.Optional(Nullable(Reply, { description: 'What the mail server answered; null: nothing.' })),
+    provider: text('The name of the mailbox provider.'),
+    source: Type.Optional(
+      Nullable(Type.String(), { description: 'The source address; null: the system chooses.' }),
+    ),
+    rate: number('Messages a minute that are allowed.'),
+    connections: number('Connections that are allowed.'),
+    sent: number('Messages of the warm-up that were sent today.'),
+    share: number('Messages of the warm-up for today.'),
+    because: Type.Optional(
+      Nullable(LaneDecision, { description: 'Why the lane is limited; null: no decision was made.' }),
+    ),
+  },
+  { description: 'Why it waits, as data.' },
+)
+
 export const Delivery = Type.Object(
   {
     id: Id,
@@ -74,6 +126,7 @@ export const Delivery = Type.Object(
       Type.Object({
         until: Nullable(Timestamp, { description: 'When it goes on; null: that is not known.' }),
         why: Type.String({ description: 'Why it waits, in words.' }),
+        reason: Type.Optional(WaitingReason),
       }),
       { description: 'What it waits for; null: it does not wait.' },
     ),
@@ -180,7 +233,7 @@ export const Wait = Type.Object(
     delivery_id: Id,
     from: Timestamp,
     until: Timestamp,
-    reason: literals(WAIT_REASONS, { description: 'Why, for programs.' }),
+    reason: literals(PAST_WAIT_REASONS, { description: 'Why, for programs.' }),
     why: Type.String({ description: 'Why, in words that complete “Waited 35 s: …”.' }),
   },
   { description: 'A time of a second or more in which a delivery waited for its next attempt.' },

@@ -29,20 +29,22 @@ const hideMaybe = (scan: Scan, text: string | null): string | null =>
 export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const rows = await db
     .selectFrom('request_logs')
-    .select(['id', 'endpoint', 'request_body', 'response_body'])
+    .select(['id', 'endpoint', 'query', 'message', 'request_body', 'response_body'])
     .where('team_id', '=', scan.teamId)
     .where('id', '>', after)
     .orderBy('id')
     .limit(REQUESTS)
     .execute()
   const found = rows.filter((row) =>
-    scan.eraser.finds(`${row.endpoint}\n${row.request_body ?? ''}\n${row.response_body ?? ''}`),
+    scan.eraser.finds([row.endpoint, row.query, row.message, row.request_body, row.response_body].join('\n')),
   )
   for (const row of scan.write ? found : [])
     await db
       .updateTable('request_logs')
       .set({
         endpoint: scan.eraser.hide(row.endpoint),
+        query: hideMaybe(scan, row.query),
+        message: hideMaybe(scan, row.message),
         request_body: hideMaybe(scan, row.request_body),
         response_body: hideMaybe(scan, row.response_body),
       })

@@ -18,10 +18,9 @@ export function matching(where: Where, filter: QueueFilter, now: number): Expres
   const { domain, state, tag, createdBefore, createdFrom, category, source, touch } = filter
   const equal = {
     team_id: filter.teamId,
-    id: filter.deliveryId,
     email_id: filter.emailId,
     domain: domain?.toLowerCase(),
-    provider: filter.provider,
+    provider: filter.provider === '?' ? undefined : filter.provider,
     pool: filter.pool,
     stream: filter.stream,
     touched_by: filter.touchedBy,
@@ -29,6 +28,8 @@ export function matching(where: Where, filter: QueueFilter, now: number): Expres
   const conditions: Expression<SqlBool>[] = []
   for (const [column, value] of Object.entries(equal))
     if (value !== undefined) conditions.push(where(column as keyof typeof equal, '=', value))
+  if (filter.deliveryIds) conditions.push(where('id', 'in', filter.deliveryIds))
+  if (filter.provider === '?') conditions.push(where('provider', 'like', '?%'))
   if (state !== undefined) conditions.push(where('held', '=', state === 'held' ? 1 : 0))
   if (createdBefore !== undefined) conditions.push(where('created_at', '<', createdBefore))
   if (createdFrom !== undefined) conditions.push(where('created_at', '>=', createdFrom))

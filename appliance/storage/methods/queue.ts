@@ -150,7 +150,7 @@ export async function surveyQueue(
   if (!portion) return { groups: [], next: null }
   const rows = await db
     .selectFrom('deliveries')
-    .select(['team_id', 'provider', 'domain', stateOf(now).as('state'), bandOf(now).as('band')])
+    .select(['team_id', 'pool', 'provider', 'domain', stateOf(now).as('state'), bandOf(now).as('band')])
     .select((row) => [
       row.fn.countAll<number>().as('count'),
       row.fn.min('created_at').as('oldest_at'),
@@ -158,14 +158,22 @@ export async function surveyQueue(
       sql<number | null>`min(case when attempts > 0 or due_at <= ${now} then created_at end)`.as(
         'oldest_begun_at',
       ),
+      sql<number>`sum(case when due_at > ${now} then 1 else 0 end)`.as('later'),
+      sql<number | null>`min(case when due_at > ${now} then due_at end)`.as('next_at'),
+      sql<string>`coalesce(min(case when attempts > 0 and due_at > ${now} then id end), min(id))`.as(
+        'sample_id',
+      ),
     ])
     .where(portion.where)
-    .groupBy([sql.lit(1), sql.lit(2), sql.lit(3), sql.lit(4), sql.lit(5)])
+    .groupBy([sql.lit(1), sql.lit(2), sql.lit(3), sql.lit(4), sql.lit(5), sql.lit(6)])
     .execute()
-  const groups = rows.map(({ team_id, oldest_at, newest_at, oldest_begun_at, count, ...row }) => ({
+  const groups = rows.map(({ team_id, oldest_at, newest_at, oldest_begun_at, next_at, sample_id, later, count, ...row }) => ({
     teamId: team_id,
     ...row,
     count: Number(count),
+    later: Number(later),
+    nextAt: next_at === null ? null : Number(next_at),
+    sampleId: sample_id,
     oldestAt: Number(oldest_at),
     newestAt: Number(newest_at),
     oldestBegunAt: oldest_begun_at === null ? null : Number(oldest_begun_at),

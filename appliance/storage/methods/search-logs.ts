@@ -47,16 +47,24 @@ export async function searchLogs(db: Db, { teamId, filter, limit, after }: Args)
   return { items: rows.map(toListed), next }
 }
 
+/** @param code digits and dots; at its end, `x` stands for any number */
+const withEnhanced = (where: Where, code: string): Expression<SqlBool> =>
+  code.endsWith('.x') ? where('enhanced', 'like', `${code.slice(0, -1)}%`) : where('enhanced', '=', code)
+
 function conditions(where: Where, filter: LogFilter, teamId: string): Expression<SqlBool>[] {
-  const { emailId, methods, statuses, apiKey, endpoint, ip, userAgent, since, until } = filter
+  const { emailId, methods, apiKey, endpoint, ip, userAgent, since, until } = filter
   const found: Expression<SqlBool>[] = []
   if (since !== undefined) found.push(where('created_at', '>=', since))
   if (until !== undefined) found.push(where('created_at', '<', until))
   if (methods !== undefined) found.push(where('method', 'in', methods))
-  if (statuses !== undefined)
-    found.push(where.or(statuses.map(({ from, to }) => where.between('status', from, to))))
+  const answers = [
+    ...(filter.statuses ?? []).map(({ from, to }) => where.between('status', from, to)),
+    ...(filter.enhanced ?? []).map((code) => withEnhanced(where, code)),
+  ]
+  if (answers.length > 0) found.push(where.or(answers))
   if (apiKey !== undefined) found.push(madeWith(apiKey, teamId))
-  if (endpoint !== undefined) found.push(contains('endpoint', endpoint))
+  if (endpoint !== undefined)
+    found.push(where.or([contains('endpoint', endpoint), contains('query', endpoint)]))
   if (userAgent !== undefined) found.push(contains('user_agent', userAgent))
   if (ip !== undefined) found.push(where('ip', '=', ip))
   if (emailId !== undefined)

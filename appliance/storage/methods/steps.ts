@@ -23,11 +23,11 @@ export interface Range {
  */
 export async function nextRange(
   db: Kysely<Tables>,
-  { deliveryId, emailId, domain }: QueueFilter,
+  { deliveryIds, emailId, domain }: QueueFilter,
   { limit = LIMIT, after = '' }: StepArgs,
 ): Promise<Range | undefined> {
   let query = db.selectFrom('deliveries').select('id').where('id', '>', after)
-  if (deliveryId !== undefined) query = query.where('id', '=', deliveryId)
+  if (deliveryIds !== undefined) query = query.where('id', 'in', deliveryIds)
   else if (emailId !== undefined) query = query.where('email_id', '=', emailId)
   else if (domain !== undefined) query = query.where('domain', '=', domain.toLowerCase())
   const rows = await query.orderBy('id').limit(limit).execute()

@@ -8,9 +8,16 @@ export interface RequestLogSummary {
   teamId: string
   apiKeyId: string
   method: string
-  /** The path, without the query. */
+  /** The path, without the query; of SMTP the listener and the command that was decided about, `smtp://587 MAIL FROM:<a@b.example>`. */
   endpoint: string
+  /** The query string without secrets, bounded; null: none. */
+  query: string | null
+  /** The HTTP status, or the code of the SMTP reply. */
   status: number
+  /** The enhanced status code of the SMTP reply (RFC 3463); null: none, or HTTP. */
+  enhanced: string | null
+  /** Why it was refused: the message of the HTTP error, or the text of the SMTP reply; null: it was not. */
+  message: string | null
   durationMs: number
   ip: string
   userAgent: string | null
@@ -37,11 +44,13 @@ export interface LogFilter {
   emailId?: string | undefined
   /** One of these HTTP methods, or SMTP. */
   methods?: readonly string[] | undefined
-  /** Its answer is in one of these ranges, both ends included. */
+  /** Its answer is in one of these ranges, both ends included, … */
   statuses?: readonly { from: number; to: number }[] | undefined
+  /** … or has one of these enhanced codes, `5.7.1`; `5.7.x` stands for any detail. */
+  enhanced?: readonly string[] | undefined
   /** Id or name of the API key. */
   apiKey?: string | undefined
-  /** Stands in the path, or in what an SMTP session was about. */
+  /** Stands in the path, the query or the SMTP command. */
   endpoint?: string | undefined
   ip?: string | undefined
   /** Stands in what the program calls itself. */

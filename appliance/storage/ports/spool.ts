@@ -91,10 +91,11 @@ export interface TagFilter {
 /** Which waiting deliveries are meant; all given conditions must hold. None given means all. */
 export interface QueueFilter {
   teamId?: string | undefined
-  deliveryId?: string | undefined
+  deliveryIds?: readonly string[] | undefined
   emailId?: string | undefined
   /** Recipient domain. */
   domain?: string | undefined
+  /** `?`: domains that were never looked up. */
   provider?: string | undefined
   pool?: string | undefined
   stream?: Stream | undefined
@@ -119,10 +120,16 @@ export interface QueueFilter {
 /** Deliveries of one kind, counted. */
 export interface SurveyGroup {
   teamId: string
+  pool: string
   provider: string
   domain: string
   /** Each delivery is one of the three: in flight, else held, else waiting. */
   state: 'waiting' | 'held' | 'in_flight'
+  /** How many of them are due later, and when the first of these is; null: none. */
+  later: number
+  nextAt: number | null
+  /** The oldest of them, of those that were attempted and wait where there are any. */
+  sampleId: string
   /** How many of `AGE_BANDS` it has reached. */
   band: number
   count: number

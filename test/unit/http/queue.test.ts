@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
 import { sessionOf } from '../../world/signed-in.ts'
+import { leaseArgs } from '../../contract/fixtures.ts'
 import { ask, errorText, hello, owner, startApi, type Api } from './harness.ts'
 
 let api: Api
@@ -113,6 +114,69 @@ describe('looking at the queue', () => {
         { from_minutes: 1440, to_minutes: null },
       ],
     })
+  })
+})
+
+interface Lanes {
+  data: { id: string; count: number; state: string; why: string | null; [more: string]: unknown }[]
+}
+
+describe('the queue by pool and provider', () => {
+  const lanes = async (query = '') => ((await api.call('GET', `/queue/lanes${query}`)).json as Lanes).data
+  const counted = async (query = '') =>
+    ((await api.call('GET', `/queue/summary${query}`)).json as { count: number }).count
+
+  test('every delivery is in one row: held, due, scheduled, put off and in flight ones', async () => {
+    const scheduled_at = new Date(api.clock.now() + 86_400_000).toISOString()
+    await send('a@x.example')
+    await send('b@y.example', { scheduled_at })
+    await send('c@z.example', { scheduled_at })
+    await act('hold', { filter: { domain: 'z.example' } })
+    await api.storage.rerouteQueue({ domain: 'y.example', to: 'warm' }, api.clock.now())
+    const rows = await lanes()
+    expect(rows).toMatchObject([
+      {
+        ...{ id: 'default/?', count: 2, due: 1, later: 0, held: 1, in_flight: 0 },
+        ...{ state: 'unresolved', why: null, lanes: [] },
+      },
+      {
+        ...{ id: 'warm/?', count: 1, due: 0, later: 1, held: 0, in_flight: 0 },
+        ...{ state: 'scheduled', why: 'Scheduled by the sender', next_at: expect.any(String) as string },
+      },
+    ])
+    for (const query of ['', '?state=held', '?domain=y.example', '?team_id=all', '?provider=%3F'])
+      expect([query, (await lanes(query)).reduce((sum, { count }) => sum + count, 0)]).toEqual([
+        query,
+        await counted(query),
+      ])
+    expect(await lanes('?state=held')).toMatchObject([
+      { id: 'default/?', count: 1, held: 1, state: 'held', why: 'Held by an operator' },
+    ])
+    await api.storage.lease(leaseArgs({ leaseUntil: api.clock.now() + 60_000 }), api.clock.now())
+    expect((await lanes())[0]).toMatchObject({ count: 2, in_flight: 1, due: 0, state: 'sending' })
+    const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'Interrupted.' }
+    await api.storage.voidLeases({ owner: 'nobody', cause, firstDueAt: api.clock.now() }, api.clock.now())
+  })
+
+  test('another team sees its own rows alone, and no lanes', async () => {
+    await send('a@x.example')
+    await sendForeign('b@x.example')
+    const foreign = (await asForeign('GET', '/queue/lanes')).json as Lanes
+    expect(foreign.data).toMatchObject([{ id: 'default/?', count: 1, lanes: [] }])
+    expect((await asForeign('GET', '/queue/lanes?team_id=all')).status).toBe(403)
+    expect(await lanes('?team_id=all')).toMatchObject([{ id: 'default/?', count: 2 }])
+  })
+
+  test('several deliveries are named by their ids', async () => {
+    for (const name of ['a', 'b', 'c']) await send(`${name}@x.example`)
+    const { data } = (await api.call('GET', '/queue')).json as Listed
+    const id = [data[0]!.id, data[2]!.id.toUpperCase()].join(',')
+    expect(await act('hold', { filter: { id }, expected_count: 2 })).toMatchObject({ count: 2 })
+    expect(await listed('?state=held')).toEqual(['a@x.example', 'c@x.example'])
+    const many = Array.from({ length: 201 }, () => data[0]!.id).join(',')
+    const refused = await api.call('POST', '/queue/preview', { action: 'hold', filter: { id: many } })
+    expect(refused).toMatchObject({ status: 422 })
+    expect(refused.text).toContain('up to 200 UUIDs with commas between')
   })
 })
 

@@ -1,7 +1,28 @@
 import { describe, expect, test } from 'vitest'
-import { BODY_ROOM, bodyForLog } from '../../../appliance/http/request-log-body.ts'
+import { BODY_ROOM, bodyForLog, queryForLog } from '../../../appliance/http/request-log-body.ts'
 
 const read = (body: unknown): unknown => JSON.parse(bodyForLog(body) ?? 'null')
+
+describe('the query of a request as its log keeps it', () => {
+  test.each([
+    ['', null],
+    ['limit=10&after=a%20b', 'limit=10&after=a%20b'],
+    ['a&b=&=c', 'a&b=&=c'],
+    ['q=%E0%A4%A', 'q=%E0%A4%A'],
+    ['api_key=1&x=2', 'api_key=[removed]&x=2'],
+    ['api%5Fkey=1', 'api%5Fkey=[removed]'],
+    ['code=1&state=2&X-Amz-Signature=3', 'code=[removed]&state=[removed]&X-Amz-Signature=[removed]'],
+    ['key=re_Ab12Cd34_secret', 'key=[removed]'],
+    ['key=re%5FAb12Cd34_secret', 'key=[removed]'],
+    ['re_Ab12Cd34_secret', '[removed]'],
+    ['u=https%3A%2F%2Fa.example%2Fb%3Fs%3Dhush', 'u=https://a.example/b?[removed]'],
+    ['u=https://a.example/b', 'u=https://a.example/b'],
+  ])('%s', (query, kept) => expect(queryForLog(query)).toBe(kept))
+
+  test('it is bounded', () => {
+    expect(queryForLog(`q=${'x'.repeat(5000)}`)).toBe(`q=${'x'.repeat(998)}[cut: 4002 more characters]`)
+  })
+})
 
 describe('the body of a request as its log keeps it', () => {
   test('a small body is kept as it is', () => {

@@ -49,6 +49,9 @@ describe('the log of requests', () => {
       api_key_id: key.id,
       duration_ms: expect.any(Number) as number,
       ip: '127.0.0.1',
+      query: null,
+      enhanced_code: null,
+      message: null,
       envelope: null,
       request_body: hello,
       response_body: sent.json,
@@ -114,7 +117,7 @@ describe('the log of requests', () => {
   test('a search refuses what it does not understand, naming it', async () => {
     const refusals: [query: string, says: string][] = [
       ['method=FETCH', 'Invalid `method`: one or more of GET, POST,'],
-      ['status=6xx', 'Invalid `status`: statuses such as `422` or `5xx`'],
+      ['status=6xx', 'Invalid `status`: statuses such as `422`, `5xx` or `5.7.1`'],
       ['status=', 'Invalid `status`: one text of 1 to 998 characters'],
       ['stauts=200', 'Invalid `stauts`: one of method, status,'],
       ['email_id=7', 'The `email_id` must be a valid UUID.'],
@@ -137,7 +140,11 @@ describe('the log of requests', () => {
       email_ids: [],
     })
     const unknown = await api.call('GET', '/nowhere?a=b')
-    expect(await logOf(unknown.headers)).toMatchObject({ endpoint: '/nowhere', response_status: 404 })
+    expect(await logOf(unknown.headers)).toMatchObject({
+      endpoint: '/nowhere',
+      query: 'a=b',
+      response_status: 404,
+    })
     const broken = await api.call('POST', '/emails', '{')
     expect(await logOf(broken.headers)).toMatchObject({ response_status: 400, request_body: null })
     const restricted = await api.call('GET', '/domains', undefined, {
@@ -145,6 +152,18 @@ describe('the log of requests', () => {
     })
     expect(restricted.status).toBe(401)
     expect(await logOf(restricted.headers)).toMatchObject({ endpoint: '/domains', response_status: 401 })
+  })
+
+  test('a refused query tells what was asked and why it was refused, in the list too', async () => {
+    const refused = await api.call('GET', '/emails?limit=0&after=x%20y&token=hush')
+    expect(refused.status).toBe(422)
+    const { message } = refused.json as { message: string }
+    const about = { endpoint: '/emails', query: 'limit=0&after=x%20y&token=[removed]', message }
+    expect(await logOf(refused.headers)).toMatchObject(about)
+    const listed = (await list()).find(({ id }) => id === refused.headers.get('x-request-id'))
+    expect(listed).toMatchObject(about)
+    const { data } = (await api.call('GET', '/logs/search?endpoint=limit%3D0')).json as { data: Log[] }
+    expect(data.map(({ id }) => id)).toEqual([refused.headers.get('x-request-id')])
   })
 
   test('what has no valid key, and people in the dashboard, stay out', async () => {
@@ -215,6 +234,7 @@ describe('the buffer of the log', () => {
       durationMs: 1,
       ip: '::1',
     },
+    ...{ query: null, enhanced: null, message: null },
     ...{ userAgent: null, requestBody: body, responseBody: null, emailIds: [], createdAt: 0 },
   })
 

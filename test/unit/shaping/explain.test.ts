@@ -44,7 +44,7 @@ describe('what a delivery waits for', () => {
   })
 
   test('an operator', () => {
-    expect(why(waiting({ state: 'held' }))).toEqual({
+    expect(why(waiting({ state: 'held' }))).toMatchObject({
       until: null,
       why: 'held by an operator, until somebody releases it',
     })
@@ -52,7 +52,7 @@ describe('what a delivery waits for', () => {
 
   test('its next attempt', () => {
     const dueAt = now + 90 * 60_000
-    expect(why(waiting({ attempts: 2, dueAt, cause }))).toEqual({
+    expect(why(waiting({ attempts: 2, dueAt, cause }))).toMatchObject({
       until: dueAt,
       why: 'attempt 3 comes at 14:31 UTC: mx.a.test asks to come back later',
     })
@@ -64,14 +64,14 @@ describe('what a delivery waits for', () => {
     const yahoo = providers.get('yahoo')
     const state = observe(freshLane(yahoo.limits), signal, yahoo, now)
     const delivery = waiting({ provider: 'yahoo', attempts: 1, dueAt: now + 60_000, cause })
-    expect(why(delivery, { '192.0.2.7': state })).toEqual({
+    expect(why(delivery, { '192.0.2.7': state })).toMatchObject({
       until: now + 120 * 60_000,
-      why: 'waits until 15:01 UTC: Yahoo answered TSS04 at 13:01 UTC: it defers this address because of unexpected volume or complaints',
+      why: 'waits until 15:01 UTC: Yahoo answered TSS04: it defers this address because of unexpected volume or complaints',
     })
   })
 
   test('a connection', () => {
-    expect(why(waiting(), { '192.0.2.7': fresh })).toEqual({
+    expect(why(waiting(), { '192.0.2.7': fresh })).toMatchObject({
       until: null,
       why: 'its turn comes when one of 5 connections to Google from 192.0.2.7 is free',
     })
@@ -80,9 +80,20 @@ describe('what a delivery waits for', () => {
   test('midnight, when the share of a new address is used', () => {
     const warming = source('192.0.2.7', { warmUpSince: now - 2 * 86_400_000 })
     const state = { ...fresh, today: { day: '2026-11-21', sent: 200, complained: 0 } }
-    expect(why(waiting(), { '192.0.2.7': state }, [warming])).toEqual({
+    expect(why(waiting(), { '192.0.2.7': state }, [warming])).toMatchObject({
       until: Date.UTC(2026, 10, 22),
       why: 'warm-up: 200 of 200 messages to Google were sent today from 192.0.2.7; goes on at 2026-11-22 00:00 UTC',
+    })
+  })
+
+  test('is told as data, with what was said', () => {
+    const reply = { code: 451, enhanced: '4.7.1', text: 'Greylisted' }
+    const dueAt = now + 60_000
+    expect(why(waiting({ attempts: 1, dueAt, cause: { ...cause, reply } }))?.reason).toEqual({
+      ...{ key: 'deferred', attempt: 2, note: 'mx.a.test asks to come back later.', reply },
+    })
+    expect(why(waiting(), { '192.0.2.7': fresh })?.reason).toEqual({
+      ...{ key: 'connections', connections: 5, because: null, provider: 'Google', source: '192.0.2.7' },
     })
   })
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { laneWords } from '../../../appliance/mail/waiting.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import {
   freshLane,
@@ -65,8 +66,8 @@ describe('the share of a day is judged', () => {
 
   test('says what happened', () => {
     const judged = warmUpJudged(lane(2, 100, 11, goodBefore), { since, paused: false }, provider, at(2))
-    expect(judged.reason).toBe(
-      'the warm-up for Google went back to 50 messages a day on 2026-11-02: 11 of 100 messages were refused',
+    expect(laneWords(judged.reason!, 'Google')).toBe(
+      'the warm-up for Google went back to 50 messages a day: 11 of 100 messages were refused',
     )
     expect(judged.reasonAt).toBe(at(2))
   })

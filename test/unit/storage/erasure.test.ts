@@ -59,6 +59,7 @@ async function bounce(storage: SqliteStorage, email: NewEmail): Promise<void> {
 const requestOf = (teamId: string, email: NewEmail) => ({
   ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'POST', status: 200, durationMs: 1 },
   ...{ ip: '192.0.2.1', userAgent: null, createdAt: T0, emailIds: [email.id] },
+  ...{ query: `to=${ADA}`, enhanced: null, message: `${ADA} is suppressed` },
   endpoint: '/suppressions/Ada.Lovelace%40x.example',
   requestBody: JSON.stringify({ to: `Ada <${ADA}>`, html: 'dear ada' }),
   responseBody: JSON.stringify({ message: `line\n${ADA} is suppressed` }),

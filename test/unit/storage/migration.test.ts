@@ -89,3 +89,30 @@ test('0036 names the keys and domains of entries that are in the audit log alrea
   ])
   expect(db.prepare('select prefix from api_keys').all()).toEqual([{ prefix: null }])
 })
+
+test('logged SMTP sessions have the code of their reply after 0035, and requests keep their status', () => {
+  const db = new Database(':memory:')
+  const migrations = shippedMigrations()
+  applyMigrations(
+    db,
+    migrations.filter(({ number }) => number < 35),
+  )
+  db.exec("insert into teams (id, name, created_at) values ('t', 'Team', 0)")
+  const insert = db.prepare(
+    `insert into request_logs (id, team_id, api_key_id, method, endpoint, status, duration_ms, ip, user_agent,
+       request_body, response_body, created_at) values (?, 't', 'k', ?, '', ?, 0, '', null, null, ?, 0)`,
+  )
+  const replies = (...said: string[]) =>
+    JSON.stringify({ replies: said.map((reply) => ({ said: '', reply })) })
+  insert.run('accepted', 'SMTP', 200, replies('250 2.1.0 Ok', '250 2.0.0 Queued as x'))
+  insert.run('refused', 'SMTP', 400, replies('250 2.1.0 Ok', '550 5.7.1 No', '221 2.0.0 Bye'))
+  insert.run('strange', 'SMTP', 403, null)
+  insert.run('http', 'POST', 422, '{"message":"no"}')
+  applyMigrations(db, migrations)
+  expect(db.prepare('select id, status, query, message from request_logs order by id').all()).toEqual([
+    { id: 'accepted', status: 250, query: null, message: null },
+    { id: 'http', status: 422, query: null, message: null },
+    { id: 'refused', status: 550, query: null, message: null },
+    { id: 'strange', status: 403, query: null, message: null },
+  ])
+})

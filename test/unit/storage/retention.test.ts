@@ -261,6 +261,7 @@ describe('a domain whose bodies are not kept', () => {
     const log = {
       ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'POST', endpoint: '/emails', status: 200 },
       ...{ durationMs: 1, ip: '192.0.2.1', userAgent: null, createdAt: T0 },
+      ...{ query: null, enhanced: null, message: null },
       ...{ requestBody: '{"html":"secret"}', responseBody: '{}', emailIds: [email.id] },
     }
     await storage.saveLogs({ logs: [log] }, T0)
@@ -276,7 +277,7 @@ describe('a domain whose bodies are not kept', () => {
     expect(await removeUnkept(storage, at(T0 + DAY))).toBe(0)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBeDefined()
     await storage.voidLeases({ owner: 'two', cause, firstDueAt: T0 }, T0)
-    await storage.dropQueue({ deliveryId: second!.id }, T0)
+    await storage.dropQueue({ deliveryIds: [second!.id] }, T0)
     // Young emails wait for their request to be logged.
     expect(await removeUnkept(storage, at(T0 + 1000))).toBe(0)
     expect(await removeUnkept(storage, at(T0 + 2 * MINUTE))).toBe(1)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { RequestLog } from '../../../appliance/storage/storage.ts'
 import { bindServer, whyNotBound } from '../../../appliance/wire/listeners.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
@@ -48,10 +49,10 @@ describe('the log of requests', () => {
       {
         method: 'SMTP',
         endpoint: `smtp://${running.ports.starttls} MAIL`,
-        status: 200,
+        status: 250,
         emailIds: [email!.id],
       },
-      { method: 'SMTP', endpoint: `smtp://${running.ports.starttls} MAIL`, status: 403, emailIds: [] },
+      { method: 'SMTP', endpoint: `smtp://${running.ports.starttls} DATA`, status: 550, emailIds: [] },
     ])
     const request = JSON.parse(running.logs[0]!.requestBody!) as object
     expect(request).toMatchObject({
@@ -67,6 +68,37 @@ describe('the log of requests', () => {
     const all = JSON.stringify(running.logs)
     expect(all).not.toContain(running.keys.full)
     expect(all).not.toContain(Buffer.from(running.keys.full).toString('base64').slice(4, 30))
+  })
+})
+
+describe('what was refused over SMTP', () => {
+  const about = ({ endpoint, status, enhanced, message }: RequestLog) => ({
+    ...{ endpoint, status, enhanced, message },
+  })
+
+  test('is named by its command and its reply', async () => {
+    const running = await open()
+    const envelope = { from: 'ceo@bank.example', to: 'ada@customer.example' }
+    await sendWithNodemailer(running, { envelope })
+    await sendWithNodemailer(running, {
+      envelope: { ...envelope, from: 'app@acme.example', to: 'ada@localhost' },
+    })
+    await expect.poll(() => running.logs.length).toBe(2)
+    const prefix = `smtp://${running.ports.starttls}`
+    expect(running.logs.map(about)).toEqual([
+      {
+        endpoint: `${prefix} MAIL FROM:<ceo@bank.example>`,
+        status: 550,
+        enhanced: '5.7.1',
+        message: expect.stringContaining('bank.example') as string,
+      },
+      {
+        endpoint: `${prefix} RCPT TO:<ada@localhost>`,
+        status: 553,
+        enhanced: '5.1.3',
+        message: expect.stringMatching(/./) as string,
+      },
+    ])
   })
 })
 

@@ -21,6 +21,7 @@ const open: Lane = {
   paused_until: null,
   warm_up: null,
   reason: null,
+  decision: null,
   reason_at: null,
   updated_at: '2026-11-21 05:00:00.000000+00',
 }

@@ -1,3 +1,5 @@
+import { go, pathOfLink } from './router.svelte.ts'
+
 /** Keyboard commands. The list that `?` shows is this file's, so that it cannot promise what does not work. */
 export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['j', 'next row'],
@@ -22,17 +24,22 @@ export function commands(layer: Commands): void {
   })
 }
 
-/** Moves the focus by `step` among the rows of the page; Enter on a focused row is the browser's own. */
+/**
+ * Moves the focus by `step` among the rows of the page; Enter on a focused row is the browser's own. Where a row is open beside the list,
+ * the next one is opened in its place.
+ */
 export function moveRow(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
   const focused = document.activeElement
-  const on = rows.findIndex((row) => row === focused || row.closest('tr')?.contains(focused))
-  // Without a focused row, from the one that is open beside the list.
-  const at = on === -1 ? rows.findIndex((row) => row.getAttribute('aria-current') === 'true') : on
+  const open = rows.findIndex((row) => row.getAttribute('aria-current') === 'true')
+  const own = rows.findIndex((row) => row === focused || row.closest('tr')?.contains(focused))
+  const at = own === -1 ? open : own
   const next = at === -1 ? (step === 1 ? 0 : rows.length - 1) : at + step
   const row = rows[Math.min(Math.max(next, 0), rows.length - 1)]
   row?.focus({ preventScroll: true })
   row?.closest('tr')?.scrollIntoView({ block: 'nearest' })
+  const to = open === -1 || !row ? null : pathOfLink(row)
+  if (to !== null) go(to, { replace: true })
 }
 
 const typing = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]'

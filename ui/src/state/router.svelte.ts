@@ -185,6 +185,9 @@ function wayAround(target: EventTarget | null): string | null {
   return link.pathname.slice(base.length) + link.search
 }
 
+/** Where a link leads within the dashboard; null: elsewhere. */
+export const pathOfLink = (link: Element): string | null => wayAround(link)
+
 /** Tells of each link within the dashboard that the pointer or the focus comes to. */
 export function whenApproached(act: (path: string) => void): void {
   const approached = ({ target }: Event) => {

@@ -1,0 +1,196 @@
+/**
+ * Why mail waits, and why a lane gets less than it could: as data, and the one place that puts it into words. No reason names a time:
+ * who shows it knows in which zone. Pure; the dashboard uses it too.
+ */
+import type { Reply } from './reply.ts'
+
+/** The last decision about a lane. */
+export type LaneReason =
+  /** The provider's table knows this reply, and what it `says`. */
+  | { key: 'answered'; reply: Reply; says: string }
+  | { key: 'one_at_a_time'; note: string }
+  | { key: 'fewer_connections'; connections: number; note: string }
+  | { key: 'unreachable'; attempts: number; note: string }
+  | { key: 'recovering'; connections: number; rate: number }
+  | { key: 'recovered' }
+  | { key: 'paused_by_operator' }
+  | { key: 'resumed_by_operator' }
+  /** A day of the warm-up is repeated: `complained` of `sent` messages were refused, or the lane was paused. */
+  | {
+      key: 'warm_up_setback'
+      messages: number
+      sent: number
+      complained: number
+      because?: LaneReason | null | undefined
+    }
+  /** A sentence that an earlier version saved. */
+  | { key: 'text'; text: string }
+
+export const LANE_REASONS = [
+  'answered',
+  'one_at_a_time',
+  'fewer_connections',
+  'unreachable',
+  'recovering',
+  'recovered',
+  'paused_by_operator',
+  'resumed_by_operator',
+  'warm_up_setback',
+  'text',
+] as const satisfies readonly LaneReason['key'][]
+
+/** Which lane is meant; `source` is null where the system chooses the address. */
+interface Where {
+  provider: string
+  source: string | null
+}
+
+/** Why a delivery waits. */
+export type WaitReason =
+  | { key: 'held' }
+  | { key: 'scheduled' }
+  /** `attempt`: the next one. */
+  | { key: 'deferred'; attempt: number; note: string; reply: Reply | null }
+  | { key: 'in_flight'; attempt: number }
+  | ({ key: 'paused'; because: LaneReason | null } & Where)
+  | ({ key: 'warm_up'; sent: number; share: number } & Where)
+  | ({ key: 'rate'; rate: number; because: LaneReason | null } & Where)
+  | ({ key: 'connections'; connections: number; because: LaneReason | null } & Where)
+  | { key: 'no_source'; note: string }
+  | { key: 'due' }
+
+export const WAIT_REASONS = [
+  'held',
+  'scheduled',
+  'deferred',
+  'in_flight',
+  'paused',
+  'warm_up',
+  'rate',
+  'connections',
+  'no_source',
+  'due',
+] as const satisfies readonly WaitReason['key'][]
+
+/** A sentence of somebody's within another: on one line, without its full stop. */
+const within = (text: string): string =>
+  text
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .replace(/[.\s]+$/, '')
+
+const counted = (count: number, one: string): string =>
+  count === 1 ? `1 ${one}` : `${count.toLocaleString('en')} ${one}s`
+
+/** A reply in a few words: what stands in brackets names the case (`TSS04`), else the codes and the first words. */
+function briefly({ code, enhanced, text }: Reply): string {
+  const named = /\[([A-Z]{1,5}\d{1,4})\]/.exec(text)?.[1]
+  if (named !== undefined) return named
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  const words = line.length > 80 ? `${line.slice(0, 79)}…` : line
+  return `"${[code, enhanced, words].filter((part) => part !== null && part !== '').join(' ')}"`
+}
+
+/** The codes of a reply: `421 4.7.28`. */
+export const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =>
+  enhanced === null ? String(code) : `${code} ${enhanced}`
+
+/** A decision about a lane, without a full stop. @param provider its name */
+export function laneWords(reason: LaneReason, provider: string): string {
+  switch (reason.key) {
+    case 'answered':
+      return `${provider} answered ${briefly(reason.reply)}: it ${within(reason.says)}`
+    case 'one_at_a_time':
+      return `${provider} gets one message at a time until it accepts mail again: ${within(reason.note)}`
+    case 'fewer_connections':
+      return `${provider} gets ${counted(reason.connections, 'connection')} at most: ${within(reason.note)}`
+    case 'unreachable':
+      return `${provider} could not be reached ${reason.attempts} times in a row: ${within(reason.note)}`
+    case 'recovering':
+      return `${provider} accepts mail again: ${counted(reason.connections, 'connection')}, ${counted(reason.rate, 'message')} a minute now`
+    case 'recovered':
+      return `${provider} accepts mail at full pace`
+    case 'paused_by_operator':
+      return 'paused by an operator'
+    case 'resumed_by_operator':
+      return 'resumed by an operator'
+    case 'warm_up_setback':
+      return `the warm-up for ${provider} went back to ${counted(reason.messages, 'message')} a day: ${
+        reason.because
+          ? laneWords(reason.because, provider)
+          : `${reason.complained} of ${reason.sent} messages were refused`
+      }`
+    case 'text':
+      return within(reason.text)
+  }
+}
+
+const from = ({ source }: Where): string => (source === null ? '' : ` from ${source}`)
+
+/** `one of 5 connections to Google`. */
+const oneOf = ({ connections, provider }: { connections: number; provider: string }): string =>
+  connections === 1 ? `the one connection to ${provider}` : `one of ${connections} connections to ${provider}`
+
+/** Why a delivery waits, in one line that begins with a capital and has no full stop. */
+export function waitLine(reason: WaitReason): string {
+  switch (reason.key) {
+    case 'held':
+      return 'Held by an operator'
+    case 'scheduled':
+      return 'Scheduled by the sender'
+    case 'deferred': {
+      const note = within(reason.note)
+      const { reply } = reason
+      return reply === null || note.includes(String(reply.code)) ? note : `${note} (${codesOf(reply)})`
+    }
+    case 'in_flight':
+      return `Attempt ${reason.attempt} is under way`
+    case 'paused':
+      return reason.because === null || reason.because.key === 'paused_by_operator'
+        ? `${reason.provider}${from(reason)} is paused by an operator`
+        : laneWords(reason.because, reason.provider)
+    case 'warm_up':
+      return `Warm-up: ${reason.sent} of ${reason.share} messages to ${reason.provider} sent today${from(reason)}`
+    case 'rate':
+      return `Rate limit: ${counted(reason.rate, 'message')} a minute to ${reason.provider}${from(reason)}`
+    case 'connections':
+      return `Waiting for ${oneOf(reason)}${from(reason)}`
+    case 'no_source':
+      return within(reason.note)
+    case 'due':
+      return 'Next in line'
+  }
+}
+
+/**
+ * The same with the time that it ends, for a paragraph: begins small and has no full stop.
+ * @param at writes an instant
+ */
+export function waitWords(reason: WaitReason, until: number | null, at: (instant: number) => string): string {
+  const because =
+    'because' in reason && reason.because !== null ? laneWords(reason.because, reason.provider) : ''
+  switch (reason.key) {
+    case 'held':
+      return 'held by an operator, until somebody releases it'
+    case 'scheduled':
+      return `waits until ${at(until ?? 0)}, the time that was set for it`
+    case 'deferred':
+      return `attempt ${reason.attempt} comes at ${at(until ?? 0)}: ${within(reason.note)}`
+    case 'in_flight':
+      return `attempt ${reason.attempt} comes at ${at(until ?? 0)}: an attempt is under way`
+    case 'paused':
+      return until === null
+        ? `waits until an operator lets it go on: ${because || 'paused'}`
+        : `waits until ${at(until)}: ${because || 'paused'}`
+    case 'warm_up':
+      return `warm-up: ${reason.sent} of ${reason.share} messages to ${reason.provider} were sent today${from(reason)}; goes on at ${at(until ?? 0)}`
+    case 'rate':
+      return `its turn comes with ${counted(reason.rate, 'message')} a minute to ${reason.provider}${from(reason)}${because && `; ${because}`}`
+    case 'connections':
+      return `its turn comes when ${oneOf(reason)}${from(reason)} is free${because && `; ${because}`}`
+    case 'no_source':
+      return within(reason.note)
+    case 'due':
+      return 'its turn comes now'
+  }
+}

@@ -1,0 +1,111 @@
+/** The queue by pool and provider: how each backlog stands, and why. Pure. */
+import { isUnplaced } from '../mail/queue.ts'
+import type { WaitReason } from '../mail/waiting.ts'
+import { explain, type Situation, type Waiting } from './explain.ts'
+
+/** Deliveries of one pool towards one provider, counted. Times in Unix milliseconds. */
+export interface BacklogCount {
+  /** Null: several. */
+  pool: string | null
+  /** `?`: domains that were never looked up; null: several. */
+  provider: string | null
+  count: number
+  /** Due now, and waiting for a later time. */
+  due: number
+  later: number
+  held: number
+  inFlight: number
+  /** The next time that one of `later` is due. */
+  nextAt: number | null
+  /** The oldest, of those that were attempted where there are any. */
+  sample: Waiting | null
+}
+
+/** One word for a backlog. `mixed`: several destinations together. */
+export const BACKLOG_STATES = [
+  'paused',
+  'no_source',
+  'no_route',
+  'warm_up',
+  'rate_limited',
+  'busy',
+  'retrying',
+  'unresolved',
+  'due',
+  'sending',
+  'scheduled',
+  'held',
+  'mixed',
+  'idle',
+] as const
+export type BacklogState = (typeof BACKLOG_STATES)[number]
+
+export interface Backlog {
+  state: BacklogState
+  /** Null: the state says it all. */
+  reason: WaitReason | null
+  /** When it continues, where that is known. */
+  until: number | null
+}
+
+/** Stands for all domains that were never looked up. */
+export const UNPLACED = '?'
+
+const plain = (state: BacklogState, until: number | null = null): Backlog => ({ state, reason: null, until })
+
+/** How a backlog stands. @param busy whether all connections that its lanes may have are in use */
+export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situation, now: number): Backlog {
+  const { count, held, due, inFlight, pool, provider, sample, nextAt } = counted
+  if (pool === null || provider === null) return plain('mixed')
+  const moving = due + inFlight > 0
+  if (count === 0) return laneAlone(counted, situation, now)
+  if (held === count) return { state: 'held', reason: { key: 'held' }, until: null }
+  if (provider === UNPLACED && moving) return plain(inFlight > 0 ? 'sending' : 'unresolved')
+  const asked: Waiting | null = moving
+    ? { state: 'waiting', dueAt: now, pool, provider, attempts: 0, cause: null }
+    : sample && { ...sample, state: 'waiting' }
+  const found = asked && explain(asked, situation, now)
+  if (!found) return plain(moving ? 'due' : 'retrying', nextAt)
+  const { reason, until } = found
+  const state = stateOf(reason, { busy, inFlight, noRoute: asked.cause?.phase === 'route' })
+  return { state, reason, until: moving ? until : (nextAt ?? until) }
+}
+
+/** A lane that nothing waits for. */
+function laneAlone({ pool, provider }: BacklogCount, situation: Situation, now: number): Backlog {
+  if (pool === null || provider === null || isUnplaced(provider)) return plain('idle')
+  const asked = { state: 'waiting' as const, dueAt: now, pool, provider, attempts: 0, cause: null }
+  const found = explain(asked, situation, now)
+  const limited = found && ['paused', 'warm_up', 'no_source'].includes(found.reason.key)
+  return limited
+    ? { state: stateOf(found.reason, NOTHING), reason: found.reason, until: found.until }
+    : plain('idle')
+}
+
+interface Activity {
+  busy: boolean
+  inFlight: number
+  noRoute: boolean
+}
+const NOTHING: Activity = { busy: false, inFlight: 0, noRoute: false }
+
+function stateOf(reason: WaitReason, { busy, inFlight, noRoute }: Activity): BacklogState {
+  switch (reason.key) {
+    case 'paused':
+    case 'no_source':
+    case 'warm_up':
+    case 'scheduled':
+    case 'held':
+      return reason.key
+    case 'rate':
+      return 'rate_limited'
+    case 'connections':
+      return busy ? 'busy' : inFlight > 0 ? 'sending' : 'due'
+    case 'deferred':
+      return noRoute ? 'no_route' : 'retrying'
+    case 'in_flight':
+      return 'sending'
+    case 'due':
+      return inFlight > 0 ? 'sending' : 'due'
+  }
+}

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { loadProviders } from '../../../appliance/config/config.ts'
+import type { Source } from '../../../appliance/mail/source.ts'
+import { backlogOf, type BacklogCount } from '../../../appliance/shaping/backlog.ts'
+import {
+  freshLane,
+  observe,
+  pausedBy,
+  Providers,
+  type LaneState,
+  type Waiting,
+} from '../../../appliance/shaping/shaping.ts'
+
+const now = Date.UTC(2026, 10, 21, 13, 1)
+const later = now + 60_000
+const providers = new Providers(loadProviders({ connections: 10 }))
+const source: Source = {
+  ...{ ip: '192.0.2.7', pool: 'default', hostname: null, state: 'active', stateReason: null },
+  ...{ suspendedBy: null, warmUpSince: null, origin: 'configuration', health: null, checkedAt: null },
+}
+const suspended: Source = { ...source, state: 'suspended', stateReason: 'it is listed.' }
+const fresh = freshLane(providers.get('google').limits)
+const slow = { kind: 'slower', since: now, said: null, note: 'it has had enough' } as const
+const slowed = observe(fresh, { ...slow, recipients: 1, final: false }, providers.get('google'), now)
+const count = (more: Partial<BacklogCount>): BacklogCount => ({
+  ...{
+    pool: 'default',
+    provider: 'google',
+    due: 0,
+    later: 0,
+    held: 0,
+    inFlight: 0,
+    nextAt: null,
+    sample: null,
+  },
+  count: (more.due ?? 0) + (more.later ?? 0) + (more.held ?? 0) + (more.inFlight ?? 0),
+  ...more,
+})
+const putOff = (phase: 'rcpt' | 'route'): Waiting => ({
+  ...{ state: 'waiting', dueAt: later, pool: 'default', provider: 'google', attempts: 1 },
+  cause: { phase, host: null, ip: null, reply: null, note: 'It did not work.' },
+})
+const scheduled: Waiting = { ...putOff('rcpt'), attempts: 0, cause: null }
+
+test.each<
+  [string, BacklogCount, { state?: LaneState; busy?: boolean; sources?: Source[] }, string, number | null]
+>([
+  ['everything is held', count({ held: 3 }), { state: pausedBy(fresh, later, now) }, 'held', null],
+  ['some is held, the rest is due', count({ held: 3, due: 1 }), {}, 'due', null],
+  ['due on a paused lane', count({ due: 3 }), { state: pausedBy(fresh, later, now) }, 'paused', later],
+  [
+    'due on a lane that an operator paused',
+    count({ due: 3 }),
+    { state: pausedBy(fresh, null, now) },
+    'paused',
+    null,
+  ],
+  ['due faster than the limit', count({ due: 3 }), { state: slowed }, 'rate_limited', now + 10_000],
+  ['due with a free connection', count({ due: 3 }), { state: fresh }, 'due', null],
+  ['due behind others', count({ due: 3, inFlight: 5 }), { state: fresh, busy: true }, 'busy', null],
+  ['due and in flight', count({ due: 3, inFlight: 1 }), { state: fresh }, 'sending', null],
+  ['no source', count({ due: 3 }), { sources: [suspended] }, 'no_source', null],
+  ['put off', count({ later: 2, nextAt: later, sample: putOff('rcpt') }), {}, 'retrying', later],
+  ['put off for DNS', count({ later: 2, nextAt: later, sample: putOff('route') }), {}, 'no_route', later],
+  ['for later', count({ later: 2, nextAt: later, sample: scheduled }), {}, 'scheduled', later],
+  ['put off, its sample is gone', count({ later: 2, nextAt: later }), {}, 'retrying', later],
+  ['never looked up', count({ provider: '?', due: 2 }), {}, 'unresolved', null],
+  ['never looked up, on its way', count({ provider: '?', due: 2, inFlight: 1 }), {}, 'sending', null],
+  ['several providers', count({ pool: null, provider: null, due: 2 }), {}, 'mixed', null],
+  ['nothing', count({}), { state: fresh }, 'idle', null],
+  ['nothing on a paused lane', count({}), { state: pausedBy(fresh, later, now) }, 'paused', later],
+])(
+  'a backlog with %s is called so',
+  (_, counted, { state, busy = false, sources = [source] }, word, until) => {
+    const lanes = state ? [{ source: '192.0.2.7', provider: 'google', state }] : []
+    expect(backlogOf(counted, busy, { lanes, sources, providers }, now)).toMatchObject({ state: word, until })
+  },
+)

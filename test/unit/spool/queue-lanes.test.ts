@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { createQueueControl, type QueueControlDeps } from '../../../appliance/spool/queue.ts'
+import type { SurveyGroup } from '../../../appliance/storage/storage.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+/** A storage whose queue is these groups, in two steps. */
+function controlOf(groups: SurveyGroup[]) {
+  const half = Math.ceil(groups.length / 2)
+  const storage: Pick<QueueControlDeps['storage'], 'surveyQueue' | 'listQueue'> = {
+    surveyQueue: async ({ after }) =>
+      after === undefined
+        ? { groups: groups.slice(0, half), next: 'on' }
+        : { groups: groups.slice(half), next: null },
+    listQueue: async () => ({ items: [], next: null }),
+  }
+  const clock = createTestClock()
+  return createQueueControl({ storage: storage as QueueControlDeps['storage'], clock, wake: () => undefined })
+}
+
+const group = (n: number, more: Partial<SurveyGroup> = {}): SurveyGroup => ({
+  ...{ teamId: 't', pool: 'default', provider: `p${n}.example`, domain: `d${n}.example`, state: 'waiting' },
+  ...{ later: 0, nextAt: null, sampleId: `s${n}`, band: 0, count: 1, oldestAt: 1000 + n },
+  ...{ newestAt: 2000 + n, oldestBegunAt: 1000 + n },
+  ...more,
+})
+
+test('the rows add up to the queue, however many destinations there are', async () => {
+  const states = ['waiting', 'held', 'in_flight'] as const
+  const groups = Array.from({ length: 900 }, (_, n) => {
+    const count = 1 + ((n * 7919) % 50)
+    const state = states[n % 3]!
+    const later = state === 'waiting' ? n % count : 0
+    const provider = n % 5 === 0 ? `?d${n}.example` : `p${n % 300}.example`
+    return group(n, {
+      provider,
+      pool: n % 2 ? 'default' : 'warm',
+      state,
+      count,
+      later,
+      nextAt: later ? 5000 + n : null,
+    })
+  })
+  const control = controlOf(groups)
+  const [summary, rows] = [await control.summary({}), await control.lanes({})]
+  const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + of(row), 0)
+  expect(rows).toHaveLength(100)
+  expect(sum(({ count }) => count)).toBe(summary.count)
+  expect(sum(({ due, later }) => due + later)).toBe(summary.waiting)
+  expect(sum(({ held }) => held)).toBe(summary.held)
+  expect(sum(({ inFlight }) => inFlight)).toBe(summary.inFlight)
+  for (const { count, due, later, held, inFlight } of rows) expect(due + later + held + inFlight).toBe(count)
+  expect(rows.at(-1)).toMatchObject({ pool: null, provider: null })
+  expect(new Set(rows.map(({ pool, provider }) => `${pool}/${provider}`)).size).toBe(100)
+  expect(Math.min(...rows.map(({ oldestAt }) => oldestAt))).toBe(summary.oldestAt)
+})
+
+test('domains that were never looked up share a row in each pool, told by one that was put off', async () => {
+  const rows = await controlOf([
+    group(1, { provider: '?a.example', count: 3 }),
+    group(2, { provider: '?b.example', count: 2, later: 2, nextAt: 9000 }),
+    group(3, { provider: '?c.example', count: 4, state: 'held' }),
+    group(4, { provider: '?d.example', pool: 'warm' }),
+  ]).lanes({})
+  expect(rows).toEqual([
+    {
+      ...{ pool: 'default', provider: '?', count: 9, due: 3, later: 2, held: 4, inFlight: 0 },
+      ...{ oldestAt: 1001, nextAt: 9000, sampleId: 's2', sample: null },
+    },
+    {
+      ...{ pool: 'warm', provider: '?', count: 1, due: 1, later: 0, held: 0, inFlight: 0 },
+      ...{ oldestAt: 1004, nextAt: null, sampleId: 's4', sample: null },
+    },
+  ])
+})

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import type { LogSummary } from '../../../appliance/http/schemas/logs.ts'
+import { envelopeWords, parametersOf, requestWords } from '../../../ui/src/state/request.ts'
+
+test.each([
+  ['shop@a.example', ['b@b.example'], 1, 'shop@a.example → b@b.example'],
+  ['shop@a.example', ['b@b.example', 'c@b.example'], 20, 'shop@a.example → b@b.example +19'],
+  ['', ['b@b.example'], 1, '<> → b@b.example'],
+  ['shop@a.example', [], 0, 'shop@a.example → nobody'],
+])('an envelope from “%s” to %j, %i of them, is told as “%s”', (mail_from, rcpt_to, recipients, words) => {
+  expect(envelopeWords({ mail_from, rcpt_to, recipients })).toBe(words)
+})
+
+const log = (more: Partial<LogSummary>): LogSummary => ({
+  ...{ id: '', created_at: '', endpoint: '/emails', method: 'GET', response_status: 200, user_agent: null },
+  ...{ api_key_id: '', duration_ms: 1, ip: '', query: null, enhanced_code: null, message: null },
+  envelope: null,
+  ...more,
+})
+
+test.each<[Partial<LogSummary>, words: string, query: string, port: string | null]>([
+  [{}, '/emails', '', null],
+  [{ query: 'limit=0&to=a%40b.example' }, '/emails', '?limit=0&to=a@b.example', null],
+  [{ query: 'q=%E0%A4%A' }, '/emails', '?q=%E0%A4%A', null],
+  [{ method: 'SMTP', endpoint: 'smtp://587 MAIL FROM:<a@b.example>' }, 'MAIL FROM:<a@b.example>', '', '587'],
+  [{ method: 'SMTP', endpoint: 'smtp://25 AUTH' }, 'AUTH, no message', '', '25'],
+  [
+    {
+      method: 'SMTP',
+      endpoint: 'smtp://25 RCPT TO:<x@y.example>',
+      envelope: { mail_from: 'a@b.example', rcpt_to: [], recipients: 0 },
+    },
+    ...(['RCPT TO:<x@y.example>', '', '25'] as const),
+  ],
+  [
+    {
+      method: 'SMTP',
+      endpoint: 'smtp://587 DATA',
+      envelope: { mail_from: 'a@b.example', rcpt_to: ['c@d.example'], recipients: 1 },
+    },
+    ...(['a@b.example → c@d.example', '', '587'] as const),
+  ],
+])('%j is shown as “%s%s”', (more, words, query, port) => {
+  expect(requestWords(log(more))).toEqual({ method: more.method ?? 'GET', words, query, port })
+})
+
+test('a query is read as names and values, in their order', () => {
+  expect(parametersOf('b=1&a=x%20y&b=')).toEqual([
+    ['b', '1'],
+    ['a', 'x y'],
+    ['b', ''],
+  ])
+  expect(parametersOf(null)).toEqual([])
+})

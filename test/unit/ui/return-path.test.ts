@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest'
+import { emailOfReturnPath } from '../../../ui/src/state/return-path.ts'
+
+test('a message leads to the email that its return path names, and no other address does', () => {
+  expect(emailOfReturnPath('Bounce+0193C3E25A7170008000000000000001@send.a.example')).toBe(
+    '0193c3e2-5a71-7000-8000-000000000001',
+  )
+  for (const other of ['', 'bounce@send.a.example', 'bounce+12@send.a.example', 'ada@a.example'])
+    expect(emailOfReturnPath(other)).toBe(null)
+})
