@@ -166,6 +166,7 @@ describe('the sandbox inbox', () => {
     dkim: 'pass',
     spf: 'pass',
     dmarc: 'pass',
+    authenticationResults: null,
   }
   const inbox = {
     list: (_reader: object, limit: number) => Array.from({ length: Math.min(limit, 30) }, () => mail),

@@ -9,7 +9,7 @@ import {
   listSandboxMessages,
   listWebhooks,
 } from '../api/calls.ts'
-import { searchEmails } from '../api/emails.ts'
+import { listEmailSuppressions, searchEmails } from '../api/emails.ts'
 import { breakDown } from '../api/metrics.ts'
 import type { Read } from './ahead.ts'
 import { clock } from './clock.svelte.ts'
@@ -34,6 +34,7 @@ export const emails: Reads = (query) =>
 export const email: Reads = (_query, id) => [
   { key: `timeline ${id}`, load: () => getTimeline(id) },
   { key: `email ${id}`, load: () => getEmail(id) },
+  { key: `suppressions of ${id}`, load: () => listEmailSuppressions(id) },
 ]
 
 /** Does `act` once `first` ended, well or not. */
