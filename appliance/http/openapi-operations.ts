@@ -772,6 +772,13 @@ const others: Record<string, OperationNotes> = {
       'Port 25, reverse DNS, blocklists, resolver, clock, disk, certificate, records of domains. Takes some seconds. For the team that runs the server.',
     query: ['domain', 'wait'],
   },
+  'GET /doctor/latest': {
+    id: 'getLatestDoctor',
+    tag: 'Service',
+    summary: 'Get the latest self-check',
+    description:
+      'What the last complete self-check found, at once. One that is older than 15 minutes is renewed in the background. `complete` is false before the first. For the team that runs the server.',
+  },
   'GET /tls/policies/:domain': {
     id: 'getTlsPolicy',
     tag: 'Service',

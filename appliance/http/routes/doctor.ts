@@ -7,7 +7,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
 import * as schema from '../schemas/doctor.ts'
 
-/** GET /doctor: looks at the machine and its surroundings, or with `domain` at one of the team's domains. */
+/** GET /doctor and GET /doctor/latest: looks at the machine and its surroundings, or with `domain` at one of the team's domains. */
 export function doctorRoutes(app: App, deps: HttpDeps): void {
   const { senders, doctor } = deps
   const operator = requireOperator(deps)
@@ -33,6 +33,16 @@ export function doctorRoutes(app: App, deps: HttpDeps): void {
         ? { ...(await doctor.examine(domain)), complete: true }
         : await doctor.watch(domain)
       return presentDoctor(findings, at, complete)
+    },
+  )
+
+  // For what asks often: no look is made for the caller.
+  app.get(
+    '/doctor/latest',
+    { preHandler: operator, schema: { response: { 200: schema.Doctor } } },
+    async () => {
+      const report = doctor.latest()
+      return presentDoctor(report?.findings ?? [], report?.at ?? deps.clock.now(), report !== null)
     },
   )
 }

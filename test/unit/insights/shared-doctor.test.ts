@@ -20,6 +20,39 @@ function slowDoctor() {
   return { clock, doctor, looks }
 }
 
+describe('the latest look', () => {
+  test('is begun by the first who asks, kept for a quarter of an hour, and never waited for', async () => {
+    const { clock, doctor, looks } = slowDoctor()
+    expect(doctor.latest()).toBeNull()
+    expect(doctor.latest()).toBeNull()
+    expect(looks).toHaveLength(1)
+    looks[0]!.end([finding('port25', 'failed')])
+    await expect.poll(() => doctor.latest()?.findings.map(({ id }) => id)).toEqual(['port25'])
+    await clock.advance(14 * 60_000)
+    expect(doctor.latest()?.findings).toHaveLength(1)
+    expect(looks).toHaveLength(1)
+    await clock.advance(60_000)
+    expect(doctor.latest()?.findings).toHaveLength(1)
+    expect(looks).toHaveLength(2)
+    looks[1]!.end([])
+    await expect.poll(() => doctor.latest()?.findings).toEqual([])
+  })
+
+  test('is that of anybody who looked, and one that could not be made is tried again later', async () => {
+    const { clock, doctor, looks } = slowDoctor()
+    expect(doctor.latest()).toBeNull()
+    looks[0]!.fail()
+    await clock.advance(60_000)
+    expect([doctor.latest(), looks.length]).toEqual([null, 1])
+    const own = doctor.examine()
+    looks[1]!.end([finding('disk', 'ok')])
+    await own
+    await clock.advance(14 * 60_000)
+    expect(doctor.latest()?.findings).toHaveLength(1)
+    expect(looks).toHaveLength(2)
+  })
+})
+
 describe('watching a look', () => {
   test('tells what is found so far, failures first, and then all of it', async () => {
     const { doctor, looks } = slowDoctor()

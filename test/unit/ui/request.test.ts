@@ -1,15 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LogSummary } from '../../../appliance/http/schemas/logs.ts'
-import { envelopeWords, parametersOf, requestWords } from '../../../ui/src/state/request.ts'
-
-test.each([
-  ['shop@a.example', ['b@b.example'], 1, 'shop@a.example → b@b.example'],
-  ['shop@a.example', ['b@b.example', 'c@b.example'], 20, 'shop@a.example → b@b.example +19'],
-  ['', ['b@b.example'], 1, '<> → b@b.example'],
-  ['shop@a.example', [], 0, 'shop@a.example → nobody'],
-])('an envelope from “%s” to %j, %i of them, is told as “%s”', (mail_from, rcpt_to, recipients, words) => {
-  expect(envelopeWords({ mail_from, rcpt_to, recipients })).toBe(words)
-})
+import { parametersOf, requestWords } from '../../../ui/src/state/request.ts'
 
 const log = (more: Partial<LogSummary>): LogSummary => ({
   ...{ id: '', created_at: '', endpoint: '/emails', method: 'GET', response_status: 200, user_agent: null },

@@ -12,6 +12,9 @@ export const createOwner = (body: CreateOwner) => change<SetUp>('POST', '/setup'
 /** What the self-check has found so far; the first call begins it. */
 export const getDoctor = (signal?: AbortSignal) => read<Doctor>('/doctor?wait=false', signal)
 
+/** What the last self-check found; the appliance renews it now and then. */
+export const getLatestDoctor = (signal?: AbortSignal) => read<Doctor>('/doctor/latest', signal)
+
 export const getPropagation = (domain: string, signal?: AbortSignal) =>
   read<Propagation>(`/domains/${encodeURIComponent(domain)}/propagation`, signal)
 

@@ -1,15 +1,6 @@
 /** How a logged request is written: an HTTP request by its path and query, an SMTP message by its envelope or the command that was refused. Pure. */
 import type { Log, LogSummary } from '../../../appliance/http/schemas/logs.ts'
-
-/** Who a message of SMTP was from and to: `shop@example.com → ada@example.net +2`. */
-export function envelopeWords({
-  mail_from: from,
-  rcpt_to: [first],
-  recipients,
-}: NonNullable<LogSummary['envelope']>): string {
-  const others = recipients > 1 ? ` +${recipients - 1}` : ''
-  return `${from || '<>'} → ${first ?? 'nobody'}${others}`
-}
+import { envelopeWords } from './envelope.ts'
 
 export interface RequestWords {
   method: string

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
+import { nodeLook } from '../../../ui/src/state/node-health.ts'
+
+const health = { object: 'health' as const, status: 'ok' as const, reasons: [] }
+const check = (status: 'failed' | 'warning' | 'ok', title: string) => ({
+  ...{ id: title, title, status, found: `${title} is ${status} at 10.5 %. More words.`, advice: null },
+})
+const doctor = (status: Doctor['status'], ...checks: Doctor['checks']): Doctor => ({
+  ...{ object: 'doctor', status, complete: true, checked_at: '', checks },
+})
+
+test.each([
+  ['nobody answers', { health: undefined, error: 'refused' }, 'bad', 'No answer from the server'],
+  ['nothing is known yet', { health: undefined }, 'none', null],
+  [
+    'mail is refused',
+    { health: { ...health, status: 'unavailable' as const, reasons: ['The disk is full.'] } },
+    'bad',
+    'The disk is full.',
+  ],
+  ['all is well', { health, doctor: doctor('ok', check('ok', 'Disk')) }, 'good', null],
+  ['there was no check', { health }, 'good', null],
+  [
+    'a check failed',
+    { health, doctor: doctor('failed', check('failed', 'DNS'), check('warning', 'SPF')) },
+    'bad',
+    'DNS: DNS is failed at 10.5 %.',
+  ],
+  [
+    'a check warns',
+    { health, doctor: doctor('warning', check('warning', 'SPF')) },
+    'warn',
+    'SPF: SPF is warning at 10.5 %.',
+  ],
+])('the dot when %s', (_, known, tone, problem) => {
+  expect(nodeLook({ error: null, doctor: undefined, ...known })).toMatchObject({ tone, problem })
+})

@@ -1,0 +1,11 @@
+import type { LogSummary } from '../../../appliance/http/schemas/logs.ts'
+
+/** Who a message of SMTP was from and to: `shop@example.com → ada@example.net +2`. */
+export function envelopeWords({
+  mail_from: from,
+  rcpt_to: [first],
+  recipients,
+}: NonNullable<LogSummary['envelope']>): string {
+  const others = recipients > 1 ? ` +${recipients - 1}` : ''
+  return `${from || '<>'} → ${first ?? 'nobody'}${others}`
+}

@@ -1,0 +1,45 @@
+/** The health dot: the worst of readiness and the self-check. Pure. */
+import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
+import type { Health } from '../../../appliance/http/schemas/health.ts'
+
+export interface NodeLook {
+  /** `none`: nothing is known yet. */
+  tone: 'good' | 'warn' | 'bad' | 'none'
+  /** A sentence. */
+  words: string
+  /** The problem in one line, shown beside the dot; null: there is none. */
+  problem: string | null
+}
+
+interface Known {
+  health: Health | undefined
+  /** Why the server could not be asked. */
+  error: string | null
+  /** The latest self-check; undefined: not known, or not for this team. */
+  doctor: Doctor | undefined
+}
+
+const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text
+
+export function nodeLook({ health, error, doctor }: Known): NodeLook {
+  if (error !== null)
+    return { tone: 'bad', words: `No answer: ${error}`, problem: 'No answer from the server' }
+  if (!health) return { tone: 'none', words: 'Checking the server…', problem: null }
+  if (health.status !== 'ok') {
+    const why = health.reasons.join(' ')
+    return {
+      tone: 'bad',
+      words: `The server accepts no mail. ${why}`,
+      problem: health.reasons[0] ?? 'No mail is accepted',
+    }
+  }
+  const wrong = doctor?.checks.filter(({ status }) => status === 'failed' || status === 'warning') ?? []
+  const [worst] = wrong.filter(({ status }) => status === doctor?.status)
+  if (!worst) return { tone: 'good', words: 'The server accepts mail, and its checks pass.', problem: null }
+  const others = wrong.length > 1 ? ` ${wrong.length - 1} more in the checks.` : ''
+  return {
+    tone: worst.status === 'failed' ? 'bad' : 'warn',
+    words: `${worst.title}: ${firstSentence(worst.found)}${others}`,
+    problem: `${worst.title}: ${firstSentence(worst.found)}`,
+  }
+}
