@@ -49,8 +49,10 @@ function ofObject({ properties = {} }: Schema): Respell {
     const object = value as Record<string, unknown>
     for (const { name, alias, respell } of fields) {
       if (alias !== undefined && Object.hasOwn(object, alias)) rename(object, alias, name)
-      const given = respell && object[name]
-      const meant = respell?.(given)
+      if (respell === undefined) continue
+      const given = object[name]
+      if (given === undefined) continue
+      const meant = respell(given)
       if (meant !== given) object[name] = meant
     }
     return object
@@ -70,10 +72,7 @@ function ofArray({ items, maxItems = Infinity }: Schema): Respell | undefined {
     // A list that is too long is refused anyway: nothing is done for each of its millions of elements.
     if (!Array.isArray(value) || value.length > maxItems) return value
     const list = value as unknown[]
-    for (const [at, element] of list.entries()) {
-      const meant = respell(element)
-      if (meant !== element) list[at] = meant
-    }
+    for (let at = 0; at < list.length; at++) list[at] = respell(list[at])
     return list
   }
 }
@@ -98,10 +97,17 @@ function ofUnion(parts: readonly Schema[]): Respell | undefined {
   // Beside free text, words have no spelling of their own.
   const words = parts.some((part) => part.type === 'string' && !isWord(part)) ? [] : pick(isWord)
   if (lists.length + objects.length + words.length === 0) return undefined
+  const [ofList, ofMap, ofWord] = [inTurn(lists), inTurn(objects), inTurn(words)]
   return (value) => {
-    const those = Array.isArray(value) ? lists : typeof value === 'object' ? objects : words
-    return those.reduce((spelled, respell) => respell(spelled), value)
+    if (value === null || value === undefined) return value
+    if (typeof value !== 'object') return ofWord(value)
+    return Array.isArray(value) ? ofList(value) : ofMap(value)
   }
+}
+
+function inTurn(all: readonly Respell[]): Respell {
+  if (all.length === 1) return all[0]!
+  return (value) => all.reduce((spelled, respell) => respell(spelled), value)
 }
 
 const camelCase = (name: string): string =>
