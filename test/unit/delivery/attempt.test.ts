@@ -252,39 +252,6 @@ describe('an attempt that goes well', () => {
     expect(report.results.map(({ status }) => status.result)).toEqual(['pass'])
   })
 
-  test('converts 8-bit text for servers without 8BITMIME alone, and signs it anew', async () => {
-    const header =
-      'From: alice@sender.test\r\nTo: bob@example.test\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n'
-    const given = Buffer.from(`${header}Content-Transfer-Encoding: 8bit\r\n\r\nGrüße an alle dort\r\n`)
-    const { states } = await tryTo(
-      [bob],
-      {
-        'example.test': {
-          mx: [
-            {
-              preference: 10,
-              host: 'mx1.example.test',
-              exchanger: { behave: on('rcpt', 'drop'), smtp: { hide8BITMIME: true } },
-            },
-            { preference: 20, host: 'mx2.example.test', exchanger: { behave: on('rcpt', 'drop') } },
-            { preference: 30, host: 'mx3.example.test', exchanger: { smtp: { hide8BITMIME: true } } },
-          ],
-        },
-      },
-      { message: given },
-    )
-    expect(states).toEqual({ [bob]: 'delivered email.delivered' })
-    const [arrival] = world!.mailboxOf('mx3.example.test')
-    const { raw } = arrival as unknown as { raw: Buffer }
-    expect(raw.toString('latin1')).toContain(
-      `${header}Content-Transfer-Encoding: quoted-printable\r\n\r\nGr=C3=BC=C3=9Fe an alle dort\r\n`,
-    )
-    const report = (await dkimVerify(raw, {
-      resolver: async () => [[`v=DKIM1; k=ed25519; p=${publicKey}`]],
-    })) as unknown as { results: { status: { result: string } }[] }
-    expect(report.results.map(({ status }) => status.result)).toEqual(['pass'])
-  })
-
   test.each([
     [true, 'bounced email.bounced', '5.6.7'],
     [false, 'delivered email.delivered', undefined],

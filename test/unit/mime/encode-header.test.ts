@@ -87,7 +87,7 @@ describe('a header section beyond ASCII', () => {
     expect(isAscii(Buffer.from(text))).toBe(true)
     expect((await parse(text)).subject).toBe(subject)
     const name = await parse(encode(`From: ${raw} <j@sender.test>`, ''))
-    expect(name.from!.name!.replaceAll(/\s+/g, ' ')).toBe(subject.replaceAll(/\s+/g, ' '))
+    expect(name.from!.name.replaceAll(/\s+/g, ' ')).toBe(subject.replaceAll(/\s+/g, ' '))
   })
 
   test.each([

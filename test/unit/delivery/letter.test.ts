@@ -1,0 +1,64 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { describe, expect, test } from 'vitest'
+import { signed, type Letter } from '../../../appliance/delivery/letter.ts'
+import type { Prepared } from '../../../appliance/delivery/message.ts'
+import { createSigner } from '../../../appliance/signing/signing.ts'
+import type { DkimKey, Domain, LeasedDelivery } from '../../../appliance/storage/storage.ts'
+import { createTestClock } from '../../world/clock.ts'
+
+const pair = generateKeyPairSync('ed25519')
+const privateKey = pair.privateKey.export({ type: 'pkcs8', format: 'der' })
+const publicKey = pair.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64')
+const key: Partial<DkimKey> = { id: 'key', selector: 'posthaste', algorithm: 'ed25519-sha256', privateKey }
+const domain = { id: 'domain', name: 'sender.test', tls: 'opportunistic' } as Domain
+const delivery = { emailId: 'email', returnPath: 'bounce@send.sender.test', scheduledAt: null }
+
+let signatures = 0
+async function letterOf(message: string): Promise<Letter> {
+  const signer = createSigner()
+  signatures = 0
+  const letter = await signed(delivery as LeasedDelivery, {
+    storage: {
+      getMessage: async () => Buffer.from(message),
+      getDomain: async () => domain,
+      signingKeys: async () => [key as DkimKey],
+    },
+    signer: { sign: (...args) => (signatures++, signer.sign(...args)) },
+    clock: createTestClock(),
+  })
+  if (letter.kind === 'failed') throw new Error(letter.failure.note)
+  return letter
+}
+
+async function dkim({ bytes }: Prepared): Promise<string[]> {
+  const resolver = async () => [[`v=DKIM1; k=ed25519; p=${publicKey}`]]
+  const report = (await dkimVerify(bytes, { resolver })) as { results: { status: { result: string } }[] }
+  return report.results.map(({ status }) => status.result)
+}
+
+const header = 'From: alice@sender.test\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n'
+
+describe('a signed message', () => {
+  test('is converted for a server without 8BITMIME once, when it is asked for, and signed anew', async () => {
+    const body = 'Content-Transfer-Encoding: 8bit\r\n\r\nGrüße an alle dort\r\n'
+    const { message, sevenBit } = await letterOf(header + body)
+    expect(message.bytes.toString()).toContain(header + body)
+    expect(message).toMatchObject({ eightBit: true, eightBitHeader: false })
+    expect([await dkim(message), signatures]).toEqual([['pass'], 1])
+    const [converted, again] = (await Promise.all([sevenBit(), sevenBit()])) as [Prepared, Prepared]
+    expect(again).toBe(converted)
+    expect(converted).toMatchObject({ eightBit: false, converted: true })
+    expect(converted.bytes.toString('latin1')).toContain(
+      `${header}Content-Transfer-Encoding: quoted-printable\r\n\r\nGr=C3=BC=C3=9Fe an alle dort\r\n`,
+    )
+    expect([await dkim(converted), signatures]).toEqual([['pass'], 2])
+  })
+
+  test('that cannot be converted says why', async () => {
+    const { sevenBit } = await letterOf(`${header}Content-Transfer-Encoding: x-own\r\n\r\nü\r\n`)
+    expect(await sevenBit()).toEqual({
+      impossible: 'a part of type text/plain has the unknown encoding x-own',
+    })
+  })
+})
