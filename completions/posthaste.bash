@@ -10,7 +10,7 @@ _posthaste_commands() {
         'user') echo 'list password reset-link reset-factors' ;;
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add enable disable rotate ping replay remove' ;;
-        'queue') echo 'list count show hold release retry reroute expire drop undo' ;;
+        'queue') echo 'list count lanes show hold release retry reroute expire drop undo' ;;
         'source') echo 'list add remove suspend resume pool hostname warm-up assign unassign' ;;
         'provider') echo 'list show set' ;;
         'lane') echo 'list pause resume' ;;
@@ -71,6 +71,7 @@ _posthaste_options() {
         'queue') echo '--help' ;;
         'queue list') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --limit --help' ;;
         'queue count') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --help' ;;
+        'queue lanes') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --help' ;;
         'queue show') echo '-c --config --json --help' ;;
         'queue hold') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --new --help' ;;
         'queue release') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --id --source --dry-run --help' ;;
@@ -201,6 +202,20 @@ _posthaste_values() {
         'queue count --email') echo '@any' ;;
         'queue count --id') echo '@any' ;;
         'queue count --source') echo '@any' ;;
+        'queue lanes --domain') echo '@any' ;;
+        'queue lanes --provider') echo '@any' ;;
+        'queue lanes --pool') echo '@any' ;;
+        'queue lanes --stream') echo 'transactional broadcast' ;;
+        'queue lanes --team') echo '@any' ;;
+        'queue lanes --tag') echo '@any' ;;
+        'queue lanes --older-than') echo '@any' ;;
+        'queue lanes --newer-than') echo '@any' ;;
+        'queue lanes --state') echo 'waiting held' ;;
+        'queue lanes --reply') echo '@any' ;;
+        'queue lanes --category') echo 'recipient mailbox-full policy reputation content size tls dns network quota temporary' ;;
+        'queue lanes --email') echo '@any' ;;
+        'queue lanes --id') echo '@any' ;;
+        'queue lanes --source') echo '@any' ;;
         'queue hold --domain') echo '@any' ;;
         'queue hold --provider') echo '@any' ;;
         'queue hold --pool') echo '@any' ;;
