@@ -66,7 +66,6 @@ export interface HttpDeps {
     | 'webhooksOfEmail'
     | 'getHistory'
     | 'findSuppressed'
-    | 'findSuppressed'
     | 'getMessage'
     | 'nextDue'
     | 'saveLogs'
