@@ -71,7 +71,6 @@ export interface HttpDeps {
     | 'webhooksOfEmail'
     | 'getHistory'
     | 'findSuppressed'
-    | 'findSuppressed'
     | 'getMessage'
     | 'nextDue'
     | 'saveLogs'

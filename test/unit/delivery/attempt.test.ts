@@ -129,24 +129,21 @@ async function tryTo(
   }
   const batch = recipients.map((recipient, at): LeasedDelivery => ({
     ...{ id: `d${at}`, teamId: 'team', emailId: 'email', domainId: 'domain', recipient },
-    ...{
-      domain: 'example.test',
-      pool: 'default',
-      provider: '?example.test',
-      stream: 'transactional' as const,
-    },
-    ...{ attempts: options.attempts ?? 1, createdAt: now - (options.age ?? 0) * hour },
-    ...{
-      expiresAt: now + (96 - (options.age ?? 0)) * hour,
-      leaseUntil: now + hour,
-      returnPath: 'bounce@send.sender.test',
-      scheduledAt: null,
-      reportTo: null,
-      dsn: { ret: null, envid: null, notify: null, orcpt: null },
-      requireTls: options.requireTls ?? null,
-      dueAt: clock.now(),
-      touchedAt: null,
-    },
+    domain: 'example.test',
+    pool: 'default',
+    provider: '?example.test',
+    stream: 'transactional',
+    attempts: options.attempts ?? 1,
+    createdAt: now - (options.age ?? 0) * hour,
+    expiresAt: now + (96 - (options.age ?? 0)) * hour,
+    leaseUntil: now + hour,
+    returnPath: 'bounce@send.sender.test',
+    scheduledAt: null,
+    reportTo: null,
+    dsn: { ret: null, envid: null, notify: null, orcpt: null },
+    requireTls: options.requireTls ?? null,
+    dueAt: now,
+    touchedAt: null,
   }))
   const { settle } = await attempt(batch, deps)
   const settled = settle!
