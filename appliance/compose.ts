@@ -38,10 +38,10 @@ import {
   deliveryOptions,
   httpOptions,
   inboundOptions,
+  intakeOptions,
   noticeOptions,
   retentionPeriods,
   roomOptions,
-  testDomains,
 } from './options.ts'
 import { createReporter } from './reports/reports.ts'
 import type { Sandbox, SandboxDeps } from './sandbox/sandbox.ts'
@@ -279,12 +279,9 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
   const tracked = await openTracking(ground, tables, certificates)
   const { tracking } = tracked
-  const intake = createIntake({
-    ...{ storage, senders, quotas, fetch, clock, wake, tracking },
-    ...{ limits: config.limits, testDomains: testDomains(config.delivery) },
-    feedbackId: config.delivery.feedback_id,
-  })
-  started.defer(() => intake.close())
+  const needed = { storage, senders, quotas, fetch, clock, wake, tracking }
+  const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
+  const intake = started.adopt(receivingMail, () => receivingMail.close())
   const operators = operatorsDoors(ground, people, out, tables)
   const erasures = createErasures({ storage, clock, log, pollMs: domainPolls(options).pollMs })
   started.defer(() => erasures.stop())
@@ -322,9 +319,9 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const origins = await listenHttp(http, config, { acme, connections: ground.capacity.http }, started)
   tracked.listening(origins[0])
   const { requestLog } = http
+  const { capacity } = ground
   const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config) })
   const inbound = started.adopt(receiving, () => receiving.close())
-  const { capacity } = ground
   const mail = { senders, rateLimiter, intake, inbound, requestLog, clock, log, certificates, capacity }
   const smtp = await openSubmission(config, mail)
   started.defer(() => smtp.close())

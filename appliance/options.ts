@@ -11,7 +11,7 @@ import type { RetentionPeriods } from './watch/housekeeping.ts'
 import { parseNetworks } from './wire/networks.ts'
 
 /** Domains of test addresses, in lower case. */
-export const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>
+const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>
   names.map((name) => name.toLowerCase())
 
 /** The room that is kept on the disk, in bytes. */
@@ -20,6 +20,13 @@ export const roomOptions = ({ data_dir: dataDir, storage }: Config) => ({
   leastFree: storage.min_free_mb * 1_000_000,
   bytes: storage.reserve_mb * 1_000_000,
   freeOnDisk: async () => (await diskOf(dataDir))?.free ?? null,
+})
+
+/** What intake is told. */
+export const intakeOptions = ({ limits, delivery }: Config) => ({
+  limits,
+  testDomains: testDomains(delivery),
+  feedbackId: delivery.feedback_id,
 })
 
 /** What clients may use at once. */

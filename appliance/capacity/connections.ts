@@ -74,74 +74,95 @@ export function createKnownNetworks(clock: Clock): KnownNetworks {
 }
 
 export function createConnections(limits: ConnectionLimits, known: KnownNetworks): Connections {
-  const perNetwork = new Map<string, number>()
-  const perTeam = new Map<string, number>()
-  const refused = { total: 0, strangers: 0, address: 0, team: 0 }
-  const most = {
-    strangers: Math.max(1, Math.floor(limits.total * STRANGERS)),
-    team: Math.max(1, Math.floor(limits.total * TEAM)),
-  }
-  const count = { open: 0, strangers: 0 }
+  return new Counted(limits, known)
+}
 
-  const whyNot = (network: string, stranger: boolean): RefusedConnection | undefined => {
-    if (count.open >= limits.total) return 'total'
-    const here = perNetwork.get(network) ?? 0
-    if (here >= (stranger ? limits.perStranger : limits.perAddress)) return 'address'
-    return stranger && count.strangers >= most.strangers ? 'strangers' : undefined
+class Counted implements Connections {
+  readonly #limits: ConnectionLimits
+  readonly #known: KnownNetworks
+  readonly #perNetwork = new Map<string, number>()
+  readonly #perTeam = new Map<string, number>()
+  readonly #refused = { total: 0, strangers: 0, address: 0, team: 0 }
+  readonly #mostStrangers: number
+  readonly #mostOfTeam: number
+  #open = 0
+  #strangers = 0
+
+  constructor(limits: ConnectionLimits, known: KnownNetworks) {
+    this.#limits = limits
+    this.#known = known
+    this.#mostStrangers = Math.max(1, Math.floor(limits.total * STRANGERS))
+    this.#mostOfTeam = Math.max(1, Math.floor(limits.total * TEAM))
   }
-  const identify = (teamId: string): boolean => {
-    const open = perTeam.get(teamId) ?? 0
-    if (open >= most.team) {
-      refused.team++
+
+  get crowded(): boolean {
+    return this.#strangers >= this.#mostStrangers * CROWDED
+  }
+
+  figures(): ConnectionFigures {
+    const { total: limit } = this.#limits
+    return { open: this.#open, strangers: this.#strangers, limit, refused: { ...this.#refused } }
+  }
+
+  enter(ip: string, exempt = false): Connection | RefusedConnection {
+    const network = exempt ? null : sourceNetwork(ip, 48)
+    const stranger = network !== null && !this.#known.has(network)
+    const why = this.#whyNot(network, stranger)
+    if (why) {
+      this.#refused[why]++
+      return why
+    }
+    this.#open++
+    if (stranger) this.#strangers++
+    if (network !== null) add(this.#perNetwork, network, 1)
+    return this.#connection(network, stranger)
+  }
+
+  /** @param network null: it is shared by many clients, so that only the total counts */
+  #whyNot(network: string | null, stranger: boolean): RefusedConnection | undefined {
+    if (this.#open >= this.#limits.total) return 'total'
+    if (network === null) return undefined
+    const here = this.#perNetwork.get(network) ?? 0
+    if (here >= (stranger ? this.#limits.perStranger : this.#limits.perAddress)) return 'address'
+    return stranger && this.#strangers >= this.#mostStrangers ? 'strangers' : undefined
+  }
+
+  #connection(network: string | null, begunAsStranger: boolean): Connection {
+    let team: string | null = null
+    let [stranger, gone] = [begunAsStranger, false]
+    return {
+      get stranger() {
+        return stranger
+      },
+      identify: (teamId) => {
+        // A proxy carries requests of many teams over one connection.
+        if (network === null || gone || team === teamId) return true
+        if (!this.#admit(teamId)) return false
+        if (team !== null) add(this.#perTeam, team, -1)
+        team = teamId
+        this.#known.add(network)
+        if (stranger) this.#strangers--
+        stranger = false
+        return true
+      },
+      leave: () => {
+        if (gone) return
+        gone = true
+        this.#open--
+        if (stranger) this.#strangers--
+        if (network !== null) add(this.#perNetwork, network, -1)
+        if (team !== null) add(this.#perTeam, team, -1)
+      },
+    }
+  }
+
+  #admit(teamId: string): boolean {
+    if ((this.#perTeam.get(teamId) ?? 0) >= this.#mostOfTeam) {
+      this.#refused.team++
       return false
     }
-    perTeam.set(teamId, open + 1)
+    add(this.#perTeam, teamId, 1)
     return true
-  }
-
-  return {
-    enter(ip, exempt = false) {
-      const network = sourceNetwork(ip, 48)
-      const stranger = !exempt && !known.has(network)
-      const why = exempt ? (count.open >= limits.total ? 'total' : undefined) : whyNot(network, stranger)
-      if (why) {
-        refused[why]++
-        return why
-      }
-      count.open++
-      if (stranger) count.strangers++
-      if (!exempt) add(perNetwork, network, 1)
-      let team: string | null = null
-      let [unknown, gone] = [stranger, false]
-      return {
-        get stranger() {
-          return unknown
-        },
-        identify(teamId) {
-          // A proxy carries requests of many teams over one connection.
-          if (exempt || gone || team === teamId) return true
-          if (!identify(teamId)) return false
-          if (team !== null) add(perTeam, team, -1)
-          team = teamId
-          known.add(network)
-          if (unknown) count.strangers--
-          unknown = false
-          return true
-        },
-        leave() {
-          if (gone) return
-          gone = true
-          count.open--
-          if (unknown) count.strangers--
-          if (!exempt) add(perNetwork, network, -1)
-          if (team !== null) add(perTeam, team, -1)
-        },
-      }
-    },
-    get crowded() {
-      return count.strangers >= most.strangers * CROWDED
-    },
-    figures: () => ({ ...count, limit: limits.total, refused: { ...refused } }),
   }
 }
 

@@ -34,7 +34,7 @@ export class Incoming {
   #onDisk = 0
   #writing: Promise<void> = Promise.resolve()
   #unwritten = 0
-  #failure: unknown = null
+  #failure: Error | null = null
   #closed = false
 
   constructor(deps: IncomingDeps, owner: Owner) {
@@ -127,7 +127,7 @@ export class Incoming {
       // Thrown by the next call: nobody waits for this one.
       this.#failure ??= NO_SPACE.has((error as NodeJS.ErrnoException).code ?? '')
         ? refuse('disk_full')
-        : error
+        : (error as Error)
     } finally {
       this.#unwritten -= piece.length
     }

@@ -29,73 +29,99 @@ interface Job {
 }
 
 export function createTurns(clock: Clock, limits: TurnLimits): Turns {
-  const queues = new Map<string, Job[]>()
-  const running = new Map<string, number>()
-  let [used, waiting, refused] = [0, 0, 0]
+  return new Line(clock, limits)
+}
 
-  const fits = (team: string, octets: number): boolean => {
-    const mine = running.get(team) ?? 0
-    return (used === 0 || used + octets <= limits.total) && (mine === 0 || mine + octets <= limits.team)
+class Line implements Turns {
+  readonly #clock: Clock
+  readonly #limits: TurnLimits
+  /** Waiting jobs by team, in the order of the teams' turns. */
+  readonly #queues = new Map<string, Job[]>()
+  /** Octets in use by team. */
+  readonly #running = new Map<string, number>()
+  #used = 0
+  #waiting = 0
+  #refused = 0
+
+  constructor(clock: Clock, limits: TurnLimits) {
+    this.#clock = clock
+    this.#limits = limits
   }
-  const start = (team: string, octets: number): Disposable => {
-    used += octets
-    running.set(team, (running.get(team) ?? 0) + octets)
+
+  figures(): { used: number; limit: number; waiting: number; refused: number } {
+    return { used: this.#used, limit: this.#limits.total, waiting: this.#waiting, refused: this.#refused }
+  }
+
+  async take(teamId: string | null, octets: number): Promise<Disposable> {
+    const team = teamId ?? ''
+    const queue = this.#queues.get(team) ?? []
+    if (queue.length === 0 && this.#fits(team, octets)) return this.#begin(team, octets)
+    if (queue.length >= this.#limits.waiting) {
+      this.#refused++
+      throw refuse('overloaded')
+    }
+    return this.#turnOf(team, queue, octets)
+  }
+
+  /** Waits in the team's line. Refuses: `overloaded`. */
+  #turnOf(team: string, queue: Job[], octets: number): Promise<Disposable> {
+    this.#waiting++
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting--
+        cancel()
+      }
+      const job: Job = {
+        octets,
+        begin: () => {
+          leave()
+          resolve(this.#begin(team, octets))
+        },
+      }
+      const cancel = this.#clock.after(this.#limits.waitMs, () => {
+        queue.splice(queue.indexOf(job), 1)
+        if (queue.length === 0) this.#queues.delete(team)
+        leave()
+        this.#refused++
+        reject(refuse('overloaded'))
+      })
+      queue.push(job)
+      this.#queues.set(team, queue)
+    })
+  }
+
+  #fits(team: string, octets: number): boolean {
+    const mine = this.#running.get(team) ?? 0
+    const { total, team: mostOfTeam } = this.#limits
+    return (this.#used === 0 || this.#used + octets <= total) && (mine === 0 || mine + octets <= mostOfTeam)
+  }
+
+  #begin(team: string, octets: number): Disposable {
+    this.#used += octets
+    this.#running.set(team, (this.#running.get(team) ?? 0) + octets)
     let done = false
     return {
-      [Symbol.dispose]() {
+      [Symbol.dispose]: () => {
         if (done) return
         done = true
-        used -= octets
-        const left = running.get(team)! - octets
-        if (left > 0) running.set(team, left)
-        else running.delete(team)
-        next()
+        this.#used -= octets
+        const left = this.#running.get(team)! - octets
+        if (left > 0) this.#running.set(team, left)
+        else this.#running.delete(team)
+        this.#next()
       },
     }
   }
+
   /** Begins what fits; a team whose job has begun goes to the end of the line. */
-  const next = (): void => {
-    for (const [team, queue] of [...queues]) {
-      const [job] = queue
-      if (!job || !fits(team, job.octets)) continue
+  #next(): void {
+    for (const [team, queue] of [...this.#queues]) {
+      const job = queue[0]!
+      if (!this.#fits(team, job.octets)) continue
       queue.shift()
-      queues.delete(team)
-      if (queue.length > 0) queues.set(team, queue)
+      this.#queues.delete(team)
+      if (queue.length > 0) this.#queues.set(team, queue)
       job.begin()
     }
-  }
-
-  return {
-    async take(teamId, octets) {
-      const team = teamId ?? ''
-      const queue = queues.get(team)
-      if (!queue && fits(team, octets)) return start(team, octets)
-      if ((queue?.length ?? 0) >= limits.waiting) {
-        refused++
-        throw refuse('overloaded')
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<Disposable>()
-      const job: Job = { octets, begin: () => undefined }
-      const leave = (): void => {
-        waiting--
-        cancel()
-      }
-      const cancel = clock.after(limits.waitMs, () => {
-        const line = queues.get(team)!
-        line.splice(line.indexOf(job), 1)
-        if (line.length === 0) queues.delete(team)
-        leave()
-        refused++
-        reject(refuse('overloaded'))
-      })
-      job.begin = () => {
-        leave()
-        resolve(start(team, octets))
-      }
-      waiting++
-      queues.set(team, [...(queue ?? []), job])
-      return promise
-    },
-    figures: () => ({ used, limit: limits.total, waiting, refused }),
   }
 }

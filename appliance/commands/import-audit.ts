@@ -2,7 +2,11 @@
 import { recordAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import type { Made } from '../moving/moving.ts'
-import { presentApiKeySetting, presentDomainSummary, presentWebhookSetting } from '../wireformat/wireformat.ts'
+import {
+  presentApiKeySetting,
+  presentDomainSummary,
+  presentWebhookSetting,
+} from '../wireformat/wireformat.ts'
 import type { Context } from './context.ts'
 import { thisPerson } from './queue-change.ts'
 
@@ -30,6 +34,10 @@ function actOf(what: Made): { action: AuditAction; target: string; after: object
       return { action, target: `webhook ${webhook.id}`, after: presentWebhookSetting(webhook) }
     }
     case 'api_key':
-      return { action: 'api_key.create', target: `api_key ${what.key.id}`, after: presentApiKeySetting(what.key) }
+      return {
+        action: 'api_key.create',
+        target: `api_key ${what.key.id}`,
+        after: presentApiKeySetting(what.key),
+      }
   }
 }

@@ -1,4 +1,5 @@
 /** Which of the facts of `posthaste status` need a person. Pure. */
+import { laneWords } from '../mail/waiting.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Source } from '../mail/source.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
@@ -155,11 +156,11 @@ function judgeSources({ sources }: StatusFacts): Finding[] {
 function judgeLanes({ lanes }: StatusFacts): Finding[] {
   return lanes
     .filter(({ paused }) => paused !== null && paused.until === null)
-    .map(({ id, reason }) =>
+    .map(({ id, provider, reason }) =>
       problem(
         `lane:${id}`,
         `Lane ${id}`,
-        `Paused until somebody resumes it: ${reason ?? 'no reason was given.'}`,
+        `Paused until somebody resumes it: ${reason ? laneWords(reason, provider) : 'no reason was given'}.`,
         `posthaste lane resume ${id}`,
       ),
     )

@@ -1,4 +1,5 @@
 /** Why a delivery was leased later than it was due: what lanes remember of when they had no room. */
+import { laneWords } from '../mail/waiting.ts'
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf } from '../mail/queue.ts'
 import { SHORTEST_WAIT, type Waited } from '../mail/wait.ts'
@@ -26,7 +27,7 @@ export function whyClosed(lanes: readonly Lane[], provider: Provider, now: numbe
 
 function whyFull({ state, source, recipients }: Lane, { name, limits, warmUp }: Provider, now: number): Why {
   if (isPaused(state, now)) {
-    const because = state.reason === null ? '' : ` (${state.reason})`
+    const because = state.reason === null ? '' : ` (${laneWords(state.reason, name)})`
     return { reason: 'paused', why: `sending to ${name} was paused${because}` }
   }
   const warm = warmUpOf(state, source.warmUpSince, warmUp, now)

@@ -150,80 +150,115 @@ function receive(
   request: FastifyRequest,
   payload: Readable,
   limit: number,
-  { capacity, clock }: Reading,
+  reading: Reading,
 ): Promise<Uint8Array | Incoming> {
-  const { raw, caller, response } = request
   return new Promise((resolve, reject) => {
-    const bounds = new JsonBounds()
-    let first: Buffer | null = null
-    let incoming: Incoming | null = null
-    let size = 0
-    const open = (): Incoming => {
-      const made = capacity.receive({ teamId: caller?.teamId ?? null, ip: request.ip })
-      response.once('close', () => made.discard())
-      return made
-    }
-    const unwatch = capacity.pace.watch({
-      get size() {
-        return size
-      },
-      tooSlow: () => giveUp(refuse('body_too_slow'), 0),
-    })
-    const giveUp = (error: unknown, linger = LINGER): void => {
-      unwatch()
-      payload.removeListener('data', keep).resume()
-      incoming?.discard()
-      first = null
-      reject(error instanceof Error ? error : new Error(String(error)))
-      // Who is still sending after the answer is cut off.
-      response.once('finish', () => {
-        if (raw.complete) return
-        if (linger === 0) leaveSoon(raw.socket)
-        else {
-          const cancel = clock.after(linger, () => leaveSoon(raw.socket))
-          raw.once('close', cancel)
-        }
-      })
-    }
-    const add = (chunk: Buffer): void => {
-      const full = incoming!.add(chunk)
-      if (!full) return
-      payload.pause()
-      full.then(() => payload.resume(), giveUp)
-    }
-    const keep = (chunk: Buffer): void => {
-      size += chunk.length
-      try {
-        if (size > limit) throw refuse('body_too_large', { limit })
-        bounds.feed(chunk)
-        if (!first && !incoming) {
-          first = chunk
-          return
-        }
-        incoming ??= open()
-        if (first) add(first)
-        first = null
-        add(chunk)
-      } catch (error) {
-        giveUp(error)
-      }
-    }
-    if (Number(raw.headers['content-length'] ?? 0) > limit) {
-      giveUp(refuse('body_too_large', { limit }))
-      return
-    }
-    // As `stream.finished` does it, with a third of its listeners. Every request closes in the end: that is no error then.
-    const broken = (): void => {
-      unwatch()
-      incoming?.discard()
-      reject(refuse('malformed_request'))
-    }
-    payload.on('data', keep).once('error', broken).once('close', broken)
-    payload.once('end', () => {
-      unwatch()
-      payload.removeListener('close', broken)
-      resolve(incoming ?? first ?? Buffer.alloc(0))
-    })
-    if (payload.closed) broken()
+    new Receiver(request, payload, { limit, ...reading, resolve, reject }).begin()
   })
+}
+
+interface Receipt extends Pick<Reading, 'capacity' | 'clock'> {
+  /** Octets of the largest body. */
+  limit: number
+  resolve: (body: Uint8Array | Incoming) => void
+  reject: (error: Error) => void
+}
+
+/** One body on its way in. */
+class Receiver {
+  readonly #request: FastifyRequest
+  readonly #payload: Readable
+  readonly #receipt: Receipt
+  readonly #bounds = new JsonBounds()
+  /** The only piece so far, which is not copied. */
+  #first: Buffer | null = null
+  #incoming: Incoming | null = null
+  #unwatch = (): void => undefined
+  size = 0
+
+  constructor(request: FastifyRequest, payload: Readable, receipt: Receipt) {
+    this.#request = request
+    this.#payload = payload
+    this.#receipt = receipt
+  }
+
+  begin(): void {
+    const { limit, capacity, resolve } = this.#receipt
+    if (Number(this.#request.raw.headers['content-length'] ?? 0) > limit)
+      return this.#giveUp(refuse('body_too_large', { limit }))
+    this.#unwatch = capacity.pace.watch(this)
+    // As `stream.finished` does it, with a third of its listeners. Every request closes in the end: that is no error then.
+    this.#payload.on('data', this.#keep).once('error', this.#broken).once('close', this.#broken)
+    this.#payload.once('end', () => {
+      this.#unwatch()
+      this.#payload.removeListener('close', this.#broken)
+      resolve(this.#incoming ?? this.#first ?? Buffer.alloc(0))
+    })
+    if (this.#payload.closed) this.#broken()
+  }
+
+  tooSlow(): void {
+    this.#giveUp(refuse('body_too_slow'), 0)
+  }
+
+  readonly #broken = (): void => {
+    this.#unwatch()
+    this.#incoming?.discard()
+    this.#receipt.reject(refuse('malformed_request'))
+  }
+
+  readonly #keep = (chunk: Buffer): void => {
+    const { limit } = this.#receipt
+    this.size += chunk.length
+    try {
+      if (this.size > limit) throw refuse('body_too_large', { limit })
+      this.#bounds.feed(chunk)
+      if (!this.#first && !this.#incoming) {
+        this.#first = chunk
+        return
+      }
+      if (this.#first) this.#add(this.#first)
+      this.#first = null
+      this.#add(chunk)
+    } catch (error) {
+      this.#giveUp(error as Error)
+    }
+  }
+
+  #add(chunk: Buffer): void {
+    this.#incoming ??= this.#open()
+    const full = this.#incoming.add(chunk)
+    if (!full) return
+    this.#payload.pause()
+    full.then(
+      () => this.#payload.resume(),
+      (error: Error) => this.#giveUp(error),
+    )
+  }
+
+  #open(): Incoming {
+    const { caller, ip, response } = this.#request
+    const incoming = this.#receipt.capacity.receive({ teamId: caller?.teamId ?? null, ip })
+    response.once('close', () => incoming.discard())
+    return incoming
+  }
+
+  /** @param linger how long the client is listened to after the answer (milliseconds) */
+  #giveUp(error: Error, linger = LINGER): void {
+    const { raw, response } = this.#request
+    this.#unwatch()
+    this.#payload.removeListener('data', this.#keep).resume()
+    this.#incoming?.discard()
+    this.#first = null
+    this.#receipt.reject(error)
+    // Who is still sending then is cut off.
+    response.once('finish', () => {
+      if (raw.complete) return
+      if (linger === 0) return leaveSoon(raw.socket)
+      raw.once(
+        'close',
+        this.#receipt.clock.after(linger, () => leaveSoon(raw.socket)),
+      )
+    })
+  }
 }

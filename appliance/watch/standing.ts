@@ -59,7 +59,10 @@ function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: St
   const connections = gauge('client_connections', 'Open connections of clients', ['listener', 'what'])
   const bytes = gauge('client_bytes', 'Memory and disk that requests of clients take', ['what'])
   const byteLimits = gauge('client_bytes_limit', 'The most that they may take', ['what'])
-  const refused = gauge('client_refusals', 'Connections and requests refused since the start', ['what', 'why'])
+  const refused = gauge('client_refusals', 'Connections and requests refused since the start', [
+    'what',
+    'why',
+  ])
   return (capacity) => {
     setAll(
       connections,

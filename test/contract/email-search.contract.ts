@@ -91,7 +91,8 @@ export function emailSearchContract(storage: () => Storage): void {
     const key = {
       name: 'Shop',
       permission: 'full_access',
-      domainId: null, prefix: null,
+      domainId: null,
+      prefix: null,
       createdAt: T0,
       lastUsedAt: null,
     } as const

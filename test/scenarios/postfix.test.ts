@@ -37,7 +37,11 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
         'mx.postfix.test': { A: postfix.address },
       },
     })
-    const limits = { max_connections: 10, max_connections_per_address: 10, max_unknown_connections_per_address: 1000 }
+    const limits = {
+      max_connections: 10,
+      max_connections_per_address: 10,
+      max_unknown_connections_per_address: 1000,
+    }
     const listen = { starttls: ['127.0.0.1:0'], implicit_tls: [], trusted: [], proxy_protocol_from: [] }
     const smtp = { ...listen, ...limits, hide_client: false }
     appliance = await startAppliance({ world, config: { delivery: { port: 25 } as never, smtp } })

@@ -167,17 +167,19 @@ export async function surveyQueue(
     .where(portion.where)
     .groupBy([sql.lit(1), sql.lit(2), sql.lit(3), sql.lit(4), sql.lit(5), sql.lit(6)])
     .execute()
-  const groups = rows.map(({ team_id, oldest_at, newest_at, oldest_begun_at, next_at, sample_id, later, count, ...row }) => ({
-    teamId: team_id,
-    ...row,
-    count: Number(count),
-    later: Number(later),
-    nextAt: next_at === null ? null : Number(next_at),
-    sampleId: sample_id,
-    oldestAt: Number(oldest_at),
-    newestAt: Number(newest_at),
-    oldestBegunAt: oldest_begun_at === null ? null : Number(oldest_begun_at),
-  }))
+  const groups = rows.map(
+    ({ team_id, oldest_at, newest_at, oldest_begun_at, next_at, sample_id, later, count, ...row }) => ({
+      teamId: team_id,
+      ...row,
+      count: Number(count),
+      later: Number(later),
+      nextAt: next_at === null ? null : Number(next_at),
+      sampleId: sample_id,
+      oldestAt: Number(oldest_at),
+      newestAt: Number(newest_at),
+      oldestBegunAt: oldest_begun_at === null ? null : Number(oldest_begun_at),
+    }),
+  )
   return { groups, next: portion.next }
 }
 

@@ -90,7 +90,13 @@ describe('API keys', () => {
     const token = `re_Older123_${'x'.repeat(32)}`
     const odd = `re_${'y'.repeat(20)}`
     const now = world.clock.now()
-    const settings = { teamId, name: 'older', permission: 'full_access', domainId: null, prefix: null } as const
+    const settings = {
+      teamId,
+      name: 'older',
+      permission: 'full_access',
+      domainId: null,
+      prefix: null,
+    } as const
     for (const one of [token, odd])
       await storage.createApiKey(
         { ...settings, id: newId(now), createdAt: now, lastUsedAt: null, tokenHash: hashToken(one) },

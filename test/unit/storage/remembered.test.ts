@@ -21,7 +21,15 @@ async function makeKey(): Promise<{ teamId: string; id: string; tokenHash: strin
   const { team } = await makeTeam(storage!)
   const key = { id: unique('key'), teamId: team.id, tokenHash: unique('hash') }
   await storage!.createApiKey(
-    { ...key, name: 'a', permission: 'full_access', domainId: null, prefix: null, createdAt: T0, lastUsedAt: null },
+    {
+      ...key,
+      name: 'a',
+      permission: 'full_access',
+      domainId: null,
+      prefix: null,
+      createdAt: T0,
+      lastUsedAt: null,
+    },
     T0,
   )
   return key
@@ -68,7 +76,8 @@ describe('a key', () => {
         tokenHash,
         name: 'a',
         permission: 'full_access',
-        domainId: null, prefix: null,
+        domainId: null,
+        prefix: null,
         createdAt: T0,
         lastUsedAt: null,
       },

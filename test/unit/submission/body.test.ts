@@ -1,6 +1,6 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { Body, type Sink } from '../../../appliance/submission/body.ts'
+import { Body } from '../../../appliance/submission/body.ts'
 
 interface Taken {
   message: string
@@ -18,7 +18,7 @@ function take(text: string, pieces: readonly number[] = [], dots = true): Taken 
     add: (piece: Uint8Array) => void kept.push(Buffer.from(piece)),
     discard: () => void (kept.length = 0),
   }
-  const body = new Body({ limit: 5000, dots }, sink as Sink)
+  const body = new Body({ limit: 5000, dots }, sink)
   const told = (ended: boolean, behind: Buffer): Taken => {
     body.end()
     const { size, refusal } = body

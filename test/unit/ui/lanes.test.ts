@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import type { QueueLane } from '../../../appliance/http/schemas/queue.ts'
 import type { Lane } from '../../../appliance/http/schemas/shaping.ts'
-import { laneRows, laneState } from '../../../ui/src/state/lanes.ts'
+import type { Delivery } from '../../../appliance/http/schemas/timeline.ts'
+import {
+  deliveryLine,
+  deliveryState,
+  deliveryWords,
+  laneState,
+  queueLaneRows,
+} from '../../../ui/src/state/lanes.ts'
 import { poolsOf, readPlan, worstOf } from '../../../ui/src/state/sources.ts'
 
 const open: Lane = {
@@ -25,46 +33,86 @@ const open: Lane = {
   reason_at: null,
   updated_at: '2026-11-21 05:00:00.000000+00',
 }
-const lane = (provider: string, about: Partial<Lane> = {}): Lane => ({
-  ...open,
-  provider,
-  id: provider,
-  ...about,
-})
-const waits = (provider: string, waiting: number) => {
-  const oldest_at = open.updated_at
-  return { provider, waiting, held: 0, in_flight: 0, oldest_at }
-}
-
-describe('a lane', () => {
-  test('that has not earned all of its connections yet is open', () => {
-    expect(laneState(open)).toBe('open')
+describe('a lane of several', () => {
+  test('is idle until something leaves, whatever connections it has earned', () => {
+    expect([laneState(open), laneState({ ...open, in_flight: 1 })]).toEqual(['idle', 'sending'])
   })
 
-  test('is paused before it is slowed, and slowed before it warms up', () => {
-    const warm_up = { day: 1, share: 50, sent: 0 }
-    expect(laneState({ ...open, warm_up })).toBe('warming')
-    expect(laneState({ ...open, warm_up, messages_per_minute: 30 })).toBe('slowed')
-    expect(laneState({ ...open, warm_up, messages_per_minute: 30, paused: true })).toBe('paused')
+  test('is paused before it waits for its warm-up, and that before its pace', () => {
+    const warm_up = { day: 1, share: 50, sent: 50 }
+    expect(laneState({ ...open, messages_per_minute: 30 })).toBe('rate_limited')
+    expect(laneState({ ...open, warm_up, messages_per_minute: 30 })).toBe('warm_up')
+    expect(laneState({ ...open, warm_up, paused: true })).toBe('paused')
   })
 })
 
-test('lanes that keep mail waiting come first, then the busy ones', () => {
-  const lanes = [
-    lane('quiet'),
-    lane('busy', { minutes: [0, 7] }),
-    lane('paused-idle', { paused: true }),
-    lane('slow', { messages_per_minute: 6 }),
-    lane('paused', { paused: true }),
+const row = (id: string, state: QueueLane['state'], count: number): QueueLane => ({
+  ...{ object: 'queue_lane', id, pool: 'default', provider: id, provider_name: id, state, count },
+  ...{ due: count, later: 0, held: 0, in_flight: 0, oldest_at: null, next_at: null },
+  ...{ reason: null, why: null, until: null, lanes: [] },
+})
+
+test('backlogs that need a person come first, then the large ones, and none is left out', () => {
+  const rows = [
+    row('a', 'idle', 0),
+    row('b', 'retrying', 5),
+    row('c', 'held', 900),
+    row('d', 'paused', 2),
+    row('e', 'paused', 0),
   ]
-  const rows = laneRows(lanes, [waits('slow', 900), waits('paused', 2)])
-  expect(rows.map((row) => [row.lane.provider, row.waiting])).toEqual([
-    ['paused', 2],
-    ['slow', 900],
-    ['paused-idle', 0],
-    ['busy', 0],
-    ['quiet', 0],
-  ])
+  expect(queueLaneRows(rows).map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a', 'e'])
+})
+
+const delivery = (more: Partial<Delivery>): Delivery => ({
+  ...{
+    id: 'd',
+    email_id: 'e',
+    recipient: 'a@b.example',
+    field: 'to',
+    pool: 'default',
+    provider: 'b.example',
+  },
+  ...{
+    state: 'waiting',
+    status: 'queued',
+    attempts: 1,
+    created_at: open.updated_at,
+    updated_at: open.updated_at,
+  },
+  ...{ next_attempt_at: null, expires_at: null, cause: null, waiting: null },
+  ...more,
+})
+
+describe('a queued delivery', () => {
+  const note = 'mx.b.example wants less mail.'
+  const reply = { code: 421, enhanced: '4.7.28', text: 'Slow down' }
+  const until = '2026-11-21 14:31:00.000000+00'
+  const deferred = { until, why: '', reason: { key: 'deferred' as const, attempt: 2, note, reply } }
+
+  test('has its reason in one line, and as a sentence with the time of the viewer', () => {
+    const put = delivery({ waiting: deferred })
+    expect([deliveryState(put), deliveryLine(put)]).toEqual([
+      ...['retrying', 'mx.b.example wants less mail (421 4.7.28)'],
+    ])
+    expect(deliveryWords(put, true)).toBe(
+      'Attempt 2 comes at 2026-11-21 14:31:00 UTC: mx.b.example wants less mail.',
+    )
+  })
+
+  test('has no route when DNS was what failed', () => {
+    const cause = { phase: 'route', host: null, ip: null, reply: null, note }
+    expect(deliveryState(delivery({ cause, waiting: deferred }))).toBe('no_route')
+  })
+
+  test('is held, or under way', () => {
+    const held = delivery({ state: 'held', waiting: { until: null, why: '', reason: { key: 'held' } } })
+    expect([deliveryState(held), deliveryWords(held, true)]).toEqual([
+      ...['held', 'Held by an operator, until somebody releases it.'],
+    ])
+    expect([deliveryState(delivery({})), deliveryLine(delivery({}))]).toEqual([
+      ...['sending', 'An attempt is under way'],
+    ])
+  })
 })
 
 describe('an address', () => {

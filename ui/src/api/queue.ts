@@ -3,6 +3,8 @@ import type { Static } from 'typebox'
 import type {
   HoldRuleList,
   QueueChange,
+  QueueLane,
+  QueueLaneList,
   QueueList,
   QueuePreview,
   QueueSummary,
@@ -11,7 +13,7 @@ import type { Lane, LaneList } from '../../../appliance/http/schemas/shaping.ts'
 import type { QueueAction, QueueConditions } from '../state/queue.ts'
 import { ApiError, change, question, read } from './client.ts'
 
-export type { Lane, QueueConditions, QueueSummary }
+export type { Lane, QueueConditions, QueueLane, QueueSummary }
 
 /** What is to be done, and to which deliveries. */
 export interface QueueAsk {
@@ -53,6 +55,10 @@ export const undoQueue = (audit: string) => change<QueueChange>('POST', '/queue/
 
 export const listHoldRules = (signal?: AbortSignal) =>
   read<Static<typeof HoldRuleList>>('/queue/holds', signal)
+
+/** By pool and provider; each delivery is in one row. */
+export const listQueueLanes = (conditions: QueueConditions, signal?: AbortSignal) =>
+  read<Static<typeof QueueLaneList>>(`/queue/lanes?${query(conditions)}`, signal)
 
 /** Null for teams that do not run the server. */
 export async function listLanes(signal?: AbortSignal): Promise<Static<typeof LaneList> | null> {

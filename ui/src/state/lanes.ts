@@ -1,40 +1,65 @@
-/** How lanes are shown: what state each is in, and in which order. Pure. */
-import type { QueueSummary } from '../../../appliance/http/schemas/queue.ts'
+/** How queued deliveries, backlogs and lanes are told in one word, and in which order. Pure. */
+import type { QueueLane } from '../../../appliance/http/schemas/queue.ts'
 import type { Lane } from '../../../appliance/http/schemas/shaping.ts'
+import type { Delivery } from '../../../appliance/http/schemas/timeline.ts'
+import { waitLine, waitWords, type WaitReason } from '../../../appliance/mail/waiting.ts'
+import { exact, instant, zone } from './time.ts'
 
-/** The states of a lane: nothing leaves · it got less for a reason · its address is new · it has all it may have. */
-export type LaneState = 'paused' | 'slowed' | 'warming' | 'open'
+export type QueueState = QueueLane['state']
 
-/** A lane begins with some of its connections and earns the others: that alone is not slow. */
-export function laneState(lane: Lane): LaneState {
+/** What keeps mail waiting first; of equal ones, the larger first. */
+const TROUBLE: readonly QueueState[] = ['no_source', 'no_route', 'paused']
+
+/** Rows in the order of what needs a person, then by size. Those that nothing waits for are last. */
+export function queueLaneRows(rows: readonly QueueLane[]): QueueLane[] {
+  const rank = ({ count, state }: QueueLane) => (count === 0 ? 2 : TROUBLE.includes(state) ? 0 : 1)
+  return rows.toSorted((a, b) => rank(a) - rank(b) || b.count - a.count)
+}
+
+/** One word for a lane of several that share a backlog. */
+export function laneState(lane: Lane): QueueState {
   if (lane.paused) return 'paused'
-  if (lane.messages_per_minute < lane.most_messages_per_minute) return 'slowed'
-  return lane.warm_up ? 'warming' : 'open'
+  if (lane.warm_up && lane.warm_up.sent >= lane.warm_up.share) return 'warm_up'
+  if (lane.messages_per_minute < lane.most_messages_per_minute) return 'rate_limited'
+  return (lane.in_flight ?? 0) > 0 ? 'sending' : 'idle'
 }
 
-/** A lane with what waits for its provider, from whatever address. */
-export interface LaneRow {
-  lane: Lane
-  state: LaneState
-  waiting: number
+const STATE_OF: Record<WaitReason['key'], QueueState> = {
+  held: 'held',
+  scheduled: 'scheduled',
+  deferred: 'retrying',
+  in_flight: 'sending',
+  paused: 'paused',
+  warm_up: 'warm_up',
+  rate: 'rate_limited',
+  connections: 'due',
+  no_source: 'no_source',
+  due: 'due',
 }
 
-const ORDER: readonly LaneState[] = ['paused', 'slowed', 'warming', 'open']
+const reasonOf = ({ waiting }: Delivery): WaitReason | null => (waiting?.reason ?? null) as WaitReason | null
 
-/** Lanes that keep mail waiting first, then by what waits, then by what goes. */
-export function laneRows(lanes: readonly Lane[], providers: QueueSummary['providers']): LaneRow[] {
-  const rows = lanes.map((lane) => ({
-    lane,
-    state: laneState(lane),
-    waiting: providers.find(({ provider }) => provider === lane.provider)?.waiting ?? 0,
-  }))
-  const trouble = ({ state, waiting }: LaneRow) => (waiting > 0 ? ORDER.indexOf(state) : ORDER.length)
-  const sent = ({ lane }: LaneRow) => (lane.minutes ?? []).reduce((sum, count) => sum + count, 0)
-  return rows.sort(
-    (a, b) =>
-      trouble(a) - trouble(b) ||
-      b.waiting - a.waiting ||
-      ORDER.indexOf(a.state) - ORDER.indexOf(b.state) ||
-      sent(b) - sent(a),
-  )
+/** One word for a queued delivery. */
+export function deliveryState(delivery: Delivery): QueueState {
+  const reason = reasonOf(delivery)
+  if (reason === null) return delivery.state === 'held' ? 'held' : 'sending'
+  if (reason.key === 'deferred' && delivery.cause?.phase === 'route') return 'no_route'
+  return STATE_OF[reason.key]
+}
+
+/** Why a delivery waits, in one line. */
+export function deliveryLine(delivery: Delivery): string {
+  const reason = reasonOf(delivery)
+  return reason === null ? 'An attempt is under way' : waitLine(reason)
+}
+
+/** The same as a sentence, with its time in the viewer's zone. */
+export function deliveryWords(delivery: Delivery, inUtc: boolean): string {
+  const reason = reasonOf(delivery)
+  if (reason === null) return 'An attempt is under way.'
+  const until = delivery.waiting?.until ? instant(delivery.waiting.until) : null
+  const words = waitWords(reason, until, (at) => `${exact(at, inUtc)} ${zone(at, inUtc)}`)
+  const [first = ''] = words.split(' ', 1)
+  // A host name at the beginning stays as it is written.
+  return `${first.includes('.') ? words : words.charAt(0).toUpperCase() + words.slice(1)}.`
 }

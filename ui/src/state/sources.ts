@@ -1,4 +1,5 @@
 /** What the page of source addresses shows of them. Pure. */
+import type { Lane } from '../../../appliance/http/schemas/shaping.ts'
 import type { Source } from '../../../appliance/http/schemas/sources.ts'
 
 type Finding = Source['checks'][number]
@@ -36,4 +37,19 @@ export const poolsOf = (sources: readonly Pick<Source, 'pool'>[]): string[] => [
 export function readPlan(text: string): number[] | null {
   const words = text.split(/[\s,]+/).filter(Boolean)
   return words.every((word) => /^\d{1,9}$/.test(word)) ? words.map(Number) : null
+}
+
+/** Messages of the last hour from an IP to all providers; null: nobody knows. */
+export function lastHour(lanes: readonly Lane[] | undefined, ip: string): number | null {
+  const counts = (lanes ?? []).filter(({ source }) => source === ip).map(({ minutes }) => minutes)
+  if (!lanes || counts.includes(null)) return null
+  return counts.flatMap((minutes) => minutes ?? []).reduce((sum, count) => sum + count, 0)
+}
+
+/** Where the warm-up of an IP stands with the provider that is furthest behind. */
+export function warmUpOf(lanes: readonly Lane[], ip: string) {
+  const plans = lanes.flatMap((lane) =>
+    lane.source === ip && lane.warm_up ? [{ ...lane.warm_up, name: lane.provider_name }] : [],
+  )
+  return plans.sort((a, b) => a.day - b.day || b.sent / b.share - a.sent / a.share)[0]
 }
