@@ -339,9 +339,10 @@ describe('the sandbox', () => {
       await page.getByText('No mail leaves this machine.').waitFor()
     }
     const caught = page.locator('tr', { hasText: 'Caught' })
-    await caught.getByText('DKIM: pass').waitFor()
-    await caught.getByText('DMARC: pass').waitFor()
+    await caught.getByText('all pass').waitFor()
     await caught.getByRole('link').click()
+    await page.getByText('DKIM: pass').waitFor()
+    await page.getByText('DMARC: pass').waitFor()
     await page.frameLocator('iframe').getByText('Caught words').waitFor()
     await page.getByRole('link', { name: 'Source' }).click()
     await expect.poll(() => page.locator('pre').innerText()).toMatch(/^DKIM-Signature:/im)

@@ -112,10 +112,10 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.getByRole('slider', { name: /^Delivered over time/ }).waitFor()
   const plot = delivered.locator('.u-over')
   // The chart is drawn anew after Back.
-  await expect.poll(() => plot.boundingBox()).not.toBeNull()
-  const box = (await plot.boundingBox())!
-  await plot.hover({ position: { x: box.width - 30, y: 40 } })
-  await plot.click({ position: { x: box.width - 4, y: 40 } })
+  let box = await plot.boundingBox()
+  await expect.poll(async () => (box = await plot.boundingBox())).not.toBeNull()
+  await plot.hover({ position: { x: box!.width - 30, y: 40 } })
+  await plot.click({ position: { x: box!.width - 4, y: 40 } })
   await page.locator(`[data-row="${fine}"]`).waitFor()
   await page.goBack()
 

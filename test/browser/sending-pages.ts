@@ -371,7 +371,7 @@ function around(stage: Stage): void {
     const today = page.locator('section', { hasText: 'Recipients today' })
     await today.getByText(String(used), { exact: true }).waitFor()
     await today.getByText('no limit').waitFor()
-    await today.getByText(/resets in .+, at 00:00 UTC/).waitFor()
+    await today.getByText(/resets in .+, at\s+00:00 UTC/).waitFor()
     const history = page.getByRole('region', { name: 'History' })
     await history
       .getByText(new RegExp(`^${used} recipients in total; busiest: .+ with ${used}\\.$`))

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { summaryOf } from '../../../ui/src/state/sources.ts'
+
+type Given = Parameters<typeof summaryOf>[0][number]
+
+const source = (state: Given['state'], ...found: Given['checks'][number]['status'][]): Given => ({
+  state,
+  checks: found.map((status, i) => ({ id: `ptr:${i}`, status }) as Given['checks'][number]),
+})
+const sound = source('active', 'ok', 'skipped')
+
+test.each([
+  [[source('active')], 'Your IP is in use, no problems found.'],
+  [[source('suspended')], 'Your IP needs attention.'],
+  [[sound, sound], 'All 2 IPs are in use, no problems found.'],
+  [[sound, source('active', 'warning')], '1 of 2 IPs needs attention.'],
+  [[sound, source('suspended'), source('active', 'ok', 'failed')], '2 of 3 IPs need attention.'],
+])('the IPs %o are summed up as %s', (sources, words) => {
+  expect(summaryOf(sources)).toBe(words)
+})
