@@ -39,13 +39,6 @@ export function readPlan(text: string): number[] | null {
   return words.every((word) => /^\d{1,9}$/.test(word)) ? words.map(Number) : null
 }
 
-/** Messages of the last hour from an IP to all providers; null: nobody knows. */
-export function lastHour(lanes: readonly Lane[] | undefined, ip: string): number | null {
-  const counts = (lanes ?? []).filter(({ source }) => source === ip).map(({ minutes }) => minutes)
-  if (!lanes || counts.includes(null)) return null
-  return counts.flatMap((minutes) => minutes ?? []).reduce((sum, count) => sum + count, 0)
-}
-
 /** Where the warm-up of an IP stands with the provider that is furthest behind. */
 export function warmUpOf(lanes: readonly Lane[], ip: string) {
   const plans = lanes.flatMap((lane) =>
