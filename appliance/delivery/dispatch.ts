@@ -7,8 +7,9 @@ import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/sto
 import type { Logger } from '../watch/log.ts'
 import type { Tried } from './attempt.ts'
 import { LONGEST_ATTEMPT } from './deadlines.ts'
-import { ROOM_ELSE, type Lanes, type Room } from './lanes.ts'
+import { ROOM_ELSE, type Lanes } from './lanes.ts'
 import { logOutcomes } from './outcome-log.ts'
+import type { Room } from './permit.ts'
 
 /**
  * Leases due deliveries, hands them to attempts, settles what became of them.

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
-import type { Admission, Ask } from './lanes.ts'
+import type { Admission, Ask } from './permit.ts'
 
 /** One that waits. */
 interface Waiter {
