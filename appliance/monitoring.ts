@@ -49,7 +49,7 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
 }
 
 /** The account of what clients use, as rows of the metrics. */
-export function capacityRows({ connections, octets }: CapacityFigures): Standing['capacity'] {
+function capacityRows({ connections, octets }: CapacityFigures): Standing['capacity'] {
   const listeners = Object.entries(connections)
   const bytes = Object.entries(octets)
   return {

@@ -16,10 +16,8 @@ import { createPace, type Pace } from './pace.ts'
 import { createShares, type Owner } from './shares.ts'
 import { createTurns, type Turns } from './turns.ts'
 
-export type { Connection, Connections, RefusedConnection } from './connections.ts'
+export type { Connection, Connections } from './connections.ts'
 export type { Incoming } from './incoming.ts'
-export type { Pace } from './pace.ts'
-export type { Owner } from './shares.ts'
 export type { Turns } from './turns.ts'
 export { createThreads, ThreadEnded, type ThreadAnswer, type Threads } from './threads.ts'
 

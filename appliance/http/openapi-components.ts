@@ -19,6 +19,7 @@ import * as nodes from './schemas/nodes.ts'
 import * as propagation from './schemas/propagation.ts'
 import * as queue from './schemas/queue.ts'
 import * as received from './schemas/received.ts'
+import * as recipients from './schemas/recipients.ts'
 import * as retention from './schemas/retention.ts'
 import * as sandbox from './schemas/sandbox.ts'
 import * as session from './schemas/session.ts'
@@ -80,6 +81,7 @@ const MODULES: Record<string, unknown>[] = [
     usage,
     nodes,
     received,
+    recipients,
     retention,
     queue,
     sources,

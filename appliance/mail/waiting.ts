@@ -92,7 +92,7 @@ function briefly({ code, enhanced, text }: Reply): string {
 }
 
 /** The codes of a reply: `421 4.7.28`. */
-export const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =>
+const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =>
   enhanced === null ? String(code) : `${code} ${enhanced}`
 
 /** A decision about a lane, without a full stop. @param provider its name */

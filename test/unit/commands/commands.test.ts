@@ -388,7 +388,7 @@ describe('queue', () => {
       { action: 'queue.release', actor_kind: 'command', details: { undoes: id }, after: { count: 0 } },
       { action: 'queue.hold', details: { filter: { provider: 'google' }, new: true }, ip: null },
     ])
-    expect((await run(['audit'])).stdout).toMatch(/^AT +ID +ACTION\n {2}BY +TO\n {2}WHAT\n/)
+    expect((await run(['audit'])).stdout).toMatch(/^AT +ID +FROM\n {2}WHAT\n/)
   })
 })
 

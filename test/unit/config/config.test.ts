@@ -41,7 +41,8 @@ describe('a sound configuration', () => {
       storage: { engine: 'sqlite', min_free_mb: 64, reserve_mb: 16 },
       http: {
         ...{ listen: ['0.0.0.0:8025'], tls_listen: [], admin_listen: [], admin_tls_listen: [] },
-        ...{ hsts_days: 0, trust_proxy: [] },
+        ...{ hsts_days: 0, trust_proxy: [], max_connections: 2000, max_connections_per_address: 1000 },
+        max_unknown_connections_per_address: 200,
       },
       sign_in: { providers: [] },
       smtp: {
@@ -52,6 +53,7 @@ describe('a sound configuration', () => {
         hide_client: false,
         max_connections: 4000,
         max_connections_per_address: 1000,
+        max_unknown_connections_per_address: 50,
       },
       tls: { additional: [] },
       acme: {
