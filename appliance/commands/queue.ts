@@ -105,7 +105,7 @@ const laneCells = (row: ReturnType<typeof presentQueueLane>): string[] => [
   ...[row.count, row.due, row.later, row.held, row.in_flight].map(String),
   row.state.replaceAll('_', ' '),
   row.pool ?? 'several',
-  row.provider === UNPLACED ? 'not looked up yet' : (row.provider ?? 'others'),
+  row.provider === UNPLACED ? 'other domains' : (row.provider ?? 'others'),
 ]
 
 const headline = ({ waiting, held, inFlight, oldestAt }: QueueSummary): string =>

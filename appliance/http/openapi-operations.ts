@@ -616,7 +616,7 @@ const queue: Record<string, OperationNotes> = {
     tag: 'Queue',
     summary: 'List the queue by pool and provider',
     description:
-      'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Domains that were never looked up share a row per pool; beyond 100 rows the smallest share one. Without conditions, the team that runs the server also gets lanes that nothing waits for.',
+      'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Of the domains that were never looked up, the 20 with the most have a row of their own, the others share one per pool. Beyond 100 rows the smallest share one. Without conditions, the team that runs the server also gets lanes that nothing waits for.',
     query: conditions,
   },
   'GET /queue/holds': {

@@ -21,7 +21,7 @@ export interface BacklogCount {
   sample: Waiting | null
 }
 
-/** One word for a backlog. `mixed`: several destinations together. */
+/** One word for a backlog, or for most of it where that is held. `mixed`: several destinations together. */
 export const BACKLOG_STATES = [
   'paused',
   'no_source',
@@ -48,7 +48,7 @@ export interface Backlog {
   until: number | null
 }
 
-/** Stands for all domains that were never looked up. */
+/** Stands for several domains that were never looked up. */
 export const UNPLACED = '?'
 
 const plain = (state: BacklogState, until: number | null = null): Backlog => ({ state, reason: null, until })
@@ -59,8 +59,8 @@ export function backlogOf(counted: BacklogCount, busy: boolean, situation: Situa
   if (pool === null || provider === null) return plain('mixed')
   const moving = due + inFlight > 0
   if (count === 0) return laneAlone(counted, situation, now)
-  if (held === count) return { state: 'held', reason: { key: 'held' }, until: null }
-  if (provider === UNPLACED && moving) return plain(inFlight > 0 ? 'sending' : 'unresolved')
+  if (2 * held > count) return { state: 'held', reason: { key: 'held' }, until: null }
+  if (isUnplaced(provider) && moving) return plain(inFlight > 0 ? 'sending' : 'unresolved')
   const asked: Waiting | null = moving
     ? { state: 'waiting', dueAt: now, pool, provider, attempts: 0, cause: null }
     : sample && { ...sample, state: 'waiting' }

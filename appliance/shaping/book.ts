@@ -1,5 +1,6 @@
 /** What people do with providers and lanes, by API or command line: the same on both, whether the daemon runs or not. */
 import type { Clock } from '../clock/clock.ts'
+import { isUnplaced } from '../mail/queue.ts'
 import type { Source } from '../mail/source.ts'
 import { refuse } from '../mail/refusals.ts'
 import { laneWords, type LaneReason } from '../mail/waiting.ts'
@@ -80,6 +81,10 @@ export interface ShapingBook {
   explain(deliveries: readonly Waiting[]): Promise<(Explanation | null)[]>
 }
 
+/** Of a domain that was never looked up, the domain. */
+const nameOf = (id: string, providers: Providers): string =>
+  isUnplaced(id) ? id.slice(1) : providers.get(id).name
+
 const NOTHING_WAITS = { count: 0, due: 0, later: 0, held: 0, inFlight: 0, nextAt: null, sample: null }
 
 /** Whether all connections that it may have now are in use. */
@@ -157,7 +162,7 @@ class Book implements ShapingBook {
       const { pool, provider } = counted
       const own = lanes.filter((lane) => lane.pool === pool && lane.provider === provider)
       const busy = own.length > 0 && own.every(isBusy)
-      const { name } = provider === null ? { name: '' } : situation.providers.get(provider)
+      const name = provider === null ? '' : nameOf(provider, situation.providers)
       return { ...backlogOf(counted, busy, situation, now), counted, name, lanes: own }
     }
     const known = new Set(counts.map(({ pool, provider }) => `${pool}/${provider}`))

@@ -16,7 +16,7 @@ export interface ProviderCount {
 export interface CountedLane {
   /** Null: several. */
   pool: string | null
-  /** `?`: domains that were never looked up; null: several. */
+  /** `?`: several domains that were never looked up; null: several. */
   provider: string | null
   count: number
   /** Due now, and waiting for a later time. */
@@ -48,8 +48,9 @@ export interface QueueSummary {
   ages: { from: number; to: number | null; count: number }[]
 }
 
-/** Rows by pool and provider; those beyond are one row. */
+/** Rows by pool and provider; those beyond are one row. Domains that were never looked up have so many of them, the others one in each pool. */
 const MOST_LANES = 100
+const MOST_UNPLACED = 20
 
 /** Rows of each kind that a summary shows. */
 const MOST_ROWS = 50
@@ -88,7 +89,7 @@ export class Tally {
 
   #addToLane(group: SurveyGroup): void {
     const { pool, state, count, later, oldestAt, nextAt, sampleId } = group
-    const provider = isUnplaced(group.provider) ? '?' : group.provider
+    const { provider } = group
     const waits = state === 'waiting'
     const one: CountedLane = {
       pool,
@@ -109,10 +110,18 @@ export class Tally {
 
   /** Those with the most first; each delivery is in one of them. */
   get lanes(): CountedLane[] {
-    const all = [...this.#lanes.values()].sort((a, b) => b.count - a.count)
-    if (all.length <= MOST_LANES) return all
-    const rest = all.slice(MOST_LANES - 1).reduce(together)
-    return [...all.slice(0, MOST_LANES - 1), { ...rest, pool: null, provider: null }]
+    const all = largestFirst(this.#lanes.values())
+    const unplaced = all.filter(({ provider }) => isUnplaced(provider!))
+    const rest = new Map<string, CountedLane>()
+    for (const one of unplaced.slice(MOST_UNPLACED)) {
+      const known = rest.get(one.pool!)
+      rest.set(one.pool!, { ...(known ? together(known, one) : one), provider: '?' })
+    }
+    const placed = all.filter(({ provider }) => !isUnplaced(provider!))
+    const rows = largestFirst([...placed, ...unplaced.slice(0, MOST_UNPLACED), ...rest.values()])
+    if (rows.length <= MOST_LANES) return rows
+    const others = rows.slice(MOST_LANES - 1).reduce(together)
+    return [...rows.slice(0, MOST_LANES - 1), { ...others, pool: null, provider: null }]
   }
 
   get summary(): QueueSummary {
@@ -129,6 +138,9 @@ export class Tally {
     }
   }
 }
+
+const largestFirst = (rows: Iterable<CountedLane>): CountedLane[] =>
+  [...rows].sort((a, b) => b.count - a.count)
 
 /** The sample of what waits for a later time tells more than that of what is due. */
 function together(a: CountedLane, b: CountedLane): CountedLane {

@@ -64,9 +64,9 @@ export const QueueLane = Type.Object(
     pool: Nullable(Type.String(), { description: 'The pool of source addresses; null: several.' }),
     provider: Nullable(Type.String(), {
       description:
-        'The mailbox provider; `?`: all domains that were never looked up; null: several providers together.',
+        'The mailbox provider; `?` and a domain that was never looked up; `?` alone: several of these; null: several providers together.',
     }),
-    provider_name: Type.String({ description: 'What people call it; empty: several.' }),
+    provider_name: Type.String({ description: 'What people call it, or the domain; empty: several.' }),
     count: count('Deliveries in this row. Each delivery is in exactly one row.'),
     due: count('Those that are due now.'),
     later: count('Those that wait for a later time.'),

@@ -46,7 +46,8 @@ test.each<
   [string, BacklogCount, { state?: LaneState; busy?: boolean; sources?: Source[] }, string, number | null]
 >([
   ['everything is held', count({ held: 3 }), { state: pausedBy(fresh, later, now) }, 'held', null],
-  ['some is held, the rest is due', count({ held: 3, due: 1 }), {}, 'due', null],
+  ['most is held', count({ held: 3, due: 1 }), {}, 'held', null],
+  ['less is held, the rest is due', count({ held: 1, due: 1 }), {}, 'due', null],
   ['due on a paused lane', count({ due: 3 }), { state: pausedBy(fresh, later, now) }, 'paused', later],
   [
     'due on a lane that an operator paused',
@@ -65,7 +66,13 @@ test.each<
   ['for later', count({ later: 2, nextAt: later, sample: scheduled }), {}, 'scheduled', later],
   ['put off, its sample is gone', count({ later: 2, nextAt: later }), {}, 'retrying', later],
   ['never looked up', count({ provider: '?', due: 2 }), {}, 'unresolved', null],
-  ['never looked up, on its way', count({ provider: '?', due: 2, inFlight: 1 }), {}, 'sending', null],
+  [
+    'never looked up, on its way',
+    count({ provider: '?x.example', due: 2, inFlight: 1 }),
+    {},
+    'sending',
+    null,
+  ],
   ['several providers', count({ pool: null, provider: null, due: 2 }), {}, 'mixed', null],
   ['nothing', count({}), { state: fresh }, 'idle', null],
   ['nothing on a paused lane', count({}), { state: pausedBy(fresh, later, now) }, 'paused', later],

@@ -54,21 +54,24 @@ test('the rows add up to the queue, however many destinations there are', async 
   expect(Math.min(...rows.map(({ oldestAt }) => oldestAt))).toBe(summary.oldestAt)
 })
 
-test('domains that were never looked up share a row in each pool, told by one that was put off', async () => {
-  const rows = await controlOf([
-    group(1, { provider: '?a.example', count: 3 }),
-    group(2, { provider: '?b.example', count: 2, later: 2, nextAt: 9000 }),
-    group(3, { provider: '?c.example', count: 4, state: 'held' }),
-    group(4, { provider: '?d.example', pool: 'warm' }),
-  ]).lanes({})
-  expect(rows).toEqual([
+test('of domains that were never looked up, the largest have a row each, the others one in each pool', async () => {
+  const groups = Array.from({ length: 30 }, (_, n) =>
+    group(n, { provider: `?d${n}.example`, count: 100 - n, pool: n === 29 ? 'warm' : 'default' }),
+  )
+  const put = { later: 2, nextAt: 9000 }
+  const rows = await controlOf([...groups, group(99, { provider: '?z.example', count: 2, ...put })]).lanes({})
+  expect(rows.filter(({ provider }) => provider !== '?').map(({ provider }) => provider)).toEqual(
+    groups.slice(0, 20).map(({ provider }) => provider),
+  )
+  // Told by the one that was put off.
+  expect(rows.filter(({ provider }) => provider === '?')).toEqual([
     {
-      ...{ pool: 'default', provider: '?', count: 9, due: 3, later: 2, held: 4, inFlight: 0 },
-      ...{ oldestAt: 1001, nextAt: 9000, sampleId: 's2', sample: null },
+      ...{ pool: 'default', provider: '?', count: 686, due: 684, later: 2, held: 0, inFlight: 0 },
+      ...{ oldestAt: 1020, nextAt: 9000, sampleId: 's99', sample: null },
     },
     {
-      ...{ pool: 'warm', provider: '?', count: 1, due: 1, later: 0, held: 0, inFlight: 0 },
-      ...{ oldestAt: 1004, nextAt: null, sampleId: 's4', sample: null },
+      ...{ pool: 'warm', provider: '?', count: 71, due: 71, later: 0, held: 0, inFlight: 0 },
+      ...{ oldestAt: 1029, nextAt: null, sampleId: 's29', sample: null },
     },
   ])
 })
