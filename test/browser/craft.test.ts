@@ -317,7 +317,7 @@ describe('the appliance', () => {
     await expect
       .poll(() => alert.innerText())
       .toBe(
-        'What this would touch is not known. The appliance does not answer. ' +
+        'Couldn’t preview this. The appliance does not answer. ' +
           'Check that it runs and that this browser reaches it. Nothing was lost by this.',
       )
     await context.close()
@@ -349,11 +349,11 @@ describe('the appliance', () => {
     await expect
       .poll(failures)
       .toEqual([
-        'The lanes could not be loaded.',
-        'The queue could not be loaded.',
-        'What waits could not be counted.',
-        'What was done of late could not be loaded.',
-        'Whether new mail is held could not be loaded.',
+        'Couldn’t load recent activity.',
+        'Couldn’t load the destinations.',
+        'Couldn’t load the hold rules.',
+        'Couldn’t load the queue size.',
+        'Couldn’t load the queue.',
       ])
     await page.goto(at('/sources?tab=pools'))
     await expect
@@ -386,7 +386,7 @@ test('the rail that was folded stays so, and still tells how the server is and w
   await rail.getByRole('button', { name: 'Fold the menu' }).click()
   await page.reload()
   await rail.getByRole('button', { name: 'Unfold the menu' }).waitFor()
-  await rail.getByText('The server is well and takes mail.').waitFor()
+  await rail.getByText('The server accepts mail.').waitFor()
   await rail.getByTitle(/^Posthaste \d/).waitFor()
   await context.close()
 })

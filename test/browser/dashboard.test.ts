@@ -238,11 +238,11 @@ test('the rail tells how the server is, and what it says when it is not well', a
   const { page } = await openPage(browser)
   await signIn(page, '/domains')
   const rail = page.getByRole('complementary')
-  await rail.getByText('The server is well and takes mail.').waitFor()
+  await rail.getByText('The server accepts mail.').waitFor()
   const body = { object: 'health', status: 'unavailable', reasons: ['There is no room.'] }
   await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: body }))
   await page.reload()
-  await rail.getByText('The server takes no mail. There is no room.').waitFor()
+  await rail.getByText('The server accepts no mail. There is no room.').waitFor()
   await page.route('**/readyz', (route) => route.abort('connectionrefused'))
   await page.reload()
   await rail.getByText('No answer: The appliance does not answer.').waitFor()

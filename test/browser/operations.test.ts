@@ -102,7 +102,7 @@ describe('a queue of mixed reasons', () => {
       [2, 3, 4, 5].map((n) => `reader${n}@paused.example`),
     )
     await page.getByRole('button', { name: 'Undo', exact: true }).first().click()
-    await page.getByText('Taken back: 4 deliveries.').waitFor()
+    await page.getByText('Undone: 4 deliveries.').waitFor()
   })
 
   test('is selected with the keys, and all that matches at once', async () => {
@@ -161,6 +161,16 @@ describe('the health dot', () => {
     checks: [{ id: 'resolver', title: 'Resolver', status, found, advice: null }],
   })
 
+  beforeAll(async () => {
+    // A sandbox is not examined: its internet is a simulation.
+    await page.route('**/session', async (route) => {
+      const response = await route.fetch()
+      const session = (await response.json()) as { node: object }
+      await route.fulfill({ response, json: { ...session, node: { ...session.node, sandbox: false } } })
+    })
+  })
+  afterAll(() => page.unroute('**/session'))
+
   test('says the worst that the checks found, and leads to them', async () => {
     const rail = page.getByRole('complementary')
     for (const [status, tone] of [
@@ -186,7 +196,8 @@ describe('the health dot', () => {
   })
 
   test('asks for what is known: opening pages makes no look of its own', async () => {
-    await expect.poll(async () => (await get<{ complete: boolean }>('/doctor/latest')).complete).toBe(true)
+    const json = answer('ok', 'Fine.')
+    await page.route('**/doctor/latest', (route) => route.fulfill({ json }))
     await page.goto(at('/domains'))
     await page.getByRole('heading', { name: 'Domains' }).waitFor()
     const asked: string[] = []
@@ -197,6 +208,7 @@ describe('the health dot', () => {
     }
     await expect.poll(() => asked.filter((path) => path === '/doctor/latest').length).toBe(2)
     expect(asked).not.toContain('/doctor')
+    await page.unroute('**/doctor/latest')
   })
 })
 

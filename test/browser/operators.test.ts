@@ -63,14 +63,15 @@ describe('the queue', () => {
     await page.goBack()
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
     await page.setViewportSize({ width: 390, height: 844 })
-    const why = (await google.locator('td.why').boundingBox())!
-    const button = (await google.getByRole('link', { name: /^Pause/ }).boundingBox())!
+    const yahoo = page.getByRole('row', { name: /^Yahoo/ })
+    const why = (await yahoo.locator('td.why').boundingBox())!
+    const button = (await yahoo.getByRole('button', { name: /^Resume/ }).boundingBox())!
     expect(Math.min(why.y + why.height, button.y + button.height)).toBeGreaterThan(Math.max(why.y, button.y))
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.goForward()
-    await page.getByRole('dialog').getByLabel('Until it is resumed').check()
+    await page.getByRole('dialog').getByLabel('Until resumed').check()
     await sound(page, 'lane-pause')
-    await page.getByRole('button', { name: 'Pause the lane' }).click()
+    await page.getByRole('button', { name: 'Pause lane' }).click()
     await google.getByRole('button', { name: /^Resume/ }).waitFor()
     expect((await list<Lane>('/lanes')).find(({ provider }) => provider === 'google')).toMatchObject({
       paused: true,
@@ -86,14 +87,14 @@ describe('the queue', () => {
     const [come] = await inOrder(opened.page, ['/queue/summary'])
     await opened.page.goto(at('/queue'))
     await opened.page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
-    expect(await opened.page.getByRole('region', { name: 'What waits' }).count()).toBe(0)
+    expect(await opened.page.getByRole('region', { name: 'Queue size' }).count()).toBe(0)
     await come!()
-    await opened.page.getByRole('region', { name: 'What waits' }).waitFor()
+    await opened.page.getByRole('region', { name: 'Queue size' }).waitFor()
     await opened.context.close()
   })
 
   test('nothing moves while the page fills, in whatever order its answers come', async () => {
-    const parts = ['/queue', '/queue/summary', '/queue/holds', '/lanes', '/audit']
+    const parts = ['/queue', '/queue/summary', '/queue/holds', '/queue/lanes', '/audit']
     for (const [width, order] of [
       [1280, parts],
       [1280, parts.toReversed()],
@@ -111,7 +112,7 @@ describe('the queue', () => {
         await answer()
         await still(opened.page)
       }
-      await opened.page.getByRole('heading', { name: 'Lanes' }).waitFor()
+      await opened.page.getByRole('heading', { name: 'Destinations' }).waitFor()
       await opened.page.getByRole('link', { name: 'ada@queued.example' }).waitFor()
       await still(opened.page)
       expect([width, order, await shiftsOf(opened.page)]).toEqual([width, order, []])
@@ -125,20 +126,22 @@ describe('the queue', () => {
     const far = { storageState: await page.context().storageState(), timezoneId: 'Asia/Tokyo' }
     const opened = await openPage(browser, far)
     await opened.page.goto(at('/queue?domain=queued.example'))
-    const why = opened.page.getByRole('row', { name: /^ada@/ }).locator('td.why')
+    await opened.page.setViewportSize({ width: 1440, height: 900 })
+    const row = opened.page.getByRole('row', { name: /ada@/ })
     const there = new Date(due + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
-    await why.getByText(there).waitFor()
-    expect(await why.innerText()).toBe(`Waits until ${there}, the time that was set for it.`)
-    expect(await why.locator('time').getAttribute('title')).toMatch(`${there} GMT+9 (in `)
+    expect(await row.locator('td.next time').getAttribute('title')).toMatch(`${there} GMT+9 (in `)
+    expect(await row.locator('td.why').innerText()).toBe('Scheduled by the sender')
+    await row.getByRole('link').click()
+    await opened.page.getByText(`Waits until ${there} GMT+9, the time that was set for it.`).waitFor()
     await opened.context.close()
   })
 
   test('the bar of an age narrows the list, and its chip takes that back', async () => {
     await page.goto(at('/queue'))
     await page.getByRole('link', { name: /^over 1 d/ }).click()
-    await page.getByText('Nothing of this kind waits').waitFor()
+    await page.getByText('No matching deliveries').waitFor()
     await expect.poll(() => page.url()).toBe(at('/queue?older_than=1440m'))
-    await page.getByRole('link', { name: 'Take away Older than: 1440m' }).click()
+    await page.getByRole('link', { name: 'Remove filter Older than: 1440m' }).click()
     await page.getByText('ada@queued.example').waitFor()
   })
 
@@ -152,7 +155,7 @@ describe('the queue', () => {
     await page.getByText('3 deliveries are held. New mail is held, too.').waitFor()
     expect(await list('/queue/holds')).toMatchObject([{ domain: 'queued.example', provider: null }])
     await page.getByRole('button', { name: 'Undo', exact: true }).click()
-    await page.getByText('Taken back: 3 deliveries.').waitFor()
+    await page.getByText('Undone: 3 deliveries.').waitFor()
     expect([await list('/queue/holds'), await list('/queue?state=held')]).toEqual([[], []])
 
     await page.getByRole('link', { name: 'Hold…' }).click()

@@ -29,7 +29,7 @@ export function queuePage(stage: Stage): void {
       const held = await posthaste.call<{ data: object[] }>('GET', '/queue?state=held')
       expect(held.body.data).toMatchObject([{ recipient: 'ada@queued.example' }])
       await page.getByRole('button', { name: 'Undo', exact: true }).click()
-      await page.getByText('Taken back: 1 delivery.').waitFor()
+      await page.getByText('Undone: 1 delivery.').waitFor()
       const after = await posthaste.call<{ data: object[] }>('GET', '/queue?state=held')
       expect(after.body.data).toEqual([])
     })
@@ -80,7 +80,7 @@ export function queuePage(stage: Stage): void {
 
       await page.goForward()
       await dialog.getByRole('heading', { name: 'Drop?' }).waitFor()
-      await dialog.getByRole('button', { name: 'Leave it' }).click()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
       await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
 
       await page.goto('about:blank')
@@ -113,7 +113,7 @@ export function queuePage(stage: Stage): void {
       await page.getByText('This cannot be undone.').waitFor()
       await page.getByRole('button', { name: 'Drop: 1 delivery' }).click()
       await page.getByText('1 delivery is dropped.').waitFor()
-      await page.getByText('Nothing of this kind waits').waitFor()
+      await page.getByText('No matching deliveries').waitFor()
       await posthaste.call('POST', '/queue/drop', { filter: { domain: 'elsewhere.example' } })
       await page.setViewportSize({ width: 390, height: 844 })
       await page.goto(at('/queue'))

@@ -35,7 +35,12 @@ export function nodeLook({ health, error, doctor }: Known): NodeLook {
   }
   const wrong = doctor?.checks.filter(({ status }) => status === 'failed' || status === 'warning') ?? []
   const [worst] = wrong.filter(({ status }) => status === doctor?.status)
-  if (!worst) return { tone: 'good', words: 'The server accepts mail, and its checks pass.', problem: null }
+  if (!worst)
+    return {
+      tone: 'good',
+      words: doctor ? 'The server accepts mail, and its checks pass.' : 'The server accepts mail.',
+      problem: null,
+    }
   const others = wrong.length > 1 ? ` ${wrong.length - 1} more in the checks.` : ''
   return {
     tone: worst.status === 'failed' ? 'bad' : 'warn',
