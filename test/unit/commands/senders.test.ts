@@ -63,7 +63,7 @@ describe('key', () => {
     const lines = stdout.replaceAll(/\n {2}/g, '  ')
     expect(lines).toMatch(/^ID {36}PREFIX {8}PERMISSION .*NAME\n/)
     expect(lines).toMatch(/ {2}re_\w{8}… {2}sends as sender\.test {2}- +app\n/)
-    expect(lines).toContain(`  ${token!.slice(0, 11)}…  full_access`)
+    expect(lines).toContain(`  ${token.slice(0, 11)}…  full_access`)
     expect(stdout).not.toMatch(/re_\w{9}/)
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Key ${id} is revoked.\n` })
