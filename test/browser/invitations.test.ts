@@ -36,7 +36,7 @@ async function invite(email: string, role: string): Promise<string> {
   await dialog.getByLabel('Email address').fill(email)
   await dialog.getByRole('radio', { name: new RegExp(`^${role}`) }).check()
   await dialog.getByRole('button', { name: 'Invite', exact: true }).click()
-  await page.getByRole('dialog', { name: 'The invitation is made' }).waitFor()
+  await page.getByRole('dialog', { name: 'Invitation created' }).waitFor()
   const link = await dialog.getByText('/invitation#').innerText()
   await sound(page, 'invitation-made')
   await dialog.getByRole('button', { name: 'Done' }).click()

@@ -89,7 +89,7 @@ describe('roles', () => {
     [`/domains/${things.domain}?tab=dkim&do=rotate`, 'These keys sign what is sent.'],
     [`/domains/${things.domain}?tab=settings&do=delete`, 'Developers can change these settings.'],
     ['/webhooks?new=1', 'https://app.example/hooks'],
-    [`/webhooks/${things.webhook}?do=remove`, 'Developers can change it'],
+    [`/webhooks/${things.webhook}?do=remove`, 'Only developers and above can edit this webhook'],
     ['/api-keys?new=1', 'Full access'],
     [`/api-keys?key=${things.key}`, 'Only developers and above can rename or delete this key.'],
     [`/api-keys?key=${things.key}&do=delete`, 'Only developers and above can rename or delete this key.'],
@@ -182,7 +182,7 @@ describe('roles', () => {
       .poll(() => page.getByRole('combobox', { name: `Role of ${posthaste.ownerEmail}` }).count())
       .toBe(0)
     await role.selectOption('Viewer')
-    await page.getByText('developer@people.example is Viewer now.').waitFor()
+    await page.getByText('developer@people.example is now Viewer.').waitFor()
     await sound(page, 'settings-members-admin')
     expect(await ask(lower.page, 'POST', '/api-keys', { name: 'mine' })).toMatchObject({ status: 403 })
     await lower.page.goto(at('/api-keys'))
