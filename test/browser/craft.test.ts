@@ -253,7 +253,7 @@ test('the headers of a message take the width of a telephone', async () => {
   const { page, context } = await desk()
   await page.setViewportSize({ width: 390, height: 844 })
   await page.goto(at(`/inbox/${seeded.ids.inbox}?tab=headers`))
-  await page.getByText('DMARC for').waitFor()
+  await page.getByText('DMARC for').first().waitFor()
   const row = page.getByRole('row').filter({ hasText: 'DKIM-Signature' }).first()
   expect((await row.boundingBox())!.width).toBeGreaterThan(340)
   await expect.poll(() => page.getByText(/ answers for the body and /).count()).toBe(2)

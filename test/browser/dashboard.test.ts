@@ -153,7 +153,7 @@ describe('emails', () => {
     const { page } = desk
     await page.goto(at(`/emails/${id}`))
     const story = page.getByRole('region', { name: 'Delivery to bounce@reader.example' })
-    await story.getByText('Final: refused').waitFor()
+    await story.getByText('Final: bounced').waitFor()
     const { deliveries } = await posthaste.timeline(id)
     await expect
       .poll(() => story.getByText(deliveries[0]!.cause!.note.replace(/\.$/, '')).count())

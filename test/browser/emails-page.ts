@@ -214,7 +214,7 @@ function oneEmail(stage: Stage): void {
     await posthaste.until(id, ({ events }) => events.some(({ type }) => type === 'email.complained'))
     await page.goto(at(`/emails/${id}`))
     const story = page.getByRole('region', { name: 'Delivery to complained@resend.dev' })
-    await story.getByText('The recipient reported it as spam').waitFor()
+    await story.getByText('The recipient reported it as spam', { exact: true }).waitFor()
     await expect.poll(() => story.locator('.head').getByText('complained', { exact: true }).count()).toBe(1)
     await expect
       .poll(() => story.getByTitle('complained', { exact: true }).getAttribute('data-tone'))

@@ -92,7 +92,7 @@ describe('the owner of another team', () => {
       [`/logs/${things.log}`, 'Log not found.'],
       [`/settings/audit?id=${things.act}`, 'Entry not found.'],
       [`/suppressions?id=${things.suppression}`, 'It is no longer on the list'],
-      ['/queue', 'Nothing waits'],
+      ['/queue', 'The queue is empty'],
       ['/api-keys', 'No API keys yet'],
       ['/metrics', 'No mail in this time'],
     ]

@@ -16,7 +16,7 @@ export function queuePage(stage: Stage): void {
       await page.getByRole('option', { name: 'queued.example', exact: true }).click()
       await expect.poll(() => page.getByText('bob@elsewhere.example').count()).toBe(0)
       await expect.poll(() => page.url()).toBe(at('/queue?domain=queued.example'))
-      await page.getByText('ada@queued.example').waitFor()
+      await page.getByText('ada@queued.example').first().waitFor()
 
       await page.getByRole('link', { name: 'Hold…' }).click()
       const dialog = page.getByRole('dialog')

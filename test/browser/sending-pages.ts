@@ -235,7 +235,7 @@ function suppressions(stage: Stage): void {
     await page.goto(at('/emails'))
     await stage.row(email).getByText('suppressed').waitFor()
     await page.goto(at(`/emails/${email}`))
-    await page.getByText('Final: not sent').waitFor()
+    await page.getByText('Final: suppressed').waitFor()
 
     await page.goto(at('/suppressions'))
     await page.getByRole('link', { name: 'never@reader.example' }).waitFor()

@@ -63,6 +63,11 @@ async function furnish(
   const news = await posthaste.call<{ id: string }>('POST', '/domains', { name: NEWS })
   for (const { body } of [domain, news]) {
     await posthaste.call('POST', `/domains/${body.id}/verify`)
+    // The check goes on after the answer; mail from the domain is refused before its end.
+    await found(async () => {
+      const { body: now } = await posthaste.call<{ status: string }>('GET', `/domains/${body.id}`)
+      return now.status === 'verified' ? body.id : undefined
+    })
     await posthaste.call('PATCH', `/domains/${body.id}`, { open_tracking: true, click_tracking: true })
   }
   for (const name of ['Shop', 'Accounting', 'Newsletter'])
