@@ -6,7 +6,7 @@ import { STREAMS } from '../mail/source.ts'
 import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
 import { countQueue, listQueue, listQueueLanes, showQueue } from './queue.ts'
 import type { Registrar } from './registrar.ts'
-import { parseCount, parseId } from './values.ts'
+import { parseCount, parseId, parseIds } from './values.ts'
 import { teamFilter } from './which-team.ts'
 
 /** Puts `queue` into the program. */
@@ -63,6 +63,6 @@ function addFilter(command: Command): Command {
     .option('--reply <words>', 'only with these words in the last answer')
     .addOption(new Option('--category <category>', 'only failures of this kind').choices(CATEGORIES))
     .option('--email <id>', 'only of this email', parseId)
-    .option('--id <ids>', 'only these deliveries, with commas between')
+    .option('--id <ids>', 'only these deliveries, with commas between', parseIds)
     .option('--source <ip>', 'only last tried from this address')
 }

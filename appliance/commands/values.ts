@@ -15,6 +15,9 @@ export function parseId(text: string): string {
   return text.toLowerCase()
 }
 
+/** Ids with commas between, in small letters. Refuses what is none, with what is expected. */
+export const parseIds = (text: string): string => text.split(',').map(parseId).join(',')
+
 /** How long a lane is paused. Refuses what is none, with what is expected. */
 export function parseMinutes(text: string): number {
   const minutes = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Infinity

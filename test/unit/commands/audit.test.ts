@@ -42,7 +42,7 @@ const NO_ACT = [
     'provider show',
     'lane list',
   ],
-  ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list'],
+  ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list', 'queue lanes'],
 ]
 
 const namesOf = (command: Command, at: string[] = []): string[] =>
