@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -24,6 +24,8 @@ function fitsMemory(): boolean {
  */
 export function setup(): () => void {
   const directory = mkdtempSync(join(fitsMemory() ? MEMORY : tmpdir(), 'posthaste-tests-'))
+  // Programs of other users, such as Postfix, have to get through.
+  chmodSync(directory, 0o755)
   process.env.TMPDIR = directory
   return () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
 }
