@@ -66,9 +66,9 @@ describe('a queue of mixed reasons', () => {
     await row.waitFor()
     const lines = await page.locator('td.why').allInnerTexts()
     for (const line of lines) expect(line).not.toMatch(/\.\.|\)\.\)|\.\)|\(\(|\bUTC\b|\n/)
-    const heights = (await page.evaluate(
+    const heights = await page.evaluate<number[]>(
       `[...document.querySelectorAll('main table.list:not(section *) tbody tr')].map((row) => row.offsetHeight)`,
-    )) as number[]
+    )
     expect(Math.max(...heights)).toBeLessThanOrEqual(44)
     await row.getByRole('link').click()
     const panel = page.getByRole('region', { name: 'Selected delivery' })

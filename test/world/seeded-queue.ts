@@ -17,7 +17,6 @@ export interface SeededQueue {
 
 /** Fills the queue of a sandbox with mail that waits for as many reasons as there are. */
 export async function seedQueue(posthaste: TestAppliance): Promise<SeededQueue> {
-  const { call } = posthaste
   const scheduled_at = new Date(Date.now() + 6 * 3_600_000).toISOString()
   const put = PUT_OFF.map(async (to) => {
     const id = await posthaste.send({ to, subject: 'Put off' })
@@ -30,12 +29,12 @@ export async function seedQueue(posthaste: TestAppliance): Promise<SeededQueue> 
   // A first message makes the lane; it is paused before the others come.
   const first = await posthaste.send({ to: 'first@paused.example' })
   await posthaste.until(first, ({ deliveries }) => deliveries[0]!.state === 'delivered')
-  await call('POST', `/lanes/auto~paused.example/pause`, { minutes: 45 })
+  await posthaste.call('POST', `/lanes/auto~paused.example/pause`, { minutes: 45 })
   await posthaste.send({
     to: Array.from({ length: 9 }, (_, n) => `reader${n}@paused.example`),
     subject: 'Paused',
   })
-  await call('POST', '/queue/hold', { filter: { domain: 'held.example' }, new: true })
+  await posthaste.call('POST', '/queue/hold', { filter: { domain: 'held.example' }, new: true })
   await posthaste.send({
     to: Array.from({ length: 12 }, (_, n) => `reader${n}@held.example`),
     subject: 'Held',

@@ -24,6 +24,36 @@ export function laneState(lane: Lane): QueueState {
   return (lane.in_flight ?? 0) > 0 ? 'sending' : 'idle'
 }
 
+/** What a row's deliveries wait for, in numbers: `3 due, 2 held`. */
+export function queuedParts({ due, later, held, in_flight }: QueueLane): string {
+  const parts: [number, string][] = [
+    [due, 'due'],
+    [later, 'for later'],
+    [held, 'held'],
+    [in_flight, 'in flight'],
+  ]
+  return parts
+    .filter(([count]) => count !== 0)
+    .map(([count, words]) => `${count.toLocaleString('en')} ${words}`)
+    .join(', ')
+}
+
+/** The sum of a figure over lanes; a lane without it adds nothing. */
+export const laneTotal = (lanes: readonly Lane[], value: (lane: Lane) => number | null): number =>
+  lanes.reduce((sum, lane) => sum + (value(lane) ?? 0), 0)
+
+/** Messages sent by several lanes in each minute of the last hour, oldest first; empty when none tells. */
+export function laneMinutes(lanes: readonly Lane[]): number[] {
+  const told = lanes.map(({ minutes }) => minutes ?? []).filter(({ length }) => length > 0)
+  return (told[0] ?? []).map((_, minute) => told.reduce((sum, one) => sum + (one[minute] ?? 0), 0))
+}
+
+/** An hour of minutes in words, for those who do not see its line. */
+export function hourWords(minutes: readonly number[]): string {
+  const sum = minutes.reduce((all, count) => all + count, 0)
+  return `${sum.toLocaleString('en')} messages in the last hour, at most ${Math.max(0, ...minutes)} in a minute`
+}
+
 const STATE_OF: Record<WaitReason['key'], QueueState> = {
   held: 'held',
   scheduled: 'scheduled',
