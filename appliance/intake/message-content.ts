@@ -91,8 +91,36 @@ function withoutCr(body: Buffer): Buffer {
   return lines.subarray(0, size)
 }
 
-/** Reads any message, however large, the fast way where that is possible. For threads. */
+/** More parts than any mail program makes. The parser's work grows with their square. */
+const MAX_PARTS = 1000
+export const TOO_MANY_PARTS = `it has more than ${MAX_PARTS} parts`
+
+/** Whether more than `MAX_PARTS` lines of a message begin with a delimiter that it names (RFC 2046 §5.1.1). */
+function hasTooManyParts(message: Uint8Array): boolean {
+  const octets = Buffer.from(message.buffer, message.byteOffset, message.length)
+  const delimited = (start: string): number => {
+    let count = 0
+    for (let at = octets.indexOf(start); at >= 0 && count <= MAX_PARTS; at = octets.indexOf(start, at + 1))
+      count += 1
+    return count
+  }
+  // Text may have many such lines of its own.
+  if (delimited('\n--') <= MAX_PARTS) return false
+  const named = octets.toString('latin1').matchAll(/\bboundary\s*=\s*"?([^\s";]+)/gi)
+  let count = 0
+  for (const boundary of new Set([...named].map(([, value]) => value!))) {
+    count += delimited(`\n--${boundary}`)
+    if (count > MAX_PARTS) return true
+  }
+  return false
+}
+
+/**
+ * Reads any message, however large, the fast way where that is possible. For threads.
+ * Rejects with `TOO_MANY_PARTS`, and for nesting that no mail program makes.
+ */
 export async function readLargeContent(message: Uint8Array): Promise<MessageContent> {
+  if (hasTooManyParts(message)) throw new Error(TOO_MANY_PARTS)
   return readPlainContent(message, readHeader(message), Infinity) ?? readContent(message)
 }
 

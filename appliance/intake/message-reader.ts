@@ -2,7 +2,7 @@
 import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { readContent, type MessageContent } from './message-content.ts'
+import { readContent, TOO_MANY_PARTS, type MessageContent } from './message-content.ts'
 
 /**
  * Read on the event loop up to this size in octets, in some milliseconds. Of 256 KB the worst takes more than a minute: with
@@ -38,6 +38,8 @@ export function createMessageReader({ clock }: { clock: Clock }): MessageReader 
         return await (message.length <= SMALL ? readContent(message) : threads.run(message, team))
       } catch (error) {
         if (error instanceof ThreadEnded && error.why !== 'crash') throw tooComplex()
+        if (error instanceof Error && error.message === TOO_MANY_PARTS)
+          throw refuse('message_malformed', { expected: TOO_MANY_PARTS })
         if (error instanceof Error && /nesting|header/i.test(error.message))
           throw refuse('message_malformed', { expected: 'its parts are nested too deeply' })
         throw error

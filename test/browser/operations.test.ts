@@ -120,6 +120,7 @@ describe('a queue of mixed reasons', () => {
     await bar.getByRole('link', { name: 'Hold…' }).click()
     await page.getByRole('button', { name: 'Hold: 9 deliveries' }).waitFor()
     await page.keyboard.press('Escape')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
     await page.keyboard.press('Escape')
     await expect.poll(() => bar.count()).toBe(0)
     expect(await recipients('domain=paused.example&state=held')).toEqual([])

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
-import { speak, watchLoop } from '../world/loop.ts'
+import { longestTurn, speak } from '../world/loop.ts'
 import { sendWithNodemailer } from '../unit/submission/clients.ts'
 import { startDoor, type Door } from '../unit/submission/harness.ts'
 
@@ -42,16 +42,16 @@ describe('messages made to cost more than their size', () => {
       `${HEAD}MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=a\r\n\r\n`,
       '--a\r\n\r\n',
       MB,
-      /^(250|554) /,
+      /^554 5\.6\.0 .*more than 1000 parts/,
     ],
     ['200,000 recipients in a header field', `${HEAD}To: a@b.example`, ',\r\n a@b.example', 15_000, /^250 /],
   ])('%s do not stop the event loop', async (_name, before, piece, times, expected) => {
     const { ports } = await open()
-    using loop = watchLoop()
     const speech = { port: ports.trusted, before, piece, times: Math.floor(times), dialog: until('DATA') }
-    const answer = await speak({ ...speech, after: '\r\n\r\nHello\r\n.\r\n' }, /\r\n$/)
-    expect(answer).toMatch(expected)
-    expect(loop.longest()).toBeLessThan(50)
+    const longest = await longestTurn(async () => {
+      expect(await speak({ ...speech, after: '\r\n\r\nHello\r\n.\r\n' }, /\r\n$/)).toMatch(expected)
+    })
+    expect(longest).toBeLessThan(50)
   })
 
   test('chunks of one octet keep no more than the message', async () => {
