@@ -169,7 +169,7 @@ export function began(state: LaneState, limits: Limits, now: number): LaneState 
  * sooner or later, and providers count MAIL.
  */
 export function mailWait(state: LaneState, since: number, now: number): number | null {
-  if (state.pace.refused !== null && since < state.cutAt) return null
+  if (isPaused(state, now) || (state.pace.refused !== null && since < state.cutAt)) return null
   const wait = freeAt(state.nextMail, now) - now
   return wait > LONGEST_TURN ? null : wait
 }

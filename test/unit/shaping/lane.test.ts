@@ -305,6 +305,14 @@ describe('messages a minute', () => {
     )
   })
 
+  test('admitted before a pause do not say MAIL while it lasts', () => {
+    const admitted = began(freshLane(other.limits), other.limits, noon)
+    const paused = pausedBy(admitted, noon + minute, noon + 1)
+    expect(mailWait(admitted, noon, noon + 2)).toBe(0)
+    expect(mailWait(paused, noon, noon + 2)).toBeNull()
+    expect(mailWait(paused, noon, noon + minute)).toBe(0)
+  })
+
   test('are not stopped for hours by a clock that was set back', () => {
     const state = began(freshLane(other.limits), other.limits, noon + 24 * 60 * minute)
     expect(opensAt(state, noon)! - noon).toBeLessThanOrEqual(63_000)
