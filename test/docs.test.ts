@@ -78,7 +78,7 @@ test('docs/monitoring.md names every alert with its severity, and no other', () 
 })
 
 test('the map of folders in README.md has each of them once', () => {
-  const [, map] = /## Where everything lives\n\n([^]*?)\n\n/.exec(read('README.md'))!
+  const [, map] = /## Repository layout\n\n([^]*?)\n(?:\n|$)/.exec(read('README.md'))!
   const told = map!.split('\n').flatMap((row) => {
     const [first, ...others] = [...row.split('|')[1]!.matchAll(/`([^`]+)\/`/g)].map(([, folder]) => folder!)
     return first === undefined ? [] : [first, ...others.map((name) => join(dirname(first), name))]
