@@ -91,7 +91,7 @@ test('the map of folders in README.md has each of them once', () => {
 })
 
 describe('the table of docs/audit.md', () => {
-  const [, table] = /## What is in it\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
+  const [, table] = /## Recorded actions\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
   const told = table!
     .split('\n')
     .slice(2)
