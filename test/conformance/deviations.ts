@@ -91,8 +91,7 @@ export const DEVIATIONS: Deviation[] = [
     name: 'metrics contain only what was requested',
     at: 'GET /emails/metrics 200',
     optional: ['data'],
-    reason:
-      'the description says that `data` is absent without dimensions; optional in the client',
+    reason: 'the description says that `data` is absent without dimensions; optional in the client',
   },
   {
     name: 'metrics contain only what was requested',
