@@ -78,7 +78,7 @@ test('docs/monitoring.md names every alert with its severity, and no other', () 
 })
 
 test('the map of folders in README.md has each of them once', () => {
-  const [, map] = /## Where everything lives\n\n([^]*?)\n\n/.exec(read('README.md'))!
+  const [, map] = /## Repository layout\n\n([^]*?)\n(?:\n|$)/.exec(read('README.md'))!
   const told = map!.split('\n').flatMap((row) => {
     const [first, ...others] = [...row.split('|')[1]!.matchAll(/`([^`]+)\/`/g)].map(([, folder]) => folder!)
     return first === undefined ? [] : [first, ...others.map((name) => join(dirname(first), name))]
@@ -91,7 +91,7 @@ test('the map of folders in README.md has each of them once', () => {
 })
 
 describe('the table of docs/audit.md', () => {
-  const [, table] = /## What is in it\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
+  const [, table] = /## Recorded actions\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
   const told = table!
     .split('\n')
     .slice(2)

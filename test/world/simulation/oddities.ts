@@ -10,7 +10,7 @@ const recipientOnce = (seen: { recipients: readonly string[] }): string => seen.
 export const ODDITIES: readonly Personality[] = [
   {
     name: 'plain',
-    says: 'A server without anything special.',
+    says: 'A plain server.',
     share: 1,
     domains: 10,
     mx: ['mx.plain.test'],
@@ -18,7 +18,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'grey-minute',
-    says: 'Greylists a recipient for a minute.',
+    says: 'Greylists each recipient for one minute.',
     share: 0.5,
     mx: ['mx.grey-minute.test'],
     rules: () => [
@@ -31,7 +31,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'grey-network',
-    says: 'Greylists network and recipient for fifteen minutes.',
+    says: 'Greylists each network and recipient for 15 minutes.',
     share: 0.5,
     mx: ['mx.grey-network.test'],
     rules: () => [
@@ -44,7 +44,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'grey-data',
-    says: 'Greylists after the message, with a 451.',
+    says: 'Greylists after the message data, with 451.',
     share: 0.5,
     mx: ['mx.grey-data.test'],
     rules: () => [
@@ -57,49 +57,49 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'tar-pit',
-    says: 'Takes half a minute for each answer.',
+    says: 'Takes 30 seconds for each reply.',
     share: 0.3,
     mx: ['mx.tar-pit.test'],
     rules: () => [slow(30 * SECOND, 'connect', 'hello', 'mail', 'rcpt', 'data', 'message')],
   },
   {
     name: 'slow-end',
-    says: 'Thinks four minutes about each message.',
+    says: 'Takes four minutes to accept each message.',
     share: 0.3,
     mx: ['mx.slow-end.test'],
     rules: () => [slow(4 * MINUTE, 'message')],
   },
   {
     name: 'three-only',
-    says: '421 after three messages of a connection.',
+    says: '421 after three messages on a connection.',
     share: 0.5,
     mx: ['mx.three-only.test'],
     rules: () => [mostTransactions(3, '421 4.3.2 Too many messages in this session')],
   },
   {
     name: 'one-at-a-time',
-    says: 'One connection of a source; others get 421.',
+    says: 'One connection per sending IP; others get 421.',
     share: 0.5,
     mx: ['mx.one-at-a-time.test'],
     rules: () => [mostConnections(1, '421 4.7.0 Too many concurrent SMTP connections')],
   },
   {
     name: 'drops-in-data',
-    says: 'Drops the connection within the message, once for each of half of the recipients.',
+    says: 'Drops the connection during DATA, once for each of half the recipients.',
     share: 0.5,
     mx: ['mx.drops-in-data.test'],
     rules: () => [share(50, oncePer('body', recipientOnce, { then: 'reset' }))],
   },
   {
     name: 'drops-after-dot',
-    says: 'Takes the message and drops the connection without a word, once for each of half of the recipients.',
+    says: 'Accepts the message but drops the connection without a reply, once for each of half the recipients.',
     share: 0.5,
     mx: ['mx.drops-after-dot.test'],
     rules: () => [share(50, oncePer('message', recipientOnce, { then: 'reset' }))],
   },
   {
     name: 'resets',
-    says: 'Resets every third connection at once.',
+    says: 'Resets every third connection immediately.',
     share: 0.5,
     mx: ['mx.resets.test'],
     rules: () => {
@@ -116,7 +116,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'tls-expired',
-    says: 'A certificate that is long over.',
+    says: 'An expired certificate.',
     share: 0.4,
     mx: ['mx.tls-expired.test'],
     tls: 'expired',
@@ -124,14 +124,14 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'tls-refused',
-    says: 'Offers STARTTLS and answers it with 454.',
+    says: 'Offers STARTTLS but answers it with 454.',
     share: 0.4,
     mx: ['mx.tls-refused.test'],
     tls: 'refused',
   },
   {
     name: 'tls-only',
-    says: 'Takes nothing in plain text.',
+    says: 'Accepts mail only over TLS.',
     share: 0.4,
     mx: ['mx.tls-only.test'],
     tls: 'trusted',
@@ -140,14 +140,14 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'tls-small-hello',
-    says: 'Resets the connection when the ClientHello does not fit into one old-fashioned segment.',
+    says: "Resets the connection if the ClientHello doesn't fit into one TCP segment.",
     share: 0.4,
     mx: ['mx.tls-small-hello.test'],
     tls: 'small-hello',
   },
   {
     name: 'tls-garbage',
-    says: 'Says "go ahead" to STARTTLS and sends something that is not TLS.',
+    says: 'Accepts STARTTLS, then sends something other than TLS.',
     share: 0.4,
     mx: ['mx.tls-garbage.test'],
     tls: 'garbage',
@@ -169,7 +169,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'greets-long',
-    says: 'A greeting of many lines.',
+    says: 'Sends a greeting of many lines.',
     share: 0.3,
     mx: ['mx.greets-long.test'],
     greeting: {
@@ -179,7 +179,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'greets-bare',
-    says: 'A greeting of three digits and nothing else.',
+    says: 'Sends a greeting of three digits and nothing else.',
     share: 0.3,
     mx: ['mx.greets-bare.test'],
     greeting: { say: '220' },
@@ -187,7 +187,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'half-greeting',
-    says: 'Half a greeting, then silence, on every fourth connection.',
+    says: 'Sends half a greeting, then nothing, on every fourth connection.',
     share: 0.2,
     mx: ['mx.half-greeting.test'],
     rules: () => {
@@ -200,21 +200,21 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'half-replies',
-    says: 'One reply with two codes to RCPT, once for each recipient.',
+    says: 'Answers RCPT with two codes in one reply, once for each recipient.',
     share: 0.3,
     mx: ['mx.half-replies.test'],
     rules: () => [oncePer('rcpt', ({ recipient }) => recipient, { raw: '250-fine\r\n550 not fine\r\n' })],
   },
   {
     name: 'no-line-end',
-    says: 'An answer to DATA without its line end, and silence, once for each recipient.',
+    says: 'Answers DATA without a line ending, then sends nothing, once for each recipient.',
     share: 0.2,
     mx: ['mx.no-line-end.test'],
     rules: () => [oncePer('data', recipientOnce, { raw: '354 go on', then: 'silence' })],
   },
   {
     name: 'helo-only',
-    says: 'Knows HELO and nothing newer.',
+    says: 'Supports only HELO.',
     share: 0.4,
     mx: ['mx.helo-only.test'],
     extensions: null,
@@ -222,7 +222,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'no-pipelining',
-    says: 'Does not offer PIPELINING.',
+    says: "Doesn't offer PIPELINING.",
     share: 0.4,
     mx: ['mx.no-pipelining.test'],
     extensions: ['8BITMIME', 'SIZE 35882577'],
@@ -237,7 +237,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'small',
-    says: 'Takes messages of up to 100 octets.',
+    says: 'Accepts messages of up to 100 octets.',
     share: 0.2,
     mx: ['mx.small.test'],
     extensions: ['PIPELINING', 'SIZE 100'],
@@ -245,7 +245,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'seven-bit',
-    says: 'No 8BITMIME.',
+    says: "Doesn't offer 8BITMIME.",
     share: 0.3,
     mx: ['mx.seven-bit.test'],
     extensions: ['PIPELINING', 'SIZE 35882577'],
@@ -253,13 +253,13 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'half-dead',
-    says: 'Nobody at the first MX.',
+    says: "The first MX doesn't respond.",
     share: 0.5,
     mx: ['dead:mx1.half-dead.test', 'mx2.half-dead.test'],
   },
   {
     name: 'implicit',
-    says: 'No MX record: the domain is the exchanger.',
+    says: 'Has no MX record; the domain itself is the mail exchanger.',
     share: 0.3,
     mx: ['implicit.test'],
     dns: 'implicit',
@@ -267,7 +267,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'null-mx',
-    says: 'Takes no mail, and says so in DNS.',
+    says: 'Publishes a null MX: accepts no mail.',
     share: 0.2,
     mx: [],
     dns: 'null-mx',
@@ -275,7 +275,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'no-such-domain',
-    says: 'Does not exist.',
+    says: "The domain doesn't exist.",
     share: 0.2,
     mx: [],
     dns: 'absent',
@@ -283,14 +283,14 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'servfail',
-    says: 'DNS that fails at first and is mended after an hour.',
+    says: 'DNS fails for the first hour.',
     share: 0.2,
     mx: ['mx.servfail.test'],
     dns: 'servfail-first',
   },
   {
     name: 'blocked',
-    says: 'Our addresses are on its block list (S3140), for good.',
+    says: 'Blocks our IPs permanently (S3140).',
     share: 0.1,
     mx: ['mx.blocked.test'],
     end: null,
@@ -303,7 +303,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'never',
-    says: 'Not now, whenever it is asked.',
+    says: 'Defers every attempt.',
     share: 0.1,
     mx: ['mx.never.test'],
     end: 'expired',
@@ -311,7 +311,7 @@ export const ODDITIES: readonly Personality[] = [
   },
   {
     name: 'down',
-    says: 'Nobody listens.',
+    says: 'Accepts no connections.',
     share: 0.1,
     mx: ['dead:mx.down.test'],
     end: 'expired',

@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE
 export const PROVIDERS: readonly Personality[] = [
   {
     name: 'gmail',
-    says: 'Rate per source that grows with its age, signatures wanted.',
+    says: 'A rate limit per sending IP that grows with its age; requires signatures.',
     share: 45,
     mx: ['gmail-smtp-in.l.google.com', 'alt1.gmail-smtp-in.l.google.com'],
     unknown:
@@ -33,7 +33,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'outlook',
-    says: 'Consumer mailboxes of Microsoft: "server busy" over its rate.',
+    says: 'Microsoft consumer mailboxes: "server busy" above the rate limit.',
     share: 12,
     domains: 3,
     mx: ['*.olc.protection.outlook.com'],
@@ -56,7 +56,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'yahoo',
-    says: 'Puts a source off with TSS04 for unexpected volume; 20 messages on a connection.',
+    says: 'Defers a sending IP with TSS04 after unexpected volume; 20 messages per connection.',
     share: 10,
     domains: 2,
     mx: ['mta5.am0.yahoodns.net', 'mta6.am0.yahoodns.net', 'mta7.am0.yahoodns.net'],
@@ -79,7 +79,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'business',
-    says: 'Companies at Microsoft 365: one provider behind many names.',
+    says: 'Companies on Microsoft 365: one provider behind many domains.',
     share: 8,
     domains: 12,
     mx: ['*.mail.protection.outlook.com'],
@@ -91,7 +91,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'icloud',
-    says: 'Five messages on a connection, then 421.',
+    says: '421 after five messages on a connection.',
     share: 6,
     domains: 2,
     mx: ['mx01.mail.icloud.com', 'mx02.mail.icloud.com'],
@@ -104,7 +104,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'comcast',
-    says: 'Throttles with RL000010 over its rate.',
+    says: 'Throttles with RL000010 above the rate limit.',
     share: 2,
     mx: ['mx1a1.comcast.net', 'mx2h1.comcast.net'],
     unknown: '550 5.1.1 Not our Customer',
@@ -120,7 +120,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'orange',
-    says: 'Two connections of one source, the third gets 421.',
+    says: 'Two connections per sending IP; the third gets 421.',
     share: 2,
     mx: ['smtp-in.orange.fr'],
     unknown: '550 5.1.1 Adresse d au moins un destinataire invalide. Invalid recipient. OFR_416 [416]',
@@ -134,7 +134,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 'gmx',
-    says: 'TLS that is well, a hundred messages on a connection.',
+    says: 'Valid TLS; 100 messages per connection.',
     share: 2,
     domains: 3,
     mx: ['mx00.emig.gmx.net', 'mx01.emig.gmx.net'],
@@ -146,7 +146,7 @@ export const PROVIDERS: readonly Personality[] = [
   },
   {
     name: 't-online',
-    says: 'Answers an address that it does not know with 554, for its first two hours.',
+    says: 'Refuses an unknown sending IP with 554 for two hours.',
     share: 1,
     mx: ['mx00.t-online.de', 'mx01.t-online.de'],
     unknown: '550 5.1.1 unknown recipient',
