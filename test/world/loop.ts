@@ -70,7 +70,9 @@ const steps = [...dialog]
 let speaking = dialog.length === 0
 const block = Buffer.from(piece.repeat(Math.max(1, Math.ceil(65536 / Math.max(1, piece.length)))))
 async function speak() {
-  const drained = () => new Promise((go) => socket.once('drain', go).once('close', go))
+  let go
+  const drained = () => new Promise((resolve) => { go = resolve })
+  socket.on('drain', () => go?.()).on('close', () => go?.())
   if (before !== '') socket.write(before)
   let left = times * piece.length
   while (left > 0 && !socket.destroyed) {
