@@ -194,11 +194,25 @@ describe('the keys', () => {
     await page.keyboard.press('Enter')
     await expect.poll(() => focused(page)).toBe('MAIN')
     await page.keyboard.press('?')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    const keys = page.getByRole('dialog', { name: 'Keys' })
+    await keys.waitFor()
+    const gaps = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('dialog[open] dt')].map((key) =>
+        key.nextElementSibling.getBoundingClientRect().left -
+        Math.max(...[...key.children].map((one) => one.getBoundingClientRect().right)))`,
+    )
+    expect(Math.min(...gaps)).toBeGreaterThan(0)
     await page.keyboard.press('Escape')
     await expect.poll(() => focused(page)).toBe('MAIN')
     await page.keyboard.press('/')
     await expect.poll(() => focused(page)).toBe('INPUT')
+    await page.keyboard.type('ada')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => focused(page)).not.toBe('INPUT')
+    await page.keyboard.press('?')
+    await keys.waitFor()
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('searchbox').first().inputValue()).toBe('ada')
     await context.close()
   })
 })

@@ -214,3 +214,52 @@ describe('the health dot', () => {
 })
 
 test('nothing broke on the way', () => expect(errors).toEqual([]))
+
+describe('the palette', () => {
+  const palette = () => page.getByRole('dialog', { name: 'Go to' })
+  const look = async (words: string) => {
+    await page.goto(at('/metrics'))
+    await page.getByRole('heading', { name: 'Metrics', exact: true }).waitFor()
+    await page.keyboard.press('Control+k')
+    await palette().getByRole('combobox').fill(words)
+  }
+
+  test('finds domains, webhooks, API keys and suppressions by a part of their names', async () => {
+    const webhook = { endpoint: 'https://hooks.shop.example/orders', events: ['email.bounced'] }
+    const { body: created } = await posthaste.call<{ id: string }>('POST', '/webhooks', webhook)
+    const { body: key } = await posthaste.call<{ id: string }>('POST', '/api-keys', { name: 'Invoices app' })
+    await posthaste.call('POST', '/suppressions', { email: 'gone@elsewhere.example' })
+    const { data: domains } = await get<{ data: { id: string; name: string }[] }>('/domains')
+    const domain = domains.find(({ name }) => name === posthaste.domain)!
+    for (const [words, option, path] of [
+      [domain.name.slice(1, 7), `Domain: ${domain.name}`, `/domains/${domain.id}`],
+      ['shop.exa', `Webhook: ${webhook.endpoint}`, `/webhooks/${created.id}`],
+      ['voices', 'API key: Invoices app', `/api-keys?key=${key.id}`],
+      ['gone@else', 'Suppression: gone@elsewhere.example', '/suppressions?id='],
+    ] as const) {
+      await look(words)
+      await palette().getByRole('option', { name: option }).click()
+      await expect.poll(() => page.url()).toContain(at(path))
+    }
+  })
+
+  test('finds an email by the beginning of an address, and says when there is none', async () => {
+    await look('first@paus')
+    await palette()
+      .getByRole('option', { name: /to first@paused\.example$/ })
+      .waitFor()
+    await expect.poll(() => palette().getByRole('status').count()).toBe(0)
+    await palette().getByRole('combobox').fill('nobody@nowhere')
+    await palette().getByRole('status').waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('offers what can be done to the queue', async () => {
+    await look('queue hold')
+    await palette().getByRole('option', { name: 'Queue: Hold…' }).waitFor()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toBe(at('/queue?do=hold'))
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+  })
+})

@@ -56,9 +56,12 @@ export function emailSearchContract(storage: () => Storage): void {
     const both = ['other', 'plain']
     expect(await finds({ id: plain.id })).toEqual(['plain'])
     expect(await finds({ to: 'ADA@Reader.example' })).toEqual(['plain'])
-    // A whole address is not part of a longer one; a part is.
+    // With a local part it is the beginning of an address, without one any part.
     expect(await finds({ to: 'ada@other.example' })).toEqual([])
     expect(await finds({ to: 'ada' })).toEqual(both)
+    expect(await finds({ to: 'ada@' })).toEqual(['plain'])
+    expect(await finds({ to: 'ada@rea' })).toEqual(['plain'])
+    expect(await finds({ to: 'da@reader.example' })).toEqual([])
     expect(await finds({ to: '@other.example' })).toEqual(['other'])
     expect(await finds({ toDomain: 'READER.example' })).toEqual(['plain'])
     expect(await finds({ toDomain: 'example' })).toEqual([])

@@ -172,13 +172,16 @@ function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
 /**
  * The fields that name recipients, as JSON lists of `address` or `Name <address>`. Between them they name every recipient, and a look into
  * `recipients` for each email takes four times as long.
- * @param ends whether the text is the end of an address; a text that has a local part is a whole one
+ * @param ends whether the text is the end of an address; a text that has a local part is the beginning of one
  */
 function addressed(text: string, ends = false): Expression<SqlBool> {
   const part = lowered(inJson(text))
-  const whole = text.indexOf('@') > 0
-  const open = whole ? ['"', '<'] : ['', '']
-  const patterns = whole || ends ? [`%${open[0]}${part}"%`, `%${open[1]}${part}>"%`] : [`%${part}%`]
+  const begins = text.indexOf('@') > 0
+  const patterns = begins
+    ? [`%"${part}%`, `%<${part}%`]
+    : ends
+      ? [`%${part}"%`, `%${part}>"%`]
+      : [`%${part}%`]
   const either = patterns.map((pattern) => sql<SqlBool>`fields like ${pattern} escape '\\'`)
   return sql<SqlBool>`(select ${sql.join(either, sql` or `)} from (select lower(to_header || cc_header || bcc_header) as fields) as named)`
 }

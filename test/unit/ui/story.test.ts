@@ -103,6 +103,14 @@ describe('the story of a delivery', () => {
     ])
   })
 
+  test('begins when the email was accepted, however late its delivery began', () => {
+    const late = timeline({ accepted_at: at(0), events: [event('email.sent', 35, null)] })
+    expect(storyOf(late, delivery()).map(({ title, at: when }) => [title, when])).toEqual([
+      ['Accepted and stored', Date.parse(at(0))],
+      ['Delivery started', Date.parse(at(35))],
+    ])
+  })
+
   test('a complaint of the same millisecond comes after the delivery', () => {
     const seen = timeline({
       attempts: [attempt('a1', 1, [step('body', { reply: reply(250) })])],

@@ -175,6 +175,6 @@ export function soughtIn(text: string): EmailConditions | null {
   // Our own Message-IDs are the id of the email, an @ and the domain.
   const id = idIn(one)
   if (id !== null) return { id }
-  if (/^[^\s@:]+@[^\s@]+$/.test(one)) return { to: one }
+  if (/^[^\s@:]+@[^\s@]*$/.test(one)) return { to: one }
   return QUEUE_ID.test(one) ? { reply: one } : null
 }

@@ -13,3 +13,7 @@ export function matching<T extends { label: string }>(items: readonly T[], text:
     return wanted.every((part) => words.some((word) => word.startsWith(part)))
   })
 }
+
+/** Those of whose texts one holds `part`, wherever it stands. @param part in lower case */
+export const holding = <T>(items: readonly T[], part: string, texts: (item: T) => readonly string[]): T[] =>
+  items.filter((item) => texts(item).some((text) => text.toLowerCase().includes(part)))

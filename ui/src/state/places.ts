@@ -21,6 +21,7 @@ import Users from '@lucide/svelte/icons/users'
 import Webhook from '@lucide/svelte/icons/webhook'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
 import { switchTeam } from '../api/teams.ts'
+import { QUEUE_ACTIONS } from './queue.ts'
 import { theme, utc, type Theme } from './remembered.svelte.ts'
 import { auth, changeTeam, depart } from './session.svelte.ts'
 import { openSettings } from './settings.ts'
@@ -68,6 +69,15 @@ export const ACTIONS: readonly Place[] = [
   { path: '/webhooks?new=1', label: 'Add webhook', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
+
+/** What can be done to the queue: the palette shows it to whoever types. */
+export const queueActionsOf = (operator: boolean): readonly Place[] =>
+  QUEUE_ACTIONS.filter((look) => !look.operator || operator).map(({ action, words }) => ({
+    path: `/queue?do=${action}`,
+    label: `Queue: ${words}…`,
+    icon: Layers,
+    right: 'operate',
+  }))
 
 /** What is done at once, wherever one is. */
 export interface Act {

@@ -1,0 +1,124 @@
+/** What the palette finds by name: domains, webhooks, API keys, suppressed addresses and emails. */
+import Globe from '@lucide/svelte/icons/globe'
+import KeyRound from '@lucide/svelte/icons/key-round'
+import MailSearch from '@lucide/svelte/icons/mail-search'
+import ShieldOff from '@lucide/svelte/icons/shield-off'
+import Webhook from '@lucide/svelte/icons/webhook'
+import { listApiKeys, listDomains, listSuppressions, listWebhooks } from '../api/calls.ts'
+import { searchEmails } from '../api/emails.ts'
+import { readSearch, soughtIn } from './email-search.ts'
+import { holding } from './find.ts'
+import type { Place } from './places.ts'
+import { resource } from './resource.svelte.ts'
+
+/** Characters before anything is looked up. */
+const ENOUGH = 2
+/** Entries of each kind that are shown. */
+const SHOWN = 5
+
+export interface LookUp {
+  readonly entries: readonly Place[]
+  /** What there is to say about them: that none was found, or why. */
+  readonly said: string
+}
+
+/** Looks up what is typed, for as long as the calling component lives. */
+export function lookUp(text: () => string): LookUp {
+  const named = namedLike(text)
+  const emails = emailsLike(text)
+  const said = $derived(named.busy || named.entries.length > 0 ? '' : emails.said)
+  return {
+    get entries() {
+      return [...named.entries, ...emails.entries]
+    },
+    get said() {
+      return said
+    },
+  }
+}
+
+function namedLike(text: () => string): { readonly entries: readonly Place[]; readonly busy: boolean } {
+  const wanted = $derived(text().trim().toLowerCase())
+  const enough = $derived(wanted.length >= ENOUGH)
+  const domains = resource({ key: () => (enough ? 'domains' : null), load: listDomains })
+  const webhooks = resource({ key: () => (enough ? 'webhooks' : null), load: listWebhooks })
+  const keys = resource({ key: () => (enough ? 'api-keys' : null), load: listApiKeys })
+  const suppressions = resource({
+    key: () => (enough ? `palette suppressions ${wanted}` : null),
+    load: (signal) => listSuppressions({ origin: '', search: wanted }, SHOWN, signal),
+  })
+  const found = <Row>(rows: readonly Row[] | undefined, words: (row: Row) => string[]): Row[] =>
+    enough ? holding(rows ?? [], wanted, words).slice(0, SHOWN) : []
+  const entries = $derived<Place[]>([
+    ...found(domains.data?.data, ({ name }) => [name]).map(({ id, name }) => ({
+      path: `/domains/${id}`,
+      label: `Domain: ${name}`,
+      icon: Globe,
+    })),
+    ...found(webhooks.data?.data, ({ endpoint }) => [endpoint]).map(({ id, endpoint }) => ({
+      path: `/webhooks/${id}`,
+      label: `Webhook: ${endpoint}`,
+      icon: Webhook,
+    })),
+    ...found(keys.data?.data, ({ name, prefix }) => [name, prefix ?? '']).map(({ id, name }) => ({
+      path: `/api-keys?key=${id}`,
+      label: `API key: ${name || '(no name)'}`,
+      icon: KeyRound,
+    })),
+    ...found(suppressions.data?.data, ({ email }) => [email]).map(({ id, email }) => ({
+      path: `/suppressions?id=${id}`,
+      label: `Suppression: ${email}`,
+      icon: ShieldOff,
+    })),
+  ])
+  const lists = [domains, webhooks, keys, suppressions]
+  const busy = $derived(enough && lists.some(({ data, error }) => data === undefined && error === null))
+  return {
+    get entries() {
+      return entries
+    },
+    get busy() {
+      return busy
+    },
+  }
+}
+
+/** What looks like an email: an id, an address or its beginning, a Message-ID, or the queue id of the remote server. */
+function emailsLike(text: () => string): LookUp {
+  const wanted = $derived(soughtIn(text()))
+  const email = resource({
+    key: () => (wanted === null ? null : `palette ${JSON.stringify(wanted)}`),
+    load: (signal) => searchEmails(wanted ?? {}, null, SHOWN, signal),
+  })
+  const entries = $derived.by((): Place[] => {
+    const q = text().trim()
+    const emails = (email.data?.data ?? []).map(({ id, subject, to }) => ({
+      path: `/emails/${id}`,
+      label: `${subject || '(no subject)'} to ${to[0] ?? 'no recipient'}`,
+      icon: MailSearch,
+    }))
+    if (q === '' || readSearch(q, 0, true).problem !== null) return emails
+    const all = {
+      path: `/emails?${new URLSearchParams({ q })}`,
+      label: `Search emails for ${q}`,
+      icon: MailSearch,
+    }
+    return [...emails, all]
+  })
+  const said = $derived.by(() => {
+    if (wanted === null) return ''
+    if (email.error) return email.error
+    if (email.data === undefined) return 'Searching…'
+    if (email.data.data.length > 0) return ''
+    if (email.data.has_more) return 'No match among the newest emails. Search emails to look further back.'
+    return wanted.id === undefined ? 'No matching email' : 'No email has this ID'
+  })
+  return {
+    get entries() {
+      return entries
+    },
+    get said() {
+      return said
+    },
+  }
+}
