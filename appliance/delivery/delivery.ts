@@ -102,6 +102,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     log,
     owner,
     attempt: (batch, placed) => attempt(batch, deps, placed),
+    abandon: () => connections.destroy(),
     maxConnections,
     pollMs: options.pollMs ?? 1000,
     onReportDue,
@@ -119,6 +120,8 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     async stop(ms) {
       const left = await dispatcher.stop(ms)
       await connections.close()
+      // What still says goodbye has had its time.
+      connections.destroy()
       await lanes.stop()
       return left
     },
