@@ -31,7 +31,7 @@ import { createSharedDoctor, viewCertificates, type SourceBook } from './insight
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
-import { createLook, diskOf } from './monitoring.ts'
+import { capacityRows, createLook, diskOf } from './monitoring.ts'
 import { openNode } from './node.ts'
 import {
   capacityOptions,
@@ -210,7 +210,8 @@ async function startDelivery(deps: DeliveryDeps, started: AsyncDisposableStack):
   await delivery.start()
   started.defer(async () => {
     const left = await delivery.stop(DRAIN_MS)
-    if (left > 0) log.warn({ attempts: left }, 'attempts in flight were interrupted; they are retried after the start')
+    if (left > 0)
+      log.warn({ attempts: left }, 'attempts in flight were interrupted; they are retried after the start')
   })
   reporter.start()
   started.defer(() => reporter.stop())
@@ -400,6 +401,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const { accounts, senders } = people
   const stop = () => running.disposeAsync()
   const alive = () => ground.health.alive()
+  const clients = () => capacityRows(ground.capacity.figures())
   const reload = () => reloadParts(tables, certificates, out.delivery)
-  return { url, http, storage, senders, accounts, sandbox, smtp, metrics, alive, reload, stop }
+  return { url, http, storage, senders, accounts, sandbox, smtp, metrics, alive, clients, reload, stop }
 }

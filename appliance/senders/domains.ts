@@ -90,13 +90,6 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     if (!domain) throw notFound()
     return domain
   }
-  /** A domain that no other team has verified. */
-  const claimed: DomainMethods['getDomain'] = async (args) => {
-    const domain = await getDomain(args)
-    if (await storage.isDomainHeld({ id: domain.id }, clock.now()))
-      throw refuse('domain_held', { domain: domain.name })
-    return domain
-  }
   const keysOf = (domain: Domain) => storage.dkimKeys({ domainId: domain.id }, clock.now())
   const toldOf = async (domain: Domain) =>
     toldDomain(domain, expectedRecords(domain, await keysOf(domain), config))
@@ -122,12 +115,12 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
     dkimKeys: async (domain) => (await keysOf(domain)).map(publicOf),
     async verifyDomain(args) {
-      await look(await claimed(args), true, deps)
+      await look(await unheld(await getDomain(args), deps), true, deps)
       return getDomain(args)
     },
     async requestVerification(args) {
       const now = clock.now()
-      const domain = await claimed(args)
+      const domain = await unheld(await getDomain(args), deps)
       const begun = begin(domain, now)
       const told = begun.status === domain.status ? undefined : await toldOf({ ...domain, ...begun })
       await storage.scheduleDomainCheck({ ...args, ...begun, told }, now)
@@ -146,6 +139,13 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       return (await keysOf(domain)).filter(({ state }) => state === 'pending').map(publicOf)
     },
   }
+}
+
+/** The domain, when no other team has verified its name. Refuses: `domain_held`. */
+async function unheld(domain: Domain, { storage, clock }: DomainDeps): Promise<Domain> {
+  const isHeld = await storage.isDomainHeld({ id: domain.id }, clock.now())
+  if (isHeld) throw refuse('domain_held', { domain: domain.name })
+  return domain
 }
 
 /** New records are expected: they are looked for at once, unless nobody has asked to look for any yet. */
