@@ -13,7 +13,6 @@ import {
   createSourceWatcher,
   examine,
   isPublicAddress,
-  machineAddresses,
   probeAddress,
   type DoctorDeps,
   type SourceBook,
@@ -43,6 +42,7 @@ import { createGuardedFetch, type GuardedFetch } from './wire/fetch.ts'
 import { CannotStart } from './wire/listeners.ts'
 import { createPoster, type Poster } from './wire/post.ts'
 import { isForbiddenTarget, type Cidr, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
+import { machineAddresses, refreshedAddresses } from './wire/own-addresses.ts'
 
 /**
  * Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people.
@@ -165,7 +165,15 @@ export function openFetch(
 ): GuardedFetch {
   const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
   const agent = `Posthaste/${VERSION}`
-  return createGuardedFetch({ lookup, clock, allowNetworks, deadlineMs: FETCH_DEADLINE, agent })
+  const ownAddresses = refreshedAddresses(clock)
+  return createGuardedFetch({
+    lookup,
+    clock,
+    allowNetworks,
+    ownAddresses,
+    deadlineMs: FETCH_DEADLINE,
+    agent,
+  })
 }
 
 /** For a whole request to an endpoint (milliseconds), and bytes of its answer that are read and kept. */
@@ -179,15 +187,21 @@ export interface WebhookHosts {
   deadlineMs?: number | undefined
 }
 
+/** Which addresses webhooks may reach. */
+const webhookTargets = ({ webhooks }: Config, clock: Clock) => ({
+  allowNetworks: parseNetworks(webhooks.allow_networks),
+  ownAddresses: refreshedAddresses(clock),
+})
+
 function openPoster(
   resolver: Resolver,
   clock: Clock,
-  allowNetworks: readonly Cidr[],
+  targets: ReturnType<typeof webhookTargets>,
   { ca, deadlineMs = WEBHOOK_DEADLINE }: WebhookHosts,
 ): Poster {
   const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
   const bytes = { readBytes: WEBHOOK_READ, keepBytes: WEBHOOK_KEEP }
-  return createPoster({ lookup, clock, allowNetworks, deadlineMs, ca, ...bytes })
+  return createPoster({ lookup, clock, ...targets, deadlineMs, ca, ...bytes })
 }
 
 const WEBHOOK_AGENT = `Posthaste-Webhooks/${VERSION}`
@@ -195,12 +209,14 @@ const WEBHOOK_AGENT = `Posthaste-Webhooks/${VERSION}`
 /** What tells the apps of events. */
 export function openEvents(
   config: Config,
-  deps: Omit<EventsDeps, 'poster' | 'agent' | 'allowNetworks'> & { resolver: Resolver },
+  deps: Omit<EventsDeps, 'poster' | 'agent' | keyof ReturnType<typeof webhookTargets>> & {
+    resolver: Resolver
+  },
   hosts: WebhookHosts = {},
 ): Events {
-  const allowNetworks = parseNetworks(config.webhooks.allow_networks)
-  const poster = openPoster(deps.resolver, deps.clock, allowNetworks, hosts)
-  return createEvents({ ...deps, poster, agent: WEBHOOK_AGENT, allowNetworks })
+  const targets = webhookTargets(config, deps.clock)
+  const poster = openPoster(deps.resolver, deps.clock, targets, hosts)
+  return createEvents({ ...deps, ...targets, poster, agent: WEBHOOK_AGENT })
 }
 
 /** Webhooks as commands manage them, beside the daemon that sends; `close` ends what they hold. */
@@ -208,10 +224,10 @@ export function openWebhooks(
   config: Config,
   { storage, resolver, clock }: { storage: Storage; resolver: Resolver; clock: Clock },
 ): { webhooks: Webhooks; close(): void } {
-  const allowNetworks = parseNetworks(config.webhooks.allow_networks)
-  const poster = openPoster(resolver, clock, allowNetworks, {})
+  const targets = webhookTargets(config, clock)
+  const poster = openPoster(resolver, clock, targets, {})
   const wake = (): void => undefined
-  const webhooks = createWebhooks({ storage, poster, clock, agent: WEBHOOK_AGENT, allowNetworks, wake })
+  const webhooks = createWebhooks({ storage, poster, clock, agent: WEBHOOK_AGENT, ...targets, wake })
   return { webhooks, close: () => poster.close() }
 }
 
@@ -235,7 +251,15 @@ export function openPolicyFetch(
   const allowed = allowNetworks ?? parseNetworks(config.delivery.allow_networks)
   const lookup = (name: string): Promise<string[]> => lookUpAddresses(resolver, name)
   const agent = `Posthaste/${VERSION}`
-  return createGuardedFetch({ lookup, clock, allowNetworks: allowed, deadlineMs: POLICY_DEADLINE, agent, ca })
+  return createGuardedFetch({
+    lookup,
+    clock,
+    allowNetworks: allowed,
+    ownAddresses: refreshedAddresses(clock),
+    deadlineMs: POLICY_DEADLINE,
+    agent,
+    ca,
+  })
 }
 
 /** The TLS policies of recipient domains. */

@@ -8,6 +8,7 @@ import type { Senders } from './senders/senders.ts'
 import type { Storage } from './storage/storage.ts'
 import type { Health } from './watch/health.ts'
 import type { Logger } from './watch/log.ts'
+import type { ClientUse } from './watch/metrics.ts'
 import type { Cidr } from './wire/networks.ts'
 
 /** A running daemon. */
@@ -26,6 +27,8 @@ export interface Appliance {
   metrics: string[]
   /** The event loop turns and the storage answers; else a restart may help. */
   alive(): Promise<Health>
+  /** What clients use now. */
+  clients(): ClientUse
   /** Reads certificates and the tables of data again. Resolves with what could not be used: there the old ones stay. */
   reload(): Promise<Error[]>
   /** Takes nothing new, lets what is in flight finish, closes the storage. */

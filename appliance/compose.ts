@@ -31,7 +31,7 @@ import { createSharedDoctor, viewCertificates, type SourceBook } from './insight
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
-import { createLook, diskOf } from './monitoring.ts'
+import { capacityRows, createLook, diskOf } from './monitoring.ts'
 import { openNode } from './node.ts'
 import {
   capacityOptions,
@@ -72,8 +72,8 @@ import { VERSION } from './version.ts'
 export type { Appliance, ComposeOptions } from './appliance.ts'
 export { CannotStart } from './wire/listeners.ts'
 
-/** How long a stop waits for conversations in flight: past the usual ones, within systemd's 90 seconds. */
-const DRAIN_MS = 20_000
+/** How long a stop waits for conversations in flight: past the usual ones, well within systemd's 90 seconds. */
+const DRAIN_MS = 15_000
 
 /** The built dashboard. */
 const DASHBOARD = join(import.meta.dirname, '..', 'ui', 'dist')
@@ -210,7 +210,8 @@ async function startDelivery(deps: DeliveryDeps, started: AsyncDisposableStack):
   await delivery.start()
   started.defer(async () => {
     const left = await delivery.stop(DRAIN_MS)
-    if (left > 0) log.warn({ attempts: left }, 'stopped with attempts in flight; they will be tried again')
+    if (left > 0)
+      log.warn({ attempts: left }, 'attempts in flight were interrupted; they are retried after the start')
   })
   reporter.start()
   started.defer(() => reporter.stop())
@@ -400,6 +401,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
   const { accounts, senders } = people
   const stop = () => running.disposeAsync()
   const alive = () => ground.health.alive()
+  const clients = () => capacityRows(ground.capacity.figures())
   const reload = () => reloadParts(tables, certificates, out.delivery)
-  return { url, http, storage, senders, accounts, sandbox, smtp, metrics, alive, reload, stop }
+  return { url, http, storage, senders, accounts, sandbox, smtp, metrics, alive, clients, reload, stop }
 }

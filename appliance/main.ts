@@ -12,3 +12,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 const adapters = () => import('./adapters.ts')
 
 process.exitCode = await runProgram(process.argv.slice(2), adapters, VERSION)
+
+// All is done and stored: what is left open, such as a request to a host that does not answer, must not keep the process alive.
+setTimeout(() => process.exit(), 2000).unref()

@@ -48,8 +48,8 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
   )
 }
 
-/** The account of what clients use, as rows of the metrics. */
-function capacityRows({ connections, octets }: CapacityFigures): Standing['capacity'] {
+/** The account of what clients use, as rows of the metrics and of `posthaste status`. */
+export function capacityRows({ connections, octets }: CapacityFigures): Standing['capacity'] {
   const listeners = Object.entries(connections)
   const bytes = Object.entries(octets)
   return {

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { descriptorLimit } from './capacity/capacity.ts'
 import type { Config } from './config/config.ts'
-import { machineAddresses } from './insights/insights.ts'
 import { diskOf } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 import type { RetentionPeriods } from './watch/housekeeping.ts'
 import { parseNetworks } from './wire/networks.ts'
+import { machineAddresses } from './wire/own-addresses.ts'
 
 /** Domains of test addresses, in lower case. */
 const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>

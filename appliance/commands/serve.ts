@@ -3,7 +3,7 @@ import { CannotStart, compose, type Appliance } from '../compose.ts'
 import { runningFile, type Config, type Loaded, type Running } from '../config/config.ts'
 import { systemClock } from '../clock/clock.ts'
 import { Failure } from './context.ts'
-import { removeDaemonRun, writeDaemonRun } from './daemon-file.ts'
+import { removeDaemonRun, writeClients, writeDaemonRun } from './daemon-file.ts'
 import { reload } from './reload.ts'
 import { tellSetUpLink } from './set-up-link.ts'
 import { createLogger, type Logger } from '../watch/log.ts'
@@ -57,8 +57,10 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
     await notifier.reloaded(await reload({ appliance, running: config, reread, log }))
   })
   const leaveMemory = watchSpareMemory()
+  const leaveClients = noteClients(appliance, config, log)
   const signal = await stop
   leaveMemory()
+  leaveClients()
   log.info({ signal }, 'stopping')
   await notifier.stopping()
   const clean = await stopped(appliance, log)
@@ -66,6 +68,27 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
   removeDaemonRun(config.data_dir)
   if (appliance.sandbox) rmSync(runningFile(config.data_dir), { force: true })
   return clean ? 0 : 1
+}
+
+/** How often `posthaste status` is told what clients use, in milliseconds. */
+const NOTE_CLIENTS_MS = 5000
+
+/** Writes down what clients use, for `posthaste status`; the returned function ends that. */
+function noteClients(appliance: Appliance, config: Config, log: Logger): () => void {
+  let failed = false
+  const note = (): void => {
+    try {
+      writeClients(config.data_dir, { at: systemClock.now(), ...appliance.clients() })
+      failed = false
+    } catch (error) {
+      // A full disk, as a rule: mail is more important, and one line is enough.
+      if (!failed) log.warn({ err: error }, 'what clients use could not be written down for status')
+      failed = true
+    }
+  }
+  note()
+  const timer = setInterval(note, NOTE_CLIENTS_MS)
+  return () => clearInterval(timer)
 }
 
 /** Ends the appliance; false when a part of it could not end as it should, which the log then names. */

@@ -5,7 +5,7 @@ import type { Source } from '../mail/source.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
 import type { Delivery, Domain, Webhook } from '../storage/storage.ts'
 import type { QueueSummary } from '../spool/queue.ts'
-import type { DaemonRun } from './daemon-file.ts'
+import type { ClientsNote, DaemonRun } from './daemon-file.ts'
 import type { BackupNote } from './last-backup.ts'
 
 /** All that `status` shows. Instants in Unix milliseconds. */
@@ -16,6 +16,8 @@ export interface StatusFacts {
   daemon: { run: DaemonRun; alive: boolean } | null
   /** What is wrong with each listener of the daemon; null where it answers. */
   listeners: { address: string; trouble: string | null }[]
+  /** What clients use; null: no daemon runs, or nothing is known. */
+  clients: ClientsNote | null
   queue: QueueSummary
   /** The oldest that waits and is not held, with why. */
   oldest: { delivery: Delivery; why: string | null } | null

@@ -19,6 +19,7 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
     `${hostname}: ${problems.length === 0 ? 'all is well.' : `${count} a person.`}`,
     '',
     ...describeDaemon(facts),
+    ...describeClients(facts),
     ...row('queue', `${queue.waiting} waiting, ${queue.held} held, ${queue.inFlight} in flight${oldest}`),
     ...describeOldest(facts),
     ...describeLanes(facts),
@@ -71,6 +72,22 @@ function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
     ...listeners.flatMap(({ address, trouble }, at) =>
       row(at === 0 ? 'listens' : '', `${address}${trouble === null ? '' : `: ${trouble}`}`),
     ),
+  ]
+}
+
+/** Connections and bytes of clients with their limits, and what was refused since the start. */
+function describeClients({ clients }: StatusFacts): string[] {
+  if (clients === null) return []
+  const connections = clients.connections.map(
+    ({ listener, open, limit }) => `${listener} ${open} of ${limit} connections`,
+  )
+  const used = clients.bytes.map(({ what, used, limit }) => `${what} ${bytes(used)} of ${bytes(limit)}`)
+  const refused = clients.refused.filter(({ count }) => count > 0)
+  const reasons = refused.map(({ what, why, count }) => `${count} ${what} (${why})`)
+  return [
+    ...row('clients', connections.join(', ')),
+    ...row('', used.join(', ')),
+    ...row('', reasons.length === 0 ? 'none refused since the start' : `refused: ${reasons.join(', ')}`),
   ]
 }
 
@@ -139,6 +156,7 @@ export function presentStatus(facts: StatusFacts, problems: readonly Finding[]):
             started_at: iso(daemon.run.startedAt),
             listeners: facts.listeners,
           },
+    clients: facts.clients === null ? null : { ...facts.clients, at: iso(facts.clients.at) },
     queue: {
       waiting: queue.waiting,
       held: queue.held,

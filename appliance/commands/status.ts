@@ -18,7 +18,7 @@ import {
   type CommonOptions,
   type Context,
 } from './context.ts'
-import { readDaemonRun, type DaemonRun } from './daemon-file.ts'
+import { readClients, readDaemonRun, type DaemonRun } from './daemon-file.ts'
 import { lastBackup } from './last-backup.ts'
 import { shapingOf } from './provider.ts'
 import { controlOf } from './queue.ts'
@@ -67,6 +67,7 @@ async function look(context: Context): Promise<StatusFacts> {
     now,
     daemon,
     listeners: daemon?.alive === true ? await dialAll(daemon.run) : [],
+    clients: daemon?.alive === true ? readClients(config.data_dir) : null,
     ...(await lookAtQueue(context, now)),
     lanes: await shapingOf(context).lanes(),
     sources: await storage.listSources({}, now),

@@ -227,7 +227,7 @@ export const ConfigSchema = Type.Object(
     }),
     webhooks: section('Webhooks.', {
       allow_networks: strings(
-        'Networks in which endpoints may be although they are not public (private ones, loopback), in CIDR form. To them plain http:// is allowed, too.',
+        "Networks in which endpoints may be although they are not public (private ones, loopback) or this machine's own, in CIDR form. To them plain http:// is allowed, too.",
         'network',
         [],
       ),

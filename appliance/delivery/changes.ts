@@ -52,7 +52,7 @@ function tell(
     case 'delivered':
       return { type: 'email.delivered', data: {} }
     case 'deferred':
-      return isNews(delivery, verdict.until, now)
+      return !verdict.interrupted && isNews(delivery, verdict.until, now)
         ? {
             type: 'email.delivery_delayed',
             data: { delay: { attempt: delivery.attempts, nextAttemptAt: verdict.until } },

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../clock/clock.ts'
 import type { TlsInfo } from '../mail/transcript.ts'
 import { createHostMemory, type HostMemory } from './host-memory.ts'
@@ -46,6 +47,8 @@ export interface Connections {
   closeIdle(source?: string): void
   /** The same, and keeps none from now on. Resolves when the idle ones are gone; conversations go on to their end. */
   close(): Promise<void>
+  /** Destroys every socket, and lets none be opened any more. Whoever waits for a server fails with `stopped`. */
+  destroy(): void
   /** Sockets open now, idle ones among them, of all lanes. */
   count(): { open: number; idle: number }
 }
@@ -68,12 +71,15 @@ class Pool implements Connections {
   readonly #clock: Clock
   readonly #mostIdle: number
   readonly #lanes = new Map<string, LaneSockets>()
+  readonly #stopping = new AbortController()
   #stopped = false
 
   constructor(clock: Clock, memory: HostMemory, mostIdle: number) {
     this.#clock = clock
     this.memory = memory
     this.#mostIdle = mostIdle
+    // Every socket listens, and there may be thousands.
+    setMaxListeners(0, this.#stopping.signal)
   }
 
   async converse(call: Call, recorder: Recorder): Promise<Said> {
@@ -97,6 +103,11 @@ class Pool implements Connections {
   async close(): Promise<void> {
     this.#stopped = true
     await Promise.all([...this.#lanes.values()].map((lane) => lane.closeIdle(() => true)))
+  }
+
+  destroy(): void {
+    this.#stopped = true
+    this.#stopping.abort()
   }
 
   count(): { open: number; idle: number } {
@@ -132,7 +143,7 @@ class Pool implements Connections {
 
   /** Over a new connection, whose socket is counted already. */
   async #anew(call: Call, recorder: Recorder, lane: LaneSockets): Promise<Said> {
-    const deps = { clock: this.#clock, memory: this.memory }
+    const deps = { clock: this.#clock, memory: this.memory, stopping: this.#stopping.signal }
     const reached = await reach(call, recorder, deps).catch((error: unknown) => {
       lane.release() // a fault of ours must not take a place from the lane for good
       throw error
@@ -164,14 +175,25 @@ class Pool implements Connections {
     return { outcome, tls: session.tls?.info ?? null, tlsResult: tellOnce(session, call) }
   }
 
-  /** Waits for the turn to say MAIL. False when the message has to be admitted again. */
+  /** Waits for the turn to say MAIL. False when the message has to be admitted again, or when Posthaste stops. */
   async #turn({ mailTurn }: Call): Promise<boolean> {
     for (let wait = mailTurn(); wait !== 0; wait = mailTurn()) {
-      if (wait === null) return false
-      const ms = wait
-      await new Promise<void>((resolve) => void this.#clock.after(ms, resolve))
+      if (wait === null || this.#stopping.signal.aborted) return false
+      await this.#pause(wait)
     }
     return true
+  }
+
+  /** Waits so many milliseconds, or until Posthaste stops. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#stopping
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.#clock.after(ms, resolve)
+    const stop = (): void => resolve()
+    signal.addEventListener('abort', stop, { once: true })
+    await promise
+    cancel()
+    signal.removeEventListener('abort', stop)
   }
 
   #keep(kept: Omit<Kept, 'since'>, idleMs: number, lane: LaneSockets): void {

@@ -11,6 +11,7 @@ import { createSigner } from '../signing/signing.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Cidr } from '../wire/networks.ts'
+import { refreshedAddresses } from '../wire/own-addresses.ts'
 import { attempt } from './attempt.ts'
 import { briefly } from './briefly.ts'
 import { createClassifier } from './classify.ts'
@@ -73,7 +74,7 @@ export interface Delivery extends Dispatcher {
 /** Builds the delivery side. */
 export function createDelivery({ storage, resolver, policies, clock, log, options }: DeliveryDeps): Delivery {
   const { hostname, port, owner, allowNetworks, testDomains, maxConnections, onReportDue } = options
-  const ownAddresses = cachedFor(OWN_ADDRESSES_MS, options.ownAddresses, clock)
+  const ownAddresses = refreshedAddresses(clock, options.ownAddresses)
   const random = Math.random
   const fallback = sourcesOf(options.sourceIps)
   const lanes = new Lanes({ storage, clock, log, table: options.providers, fallback, random })
@@ -101,6 +102,7 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     log,
     owner,
     attempt: (batch, placed) => attempt(batch, deps, placed),
+    abandon: () => connections.destroy(),
     maxConnections,
     pollMs: options.pollMs ?? 1000,
     onReportDue,
@@ -118,22 +120,11 @@ export function createDelivery({ storage, resolver, policies, clock, log, option
     async stop(ms) {
       const left = await dispatcher.stop(ms)
       await connections.close()
+      // What still says goodbye has had its time.
+      connections.destroy()
       await lanes.stop()
       return left
     },
-  }
-}
-
-/** How long the list of this machine's addresses is believed, in milliseconds: the kernel takes its time to tell. */
-const OWN_ADDRESSES_MS = 10_000
-
-/** The same question, asked again only after so many milliseconds. */
-function cachedFor<T>(ms: number, ask: () => T, clock: Clock): () => T {
-  let last: { at: number; answer: T } | undefined
-  return () => {
-    const now = clock.now()
-    if (!last || now < last.at || now - last.at >= ms) last = { at: now, answer: ask() }
-    return last.answer
   }
 }
 

@@ -13,7 +13,12 @@ export interface DialArgs {
   localAddress: string | undefined
   /** Milliseconds to wait. */
   timeout: number
+  /** Aborted when Posthaste stops. */
+  stopping?: AbortSignal | undefined
 }
+
+/** What a server was doing when Posthaste stopped, in words that complete "the server …". */
+export const STOPPED = 'had not answered when Posthaste stopped'
 
 /** What connecting can fail with, as a sentence's end. Codes of our own machine are `internal`: no remote is to blame. */
 const ERRORS: Record<string, [Failure['kind'], string]> = {
@@ -44,21 +49,29 @@ export function explainSocketError(error: Error): { why: Failure['kind']; note: 
 /** Connects to one address. Never rejects. */
 export function dial(args: DialArgs, clock: Clock): Promise<Dialled> {
   return new Promise((resolve) => {
-    const { ip, port, localAddress, timeout } = args
+    const { ip, port, localAddress, timeout, stopping } = args
+    if (stopping?.aborted) return resolve({ kind: 'failed', why: 'stopped', note: STOPPED })
     const socket = connect({ host: ip, port, localAddress })
-    const cancel = clock.after(timeout, () => {
-      socket.destroy()
-      const note = `does not answer: no connection within ${Math.round(timeout / 1000)} seconds`
-      resolve({ kind: 'failed', why: 'timeout', note })
-    })
-    socket.once('connect', () => {
+    const end = (dialled: Dialled): void => {
       cancel()
-      resolve({ kind: 'connected', socket })
+      stopping?.removeEventListener('abort', stop)
+      if (dialled.kind === 'failed') socket.destroy()
+      resolve(dialled)
+    }
+    const cancel = clock.after(timeout, () => {
+      const note = `does not answer: no connection within ${Math.round(timeout / 1000)} seconds`
+      end({ kind: 'failed', why: 'timeout', note })
+    })
+    const stop = (): void => end({ kind: 'failed', why: 'stopped', note: STOPPED })
+    stopping?.addEventListener('abort', stop, { once: true })
+    let connected = false
+    socket.once('connect', () => {
+      connected = true
+      end({ kind: 'connected', socket })
     })
     // Stays on the socket: an error between here and the conversation must not become an uncaught exception.
     socket.on('error', (error) => {
-      cancel()
-      resolve({ kind: 'failed', ...explainSocketError(error) })
+      if (!connected) end({ kind: 'failed', ...explainSocketError(error) })
     })
   })
 }

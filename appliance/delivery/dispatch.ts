@@ -31,7 +31,10 @@ export interface Dispatcher {
   wake(): void
   /** Sources, settings or lanes were changed: read them now. */
   changed(): void
-  /** Takes nothing new and waits for what is in flight, at most `ms` milliseconds. Returns how many were left behind. */
+  /**
+   * Takes nothing new and waits for what is in flight, at most `ms` milliseconds. Then the sockets of the rest are destroyed, and what
+   * became of it is settled. Returns how many attempts were interrupted. Afterwards nothing is stored or logged any more.
+   */
   stop(ms: number): Promise<number>
 }
 
@@ -44,6 +47,8 @@ export interface DispatchDeps {
   owner: string
   /** @param placed to be called when the batch has a permit, or needs none */
   attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
+  /** Destroys the sockets of attempts in flight, which then end. */
+  abandon: () => void
   /** Told when a report to a sender has fallen due. */
   onReportDue?: (() => void) | undefined
   maxConnections: number
@@ -62,6 +67,8 @@ const LEAST_PAUSE_MS = 10
 const REST_MS = 5
 /** Pause after the storage refused to answer. */
 const TROUBLE_MS = 1000
+/** How long a stop waits for attempts whose sockets are gone. What they still wait for is not the server: DNS, a policy, the disk. */
+const ABANDONED_MS = 3000
 /** How old sources, settings and operators' pauses may be. */
 const REFRESH_MS = 1000
 
@@ -104,7 +111,11 @@ class Dispatching implements Dispatcher {
   readonly #attempts: PQueue
   /** Deliveries in flight. After a jump of the clock their leases have ended, and a lease may return them once more. */
   readonly #flying = new Set<string>()
+  /** Of these, what became of them is known and could not be stored yet: given back, the recipients would get the message again. */
+  readonly #unstored = new Set<string>()
   #stopped = true
+  /** The stop is over: attempts that end now have been given back. */
+  #over = false
   #looking = false
   /** Resolves when the last look is over. */
   #looked = Promise.resolve()
@@ -174,11 +185,33 @@ class Dispatching implements Dispatcher {
     this.#stopped = true
     this.#cancelTimer()
     this.#deps.lanes.dismiss()
-    const patience = new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
     // What a look still leases goes back before the end.
     const done = this.#looked.then(() => this.#attempts.onIdle())
-    await Promise.race([done, patience])
-    return this.#inFlight
+    await Promise.race([done, this.#patience(ms)])
+    const interrupted = this.#inFlight
+    if (interrupted > 0) {
+      this.#deps.abandon()
+      await Promise.race([done, this.#patience(ABANDONED_MS)])
+    }
+    this.#over = true
+    await this.#giveBackRest()
+    return interrupted
+  }
+
+  #patience(ms: number): Promise<void> {
+    return new Promise<void>((resolve) => void this.#deps.clock.after(ms, resolve))
+  }
+
+  /** Attempts that did not end have said nothing to any server: it is as if they had never begun. */
+  async #giveBackRest(): Promise<void> {
+    const { storage, clock, owner, log } = this.#deps
+    const deliveryIds = [...this.#flying].filter((id) => !this.#unstored.has(id))
+    if (deliveryIds.length === 0) return
+    try {
+      await storage.unlease({ owner, deliveryIds }, clock.now())
+    } catch (error) {
+      log.warn({ err: error, deliveries: deliveryIds.length }, 'deliveries stay leased until the next start')
+    }
   }
 
   /** Takes what is due, then sleeps until there may be more. */
@@ -293,10 +326,12 @@ class Dispatching implements Dispatcher {
       if (this.#stopped || clock.now() + LONGEST_ATTEMPT > leaseUntil) return await this.#giveBack(batch)
       tried = await attempt(batch, placed)
       placed()
+      if (this.#over) return
       // Its connection is free: what goes over it next is leased while this is settled.
       if (lanes.isLow(batch[0]!)) this.#wakeNow()
       await this.#conclude(batch, tried)
     } catch (error) {
+      if (this.#over) return
       // The storage could not settle: the lease ends by itself and the delivery is tried again at the time already written.
       log.error({ email_id: emailId, err: error }, 'attempt not settled')
       this.#land(batch)
@@ -333,14 +368,15 @@ class Dispatching implements Dispatcher {
         this.#land(batch)
         return await storage.settle(result, clock.now())
       } catch (error) {
-        if (!mayPass(error) || clock.now() >= batch[0]!.leaseUntil) throw error
+        if (this.#over || !mayPass(error) || clock.now() >= batch[0]!.leaseUntil) throw error
         for (const { id } of batch) this.#flying.add(id)
+        for (const { id } of batch) this.#unstored.add(id)
         if (tries === 1)
           log.error(
             { email_id: batch[0]!.emailId, err: error },
             'the outcome of an attempt could not be stored; it is tried every second until its lease ends',
           )
-        await new Promise<void>((resolve) => void clock.after(TROUBLE_MS, resolve))
+        await this.#patience(TROUBLE_MS)
       }
     }
   }
@@ -348,6 +384,7 @@ class Dispatching implements Dispatcher {
   /** To be called before the storage is told: what it was told may be leased before the answer is here. */
   #land(batch: readonly LeasedDelivery[]): void {
     for (const { id } of batch) this.#flying.delete(id)
+    for (const { id } of batch) this.#unstored.delete(id)
   }
 
   async #giveBack(batch: readonly LeasedDelivery[], dueAt?: number): Promise<void> {

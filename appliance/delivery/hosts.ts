@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Answer, Resolver } from '../dns/dns.ts'
-import { canonicalIp, type Cidr, inNetworks, whyForbidden } from '../wire/networks.ts'
+import { type Cidr, whyForbidden } from '../wire/networks.ts'
 import type { Recorder } from './recorder.ts'
 
 /** A mail exchanger with the addresses at which it is tried, in this order. */
@@ -46,8 +46,8 @@ export function shuffled<T>(items: readonly T[], random: () => number): T[] {
  * (RFC 5321 §5.1). IPv4 comes first: a sender's IPv6 address often has no PTR record, and providers answer that with 5xx.
  */
 export function sortOut(name: string, addresses: string[], deps: HostDeps): Found {
-  const own = new Set(deps.ownAddresses())
-  const judged = addresses.map((ip) => ({ ip, why: whyNot(ip, own, deps.allowNetworks) }))
+  const own = deps.ownAddresses()
+  const judged = addresses.map((ip) => ({ ip, why: whyForbidden(ip, deps.allowNetworks, own) }))
   const allowed = judged.filter(({ why }) => why === undefined).map(({ ip }) => ip)
   const unreachable = allowed.filter((ip) => !deps.sources.reaches(ip))
   const usable = shuffled(
@@ -57,12 +57,6 @@ export function sortOut(name: string, addresses: string[], deps: HostDeps): Foun
   const byFamily = [...usable.filter((ip) => !isIPv6(ip)), ...usable.filter(isIPv6)]
   const forbidden = judged.flatMap(({ ip, why }) => (why === undefined ? [] : [`${ip} is ${why}`]))
   return { name, addresses: byFamily, failed: false, forbidden, unreachable }
-}
-
-/** Why an address must not be connected to, in words that complete "the address … is". */
-function whyNot(ip: string, own: ReadonlySet<string>, allow: readonly Cidr[]): string | undefined {
-  const isOwn = own.has(canonicalIp(ip) ?? ip) && !inNetworks(ip, allow)
-  return whyForbidden(ip, allow) ?? (isOwn ? "this machine's own" : undefined)
 }
 
 function describe(found: Found, failures: string[]): string {

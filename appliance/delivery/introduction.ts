@@ -108,7 +108,7 @@ class Introduction {
       await this.#hello()
     } catch (error) {
       // Some servers agree on TLS 1.3 and then reject what they agreed on: that is a failed handshake too.
-      if (error instanceof Broken) this.#handshakeFailed(`it ${error.message} after the handshake`)
+      if (error instanceof Broken) this.#broke(error, `it ${error.message} after the handshake`)
       throw error
     }
     if (lacksPromise(demand, this.#opening.from, this.#extensions))
@@ -124,7 +124,7 @@ class Introduction {
     try {
       reply = await this.#say.ask('starttls', 'STARTTLS', note)
     } catch (error) {
-      if (error instanceof Broken) this.#handshakeFailed(`it ${error.message} at STARTTLS`)
+      if (error instanceof Broken) this.#broke(error, `it ${error.message} at STARTTLS`)
       throw error
     }
     if (reply.code === 220) return true
@@ -143,7 +143,7 @@ class Introduction {
     } catch (error) {
       const { message } = error as Error
       step.end({ note: hello === 'reduced' ? `With a smaller ClientHello: ${message}` : message })
-      if (!(error instanceof Broken)) throw error
+      if (!(error instanceof Broken) || error.kind === 'stopped') throw error
       this.#handshakeFailed(`it ${message}`)
       const failed = `The TLS handshake with ${host} failed: it ${message}.`
       const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`
@@ -173,6 +173,11 @@ class Introduction {
     }
     const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`
     throw new Ended(this.#say.fail('tls', 'starttls', `${host} ${what}.${why}`), true)
+  }
+
+  /** The connection broke around the handshake; our own stop says nothing of the server's TLS. */
+  #broke({ kind }: Broken, reason: string): void {
+    if (kind !== 'stopped') this.#handshakeFailed(reason)
   }
 
   #handshakeFailed(reason: string): void {

@@ -1,7 +1,7 @@
 import type { Category, SubType } from '../mail/bounce.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
-import { nextAttemptAt } from '../spool/schedule.ts'
+import { INTERRUPTED_DELAY, nextAttemptAt } from '../spool/schedule.ts'
 import type { Classification, Classify } from './classify.ts'
 import type { Failure, Fate } from './outcome.ts'
 
@@ -57,6 +57,8 @@ export function judge(fate: Fate, history: History, now: number, bench: Bench): 
     case 'forbidden':
     case 'gone':
       return { kind: 'failed', cause: own.cause }
+    case 'stopped':
+      return interrupted(own.cause, history, now, bench.random)
     case 'reply':
     case 'dns':
     case 'network':
@@ -97,6 +99,16 @@ function later(
   return until > expiresAt ? { kind: 'expired', cause, subType } : { kind: 'deferred', until, cause }
 }
 
+/**
+ * Deferred through no fault of the server: the next attempt comes soon after the restart, and it never expires for that. Where the body
+ * was on its way it may have arrived: only a first attempt is repeated soon, as after a kill.
+ */
+function interrupted(cause: Cause, { attempts }: History, now: number, random: number): Verdict {
+  const soon = attempts === 1 || cause.phase !== 'body'
+  const until = soon ? now + INTERRUPTED_DELAY : nextAttemptAt(attempts, now, random)
+  return { kind: 'deferred', until, cause, interrupted: true }
+}
+
 /** What failures are about that no server spoke of. */
 const OWN: Record<Failure['kind'], Category> = {
   reply: 'temporary',
@@ -111,6 +123,7 @@ const OWN: Record<Failure['kind'], Category> = {
   unsupported: 'policy',
   internal: 'temporary',
   gone: 'policy',
+  stopped: 'temporary',
 }
 
 /**

@@ -24,6 +24,7 @@ export function carriesOn(fate: Fate): boolean {
     case 'forbidden':
     case 'unsupported':
     case 'gone':
+    case 'stopped':
       return false
   }
 }

@@ -7,7 +7,7 @@ import type { Phase } from '../mail/verdict.ts'
  * network: refused, reset, unreachable · timeout: a deadline of RFC 5321 §4.5.3.2 passed · protocol: not SMTP ·
  * tls: the handshake failed and plain text was not allowed · forbidden: the target is off limits ·
  * requiretls: this server cannot keep REQUIRETLS, another may (RFC 8689 §4.2.1) · unsupported: the remote lacks an extension that the message needs · internal: our own fault, may pass ·
- * gone: what the delivery needs (message, domain, key) is no longer here
+ * gone: what the delivery needs (message, domain, key) is no longer here · stopped: this server stopped during the attempt
  */
 export interface Failure {
   kind:
@@ -23,6 +23,7 @@ export interface Failure {
     | 'unsupported'
     | 'internal'
     | 'gone'
+    | 'stopped'
   phase: Phase
   host: string | null
   ip: string | null

@@ -30,6 +30,8 @@ export type Reached = { closed: Promise<void> } & (
 export interface ReachDeps {
   clock: Clock
   memory: HostMemory
+  /** Aborted when Posthaste stops. */
+  stopping?: AbortSignal | undefined
 }
 
 /** Each after the one whose handshake failed. */
@@ -81,13 +83,13 @@ type Attempted = Reached & { tlsBroke: boolean }
 async function connectOnce(
   { visit, hello, why }: { visit: Visit; hello: Hello; why: string },
   recorder: Recorder,
-  { clock, memory }: ReachDeps,
+  { clock, memory, stopping }: ReachDeps,
 ): Promise<Attempted> {
   const { host, ip, port, localAddress, until } = visit
   const step = recorder.begin('connect', { host, ip }, null)
   const timeout = Math.min(DEADLINES.connect, Math.max(0, until - steady(clock)))
   crashPoint('connect')
-  const dialled = await dial({ ip, port, localAddress, timeout }, clock)
+  const dialled = await dial({ ip, port, localAddress, timeout, stopping }, clock)
   if (dialled.kind === 'failed') {
     const note = `${host} ${dialled.note}.`
     step.end({ note })
@@ -96,7 +98,7 @@ async function connectOnce(
     return { kind: 'failed', failure, tlsBroke: false, result: null, closed: Promise.resolve() }
   }
   step.end({ note: `Connected${why} from ${dialled.socket.localAddress} to port ${port}.` })
-  const wire = new SmtpWire(dialled.socket, clock, until)
+  const wire = new SmtpWire(dialled.socket, clock, until, stopping)
   const opened = await openSession(wire, { ...visit, recorder, hello }, clock.now())
   const { closed } = wire
   if (opened.kind === 'open') {

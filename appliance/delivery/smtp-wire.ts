@@ -3,7 +3,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import { steady, type Clock } from '../clock/clock.ts'
 import type { Reply } from '../mail/reply.ts'
 import { CLOSING } from './deadlines.ts'
-import { explainSocketError } from './dial.ts'
+import { explainSocketError, STOPPED } from './dial.ts'
 import type { Failure } from './outcome.ts'
 import { ReplyReader } from './reply-reader.ts'
 
@@ -38,7 +38,8 @@ export class SmtpWire {
   #wake = (): void => undefined
   #unlisten = (): void => undefined
 
-  constructor(socket: Socket, clock: Clock, until: number) {
+  /** @param stopping aborted when Posthaste stops: the socket is destroyed, and whoever waits for the server is told */
+  constructor(socket: Socket, clock: Clock, until: number, stopping?: AbortSignal) {
     this.#clock = clock
     this.until = until
     this.#socket = socket
@@ -47,6 +48,7 @@ export class SmtpWire {
     this.closed = promise
     this.#gone = resolve
     this.#listen(socket)
+    if (stopping) this.#heed(stopping)
   }
 
   /** Sends whole lines, given with their CRLFs, in one segment where they fit. */
@@ -87,8 +89,8 @@ export class SmtpWire {
    */
   async writeBlock(block: Uint8Array, ms: number): Promise<void> {
     let taken = false
-    this.#socket.write(block, () => {
-      taken = true
+    this.#socket.write(block, (error) => {
+      taken = !error
       this.#wake()
     })
     await this.#when(() => taken || this.answered, ms)
@@ -153,6 +155,16 @@ export class SmtpWire {
     // The error listener stays: a socket below TLS may still fail, and must not bring the process down.
     this.#unlisten = () => void socket.off('data', data).off('end', ended).off('close', closed)
     if (socket.destroyed) closed() // between dialling and here; its event is over
+  }
+
+  #heed(stopping: AbortSignal): void {
+    const stop = (): void => {
+      this.#break(new Broken('stopped', STOPPED))
+      this.#socket.destroy()
+    }
+    if (stopping.aborted) return stop()
+    stopping.addEventListener('abort', stop, { once: true })
+    void this.closed.then(() => stopping.removeEventListener('abort', stop))
   }
 
   #break(broken: Broken): void {

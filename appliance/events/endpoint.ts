@@ -6,8 +6,13 @@ import { inNetworks, isForbiddenTarget, type Cidr } from '../wire/networks.ts'
 /**
  * Why a URL cannot be an endpoint, as what is expected instead; undefined when it may be tried. Names are judged at every request, by
  * the addresses that they have then; here only what is plain to see is refused.
+ * @param own addresses of this machine's interfaces
  */
-export function endpointProblem(text: string, allowNetworks: readonly Cidr[]): string | undefined {
+export function endpointProblem(
+  text: string,
+  allowNetworks: readonly Cidr[],
+  own: readonly string[],
+): string | undefined {
   if (!URL.canParse(text)) return 'an https:// URL'
   const url = new URL(text)
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'an https:// URL'
@@ -17,7 +22,7 @@ export function endpointProblem(text: string, allowNetworks: readonly Cidr[]): s
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const ips = host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : [host]
   const known = ips.filter((ip) => isIP(ip) !== 0)
-  if (known.length > 0 && known.every((ip) => isForbiddenTarget(ip, allowNetworks)))
+  if (known.length > 0 && known.every((ip) => isForbiddenTarget(ip, allowNetworks, own)))
     return 'a URL on a host with a public address, or in webhooks.allow_networks'
   const plain = url.protocol === 'http:'
   const listed =

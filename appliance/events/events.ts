@@ -24,6 +24,8 @@ export interface EventsDeps {
   agent: string
   /** Networks in which endpoints may be although they are not public. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces, where no endpoint may be unless a listed network contains them. */
+  ownAddresses: () => readonly string[]
   /** How often to look for what other processes stored, in milliseconds. Default 1000. */
   pollMs?: number | undefined
   /** Dice: a number in [0, 1). */

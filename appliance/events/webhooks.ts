@@ -88,6 +88,8 @@ export interface WebhooksDeps {
   clock: Clock
   agent: string
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces, where no endpoint may be unless a listed network contains them. */
+  ownAddresses: () => readonly string[]
   /** Deliveries are due. */
   wake: () => void
 }
@@ -153,7 +155,8 @@ function notFound(): never {
   throw refuse('not_found', { resource: 'Webhook' })
 }
 
-function settings({ storage, clock, allowNetworks, wake }: WebhooksDeps, found: Found): Settings {
+function settings(deps: WebhooksDeps, found: Found): Settings {
+  const { storage, clock, wake } = deps
   return {
     async create({ teamId, endpoint, events, disabled }) {
       const now = clock.now()
@@ -161,7 +164,7 @@ function settings({ storage, clock, allowNetworks, wake }: WebhooksDeps, found: 
         ...{
           id: newId(now),
           teamId,
-          endpoint: readEndpoint(endpoint, allowNetworks),
+          endpoint: readEndpoint(endpoint, deps),
           events: readEvents(events),
         },
         ...{ secret: newSecret(), oldSecret: null, createdAt: now },
@@ -175,14 +178,14 @@ function settings({ storage, clock, allowNetworks, wake }: WebhooksDeps, found: 
       return webhook
     },
     check({ endpoint, events }) {
-      readEndpoint(endpoint, allowNetworks)
+      readEndpoint(endpoint, deps)
       readEvents(events)
     },
     list: (args) => storage.listWebhooks(args, clock.now()),
     get: found,
     async update({ teamId, id, change: { endpoint, events, status } }) {
       const change = {
-        ...(endpoint === undefined ? {} : { endpoint: readEndpoint(endpoint, allowNetworks) }),
+        ...(endpoint === undefined ? {} : { endpoint: readEndpoint(endpoint, deps) }),
         ...(events === undefined ? {} : { events: readEvents(events) }),
         ...(status === undefined ? {} : { status }),
       }
@@ -238,9 +241,12 @@ function readPicked(ids: string[]): string[] {
 }
 
 /** Without the white space around it, which a paste brings along. */
-function readEndpoint(text: string, allowNetworks: readonly Cidr[]): string {
+function readEndpoint(
+  text: string,
+  { allowNetworks, ownAddresses }: Pick<WebhooksDeps, 'allowNetworks' | 'ownAddresses'>,
+): string {
   const endpoint = text.trim()
-  const expected = endpointProblem(endpoint, allowNetworks)
+  const expected = endpointProblem(endpoint, allowNetworks, ownAddresses())
   if (expected !== undefined) throw refuse('invalid_field', { field: 'endpoint', expected })
   return endpoint
 }

@@ -1,9 +1,8 @@
-/** Under which addresses receivers see this machine. Pure, but for asking the system what it has. */
+/** Under which addresses receivers see this machine. */
 import { isIP } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import type { Answer, Resolver } from '../dns/dns.ts'
 import { AUTO, type Family } from '../mail/source.ts'
-import { canonicalIp, whyForbidden } from '../wire/networks.ts'
+import { whyForbidden } from '../wire/networks.ts'
 
 /** What DNS says of a host name. */
 export interface HostAnswers {
@@ -34,15 +33,6 @@ export function addressesOf({ A, AAAA }: HostAnswers): string[] {
 /** Whether the world can see an address as it is. */
 export function isPublicAddress(ip: string): boolean {
   return whyForbidden(ip, []) === undefined
-}
-
-/** The machine's own addresses, without loopback. */
-export function machineAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) =>
-    (addresses ?? [])
-      .filter(({ internal }) => !internal)
-      .map(({ address }) => canonicalIp(address) ?? address),
-  )
 }
 
 /** Of an address without a scope such as `%eth0`. */

@@ -6,14 +6,8 @@ import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
 import { AUTO, type Source } from '../mail/source.ts'
 import { zoneOf, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import {
-  addressesOf,
-  isPublicAddress,
-  lookUpHost,
-  machineAddresses,
-  seenAddresses,
-  type HostAnswers,
-} from './addresses.ts'
+import { machineAddresses } from '../wire/own-addresses.ts'
+import { addressesOf, isPublicAddress, lookUpHost, seenAddresses, type HostAnswers } from './addresses.ts'
 import { askBlocklist, judgeListing, summarise } from './blocklist.ts'
 import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './dial.ts'

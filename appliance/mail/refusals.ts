@@ -469,6 +469,13 @@ export const REFUSALS = {
     'The {domain} domain has been registered already.',
   ),
 
+  domain_held: entry(
+    'validation_error',
+    403,
+    '550 5.7.1',
+    'Another account of this server has verified the {domain} domain. It has to remove the domain there before it can be verified here.',
+  ),
+
   // ── the addresses that mail leaves from
   not_operator: entry(
     'validation_error',

@@ -45,7 +45,8 @@ export interface Cause {
  */
 export type Verdict =
   | { kind: 'delivered'; cause: Cause }
-  | { kind: 'deferred'; until: number; cause: Cause }
+  /** `interrupted`: this server stopped during the attempt; nobody hears of it. */
+  | { kind: 'deferred'; until: number; cause: Cause; interrupted?: true }
   | { kind: 'bounced'; cause: Cause; subType: SubType; suppress: boolean }
   | { kind: 'expired'; cause: Cause; subType: SubType }
   | { kind: 'failed'; cause: Cause }

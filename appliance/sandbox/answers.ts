@@ -48,6 +48,9 @@ function inventedEntry(name: string, hostname: string): ZoneEntry {
   return { MX: mxOf(name), ttl: TTL }
 }
 
+/** Of several teams with the same name the one that has verified it publishes its records. */
+const holds = ({ status }: Domain): boolean => status === 'verified' || status === 'partially_failed'
+
 /** The DNS of the sandbox as a function of name; reads the teams' domains at each question, as other processes add them. */
 export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => number) {
   /** The innermost domain of any team that a name is in. */
@@ -57,7 +60,7 @@ export function sandboxAnswers(storage: Storage, host: SendingHost, now: () => n
     return all
       .flat()
       .filter((domain) => name === domain.name || name.endsWith(`.${domain.name}`))
-      .sort((a, b) => b.name.length - a.name.length)[0]
+      .sort((a, b) => b.name.length - a.name.length || Number(holds(b)) - Number(holds(a)))[0]
   }
   return async (name: string): Promise<ZoneEntry> => {
     const domain = await domainAround(name)

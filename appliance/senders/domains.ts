@@ -45,9 +45,9 @@ export interface DomainMethods {
   expectedRecords(domain: Domain): Promise<ExpectedRecord[]>
   /** All DKIM keys, oldest first; retired ones too. Without their private halves. */
   dkimKeys(domain: Domain): Promise<PublicKey[]>
-  /** Looks up every record, keeps what was found and the domain's new status. Refuses: `not_found`. */
+  /** Looks up every record, keeps what was found and the domain's new status. Refuses: `not_found`, `domain_held`. */
   verifyDomain(args: { teamId: string; id: string }): Promise<Domain>
-  /** Begins a verification in the background and returns at once. Refuses: `not_found`. */
+  /** Begins a verification in the background and returns at once. Refuses: `not_found`, `domain_held`. */
   requestVerification(args: { teamId: string; id: string }): Promise<void>
   /**
    * Makes new DKIM keys. They wait for their records and then take over by themselves; asked again meanwhile, it changes
@@ -115,12 +115,12 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     expectedRecords: async (domain) => expectedRecords(domain, await keysOf(domain), config),
     dkimKeys: async (domain) => (await keysOf(domain)).map(publicOf),
     async verifyDomain(args) {
-      await look(await getDomain(args), true, deps)
+      await look(await unheld(await getDomain(args), deps), true, deps)
       return getDomain(args)
     },
     async requestVerification(args) {
       const now = clock.now()
-      const domain = await getDomain(args)
+      const domain = await unheld(await getDomain(args), deps)
       const begun = begin(domain, now)
       const told = begun.status === domain.status ? undefined : await toldOf({ ...domain, ...begun })
       await storage.scheduleDomainCheck({ ...args, ...begun, told }, now)
@@ -139,6 +139,13 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       return (await keysOf(domain)).filter(({ state }) => state === 'pending').map(publicOf)
     },
   }
+}
+
+/** The domain, when no other team has verified its name. Refuses: `domain_held`. */
+async function unheld(domain: Domain, { storage, clock }: DomainDeps): Promise<Domain> {
+  const isHeld = await storage.isDomainHeld({ id: domain.id }, clock.now())
+  if (isHeld) throw refuse('domain_held', { domain: domain.name })
+  return domain
 }
 
 /** New records are expected: they are looked for at once, unless nobody has asked to look for any yet. */

@@ -11,7 +11,7 @@ import { isNews, toldDomain } from './told.ts'
 import type { RecordOpinion } from './verification.ts'
 
 export interface LookDeps {
-  storage: Pick<Storage, 'dkimKeys' | 'saveDomainCheck'>
+  storage: Pick<Storage, 'dkimKeys' | 'saveDomainCheck' | 'isDomainHeld'>
   resolver: Resolver
   clock: Clock
   config: SendingHost
@@ -42,7 +42,9 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   ])
 
   const now = clock.now()
-  const checks = dated([...needed, ...advised], domain.checks, now)
+  const held = await storage.isDomainHeld({ id: domain.id }, now)
+  const judged = held ? needed.map(heldByAnother) : needed
+  const checks = dated([...judged, ...advised], domain.checks, now)
   const changes = turnKeys(keys, checks, now)
   const turned = afterwards(keys, changes)
   // Judged with the keys as they are from now on: after a change the old key's record is no longer required.
@@ -65,6 +67,14 @@ export async function look(domain: Domain, asked: boolean, deps: LookDeps): Prom
   )
   return { status, suspect: watch.suspect, checks, keys: changes, saved }
 }
+
+/** Two teams' records are told apart by their DKIM keys, so that is where the one that came later is stopped. */
+function heldByAnother(opinion: RecordOpinion): RecordOpinion {
+  const proof = opinion.status === 'verified' && opinion.key.startsWith('DKIM ')
+  return proof ? { ...opinion, status: 'failed', note: HELD } : opinion
+}
+
+const HELD = 'Another account of this server has verified this domain, and has to remove it first.'
 
 /** Adds when each opinion was formed, and since when it has been the same. */
 function dated(opinions: RecordOpinion[], before: readonly RecordCheck[], now: number): RecordCheck[] {

@@ -37,6 +37,7 @@ const effects: Record<
   removeAssignment: 'changes',
   listDomains: 'nothing',
   trackingDomains: 'nothing',
+  isDomainHeld: 'nothing',
   getDomain: 'nothing',
   dueDomains: 'nothing',
   nextDomainCheck: 'nothing',

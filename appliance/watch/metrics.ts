@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import { seriesOf, type SeriesOf } from './series.ts'
 import { createStandingGauges, type Standing } from './standing.ts'
 
-export type { Standing } from './standing.ts'
+export type { ClientUse, Standing } from './standing.ts'
 
 /** What the rest of the appliance tells. Times in seconds. */
 export interface Instruments {

@@ -13,12 +13,15 @@ export interface Standing {
   disk: { free: number; size: number } | null
   storage: { commits: number; calls: number } | null
   /** What clients use at once, and how much was refused since the start, for each thing that is limited. */
-  capacity: {
-    connections: { listener: string; open: number; unknown: number; limit: number }[]
-    /** Octets. */
-    bytes: { what: string; used: number; limit: number }[]
-    refused: { what: string; why: string; count: number }[]
-  }
+  capacity: ClientUse
+}
+
+/** What clients use at once of all listeners, and what they were refused since the start. */
+export interface ClientUse {
+  connections: { listener: string; open: number; unknown: number; limit: number }[]
+  /** Octets. */
+  bytes: { what: string; used: number; limit: number }[]
+  refused: { what: string; why: string; count: number }[]
 }
 
 /** A gauge that is written anew at each look, so that what is gone leaves. */

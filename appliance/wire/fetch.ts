@@ -21,6 +21,8 @@ export interface FetchDeps {
   clock: Clock
   /** Networks that may be reached although they are not public. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces, which may not be reached unless a listed network contains them. */
+  ownAddresses: () => readonly string[]
   /** For everything together: look-ups, redirects, the body (milliseconds). */
   deadlineMs: number
   /** `User-Agent`. */
@@ -139,7 +141,8 @@ async function follow(first: URL, deps: Deps): Promise<Answer> {
 async function addressesOf({ hostname }: URL, deps: Deps): Promise<string[]> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   const all = isIP(host) === 0 ? await lookUp(host, deps) : [host]
-  const allowed = all.filter((ip) => !isForbiddenTarget(ip, deps.allowNetworks))
+  const own = deps.ownAddresses()
+  const allowed = all.filter((ip) => !isForbiddenTarget(ip, deps.allowNetworks, own))
   if (allowed.length === 0) throw notPublic()
   return allowed.slice(0, MAX_ADDRESSES)
 }

@@ -35,22 +35,32 @@ export function inNetworks(ip: string, networks: readonly Cidr[]): boolean {
 }
 
 /** Whether mail and other requests must not be sent to this address; see `whyForbidden`. */
-export function isForbiddenTarget(ip: string, allowNetworks: readonly Cidr[]): boolean {
-  return whyForbidden(ip, allowNetworks) !== undefined
+export function isForbiddenTarget(
+  ip: string,
+  allowNetworks: readonly Cidr[],
+  own: readonly string[] = [],
+): boolean {
+  return whyForbidden(ip, allowNetworks, own) !== undefined
 }
 
 /**
  * Why an address is off limits, in words that complete "the address … is"; undefined when it may be dialled.
  *
  * The owner of any domain chooses what its MX and A records point to. Only globally reachable unicast addresses are
- * fair targets, unless a network in `allowNetworks` contains the address.
+ * fair targets, unless a network in `allowNetworks` contains the address. This machine's own addresses are none:
+ * what listens there may trust them.
+ * @param own addresses of this machine's interfaces, as `canonicalIp` writes them
  */
-export function whyForbidden(ip: string, allowNetworks: readonly Cidr[]): string | undefined {
+export function whyForbidden(
+  ip: string,
+  allowNetworks: readonly Cidr[],
+  own: readonly string[] = [],
+): string | undefined {
   const address = parseAddress(ip)
   if (!address) return 'not an IP address'
   if (contains(allowNetworks, address)) return undefined
-  if (address instanceof ipaddr.IPv4) return judge4(address)
-  return judge6(address, allowNetworks)
+  if (address instanceof ipaddr.IPv4) return judge4(address, own)
+  return judge6(address, allowNetworks, own)
 }
 
 /** Private and shared address space (RFC 1918, RFC 6598, RFC 4193). A company's name servers may well be there, so DNS queries may go there. */
@@ -73,24 +83,30 @@ const words: Record<string, string> = {
   uniqueLocal: 'in a private network (RFC 4193)',
 }
 
-function judge4(address: ipaddr.IPv4): string | undefined {
+function judge4(address: ipaddr.IPv4, own: readonly string[]): string | undefined {
   const range = address.range()
-  return range === 'unicast' ? undefined : (words[range] ?? 'reserved for a special purpose')
+  if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
+  return own.includes(address.toString()) ? "this machine's own" : undefined
 }
 
 /** Addresses that carry an IPv4 address lead to that one, and are judged by it. */
-function judge6(address: ipaddr.IPv6, allowNetworks: readonly Cidr[]): string | undefined {
+function judge6(
+  address: ipaddr.IPv6,
+  allowNetworks: readonly Cidr[],
+  own: readonly string[],
+): string | undefined {
   const embedded = embedded4(address)
   if (embedded) {
     if (contains(allowNetworks, embedded)) return undefined
-    const why = judge4(embedded)
+    const why = judge4(embedded, own)
     return why && `a wrapping of ${embedded.toString()}, which is ${why}`
   }
   const range = address.range()
   if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
   // IANA has given out global unicast addresses from 2000::/3 only; the rest is reserved or long deprecated,
   // such as the IPv4-compatible ::127.0.0.1.
-  return address.parts[0]! >> 13 === 1 ? undefined : 'outside the global unicast space 2000::/3'
+  if (address.parts[0]! >> 13 !== 1) return 'outside the global unicast space 2000::/3'
+  return own.includes(address.toRFC5952String()) ? "this machine's own" : undefined
 }
 
 /** The IPv4 address inside NAT64's well-known prefix (RFC 6052 §2.1) and 6to4 (RFC 3056 §2). */

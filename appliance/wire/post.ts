@@ -32,6 +32,8 @@ export interface PosterDeps {
   clock: Clock
   /** Networks that may be reached although they are not public, and without TLS. */
   allowNetworks: readonly Cidr[]
+  /** Addresses of this machine's interfaces, which may not be reached unless a listed network contains them. */
+  ownAddresses: () => readonly string[]
   /** For a whole request: look-up, connection, answer with its body (milliseconds). */
   deadlineMs: number
   /** Bytes of an answer's body that are read at most, and how many of them are kept. */
@@ -155,10 +157,11 @@ async function ask(request: PostRequest, posted: Posted, deps: Deps): Promise<vo
 class Stale extends Failed {}
 
 /** The addresses that may be dialled. The URL parser has already turned 0x7f.1 and 2130706433 into 127.0.0.1. */
-async function addressesOf(url: URL, { lookup, allowNetworks }: Deps): Promise<string[]> {
+async function addressesOf(url: URL, { lookup, allowNetworks, ownAddresses }: Deps): Promise<string[]> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   const all = isIP(host) === 0 ? await lookUp(host, lookup) : [host]
-  const allowed = all.filter((ip) => !isForbiddenTarget(ip, allowNetworks))
+  const own = ownAddresses()
+  const allowed = all.filter((ip) => !isForbiddenTarget(ip, allowNetworks, own))
   // One sentence for names that do not exist and for those that lead inside: the difference would map our networks.
   if (allowed.length === 0)
     throw new Failed('The endpoint must be on a host with a public address, or in webhooks.allow_networks.')

@@ -85,15 +85,31 @@ export function sendersContract(storage: () => Storage): void {
     expect(await storage().findDomain({ teamId: other.team.id, name }, T0)).toBeUndefined()
   })
 
-  test('a name belongs to one team of the appliance', async () => {
+  test('finding 13: several teams may add a name, and the first to verify it holds it', async () => {
     const name = unique('shop') + '.example'
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())
     expect(await storage().createDomain(newDomain(team.id, name), T0)).toBe('created')
     const second = newDomain(other.team.id, name)
-    expect(await storage().createDomain(second, T0)).toBe('taken')
-    expect(await storage().listDomains({ teamId: other.team.id }, T0)).toEqual([])
-    expect(await storage().dkimKeys({ domainId: second.domain.id }, T0)).toEqual([])
+    const again = newDomain(other.team.id, name)
+    expect(await storage().createDomain(second, T0)).toBe('created')
+    expect(await storage().createDomain(again, T0)).toBe('taken')
+    expect(await storage().dkimKeys({ domainId: again.domain.id }, T0)).toEqual([])
+
+    const [first] = await storage().listDomains({ teamId: team.id }, T0)
+    const verify = ({ teamId, id }: { teamId: string; id: string }) =>
+      storage().saveDomainCheck({ teamId, id, status: 'verified', checks: [] }, T0)
+    const held = async () => [
+      await storage().isDomainHeld({ id: first!.id }, T0),
+      await storage().isDomainHeld({ id: second.domain.id }, T0),
+    ]
+    expect(await held()).toEqual([false, false])
+    expect(await verify(second.domain)).toBe(true)
+    expect(await held()).toEqual([true, false])
+    expect(await verify(first!)).toBe(false)
+    expect(await storage().findDomain({ teamId: team.id, name }, T0)).toMatchObject({ status: 'not_started' })
+    expect(await storage().deleteDomain({ teamId: other.team.id, id: second.domain.id }, T0)).toBe(true)
+    expect(await verify(first!)).toBe(true)
   })
 
   test('domains are listed newest first', async () => {

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { testCapacity } from '../world/capacity.ts'
 import { speak, watchLoop } from '../world/loop.ts'
+import { makeTeam } from '../contract/fixtures.ts'
 import { ask, startApi, type Api } from '../unit/http/harness.ts'
 
 const MB = 1024 * 1024
@@ -48,13 +49,13 @@ const email = (more: object) => ({
 })
 
 describe('connections that are not closed by the client', () => {
-  test('timeouts and bad requests free the socket within seconds', async () => {
+  test('finding 1: timeouts and bad requests free the socket within seconds', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, () => open('NONSENSE\r\n\r\n')))
     await Promise.all(all.map((socket) => once(socket.resume(), 'end')))
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
-  test('unknown addresses have a share, and known ones keep their places', async () => {
+  test('finding 8: unknown addresses have a share, and known ones keep their places', async () => {
     await api.close()
     const limits = { total: 10, perAddress: 10, perStranger: 4 }
     api = await startApi({ messageBytes: LIMIT, capacity: { http: limits } })
@@ -74,7 +75,7 @@ describe('connections that are not closed by the client', () => {
 })
 
 describe('unfinished bodies', () => {
-  test('neither of strangers nor of one key keep others from sending and signing in', async () => {
+  test('finding 2: neither of strangers nor of one key keep others from sending and signing in', async () => {
     const strangers = Array.from({ length: 200 }, () => open(`${post('/session', null, 16_000)}{"email":"`))
     const greedy = Array.from({ length: 5 }, () => open(`${post('/emails', api.sending, LIMIT)}{"html":"`))
     const unfinished = await Promise.all([...strangers, ...greedy])
@@ -102,7 +103,7 @@ describe('unfinished bodies', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBeLessThan(3)
   })
 
-  test('of one team beyond its share are refused, those of others are not', async () => {
+  test('finding 2: of one team beyond its share are refused, those of others are not', async () => {
     const small = { messageBytes: MB }
     await api.close()
     api = await startApi({ messageBytes: LIMIT, capacity: small })
@@ -129,7 +130,7 @@ describe('bodies made to cost more than their size', () => {
     ['40 MB of brackets', '[', LIMIT, ['', '']],
     ['14 million objects', '{},', 13 * MB, ['[', '{}]']],
     ['30 MB of names in headers', '"x-a":"b",', 3 * MB, ['{"headers":{', '"z":""}}']],
-  ] as const)('%s are refused while they come in', async (_name, piece, times, ends) => {
+  ] as const)('finding 3: %s are refused while they come in', async (_name, piece, times, ends) => {
     using loop = watchLoop()
     const answers = await Promise.all([1, 2, 3].map(() => say(piece, times, [...ends])))
     for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 422 [^]*body is too complex/)
@@ -143,7 +144,7 @@ describe('bodies made to cost more than their size', () => {
     ['a text of 39 MB', 'Hello Ada ', 3.9 * MB, ['"text":"', '"']],
     ['html of 39 MB', '<p>Hello</p>', 3 * MB, ['"html":"', '"']],
     ['39 MB of escapes', String.raw`\u00e9`, 6 * MB, ['"text":"', '"']],
-  ] as const)('%s does not stop the event loop', async (_name, piece, times, [head, tail]) => {
+  ] as const)('finding 4: %s does not stop the event loop', async (_name, piece, times, [head, tail]) => {
     const start = `{"from":"hello@acme.example","to":"ada@customer.example","subject":"x",${head}`
     using loop = watchLoop()
     const answer = await say(piece, Math.floor(times), [start, `${tail}}`])
@@ -156,7 +157,7 @@ test.each([
   ['8 MB of commas in one line', ','.repeat(8_000_000)],
   ['8 MB of one quoted cell', `"${'a""\n'.repeat(2_000_000)}"`],
   ['90,000 lines that are no addresses', 'nobody,at,all\n'.repeat(90_000)],
-])('a list of %s does not stop the event loop', async (_name, csv) => {
+])('finding 4: a list of %s does not stop the event loop', async (_name, csv) => {
   const body = JSON.stringify({ csv })
   const before = `${post('/suppressions/import', api.full, Buffer.byteLength(body))}${body}`
   using loop = watchLoop()
@@ -165,7 +166,81 @@ test.each([
   expect(loop.longest()).toBeLessThan(50)
 })
 
-test('limits fit the descriptors of the process', () => {
+test('finding 1: limits fit the descriptors of the process', () => {
   const { http, smtp } = testCapacity(api.clock, api.dataDir, { descriptors: 1000 }).figures().connections
   expect([http.limit, smtp.limit]).toEqual([300, 300])
+})
+
+test('finding 12: one team cannot take all live streams', async () => {
+  const stop = new AbortController()
+  const listen = async (token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` }
+    const { status } = await fetch(`${api.url}/live`, { headers, signal: stop.signal })
+    return status
+  }
+  const { team } = await makeTeam(api.storage)
+  const other = { teamId: team.id, name: 'other', permission: 'full_access' } as const
+  const { token } = await api.senders.createKey(other)
+  try {
+    const first = await Promise.all(Array.from({ length: 125 }, () => listen(api.full)))
+    expect(new Set(first)).toEqual(new Set([200]))
+    expect(await listen(api.full)).toBe(429)
+    expect(await listen(token)).toBe(200)
+  } finally {
+    stop.abort()
+  }
+})
+
+test.each([
+  'a(<b@other.example>)@acme.example',
+  'a(b)@acme.example',
+  'a@(x)acme.example',
+  'a@acme.example (<b@other.example>)',
+])('info row: comments in the address of From are refused by the API: %s', async (from) => {
+  const answer = await api.call('POST', '/emails', email({ from }))
+  expect(answer.status).toBe(422)
+  expect(answer.text).toContain('`from`')
+})
+
+describe('worst inputs', () => {
+  const many = Array.from({ length: 50 }, (_, at) => `u${at}@customer.example`)
+
+  test.each([
+    [
+      'html of 8 MB that is all links',
+      { html: '<a href="https://x.example/?a=1&b=2">x</a>'.repeat(190_000) },
+    ],
+    ['html of 8 MB that is one tag', { html: `<a ${'href="https://x.example" '.repeat(330_000)}>` }],
+    ['html of 8 MB of tags that never end', { html: '<a href="'.repeat(900_000) }],
+    ['50 recipients of 64 kB each', { to: many.map((to) => `${'x'.repeat(65_000)} <${to}>`) }],
+    [
+      '50 recipients of 64 kB of separators each',
+      { to: many.map((to) => `${'@,;"<'.repeat(13_000)} <${to}>`) },
+    ],
+    ['50 recipients of 64 kB of quotes each', { to: many.map((to) => `"${'\\"'.repeat(32_000)}" <${to}>`) }],
+  ])('finding 4: %s does not stop the event loop', async (_name, more) => {
+    const domain = (await api.senders.listDomains({ teamId: api.teamId })).find(
+      ({ name }) => name === 'acme.example',
+    )!
+    const settings = { openTracking: true, clickTracking: true }
+    await api.senders.updateDomain({ teamId: api.teamId, id: domain.id, settings })
+    const body = JSON.stringify(email(more))
+    const before = post('/emails', api.sending, Buffer.byteLength(body))
+    using loop = watchLoop()
+    const speech = { port: Number(new URL(api.url).port), before, piece: body, times: 1, after: '' }
+    expect(await speak(speech, /\r\n\r\n[^]*\}$/)).toMatch(/^HTTP\/1\.1 (200|422) /)
+    expect(loop.longest()).toBeLessThan(50)
+  })
+
+  test.each([
+    ['quotes', '%22'.repeat(2600)],
+    ['words', 'a%20'.repeat(2000)],
+    ['operators', '*%28'.repeat(1900)],
+    ['colons', 'to:'.repeat(2600)],
+  ])('finding 4: a search for thousands of %s does not stop the event loop', async (_what, value) => {
+    using loop = watchLoop()
+    const answer = await api.call('GET', `/emails/search?subject=${value}`)
+    expect([200, 400, 422]).toContain(answer.status)
+    expect(loop.longest()).toBeLessThan(50)
+  })
 })

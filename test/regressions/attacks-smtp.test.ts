@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect as connectPlain } from 'node:net'
 import { connect } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
 import { longestTurn, speak } from '../world/loop.ts'
@@ -45,7 +47,7 @@ describe('messages made to cost more than their size', () => {
       /^554 5\.6\.0 .*more than 1000 parts/,
     ],
     ['200,000 recipients in a header field', `${HEAD}To: a@b.example`, ',\r\n a@b.example', 15_000, /^250 /],
-  ])('%s do not stop the event loop', async (_name, before, piece, times, expected) => {
+  ])('finding 3: %s do not stop the event loop', async (_name, before, piece, times, expected) => {
     const { ports } = await open()
     const speech = { port: ports.trusted, before, piece, times: Math.floor(times), dialog: until('DATA') }
     const longest = await longestTurn(async () => {
@@ -54,7 +56,7 @@ describe('messages made to cost more than their size', () => {
     expect(longest).toBeLessThan(50)
   })
 
-  test('chunks of one octet keep no more than the message', async () => {
+  test('finding 3: chunks of one octet keep no more than the message', async () => {
     const { ports, capacity } = await open()
     const speech = { port: ports.trusted, before: '', piece: 'BDAT 1\r\nx', times: 60_000, after: '' }
     const answer = speak({ ...speech, dialog: until('NOOP') }, /(250 2\.0\.0 1 octets received\r\n){60000}/)
@@ -64,7 +66,7 @@ describe('messages made to cost more than their size', () => {
 })
 
 describe('half-sent messages', () => {
-  test('of one key leave room for those of other teams, and are ended when nothing more comes', async () => {
+  test('finding 5: of one key leave room for those of other teams, and are ended when nothing more comes', async () => {
     const { ports, keys, capacity, clock } = await open()
     const plain = Buffer.from(`\0posthaste\0${keys.sending}`).toString('base64')
     const slow = await Promise.all(
@@ -97,7 +99,7 @@ describe('half-sent messages', () => {
   })
 })
 
-test('a revoked key does not go on sending on an open session', async () => {
+test('finding 6: a revoked key does not go on sending on an open session', async () => {
   const { ports, keys, senders, teamId } = await open()
   const socket = connect({ port: ports.implicit, host: '127.0.0.1', rejectUnauthorized: false })
   const say = async (what: string): Promise<string> => {
@@ -115,4 +117,63 @@ test('a revoked key does not go on sending on an open session', async () => {
     /^421 4\.7\.0 The API key of this session has been deleted\./,
   )
   await once(socket.resume(), 'close')
+})
+
+test('finding 10: renegotiation of TLS 1.2 is refused', async () => {
+  const { ports } = await open()
+  const client = spawn('openssl', ['s_client', '-connect', `127.0.0.1:${ports.implicit}`, '-tls1_2'])
+  try {
+    let said = ''
+    for (const stream of [client.stdout, client.stderr])
+      stream.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+    await expect.poll(() => said).toMatch(/^220 /m)
+    client.stdin.write('R\n')
+    await expect.poll(() => said).toMatch(/no renegotiation/)
+  } finally {
+    client.kill()
+  }
+})
+
+/** Signs in from an address of this machine; resolves with the last reply. */
+async function signIn(port: number, localAddress: string, token: string): Promise<string> {
+  const plainSocket = connectPlain({ port, host: '127.0.0.1', localAddress })
+  const socket = connect({ socket: plainSocket, rejectUnauthorized: false })
+  socket.on('error', () => undefined)
+  await once(socket, 'data')
+  socket.write('EHLO a\r\n')
+  await once(socket, 'data')
+  const plain = Buffer.from(`\0posthaste\0${token}`).toString('base64')
+  let reply = ''
+  const answered = once(socket, 'data').then(([data]) => (reply = String(data)))
+  socket.write(`AUTH PLAIN ${plain}\r\n`)
+  await expect
+    .poll(async () => {
+      await door!.clock.advance(1000)
+      return reply
+    })
+    .not.toBe('')
+  await answered
+  socket.destroy()
+  return reply
+}
+
+test('finding 11: wrong tries with the prefix of a key do not lock it out', async () => {
+  const { ports, keys } = await open()
+  const wrong = keys.sending.slice(0, 12) + 'x'.repeat(keys.sending.length - 12)
+  for (let host = 10; host < 22; host++)
+    expect(await signIn(ports.implicit, `127.0.0.${host}`, wrong)).toMatch(/^535 /)
+  expect(await signIn(ports.implicit, '127.0.0.99', keys.sending)).toMatch(/^235 /)
+})
+
+test.each([
+  'a(<b@other.example>)@acme.example',
+  'app(b)@acme.example',
+  'app@(x)acme.example',
+  'Ada <app(<b@other.example>)@acme.example>',
+  'Ada <app@acme.example(b@other.example)>',
+])('info row: comments in the address of From are refused by SMTP: %s', async (from) => {
+  const { ports } = await open()
+  const speech = { port: ports.trusted, before: `From: ${from}\r\nSubject: x\r\n`, piece: '', times: 0 }
+  const answer = await speak({ ...speech, dialog: until('DATA'), after: '\r\nHello\r\n.\r\n' }, /\r\n$/)
+  expect(answer).toMatch(/^55\d 5\.\d\.\d .*From/)
 })

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { run, startDaemon, writeConfig, type Daemon } from '../world/daemon.ts'
+import { startDaemon, writeConfig, type Daemon } from '../world/daemon.ts'
+import { setUpByCommands } from '../world/set-up.ts'
 import { createWorld, type World } from '../world/world.ts'
 
 /** What was accepted survives `kill -9`. */
@@ -38,32 +39,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Sets the appliance up by the command line, as an operator does; returns an API key. */
-async function setUp(): Promise<string> {
-  const common = ['--config', config, '--json']
-  expect(
-    await run(['setup', '--email', 'owner@sender.test', ...common], 'a long password for tests\n'),
-  ).toMatchObject({ code: 0 })
-  const added = await run(['domain', 'add', 'sender.test', ...common])
-  const domain = JSON.parse(added.stdout) as {
-    records: { fqdn: string; type: 'TXT' | 'MX'; value: string; priority?: number }[]
-  }
-  for (const fqdn of new Set(domain.records.map((record) => record.fqdn))) {
-    const here = domain.records.filter((record) => record.fqdn === fqdn)
-    world.dns.set(fqdn, {
-      TXT: here.filter(({ type }) => type === 'TXT').map(({ value }) => value),
-      MX: here
-        .filter(({ type }) => type === 'MX')
-        .map(({ value, priority }) => ({ preference: priority!, exchange: value })),
-    })
-  }
-  expect(await run(['domain', 'verify', 'sender.test', ...common])).toMatchObject({ code: 0 })
-  const key = await run(['key', 'create', '--name', 'test', ...common])
-  return (JSON.parse(key.stdout) as { token: string }).token
-}
-
 test(`${EMAILS} accepted emails arrive although the daemon is killed`, async () => {
-  const key = await setUp()
+  const key = await setUpByCommands(config, world)
   daemon = await startDaemon(config)
   // Nobody gets an answer to RCPT before the kill, so that all of them are queued or in flight.
   world

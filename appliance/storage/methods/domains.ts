@@ -93,7 +93,10 @@ async function tell(
   if (domain) await recordOthers(db, [{ teamId, type, data: { domain } }], now)
 }
 
-/** See `Storage.createDomain`. The unique name decides between two callers. */
+/** Statuses with which a team holds a name: the migration's index `domains_holder` allows one such domain for each name. */
+const HOLDING = ['verified', 'partially_failed'] as const
+
+/** See `Storage.createDomain`. The unique name within the team decides between two callers. */
 export async function createDomain(
   db: Db,
   { domain, keys, told }: Args<'createDomain'>,
@@ -102,7 +105,7 @@ export async function createDomain(
   const inserted = await db
     .insertInto('domains')
     .values(fromDomain(domain))
-    .onConflict((conflict) => conflict.column('name').doNothing())
+    .onConflict((conflict) => conflict.columns(['name', 'team_id']).doNothing())
     .executeTakeFirstOrThrow()
   if (inserted.numInsertedOrUpdatedRows === 0n) return 'taken'
   await insertKeys(db, keys)
@@ -191,12 +194,26 @@ export async function deleteDomain(db: Db, args: Args<'deleteDomain'>, now: numb
 const since = (status: string, now: number) =>
   sql<number>`case when status = ${status} then status_since else ${now} end`
 
+/** See `Storage.isDomainHeld`. */
+export async function isDomainHeld(db: Db, { id }: Args<'isDomainHeld'>): Promise<boolean> {
+  const holder = await db
+    .selectFrom('domains as d')
+    .innerJoin('domains as other', 'other.name', 'd.name')
+    .select('other.id')
+    .where('d.id', '=', id)
+    .where('other.id', '!=', id)
+    .where('other.status', 'in', HOLDING)
+    .executeTakeFirst()
+  return holder !== undefined
+}
+
 /** See `Storage.saveDomainCheck`. */
 export async function saveDomainCheck(
   db: Db,
   { teamId, id, status, checks, watch, keys = [], told, seen }: Args<'saveDomainCheck'>,
   now: number,
 ): Promise<boolean> {
+  if (HOLDING.some((one) => one === status) && (await isDomainHeld(db, { id }))) return false
   let update = db
     .updateTable('domains')
     .set({

@@ -83,6 +83,7 @@ export const reads = {
   listApiKeys: senders.listApiKeys,
   listDomains: senders.listDomains,
   trackingDomains: senders.trackingDomains,
+  isDomainHeld: senders.isDomainHeld,
   getDomain: senders.getDomain,
   findDomain: senders.findDomain,
   dkimKeys: senders.dkimKeys,

@@ -147,7 +147,9 @@ export interface SenderStorage {
     args: { teamId: string; id: string; told?: ToldDomain | undefined },
     now: number,
   ): Promise<boolean>
-  /** Tells whether it was written. */
+  /** Whether another team has verified the name of this domain, which is then not to be verified for this one. */
+  isDomainHeld(args: { id: string }, now: number): Promise<boolean>
+  /** Tells whether it was written: a status that may send is not while another team holds the name. */
   saveDomainCheck(args: DomainCheck, now: number): Promise<boolean>
   /** Begins or hastens a verification. */
   scheduleDomainCheck(

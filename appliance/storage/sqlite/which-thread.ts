@@ -92,6 +92,7 @@ export const WHICH_THREAD: Record<OneCall, 'reader' | 'writer'> = {
   createDomain: 'writer',
   listDomains: 'reader',
   trackingDomains: 'reader',
+  isDomainHeld: 'reader',
   getDomain: 'reader',
   findDomain: 'reader',
   updateDomain: 'writer',

@@ -25,6 +25,18 @@ const WELL: StatusFacts = {
   now: NOW,
   daemon: { run: { pid: 7, version: '0.1.0', startedAt: NOW - 26 * HOUR, listeners: [] }, alive: true },
   listeners: [{ address: 'smtp://0.0.0.0:25', trouble: null }],
+  clients: {
+    at: NOW,
+    connections: [
+      { listener: 'http', open: 3, unknown: 1, limit: 4000 },
+      { listener: 'smtp', open: 2, unknown: 0, limit: 4000 },
+    ],
+    bytes: [{ what: 'memory', used: 2048, limit: 67_108_864 }],
+    refused: [
+      { what: 'http', why: 'strangers', count: 7 },
+      { what: 'smtp', why: 'total', count: 0 },
+    ],
+  },
   queue: {
     count: 0,
     waiting: 0,
@@ -102,6 +114,9 @@ test('the screen says how things stand', () => {
     '',
     'daemon       version 0.1.0, pid 7, up 1 d 2 h, since 2026-11-19 10:00:00 UTC',
     'listens      smtp://0.0.0.0:25',
+    'clients      http 3 of 4000 connections, smtp 2 of 4000 connections',
+    '             memory 2.0 kB of 67.1 MB',
+    '             refused: 7 http (strangers)',
     'queue        0 waiting, 0 held, 0 in flight',
     'lanes        0, of them 0 paused, 0 slowed',
     'sources      1 active',

@@ -187,6 +187,7 @@ describe('the dispatcher', () => {
     const commits: (() => void)[] = []
     const begun: string[] = []
     const dispatcher = createDispatcher({
+      abandon: () => undefined,
       storage: {
         lease: async ({ limit, room, roomElse }) =>
           waiting.splice(0, Math.min(limit, room[destination] ?? roomElse, waiting.length)),
@@ -235,6 +236,7 @@ describe('a dispatcher that rests', () => {
     let leases = 0
     let accepted = (): void => undefined
     const dispatcher = createDispatcher({
+      abandon: () => undefined,
       storage: {
         lease: async () => {
           leases += 1

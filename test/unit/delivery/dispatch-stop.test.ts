@@ -10,6 +10,7 @@ function begin() {
   const leased = Promise.withResolvers<LeasedDelivery[]>()
   const back: string[] = []
   const dispatcher = createDispatcher({
+    abandon: () => undefined,
     storage: {
       lease: () => {
         asked.resolve()

@@ -4,6 +4,7 @@ import { nextWebhookAttempt, RETRY_PAUSES } from '../../../appliance/mail/webhoo
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 
 const inside = parseNetworks(['10.0.0.0/8'])
+const own = ['93.184.1.1', '2a00:1450::1']
 
 test.each([
   ['https://app.example/hook?x=1', [], undefined],
@@ -17,11 +18,14 @@ test.each([
   ['https://127.0.0.1/', inside, 'a URL on a host with a public address, or in webhooks.allow_networks'],
   ['https://localhost/', [], 'a URL on a host with a public address, or in webhooks.allow_networks'],
   ['https://[::ffff:10.0.0.1]/', [], 'a URL on a host with a public address, or in webhooks.allow_networks'],
+  ['https://93.184.1.1/', inside, 'a URL on a host with a public address, or in webhooks.allow_networks'],
+  ['https://93.184.1.1/', parseNetworks(['93.184.1.1']), undefined],
+  ['https://93.184.1.2/', [], undefined],
   ['https://app.example:25/', [], 'a URL that must use port 80, 443 or one above 1023'],
   ['https://me:pw@app.example/', [], 'a URL that must not contain a user name or a password'],
   ['https://app.example/#x', [], 'a URL without a fragment (#…)'],
 ])('%s as an endpoint', (url, networks, problem) => {
-  expect(endpointProblem(url, networks)).toBe(problem)
+  expect(endpointProblem(url, networks, own)).toBe(problem)
 })
 
 test('a failed delivery is tried seven times more, over 28 hours, with up to a fifth of chance', () => {

@@ -88,6 +88,8 @@ export interface ApiOptions {
   providers?: ProviderSettings[]
   /** How attachments are fetched; without it no name is known and no private address allowed. */
   fetch?: Partial<FetchDeps>
+  /** Addresses of this machine; none when not given. */
+  ownAddresses?: () => readonly string[]
   publicUrl?: string
   /** Works beside another on its data, which stays. */
   dataDir?: string
@@ -127,6 +129,7 @@ const noKeys = async () => ({ privateKey: new Uint8Array([1]), publicKey: 'AQ=='
 
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { messageBytes = 41_943_040, log = silentLogger() } = options
+  const ownAddresses = options.ownAddresses ?? (() => [])
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'posthaste-http-')))
   const clock = createTestClock()
   const opened = remembered(await openSqlite({ dataDir }))
@@ -157,6 +160,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       lookup: async () => [],
       clock,
       allowNetworks: [],
+      ownAddresses,
       deadlineMs: 10_000,
       agent: 'Posthaste/0.0.0',
       ...options.fetch,
@@ -186,8 +190,9 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     queue: createQueueControl({ storage, clock, wake }),
     webhooks: createWebhooks({
       ...{ storage, clock, agent: 'Posthaste-Webhooks/0.0.0', allowNetworks: [], wake },
+      ownAddresses,
       poster: createPoster({
-        ...{ lookup: async () => [], clock, allowNetworks: [] },
+        ...{ lookup: options.fetch?.lookup ?? (async () => []), clock, allowNetworks: [], ownAddresses },
         ...{ deadlineMs: 1000, readBytes: 65_536, keepBytes: 4096 },
       }),
     }),

@@ -103,6 +103,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     lookup: async () => [],
     clock,
     allowNetworks: [],
+    ownAddresses: () => [],
     deadlineMs: 1000,
     agent: 'x',
   })

@@ -41,6 +41,7 @@ const fetchWith = (more: Partial<FetchDeps> = {}) =>
     lookup: async (name) => (name === 'files.example' ? [PUBLIC] : []),
     clock,
     allowNetworks: parseNetworks([`${PUBLIC}/32`]),
+    ownAddresses: () => [],
     deadlineMs: 10_000,
     agent: 'Posthaste/test',
     ...more,

@@ -61,6 +61,20 @@ describe('targets', () => {
     expect(isForbiddenTarget(ip, [])).toBe(false)
   })
 
+  test.each([
+    ['93.184.1.1', "this machine's own"],
+    ['::ffff:93.184.1.1', "this machine's own"],
+    ['::ffff:5db8:101', "this machine's own"],
+    ['2a00:1450:0::1', "this machine's own"],
+    ['64:ff9b::93.184.1.1', "a wrapping of 93.184.1.1, which is this machine's own"],
+    ['2002:5db8:101::', "a wrapping of 93.184.1.1, which is this machine's own"],
+    ['93.184.1.2', undefined],
+  ])('%s is forbidden to a machine with 93.184.1.1 and 2a00:1450::1: %s', (ip, why) => {
+    const own = ['93.184.1.1', '2a00:1450::1']
+    expect(whyForbidden(ip, [], own)).toBe(why)
+    expect(whyForbidden(ip, parseNetworks(['93.184.1.1', '2a00:1450::1']), own)).toBeUndefined()
+  })
+
   test('a listed network opens what it contains and nothing else', () => {
     const networks = parseNetworks(['127.0.0.0/8', 'fd00::/8', '10.0.0.5'])
     for (const ip of ['127.9.9.9', '::ffff:127.0.0.1', 'fd12::1', '10.0.0.5']) {

@@ -13,6 +13,7 @@ const open = (change: Partial<PosterDeps> = {}): Poster =>
     lookup: () => Promise.resolve([]),
     clock: systemClock,
     allowNetworks: parseNetworks(['127.0.0.0/8']),
+    ownAddresses: () => [],
     deadlineMs: 10_000,
     readBytes: 65_536,
     keepBytes: 4096,

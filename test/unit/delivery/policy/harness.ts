@@ -58,6 +58,7 @@ export function testFetch(resolver: Resolver, clock: TestClock): GuardedFetch {
     lookup,
     clock,
     allowNetworks,
+    ownAddresses: () => [],
     deadlineMs: 5000,
     agent: 'test',
     ca: tlsFile('ca.pem'),
