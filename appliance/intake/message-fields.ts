@@ -50,11 +50,11 @@ export interface Header {
  * From and Sender have a refusal of their own, which covers all that can be wrong with them.
  */
 export function readHeader(message: Uint8Array): Header {
-  const { fields, bodyOffset } = splitMessage(message)
-  if (bodyOffset > MAX_HEADER)
-    throw refuse('message_malformed', { expected: `its header is larger than ${MAX_HEADER} bytes` })
+  const { fields, bodyOffset } = splitMessage(message, MAX_FIELDS)
   if (fields.length > MAX_FIELDS)
     throw refuse('message_malformed', { expected: `it has more than ${MAX_FIELDS} header fields` })
+  if (bodyOffset > MAX_HEADER)
+    throw refuse('message_malformed', { expected: `its header is larger than ${MAX_HEADER} bytes` })
   // What one reader takes for the end of the header another skips: fields could hide behind such a line.
   if (bodyOffset < message.length && !endsWithBlankLine(message, bodyOffset))
     throw refuse('message_malformed', {

@@ -144,11 +144,12 @@ const LF = 10
 /**
  * Finds the header fields of a message with CRLF line ends and where its body begins (RFC 5322 §2.1).
  * A line that is no field ends the header there, as receivers do it; nothing is ever copied.
+ * @param most stops after one field more than this, with the offset of the end
  */
-export function splitMessage(message: Uint8Array): MessageParts {
+export function splitMessage(message: Uint8Array, most = Infinity): MessageParts {
   const fields: HeaderField[] = []
   let at = 0
-  while (at < message.length) {
+  while (at < message.length && fields.length <= most) {
     if (message[at] === CR && message[at + 1] === LF) return { fields, bodyOffset: at + 2 }
     const end = endOfField(message, at)
     const colon = message.subarray(at, end).indexOf(58)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { testCapacity } from '../world/capacity.ts'
-import { speak, watchLoop } from '../world/loop.ts'
+import { longestTurn, speak } from '../world/loop.ts'
 import { makeTeam } from '../contract/fixtures.ts'
 import { ask, startApi, type Api } from '../unit/http/harness.ts'
 
@@ -131,10 +131,11 @@ describe('bodies made to cost more than their size', () => {
     ['14 million objects', '{},', 13 * MB, ['[', '{}]']],
     ['30 MB of names in headers', '"x-a":"b",', 3 * MB, ['{"headers":{', '"z":""}}']],
   ] as const)('finding 3: %s are refused while they come in', async (_name, piece, times, ends) => {
-    using loop = watchLoop()
-    const answers = await Promise.all([1, 2, 3].map(() => say(piece, times, [...ends])))
-    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 422 [^]*body is too complex/)
-    expect(loop.longest()).toBeLessThan(50)
+    const longest = await longestTurn(async () => {
+      const answers = await Promise.all([1, 2, 3].map(() => say(piece, times, [...ends])))
+      for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 422 [^]*body is too complex/)
+    })
+    expect(longest).toBeLessThan(50)
   })
 
   test.each([
@@ -146,10 +147,11 @@ describe('bodies made to cost more than their size', () => {
     ['39 MB of escapes', String.raw`\u00e9`, 6 * MB, ['"text":"', '"']],
   ] as const)('finding 4: %s does not stop the event loop', async (_name, piece, times, [head, tail]) => {
     const start = `{"from":"hello@acme.example","to":"ada@customer.example","subject":"x",${head}`
-    using loop = watchLoop()
-    const answer = await say(piece, Math.floor(times), [start, `${tail}}`])
-    expect(answer).toMatch(/^HTTP\/1\.1 (200|422) /)
-    expect(loop.longest()).toBeLessThan(50)
+    const longest = await longestTurn(async () => {
+      const answer = await say(piece, Math.floor(times), [start, `${tail}}`])
+      expect(answer).toMatch(/^HTTP\/1\.1 (200|422) /)
+    })
+    expect(longest).toBeLessThan(50)
   })
 })
 
@@ -160,10 +162,11 @@ test.each([
 ])('finding 4: a list of %s does not stop the event loop', async (_name, csv) => {
   const body = JSON.stringify({ csv })
   const before = `${post('/suppressions/import', api.full, Buffer.byteLength(body))}${body}`
-  using loop = watchLoop()
-  const speech = { port: Number(new URL(api.url).port), before, piece: '', times: 0, after: '' }
-  expect(await speak(speech, /\r\n\r\n[^]*\}$/)).toMatch(/^HTTP\/1\.1 (200|422) /)
-  expect(loop.longest()).toBeLessThan(50)
+  const longest = await longestTurn(async () => {
+    const speech = { port: Number(new URL(api.url).port), before, piece: '', times: 0, after: '' }
+    expect(await speak(speech, /\r\n\r\n[^]*\}$/)).toMatch(/^HTTP\/1\.1 (200|422) /)
+  })
+  expect(longest).toBeLessThan(50)
 })
 
 test('finding 1: limits fit the descriptors of the process', () => {
@@ -226,10 +229,11 @@ describe('worst inputs', () => {
     await api.senders.updateDomain({ teamId: api.teamId, id: domain.id, settings })
     const body = JSON.stringify(email(more))
     const before = post('/emails', api.sending, Buffer.byteLength(body))
-    using loop = watchLoop()
-    const speech = { port: Number(new URL(api.url).port), before, piece: body, times: 1, after: '' }
-    expect(await speak(speech, /\r\n\r\n[^]*\}$/)).toMatch(/^HTTP\/1\.1 (200|422) /)
-    expect(loop.longest()).toBeLessThan(50)
+    const longest = await longestTurn(async () => {
+      const speech = { port: Number(new URL(api.url).port), before, piece: body, times: 1, after: '' }
+      expect(await speak(speech, /\r\n\r\n[^]*\}$/)).toMatch(/^HTTP\/1\.1 (200|422) /)
+    })
+    expect(longest).toBeLessThan(50)
   })
 
   test.each([
@@ -238,9 +242,10 @@ describe('worst inputs', () => {
     ['operators', '*%28'.repeat(1900)],
     ['colons', 'to:'.repeat(2600)],
   ])('finding 4: a search for thousands of %s does not stop the event loop', async (_what, value) => {
-    using loop = watchLoop()
-    const answer = await api.call('GET', `/emails/search?subject=${value}`)
-    expect([200, 400, 422]).toContain(answer.status)
-    expect(loop.longest()).toBeLessThan(50)
+    const longest = await longestTurn(async () => {
+      const answer = await api.call('GET', `/emails/search?subject=${value}`)
+      expect([200, 400, 422]).toContain(answer.status)
+    })
+    expect(longest).toBeLessThan(50)
   })
 })

@@ -1,12 +1,12 @@
 /** How long the event loop of this thread was busy without a pause, and a client that does not share it. */
 import { Worker } from 'node:worker_threads'
 
-export interface LoopWatch extends Disposable {
+interface LoopWatch extends Disposable {
   /** The longest turn so far, in milliseconds of this thread's processor time: other load on the machine does not count. */
   longest(): number
 }
 
-export function watchLoop(): LoopWatch {
+function watchLoop(): LoopWatch {
   let [before, longest, stopped] = [spent(), 0, false]
   const turn = (): void => {
     const now = spent()
