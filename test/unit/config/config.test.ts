@@ -187,6 +187,12 @@ describe('the environment', () => {
     ])
   })
 
+  test('leave the master key to who reads it: it is no setting, and nothing is said of it', () => {
+    const loaded = load(minimal, { POSTHASTE_MASTER_KEY: 'never shown' })
+    expect(JSON.stringify(loaded)).not.toContain('never shown')
+    expect(loaded).toMatchObject({ notes: [] })
+  })
+
   test('ignores, with a note, what container platforms make up', () => {
     expect(load(minimal, { POSTHASTE_SERVICE_HOST: '10.0.0.1', POSTHASTE_PORT_8025_TCP: 'x' }).notes).toEqual(
       [
