@@ -70,7 +70,7 @@ test('without its key, or with another one, nothing starts: the sentence names t
   const kept = `${own}.kept`
   renameSync(own, kept)
   const missing = await run(['serve'])
-  expect(missing).toMatchObject({ code: 1, stdout: '' })
+  expect(missing.code).toBe(1)
   expect(missing.stderr).toContain(`in ${own} there is no such file. Put the right key there`)
   expect(existsSync(own)).toBe(false)
   const env = { POSTHASTE_MASTER_KEY: randomBytes(32).toString('base64') }

@@ -74,6 +74,7 @@ describe('a sound configuration', () => {
       metrics: { listen: [] },
       notices: {},
       retention: { bodies_days: 30, attempts_days: 90, events_days: 90, emails_days: 365, audit_days: 730 },
+      secrets: {},
       tracking: { store_ip: true },
       doctor: {},
       tls_reports: {},
