@@ -22,6 +22,19 @@ import { createEvents, createWebhooks, type Events, type EventsDeps, type Webhoo
 import type { Actor } from './mail/audit.ts'
 import type { Finding } from './mail/finding.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from './reports/tls-reports.ts'
+import {
+  cleanOnce,
+  MasterKeyRefused,
+  ownKey,
+  rekey,
+  sealed,
+  secretsStatus,
+  unlock,
+  type KeyPlaces,
+  type Rekeyed,
+  type Sealer,
+  type SecretsStatus,
+} from './secrets/secrets.ts'
 import { remembered } from './storage/remembered.ts'
 import {
   appendEntry,
@@ -31,7 +44,10 @@ import {
   lockDataDir,
   openSqlite,
   restore,
+  sqliteSealing,
   StorageRefused,
+  type Decryption,
+  type Encryption,
 } from './storage/sqlite/sqlite.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage } from './storage/storage.ts'
 import { createSubmission, type ListenRequest, type SubmissionDeps } from './submission/submission.ts'
@@ -46,16 +62,48 @@ import { machineAddresses, refreshedAddresses } from './wire/own-addresses.ts'
 
 /**
  * Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people.
- * @param onLost called when the engine died: nothing can be stored or read any more
+ * @param options.onLost called when the engine died: nothing can be stored or read any more
+ * @param options.alone the caller has locked the data directory, and nobody is served yet
  */
 export async function openStorage(
   config: Config,
-  onLost?: (error: Error) => void,
+  { onLost, alone = false }: { onLost?: ((error: Error) => void) | undefined; alone?: boolean } = {},
 ): ReturnType<typeof openSqlite> {
   const refused = armCrashPoint(process.env, config.data_dir)
   if (refused !== undefined) throw new CannotStart(refused)
-  const opening = openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) })
-  return remembered(await orCannotStart(opening))
+  const storage = await orCannotStart(openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) }))
+  try {
+    return remembered(sealed(storage, await orCannotStart(unlockSecrets(config, alone))))
+  } catch (error) {
+    await storage.close()
+    throw error
+  }
+}
+
+/** Where the master key comes from. */
+const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }: Config): KeyPlaces => ({
+  ...{ dataDir, keyFile, env: process.env },
+})
+
+async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
+  const sealer = unlock(keyPlaces(config), sqliteSealing, Date.now())
+  // It rewrites the whole database, once: for a daemon before it serves, never beside one.
+  if (alone) cleanOnce(config.data_dir, sqliteSealing, Date.now())
+  return sealer
+}
+
+/** How secrets are stored, without changing anything. */
+export const lookAtSecrets = (config: Config): SecretsStatus =>
+  secretsStatus(keyPlaces(config), sqliteSealing)
+
+/** Exchanges the master key. Rejects with a sentence for people while a daemon runs. */
+export async function rekeySecrets(config: Config, newKeyFile: string | undefined): Promise<Rekeyed> {
+  const lock = await lockDataDir(config.data_dir)
+  try {
+    return rekey({ ...keyPlaces(config), newKeyFile }, sqliteSealing, Date.now())
+  } finally {
+    lock.release()
+  }
 }
 
 /** Makes this process the one daemon of the data directory. Rejects with a sentence for people. */
@@ -67,7 +115,8 @@ async function orCannotStart<T>(step: Promise<T>): Promise<T> {
   try {
     return await step
   } catch (error) {
-    throw error instanceof StorageRefused ? new CannotStart(error.message, { cause: error }) : error
+    const known = error instanceof StorageRefused || error instanceof MasterKeyRefused
+    throw known ? new CannotStart(error.message, { cause: error }) : error
   }
 }
 
@@ -78,11 +127,21 @@ async function orCannotStart<T>(step: Promise<T>): Promise<T> {
 export async function makeBackup(
   config: Config,
   source: string | null,
-  options: { file: string; bodies: boolean; verify: boolean },
+  {
+    withKey,
+    ...options
+  }: {
+    file: string
+    bodies: boolean
+    verify: boolean
+    withKey: boolean
+    encryption?: Encryption | undefined
+  },
   now: number,
 ): Promise<BackupDone> {
   const configuration = await configurationFiles(config, source)
-  return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION }, now)
+  const masterKey = (id: string) => (withKey ? ownKey(keyPlaces(config), id) : undefined)
+  return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey }, now)
 }
 
 /** The files that say how the appliance is set up; a backup keeps them beside. */
@@ -119,7 +178,7 @@ export const auditLogOf = ({ data_dir: dataDir }: Config): Pick<Storage, 'append
 
 /** Restores a backup into an empty directory, on hold. */
 export async function restoreBackup(
-  options: { file: string; dataDir: string; by: Actor },
+  options: { file: string; dataDir: string; by: Actor; decryption?: Decryption | undefined },
   now: number,
 ): Promise<Restored> {
   return restore(options, now)

@@ -157,7 +157,7 @@ async function openGround(
   const { leastFree } = room
   const reserve = await openReserve(room)
   started.defer(() => reserve.close())
-  const engine = await openStorage(config, options.onLost)
+  const engine = await openStorage(config, { onLost: options.onLost, alone: true })
   started.defer(() => engine.close())
   const freeBytes = () => reserve.freeBytes()
   const opened = withRoom(engine, { freeBytes, leastFree, log })

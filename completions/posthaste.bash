@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore import retention erase migrate version' ;;
+        '') echo 'serve setup domain key team member user suppression webhook queue audit source provider lane metrics tls certificate status doctor crashtest backup restore secrets import retention erase migrate version' ;;
         'domain') echo 'add list show verify rotate bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan' ;;
@@ -17,6 +17,7 @@ _posthaste_commands() {
         'metrics') echo 'show breakdown recompute' ;;
         'tls') echo 'policy' ;;
         'certificate') echo 'list issue renew' ;;
+        'secrets') echo 'status rekey' ;;
     esac
 }
 
@@ -113,8 +114,11 @@ _posthaste_options() {
         'status') echo '-c --config --json --help' ;;
         'doctor') echo '-c --config --json --domain --help' ;;
         'crashtest') echo '-c --config --json --kills --seed --duration --help' ;;
-        'backup') echo '-c --config --json --no-bodies --no-verify --help' ;;
-        'restore') echo '-c --config --json --data-dir --help' ;;
+        'backup') echo '-c --config --json --no-bodies --no-verify --no-master-key --recipient --passphrase-file --help' ;;
+        'restore') echo '-c --config --json --data-dir --identity-file --passphrase-file --help' ;;
+        'secrets') echo '--help' ;;
+        'secrets status') echo '-c --config --json --help' ;;
+        'secrets rekey') echo '-c --config --json --new-key-file --help' ;;
         'import') echo '-c --config --json --team --from --key-file --only --dry-run --return-path --permission --enable --secrets --zone --help' ;;
         'retention') echo '-c --config --json --team --help' ;;
         'erase') echo '-c --config --json --team --dry-run --yes --help' ;;
@@ -334,7 +338,12 @@ _posthaste_values() {
         'crashtest --kills') echo '@any' ;;
         'crashtest --seed') echo '@any' ;;
         'crashtest --duration') echo '@any' ;;
+        'backup --recipient') echo '@any' ;;
+        'backup --passphrase-file') echo '@file' ;;
         'restore --data-dir') echo '@file' ;;
+        'restore --identity-file') echo '@file' ;;
+        'restore --passphrase-file') echo '@file' ;;
+        'secrets rekey --new-key-file') echo '@file' ;;
         'import --team') echo '@any' ;;
         'import --from') echo '@any' ;;
         'import --key-file') echo '@file' ;;

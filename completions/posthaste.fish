@@ -1,6 +1,6 @@
 # Completion of posthaste for fish. Made by scripts/generate from the command line itself.
 
-set -g __posthaste_paths 'serve' 'setup' 'domain' 'domain add' 'domain list' 'domain show' 'domain verify' 'domain rotate' 'domain bodies' 'domain remove' 'key' 'key create' 'key list' 'key revoke' 'team' 'team list' 'team create' 'team rename' 'team plan' 'member' 'member list' 'member invite' 'member role' 'member remove' 'user' 'user list' 'user password' 'user reset-link' 'user reset-factors' 'suppression' 'suppression list' 'suppression add' 'suppression remove' 'suppression export' 'suppression import' 'webhook' 'webhook list' 'webhook show' 'webhook add' 'webhook enable' 'webhook disable' 'webhook rotate' 'webhook ping' 'webhook replay' 'webhook remove' 'queue' 'queue list' 'queue count' 'queue lanes' 'queue show' 'queue hold' 'queue release' 'queue retry' 'queue reroute' 'queue expire' 'queue drop' 'queue undo' 'audit' 'source' 'source list' 'source add' 'source remove' 'source suspend' 'source resume' 'source pool' 'source hostname' 'source warm-up' 'source assign' 'source unassign' 'provider' 'provider list' 'provider show' 'provider set' 'lane' 'lane list' 'lane pause' 'lane resume' 'metrics' 'metrics show' 'metrics breakdown' 'metrics recompute' 'tls' 'tls policy' 'certificate' 'certificate list' 'certificate issue' 'certificate renew' 'status' 'doctor' 'crashtest' 'backup' 'restore' 'import' 'retention' 'erase' 'migrate' 'version'
+set -g __posthaste_paths 'serve' 'setup' 'domain' 'domain add' 'domain list' 'domain show' 'domain verify' 'domain rotate' 'domain bodies' 'domain remove' 'key' 'key create' 'key list' 'key revoke' 'team' 'team list' 'team create' 'team rename' 'team plan' 'member' 'member list' 'member invite' 'member role' 'member remove' 'user' 'user list' 'user password' 'user reset-link' 'user reset-factors' 'suppression' 'suppression list' 'suppression add' 'suppression remove' 'suppression export' 'suppression import' 'webhook' 'webhook list' 'webhook show' 'webhook add' 'webhook enable' 'webhook disable' 'webhook rotate' 'webhook ping' 'webhook replay' 'webhook remove' 'queue' 'queue list' 'queue count' 'queue lanes' 'queue show' 'queue hold' 'queue release' 'queue retry' 'queue reroute' 'queue expire' 'queue drop' 'queue undo' 'audit' 'source' 'source list' 'source add' 'source remove' 'source suspend' 'source resume' 'source pool' 'source hostname' 'source warm-up' 'source assign' 'source unassign' 'provider' 'provider list' 'provider show' 'provider set' 'lane' 'lane list' 'lane pause' 'lane resume' 'metrics' 'metrics show' 'metrics breakdown' 'metrics recompute' 'tls' 'tls policy' 'certificate' 'certificate list' 'certificate issue' 'certificate renew' 'status' 'doctor' 'crashtest' 'backup' 'restore' 'secrets' 'secrets status' 'secrets rekey' 'import' 'retention' 'erase' 'migrate' 'version'
 
 # True when the words that name a command, before the cursor, are these.
 function __posthaste_at
@@ -38,6 +38,7 @@ complete -c posthaste -n '__posthaste_at' -a 'doctor' -d 'look at all that decid
 complete -c posthaste -n '__posthaste_at' -a 'crashtest' -d 'kill a daemon of its own, with mail of its own, again and again; exit code 1 when any is lost'
 complete -c posthaste -n '__posthaste_at' -a 'backup' -d 'write the whole appliance into one file, while it runs'
 complete -c posthaste -n '__posthaste_at' -a 'restore' -d 'make a data directory out of a backup; what waits in it is held'
+complete -c posthaste -n '__posthaste_at' -a 'secrets' -d 'the master key that stored secrets are sealed with'
 complete -c posthaste -n '__posthaste_at' -a 'import' -d 'bring domains, suppressions, webhooks and names of keys here from the hosted service'
 complete -c posthaste -n '__posthaste_at' -a 'retention' -d 'show how long what is kept, what it takes on the disk, and how long the disk will do'
 complete -c posthaste -n '__posthaste_at' -a 'erase' -d 'erase one person\'s data by address; what waits for the address is given up'
@@ -499,10 +500,22 @@ complete -c posthaste -n '__posthaste_at backup' -s c -l config -r -F -d 'config
 complete -c posthaste -n '__posthaste_at backup' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at backup' -l no-bodies -d 'without bodies and messages of finished emails'
 complete -c posthaste -n '__posthaste_at backup' -l no-verify -d 'do not restore it into a scratch directory and check it'
+complete -c posthaste -n '__posthaste_at backup' -l no-master-key -d 'without the key that its secrets are sealed with: keep that apart'
+complete -c posthaste -n '__posthaste_at backup' -l recipient -x -d 'encrypt it for this age recipient; may be given again'
+complete -c posthaste -n '__posthaste_at backup' -l passphrase-file -r -F -d 'encrypt it with the passphrase in the first line of this file'
 complete -c posthaste -n '__posthaste_at restore' -F
 complete -c posthaste -n '__posthaste_at restore' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at restore' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at restore' -l data-dir -r -F -d 'empty, or not there yet (default: data_dir of the configuration)'
+complete -c posthaste -n '__posthaste_at restore' -l identity-file -r -F -d 'with the age identity that opens an encrypted backup'
+complete -c posthaste -n '__posthaste_at restore' -l passphrase-file -r -F -d 'with the passphrase that opens it, in the first line'
+complete -c posthaste -n '__posthaste_at secrets' -a 'status' -d 'show which key it is, where it comes from, and whether everything is sealed'
+complete -c posthaste -n '__posthaste_at secrets' -a 'rekey' -d 'seal everything with another key; the daemon must be stopped'
+complete -c posthaste -n '__posthaste_at secrets status' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
+complete -c posthaste -n '__posthaste_at secrets status' -l json -d 'print the result as JSON'
+complete -c posthaste -n '__posthaste_at secrets rekey' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
+complete -c posthaste -n '__posthaste_at secrets rekey' -l json -d 'print the result as JSON'
+complete -c posthaste -n '__posthaste_at secrets rekey' -l new-key-file -r -F -d 'with the new key: 32 bytes in base64 (default: one is made)'
 complete -c posthaste -n '__posthaste_at import' -s c -l config -r -F -d 'configuration file (default: /etc/posthaste/posthaste.toml)'
 complete -c posthaste -n '__posthaste_at import' -l json -d 'print the result as JSON'
 complete -c posthaste -n '__posthaste_at import' -l team -x -d 'its name or id (default: the first team)'

@@ -1,10 +1,12 @@
 import { systemClock } from '../clock/clock.ts'
 import { findConfig } from '../config/config.ts'
 import { recordAct } from '../accounts/audit.ts'
+import type { BackupAbout } from '../storage/storage.ts'
 import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
 import { fileReason } from './file-reason.ts'
 import { noteBackup } from './last-backup.ts'
-import { bytes, createOutput, type Output } from './output.ts'
+import { readEncryption } from './key-files.ts'
+import { bytes, createOutput, paragraph, type Output } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 import { resolve } from 'node:path'
 
@@ -12,6 +14,9 @@ import { resolve } from 'node:path'
 export interface BackupOptions extends CommonOptions {
   bodies: boolean
   verify: boolean
+  masterKey: boolean
+  recipient?: string[]
+  passphraseFile?: string
 }
 
 /** `backup`: does not open the storage, which would bring it up to date. Returns the exit code. */
@@ -21,13 +26,16 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
     const { loaded } = findConfig({ file: options.config, env: process.env })
     const { config, source } = soundConfig(loaded)
     const { makeBackup, auditLogOf } = await adapters()
-    const { bodies, verify } = options
+    const { bodies, verify, masterKey: withKey } = options
+    const encryption = readEncryption(options)
+    const encrypted = encryption !== undefined
     const path = resolve(file)
     const { about, size, verified } = await refused(() =>
-      makeBackup(config, source, { file: path, bodies, verify }, systemClock.now()),
+      makeBackup(config, source, { file: path, bodies, verify, withKey, encryption }, systemClock.now()),
     )
-    const { counts, schema } = about
-    await told(output, 'the audit log', () => record(auditLogOf(config), { path, bodies, size, verified }))
+    const { counts, schema, masterKey } = about
+    const made = { path, bodies, size, verified, encrypted }
+    await told(output, 'the audit log', () => record(auditLogOf(config), made))
     const note = { at: about.createdAt, file: path, size, verified }
     await told(output, 'the note for posthaste status', () => noteBackup(config.data_dir, note))
     output.object({
@@ -37,25 +45,46 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
       verified,
       schema,
       bodies,
+      encrypted,
+      master_key: masterKey ?? null,
       created_at: new Date(about.createdAt).toISOString(),
       counts,
     })
     output.text(
       `Wrote ${path}: ${bytes(size)}, schema ${schema}, ${counts.emails} emails, ${counts.waiting} deliveries that wait.`,
       verified ? 'It was restored into a scratch directory and checked.' : 'It was not checked.',
-      'It holds private keys and mail: keep it where nobody else can read it.',
+      ...keyLines(about),
+      encrypted
+        ? 'It is encrypted: keep what opens it, and not only on this machine.'
+        : 'It holds mail and private keys: keep it where nobody else can read it, or encrypt it (--recipient).',
     )
     return 0
   })
 }
 
+/** Whether the backup is all that a restore needs. */
+function keyLines({ masterKey }: BackupAbout): string[] {
+  if (!masterKey) return []
+  return masterKey.included
+    ? [`The master key ${masterKey.id}, which its secrets are sealed with, is in it.`]
+    : paragraph(
+        `Its secrets are sealed with the master key ${masterKey.id}, which is not in it: keep a copy of the key apart, or a restore has no DKIM keys.`,
+      )
+}
+
 async function record(
   log: ReturnType<Awaited<ReturnType<Adapters>>['auditLogOf']>,
-  { path, bodies, size, verified }: { path: string; bodies: boolean; size: number; verified: boolean },
+  {
+    path,
+    bodies,
+    encrypted,
+    size,
+    verified,
+  }: { path: string; bodies: boolean; encrypted: boolean; size: number; verified: boolean },
 ): Promise<void> {
   await recordAct(log, systemClock, {
     ...{ teamId: null, actor: thisPerson(), action: 'backup.create', target: 'backup' },
-    details: { command: 'backup', arguments: [path], bodies },
+    details: { command: 'backup', arguments: [path], bodies, encrypted },
     after: { size, verified },
   })
 }

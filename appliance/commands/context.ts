@@ -18,6 +18,7 @@ import type { Finding } from '../mail/finding.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { Logger } from '../watch/log.ts'
+import type { Rekeyed, SecretsStatus } from '../secrets/secrets.ts'
 import { createSenders, type Senders } from '../senders/senders.ts'
 import type { BackupDone, Domain, Restored, Snapshot, Storage, Team } from '../storage/storage.ts'
 import { Failure, Misuse } from './failure.ts'
@@ -46,12 +47,28 @@ export type Adapters = () => Promise<{
   makeBackup: (
     config: Config,
     source: string | null,
-    options: { file: string; bodies: boolean; verify: boolean },
+    options: {
+      file: string
+      bodies: boolean
+      verify: boolean
+      withKey: boolean
+      encryption?: { recipients: string[] } | { passphrase: string } | undefined
+    },
     now: number,
   ) => Promise<BackupDone>
   hasStorage: (config: Config) => boolean
   auditLogOf: (config: Config) => Pick<Storage, 'appendAudit'>
-  restoreBackup: (options: { file: string; dataDir: string; by: Actor }, now: number) => Promise<Restored>
+  restoreBackup: (
+    options: {
+      file: string
+      dataDir: string
+      by: Actor
+      decryption?: { identities: string[] } | { passphrase: string } | undefined
+    },
+    now: number,
+  ) => Promise<Restored>
+  lookAtSecrets: (config: Config) => SecretsStatus
+  rekeySecrets: (config: Config, newKeyFile: string | undefined) => Promise<Rekeyed>
   snapshotsOf: (config: Config) => Snapshot[]
   openSourceBook: (config: Config, storage: Storage, clock: Clock) => Promise<SourceBook>
   openTlsPolicies: (

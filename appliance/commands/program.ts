@@ -12,14 +12,14 @@ import { doctor } from './doctor.ts'
 import { status } from './status.ts'
 import { showTlsPolicy } from './tls.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
-import { makeBackup, type BackupOptions } from './backup.ts'
+import { addBackups } from './backup-commands.ts'
 import { breakDown, recompute, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
 import { createOutput } from './output.ts'
 import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
-import { restore, type RestoreOptions } from './restore.ts'
 import { setBodies, showRetention } from './retention.ts'
+import { addSecrets } from './secrets-commands.ts'
 import { setup } from './setup.ts'
 import { addSources } from './source-commands.ts'
 import { listLanes, pauseLane, resumeLane } from './lane.ts'
@@ -67,6 +67,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addDoctor(registrar, adapters)
   addCrashtest(registrar, adapters)
   addBackups(registrar, adapters)
+  addSecrets(registrar, adapters)
   addImport(registrar)
   registrar
     .addInTeam(
@@ -318,16 +319,4 @@ function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
       const { crashtest } = await import('./crashtest.ts')
       finish(await crashtest(options, adapters))
     })
-}
-
-function addBackups({ add, finish }: Registrar, adapters: Adapters): void {
-  add('backup', 'write the whole appliance into one file, while it runs')
-    .argument('<file>', 'it must not exist')
-    .option('--no-bodies', 'without bodies and messages of finished emails')
-    .option('--no-verify', 'do not restore it into a scratch directory and check it')
-    .action(async (file: string, options: BackupOptions) => finish(await makeBackup(file, options, adapters)))
-  add('restore', 'make a data directory out of a backup; what waits in it is held')
-    .argument('<file>', 'the backup')
-    .option('--data-dir <directory>', 'empty, or not there yet (default: data_dir of the configuration)')
-    .action(async (file: string, options: RestoreOptions) => finish(await restore(file, options, adapters)))
 }

@@ -2,12 +2,16 @@ import { resolve } from 'node:path'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig } from '../config/config.ts'
 import { refused } from './backup.ts'
+import type { BackupAbout } from '../storage/storage.ts'
 import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { readDecryption } from './key-files.ts'
 import { thisPerson } from './queue-change.ts'
 import { createOutput, instant, paragraph } from './output.ts'
 
 export interface RestoreOptions extends CommonOptions {
   dataDir?: string
+  identityFile?: string
+  passphraseFile?: string
 }
 
 /** `restore`: makes a data directory out of a backup. Returns the exit code. */
@@ -17,8 +21,9 @@ export async function restore(file: string, options: RestoreOptions, adapters: A
     const dataDir = resolve(options.dataDir ?? configuredDirectory(options))
     const { restoreBackup } = await adapters()
     const path = resolve(file)
+    const decryption = readDecryption(options)
     const restored = await refused(() =>
-      restoreBackup({ file: path, dataDir, by: thisPerson() }, systemClock.now()),
+      restoreBackup({ file: path, dataDir, by: thisPerson(), decryption }, systemClock.now()),
     )
     const { about, held, reports, auditId } = restored
     output.object({
@@ -27,6 +32,7 @@ export async function restore(file: string, options: RestoreOptions, adapters: A
       held,
       reports_given_up: reports,
       audit_id: auditId,
+      master_key: about.masterKey ?? null,
       backup: { version: about.version, schema: about.schema, bodies: about.bodies, counts: about.counts },
       backup_made_at: new Date(about.createdAt).toISOString(),
     })
@@ -48,10 +54,19 @@ export async function restore(file: string, options: RestoreOptions, adapters: A
       ...paragraph(
         'Everybody signs in again. What was taken away since the backup is back: keys, members, passwords, second factors.',
       ),
+      ...keyLines(about, dataDir),
       'The configuration from then, where there was one, is in restored-config/.',
     )
     return 0
   })
+}
+
+/** What is still missing for a start. */
+function keyLines({ masterKey }: BackupAbout, dataDir: string): string[] {
+  if (!masterKey || masterKey.included) return []
+  return paragraph(
+    `Its secrets are sealed with the master key ${masterKey.id}, which was not in the backup. The daemon does not start without it: put it into ${dataDir}/master.key, or where the configuration says.`,
+  )
 }
 
 const holdSentence = (held: number): string =>

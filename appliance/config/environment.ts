@@ -13,6 +13,9 @@ export interface Environment {
   notes: string[]
 }
 
+/** Variables that others read: they have no place in a file. */
+const NOT_SETTINGS = ['POSTHASTE_MASTER_KEY']
+
 /**
  * Reads the settings in environment variables. Empty variables count as unset.
  *
@@ -24,6 +27,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[])
   const notes: string[] = []
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(VARIABLE_PREFIX) || text === undefined || text === '') continue
+    if (NOT_SETTINGS.includes(variable)) continue
     const key = KEYS.find((one) => one.variable === variable)
     if (key) {
       const value = readText(key.schema, text)

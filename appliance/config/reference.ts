@@ -17,6 +17,7 @@ const examples: Record<string, unknown> = {
   'delivery.bounces': '/etc/posthaste/bounces.toml',
   'tracking.robots': '/etc/posthaste/robots.toml',
   'doctor.blocklists': '/etc/posthaste/blocklists.toml',
+  'secrets.master_key_file': '/etc/posthaste/master.key',
   'doctor.targets': '/etc/posthaste/doctor.toml',
   'retention.disk_budget_mb': 20_000,
   'limits.plans': '/etc/posthaste/plans.toml',

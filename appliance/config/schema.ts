@@ -49,6 +49,15 @@ export const ConfigSchema = Type.Object(
           'Megabytes (of a million bytes) that a file of the appliance\'s own, "reserve" in data_dir, takes up. It is removed when another program fills the disk, so that the outcomes of accepted mail can still be written down, and made again when there is room. min_free_mb counts beside it. 0: no reserve.',
       }),
     }),
+    secrets: section('The master key that stored secrets are sealed with (docs/security.md).', {
+      master_key_file: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'File with the key: 32 bytes in base64, readable by the service only. Default: the environment variable POSTHASTE_MASTER_KEY, else the systemd credential posthaste-master-key, else master.key in data_dir, which is made at the first start.',
+        }),
+      ),
+    }),
     http: section('REST API and dashboard.', {
       listen: strings(
         'Addresses to listen on, host:port. The API is at the root, the dashboard under /dashboard.',

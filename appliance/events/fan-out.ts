@@ -1,6 +1,6 @@
 /** Decides who is told of what. Pure but for new ids. */
 import { newId } from '../mail/ids.ts'
-import type { NewWebhookDelivery, OutboxEvent, Webhook } from '../storage/storage.ts'
+import type { NewWebhookDelivery, OutboxEvent, WebhookListener } from '../storage/storage.ts'
 import { presentWebhookEvent } from '../wireformat/wireformat.ts'
 
 /** A new id of a delivery, as receivers see it; sorts by time. */
@@ -15,7 +15,7 @@ const isTold = ({ email, data }: OutboxEvent): boolean => email?.via !== 'report
 /** The deliveries of these events to those who listen, in the order of the events. What happened before an endpoint was made is not told. */
 export function deliveriesFor(
   events: readonly OutboxEvent[],
-  webhooks: readonly Webhook[],
+  webhooks: readonly WebhookListener[],
   now: number,
 ): NewWebhookDelivery[] {
   const byTeam = Map.groupBy(webhooks, ({ teamId }) => teamId)
@@ -30,14 +30,18 @@ export function deliveriesFor(
 /** The deliveries that a replay makes: whatever the endpoint listens to, also from before it was made. */
 export function replaysFor(
   events: readonly OutboxEvent[],
-  webhook: Webhook,
+  webhook: WebhookListener,
   now: number,
 ): NewWebhookDelivery[] {
   const heard = events.filter((event) => isTold(event) && webhook.events.includes(event.type))
   return heard.flatMap((event) => deliveriesTo(event, [webhook], now))
 }
 
-function deliveriesTo(event: OutboxEvent, webhooks: readonly Webhook[], now: number): NewWebhookDelivery[] {
+function deliveriesTo(
+  event: OutboxEvent,
+  webhooks: readonly WebhookListener[],
+  now: number,
+): NewWebhookDelivery[] {
   if (webhooks.length === 0) return []
   const payload = JSON.stringify(presentWebhookEvent(event))
   const { id: eventId, emailId, teamId, type, createdAt } = event

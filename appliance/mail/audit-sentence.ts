@@ -108,6 +108,7 @@ const SENTENCES: Record<AuditAction, Say> = {
   'queue.release': (facts) => queued('released', 'release', facts),
   'queue.reroute': (facts) => queued('rerouted', 'reroute', facts),
   'queue.retry': (facts) => queued('retried', 'retry', facts),
+  'secrets.rekey': account('replaced', 'replace', 'the master key of this server'),
   'session.create': ({ details }) => ['signed in', 'sign in', method(details)],
   'session.end': ({ name, after: made }) => ['signed out', 'sign out', sessions(name, made)],
   'source.create': simple('added', 'add', (name) => `the sending IP ${name}`),

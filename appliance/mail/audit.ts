@@ -62,6 +62,7 @@ export const AUDIT_ACTIONS = [
   'queue.release',
   'queue.reroute',
   'queue.retry',
+  'secrets.rekey',
   'session.create',
   'session.end',
   'source.create',

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { EventData } from '../../mail/event.ts'
 import type { Tables } from '../schema.ts'
 import type { NewEmail, NotMade, OutboxEvent, WebhookStorage } from '../storage.ts'
-import { toWebhook } from './webhooks.ts'
+import { toListener } from './webhooks.ts'
 
 type Db = Kysely<Tables>
 type Args<M extends keyof WebhookStorage> = Parameters<WebhookStorage[M]>[0]
@@ -69,7 +69,7 @@ export async function readOutbox(
   const webhooks = await db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').execute()
   const to = rows.length < limit ? nothing.to : rows.at(-1)!.seq
   const suppressed = await notMade(db, from, to)
-  return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toWebhook), suppressed }
+  return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toListener), suppressed }
 }
 
 /** Deliveries that the suppression list prevented, among the events after `from` up to `to`. */

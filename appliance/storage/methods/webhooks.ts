@@ -6,6 +6,7 @@ import type {
   Webhook,
   WebhookAttempt,
   WebhookDelivery,
+  WebhookListener,
   WebhookRequests,
   WebhookStorage,
 } from '../storage.ts'
@@ -14,16 +15,20 @@ import { pageOf } from './page.ts'
 type Db = Kysely<Tables>
 type Args<M extends keyof WebhookStorage> = Parameters<WebhookStorage[M]>[0]
 
-/** A row as an object of the port. */
-export function toWebhook(row: Selectable<WebhooksTable>): Webhook {
+function toWebhook(row: Selectable<WebhooksTable>): Webhook {
+  const oldSecret =
+    row.old_secret === null ? null : { secret: row.old_secret, until: row.old_secret_until ?? 0 }
+  return { ...toListener(row), secret: row.secret, oldSecret }
+}
+
+/** A row as an object of the port, without its secrets. */
+export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
   return {
     id: row.id,
     teamId: row.team_id,
     endpoint: row.endpoint,
     events: JSON.parse(row.events) as string[],
     status: row.status,
-    secret: row.secret,
-    oldSecret: row.old_secret === null ? null : { secret: row.old_secret, until: row.old_secret_until ?? 0 },
     createdAt: row.created_at,
     succeededAt: row.succeeded_at,
     failingSince: row.failing_since,

@@ -21,6 +21,8 @@ export interface BackupAbout {
   /** Whether bodies and messages of finished emails are in it. */
   bodies: boolean
   counts: BackupCounts
+  /** The key that its secrets are sealed with, and whether it is in the backup. Null: they are not sealed; undefined in older backups. */
+  masterKey?: { id: string; included: boolean } | null
 }
 
 /** A backup that was made. */

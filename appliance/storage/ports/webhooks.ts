@@ -25,6 +25,9 @@ export interface Webhook {
   disabled: { at: number; reason: string } | null
 }
 
+/** A webhook without its secrets. */
+export type WebhookListener = Omit<Webhook, 'secret' | 'oldSecret'>
+
 /** An event as webhooks need it, with what they tell of its email. */
 export interface OutboxEvent {
   seq: number
@@ -183,7 +186,13 @@ export interface WebhookStorage {
   readOutbox(
     args: { limit: number },
     now: number,
-  ): Promise<{ from: number; to: number; events: OutboxEvent[]; webhooks: Webhook[]; suppressed: NotMade[] }>
+  ): Promise<{
+    from: number
+    to: number
+    events: OutboxEvent[]
+    webhooks: WebhookListener[]
+    suppressed: NotMade[]
+  }>
   /** Stores what is to be told and moves the cursor, in one. False, and nothing stored, when the cursor is not at `from` any more. */
   fanOutWebhooks(
     args: { from: number; to: number; deliveries: NewWebhookDelivery[] },

@@ -28,6 +28,8 @@ export { lockDataDir } from './lock.ts'
 export { backUp } from './backup/backup.ts'
 export { appendEntry } from './backup/audit-entry.ts'
 export { restore } from './backup/restore.ts'
+export type { Decryption, Encryption } from './backup/age.ts'
+export { sqliteSealing } from './sealing.ts'
 export { listSnapshots } from './snapshots.ts'
 
 /** The little that the storage has to say for itself; every logger of the program can do it. */

@@ -43,6 +43,7 @@ const NO_ACT = [
     'lane list',
   ],
   ...['metrics show', 'metrics breakdown', 'tls policy', 'certificate list', 'queue lanes'],
+  ...['secrets status', 'secrets rekey'],
 ]
 
 const namesOf = (command: Command, at: string[] = []): string[] =>

@@ -74,6 +74,7 @@ describe('a sound configuration', () => {
       metrics: { listen: [] },
       notices: {},
       retention: { bodies_days: 30, attempts_days: 90, events_days: 90, emails_days: 365, audit_days: 730 },
+      secrets: {},
       tracking: { store_ip: true },
       doctor: {},
       tls_reports: {},
@@ -185,6 +186,12 @@ describe('the environment', () => {
       'POSTHASTE_DNS__TRUST_AD: dns.trust_ad is "yes"; expected true or false.',
       'POSTHASTE_DELIVERY__PORT: delivery.port is "abc"; expected a whole number from 1 to 65535.',
     ])
+  })
+
+  test('leave the master key to who reads it: it is no setting, and nothing is said of it', () => {
+    const loaded = load(minimal, { POSTHASTE_MASTER_KEY: 'never shown' })
+    expect(JSON.stringify(loaded)).not.toContain('never shown')
+    expect(loaded).toMatchObject({ notes: [] })
   })
 
   test('ignores, with a note, what container platforms make up', () => {

@@ -62,6 +62,7 @@ const KINDS: Record<Noun, string> = {
   pool_assignment: 'Pools',
   certificate: 'Certificates',
   backup: 'Backups',
+  secrets: 'Secrets',
   import: 'Imports',
   metrics: 'Metrics',
 }

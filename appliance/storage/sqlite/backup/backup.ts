@@ -10,8 +10,10 @@ import type { BackupDone } from '../../storage.ts'
 import { DATABASE, MESSAGES, syncDirectory } from '../directory.ts'
 import { pack, StorageRefused } from '../failures.ts'
 import { openReader, type Connection } from '../connection.ts'
+import { createEncryption, type Encryption, type Step } from './age.ts'
 import { copyDatabase, countAll, dropBodies, emailsInFiles, openCopy, schemaOf } from './copy-database.ts'
-import { FORMAT, MANIFEST_NAME, MARK_NAME, type Manifest } from './manifest.ts'
+import { FORMAT, KEY_NAME, MANIFEST_NAME, MARK_NAME, type Manifest } from './manifest.ts'
+import { sealingOf } from '../sealing.ts'
 import { verifyBackup } from './restore.ts'
 import { tarEnd, tarHeader, tarPadding } from './tar.ts'
 
@@ -27,30 +29,38 @@ export interface BackupOptions {
   configuration: { name: `config/${string}`; bytes: Buffer }[]
   /** Of the program. */
   version: string
+  /** The file with the master key of this id, when it is to be in the backup; undefined when it is not, or is elsewhere. */
+  masterKey?: ((id: string) => Buffer | undefined) | undefined
+  /** Who may read the backup; without it, whoever has the file. */
+  encryption?: Encryption | undefined
 }
 
 /**
  * Makes a backup: a consistent copy of the database, the messages that are files, the appliance's own certificate and the
  * configuration, in one compressed archive of mode 0600. It gets its name when it is whole, and checked where that is wanted.
+ * Of an encrypted backup nothing plain is ever beside the file: it may be on another disk.
  * @throws StorageRefused with the reason; nothing is left behind
  */
 export async function backUp(options: BackupOptions, now: number): Promise<BackupDone> {
-  const { file } = options
-  const scratch = `${file}.partial-${process.pid}`
+  const { file, dataDir } = options
+  const beside = `${file}.partial-${process.pid}`
+  const encryption = options.encryption && createEncryption(options.encryption)
+  const scratch = encryption ? join(dataDir, `backup.partial-${process.pid}`) : beside
+  const places = { scratch, archive: join(beside, 'archive') }
   try {
     if (await exists(file)) throw new StorageRefused(`${file} exists. Name a file that does not.`)
-    if (!(await exists(join(options.dataDir, DATABASE))))
-      throw new StorageRefused(`There is no database in ${options.dataDir}: nothing to back up.`)
+    if (!(await exists(join(dataDir, DATABASE))))
+      throw new StorageRefused(`There is no database in ${dataDir}: nothing to back up.`)
     if (!(await exists(dirname(file))))
       throw new StorageRefused(`There is no directory ${dirname(file)}. Make it, or name another.`)
     await clearLeftovers(file)
-    await mkdir(scratch, { mode: 0o700 })
-    const archive = join(scratch, 'archive')
-    const manifest = await makeArchive(options, scratch, archive, now)
-    if (options.verify) await verifyBackup(archive, join(scratch, 'restored'))
-    const { size } = await stat(archive)
+    await clearLeftovers(join(dataDir, 'backup'))
+    for (const directory of new Set([beside, scratch])) await mkdir(directory, { mode: 0o700 })
+    const manifest = await makeArchive(options, places, encryption?.encrypt, now)
+    if (options.verify) await verifyBackup(places.archive, join(scratch, 'restored'), encryption?.check)
+    const { size } = await stat(places.archive)
     // A link fails where a rename would replace a file that somebody made meanwhile.
-    await link(archive, file)
+    await link(places.archive, file)
     await syncDirectory(dirname(file))
     const { format: _format, files: _files, ...about } = manifest
     return { about, size, verified: options.verify }
@@ -58,7 +68,7 @@ export async function backUp(options: BackupOptions, now: number): Promise<Backu
     if (error instanceof StorageRefused) throw error
     throw new StorageRefused(`The backup was not made. ${pack(error).message}`)
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    for (const directory of [beside, scratch]) await rm(directory, { recursive: true, force: true })
   }
 }
 
@@ -94,8 +104,8 @@ async function exists(path: string): Promise<boolean> {
 
 async function makeArchive(
   options: BackupOptions,
-  scratch: string,
-  archive: string,
+  { scratch, archive }: { scratch: string; archive: string },
+  encrypt: Step | undefined,
   now: number,
 ): Promise<Manifest> {
   const { dataDir, bodies, version } = options
@@ -105,14 +115,16 @@ async function makeArchive(
   try {
     if (!bodies) dropBodies(db)
     const schema = schemaOf(db)
+    const sealing = sealingOf(db)
+    const key = sealing && options.masterKey?.(sealing.keyId)
     const manifest: Manifest = {
       ...{ format: FORMAT, version, createdAt: now, schema, bodies, counts: countAll(db), files: [] },
+      masterKey: sealing ? { id: sealing.keyId, included: key !== undefined } : null,
     }
-    await pipeline(
-      Readable.from(archiveOf(options, db, manifest), { objectMode: false }),
-      createGzip(),
-      createWriteStream(archive, { mode: 0o600, flags: 'wx', flush: true }),
-    )
+    const source = Readable.from(archiveOf({ ...options, key }, db, manifest), { objectMode: false })
+    const target = createWriteStream(archive, { mode: 0o600, flags: 'wx', flush: true })
+    if (encrypt) await pipeline(source, createGzip(), encrypt, target)
+    else await pipeline(source, createGzip(), target)
     return manifest
   } finally {
     db.close()
@@ -121,13 +133,14 @@ async function makeArchive(
 
 /** The bytes of the archive. The database comes after the messages: of those that retention removed meanwhile it must not speak. */
 async function* archiveOf(
-  { dataDir, configuration }: BackupOptions,
+  { dataDir, configuration, key }: BackupOptions & { key: Buffer | undefined },
   db: Connection,
   manifest: Manifest,
 ): AsyncGenerator<Buffer> {
   const at = manifest.createdAt
   yield* plain(MARK_NAME, json({ format: FORMAT, version: manifest.version }), at)
-  for (const { name, bytes } of [...(await ownCertificate(dataDir)), ...configuration]) {
+  const ownKey = key ? [{ name: KEY_NAME, bytes: key }] : []
+  for (const { name, bytes } of [...(await ownCertificate(dataDir)), ...ownKey, ...configuration]) {
     yield* plain(name, bytes, at)
     manifest.files.push({
       name,

@@ -7,6 +7,8 @@ import { MESSAGES, DATABASE } from '../directory.ts'
 export const MARK_NAME = 'posthaste-backup.json'
 /** The last one: without it a backup is incomplete. */
 export const MANIFEST_NAME = 'manifest.json'
+/** The master key, where the appliance made it itself and it is not to be kept apart. */
+export const KEY_NAME = 'master.key'
 /** Of the layout of the archive. */
 export const FORMAT = 1
 
@@ -28,6 +30,7 @@ const PLACES: readonly [pattern: RegExp, to: (name: string) => string][] = [
   [new RegExp(`^${DATABASE.replace('.', '\\.')}$`), (name) => name],
   [new RegExp(`^${MESSAGES}/([0-9a-f]{2})/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{10}\\1$`), (name) => name],
   [/^tls\/self-signed\.json$/, (name) => name],
+  [/^master\.key$/, (name) => name],
   // Never in place: the machine that it is restored on may have its own.
   [/^config\/[A-Za-z0-9][A-Za-z0-9._-]{0,79}$/, (name) => `restored-${name}`],
 ]

@@ -3,6 +3,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, rmdir, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Actor } from '../../ports/audit.ts'
 import type { Held, Restored } from '../../storage.ts'
@@ -17,6 +18,7 @@ import {
 } from '../directory.ts'
 import { pack, StorageRefused } from '../failures.ts'
 import { lockDataDir } from '../lock.ts'
+import { createDecryption, isEncrypted, type Decryption, type Step } from './age.ts'
 import { countAll, openCopy, troublesOf } from './copy-database.ts'
 import { holdAll } from './hold-all.ts'
 import { checkMark, MANIFEST_NAME, MARK_NAME, placeOf, type BackedUpFile, type Manifest } from './manifest.ts'
@@ -29,6 +31,8 @@ export interface RestoreOptions {
   dataDir: string
   /** Who restores it, for the audit log of what is restored. */
   by: Actor
+  /** What opens it, when it is encrypted. */
+  decryption?: Decryption | undefined
 }
 
 /**
@@ -40,13 +44,14 @@ export async function restore(options: RestoreOptions, now: number): Promise<Res
   const { file, dataDir } = options
   if (!statSync(file, { throwIfNoEntry: false })?.isFile())
     throw new StorageRefused(`There is no file ${file}. Name a backup; nothing was changed.`)
+  const decrypt = await decryptionFor(options)
   await makeDirectory(dataDir)
   await refuseUsed(dataDir)
   const lock = await lockDataDir(dataDir)
   try {
     await refuseUsed(dataDir)
     try {
-      return await restoreEmpty(options, now)
+      return await restoreEmpty(options, decrypt, now)
     } catch (error) {
       await clear(dataDir)
       throw asRefusal(error, file)
@@ -56,10 +61,28 @@ export async function restore(options: RestoreOptions, now: number): Promise<Res
   }
 }
 
-async function restoreEmpty({ file, dataDir, by }: RestoreOptions, now: number): Promise<Restored> {
+/** The step that decrypts; undefined for a backup that is not encrypted. */
+async function decryptionFor({ file, decryption }: RestoreOptions): Promise<Step | undefined> {
+  const encrypted = await isEncrypted(file)
+  if (encrypted && !decryption)
+    throw new StorageRefused(
+      `${file} is encrypted. Name what opens it: --identity-file, or --passphrase-file. Nothing was changed.`,
+    )
+  if (!encrypted && decryption)
+    throw new StorageRefused(
+      `${file} is not encrypted. Where it should be, it is not the one that was made; else leave out --identity-file and --passphrase-file. Nothing was changed.`,
+    )
+  return decryption && createDecryption(decryption)
+}
+
+async function restoreEmpty(
+  { file, dataDir, by }: RestoreOptions,
+  decrypt: Step | undefined,
+  now: number,
+): Promise<Restored> {
   await clear(dataDir)
   const unpacked = join(dataDir, RESTORING)
-  const { manifest, places } = await unpack(file, unpacked)
+  const { manifest, places } = await unpack(file, unpacked, decrypt)
   const db = openCopy(join(unpacked, DATABASE))
   let held: Held
   try {
@@ -78,9 +101,9 @@ async function restoreEmpty({ file, dataDir, by }: RestoreOptions, now: number):
  * Restores a backup into a scratch directory, checks all of it, and removes the directory.
  * @throws StorageRefused when something is missing or damaged
  */
-export async function verifyBackup(file: string, scratch: string): Promise<void> {
+export async function verifyBackup(file: string, scratch: string, decrypt: Step | undefined): Promise<void> {
   try {
-    const { manifest } = await unpack(file, scratch)
+    const { manifest } = await unpack(file, scratch, decrypt)
     const db = openCopy(join(scratch, DATABASE))
     try {
       check(db, manifest, file)
@@ -130,14 +153,19 @@ async function clear(dataDir: string): Promise<void> {
 const LARGEST_MANIFEST = 512 * 1024 * 1024
 
 /** Unpacks into a new directory, everything synced; the archive must be what its manifest says. */
-async function unpack(file: string, to: string): Promise<{ manifest: Manifest; places: string[] }> {
+async function unpack(
+  file: string,
+  to: string,
+  decrypt: Step | undefined,
+): Promise<{ manifest: Manifest; places: string[] }> {
   await mkdir(to, { mode: 0o700 })
   const unpacking = new Unpacking(file, to)
   const stream = createReadStream(file)
+  const packed = decrypt ? Readable.from(decrypt(stream), { objectMode: false }) : stream
   const gunzip = createGunzip()
-  stream.on('error', (error) => gunzip.destroy(error))
+  packed.on('error', (error: Error) => gunzip.destroy(error))
   try {
-    for await (const part of readTar(stream.pipe(gunzip) as AsyncIterable<Buffer>))
+    for await (const part of readTar(packed.pipe(gunzip) as AsyncIterable<Buffer>))
       if (part.kind === 'file') await unpacking.begin(part.file)
       else await unpacking.write(part.bytes)
     return await unpacking.end()

@@ -1,0 +1,65 @@
+/** What encrypts and opens backups, as it stands in files: it is never typed, so that it is in no list of processes and no history. */
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { Failure, Misuse } from './failure.ts'
+import { fileReason } from './file-reason.ts'
+
+/** Who can read the backup, from options; undefined for a backup that is not encrypted. */
+export function readEncryption({
+  recipient = [],
+  passphraseFile,
+}: {
+  recipient?: string[]
+  passphraseFile?: string
+}): { recipients: string[] } | { passphrase: string } | undefined {
+  if (passphraseFile !== undefined && recipient.length > 0)
+    throw new Misuse('--recipient and --passphrase-file do not go together: name one of them.')
+  if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile) }
+  return recipient.length > 0 ? { recipients: recipient } : undefined
+}
+
+/** What opens the backup, from options; undefined where none was given. */
+export function readDecryption({
+  identityFile,
+  passphraseFile,
+}: {
+  identityFile?: string
+  passphraseFile?: string
+}): { identities: string[] } | { passphrase: string } | undefined {
+  if (passphraseFile !== undefined && identityFile !== undefined)
+    throw new Misuse('--identity-file and --passphrase-file do not go together: name one of them.')
+  if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile) }
+  return identityFile === undefined ? undefined : { identities: readIdentities(identityFile) }
+}
+
+/** The first line, without its end. */
+function readPassphrase(file: string): string {
+  const [passphrase = ''] = readPrivate(file).split(/\r?\n/)
+  if (passphrase === '') throw new Failure(`${file} has no passphrase in its first line.`)
+  return passphrase
+}
+
+/** A line each, with comments between, as age-keygen writes them. */
+function readIdentities(file: string): string[] {
+  const lines = readPrivate(file)
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  if (lines.length === 0) throw new Failure(`There is no identity in ${file}.`)
+  return lines
+}
+
+/** A file that its owner, and at most a group, can read. */
+function readPrivate(file: string): string {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(file, 'r')
+    if ((fstatSync(descriptor).mode & 0o007) !== 0)
+      throw new Failure(`Everybody on this machine can read ${file}. Run: chmod 600 ${file}`)
+    return readFileSync(descriptor, 'utf8')
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Failure(`${file} could not be read: ${fileReason(error)}`, { cause: error })
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}

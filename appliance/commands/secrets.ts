@@ -1,0 +1,118 @@
+import { resolve } from 'node:path'
+import { recordAct } from '../accounts/audit.ts'
+import { systemClock } from '../clock/clock.ts'
+import { findConfig, type Config } from '../config/config.ts'
+import type { Snapshot } from '../storage/storage.ts'
+import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
+import { fileReason } from './file-reason.ts'
+import { createOutput, instant, paragraph, table } from './output.ts'
+import { thisPerson } from './queue-change.ts'
+
+/** The first schema whose secrets are sealed: older copies of the database hold plain ones. */
+const SEALED_SINCE = 37
+
+/** `secrets status`: which key, from where, and whether everything is sealed. Opens nothing. Exit code 1 when the key cannot be used. */
+export async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<number> {
+  const output = createOutput(options.json === true)
+  return reportFailure(output, async () => {
+    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    const { lookAtSecrets, snapshotsOf } = await adapters()
+    const { keyId, source, trouble, sealedAt, cleanedAt, counts } = await refused(() => lookAtSecrets(config))
+    const plain = snapshotsOf(config).filter(({ schema }) => schema < SEALED_SINCE)
+    output.object({
+      object: 'secrets',
+      key_id: keyId,
+      source,
+      usable: trouble === null,
+      sealed_at: sealedAt === null ? null : new Date(sealedAt).toISOString(),
+      cleaned_at: cleanedAt === null ? null : new Date(cleanedAt).toISOString(),
+      counts,
+      plain_snapshots: plain.map(({ file }) => file),
+    })
+    output.text(
+      keyId === null
+        ? 'Nothing is sealed yet: the next start does it.'
+        : `Sealed with the master key ${keyId} since ${instant(sealedAt)} UTC.`,
+      `The key comes from ${source}.`,
+      '',
+      ...table(
+        ['SECRETS', 'SEALED', 'PLAIN'],
+        counts.map(({ kind, sealed, plain: open }) => [kind, String(sealed), String(open)]),
+      ),
+      ...(trouble === null ? [] : ['', ...paragraph(trouble)]),
+      ...(keyId === null || cleanedAt !== null ? [] : ['', ...paragraph(NOT_CLEANED)]),
+      ...snapshotLines(plain),
+    )
+    return trouble === null ? 0 : 1
+  })
+}
+
+const NOT_CLEANED =
+  'Earlier forms of the secrets may still be in the free space of the database. The next start of the daemon wipes it, if the disk has as much room as the database takes.'
+
+function snapshotLines(plain: Snapshot[]): string[] {
+  if (plain.length === 0) return []
+  const what =
+    'Copies from before the upgrade hold the secrets in plain. Remove them once you are sure that you stay with this version:'
+  return ['', ...paragraph(what), ...plain.map(({ file }) => `  ${file}`)]
+}
+
+/** The options of `secrets rekey`. */
+export interface RekeyOptions extends CommonOptions {
+  newKeyFile?: string
+}
+
+/** `secrets rekey`: seals everything with another key, while no daemon runs. */
+export async function rekeySecrets(options: RekeyOptions, adapters: Adapters): Promise<number> {
+  const output = createOutput(options.json === true)
+  return reportFailure(output, async () => {
+    const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
+    const { rekeySecrets, hasStorage } = await adapters()
+    if (!hasStorage(config))
+      throw new Failure(`There is no database in ${config.data_dir}: nothing is sealed yet.`)
+    const file = options.newKeyFile === undefined ? undefined : resolve(options.newKeyFile)
+    const done = await refused(() => rekeySecrets(config, file))
+    const { from, to, source, handOver, cleaned } = done
+    try {
+      await record(await adapters(), config, { from, to })
+    } catch (error) {
+      output.error(`The key is exchanged, but the audit log could not be written: ${fileReason(error)}`)
+    }
+    output.object({ object: 'secrets.rekey', from, to, source, hand_over: handOver, cleaned })
+    output.text(
+      `Everything is sealed with the master key ${to}; ${from} opens nothing any more.`,
+      ...paragraph(
+        handOver
+          ? `Before the next start put the new key, the one in ${file}, where the old one came from: ${source}.`
+          : `The new key is in ${source}. Make a backup now, or keep a copy of the key apart: backups from before need the old one.`,
+      ),
+      ...(cleaned ? [] : paragraph(NOT_CLEANED)),
+    )
+    return 0
+  })
+}
+
+async function record(
+  { auditLogOf }: Awaited<ReturnType<Adapters>>,
+  config: Config,
+  after: { from: string; to: string },
+): Promise<void> {
+  await recordAct(auditLogOf(config), systemClock, {
+    ...{ teamId: null, actor: thisPerson(), action: 'secrets.rekey', target: 'secrets' },
+    details: { command: 'secrets rekey' },
+    after,
+  })
+}
+
+/** What the storage and the master key refuse is a line for people. */
+async function refused<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { name, code } = error as NodeJS.ErrnoException
+    if (['StorageRefused', 'MasterKeyRefused', 'SecretRefused'].includes(name))
+      throw new Failure((error as Error).message, { cause: error })
+    if (code !== undefined) throw new Failure(fileReason(error), { cause: error })
+    throw error
+  }
+}

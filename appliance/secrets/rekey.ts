@@ -1,0 +1,85 @@
+/** The exchange of the master key for another one. */
+import { rmSync } from 'node:fs'
+import type { SealingStorage } from '../storage/storage.ts'
+import { cleanOnce } from './clean-once.ts'
+import { findKey } from './find-key.ts'
+import {
+  describeSource,
+  exchangeKeyFile,
+  freshKey,
+  MasterKeyRefused,
+  nextKeyPath,
+  readKeyFile,
+  writeKeyFile,
+  type KeyPlaces,
+  type MasterKey,
+} from './master-key.ts'
+
+/** What an exchange did. */
+export interface Rekeyed {
+  from: string
+  to: string
+  /** Where the new key is, in words. */
+  source: string
+  /** What people have to do before the next start: the source is not one that a command can change. */
+  handOver: boolean
+  /** Whether what was sealed with the old key is wiped from the free space of the database. */
+  cleaned: boolean
+}
+
+/**
+ * Seals everything with another key. No daemon may run. Killed at any moment, either key file or the one beside it opens the database:
+ * the new key is on the disk before the database needs it, and the old one until it does not.
+ * @param newKeyFile a file with the new key; without it one is made
+ * @throws MasterKeyRefused with the reason; nothing is changed then
+ */
+export function rekey(
+  places: KeyPlaces & { newKeyFile: string | undefined },
+  storage: SealingStorage,
+  now: number,
+): Rekeyed {
+  const { dataDir, newKeyFile } = places
+  const sealing = storage.readSealing(dataDir)
+  if (!sealing)
+    throw new MasterKeyRefused(
+      `Nothing in ${dataDir} is sealed yet: the first start does it. Nothing was changed.`,
+    )
+  const present = findKey(places, sealing.keyId)
+  const next = newKeyFile === undefined ? madeFor(present) : given(newKeyFile)
+  const { keyId: from } = present.sealer
+  const { keyId: to } = next.sealer
+  if (from === to) throw new MasterKeyRefused(`${newKeyFile} holds the present key. Nothing was changed.`)
+  const path = fileOf(present)
+  if (path !== undefined) writeKeyFile(nextKeyPath(path), next, path)
+  const rewrite = (value: Uint8Array, place: string) =>
+    Buffer.from(next.sealer.seal(present.sealer.open(Buffer.from(value).toString('latin1'), place), place))
+  try {
+    if (!storage.reseal({ dataDir, from, to, rewrite }, now))
+      throw new MasterKeyRefused('Another exchange of the key was faster. Nothing was changed.')
+  } catch (error) {
+    if (path !== undefined && storage.readSealing(dataDir)?.keyId === from)
+      rmSync(nextKeyPath(path), { force: true })
+    throw error
+  }
+  if (path !== undefined) exchangeKeyFile(path)
+  const cleaned = cleanOnce(dataDir, storage, now)
+  return { from, to, source: describeSource(present.source), handOver: path === undefined, cleaned }
+}
+
+/** The file that this program may exchange; undefined where the key comes from elsewhere. */
+function fileOf({ source }: MasterKey): string | undefined {
+  return source.kind === 'own' || source.kind === 'file' ? source.path : undefined
+}
+
+function madeFor(present: MasterKey): MasterKey {
+  if (fileOf(present) !== undefined) return freshKey(present.source)
+  throw new MasterKeyRefused(
+    `The master key comes from ${describeSource(present.source)}, which a command cannot change. Make a new key in a file (openssl rand -base64 32) and name it with --new-key-file; give it to the service afterwards.`,
+  )
+}
+
+function given(file: string): MasterKey {
+  const found = readKeyFile(file, { kind: 'named', path: file })
+  if (!found) throw new MasterKeyRefused(`There is no file ${file}. Nothing was changed.`)
+  return found
+}

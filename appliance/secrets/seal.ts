@@ -1,0 +1,81 @@
+/**
+ * Seals values with AES-256-GCM (NIST SP 800-38D): `sealed:1:<key id>:<base64url of nonce, ciphertext and tag>`. The place of a value and
+ * everything before the last colon are authenticated with it, so that it opens only where it was sealed.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+/** Bytes of a master key. */
+export const KEY_BYTES = 32
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const VERSION = '1'
+const FORM = /^sealed:([^:]*):([^:]*):([A-Za-z0-9_-]*)$/
+
+/** A stored secret that does not open. The message names its place, never its value. */
+class SecretRefused extends Error {
+  override name = 'SecretRefused'
+}
+
+/** Seals and opens with one master key. */
+export interface Sealer {
+  /** Names the key without telling anything of it: 16 hex digits. */
+  keyId: string
+  /** @param place where the value is stored; it opens nowhere else */
+  seal(value: Uint8Array, place: string): string
+  /** @throws SecretRefused for a value that is plain, changed, moved, or sealed with another key */
+  open(sealed: string, place: string): Buffer
+}
+
+/** Makes the sealer of a master key. Throws `RangeError` for one that is not `KEY_BYTES` long. */
+export function createSealer(masterKey: Uint8Array): Sealer {
+  if (masterKey.length !== KEY_BYTES) throw new RangeError(`A master key has ${KEY_BYTES} bytes.`)
+  // Two keys of one (RFC 5869): the id must tell nothing of what encrypts.
+  const derive = (use: string, bytes: number): Buffer =>
+    Buffer.from(hkdfSync('sha256', masterKey, '', `posthaste master key: ${use}`, bytes))
+  const key = derive('seal', KEY_BYTES)
+  const keyId = derive('id', 8).toString('hex')
+  const begin = `sealed:${VERSION}:${keyId}:`
+  const context = (place: string): Buffer => Buffer.from(`${begin}${place}`)
+
+  return {
+    keyId,
+    seal(value, place) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(context(place))
+      const sealed = Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()])
+      return begin + sealed.toString('base64url')
+    },
+    open(text, place) {
+      const bytes = readSealed(text, place, keyId)
+      const nonce = bytes.subarray(0, NONCE_BYTES)
+      const tag = bytes.subarray(bytes.length - TAG_BYTES)
+      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(context(place)).setAuthTag(tag)
+      const value = decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES))
+      try {
+        return Buffer.concat([value, decipher.final()])
+      } catch (error) {
+        throw new SecretRefused(
+          `The secret in ${place} was changed, or moved there from elsewhere: it does not open.`,
+          { cause: error },
+        )
+      }
+    },
+  }
+}
+
+/** The bytes of a sealed value: nonce, ciphertext, tag. */
+function readSealed(text: string, place: string, keyId: string): Buffer {
+  const [, version, id, body = ''] = FORM.exec(text) ?? []
+  if (version === undefined) throw new SecretRefused(`The secret in ${place} is not sealed.`)
+  if (version !== VERSION)
+    throw new SecretRefused(`The secret in ${place} was sealed by a newer version of Posthaste.`)
+  if (id !== keyId)
+    throw new SecretRefused(
+      `The secret in ${place} is sealed with the master key ${id}; this process has ${keyId}.`,
+    )
+  const bytes = Buffer.from(body, 'base64url')
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SecretRefused(`The secret in ${place} is cut off.`)
+  return bytes
+}

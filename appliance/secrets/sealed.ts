@@ -1,0 +1,137 @@
+/** Seals secrets on their way into the storage and opens them on their way out: nothing above or below knows of it. */
+import { LRUCache } from 'lru-cache'
+import {
+  secretPlace,
+  type DkimKey,
+  type FactorStorage,
+  type SecretStorage,
+  type SenderStorage,
+  type Storage,
+  type Webhook,
+  type WebhookStorage,
+} from '../storage/storage.ts'
+import type { Sealer } from './seal.ts'
+
+/** Opened values kept: opening one costs some 30 microseconds, and webhooks and domains that are busy ask for theirs all the time. */
+const CACHED = 2000
+
+type WithSecret = Pick<Webhook, 'secret' | 'oldSecret'>
+
+/** What seals and opens the values of each kind. */
+function createForms(sealer: Sealer) {
+  const sealBytes = (value: Uint8Array, place: string): Uint8Array =>
+    new Uint8Array(Buffer.from(sealer.seal(value, place)))
+  const opened = new LRUCache<string, { value: Buffer; place: string }>({ max: CACHED })
+  const open = (text: string, place: string): Buffer => {
+    const known = opened.get(text)
+    if (known?.place === place) return known.value
+    const value = sealer.open(text, place)
+    opened.set(text, { value, place })
+    return value
+  }
+  const openBytes = (value: Uint8Array, place: string): Uint8Array =>
+    new Uint8Array(open(Buffer.from(value).toString('latin1'), place))
+  const openText = (text: string, place: string): string => open(text, place).toString()
+
+  const ofKey = (key: DkimKey, change: typeof sealBytes): DkimKey =>
+    // The private half of a retired key is erased.
+    key.privateKey.length === 0
+      ? key
+      : { ...key, privateKey: change(key.privateKey, secretPlace.dkimKey(key.id)) }
+  const ofWebhook = <T extends WithSecret>(one: T, id: string, change: typeof openText): T => {
+    const place = secretPlace.webhook(id)
+    const { secret, oldSecret } = one
+    return {
+      ...one,
+      secret: change(secret, place),
+      oldSecret: oldSecret && { ...oldSecret, secret: change(oldSecret.secret, place) },
+    }
+  }
+  const sealText = (text: string, place: string): string => sealer.seal(Buffer.from(text), place)
+  return {
+    sealBytes,
+    openBytes,
+    sealText,
+    sealKey: (key: DkimKey) => ofKey(key, sealBytes),
+    openKey: (key: DkimKey) => ofKey(key, openBytes),
+    sealWebhook: (webhook: Webhook) => ofWebhook(webhook, webhook.id, sealText),
+    openWebhook: <T extends WithSecret>(webhook: T, id: string) => ofWebhook(webhook, id, openText),
+  }
+}
+
+type Forms = ReturnType<typeof createForms>
+
+/** The same storage, with every secret in it sealed. */
+export function sealed<S extends Storage>(storage: S, sealer: Sealer): S {
+  const forms = createForms(sealer)
+  return {
+    ...storage,
+    ...senders(storage, forms),
+    ...webhooks(storage, forms),
+    ...factors(storage, forms),
+    ...named(storage, forms),
+  }
+}
+
+function senders(
+  storage: SenderStorage,
+  { sealKey, openKey }: Forms,
+): Pick<SenderStorage, 'createDomain' | 'addDkimKeys' | 'dkimKeys' | 'signingKeys'> {
+  return {
+    createDomain: (args, now) => storage.createDomain({ ...args, keys: args.keys.map(sealKey) }, now),
+    addDkimKeys: (args, now) => storage.addDkimKeys({ ...args, keys: args.keys.map(sealKey) }, now),
+    dkimKeys: async (args, now) => (await storage.dkimKeys(args, now)).map(openKey),
+    signingKeys: async (args, now) => (await storage.signingKeys(args, now)).map(openKey),
+  }
+}
+
+function webhooks(
+  storage: WebhookStorage,
+  { sealText, sealWebhook, openWebhook }: Forms,
+): Pick<
+  WebhookStorage,
+  | 'createWebhook'
+  | 'listWebhooks'
+  | 'getWebhook'
+  | 'updateWebhook'
+  | 'rotateWebhookSecret'
+  | 'leaseWebhookDeliveries'
+> {
+  const found = (webhook: Webhook | undefined) => webhook && openWebhook(webhook, webhook.id)
+  return {
+    createWebhook: (args, now) => storage.createWebhook({ ...args, webhook: sealWebhook(args.webhook) }, now),
+    listWebhooks: async (args, now) =>
+      (await storage.listWebhooks(args, now)).map((one) => openWebhook(one, one.id)),
+    getWebhook: async (args, now) => found(await storage.getWebhook(args, now)),
+    updateWebhook: async (args, now) => found(await storage.updateWebhook(args, now)),
+    rotateWebhookSecret: async (args, now) => {
+      const secret = sealText(args.secret, secretPlace.webhook(args.id))
+      return found(await storage.rotateWebhookSecret({ ...args, secret }, now))
+    },
+    leaseWebhookDeliveries: async (args, now) =>
+      (await storage.leaseWebhookDeliveries(args, now)).map((one) => openWebhook(one, one.webhookId)),
+  }
+}
+
+function factors(
+  storage: FactorStorage,
+  { sealBytes, openBytes }: Forms,
+): Pick<FactorStorage, 'startTotp' | 'findTotp'> {
+  return {
+    startTotp: (args, now) =>
+      storage.startTotp({ ...args, secret: sealBytes(args.secret, secretPlace.totp(args.userId)) }, now),
+    findTotp: async (args, now) => {
+      const found = await storage.findTotp(args, now)
+      return found && { ...found, secret: openBytes(found.secret, secretPlace.totp(found.userId)) }
+    },
+  }
+}
+
+function named(storage: SecretStorage, { sealBytes, openBytes }: Forms): SecretStorage {
+  return {
+    secret: async ({ name, fresh }, now) => {
+      const place = secretPlace.named(name)
+      return openBytes(await storage.secret({ name, fresh: sealBytes(fresh, place) }, now), place)
+    },
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Secrets at rest. Private keys of DKIM, secrets of webhooks, authenticator apps and links are stored sealed with a master key that is
+ * not in the database (docs/security.md).
+ */
+import type { SealingStorage } from '../storage/storage.ts'
+import { findKey } from './find-key.ts'
+import {
+  describeSource,
+  makeOwnKey,
+  MasterKeyRefused,
+  readMasterKey,
+  sourceOf,
+  type KeyPlaces,
+} from './master-key.ts'
+import type { Sealer } from './seal.ts'
+
+export { cleanOnce } from './clean-once.ts'
+export { MasterKeyRefused, type KeyPlaces } from './master-key.ts'
+export { rekey, type Rekeyed } from './rekey.ts'
+export type { Sealer } from './seal.ts'
+export { sealed } from './sealed.ts'
+
+/** How often another process may be ahead of this one before something is wrong. */
+const ATTEMPTS = 3
+
+/**
+ * Finds the key that the database is sealed with. On a database where nothing is sealed yet, it seals everything, with a key that it
+ * makes where none was given.
+ * @throws MasterKeyRefused when the key is missing or another one; nothing is changed then
+ */
+export function unlock(places: KeyPlaces, storage: SealingStorage, now: number): Sealer {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const sealing = storage.readSealing(places.dataDir)
+    if (sealing) return findKey(places, sealing.keyId).sealer
+    const { sealer } = readMasterKey(places) ?? makeOwnKey(places)
+    const rewrite = (value: Uint8Array, place: string) => Buffer.from(sealer.seal(value, place))
+    if (storage.reseal({ dataDir: places.dataDir, from: null, to: sealer.keyId, rewrite }, now)) return sealer
+  }
+  throw new MasterKeyRefused('The database was sealed by another process meanwhile. Try again.')
+}
+
+/** The text of the key with this id, where Posthaste made it itself; undefined where it comes from elsewhere or is not there. */
+export function ownKey(places: KeyPlaces, keyId: string): Buffer | undefined {
+  if (sourceOf(places).kind !== 'own') return undefined
+  try {
+    return Buffer.from(findKey(places, keyId).text)
+  } catch (error) {
+    if (error instanceof MasterKeyRefused) return undefined // Who backs up is told that it is not in it.
+    throw error
+  }
+}
+
+/** How secrets are kept, for people. */
+export interface SecretsStatus {
+  /** Null: nothing is sealed yet; the first start does it. */
+  keyId: string | null
+  /** Where the key comes from, in words. */
+  source: string
+  /** Why the key cannot be used; null when it can. */
+  trouble: string | null
+  sealedAt: number | null
+  cleanedAt: number | null
+  counts: { kind: string; sealed: number; plain: number }[]
+}
+
+/** Looks without changing anything, but for an exchange of keys that it may finish. */
+export function secretsStatus(places: KeyPlaces, storage: SealingStorage): SecretsStatus {
+  const sealing = storage.readSealing(places.dataDir)
+  const { source, trouble } = lookAtKey(places, sealing?.keyId)
+  return {
+    keyId: sealing?.keyId ?? null,
+    source,
+    trouble,
+    sealedAt: sealing?.sealedAt ?? null,
+    cleanedAt: sealing?.cleanedAt ?? null,
+    counts: storage.countSecrets(places.dataDir),
+  }
+}
+
+function lookAtKey(places: KeyPlaces, keyId: string | undefined): { source: string; trouble: string | null } {
+  try {
+    if (keyId !== undefined) findKey(places, keyId)
+    else readMasterKey(places)
+    return { source: describeSource(sourceOf(places)), trouble: null }
+  } catch (error) {
+    if (!(error instanceof MasterKeyRefused)) throw error
+    return { source: describeSource(sourceOf(places)), trouble: error.message }
+  }
+}

@@ -1,0 +1,310 @@
+import Database from 'better-sqlite3'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  cleanOnce,
+  MasterKeyRefused,
+  rekey,
+  sealed,
+  unlock,
+  type KeyPlaces,
+} from '../../../appliance/secrets/secrets.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { openSqlite, sqliteSealing } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { T0 } from '../../contract/fixtures.ts'
+import { makePlace } from '../storage/places.ts'
+import { filesWith, readStock, stockOf, store, type Stock } from './stock.ts'
+
+const placesOf = (dataDir: string, more: Partial<KeyPlaces> = {}): KeyPlaces => ({
+  ...{ dataDir, keyFile: undefined, env: {} },
+  ...more,
+})
+const newDataDir = async (): Promise<string> => join(await makePlace(), 'data')
+
+/** Runs something on the sealed storage of a data directory. */
+async function on<T>(places: KeyPlaces, work: (storage: Storage) => Promise<T>): Promise<T> {
+  const engine = await openSqlite({ dataDir: places.dataDir })
+  try {
+    return await work(sealed(engine, unlock(places, sqliteSealing, T0)))
+  } finally {
+    await engine.close()
+  }
+}
+
+const keyId = (dataDir: string): string => sqliteSealing.readSealing(dataDir)!.keyId
+const plainCount = (dataDir: string): number =>
+  sqliteSealing.countSecrets(dataDir).reduce((sum, { plain }) => sum + plain, 0)
+
+async function sealedStock(): Promise<{ dataDir: string; stock: Stock }> {
+  const dataDir = await newDataDir()
+  return { dataDir, stock: await on(placesOf(dataDir), store) }
+}
+
+describe('a new data directory', () => {
+  test('gets a key of its own that nobody else can read, and no secret stands in any file', async () => {
+    const { dataDir, stock } = await sealedStock()
+    expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600)
+    expect(Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64')).toHaveLength(32)
+    expect(filesWith(dataDir, stock.secrets)).toEqual([])
+    expect(sqliteSealing.countSecrets(dataDir)).toEqual([
+      { kind: 'dkim_keys.private_key', sealed: 1, plain: 0 },
+      { kind: 'webhooks.secret', sealed: 1, plain: 0 },
+      { kind: 'webhooks.old_secret', sealed: 1, plain: 0 },
+      { kind: 'totp_factors.secret', sealed: 1, plain: 0 },
+      { kind: 'secrets.value', sealed: 1, plain: 0 },
+    ])
+    expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+    expect(readdirSync(dataDir).filter((name) => name.includes('.partial-'))).toEqual([])
+  })
+
+  test('that several processes open at once has one key', async () => {
+    const dataDir = await newDataDir()
+    const engines = await Promise.all([openSqlite({ dataDir }), openSqlite({ dataDir })])
+    const ids = engines.map(() => unlock(placesOf(dataDir), sqliteSealing, T0).keyId)
+    expect(new Set(ids)).toEqual(new Set([keyId(dataDir)]))
+    await Promise.all(engines.map((engine) => engine.close()))
+  })
+})
+
+describe('a database from before', () => {
+  /** With a secret of each kind, some of them replaced and removed, and its newest pages in the log. */
+  async function plainStock(): Promise<{ dataDir: string; stock: Stock; gone: Buffer[] }> {
+    const dataDir = await newDataDir()
+    const engine = await openSqlite({ dataDir })
+    const removed = await store(engine)
+    const stock = await store(engine)
+    await engine.deleteWebhook({ teamId: removed.webhook.teamId, id: removed.webhook.id }, T0)
+    const { teamId, domainId } = removed.key
+    await engine.deleteDomain({ teamId, id: domainId }, T0)
+    await engine.close()
+    return { dataDir, stock, gone: removed.secrets.slice(0, 3) }
+  }
+
+  test('is sealed at the first opening, and its plain secrets are gone from the files', async () => {
+    const { dataDir, stock, gone } = await plainStock()
+    expect(filesWith(dataDir, stock.secrets)).toContain('posthaste.db')
+    const engine = await openSqlite({ dataDir })
+    const sealer = unlock(placesOf(dataDir), sqliteSealing, T0)
+    expect(sqliteSealing.readSealing(dataDir)).toMatchObject({ keyId: sealer.keyId, cleanedAt: null })
+    expect(plainCount(dataDir)).toBe(0)
+    expect(filesWith(dataDir, stock.secrets)).toEqual([])
+    expect(cleanOnce(dataDir, sqliteSealing, T0 + 1)).toBe(true)
+    expect(filesWith(dataDir, [...stock.secrets, ...gone])).toEqual([])
+    expect(sqliteSealing.readSealing(dataDir)).toMatchObject({ cleanedAt: T0 + 1 })
+    expect(await readStock(sealed(engine, sealer), stock)).toEqual(stockOf(stock))
+    await engine.close()
+    expect(filesWith(dataDir, [...stock.secrets, ...gone])).toEqual([])
+  })
+
+  test('stays as it was when sealing breaks off in the middle, and is sealed the next time', async () => {
+    const { dataDir, stock } = await plainStock()
+    await (await openSqlite({ dataDir })).close()
+    const plain = plainCount(dataDir)
+    let rows = 0
+    const rewrite = (value: Uint8Array): Uint8Array => {
+      if (++rows === 3) throw new Error('the power went')
+      return value
+    }
+    const half = { dataDir, from: null, to: '0123456789abcdef', rewrite }
+    expect(() => sqliteSealing.reseal(half, T0)).toThrow()
+    expect(plainCount(dataDir)).toBe(plain)
+    expect(sqliteSealing.readSealing(dataDir)).toBeUndefined()
+    expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+  })
+
+  test('takes nothing plain any more, whoever writes it', async () => {
+    const { dataDir } = await sealedStock()
+    const engine = await openSqlite({ dataDir })
+    await expect(store(engine)).rejects.toThrow('not sealed with the present master key')
+    await engine.close()
+  })
+})
+
+describe('the key', () => {
+  test('comes from the configured file, the variable, the credential or the data directory, in this order', async () => {
+    const { dataDir, stock } = await sealedStock()
+    const folder = await makePlace()
+    const own = join(dataDir, 'master.key')
+    const elsewhere = join(folder, 'posthaste-master-key')
+    renameSync(own, elsewhere)
+    const text = readFileSync(elsewhere, 'utf8')
+    const wrong = randomBytes(32).toString('base64')
+    const reads = (more: Partial<KeyPlaces>) =>
+      on(placesOf(dataDir, more), (storage) => readStock(storage, stock))
+    const credential = { CREDENTIALS_DIRECTORY: folder }
+    for (const more of [
+      { keyFile: elsewhere, env: { POSTHASTE_MASTER_KEY: wrong } },
+      { env: { POSTHASTE_MASTER_KEY: text.trim(), CREDENTIALS_DIRECTORY: folder } },
+      { env: credential },
+    ])
+      expect(await reads(more)).toEqual(stockOf(stock))
+    expect(existsSync(own)).toBe(false)
+    writeFileSync(own, text, { mode: 0o644 })
+    expect(await reads({})).toEqual(stockOf(stock))
+    expect(statSync(own).mode & 0o777).toBe(0o600)
+  })
+
+  const refusal = async (places: KeyPlaces): Promise<string> => {
+    const engine = await openSqlite({ dataDir: places.dataDir })
+    try {
+      unlock(places, sqliteSealing, T0)
+      return 'nothing was refused'
+    } catch (error) {
+      expect(error).toBeInstanceOf(MasterKeyRefused)
+      return (error as Error).message
+    } finally {
+      await engine.close()
+    }
+  }
+
+  test('that is missing or another one is refused, with its source and what to do', async () => {
+    const { dataDir, stock } = await sealedStock()
+    const id = keyId(dataDir)
+    const own = join(dataDir, 'master.key')
+    const text = readFileSync(own, 'utf8')
+    rmSync(own)
+    const missing = await refusal(placesOf(dataDir))
+    expect(missing).toContain(`sealed with the master key ${id}, and in ${own} there is no such file`)
+    expect(missing).toContain('Put the right key there')
+    // No new key is made where something is sealed with another.
+    expect(existsSync(own)).toBe(false)
+    const wrong = randomBytes(32).toString('base64')
+    writeFileSync(own, wrong, { mode: 0o600 })
+    expect(await refusal(placesOf(dataDir))).toMatch(/there is another key, [0-9a-f]{16}\./)
+    const env = { POSTHASTE_MASTER_KEY: wrong }
+    expect(await refusal(placesOf(dataDir, { env }))).toContain(
+      'the environment variable POSTHASTE_MASTER_KEY',
+    )
+    expect(await refusal(placesOf(dataDir, { env }))).not.toContain(wrong)
+    writeFileSync(own, text, { mode: 0o600 })
+    expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+  })
+
+  test('is refused where it is no key, where everybody can read it, and where its file is not', async () => {
+    const dataDir = await newDataDir()
+    const file = join(await makePlace(), 'key')
+    const places = placesOf(dataDir, { keyFile: file })
+    expect(await refusal(places)).toContain(`${file} (secrets.master_key_file): no such file`)
+    for (const text of [
+      '',
+      'secret',
+      randomBytes(31).toString('base64'),
+      `${randomBytes(32).toString('hex')}`,
+    ]) {
+      writeFileSync(file, text, { mode: 0o600 })
+      expect(await refusal(places)).toContain('expected 32 bytes in base64')
+    }
+    writeFileSync(file, `${randomBytes(32).toString('base64')}\n`)
+    chmodSync(file, 0o644)
+    expect(await refusal(places)).toContain(`Run: chmod 600 ${file}`)
+    chmodSync(file, 0o640)
+    expect(await refusal(places)).toBe('nothing was refused')
+    expect(existsSync(join(dataDir, 'master.key'))).toBe(false)
+  })
+})
+
+test('a sealed value that was moved to another row does not open', async () => {
+  const { dataDir, stock } = await sealedStock()
+  const other = await on(placesOf(dataDir), store)
+  const db = new Database(join(dataDir, 'posthaste.db'))
+  const take = db.prepare(
+    'update webhooks set secret = (select secret from webhooks where id = ?) where id = ?',
+  )
+  take.run(other.webhook.id, stock.webhook.id)
+  db.close()
+  await expect(on(placesOf(dataDir), (storage) => readStock(storage, stock))).rejects.toThrow(
+    `The secret in webhooks.secret:${stock.webhook.id} was changed, or moved there from elsewhere`,
+  )
+  expect(await on(placesOf(dataDir), (storage) => readStock(storage, other))).toEqual(stockOf(other))
+})
+
+describe('an exchange of the key', () => {
+  const options = (dataDir: string, more: object = {}) => ({
+    ...placesOf(dataDir),
+    ...{ newKeyFile: undefined },
+    ...more,
+  })
+
+  test('seals everything anew; the old key opens nothing, nor does what was sealed with it stay in the files', async () => {
+    const { dataDir, stock } = await sealedStock()
+    const own = join(dataDir, 'master.key')
+    const old = readFileSync(own, 'utf8')
+    const from = keyId(dataDir)
+    const done = rekey(options(dataDir), sqliteSealing, T0)
+    expect(done).toMatchObject({ from, to: keyId(dataDir), source: own, handOver: false, cleaned: true })
+    expect(done.to).not.toBe(from)
+    expect(readFileSync(own, 'utf8')).not.toBe(old)
+    expect(statSync(own).mode & 0o777).toBe(0o600)
+    expect(existsSync(`${own}.new`)).toBe(false)
+    expect(filesWith(dataDir, [...stock.secrets, Buffer.from(`sealed:1:${from}`)])).toEqual([])
+    expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+    writeFileSync(own, old)
+    await expect(on(placesOf(dataDir), (storage) => readStock(storage, stock))).rejects.toThrow(
+      MasterKeyRefused,
+    )
+  })
+
+  test.each(['before', 'during', 'after'])(
+    'that is killed %s the database is sealed anew is whole',
+    async (where) => {
+      const { dataDir, stock } = await sealedStock()
+      const from = keyId(dataDir)
+      const own = join(dataDir, 'master.key')
+      const child = spawn(process.execPath, [join(import.meta.dirname, 'rekey-child.ts'), dataDir, where], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+      })
+      expect((await once(child, 'exit'))[1]).toBe('SIGKILL')
+      expect(existsSync(`${own}.new`)).toBe(true)
+      expect(keyId(dataDir) === from).toBe(where !== 'after')
+      expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+      expect(existsSync(`${own}.new`)).toBe(where !== 'after')
+      const again = rekey(options(dataDir), sqliteSealing, T0)
+      expect(again.to).not.toBe(from)
+      expect(existsSync(`${own}.new`)).toBe(false)
+      expect(await on(placesOf(dataDir), (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+    },
+  )
+
+  test('ends what a process that was started before would write with the old key', async () => {
+    const { dataDir } = await sealedStock()
+    const engine = await openSqlite({ dataDir })
+    const before = sealed(engine, unlock(placesOf(dataDir), sqliteSealing, T0))
+    rekey(options(dataDir), sqliteSealing, T0)
+    await expect(store(before)).rejects.toThrow('not sealed with the present master key')
+    await engine.close()
+  })
+
+  test('takes the new key from a file, and needs one where it cannot change the source', async () => {
+    const { dataDir, stock } = await sealedStock()
+    const own = join(dataDir, 'master.key')
+    const env = { POSTHASTE_MASTER_KEY: readFileSync(own, 'utf8').trim() }
+    rmSync(own)
+    const newKeyFile = join(await makePlace(), 'next')
+    mkdirSync(join(newKeyFile, '..'), { recursive: true })
+    const next = randomBytes(32).toString('base64')
+    writeFileSync(newKeyFile, next, { mode: 0o600 })
+    expect(() => rekey(options(dataDir, { env }), sqliteSealing, T0)).toThrow('name it with --new-key-file')
+    const done = rekey(options(dataDir, { env, newKeyFile }), sqliteSealing, T0)
+    expect(done).toMatchObject({ to: keyId(dataDir), handOver: true })
+    expect(existsSync(own)).toBe(false)
+    const places = placesOf(dataDir, { env: { POSTHASTE_MASTER_KEY: next } })
+    expect(await on(places, (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
+    expect(() => rekey(options(dataDir, { env: places.env, newKeyFile }), sqliteSealing, T0)).toThrow(
+      'holds the present key',
+    )
+  })
+})

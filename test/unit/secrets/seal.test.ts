@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { createSealer } from '../../../appliance/secrets/seal.ts'
+
+const sealer = createSealer(Buffer.alloc(32, 7))
+const place = 'webhooks.secret:one'
+const value = Buffer.from('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
+
+describe('a sealed value', () => {
+  test('opens to what it was, at its place', () => {
+    for (const bytes of [value, Buffer.alloc(0), randomBytes(5000)])
+      expect(sealer.open(sealer.seal(bytes, place), place)).toEqual(bytes)
+  })
+
+  test('names its version and its key, and is another one each time', () => {
+    const sealed = sealer.seal(value, place)
+    expect(sealed).toMatch(new RegExp(`^sealed:1:${sealer.keyId}:[A-Za-z0-9_-]+$`))
+    expect(sealer.keyId).toMatch(/^[0-9a-f]{16}$/)
+    expect(sealed).not.toBe(sealer.seal(value, place))
+    expect(sealed).not.toContain(Buffer.alloc(32, 7).toString('hex').slice(0, 16))
+  })
+
+  test('does not open elsewhere', () => {
+    const sealed = sealer.seal(value, place)
+    expect(() => sealer.open(sealed, 'webhooks.secret:two')).toThrow('does not open')
+    expect(() => sealer.open(sealed, 'totp_factors.secret:one')).toThrow('totp_factors.secret:one')
+  })
+
+  test('does not open once any byte of it was changed', () => {
+    const sealed = sealer.seal(value, place)
+    const begin = sealed.lastIndexOf(':') + 1
+    const bytes = Buffer.from(sealed.slice(begin), 'base64url')
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = Buffer.from(bytes)
+      changed[at]! ^= 1
+      expect(() => sealer.open(sealed.slice(0, begin) + changed.toString('base64url'), place)).toThrow()
+    }
+    for (const length of [0, 27, bytes.length - 1])
+      expect(() =>
+        sealer.open(sealed.slice(0, begin) + bytes.subarray(0, length).toString('base64url'), place),
+      ).toThrow(/does not open|cut off/)
+  })
+
+  test('does not open with another key, and both keys are named', () => {
+    const other = createSealer(Buffer.alloc(32, 8))
+    expect(() => other.open(sealer.seal(value, place), place)).toThrow(
+      `The secret in ${place} is sealed with the master key ${sealer.keyId}; this process has ${other.keyId}.`,
+    )
+  })
+
+  test('of a version that is not known, or plain, is refused without being repeated', () => {
+    const newer = sealer.seal(value, place).replace('sealed:1:', 'sealed:2:')
+    expect(() => sealer.open(newer, place)).toThrow('was sealed by a newer version of Posthaste')
+    expect(() => sealer.open(value.toString(), place)).toThrow(`The secret in ${place} is not sealed.`)
+  })
+})
+
+test('a master key has 32 bytes', () => {
+  for (const bytes of [0, 16, 31, 33]) expect(() => createSealer(randomBytes(bytes))).toThrow(RangeError)
+})
