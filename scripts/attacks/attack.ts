@@ -20,7 +20,10 @@ const COLUMNS = ['accepted', 'p50', 'p99', 'memory', 'descriptors', 'longest tur
   name.padStart(14),
 )
 const NAME_WIDTH = 20
+/** The normal client gives up then (milliseconds). */
+const PATIENCE = 10_000
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 process.exitCode = await main()
 
 async function main(): Promise<number> {
@@ -51,7 +54,7 @@ async function main(): Promise<number> {
   const sets: [string, string[]][] = values.soak ? [['soak', names]] : names.map((name) => [name, [name]])
   let missed = 0
   for (const [name, attacks] of sets) {
-    const outcome = await runAttacks(name, attacks, seconds)
+    const outcome = await runAttacks({ name, attacks, seconds, patience: PATIENCE })
     if (outcome.late || outcome.missed.length > 0) missed++
     show(outcome)
   }
@@ -68,16 +71,19 @@ function wrong(why: string): number {
   return 2
 }
 
-const number = (text: string): number | null => (/^\d{1,9}$/.test(text) ? Number(text) : null)
+/** A whole number; null for anything else. */
+function number(text: string): number | null {
+  return /^\d{1,9}$/.test(text) ? Number(text) : null
+}
 
 function show(outcome: Outcome): void {
-  const { name, accepted, asked, p50, p99, memory, descriptorsBefore, descriptorsAfter } = outcome
+  const { name, accepted, asked, p50, p99, memory, descriptors } = outcome
   const cells = [
     `${(accepted * 100).toFixed(1)}% of ${asked}`,
     `${p50.toFixed(0)} ms`,
     `${p99.toFixed(0)} ms`,
     `${(memory / 1e6).toFixed(0)} MB`,
-    `${descriptorsBefore} -> ${descriptorsAfter}`,
+    `${descriptors.before} ${descriptors.most} ${descriptors.after}`,
     `${outcome.longestTurn.toFixed(0)} ms`,
   ]
   const missed = [...outcome.missed, ...(outcome.late ? ['p99 is 1 s or more'] : [])]

@@ -1,4 +1,5 @@
 /** All attacks by name. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { FLOODS } from './floods.ts'
 import type { Hostile } from './hostile.ts'
 import { HTTP } from './http.ts'
@@ -16,4 +17,11 @@ export interface Attack {
 /** Attacks by name. */
 export type Family = Record<string, Attack>
 
-export const ATTACKS: Family = { ...HTTP, ...SMTP, ...SLOW, ...FLOODS }
+const CALM: Family = {
+  calm: {
+    what: 'Nothing, to see what else the machine does',
+    run: async (hostile) => void (await pause(hostile.left)),
+  },
+}
+
+export const ATTACKS: Family = { ...CALM, ...HTTP, ...SMTP, ...SLOW, ...FLOODS }

@@ -21,26 +21,30 @@ export interface Customer {
   finish(): Promise<void>
 }
 
-/** Milliseconds between two requests, and between two messages: below the shipped 10 requests a second of a team. */
-const REQUEST_EVERY = 125
-const MESSAGE_EVERY = 250
-/** After so many milliseconds without an answer a client gives up. */
-const PATIENCE = 10_000
+/** Milliseconds between two requests, and between two messages: half of the shipped 10 a second of a team. */
+const REQUEST_EVERY = 300
+const MESSAGE_EVERY = 500
+/** It waits for answers before it asks more, so that a busy machine makes no burst of it that is beyond its rate. */
+const MOST_AT_ONCE = 5
 /** One message in so many has a large attachment, in octets. */
 const LARGE_EVERY = 10
 const LARGE = 1.5 * 1024 * 1024
 
-/** Begins to send. Half of the connections are new ones, from addresses where nobody has signed in. */
-export function startCustomer(target: Target): Customer {
+/**
+ * Begins to send. Half of the connections are new ones, from addresses where nobody has signed in.
+ * @param patience after so many milliseconds without an answer it gives up
+ */
+export function startCustomer(target: Target, patience: number): Customer {
   const record: Record = { asked: 0, accepted: 0, times: [], failures: new Map() }
   const running = new Set<Promise<void>>()
   const home = freeAddress()
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
   const session = new SmtpClient(target, { port: target.implicit, tls: 'implicit', from: home })
-  const begin = (what: string, work: Promise<void>): void => {
+  const begin = (what: string, ask: () => Promise<void>): void => {
+    if (running.size >= MOST_AT_ONCE) return
     const start = performance.now()
     record.asked++
-    const one = work.then(
+    const one = ask().then(
       () => {
         record.accepted++
         record.times.push(performance.now() - start)
@@ -56,15 +60,16 @@ export function startCustomer(target: Target): Customer {
   let requests = 0
   let messages = 0
   const asking = setInterval(() => {
-    const kind = requests++ % 4
-    if (kind < 2) begin('request', call(target, requests, { agent, localAddress: home, tls: false }))
-    else begin('new connection', call(target, requests, { localAddress: freeAddress(), tls: kind === 3 }))
+    const [n, kind] = [requests, requests++ % 4]
+    const how = kind < 2 ? { agent, localAddress: home } : { localAddress: freeAddress() }
+    const what = kind < 2 ? 'request' : 'request on a new connection'
+    begin(what, () => call(target, n, { ...how, tls: kind === 3, patience }))
   }, REQUEST_EVERY)
   const sending = setInterval(() => {
     const kind = messages++ % 4
     const text = messages % LARGE_EVERY === 0 ? LARGE_TEXT : TEXT
-    if (kind < 2 && !session.busy) begin('message', session.send(text, PATIENCE))
-    else begin('message on a new connection', sendOnce(target, kind === 3, text))
+    if (kind < 2 && !session.busy) begin('message', () => session.send(text, patience))
+    else begin('message on a new connection', () => sendOnce(target, kind === 3, text, patience))
   }, MESSAGE_EVERY)
   return {
     record,
@@ -81,7 +86,7 @@ export function startCustomer(target: Target): Customer {
 const TEXT = 'Thank you for your order.\r\n'
 const LARGE_TEXT = `${'x'.repeat(76)}\r\n`.repeat(Math.floor(LARGE / 78))
 
-async function sendOnce(target: Target, startTls: boolean, text: string): Promise<void> {
+async function sendOnce(target: Target, startTls: boolean, text: string, patience: number): Promise<void> {
   const port = startTls ? target.starttls : target.implicit
   const client = new SmtpClient(target, {
     port,
@@ -89,7 +94,7 @@ async function sendOnce(target: Target, startTls: boolean, text: string): Promis
     from: freeAddress(),
   })
   try {
-    await client.send(text, PATIENCE)
+    await client.send(text, patience)
   } finally {
     client.close()
   }
@@ -99,6 +104,7 @@ interface How {
   agent?: Agent
   localAddress: string
   tls: boolean
+  patience: number
 }
 
 /** Sends an email, lists some, or listens to the live stream until it greets. */
@@ -126,7 +132,7 @@ function call({ host, http, https, customer }: Target, n: number, how: How): Pro
       rejectUnauthorized: false,
       ...(how.agent ? { agent: how.agent } : { agent: false }),
     })
-    const late = setTimeout(() => request.destroy(new Error('no answer')), PATIENCE)
+    const late = setTimeout(() => request.destroy(new Error('no answer')), how.patience)
     const done = (error?: Error): void => {
       clearTimeout(late)
       if (error) reject(error)

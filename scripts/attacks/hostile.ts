@@ -1,5 +1,4 @@
 /** What attacks are made of: connections from the attacker's addresses that break rules, again and again until the time is over. */
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -51,8 +50,16 @@ export class Wire {
   /** Writes, and waits until the daemon has taken it. */
   async say(what: string | Buffer): Promise<void> {
     if (!this.open) return
-    const full = !(typeof what === 'string' ? this.socket.write(what, 'latin1') : this.socket.write(what))
-    if (full) await new Promise<void>((go) => void this.socket.once('drain', go).once('close', go))
+    const { socket } = this
+    const room = typeof what === 'string' ? socket.write(what, 'latin1') : socket.write(what)
+    if (room) return
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        socket.off('drain', go).off('close', go)
+        resolve()
+      }
+      socket.on('drain', go).on('close', go)
+    })
   }
 
   /** Says `piece` so many times. */
@@ -167,7 +174,8 @@ export class Hostile {
 
   /** Keeps a connection until it breaks or the time is over. */
   async hold(wire: Wire): Promise<void> {
-    if (!wire.socket.destroyed) await once(wire.socket, 'close')
+    if (!wire.socket.destroyed)
+      await new Promise<void>((resolve) => void wire.socket.once('close', () => resolve()))
   }
 
   /** An SMTP connection on which the attacker has signed in. */

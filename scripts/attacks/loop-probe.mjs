@@ -24,4 +24,6 @@ if (isMainThread && process.send) {
     longest = 0
   }, TELL_MS).unref()
   process.channel.unref()
+  // A daemon under attack does not outlive the attack.
+  process.once('disconnect', () => process.exit())
 }

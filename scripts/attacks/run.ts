@@ -1,7 +1,8 @@
 /** Runs attacks against a daemon of their own, with the normal client beside, and judges what it saw. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,7 +10,7 @@ import { quantile } from '../benches/measured.ts'
 import type { Assignment } from './attacker.ts'
 import { startCustomer, type Record } from './customer.ts'
 import { descriptorsOf, memoryOf } from './gauges.ts'
-import { startTarget, type RunningTarget, type Target } from './target.ts'
+import { startTarget, type RunningTarget } from './target.ts'
 
 /** What was seen during an attack. */
 export interface Outcome {
@@ -23,9 +24,8 @@ export interface Outcome {
   p99: number
   /** Highest resident memory of the daemon, in bytes. */
   memory: number
-  /** Open descriptors of the daemon before the attack, and up to `FREE_MS` after its end. */
-  descriptorsBefore: number
-  descriptorsAfter: number
+  /** Open descriptors of the daemon before the attack, the most during it, and those left up to `FREE_MS` after its end. */
+  descriptors: { before: number; most: number; after: number }
   /** The longest turn of the event loop, in milliseconds of processor time. */
   longestTurn: number
   /** Goals that were missed, in words; latency apart, because a busy machine misses it too. */
@@ -47,55 +47,80 @@ const OWN_DESCRIPTORS = 40
 const WARM_UP_MS = 2000
 /** Attackers that have not ended by themselves are killed then (milliseconds after the attack's time). */
 const GRACE_MS = 3000
+const LOOK_MS = 200
 
-/** Runs the attacks, all at once. @param seconds how long */
-export async function runAttacks(name: string, attacks: string[], seconds: number): Promise<Outcome> {
+export interface RunOptions {
+  name: string
+  /** Names of attacks, all at once. */
+  attacks: string[]
+  seconds: number
+  /** After so many milliseconds without an answer the normal client gives up. */
+  patience: number
+}
+
+/** Runs attacks. Rejects when they cannot be begun. */
+export async function runAttacks({ name, attacks, seconds, patience }: RunOptions): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'posthaste-attack-'))
+  const tidy = (): void => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', tidy)
   try {
-    await using running = await startTarget({ folder, ratePerSecond: null })
+    await using running = await startTarget({ folder, forFuzzing: false })
     const { target, pid } = running
-    const before = startCustomer(target)
+    const before = startCustomer(target, patience)
     await pause(WARM_UP_MS)
     await before.finish()
     running.longestTurn()
-    const descriptorsBefore = descriptorsOf(pid)
-    const customer = startCustomer(target)
-    await attack(target, attacks, seconds)
-    const freed = pause(FREE_MS)
+    const attackers = await Promise.all(
+      ([0, 1] as const).map((number) => startAttacker({ attacks, target, number, seconds })),
+    )
+    const descriptors = { before: descriptorsOf(pid), most: 0, after: 0 }
+    const look = setInterval(() => {
+      descriptors.most = Math.max(descriptors.most, descriptorsOf(pid))
+    }, LOOK_MS)
+    const customer = startCustomer(target, patience)
+    await attack(attackers, seconds)
+    clearInterval(look)
+    const freed = performance.now() + FREE_MS
     await customer.finish()
     // The customer's own connections end with it.
-    while (descriptorsOf(pid) > descriptorsBefore + OWN_DESCRIPTORS && (await still(freed))) await pause(100)
-    return judge(name, customer.record, running, descriptorsBefore)
+    do {
+      await pause(100)
+      descriptors.after = descriptorsOf(pid)
+    } while (descriptors.after > descriptors.before + OWN_DESCRIPTORS && performance.now() < freed)
+    return judge(name, customer.record, running, descriptors)
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    process.off('exit', tidy)
+    tidy()
   }
 }
 
-/** Whether a promise is not settled yet. */
-async function still(promise: Promise<unknown>): Promise<boolean> {
-  return (await Promise.race([promise.then(() => 'over'), Promise.resolve('still')])) === 'still'
-}
-
-/** Two attackers, until their time is over. */
-async function attack(target: Target, attacks: string[], seconds: number): Promise<void> {
-  const attackers = ([0, 1] as const).map((number) => startAttacker({ attacks, target, number, seconds }))
+/** Lets the attackers begin; resolves when they have ended. */
+async function attack(attackers: ChildProcess[], seconds: number): Promise<void> {
   const ends = attackers.map((child) => once(child, 'exit') as Promise<[number | null]>)
-  const cut = setTimeout(
-    () => attackers.forEach((child) => child.kill('SIGKILL')),
-    seconds * 1000 + GRACE_MS + 2000,
-  )
+  for (const child of attackers) child.send('go')
+  const cut = setTimeout(() => attackers.forEach((child) => child.kill('SIGKILL')), seconds * 1000 + GRACE_MS)
   const codes = await Promise.all(ends)
   clearTimeout(cut)
   if (codes.some(([code]) => code !== 0 && code !== null)) throw new Error('An attacker failed; see above.')
 }
 
-function startAttacker(assignment: Assignment): ChildProcess {
-  return spawn(process.execPath, [join(import.meta.dirname, 'attacker.ts'), JSON.stringify(assignment)], {
+/** Resolves when it is ready to begin. */
+async function startAttacker(assignment: Assignment): Promise<ChildProcess> {
+  const program = join(import.meta.dirname, 'attacker.ts')
+  const child = spawn(process.execPath, [program, JSON.stringify(assignment)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
+  await Promise.race([once(child, 'message'), once(child, 'exit')])
+  if (child.exitCode !== null) throw new Error('An attacker did not start; see above.')
+  return child
 }
 
-function judge(name: string, record: Record, running: RunningTarget, descriptorsBefore: number): Outcome {
+function judge(
+  name: string,
+  record: Record,
+  running: RunningTarget,
+  descriptors: Outcome['descriptors'],
+): Outcome {
   const { asked, accepted, times, failures } = record
   const { pid } = running
   const outcome: Outcome = {
@@ -105,8 +130,7 @@ function judge(name: string, record: Record, running: RunningTarget, descriptors
     p50: times.length > 0 ? quantile(times, 0.5) : Infinity,
     p99: times.length > 0 ? quantile(times, 0.99) : Infinity,
     memory: memoryOf(pid).peak,
-    descriptorsBefore,
-    descriptorsAfter: descriptorsOf(pid),
+    descriptors,
     longestTurn: running.longestTurn(),
     missed: [],
     late: false,
@@ -116,7 +140,7 @@ function judge(name: string, record: Record, running: RunningTarget, descriptors
   if (end !== null) outcome.missed.push(`the daemon ended with ${end}`)
   if (outcome.accepted < LEAST_ACCEPTED) outcome.missed.push('too little was accepted')
   if (outcome.memory >= MOST_MEMORY) outcome.missed.push('too much memory')
-  if (outcome.descriptorsAfter > descriptorsBefore + OWN_DESCRIPTORS)
+  if (descriptors.after > descriptors.before + OWN_DESCRIPTORS)
     outcome.missed.push('descriptors are still open')
   outcome.late = outcome.p99 >= MOST_P99
   return outcome

@@ -1,5 +1,4 @@
 /** An SMTP client that signs in as the customer and sends one message after the other. */
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { RECIPIENT, type Target } from './target.ts'
@@ -77,7 +76,10 @@ export class SmtpClient {
     this.#socket = secure
     this.#listen(secure)
     plain.on('error', () => undefined)
-    await Promise.race([once(secure, 'secureConnect'), once(secure, 'close').then(broken)])
+    await new Promise<void>((resolve) => {
+      secure.once('secureConnect', () => resolve()).once('close', () => resolve())
+    })
+    if (secure.destroyed) broken()
   }
 
   #listen(socket: Socket): void {
