@@ -165,7 +165,8 @@ function inTurn(handle: RequestListener): RequestListener {
     const { socket } = request
     response.once('close', () => {
       const next = waiting.get(socket)?.shift()
-      if (next && !socket.destroyed) next()
+      // In the next turn of the event loop: others come between two requests of one client.
+      if (next && !socket.destroyed) setImmediate(next)
       else waiting.delete(socket)
     })
     handle(request, response as Parameters<RequestListener>[1])

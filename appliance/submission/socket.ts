@@ -173,7 +173,13 @@ export class SmtpSocket {
         cancel()
         resolve(good)
       }
-      secure.once('secure', () => finish(true))
+      // An end is only heard of where somebody reads; what comes right after the handshake must not be lost by that.
+      const gone = (): void => finish(false)
+      secure.once('end', gone).resume()
+      secure.once('secure', () => {
+        secure.off('end', gone).pause()
+        finish(true)
+      })
       // Scanners and clients that distrust the certificate end here; the session's log line says so.
       secure.on('error', () => finish(false))
       secure.once('_tlsError', () => finish(false))
