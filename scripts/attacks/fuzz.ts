@@ -33,7 +33,7 @@ interface Tally {
 }
 
 /** Connections at once. */
-const LANES = 12
+const LANES = 60
 /** The part of all that goes before memory at rest is measured. */
 const WARM_UP = 0.02
 /** How long the daemon rests before its memory is looked at, and how long it may take to give back what it used (milliseconds). */

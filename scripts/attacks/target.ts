@@ -73,7 +73,7 @@ export async function startTarget(options: TargetOptions): Promise<RunningTarget
     const dns = await startZoneServer({ zone: (name) => Promise.resolve(zoneEntry(name, exchanger.address)) })
     opened.defer(() => dns.close())
     const { target, configFile } = await configure(options, exchanger.port, `${dns.address}:${dns.port}`)
-    const daemon = await startDaemon(options.folder, configFile)
+    const daemon = await startDaemon(options.folder, configFile, target)
     opened.defer(daemon.stop)
     return { target, ...daemon, [Symbol.asyncDispose]: () => opened.disposeAsync() }
   } catch (error) {
@@ -177,7 +177,14 @@ async function makeTeams(configFile: string): Promise<[Team, Team, Team]> {
   ]
 }
 
-async function startDaemon(folder: string, configFile: string) {
+/** Whether the daemon says that it is ready; false when it does not answer yet. */
+async function takesMail(url: string): Promise<boolean> {
+  const response = await fetch(url).catch(() => null)
+  await response?.arrayBuffer()
+  return response?.ok ?? false
+}
+
+async function startDaemon(folder: string, configFile: string, { host, metrics }: Target) {
   const file = join(folder, 'log')
   const log = await open(file, 'w')
   const probe = new URL('loop-probe.mjs', import.meta.url).href
@@ -194,7 +201,7 @@ async function startDaemon(folder: string, configFile: string) {
   child.on('message', (turn: number) => void (longest = Math.max(longest, turn)))
   const ended = once(child, 'exit')
   const late = performance.now() + START_MS
-  while (!(await readFile(file, 'utf8')).includes('"msg":"started"')) {
+  while (!(await takesMail(`http://${host}:${metrics}/readyz`))) {
     if (child.exitCode !== null || performance.now() > late) {
       child.kill('SIGKILL')
       throw new Error(`The daemon did not start: ${await readFile(file, 'utf8')}`)
