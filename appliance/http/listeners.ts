@@ -161,7 +161,7 @@ function inTurn(handle: RequestListener): RequestListener {
       begin(request, response)
     }
   }
-  function begin(request: IncomingMessage, response: ServerResponse): void {
+  function begin(...[request, response]: Parameters<RequestListener>): void {
     const { socket } = request
     response.once('close', () => {
       const next = waiting.get(socket)?.shift()
@@ -169,7 +169,7 @@ function inTurn(handle: RequestListener): RequestListener {
       if (next && !socket.destroyed) setImmediate(next)
       else waiting.delete(socket)
     })
-    handle(request, response as Parameters<RequestListener>[1])
+    handle(request, response)
   }
 }
 
