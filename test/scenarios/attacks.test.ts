@@ -4,7 +4,7 @@ import { runAttacks } from '../../scripts/attacks/run.ts'
 import { PATIENCE } from '../world/patience.ts'
 
 /** A short run of some of `./scripts/attack`. How late the client gets its answers is left to runs on quiet machines. */
-test.each(['http-headers', 'key-bodies', 'smtp-nested', 'slow-tls', 'flood-wrong-keys'])(
+test.each(['http-headers', 'slow-tls'])(
   'under the attack %s a client of another team is served, and all is free afterwards',
   async (name) => {
     expect(ATTACKS).toHaveProperty(name)
