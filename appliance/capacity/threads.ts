@@ -35,9 +35,9 @@ export interface Threads<I, T> {
   /**
    * Has a thread do a job. Refuses: `overloaded`. Rejects with what the thread threw, or with `ThreadEnded`.
    * @param team whose job it is; null: a stranger's
-   * @param moved buffers in `input` that the thread may keep
+   * @param how moved: buffers in `input` that the thread may keep; heavy: it may take so much memory that only one such job runs at a time
    */
-  run(input: I, team: string | null, moved?: Transferable[]): Promise<T>
+  run(input: I, team: string | null, how?: { moved?: Transferable[]; heavy?: boolean }): Promise<T>
   close(): Promise<void>
 }
 
@@ -47,6 +47,7 @@ const KEPT_MS = 60_000
 interface Job<I, T> {
   input: I
   moved: Transferable[]
+  heavy: boolean
   settle: { resolve: (result: T) => void; reject: (error: unknown) => void }
 }
 
@@ -62,19 +63,25 @@ class Pool<I, T> implements Threads<I, T> {
   readonly #running = new Set<string>()
   readonly #idle = new Map<Worker, () => void>()
   readonly #busy = new Set<Worker>()
+  /** Whether a heavy job runs. */
+  #heavy = false
   #closed = false
 
   constructor(options: ThreadOptions) {
     this.#options = options
   }
 
-  run(input: I, teamId: string | null, moved: Transferable[] = []): Promise<T> {
+  run(
+    input: I,
+    teamId: string | null,
+    { moved = [], heavy = false }: { moved?: Transferable[]; heavy?: boolean } = {},
+  ): Promise<T> {
     const team = teamId ?? ''
     const queue = this.#queues.get(team) ?? []
     if (this.#closed) return Promise.reject(refuse('shutting_down'))
     if (queue.length >= this.#options.waiting) return Promise.reject(refuse('overloaded'))
     return new Promise<T>((resolve, reject) => {
-      queue.push({ input, moved, settle: { resolve, reject } })
+      queue.push({ input, moved, heavy, settle: { resolve, reject } })
       this.#queues.set(team, queue)
       this.#next()
     })
@@ -94,25 +101,29 @@ class Pool<I, T> implements Threads<I, T> {
     for (const [team, queue] of [...this.#queues]) {
       if (this.#busy.size >= this.#options.most) return
       // One thread for each team: a job that runs into its deadline delays the others of its team only.
-      if (this.#running.has(team)) continue
+      if (this.#running.has(team) || (this.#heavy && queue[0]!.heavy)) continue
       const job = queue.shift()!
       this.#queues.delete(team)
       if (queue.length > 0) this.#queues.set(team, queue)
       this.#running.add(team)
+      if (job.heavy) this.#heavy = true
       void this.#work(job).finally(() => {
+        if (job.heavy) this.#heavy = false
         this.#running.delete(team)
         this.#next()
       })
     }
   }
 
-  async #work({ input, moved, settle }: Job<I, T>): Promise<void> {
+  async #work({ input, moved, heavy, settle }: Job<I, T>): Promise<void> {
     const worker = this.#take()
     this.#busy.add(worker)
     try {
       const answer = await ask<I, T>(worker, input, moved, this.#options)
       this.#busy.delete(worker)
-      this.#giveBack(worker)
+      // An idle thread would keep the memory that a heavy job took.
+      if (heavy) void worker.terminate()
+      else this.#giveBack(worker)
       if ('error' in answer) settle.reject(answer.error)
       else settle.resolve(answer.result)
     } catch (error) {

@@ -133,7 +133,7 @@ async function inThread(
   // `whole` of a body in memory is a view of a larger buffer, which cannot be moved.
   const own = job.bytes.byteLength === job.bytes.buffer.byteLength
   try {
-    return await threads.run(job, team, own ? [job.bytes.buffer as ArrayBuffer] : [])
+    return await threads.run(job, team, { moved: own ? [job.bytes.buffer as ArrayBuffer] : [] })
   } catch (error) {
     if (error instanceof ThreadEnded && error.why !== 'crash')
       throw refuse('body_too_complex', { expected: 'something that can be read in less time and memory' })

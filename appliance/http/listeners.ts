@@ -28,6 +28,8 @@ const GRACE = 10_000
 const LAST_WORDS = 1000
 /** A client that neither sends nor reads for this long is gone. Longer than `KEEP_ALIVE`; live streams say something every 15 s. */
 const SILENCE = 120_000
+/** Requests that a client may send before earlier ones are answered; one that sends more is cut off. */
+const MOST_AHEAD = 100
 
 /** How some addresses differ from the rest. */
 export interface Door {
@@ -119,10 +121,10 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
 }
 
 function httpServer(handle: RequestListener): Server {
-  const answerRequest: RequestListener = (request, response) => {
+  const answerRequest = inTurn((request, response) => {
     if (isForOneHost(request)) handle(request, response)
     else answerNoHost(response)
-  }
+  })
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT,
@@ -139,6 +141,36 @@ function httpServer(handle: RequestListener): Server {
   // Node would refuse with a 417 that has no body. Nobody has to heed an expectation (RFC 9110 §10.1.1).
   server.on('checkExpectation', answerRequest)
   return server
+}
+
+/**
+ * Handles the requests of a connection one after the other (RFC 9112 §9.3.2). Answers to pipelined requests would otherwise pile up in
+ * memory while the client reads none of them.
+ */
+function inTurn(handle: RequestListener): RequestListener {
+  /** Requests that wait, of connections on which one is being answered. */
+  const waiting = new WeakMap<Duplex, (() => void)[]>()
+  return (request, response) => {
+    const { socket } = request
+    const before = waiting.get(socket)
+    if (before) {
+      if (before.length < MOST_AHEAD) before.push(() => begin(request, response))
+      else socket.destroy()
+    } else {
+      waiting.set(socket, [])
+      begin(request, response)
+    }
+  }
+  function begin(...[request, response]: Parameters<RequestListener>): void {
+    const { socket } = request
+    response.once('close', () => {
+      const next = waiting.get(socket)?.shift()
+      // In the next turn of the event loop: others come between two requests of one client.
+      if (next && !socket.destroyed) setImmediate(next)
+      else waiting.delete(socket)
+    })
+    handle(request, response)
+  }
 }
 
 /** RFC 9112 §3.2. HTTP/1.0 has requests without one. */

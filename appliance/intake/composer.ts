@@ -10,6 +10,8 @@ import { compose, type Composed, type Draft } from './compose.ts'
 /** Heaviest draft that is composed on the event loop, in `weigh` units: about 5 ms. */
 const HEAVY = 32 * 1024
 const THREADS = 3
+/** Heavier drafts, in the same units, are composed one at a time: making text of 8 MB of html took 450 MB. */
+const ALONE = 1024 * 1024
 /** Heap of a thread in MB. A draft of 40 MB takes 150. */
 const HEAP_MB = 512
 /** Drafts of one team that may wait for a thread. */
@@ -35,7 +37,7 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
     async compose(draft, team) {
       if (weigh(draft) <= HEAVY) return compose(draft)
       try {
-        return await threads.run(draft, team)
+        return await threads.run(draft, team, { heavy: weigh(draft) > ALONE })
       } catch (error) {
         if (error instanceof ThreadEnded && error.why !== 'crash') throw tooLong(draft)
         throw error

@@ -11,6 +11,8 @@ import { readContent, TOO_MANY_PARTS, type MessageContent } from './message-cont
 const SMALL = 4 * 1024
 /** Threads; each message takes up to three times its size in one. */
 const THREADS = 3
+/** Larger messages are read one at a time: buffers are beside the heap, and one of 32 MB made to hurt took 600 MB in all. */
+const HEAVY = 8 * 1024 * 1024
 /** Heap of a thread in MB. An honest message of 40 MB takes 180. */
 const HEAP_MB = 256
 /** Messages of one team that may wait for a thread. */
@@ -35,7 +37,8 @@ export function createMessageReader({ clock }: { clock: Clock }): MessageReader 
   return {
     async read(message, team) {
       try {
-        return await (message.length <= SMALL ? readContent(message) : threads.run(message, team))
+        if (message.length <= SMALL) return await readContent(message)
+        return await threads.run(message, team, { heavy: message.length > HEAVY })
       } catch (error) {
         if (error instanceof ThreadEnded && error.why !== 'crash') throw tooComplex()
         if (error instanceof Error && error.message === TOO_MANY_PARTS)

@@ -15,6 +15,8 @@ export type Line = { kind: 'line'; text: string } | { kind: 'bad' } | { kind: Ex
 const MAX_UNREAD = 64 * 1024
 /** What a client may say before it is wanted, in octets; beyond, it is not read until then. */
 const MAX_AHEAD = 64 * 1024
+/** Commands of a client that pipelines (RFC 2920) in one turn of the event loop. */
+const MOST_IN_ROW = 10
 const NOTHING = Buffer.alloc(0)
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -26,6 +28,8 @@ export class SmtpSocket {
   #input: Buffer = NOTHING
   #output = ''
   #overlong = false
+  /** Lines that were taken without a wait. */
+  #inRow = 0
   #ended = false
   #stopped = false
   #phase: 'talking' | 'handshaking' | 'ending' = 'talking'
@@ -64,6 +68,7 @@ export class SmtpSocket {
     for (;;) {
       const lf = this.#input.indexOf(10)
       if (lf >= 0) {
+        if (++this.#inRow > MOST_IN_ROW) await this.#yield(ms)
         const raw = this.#input.subarray(0, lf + 1)
         this.#input = lf + 1 === this.#input.length ? NOTHING : this.#input.subarray(lf + 1)
         const overlong = this.#overlong || raw.length > MAX_LINE
@@ -168,7 +173,13 @@ export class SmtpSocket {
         cancel()
         resolve(good)
       }
-      secure.once('secure', () => finish(true))
+      // An end is only heard of where somebody reads; what comes right after the handshake must not be lost by that.
+      const gone = (): void => finish(false)
+      secure.once('end', gone).resume()
+      secure.once('secure', () => {
+        secure.off('end', gone).pause()
+        finish(true)
+      })
       // Scanners and clients that distrust the certificate end here; the session's log line says so.
       secure.on('error', () => finish(false))
       secure.once('_tlsError', () => finish(false))
@@ -246,8 +257,17 @@ export class SmtpSocket {
     socket.on('error', over) // A reset is an end.
   }
 
+  /** Lets others have their turn, and waits until the client has read most of what was said. */
+  async #yield(ms: number): Promise<void> {
+    this.#inRow = 0
+    const waited = this.flush(ms)
+    if (waited) await waited
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+
   /** Waits for more input than there is. @param stoppable false within a message, which may be finished */
   async #wait(ms: number, stoppable = true): Promise<Waited> {
+    this.#inRow = 0
     const before = this.#input.length
     const waited = this.flush(ms)
     if (waited) await waited

@@ -5,6 +5,12 @@ import type { AddressInfo, Server } from 'node:net'
 /** Why the daemon cannot start, in a sentence for the person who starts it. */
 export class CannotStart extends Error {}
 
+/**
+ * Connections that wait to be accepted. Beyond it the kernel drops them, and clients come back only after one, three and seven
+ * seconds: a burst of strangers must fit. Linux allows 4096 by default (`net.core.somaxconn`).
+ */
+const BACKLOG = 4096
+
 /** A listening address. */
 export interface HostPort {
   /** An IP address or a host name, without brackets. */
@@ -34,7 +40,7 @@ export function formatHostPort({ host, port }: HostPort): string {
 export async function bindServer(server: Server, address: string, setting: string): Promise<HostPort> {
   const { host, port } = parseHostPort(address)
   try {
-    server.listen({ host, port, backlog: 511 })
+    server.listen({ host, port, backlog: BACKLOG })
     await once(server, 'listening')
   } catch (error) {
     throw new CannotStart(whyNotBound(error as NodeJS.ErrnoException, address, setting), { cause: error })

@@ -74,6 +74,26 @@ describe('connections that are not closed by the client', () => {
   })
 })
 
+describe('pipelined requests', () => {
+  const request = 'GET /openapi.json HTTP/1.1\r\nHost: mail.acme.example\r\n\r\n'
+
+  test('are answered one after the other', async () => {
+    const last = 'GET /domains HTTP/1.1\r\nHost: mail.acme.example\r\nConnection: close\r\n\r\n'
+    const socket = await open(request.repeat(20) + last)
+    let heard = ''
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
+    await once(socket, 'end')
+    const statuses = [...heard.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)
+    expect(statuses).toEqual([...Array<string>(20).fill('200'), '401'])
+  })
+
+  test('without end close the connection', async () => {
+    const socket = await open(request.repeat(500))
+    await Promise.race([once(socket.resume(), 'end'), once(socket, 'close')])
+    await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
+  })
+})
+
 describe('unfinished bodies', () => {
   test('finding 2: neither of strangers nor of one key keep others from sending and signing in', async () => {
     const strangers = Array.from({ length: 200 }, () => open(`${post('/session', null, 16_000)}{"email":"`))

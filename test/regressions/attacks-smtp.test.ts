@@ -65,6 +65,33 @@ describe('messages made to cost more than their size', () => {
   })
 })
 
+test('pipelined commands do not stop the event loop', async () => {
+  const { ports } = await open()
+  using loop = watchLoop()
+  const speech = {
+    port: ports.trusted,
+    before: '',
+    piece: 'EHLO client.example\r\n',
+    times: 20_000,
+    after: 'QUIT\r\n',
+  }
+  expect(await speak({ ...speech, dialog: ['NOOP'] }, /221 [^\n]*\n$/)).toMatch(/^250-/)
+  expect(loop.longest()).toBeLessThan(50)
+})
+
+test('a client that leaves in the middle of a handshake leaves no socket behind', async () => {
+  const { ports, capacity } = await open()
+  const { smtp } = capacity.figures().connections
+  expect(smtp.open).toBe(0)
+  const socket = connectPlain({ port: ports.implicit, host: '127.0.0.1' })
+  await once(socket, 'connect')
+  socket.write(Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]))
+  await expect.poll(() => capacity.figures().connections.smtp.open).toBe(1)
+  socket.end()
+  // Without the time for a handshake going by: the clock stands still.
+  await expect.poll(() => capacity.figures().connections.smtp.open).toBe(0)
+})
+
 describe('half-sent messages', () => {
   test('finding 5: of one key leave room for those of other teams, and are ended when nothing more comes', async () => {
     const { ports, keys, capacity, clock } = await open()

@@ -1,0 +1,154 @@
+/** Sends malformed and random input at the listeners, and watches the daemon's life, its turns, its errors and its memory. */
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createDice } from '../../appliance/crashtest/dice.ts'
+import { freeAddress } from '../../test/world/addresses.ts'
+import { httpBatch, readRoutes } from './fuzz-http.ts'
+import { ENVELOPE, linesBatch, messageOf } from './fuzz-smtp.ts'
+import { memoryOf } from './gauges.ts'
+import { Lane } from './lane.ts'
+import { startTarget, type RunningTarget, type Target } from './target.ts'
+
+/** What can be fuzzed. */
+export type Fuzzed = 'http' | 'smtp-lines' | 'smtp-messages'
+
+/** Whether it is one of them. */
+export const isFuzzed = (name: string): name is Fuzzed =>
+  ['http', 'smtp-lines', 'smtp-messages'].includes(name)
+
+export interface FuzzOptions {
+  what: Fuzzed
+  /** Requests, command lines or messages. */
+  count: number
+  seed: number
+}
+
+interface Tally {
+  sent: number
+  /** What was well-formed and got no answer. */
+  unanswered: number
+}
+
+/** Connections at once. */
+const LANES = 60
+/** The part of all that goes before memory at rest is measured. */
+const WARM_UP = 0.02
+/** How long the daemon rests before its memory is looked at, and how long it may take to give back what it used (milliseconds). */
+const REST_MS = 6000
+const GIVE_BACK_MS = 60_000
+const MOST_TURN = 50
+const MOST_GROWTH = 1.2
+const TELL_MS = 30_000
+
+/** Runs the fuzzer and prints what was seen. Resolves with whether all goals were met. */
+export async function runFuzz(options: FuzzOptions): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), 'posthaste-attack-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await using running = await startTarget({ folder, forFuzzing: true })
+  const warmUp = Math.ceil(options.count * WARM_UP)
+  await send(running, { ...options, count: warmUp, seed: options.seed + 1 })
+  await pause(REST_MS)
+  const rest = memoryOf(running.pid).now
+  running.longestTurn()
+  const begin = performance.now()
+  const { tally, counts } = await send(running, options)
+  const seconds = (performance.now() - begin) / 1000
+  const turn = running.longestTurn()
+  const after = await settledMemory(running, rest)
+  const errors = (await running.log()).split('\n').filter((line) => line.includes('"level":"error"'))
+  const replies = [...counts].toSorted().map(([kind, times]) => `${times} ${kind}xx`)
+  console.log(
+    `${options.what}: ${tally.sent} sent in ${seconds.toFixed(0)} s, seed ${options.seed}; replies: ${replies.join(', ')}\n` +
+      `memory at rest ${mb(rest)}, highest ${mb(memoryOf(running.pid).peak)}, after ${mb(after)}; longest turn ${turn.toFixed(0)} ms`,
+  )
+  const missed = [
+    ...(running.ended() === null ? [] : [`the daemon ended with ${running.ended()}`]),
+    ...(tally.unanswered > 0 ? [`${tally.unanswered} well-formed batches were not answered`] : []),
+    ...(turn > MOST_TURN ? [`a turn of the event loop took more than ${MOST_TURN} ms`] : []),
+    ...(after > rest * MOST_GROWTH ? ['memory is more than 20% above that at rest'] : []),
+    ...(errors.length > 0
+      ? [`${errors.length} errors in the log, the first: ${errors[0]!.slice(0, 1000)}`]
+      : []),
+  ]
+  for (const one of missed) console.log(`MISSED: ${one}`)
+  return missed.length === 0
+}
+
+const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`
+
+async function settledMemory({ pid }: RunningTarget, rest: number): Promise<number> {
+  const end = performance.now() + GIVE_BACK_MS
+  await pause(REST_MS)
+  while (memoryOf(pid).now > rest * MOST_GROWTH && performance.now() < end) await pause(1000)
+  return memoryOf(pid).now
+}
+
+async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) {
+  const { target } = running
+  const tally: Tally = { sent: 0, unanswered: 0 }
+  const counts = new Map<string, number>()
+  const timer = setInterval(
+    () => console.error(`${tally.sent} of ${count}, ${mb(memoryOf(running.pid).now)}`),
+    TELL_MS,
+  )
+  const next = await batches(what, target)
+  await Promise.all(
+    Array.from({ length: LANES }, async (_, n) => {
+      const share = Math.floor(count / LANES) + (n < count % LANES ? 1 : 0)
+      const lane = laneOf(what, target)
+      const dice = createDice(seed * 1000 + n)
+      for (let left = share; left > 0 && running.ended() === null;) {
+        const sent = await next(lane, dice, left, tally)
+        left -= sent
+        tally.sent += sent
+      }
+      lane.close()
+      for (const [kind, times] of lane.counts) counts.set(kind, (counts.get(kind) ?? 0) + times)
+    }),
+  )
+  clearInterval(timer)
+  return { tally, counts }
+}
+
+/** Each connection comes from another address: those that send nonsense are banned, which would end the test. */
+function laneOf(what: Fuzzed, { host, http, starttls, trusted }: Target): Lane {
+  if (what === 'http')
+    return new Lane({ host, port: () => http, address: freeAddress, reply: /HTTP\/1\.1 (\d)\d\d /g })
+  let connections = 0
+  const port = (): number => (what === 'smtp-lines' && connections++ % 2 === 0 ? starttls : trusted)
+  return new Lane({ host, port, address: freeAddress, reply: /(\d)\d\d [^\r\n]*\r\n/g })
+}
+
+type Next = (lane: Lane, dice: ReturnType<typeof createDice>, left: number, tally: Tally) => Promise<number>
+
+async function batches(what: Fuzzed, target: Target): Promise<Next> {
+  if (what === 'smtp-messages') return nextMessage
+  if (what === 'smtp-lines')
+    return async (lane, dice, left) => {
+      if (!lane.open) await lane.say(Buffer.alloc(0), 1, true)
+      const { octets, count } = linesBatch(dice, left)
+      await lane.say(octets, count, false)
+      return count
+    }
+  const routes = await readRoutes(target)
+  return async (lane, dice, left, tally) => {
+    const { octets, count, tidy } = httpBatch(dice, target, routes, left)
+    if ((await lane.say(octets, count, tidy)) === 'silent' && tidy) tally.unanswered++
+    return count
+  }
+}
+
+const nextMessage: Next = async (lane, dice, _left, tally) => {
+  if (!lane.open) {
+    await lane.say(Buffer.alloc(0), 1, true)
+    await lane.say(Buffer.from('EHLO client.example\r\n'), 1, true)
+  }
+  const message = messageOf(dice)
+  const begun = await lane.say(ENVELOPE, 4, true)
+  const ended = begun === 'all' ? await lane.say(message, 1, true) : begun
+  if (ended === 'silent') tally.unanswered++
+  return 1
+}

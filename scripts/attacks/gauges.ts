@@ -1,0 +1,23 @@
+/** Memory and descriptors of a process, read from /proc (proc(5)). Linux only. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Resident memory in bytes, now and at its highest so far; zero once the process has ended. */
+export function memoryOf(pid: number): { now: number; peak: number } {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+    const bytes = (name: string): number =>
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024
+    return { now: bytes('VmRSS'), peak: bytes('VmHWM') }
+  } catch {
+    return { now: 0, peak: 0 } // It ended meanwhile.
+  }
+}
+
+/** Open descriptors of a process: files, sockets and everything else. */
+export function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length
+  } catch {
+    return 0 // It ended meanwhile.
+  }
+}

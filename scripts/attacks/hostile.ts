@@ -1,0 +1,228 @@
+/** What attacks are made of: connections from the attacker's addresses that break rules, again and again until the time is over. */
+import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { Assignment } from './attacker.ts'
+import { RECIPIENT, type Target, type Team } from './target.ts'
+
+/** Rest after a connection that was refused or broke, in milliseconds. */
+const REST = 20
+/** Octets in one write of a flood. */
+const BLOCK = 64 * 1024
+
+export interface OpenOptions {
+  tls?: boolean
+  /** Which of the attacker's addresses; the first when not given. */
+  address?: number
+  /** Leave unread whatever the daemon says. */
+  deaf?: boolean
+}
+
+/** A connection of an attacker; what is done with one that broke does nothing. */
+export class Wire {
+  heard = ''
+  readonly socket: Socket
+  #wake: () => void = () => undefined
+
+  constructor(socket: Socket, deaf: boolean) {
+    this.socket = socket
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => this.#wake())
+    if (!deaf) this.listen()
+  }
+
+  get open(): boolean {
+    return !this.socket.destroyed && this.socket.writable
+  }
+
+  /** Begins to read what the daemon says; the last kilobytes are kept. */
+  listen(): void {
+    this.socket.on('data', (chunk: Buffer) => {
+      this.heard = (this.heard + chunk.toString('latin1')).slice(-4096)
+      this.#wake()
+    })
+    this.socket.on('end', () => {
+      this.socket.destroy()
+      this.#wake()
+    })
+  }
+
+  /** Writes, and waits until the daemon has taken it. */
+  async say(what: string | Buffer): Promise<void> {
+    if (!this.open) return
+    const { socket } = this
+    const room = typeof what === 'string' ? socket.write(what, 'latin1') : socket.write(what)
+    if (room) return
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        socket.off('drain', go).off('close', go)
+        resolve()
+      }
+      socket.on('drain', go).on('close', go)
+    })
+  }
+
+  /** Says `piece` so many times. */
+  async repeat(piece: string, times: number): Promise<void> {
+    const block = Buffer.from(piece.repeat(Math.max(1, Math.ceil(BLOCK / piece.length))), 'latin1')
+    for (let left = piece.length * times; left > 0 && this.open;) {
+      const some = block.subarray(0, Math.min(left, block.length))
+      left -= some.length
+      await this.say(some)
+    }
+  }
+
+  /** Waits until it is heard, the connection is over, or `ms` have passed; forgets it and all before it. */
+  async hear(pattern: RegExp, ms = 20_000): Promise<boolean> {
+    const end = performance.now() + ms
+    for (;;) {
+      const found = pattern.exec(this.heard)
+      if (found) {
+        this.heard = this.heard.slice(found.index + found[0].length)
+        return true
+      }
+      const left = end - performance.now()
+      if (!this.open || left <= 0) return false
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left)
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+
+  close(): void {
+    this.socket.destroy()
+  }
+}
+
+export class Hostile {
+  readonly target: Target
+  readonly team: Team
+  readonly number: 0 | 1
+  readonly #until: number
+  readonly #sockets = new Set<Socket>()
+
+  constructor({ target, number, seconds }: Assignment) {
+    this.target = target
+    this.number = number
+    this.team = target.attackers[number]
+    this.#until = performance.now() + seconds * 1000
+    setTimeout(() => this.end(), seconds * 1000)
+  }
+
+  get over(): boolean {
+    return performance.now() >= this.#until
+  }
+
+  /** Milliseconds that are left. */
+  get left(): number {
+    return Math.max(0, this.#until - performance.now())
+  }
+
+  /** Gives up all connections. */
+  end(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  /** One of the attacker's addresses. */
+  address(n = 0): string {
+    return `127.0.${2 + this.number}.${1 + (n % 250)}`
+  }
+
+  /** Connects; null when that fails, after a rest. */
+  async open(port: number, options: OpenOptions = {}): Promise<Wire | null> {
+    const { tls = false, address = 0, deaf = false } = options
+    const plain = connect({
+      host: this.target.host,
+      port,
+      localAddress: this.address(address),
+      allowHalfOpen: true,
+      noDelay: true,
+    })
+    this.#hold(plain)
+    if (!(await settles(plain, 'connect'))) return this.#rest()
+    if (!tls) return new Wire(plain, deaf)
+    const secure = this.secure(plain)
+    if (!(await settles(secure, 'secureConnect'))) return this.#rest()
+    return new Wire(secure, deaf)
+  }
+
+  /** Speaks TLS over a connection. */
+  secure(plain: Socket): TLSSocket {
+    const secure = connectTls({ socket: plain, rejectUnauthorized: false, maxVersion: 'TLSv1.2' })
+    this.#hold(secure)
+    return secure
+  }
+
+  /**
+   * Does something `count` times side by side, each again and again until the time is over. Whatever waits for a connection goes on
+   * then, because all connections are given up.
+   */
+  async swarm(count: number, once: (n: number) => Promise<void>): Promise<void> {
+    await Promise.all(
+      Array.from({ length: count }, async (_, n) => {
+        while (!this.over) {
+          await once(n)
+          await pause(Math.min(REST, this.left))
+        }
+      }),
+    )
+  }
+
+  /** Keeps a connection until it breaks or the time is over. */
+  async hold(wire: Wire): Promise<void> {
+    if (!wire.socket.destroyed)
+      await new Promise<void>((resolve) => void wire.socket.once('close', () => resolve()))
+  }
+
+  /** An SMTP connection on which the attacker has signed in. */
+  async signedIn(address = 0): Promise<Wire | null> {
+    const wire = await this.open(this.target.implicit, { tls: true, address })
+    if (!wire) return null
+    const plain = Buffer.from(`\0posthaste\0${this.team.key}`).toString('base64')
+    const dialog: [string, RegExp][] = [
+      ['', /^220 .*\r\n/],
+      ['EHLO attacker.example', /^250 .*\r\n/m],
+      [`AUTH PLAIN ${plain}`, /^235 .*\r\n/m],
+    ]
+    for (const [said, expected] of dialog) {
+      if (said !== '') await wire.say(`${said}\r\n`)
+      if (await wire.hear(expected)) continue
+      wire.close()
+      return this.#rest()
+    }
+    return wire
+  }
+
+  /** Says everything that comes before the octets of a message, with DATA or without. */
+  async begin(wire: Wire, data = true): Promise<boolean> {
+    await wire.say(`MAIL FROM:<app@${this.team.domain}>\r\n`)
+    if (!(await wire.hear(/^250 .*\r\n/m))) return false
+    await wire.say(`RCPT TO:<ada@${RECIPIENT}>\r\n`)
+    if (!(await wire.hear(/^250 .*\r\n/m))) return false
+    if (!data) return true
+    await wire.say('DATA\r\n')
+    return wire.hear(/^354 .*\r\n/m)
+  }
+
+  async #rest(): Promise<null> {
+    await pause(Math.min(10 * REST, this.left))
+    return null
+  }
+
+  #hold(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('error', () => socket.destroy())
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+}
+
+/** Whether the event comes before the connection is over. */
+function settles(socket: Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
+  return new Promise((resolve) => {
+    socket.once(event, () => resolve(true)).once('close', () => resolve(false))
+  })
+}

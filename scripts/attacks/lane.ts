@@ -1,0 +1,104 @@
+/** One connection after the other of a fuzzer: says batches and counts the replies to them. */
+import { connect, type Socket } from 'node:net'
+
+/** How long a reply to something well-formed may take, and to something damaged, which may be waited for (milliseconds). */
+const PATIENCE = 60_000
+const DAMAGED_PATIENCE = 300
+
+/** How a batch ended: all was answered, the daemon closed the connection, or nothing more came. */
+export type Answered = 'all' | 'closed' | 'silent'
+
+export class Lane {
+  readonly #host: string
+  readonly #port: () => number
+  readonly #address: () => string
+  /** Finds replies; global. */
+  readonly #reply: RegExp
+  #socket: Socket | null = null
+  #tail = ''
+  #replies = 0
+  #wake: () => void = () => undefined
+  /** Replies so far by their first digit. */
+  readonly counts = new Map<string, number>()
+
+  constructor(how: { host: string; port: () => number; address: () => string; reply: RegExp }) {
+    this.#host = how.host
+    this.#port = how.port
+    this.#address = how.address
+    this.#reply = how.reply
+  }
+
+  /** Whether a connection is open. */
+  get open(): boolean {
+    return this.#socket !== null
+  }
+
+  /** Says something and waits for as many replies. `tidy`: everything in it is well-formed, so that they have to come. */
+  async say(octets: Buffer, replies: number, tidy: boolean): Promise<Answered> {
+    if (!this.#socket && !(await this.#connect())) return 'closed'
+    const expected = this.#replies + replies
+    this.#socket!.write(octets)
+    const end = performance.now() + PATIENCE
+    while (this.#socket && this.#replies < expected) {
+      const before = this.#replies
+      await this.#news(tidy ? end - performance.now() : DAMAGED_PATIENCE)
+      if (this.#socket && this.#replies === before && (!tidy || performance.now() >= end)) {
+        this.close()
+        return 'silent'
+      }
+    }
+    return this.#replies >= expected ? 'all' : 'closed'
+  }
+
+  close(): void {
+    this.#socket?.destroy()
+    this.#socket = null
+  }
+
+  async #connect(): Promise<boolean> {
+    const socket = connect({
+      host: this.#host,
+      port: this.#port(),
+      localAddress: this.#address(),
+      noDelay: true,
+    })
+    const over = (): void => {
+      if (this.#socket === socket) this.#socket = null
+      this.#wake()
+    }
+    socket.on('error', () => socket.destroy())
+    socket.on('close', over)
+    socket.on('end', over)
+    await new Promise<void>((resolve) => {
+      socket.once('connect', () => resolve()).once('close', () => resolve())
+    })
+    if (socket.destroyed) return false
+    this.#socket = socket
+    this.#tail = ''
+    socket.on('data', (chunk: Buffer) => this.#read(chunk.toString('latin1')))
+    return true
+  }
+
+  #read(chunk: string): void {
+    const seen = this.#tail + chunk
+    let end = 0
+    for (const found of seen.matchAll(this.#reply)) {
+      this.#replies++
+      const kind = found[1]!
+      this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
+      end = found.index + found[0].length
+    }
+    this.#tail = seen.slice(Math.max(end, seen.length - 16))
+    this.#wake()
+  }
+
+  async #news(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.max(1, ms))
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { ATTACKS } from '../../scripts/attacks/catalog.ts'
+import { runAttacks } from '../../scripts/attacks/run.ts'
+import { PATIENCE } from '../world/patience.ts'
+
+/** A short run of some of `./scripts/attack`. How late the client gets its answers is left to runs on quiet machines. */
+test.each(['http-headers', 'slow-tls'])(
+  'under the attack %s a client of another team is served, and all is free afterwards',
+  async (name) => {
+    expect(ATTACKS).toHaveProperty(name)
+    const outcome = await runAttacks({ name, attacks: [name], seconds: 3, patience: PATIENCE })
+    expect(outcome.failures).toEqual(new Map())
+    expect(outcome.missed).toEqual([])
+    expect(outcome.asked).toBeGreaterThan(0)
+  },
+)

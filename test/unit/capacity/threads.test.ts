@@ -1,0 +1,38 @@
+import { afterEach, expect, test } from 'vitest'
+import { createThreads, type Threads } from '../../../appliance/capacity/capacity.ts'
+import { systemClock as clock } from '../../../appliance/clock/clock.ts'
+
+/** Counts itself in, waits a moment, and answers with the most that were in at once. */
+const SCRIPT = `
+import { parentPort } from 'node:worker_threads'
+parentPort.on('message', (shared) => {
+  const counts = new Int32Array(shared)
+  const inside = Atomics.add(counts, 0, 1) + 1
+  if (inside > Atomics.load(counts, 1)) Atomics.store(counts, 1, inside)
+  Atomics.wait(counts, 2, 0, 100)
+  Atomics.sub(counts, 0, 1)
+  parentPort.postMessage({ result: null })
+})`
+
+let threads: Threads<SharedArrayBuffer, null> | undefined
+afterEach(() => threads?.close())
+
+async function most(heavy: boolean): Promise<number> {
+  const script = new URL(`data:text/javascript,${encodeURIComponent(SCRIPT)}`)
+  threads = createThreads({ script, clock, most: 3, waiting: 10, deadlineMs: 60_000, heapMb: 64 })
+  const shared = new SharedArrayBuffer(12)
+  const teams = ['one', 'two', 'three', 'one', 'two', 'three']
+  await Promise.all(teams.map((team) => threads!.run(shared, team, { heavy })))
+  return new Int32Array(shared)[1]!
+}
+
+test('heavy jobs run one at a time, whichever team they are of', async () => {
+  expect(await most(true)).toBe(1)
+})
+
+test('a heavy job does not keep others from running', async () => {
+  expect(await most(false)).toBeLessThanOrEqual(3)
+  const shared = new SharedArrayBuffer(12)
+  const jobs = [threads!.run(shared, 'one', { heavy: true }), threads!.run(shared, 'two')]
+  expect(await Promise.all(jobs)).toEqual([null, null])
+})
