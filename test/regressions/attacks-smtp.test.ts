@@ -67,7 +67,6 @@ describe('messages made to cost more than their size', () => {
 
 test('pipelined commands do not stop the event loop', async () => {
   const { ports } = await open()
-  using loop = watchLoop()
   const speech = {
     port: ports.trusted,
     before: '',
@@ -75,8 +74,10 @@ test('pipelined commands do not stop the event loop', async () => {
     times: 20_000,
     after: 'QUIT\r\n',
   }
-  expect(await speak({ ...speech, dialog: ['NOOP'] }, /221 [^\n]*\n$/)).toMatch(/^250-/)
-  expect(loop.longest()).toBeLessThan(50)
+  const longest = await longestTurn(async () => {
+    expect(await speak({ ...speech, dialog: ['NOOP'] }, /221 [^\n]*\n$/)).toMatch(/^250-/)
+  })
+  expect(longest).toBeLessThan(50)
 })
 
 test('a client that leaves in the middle of a handshake leaves no socket behind', async () => {
