@@ -23,7 +23,7 @@ The first start creates a team, an owner, the verified domain \`example.test\` a
 publishes their records. All data is in the folder \`.sandbox/\`; delete it to start over.
 
 The sandbox verifies arriving mail (DKIM, SPF, DMARC) and shows it in the dashboard's Inbox and under \`GET /sandbox/messages\`. Each team sees its own mail.
-The first team also sees mail that belongs to no team, such as a bounce returned to an app, and Posthaste's own emails, including links to set a password. So don't use the sandbox for
+The first team also sees mail that belongs to no team, such as a bounce returned to an app. It sees Posthaste's own emails too, including links to set a password. So don't use the sandbox for
 anything that needs protection.
 
 ## The recipient chooses
