@@ -104,13 +104,13 @@ async function measure(): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
     for (const name of names) full[name].push(await load(name, null))
     const [ours, bare] = names.map((name) => perSecond(full[name].at(-1)!))
-    console.log(`round ${round}: ours ${ours!.toFixed(0)}/s, bare ${bare!.toFixed(0)}/s`)
+    console.log(`round ${round}: Posthaste ${ours!.toFixed(0)}/s, bare handler ${bare!.toFixed(0)}/s`)
   }
   const rates = { ours: median(full.ours.map(perSecond)), bare: median(full.bare.map(perSecond)) }
   for (let round = 1; round <= rounds; round++)
     for (const name of names) most[name].push(await load(name, rates[name] * 0.8))
   console.log(
-    '\n                accepted/s   CPU us/email   p50 ms full load   p50 ms at 80 %   p99 ms at 80 %   (medians)',
+    '\n                accepted/s   CPU us/email   p50 ms full load   p50 ms at 80%    p99 ms at 80%    (medians)',
   )
   for (const name of names) {
     const of = (results: Result[], figure: 'p50' | 'p99' | 'microseconds', digits: number) =>
@@ -125,7 +125,9 @@ async function measure(): Promise<void> {
     console.log(`${name.padEnd(14)}${figures.join('')}`)
   }
   const perRound = full.ours.map((one, n) => perSecond(one) / perSecond(full.bare[n]!))
-  console.log(`\nours is ${(median(perRound) * 100).toFixed(0)} % of bare (median of the rounds)`)
+  console.log(
+    `\nPosthaste: ${(median(perRound) * 100).toFixed(0)}% of the bare handler (median of the rounds)`,
+  )
 }
 
 function perSecond({ accepted, seconds: time }: LoadResult): number {

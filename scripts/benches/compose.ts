@@ -54,9 +54,9 @@ console.log(
   `${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}, ${rounds} rounds of ${messages} in ${((performance.now() - begin) / 1000).toFixed(0)} s`,
 )
 for (const [name, took] of seen)
-  console.log(`${name.padEnd(12)}${median(took).toFixed(0).padStart(6)} µs a message`)
+  console.log(`${name.padEnd(12)}${median(took).toFixed(0).padStart(6)} µs per message`)
 const [own, theirs] = [...seen.values()] as [number[], number[]]
 const ratios = own.map((took, round) => theirs[round]! / took)
 console.log(
-  `nodemailer / our own: ${median(ratios).toFixed(1)} (${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)})`,
+  `nodemailer / Posthaste: ${median(ratios).toFixed(1)} (${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)})`,
 )

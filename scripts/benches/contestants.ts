@@ -177,7 +177,7 @@ async function listening(address: string): Promise<void> {
     )
     socket.destroy()
     if (there) return
-    if (Date.now() > end) throw new Error(`Nobody listens on ${address}.`)
+    if (Date.now() > end) throw new Error(`No server listens on ${address}.`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

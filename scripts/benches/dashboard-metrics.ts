@@ -64,7 +64,7 @@ export async function sumUp(dataDir: string, now: number): Promise<void> {
   const calls = take()
   if (days > 0)
     console.log(
-      `\nsummed up ${days} days: p50 ${quantile(calls, 0.5).toFixed(1)} ms, longest ${Math.max(...calls).toFixed(1)} ms, ` +
+      `\nsums of ${days} days: p50 ${quantile(calls, 0.5).toFixed(1)} ms, longest ${Math.max(...calls).toFixed(1)} ms, ` +
         `processor time ${((user + system) / 1000 / days).toFixed(1)} ms a day`,
     )
   await opened.close()
@@ -75,7 +75,7 @@ export async function measureMetrics(dataDir: string, rounds: number, now: numbe
   const opened = await openSqlite({ dataDir })
   const { storage, take } = timed(opened)
   console.log(
-    '\nmetrics                               days  calls  answer p50    longest       one call p95  longest       processor time',
+    '\nmetrics                               days  calls  response p50   longest       one call p95  longest       processor time',
   )
   for (const days of [7, 90])
     for (const [name, ask] of questions(days, now)) {

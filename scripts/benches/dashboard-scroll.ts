@@ -183,7 +183,7 @@ export async function measureList(
   await page.goto(`${served.url}/dashboard/emails`)
   await page.locator('main [data-row]').first().waitFor()
   console.log(
-    '\nlist                                frames  p50     p95     p99     longest >50 ms blank  rows  loaded   heap              main thread, a frame',
+    '\nlist                                frames  p50     p95     p99     longest >50 ms blank  rows  loaded   heap              main thread per frame',
   )
   const on = await watched(page)
   await framesOf(on, 'standing still', () => page.waitForTimeout(2000))
@@ -203,5 +203,5 @@ export async function measureList(
   await page.evaluate('scrollTo(0, 0)')
   await page.waitForTimeout(500)
   await framesOf(on, `at the top while ${PER_SECOND} a second arrive`, () => arriving(page, served, 10))
-  console.log(`the row that was read moved by ${away}`)
+  console.log(`the row being read moved by ${away}`)
 }

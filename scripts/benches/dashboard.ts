@@ -50,7 +50,7 @@ async function serve(dataDir: string): Promise<{ served: Served; stop: () => Pro
   const child = fork(program, [dataDir, await ownDashboard()])
   const ended = once(child, 'exit')
   const [served] = (await Promise.race([once(child, 'message'), ended])) as [Served | number | null]
-  if (served === null || typeof served === 'number') throw new Error('the appliance did not start')
+  if (served === null || typeof served === 'number') throw new Error('the server did not start')
   const stop = async (): Promise<void> => {
     if (child.connected) child.disconnect()
     await ended

@@ -43,7 +43,7 @@ const message = prepare(
 )
 
 console.log(
-  `${availableParallelism()} cores, ${messages} messages of ${message.bytes.length} bytes a round, ${workers} at once`,
+  `${availableParallelism()} cores, ${messages} messages of ${message.bytes.length} bytes per round, ${workers} at once`,
 )
 for (const way of ways) await measure(way)
 
@@ -105,10 +105,10 @@ async function measure(way: (typeof ways)[number]): Promise<void> {
   for (const kind of names) {
     const rate = median(rates[kind]!).toFixed(0).padStart(12)
     console.log(
-      `${kind.padEnd(20)}${rate}     ${median(times[kind]!).toFixed(0)} us of our processor time a message`,
+      `${kind.padEnd(20)}${rate}     ${median(times[kind]!).toFixed(0)} us of Posthaste's processor time per message`,
     )
   }
-  console.log(`${'kept / each'.padEnd(20)}${ratio.toFixed(2).padStart(12)}     (median of the rounds)`)
+  console.log(`${'reused / new'.padEnd(20)}${ratio.toFixed(2).padStart(12)}     (median of the rounds)`)
 }
 
 function median(numbers: number[]): number {

@@ -62,7 +62,7 @@ if (!existsSync(file)) {
   console.log(`${EMAILS} emails generated in ${((performance.now() - began) / 1000).toFixed(0)} s`)
 }
 const storage = await openSqlite({ dataDir })
-console.log('question                            found  stretches  page p50      page p95      stretch p95')
+console.log('filter                              found  chunks     page p50      page p95      chunk p95')
 for (const [name, filter, after] of QUESTIONS) {
   const pages: number[] = []
   const steps: number[] = []

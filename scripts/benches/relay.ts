@@ -91,7 +91,7 @@ async function startAll(): Promise<Contestant[]> {
       running.push(contestant)
     } catch (error) {
       // The others can be measured without it.
-      console.log(`${name} is left out: ${String(error).slice(0, 400)}`)
+      console.log(`${name} skipped: ${String(error).slice(0, 400)}`)
     }
   }
   return running
@@ -132,7 +132,7 @@ async function measure(bytes: number, count: number): Promise<void> {
   for (const contestant of all.slice())
     await round(contestant, bytes, Math.ceil(count / 4)).catch((error: unknown) => {
       // The others can be measured without it.
-      console.log(`${contestant.name} is left out: ${String(error).slice(0, 400)}`)
+      console.log(`${contestant.name} skipped: ${String(error).slice(0, 400)}`)
       all.splice(all.indexOf(contestant), 1)
     })
   const seen = new Map(all.map(({ name }) => [name, [] as Round[]]))
@@ -142,7 +142,7 @@ async function measure(bytes: number, count: number): Promise<void> {
       seen.get(contestant.name)!.push(await round(contestant, bytes, count))
   const columns = ['accepted/s', 'delivered/s', 'CPU s/1000', 'fsyncs/1000', 'peak MB']
   console.log(
-    `\n${`${bytes / 1000} kB, ${count} a round`.padEnd(22)}${columns.map((c) => c.padStart(13)).join('')}`,
+    `\n${`${bytes / 1000} kB, ${count} per round`.padEnd(22)}${columns.map((c) => c.padStart(13)).join('')}`,
   )
   for (const [name, got] of seen) {
     const middle = (key: keyof Round): number => median(got.map((one) => one[key]))

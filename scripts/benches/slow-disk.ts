@@ -45,7 +45,7 @@ console.log(
   `${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}, ${values.connections} connections, ${seconds} s each\n`,
 )
 const columns = ['accepted/s', 'p50', 'p99', 'loop p50', 'loop p99', 'longest']
-console.log(`${'a sync takes longer by'.padEnd(24)}${columns.map((one) => one.padStart(12)).join('')}`)
+console.log(`${'delay of each sync'.padEnd(24)}${columns.map((one) => one.padStart(12)).join('')}`)
 // The first requests find cold caches, and code that is not compiled yet.
 await load(5)
 await metrics()

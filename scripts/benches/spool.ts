@@ -55,7 +55,7 @@ const sink = await startSink()
 const places = [await makePlace('empty', 0), await makePlace('full', waiting)]
 
 console.log(
-  `${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}, ${waiting} deliveries wait in the full spool\n`,
+  `${availableParallelism()} cores, load average ${loadavg()[0]!.toFixed(1)}, ${waiting} deliveries queued in the full spool\n`,
 )
 for (let round = 0; round < rounds; round++)
   for (const place of round % 2 ? places.toReversed() : places) await measure(place)
@@ -160,7 +160,7 @@ async function burstInto({ folder, home }: Place): Promise<void> {
     const took = (performance.now() - begin) / 1000
     const delivered = (await taken(home)) - before
     console.log(
-      `\nburst: ${answered} emails accepted in ${took.toFixed(0)} s, ${(answered / took).toFixed(0)} a second; ${(delivered / took).toFixed(0)} a second were delivered meanwhile; ${(residentBytes(daemon.pid) / 1e6).toFixed(0)} MB`,
+      `\nburst: ${answered} emails accepted in ${took.toFixed(0)} s, ${(answered / took).toFixed(0)} per second; ${(delivered / took).toFixed(0)} per second delivered meanwhile; ${(residentBytes(daemon.pid) / 1e6).toFixed(0)} MB`,
     )
   } finally {
     await daemon.stop()

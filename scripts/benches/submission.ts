@@ -47,7 +47,7 @@ const postfix = await startPostfixQueue()
 const targets: Record<Name, Target> = { ours: ours.target, postfix: postfix.target }
 
 console.log(
-  `${availableParallelism()} cores, ${messages} messages of ${bytes} bytes${values.mime ? ' in two parts' : ''} a round, ${sessions} sessions at once`,
+  `${availableParallelism()} cores, ${messages} messages of ${bytes} bytes${values.mime ? ' in two parts' : ''} per round, ${sessions} sessions at once`,
 )
 for (const way of Object.keys(ways) as Way[]) await measure(way)
 
@@ -133,14 +133,14 @@ async function measure(way: Way): Promise<void> {
     for (const name of round % 2 ? names : names.toReversed()) rates[name].push(await send(name, way))
     time += (await processorTime()) - before
     const [us, other] = names.map((name) => rates[name].at(-1)!)
-    console.log(`${way}, round ${round}: ours ${us!.toFixed(0)}/s, Postfix ${other!.toFixed(0)}/s`)
+    console.log(`${way}, round ${round}: Posthaste ${us!.toFixed(0)}/s, Postfix ${other!.toFixed(0)}/s`)
   }
   const ratio = median(rates.ours.map((rate, at) => rate / rates.postfix[at]!))
   console.log(`
 ${way.padEnd(20)} accepted/s (median)
-ours                ${median(rates.ours).toFixed(0).padStart(12)}     ${(time / rounds / messages).toFixed(0)} us of processor time a message
+Posthaste           ${median(rates.ours).toFixed(0).padStart(12)}     ${(time / rounds / messages).toFixed(0)} us of processor time per message
 Postfix             ${median(rates.postfix).toFixed(0).padStart(12)}
-ours / Postfix      ${ratio.toFixed(2).padStart(12)}     (median of the rounds)
+Posthaste / Postfix ${ratio.toFixed(2).padStart(12)}     (median of the rounds)
 `)
 }
 

@@ -105,7 +105,7 @@ try {
   const { taken, p50, p99, most } = report
   const sent = rate * seconds * ((endpoints - 1) / endpoints)
   console.log(
-    `taken by live endpoints: ${taken} of ${sent}, event to endpoint p50 ${p50} ms, p99 ${p99} ms, most ${most} ms`,
+    `succeeded at working webhooks: ${taken} of ${sent}, event to webhook p50 ${p50} ms, p99 ${p99} ms, longest ${most} ms`,
   )
   child.kill('SIGKILL')
   await events.stop()
@@ -119,7 +119,7 @@ try {
 /** Stores events at the rate, to one team after the other, and waits two seconds for the last to arrive. */
 async function measure(storage: Storage, teams: string[]): Promise<void> {
   console.log(
-    `${availableParallelism()} cores, ${rate} events/s for ${seconds} s, ${endpoints} endpoints, one dead`,
+    `${availableParallelism()} cores, ${rate} events/s for ${seconds} s, ${endpoints} webhooks, one dead`,
   )
   const begun = clock.now()
   const used = process.cpuUsage()
@@ -139,7 +139,7 @@ async function measure(storage: Storage, teams: string[]): Promise<void> {
   const { user, system } = process.cpuUsage(used)
   const cores = (user + system) / 1e6 / took
   console.log(
-    `stored ${made} events in ${took.toFixed(1)} s; the daemon's side used ${cores.toFixed(2)} cores, storing included`,
+    `stored ${made} events in ${took.toFixed(1)} s; the daemon used ${cores.toFixed(2)} cores, including storing`,
   )
   await rest(2000)
 }

@@ -41,7 +41,7 @@ const run = await runCampaign({
 console.log(tableOf(run))
 const hours = (run.end - run.begin) / 3_600_000
 console.log(
-  `\n${run.outcomes.length} deliveries in ${(run.took / 1000).toFixed(0)} s, ${hours.toFixed(0)} hours of the simulation`,
+  `\n${run.outcomes.length} deliveries in ${(run.took / 1000).toFixed(0)} s, ${hours.toFixed(0)} simulated hours`,
 )
 if (values.plots !== undefined) {
   const plots = drawPlots(run, shippedLimits().get('gmail')!.warmUp)
@@ -49,7 +49,7 @@ if (values.plots !== undefined) {
 }
 for (const assertion of ASSERTIONS) {
   const complaints = run.complaints[assertion]
-  console.log(`${complaints.length === 0 ? 'holds' : 'WRONG'}: ${assertion}`)
+  console.log(`${complaints.length === 0 ? 'ok' : 'FAILED'}: ${assertion}`)
   for (const complaint of complaints) console.log(`  ${complaint}`)
   if (complaints.length > 0) process.exitCode = 1
 }
