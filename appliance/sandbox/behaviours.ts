@@ -1,20 +1,20 @@
 /**
- * What the sandbox's mail exchangers and DNS do for each recipient. The local part (before any `+` or `-`) names the
- * exchanger's behavior, the first label of the domain that of DNS. Mail to any other address is delivered.
- * docs/sandbox.md is generated from these tables.
+ * What the sandbox's mail exchangers and its DNS do, chosen by the recipient: the local part (before any `+` or `-`)
+ * names the behaviour of the exchanger, the first label of the domain that of the DNS. Anything else is delivered.
+ * docs/sandbox.md is made from these tables.
  */
 
 /** How an exchanger treats one recipient. */
 export interface Behaviour {
-  /** What the exchanger does, for docs/sandbox.md. */
+  /** What the exchanger does, in words. */
   does: string
-  /** Result of the delivery. */
+  /** What becomes of the delivery. */
   outcome: string
   /** Answer to RCPT. */
   rcpt?: { code: number; text: string }
   /** Answer after the final dot. */
   body?: { code: number; text: string }
-  /** Refuses as in `rcpt` until the same recipient is tried again this many milliseconds later. */
+  /** Refuses like `rcpt` only until the same recipient comes back after so many milliseconds. */
   untilAfterMs?: number
   /** Milliseconds before the answer to RCPT. */
   delayMs?: number
@@ -36,18 +36,18 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
     body: { code: 554, text: '5.7.1 Message refused by local policy' },
   },
   full: {
-    does: 'reports a full mailbox: 452 4.2.2',
-    outcome: 'deferred and retried, expired after four days',
+    does: 'answers that the mailbox is full: 452 4.2.2',
+    outcome: 'delayed, tried again, given up after four days',
     rcpt: { code: 452, text: '4.2.2 The mailbox is full, try again later' },
   },
   defer: {
     does: 'answers 451 4.3.0 to every attempt',
-    outcome: 'deferred and retried, expired after four days',
+    outcome: 'delayed, tried again, given up after four days',
     rcpt: { code: 451, text: '4.3.0 Temporary trouble, try again later' },
   },
   greylist: {
     does: 'answers 450 4.2.0 until 30 seconds after the first attempt',
-    outcome: 'deferred, then delivered by the second attempt after about a minute',
+    outcome: 'delayed, delivered with the second attempt after about a minute',
     rcpt: { code: 450, text: '4.2.0 Greylisted, come back in a minute' },
     untilAfterMs: 30_000,
   },
@@ -58,7 +58,7 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
   },
   drop: {
     does: 'closes the connection in the middle of the message',
-    outcome: 'deferred and retried, expired after four days',
+    outcome: 'delayed, tried again, given up after four days',
     drop: 'body',
   },
   'tls-broken': {
@@ -69,7 +69,7 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
   },
 }
 
-/** What DNS answers for a recipient domain whose first label is the key. */
+/** What the DNS says of a recipient domain that begins with the label. */
 export interface DnsBehaviour {
   does: string
   outcome: string
@@ -78,8 +78,8 @@ export interface DnsBehaviour {
 
 export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
   nxdomain: { does: 'the domain does not exist', outcome: 'bounced', answer: 'NXDOMAIN' },
-  servfail: { does: 'the name servers answer SERVFAIL', outcome: 'deferred', answer: 'SERVFAIL' },
-  nullmx: { does: 'the domain accepts no mail: `MX 0 .` (RFC 7505)', outcome: 'bounced', answer: 'null-mx' },
+  servfail: { does: 'the name servers answer SERVFAIL', outcome: 'delayed', answer: 'SERVFAIL' },
+  nullmx: { does: 'the domain takes no mail: `MX 0 .` (RFC 7505)', outcome: 'bounced', answer: 'null-mx' },
   deadmx: {
     does: 'the first mail exchanger refuses connections',
     outcome: 'delivered to the second',
@@ -87,7 +87,7 @@ export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
   },
 }
 
-/** The behavior that an address selects; undefined for normal delivery. */
+/** The behaviour that an address asks for; undefined for plain delivery. */
 export function behaviourFor(address: string): Behaviour | undefined {
   const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
   const word = Object.keys(BEHAVIOURS).find(
@@ -96,7 +96,7 @@ export function behaviourFor(address: string): Behaviour | undefined {
   return word === undefined ? undefined : BEHAVIOURS[word]
 }
 
-/** The DNS behavior that a domain selects; undefined for normal answers. */
+/** The DNS behaviour that a domain asks for. */
 export function dnsBehaviourFor(domain: string): DnsBehaviour | undefined {
   const label = domain.toLowerCase().split('.')[0] ?? ''
   return Object.hasOwn(DNS_BEHAVIOURS, label) ? DNS_BEHAVIOURS[label] : undefined
