@@ -31,7 +31,7 @@ const run = runLane({
   start,
   refusal: {
     said: { code: 450, enhanced: '4.7.1', text: 'Too many messages' },
-    note: 'it takes no more mail from us for a while (rate limit)',
+    note: 'it temporarily accepts no more mail from this server (rate limit)',
     asks: { kind: 'slow', minutes: 15 },
   },
 })

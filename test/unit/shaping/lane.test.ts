@@ -125,7 +125,7 @@ describe('a pause', () => {
     const at = noon + 61 * minute
     const paused = observe(freshLane(yahoo.limits), { ...tss04, since: at }, yahoo, at)
     expect(laneWords(paused.reason!, yahoo.name)).toBe(
-      'Yahoo answered TSS04: it defers this address because of unexpected volume or complaints',
+      'Yahoo answered TSS04: it defers mail from this IP because of unexpected volume or complaints',
     )
     expect(isPaused(paused, at)).toBe(true)
     expect(roomIn(paused, yahoo.limits, 0, at)).toBe(0)
