@@ -1,8 +1,8 @@
 /**
- * Puts the program together: the sources and the packages that they use become a few files of plain JavaScript, in which
- * every function keeps its name (docs/decisions/0019-the-program-is-put-together.md).
+ * Bundles the program: the sources and their packages become a few files of plain JavaScript, in which every function keeps
+ * its name (docs/decisions/0019-the-program-is-bundled.md).
  * usage: node scripts/bundle.ts FOLDER
- * FOLDER takes the place of appliance/: config/, package.json, ui/dist/ and the packages of EXTERNAL belong beside it.
+ * FOLDER replaces appliance/. It needs config/, package.json, ui/dist/ and the packages of EXTERNAL in its parent folder.
  */
 import { cpSync } from 'node:fs'
 import http from 'node:http'
@@ -13,7 +13,7 @@ import { EXTERNAL } from './bundled.ts'
 const project = join(import.meta.dirname, '..')
 const sources = join(project, 'appliance')
 
-/** What is started by its file name: the program, its threads, the health check of a container. */
+/** Files that are started by name: the program, its threads, the container's health check. */
 const ENTRIES = [
   'main.ts',
   'healthcheck.ts',

@@ -1,7 +1,7 @@
 /**
- * Takes the types out of the sources before tests and tools run from them, so that the threads of a process do not do it
- * while they start (docs/decisions/0019-the-program-is-put-together.md). What is left stands in its line and column.
- * usage: node scripts/strip-types.ts     what is new, into .runtime/stripped/, for scripts/stripped.mjs
+ * Strips the types from the sources before tests and tools run from them, so that threads don't do it while they start
+ * (docs/decisions/0019-the-program-is-bundled.md). The remaining code keeps its lines and columns.
+ * usage: node scripts/strip-types.ts     writes changed files to .runtime/stripped/, for scripts/stripped.mjs
  */
 import { globSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 const project = join(import.meta.dirname, '..')
 const kept = join(project, '.runtime', 'stripped')
 
-/** The time of the source is the mark by which a copy is known to be of it. */
+/** Writes the stripped copy of a source. A copy is current if it has the source's modification time. */
 function keep(file: string): void {
   const source = join(project, file)
   const copy = join(kept, file)

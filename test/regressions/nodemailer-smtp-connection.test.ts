@@ -7,7 +7,7 @@ import { dialog, type ScriptedServer, type ScriptStep, startScripted } from '../
 
 /**
  * What nodemailer's SMTP client reports of three servers, which is why delivery has a client of its own
- * (docs/decisions/0005-an-smtp-client-of-our-own.md). A test that fails after an upgrade of nodemailer is good news: read the
+ * (docs/decisions/0005-our-own-smtp-client.md). A test that fails after an upgrade of nodemailer is good news: read the
  * page again. What our own client makes of the same servers is in test/unit/delivery/trouble.test.ts.
  */
 
