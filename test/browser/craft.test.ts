@@ -304,7 +304,7 @@ describe('the appliance', () => {
     await page.goto(at('/domains'))
     const alert = page.getByRole('alert')
     await alert.getByText('Couldn’t load the domains.').waitFor()
-    await alert.getByText(/The appliance does not answer\. .*No data was lost\./).waitFor()
+    await alert.getByText(/The server does not respond\. .*No data was lost\./).waitFor()
     await page.unroute(silent)
     await alert.getByRole('button', { name: 'Try again' }).click()
     await page.locator('main [data-row]').first().waitFor()
@@ -318,7 +318,7 @@ describe('the appliance', () => {
     await page.route('**/api-keys', (route) => route.abort('connectionrefused'))
     await page.getByRole('button', { name: 'Create key', exact: true }).click()
     const alert = page.getByRole('dialog').getByRole('alert')
-    await alert.getByText('Whether this was done is not known: look before you try again.').waitFor()
+    await alert.getByText('The change may or may not have been made. Check before you try again.').waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Back office')
     await context.close()
   })
@@ -331,8 +331,8 @@ describe('the appliance', () => {
     await expect
       .poll(() => alert.innerText())
       .toBe(
-        'Couldn’t preview this. The appliance does not answer. ' +
-          'Check that it runs and that this browser reaches it. No data was lost.',
+        'Couldn’t preview this. The server does not respond. ' +
+          'Check that it is running and that this browser can reach it. No data was lost.',
       )
     await context.close()
   })

@@ -245,7 +245,7 @@ test('the rail tells how the server is, and what it says when it is not well', a
   await rail.getByText('The server accepts no mail. There is no room.').waitFor()
   await page.route('**/readyz', (route) => route.abort('connectionrefused'))
   await page.reload()
-  await rail.getByText('No answer: The appliance does not answer.').waitFor()
+  await rail.getByText('No answer: The server does not respond.').waitFor()
   await page.context().close()
 })
 

@@ -264,7 +264,7 @@ describe('a passkey', () => {
     await sound(page, 'account-passkey')
     await page.getByRole('link', { name: 'Add passkey' }).click()
     await page.getByRole('button', { name: 'Add the passkey' }).click()
-    await page.getByText('This device has a passkey for this account already.').waitFor()
+    await page.getByText('This device already has a passkey for this account.').waitFor()
     await page.keyboard.press('Escape')
     await leave(page)
 
@@ -302,7 +302,7 @@ describe('a passkey', () => {
     await session.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, ...nobody } })
     await page.goto(at('/sign-in'))
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.getByText('The passkey was not used: it was cancelled, or it took too long.').waitFor()
+    await page.getByText('The passkey wasn’t used: you canceled the request, or it timed out.').waitFor()
     await context.close()
   })
 })

@@ -78,7 +78,7 @@ test.each([
   [5, 0, false, 'none in the previous period'],
   [0.05, 0.04, true, '↑ 1 point vs. 4%'],
   [null, 0.04, true, 'none'],
-  [0.01, null, true, 'no data for the previous period'],
+  [0.01, null, true, 'no previous data'],
 ])('%s after %s is said in words', (now, before, share, says) => {
   expect(compared(now, before, share)).toBe(says)
 })

@@ -140,7 +140,7 @@ export function figure(value: number | null, asShare: boolean): string {
 
 /** How a number compares with that of the previous period, in a few words: `↑ 19% vs. 821`. */
 export function compared(now: number | null, before: number | null, asShare: boolean): string {
-  if (now === null || before === null) return before === null ? 'no data for the previous period' : 'none'
+  if (now === null || before === null) return before === null ? 'no previous data' : 'none'
   const was = figure(before, asShare)
   if (now === before) return `same as previous period (${was})`
   if (before === 0 && !asShare) return 'none in the previous period'
