@@ -104,7 +104,7 @@ describe('a field with suggestions', () => {
     await button(page, 'Domain: beta.example').waitFor()
     expect(search(page).get('q')).toBe('domain:beta.example')
 
-    await button(page, 'Recipient domain: Any recipient').click()
+    await button(page, 'Recipient domain: Any recipient domain').click()
     await page.getByRole('combobox', { name: 'Recipient domain' }).fill('elsewhere.example')
     await page.getByRole('option', { name: '“elsewhere.example”' }).click()
     await button(page, 'Recipient domain: elsewhere.example').waitFor()
