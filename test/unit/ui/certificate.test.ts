@@ -10,13 +10,13 @@ const now = { ...before, group: 'X25519MLKEM768', by: 'pkix' as const, validFrom
 describe('what is told of TLS', () => {
   test('names the key exchange and both ends of the validity', () => {
     expect(agreed(now)).toBe(
-      'TLSv1.3 TLS_AES_256_GCM_SHA384 X25519MLKEM768. Certificate of mx.example.com, issued by An Authority, valid from 2026-11-01 until 2027-02-01',
+      'TLSv1.3 TLS_AES_256_GCM_SHA384 X25519MLKEM768. Certificate of mx.example.com, issued by An Authority, from 2026-11-01 until 2027-02-01',
     )
   })
 
   test('of an attempt from before these were kept is what is there', () => {
     expect(agreed({ ...before, subject: '' })).toBe(
-      'TLSv1.3 TLS_AES_256_GCM_SHA384. Certificate of (no name), issued by An Authority, valid until 2027-02-01',
+      'TLSv1.3 TLS_AES_256_GCM_SHA384. Certificate of (no name), issued by An Authority, until 2027-02-01',
     )
   })
 

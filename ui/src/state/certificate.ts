@@ -24,5 +24,5 @@ export function agreed(tls: NonNullable<Attempt['tls']>): string {
   const how = [tls.version, tls.cipher, tls.group].filter(Boolean).join(' ')
   const valid = [tls.validFrom && `from ${tls.validFrom.slice(0, 10)}`, `until ${tls.validTo.slice(0, 10)}`]
   const certificate = `Certificate of ${tls.subject || '(no name)'}, issued by ${tls.issuer || '(no name)'}`
-  return `${how}. ${certificate}, valid ${valid.filter(Boolean).join(' ')}`
+  return `${how}. ${certificate}, ${valid.filter(Boolean).join(' ')}`
 }
