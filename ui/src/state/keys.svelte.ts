@@ -9,7 +9,7 @@ export const KEY_HELP: readonly [keys: string, does: string][] = [
   ['Shift X', 'Select all rows from the last selected one to this one'],
   ['Esc', 'Close, or go back to the list'],
   ['/', 'Search this page, or everything'],
-  ['Ctrl K', 'Go to a page or an email (⌘ K)'],
+  ['Ctrl K', 'Find a page, email, domain, webhook or key (⌘ K)'],
   ['?', 'Show this list'],
 ]
 
