@@ -145,8 +145,8 @@ async function dialog(page: Page): Promise<void> {
 /** Makes a key, whose token is shown once. */
 async function made(page: Page): Promise<void> {
   await page.getByLabel('Name').fill('Back office')
-  await page.getByRole('button', { name: 'Create', exact: true }).click()
-  await page.getByRole('dialog', { name: 'The key is made' }).waitFor()
+  await page.getByRole('button', { name: 'Create key', exact: true }).click()
+  await page.getByRole('dialog', { name: 'API key created' }).waitFor()
 }
 
 /** Waits for what a question of the queue would touch. */

@@ -139,7 +139,7 @@ describe('what comes late', () => {
   test.each([
     ['/settings/members', '/invitations', 'What a role may do'],
     ['/settings/nodes', '/certificates', 'Check again'],
-    ['/settings/retention', '/domains', 'Erasing a person’s data'],
+    ['/settings/retention', '/domains', 'Data erasure'],
   ])('on %s moves nothing: while %s is out, “%s” is not there yet', async (path, late, words) => {
     const { page, context } = await desk()
     const held = Promise.withResolvers<undefined>()
@@ -194,7 +194,7 @@ describe('the keys', () => {
     await page.keyboard.press('Enter')
     await expect.poll(() => focused(page)).toBe('MAIN')
     await page.keyboard.press('?')
-    const keys = page.getByRole('dialog', { name: 'Keys' })
+    const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await keys.waitFor()
     const gaps = await page.evaluate<number[]>(
       `[...document.querySelectorAll('dialog[open] dt')].map((key) =>
@@ -241,7 +241,7 @@ describe('the palette', () => {
     await expect.poll(() => page.url()).toBe(at('/account'))
     await page.getByRole('link', { name: 'Domains', exact: true }).focus()
     await choose(page, 'keyboard')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => focused(page)).toBe('A')
     await choose(page, 'sign out')
@@ -270,7 +270,7 @@ test('the headers of a message take the width of a telephone', async () => {
   await page.getByText('DMARC for').first().waitFor()
   const row = page.getByRole('row').filter({ hasText: 'DKIM-Signature' }).first()
   expect((await row.boundingBox())!.width).toBeGreaterThan(340)
-  await expect.poll(() => page.getByText(/ answers for the body and /).count()).toBe(2)
+  await expect.poll(() => page.getByText(/It covers the body and /).count()).toBe(2)
   await context.close()
 })
 
@@ -303,8 +303,8 @@ describe('the appliance', () => {
     await page.route(silent, (route) => route.abort('connectionrefused'))
     await page.goto(at('/domains'))
     const alert = page.getByRole('alert')
-    await alert.getByText('The domains could not be loaded.').waitFor()
-    await alert.getByText(/The appliance does not answer\. .*Nothing was lost by this\./).waitFor()
+    await alert.getByText('Couldn’t load the domains.').waitFor()
+    await alert.getByText(/The server does not respond\. .*No data was lost\./).waitFor()
     await page.unroute(silent)
     await alert.getByRole('button', { name: 'Try again' }).click()
     await page.locator('main [data-row]').first().waitFor()
@@ -316,9 +316,9 @@ describe('the appliance', () => {
     await page.goto(at('/api-keys?new=1'))
     await page.getByLabel('Name').fill('Back office')
     await page.route('**/api-keys', (route) => route.abort('connectionrefused'))
-    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('button', { name: 'Create key', exact: true }).click()
     const alert = page.getByRole('dialog').getByRole('alert')
-    await alert.getByText('Whether this was done is not known: look before you try again.').waitFor()
+    await alert.getByText('The change may or may not have been made. Check before you try again.').waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Back office')
     await context.close()
   })
@@ -331,8 +331,8 @@ describe('the appliance', () => {
     await expect
       .poll(() => alert.innerText())
       .toBe(
-        'Couldn’t preview this. The appliance does not answer. ' +
-          'Check that it runs and that this browser reaches it. Nothing was lost by this.',
+        'Couldn’t preview this. The server does not respond. ' +
+          'Check that it is running and that this browser can reach it. No data was lost.',
       )
     await context.close()
   })

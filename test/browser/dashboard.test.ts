@@ -159,7 +159,7 @@ describe('emails', () => {
       .poll(() => story.getByText(deliveries[0]!.cause!.note.replace(/\.$/, '')).count())
       .toBeGreaterThan(0)
     await expect.poll(() => story.getByText('550 5.1.1', { exact: true }).count()).toBe(1)
-    await story.getByText('This is about the recipient’s mailbox, which is not there or closed.').waitFor()
+    await story.getByText('Cause: the mailbox doesn’t exist or is closed.').waitFor()
   })
 
   test('the preview runs nothing and loads nothing from elsewhere', async () => {
@@ -220,7 +220,7 @@ describe('emails', () => {
     await expect.poll(() => page.url()).toBe(at('/emails'))
     await expect.poll(() => focusedRow(page)).toBe(ids[0])
     await page.keyboard.press('?')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
@@ -245,7 +245,7 @@ test('the rail tells how the server is, and what it says when it is not well', a
   await rail.getByText('The server accepts no mail. There is no room.').waitFor()
   await page.route('**/readyz', (route) => route.abort('connectionrefused'))
   await page.reload()
-  await rail.getByText('No answer: The appliance does not answer.').waitFor()
+  await rail.getByText('No answer: The server does not respond.').waitFor()
   await page.context().close()
 })
 
@@ -388,19 +388,19 @@ describe('every page', () => {
         ['/domains?new=1', 'More settings'],
         [domain, '_dmarc'],
         [`${domain}?tab=dkim`, 'posthaste-ed25519'],
-        [`${domain}?tab=dkim&do=rotate`, 'New keys are made'],
+        [`${domain}?tab=dkim&do=rotate`, 'Posthaste creates new keys'],
         [`${domain}?tab=settings`, 'Delete this domain'],
         [`${domain}?tab=settings&do=delete`, 'Type '],
         [`/emails/${id}?tab=attachments`, 'This email has no attachments.'],
         [`/emails/${id}?do=share`, 'Whoever has the link'],
         [`/emails/${later}`, 'First attempt in'],
         [`/emails/${later}?do=reschedule`, 'in the zone of this browser'],
-        [`/emails/${later}?do=cancel`, 'stays readable'],
+        [`/emails/${later}?do=cancel`, 'You can still read it here.'],
         ['/logs', '/emails'],
         [`/logs/${requests[0]!.id}`, 'Response'],
         ['/api-keys', 'Full access'],
-        ['/api-keys?new=1', 'Send emails, and nothing else.'],
-        [`/api-keys?key=${keys[0]!.id}`, 'Delete…'],
+        ['/api-keys?new=1', 'Can only send emails.'],
+        [`/api-keys?key=${keys[0]!.id}`, 'Delete key…'],
         ['/suppressions', 'somebody.with.a.long.name'],
         ['/suppressions?new=1', 'One in each line'],
         [`/suppressions?id=${suppressed[0]!.id}`, 'Remove from the list'],

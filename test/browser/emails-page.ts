@@ -45,7 +45,7 @@ function searching(stage: Stage): void {
   test('what is not understood is said, and nothing is shown instead', async () => {
     const { page, at } = stage
     await page.goto(at('/emails?q=form:somebody'))
-    await page.getByRole('alert').getByText('There is no “form:”.').waitFor()
+    await page.getByRole('alert').getByText('Unknown search key “form:”.').waitFor()
     expect(await recipients(page)).toEqual([])
     await page.goto(at('/emails?q=nobodyhasthissubject'))
     await page.getByRole('link', { name: 'Show all emails' }).click()
@@ -128,7 +128,7 @@ function longList(stage: Stage): void {
     await page.setViewportSize({ width: 1440, height: 844 })
     await page.goto(at('/emails'))
     await page.locator(`[data-row="${id}"]`).click()
-    const beside = page.getByRole('region', { name: 'The selected email' })
+    const beside = page.getByRole('region', { name: 'Selected email' })
     await beside.getByRole('heading', { name: 'Side by side' }).waitFor()
     await expect.poll(() => new URL(page.url()).searchParams.get('email')).toBe(id)
     await beside.getByRole('link', { name: 'Plain text' }).click()
@@ -255,7 +255,7 @@ function oneEmail(stage: Stage): void {
     await sound(page, 'email-links')
     await page.goto(at(`/emails/${id}?tab=webhooks`))
     await page
-      .getByText(/^No webhook was told of this email|email\.sent/)
+      .getByText(/^No webhook received events of this email|email\.sent/)
       .first()
       .waitFor()
   })
@@ -272,7 +272,7 @@ function oneEmail(stage: Stage): void {
     await page.getByRole('link', { name: 'Send again' }).click()
     await sound(page, 'email-resend')
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
-    await page.getByText('Sent again. This is the new email.').waitFor()
+    await page.getByText('Sent again. You’re viewing the new email.').waitFor()
     const again = new URL(page.url()).pathname.split('/').at(-1)!
     expect(again).not.toBe(id)
     await posthaste.until(again, ({ deliveries }) => deliveries[0]!.state === 'delivered')

@@ -124,7 +124,7 @@ test.each([
   await page.goto(at(`/emails/${id}`))
   await page.getByText(end).waitFor()
   expect(await page.getByText('refused it for good').count()).toBe(0)
-  expect(await page.getByText('the recipient’s mailbox, which is not there').count()).toBe(0)
+  expect(await page.getByText('the mailbox doesn’t exist').count()).toBe(0)
   await sound(page, `email-end-${to.split(/[@.]/)[1]}`)
 })
 
@@ -151,8 +151,8 @@ test('a bounced email says that its address is suppressed, and sending again is 
 
   await page.goto(at(`/emails/${alone}`))
   const notice = page.getByRole('region', { name: 'Suppressed recipients' })
-  await notice.getByText('bounce-gone@reader.example is suppressed since').waitFor()
-  await notice.getByText('(after a bounce). New emails to it are not sent.').waitFor()
+  await notice.getByText('bounce-gone@reader.example has been suppressed since').waitFor()
+  await notice.getByText('(after a bounce). It won’t receive new emails.').waitFor()
   await notice.getByRole('link', { name: 'bounce-gone@reader.example', exact: true }).waitFor()
   expect(await page.getByRole('link', { name: 'Suppress', exact: true }).count()).toBe(0)
   await sound(page, 'email-suppressed')
@@ -161,7 +161,7 @@ test('a bounced email says that its address is suppressed, and sending again is 
   const dialog = page.getByRole('dialog')
   const again = dialog.getByRole('button', { name: 'Send again' })
   await dialog
-    .getByText('bounce-gone@reader.example is suppressed: a new email would not be sent to it.')
+    .getByText('bounce-gone@reader.example is suppressed and wouldn’t receive the new email.')
     .waitFor()
   expect(await again.getAttribute('aria-disabled')).toBe('true')
   await sound(page, 'email-resend-suppressed')
@@ -173,18 +173,20 @@ test('a bounced email says that its address is suppressed, and sending again is 
     .getByText('1 of 2 recipients is suppressed and would be skipped: bounce-gone@reader.example.')
     .waitFor()
   await again.click()
-  await page.getByText('Sent again to 1 of 2 recipients; 1 suppressed. This is the new email.').waitFor()
+  await page
+    .getByText('Sent again to 1 of 2 recipients; 1 suppressed. You’re viewing the new email.')
+    .waitFor()
 
   await page.goto(at(`/emails/${alone}?do=resend`))
   await dialog.getByLabel('Remove the address from the suppression list first').check()
   await again.click()
-  await page.getByText('Sent again. This is the new email.').waitFor()
+  await page.getByText('Sent again. You’re viewing the new email.').waitFor()
   const resent = new URL(page.url()).pathname.split('/').at(-1)!
   await posthaste.until(resent, ({ recipients }) => recipients.bounced === 1)
 
   await page.goto(at(`/emails/${alone}`))
   await notice.getByRole('link', { name: /^Remove/ }).click()
-  await dialog.getByRole('button', { name: 'Remove from the list' }).click()
+  await dialog.getByRole('button', { name: 'Remove suppression' }).click()
   await page.getByText('bounce-gone@reader.example is no longer suppressed.').waitFor()
   await notice.waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'Suppress', exact: true }).waitFor()
@@ -235,7 +237,7 @@ test('j and k move the panel beside the list', async () => {
     ids.push(await posthaste.send({ to: 'j@reader.example', subject }))
   await page.setViewportSize({ width: 1440, height: 844 })
   await page.goto(at(`/emails?q=Panel&live=off&email=${ids[1]}`))
-  const beside = page.getByRole('region', { name: 'The selected email' })
+  const beside = page.getByRole('region', { name: 'Selected email' })
   await beside.getByRole('heading', { name: 'Panel two' }).waitFor()
   await page.keyboard.press('j')
   await beside.getByRole('heading', { name: 'Panel one' }).waitFor()

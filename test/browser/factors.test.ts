@@ -49,7 +49,7 @@ async function atAccount(person: Person): Promise<Watched> {
   const opened = await openPage(browser)
   await opened.page.goto(at('/account'))
   await givePassword(opened.page, person)
-  await opened.page.getByRole('heading', { name: 'Second factors' }).waitFor()
+  await opened.page.getByRole('heading', { name: 'Two-step sign-in' }).waitFor()
   return opened
 }
 
@@ -69,7 +69,7 @@ const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
 
 /** Sets up an app for codes; returns its secret, and the recovery codes that were shown. */
 async function setUpApp(page: Page): Promise<{ secret: string; codes: string[] }> {
-  await page.getByRole('link', { name: 'Set up an app' }).click()
+  await page.getByRole('link', { name: 'Set up app' }).click()
   const dialog = page.getByRole('dialog', { name: 'Set up an app for codes' })
   const secret = await dialog.locator('.secret code').innerText()
   await dialog.getByRole('img', { name: 'QR code with the secret' }).waitFor()
@@ -86,7 +86,7 @@ describe('an app for codes', () => {
   test('is set up with a first code, and asked for beside the password; a recovery code stands in once', async () => {
     const ada = await member('ada')
     const { page, context, errors } = await atAccount(ada)
-    await page.getByRole('link', { name: 'Set up an app' }).click()
+    await page.getByRole('link', { name: 'Set up app' }).click()
     const dialog = page.getByRole('dialog', { name: 'Set up an app for codes' })
     await dialog.getByRole('img', { name: 'QR code with the secret' }).waitFor()
     await sound(page, 'totp-new')
@@ -140,15 +140,15 @@ describe('an app for codes', () => {
     const bert = await member('bert')
     const { page, context, errors } = await atAccount(bert)
     await setUpApp(page)
-    await page.getByRole('link', { name: 'Make new codes' }).click()
-    await page.getByRole('button', { name: 'Make new codes' }).click()
+    await page.getByRole('link', { name: 'Create new codes' }).click()
+    await page.getByRole('button', { name: 'Create new codes' }).click()
     const shown = page.getByRole('dialog', { name: 'Keep these codes' })
     await shown.waitFor()
     await sound(page, 'recovery-codes')
     await shown.getByRole('button', { name: 'I have kept them' }).click()
 
     await becomeStale(page)
-    await page.getByRole('link', { name: 'Remove the app' }).click()
+    await page.getByRole('link', { name: 'Remove app' }).click()
     const question = page.getByRole('dialog', { name: 'Is it you?' })
     await question.getByLabel('Password').fill('wrong')
     await question.getByRole('button', { name: 'Go on' }).click()
@@ -157,7 +157,7 @@ describe('an app for codes', () => {
     await question.getByLabel('Password').fill(bert.password)
     await question.getByRole('button', { name: 'Go on' }).click()
     await page.getByRole('button', { name: 'Remove it' }).click()
-    await page.getByRole('link', { name: 'Set up an app' }).waitFor()
+    await page.getByRole('link', { name: 'Set up app' }).waitFor()
     await expect.poll(() => page.getByText('of 10 left').count()).toBe(0)
     expect(errors).toEqual([])
     await context.close()
@@ -172,7 +172,7 @@ describe('addresses of what is done with factors', () => {
     const eli = await member('eli')
     const { page, context, errors } = await atAccount(eli)
     await addAuthenticator(page)
-    await page.getByRole('link', { name: 'Set up an app' }).click()
+    await page.getByRole('link', { name: 'Set up app' }).click()
     await expect.poll(() => page.url()).toBe(at('/account?do=app'))
     const first = await page.locator('.secret code').innerText()
     await page.goBack()
@@ -185,14 +185,14 @@ describe('addresses of what is done with factors', () => {
     await expect.poll(() => titles(page)).toEqual(['Keep these codes'])
     const code = await page.locator('li code').first().innerText()
     await page.reload()
-    await page.getByRole('link', { name: 'Remove the app' }).waitFor()
+    await page.getByRole('link', { name: 'Remove app' }).waitFor()
     expect([await titles(page), await page.getByText(code).count()]).toEqual([[], 0])
 
     await page.goto(at('/account'))
     for (const [words, query, title] of [
-      ['Remove the app', 'do=remove-app', 'Remove the app for codes?'],
-      ['Add a passkey', 'do=passkey', 'Add a passkey'],
-      ['Make new codes', 'do=codes', 'Make new recovery codes?'],
+      ['Remove app', 'do=remove-app', 'Remove the authenticator app?'],
+      ['Add passkey', 'do=passkey', 'Add a passkey'],
+      ['Create new codes', 'do=codes', 'Create new recovery codes?'],
     ]) {
       await page.getByRole('link', { name: words }).click()
       await expect.poll(() => titles(page)).toEqual([title])
@@ -206,13 +206,13 @@ describe('addresses of what is done with factors', () => {
     }
     await page.getByText('10 of 10 left').waitFor()
 
-    await page.getByRole('link', { name: 'Make new codes' }).click()
-    await page.getByRole('button', { name: 'Make new codes' }).click()
+    await page.getByRole('link', { name: 'Create new codes' }).click()
+    await page.getByRole('button', { name: 'Create new codes' }).click()
     await expect.poll(() => titles(page)).toEqual(['Keep these codes'])
     await page.goBack()
     await expect.poll(() => titles(page)).toEqual([])
     await page.goForward()
-    await expect.poll(() => titles(page)).toEqual(['Make new recovery codes?'])
+    await expect.poll(() => titles(page)).toEqual(['Create new recovery codes?'])
     expect(errors).toEqual([])
     await context.close()
   })
@@ -228,15 +228,15 @@ describe('addresses of what is done with factors', () => {
       await page.keyboard.press('Escape')
       await expect.poll(() => page.url()).toBe(at('/account'))
     }
-    await page.getByRole('link', { name: 'Remove the app' }).click()
+    await page.getByRole('link', { name: 'Remove app' }).click()
     await expect.poll(() => titles(page)).toEqual(['Is it you?'])
     await page.goBack()
     await expect.poll(() => titles(page)).toEqual([])
     expect(page.url()).toBe(at('/account'))
 
     await page.route('**/account/factors', (route) => route.abort())
-    await page.getByRole('link', { name: 'Remove the app' }).click()
-    await page.getByRole('dialog').getByText('Nothing was lost by this.').waitFor()
+    await page.getByRole('link', { name: 'Remove app' }).click()
+    await page.getByRole('dialog').getByText('No data was lost.').waitFor()
     await page.unroute('**/account/factors')
     await page.getByRole('dialog').getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('dialog').getByLabel('Password').waitFor()
@@ -250,7 +250,7 @@ describe('a passkey', () => {
     const cora = await member('cora')
     const { page, context, errors } = await atAccount(cora)
     await addAuthenticator(page)
-    await page.getByRole('link', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'Add passkey' }).click()
     await page.getByRole('button', { name: 'Add the passkey' }).click()
     await page.getByRole('button', { name: 'I have kept them' }).click()
     await page.getByRole('link', { name: 'Rename Passkey 1' }).click()
@@ -262,9 +262,9 @@ describe('a passkey', () => {
     await page.goBack()
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
     await sound(page, 'account-passkey')
-    await page.getByRole('link', { name: 'Add a passkey' }).click()
+    await page.getByRole('link', { name: 'Add passkey' }).click()
     await page.getByRole('button', { name: 'Add the passkey' }).click()
-    await page.getByText('This device has a passkey for this account already.').waitFor()
+    await page.getByText('This device already has a passkey for this account.').waitFor()
     await page.keyboard.press('Escape')
     await leave(page)
 
@@ -302,7 +302,7 @@ describe('a passkey', () => {
     await session.send('WebAuthn.addVirtualAuthenticator', { options: { ...options, ...nobody } })
     await page.goto(at('/sign-in'))
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.getByText('The passkey was not used: it was cancelled, or it took too long.').waitFor()
+    await page.getByText('The passkey wasn’t used: you canceled the request, or it timed out.').waitFor()
     await context.close()
   })
 })
@@ -317,11 +317,11 @@ describe('a team that asks for a second factor', () => {
     await demand(true)
     await page.goto(at('/domains'))
     await givePassword(page, dora)
-    await page.getByText('Your team asks for a second factor.').waitFor()
+    await page.getByText('Your team requires two-step sign-in.').waitFor()
     await expect.poll(() => page.url()).toBe(at('/account'))
     await sound(page, 'account-must-enrol')
     await shell(page).getByRole('link', { name: 'Emails' }).click()
-    await page.getByText('Your team asks for a second factor.').waitFor()
+    await page.getByText('Your team requires two-step sign-in.').waitFor()
     await expect.poll(() => page.url()).toBe(at('/account'))
 
     await setUpApp(page)

@@ -121,7 +121,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   // 3: nothing is published, then one server has a record, then all have all.
   await page.getByLabel('Domain').fill('shop.example')
   await page.getByRole('button', { name: 'Add the domain' }).click()
-  await page.getByText('What each name server of the zone answers').waitFor()
+  await page.getByText('Answers of each name server of the zone').waitFor()
   const [{ id }] = await page.evaluate<[{ id: string }]>(
     `fetch('/domains').then((answer) => answer.json()).then(({ data }) => data)`,
   )
@@ -164,11 +164,11 @@ test('a domain page shows what each name server answers', async () => {
   await page.goto(at('/domains'))
   await page.getByRole('link', { name: 'shop.example' }).click()
   const own = page.url()
-  await page.getByRole('link', { name: 'Ask the name servers now' }).click()
+  await page.getByRole('link', { name: 'Check name servers now' }).click()
   await page.getByText('ns2.world.test').first().waitFor()
   expect(page.url()).toBe(`${own}?ask=1`)
   await page.goBack()
-  await page.getByRole('link', { name: 'Ask the name servers now' }).waitFor()
+  await page.getByRole('link', { name: 'Check name servers now' }).waitFor()
   await expect.poll(() => page.getByText('ns2.world.test').count()).toBe(0)
   await page.goto(`${own}?ask=1`)
   await page.getByText('ns2.world.test').first().waitFor()

@@ -13,7 +13,7 @@ function logs(stage: Stage): void {
     const { page, at, posthaste } = stage
     const email = await posthaste.send({ to: 'ada@reader.example', subject: 'Made by a request' })
     await page.goto(at(`/emails/${email}`))
-    await page.getByRole('link', { name: 'what the app asked for' }).click()
+    await page.getByRole('link', { name: 'Show in logs' }).click()
     const line = page.locator('tbody tr')
     await line.getByText('POST').waitFor()
     await expect.poll(() => line.count()).toBe(1)

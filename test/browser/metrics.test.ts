@@ -121,7 +121,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
 
   // Broken down, each row to its emails.
   await page.getByRole('button', { name: 'Bounce category' }).click()
-  const row = page.getByRole('row', { name: /mailbox is not there/ })
+  const row = page.getByRole('row', { name: /Mailbox doesn’t exist/ })
   await row.getByRole('link', { name: '1' }).click()
   await page.locator(`[data-row="${gone}"]`).waitFor()
   await expect.poll(() => page.url()).toContain('bounce%3Arecipient')

@@ -178,7 +178,7 @@ describe('somebody with the cookie of another person', () => {
     await thief.page.getByRole('link', { name: 'Domains', exact: true }).click()
     await thief.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
     await owner.page.reload()
-    await owner.page.getByText('You are signed in nowhere else.').waitFor()
+    await owner.page.getByText('You aren’t signed in anywhere else.').waitFor()
     await owner.context.close()
     await thief.context.close()
   })

@@ -104,7 +104,7 @@ describe('a field with suggestions', () => {
     await button(page, 'Domain: beta.example').waitFor()
     expect(search(page).get('q')).toBe('domain:beta.example')
 
-    await button(page, 'Recipient domain: Any recipient').click()
+    await button(page, 'Recipient domain: Any recipient domain').click()
     await page.getByRole('combobox', { name: 'Recipient domain' }).fill('elsewhere.example')
     await page.getByRole('option', { name: '“elsewhere.example”' }).click()
     await button(page, 'Recipient domain: elsewhere.example').waitFor()
@@ -125,7 +125,7 @@ describe('a field with suggestions', () => {
   test('in a sheet Esc closes the suggestions first, and the sheet stays', async () => {
     const { page, context } = await desk()
     await page.goto(at('/api-keys?new=1'))
-    const sheet = page.getByRole('dialog', { name: 'Create an API key' })
+    const sheet = page.getByRole('dialog', { name: 'Create API key' })
     await sheet.getByRole('button', { name: 'Domain: All domains' }).click()
     await sheet.getByRole('combobox', { name: 'Domain' }).fill('nothing like it')
     await eventually(() => options(page)).toEqual(['None has “nothing like it”.'])
@@ -243,11 +243,11 @@ describe('the calendar of days', () => {
       at(`/emails?live=off&q=${encodeURIComponent('Order after:2024-03-10 before:2024-03-16')}`),
     )
     await button(page, 'Time: 2024-03-10 to 2024-03-15').click()
-    await page.getByRole('button', { name: 'last 24 hours' }).click()
-    await button(page, 'Time: last 24 hours').waitFor()
+    await page.getByRole('button', { name: 'Last 24 hours' }).click()
+    await button(page, 'Time: Last 24 hours').waitFor()
     expect(search(page).get('q')).toBe('Order after:24h')
-    await button(page, 'Time: last 24 hours').click()
-    await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('last 24 hours')
+    await button(page, 'Time: Last 24 hours').click()
+    await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('Last 24 hours')
     await page.getByLabel('First day').fill('2024-02-28')
     await page.getByLabel('Last day').fill('2024-02-29')
     await page.getByLabel('Last day').press('Enter')

@@ -86,8 +86,11 @@ describe('roles', () => {
     ['/domains', posthaste.domain],
     ['/domains?new=1', posthaste.domain],
     [`/domains/${things.domain}`, 'Zone file'],
-    [`/domains/${things.domain}?tab=dkim&do=rotate`, 'These keys sign what is sent.'],
-    [`/domains/${things.domain}?tab=settings&do=delete`, 'Developers can change these settings.'],
+    [`/domains/${things.domain}?tab=dkim&do=rotate`, 'These keys sign your mail.'],
+    [
+      `/domains/${things.domain}?tab=settings&do=delete`,
+      'Only developers and above can change these settings.',
+    ],
     ['/webhooks?new=1', 'https://app.example/hooks'],
     [`/webhooks/${things.webhook}?do=remove`, 'Only developers and above can edit this webhook'],
     ['/api-keys?new=1', 'Full access'],

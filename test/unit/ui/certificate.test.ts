@@ -16,7 +16,7 @@ describe('what is told of TLS', () => {
 
   test('of an attempt from before these were kept is what is there', () => {
     expect(agreed({ ...before, subject: '' })).toBe(
-      'TLSv1.3 TLS_AES_256_GCM_SHA384. Certificate of nobody, issued by An Authority, until 2027-02-01',
+      'TLSv1.3 TLS_AES_256_GCM_SHA384. Certificate of (no name), issued by An Authority, until 2027-02-01',
     )
   })
 

@@ -24,11 +24,11 @@ describe('days', () => {
   test('a stretch is read: with a name, whole days, without an end, or something else', () => {
     const presets = [
       ['', 'Any time'],
-      ['24h', 'last 24 hours'],
+      ['24h', 'Last 24 hours'],
     ] as const
     const read = (after: string, before: string) => stretchOf(after, before, presets)
     expect(read('', '')).toEqual({ words: 'Any time', preset: '', days: null })
-    expect(read('24h', '')).toEqual({ words: 'last 24 hours', preset: '24h', days: null })
+    expect(read('24h', '')).toEqual({ words: 'Last 24 hours', preset: '24h', days: null })
     expect(read('2024-03-10', '2024-03-12')).toEqual({
       ...{ words: '2024-03-10 to 2024-03-11', preset: null, days: { from: '2024-03-10', to: '2024-03-11' } },
     })
@@ -44,7 +44,7 @@ describe('days', () => {
     expect(search).toBe('Order to:ada after:2024-03-10 before:2024-04-01')
     expect(emailTime(search).days).toEqual({ from: '2024-03-10', to: '2024-03-31' })
     expect(withPreset(search, '7d')).toBe('Order to:ada after:7d')
-    expect(emailTime('Order after:7d').words).toBe('last 7 days')
+    expect(emailTime('Order after:7d').words).toBe('Last 7 days')
     expect(withPreset(search, '')).toBe('Order to:ada')
   })
 })

@@ -33,12 +33,12 @@ describe('what a search asks for', () => {
   })
 
   test.each([
-    ['form:shop', 'There is no “form:”.'],
+    ['form:shop', 'Unknown search key “form:”.'],
     ['status:', '“status:” needs a value'],
-    ['after:yesterday', '“after:yesterday” is no time.'],
-    ['id:7', '“id:7” is no id of an email.'],
-    ['to:a@b.example to:c@d.example', '“to:c@d.example” asks for a second one'],
-    ['constructor:x', 'There is no “constructor:”.'],
+    ['after:yesterday', '“after:yesterday” is not a time.'],
+    ['id:7', '“id:7” is not an email ID.'],
+    ['to:a@b.example to:c@d.example', '“to:c@d.example” repeats a search condition.'],
+    ['constructor:x', 'Unknown search key “constructor:”.'],
   ])('%s is not understood', (text, says) => {
     expect(read(text).problem).toContain(says)
   })

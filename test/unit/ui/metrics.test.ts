@@ -50,10 +50,10 @@ describe('the stretch of time', () => {
   })
 
   test.each([
-    [days('2026-11-02', '2026-11-01'), 'The last day is before the first.'],
-    [days('2026-02-31', '2026-11-01'), 'Choose the first and the last day.'],
-    [days('2024-01-01', '2026-11-01'), 'At most 400 days: choose a shorter range.'],
-    [days('2027-01-01', '2027-01-01'), 'The first day has not begun.'],
+    [days('2026-11-02', '2026-11-01'), 'The last day is before the first day.'],
+    [days('2026-02-31', '2026-11-01'), 'Choose the first and last day.'],
+    [days('2024-01-01', '2026-11-01'), 'The range is longer than 400 days. Choose a shorter one.'],
+    [days('2027-01-01', '2027-01-01'), 'The first day is in the future.'],
   ])('says what is wrong with a range', (asked, says) => {
     expect(spanOf(asked, NOW, true)).toBe(says)
   })
@@ -78,7 +78,7 @@ test.each([
   [5, 0, false, 'none in the previous period'],
   [0.05, 0.04, true, '↑ 1 point vs. 4%'],
   [null, 0.04, true, 'none'],
-  [0.01, null, true, 'nothing to compare with'],
+  [0.01, null, true, 'no previous data'],
 ])('%s after %s is said in words', (now, before, share, says) => {
   expect(compared(now, before, share)).toBe(says)
 })
@@ -145,9 +145,9 @@ test.each(['kind:receipt', 'kind:'])('the row of the tag %s leads to a search fo
 test.each([
   ['happened:24h..', { event_since: '2026-11-19T12:34:56.000Z' }, null],
   ['event:delayed', { event: 'delivery_delayed' }, null],
-  ['happened:yesterday', {}, '“happened:yesterday” is no stretch of time.'],
-  ['happened:..', {}, '“happened:..” is no stretch of time.'],
-  ['happened:24h.. happened:7d..', { event_since: '2026-11-19T12:34:56.000Z' }, 'asks for a second one'],
+  ['happened:yesterday', {}, '“happened:yesterday” is not a time range.'],
+  ['happened:..', {}, '“happened:..” is not a time range.'],
+  ['happened:24h.. happened:7d..', { event_since: '2026-11-19T12:34:56.000Z' }, 'repeats a search condition'],
 ])('%s is read', (text, conditions, problem) => {
   const read = readSearch(text, NOW, true)
   expect(read.conditions).toEqual(conditions)
@@ -179,8 +179,8 @@ test('rows without a name have words', () => {
   expect(name('provider', 'google', 'Gmail')).toBe('Gmail')
   expect(name('provider', '?x.example')).toBe('x.example (never looked up)')
   expect(name('provider', null)).toBe('All others')
-  expect(name('domain', 'gone')).toBe('A domain that is gone')
-  expect(name('bounce_category', 'mailbox-full')).toBe('The mailbox is full')
+  expect(name('domain', 'gone')).toBe('Deleted domain')
+  expect(name('bounce_category', 'mailbox-full')).toBe('Mailbox full')
   expect(name('tag', 'kind:receipt')).toBe('kind: receipt')
   expect(name('tag', 'kind:')).toBe('kind: (empty)')
   expect(name('tag', null)).toBe('All others')

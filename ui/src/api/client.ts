@@ -80,8 +80,8 @@ let underWay = 0
 /** Whether an answer is waited for. */
 export const isAsking = (): boolean => underWay > 0
 
-const NO_ANSWER = 'The appliance does not answer. Check that it runs and that this browser reaches it.'
-const UNKNOWN = ' Whether this was done is not known: look before you try again.'
+const NO_ANSWER = 'The server does not respond. Check that it is running and that this browser can reach it.'
+const UNKNOWN = ' The change may or may not have been made. Check before you try again.'
 
 async function reach(path: string, init: RequestInit, repeatable: boolean): Promise<Response> {
   underWay += 1
@@ -100,7 +100,7 @@ async function sentence(answer: Response): Promise<string> {
     return ((await answer.json()) as Static<typeof ErrorBody>).message
   } catch {
     // Not our error shape: a proxy in between answered.
-    return `Unexpected answer ${answer.status} ${answer.statusText}`.trim()
+    return `Unexpected response ${answer.status} ${answer.statusText}`.trim()
   }
 }
 

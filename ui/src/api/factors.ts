@@ -43,10 +43,10 @@ export const giveRecoveryCode = (code: string) => change<Session>('POST', '/sess
 function whyNot(error: unknown): Error {
   const name = error instanceof Error ? error.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError')
-    return new Error('The passkey was not used: it was cancelled, or it took too long.')
-  if (name === 'InvalidStateError') return new Error('This device has a passkey for this account already.')
+    return new Error('The passkey wasn’t used: you canceled the request, or it timed out.')
+  if (name === 'InvalidStateError') return new Error('This device already has a passkey for this account.')
   if (name === 'SecurityError')
-    return new Error('The browser allows passkeys only over https, and at the name they were made for.')
+    return new Error('Passkeys work only over HTTPS, on the hostname they were created for.')
   return error instanceof Error ? error : new Error(String(error))
 }
 

@@ -43,7 +43,7 @@ type Noun<Action = AuditAction> = Action extends `${infer N}.${string}` ? N : ne
 /** What entries are about: the choices of the filter, in its order. */
 const KINDS: Record<Noun, string> = {
   session: 'Sign-ins',
-  account: 'Accounts and factors',
+  account: 'Accounts and two-step sign-in',
   user: 'Users',
   member: 'Members',
   invitation: 'Invitations',
@@ -79,6 +79,6 @@ export const OUTCOME: Record<AuditEntry['outcome'], Look> = {
 export const ACTOR_WORDS: Record<AuditEntry['actor_kind'], string> = {
   user: 'in the dashboard',
   api_key: 'with an API key',
-  command: 'at the command line',
-  system: 'Posthaste itself',
+  command: 'on the command line',
+  system: 'automatically',
 }

@@ -7,12 +7,12 @@ const RESULTS = new Map(
   Object.entries({
     pass: 'passed',
     fail: 'failed',
-    softfail: 'failed softly: the sender is not listed, and the domain does not insist',
-    neutral: 'came to no result: the domain says nothing about this sender',
-    none: 'found nothing to look at',
-    policy: 'was refused by a rule of the receiver',
-    temperror: 'could not be done just then',
-    permerror: 'could not be done: a record or the signature cannot be read',
+    softfail: 'soft-failed: the sender is not listed, but the domain does not demand rejection',
+    neutral: 'was neutral: the domain says nothing about this sender',
+    none: 'found no record or signature to check',
+    policy: 'was rejected by a policy of the receiver',
+    temperror: 'could not be completed: temporary error',
+    permerror: 'could not be completed: a record or the signature is invalid',
   }),
 )
 
@@ -29,7 +29,7 @@ export function explained({ name, value }: { name: string; value: string }): str
   if (field === 'authentication-results') return results(value)
   if (field === 'received-spf') {
     const result = /^\s*(\w+)/.exec(value)?.[1]?.toLowerCase() ?? ''
-    return RESULTS.has(result) ? `The check of SPF ${RESULTS.get(result)}.` : null
+    return RESULTS.has(result) ? `SPF ${RESULTS.get(result)}.` : null
   }
   return null
 }
@@ -46,8 +46,8 @@ function signature(value: string): string | null {
   if (!domain || !selector || !fields) return null
   const algorithm = ALGORITHMS.get(tags.get('a') ?? '') ?? tags.get('a')
   const covered = new Set(fields.toLowerCase().split(':'))
-  const from = covered.has('from') ? '' : ' It does not cover From, so it says nothing.'
-  return `${domain} answers for the body and ${covered.size} header ${covered.size === 1 ? 'field' : 'fields'}, with its key ${selector}${algorithm ? ` (${algorithm})` : ''}.${from}`
+  const from = covered.has('from') ? '' : ' It does not cover From, so it proves nothing.'
+  return `DKIM signature of ${domain}, selector ${selector}${algorithm ? ` (${algorithm})` : ''}. It covers the body and ${covered.size} header ${covered.size === 1 ? 'field' : 'fields'}.${from}`
 }
 
 /** The parts of an Authentication-Results (RFC 8601 §2.2): who looked, and what each check found. */
@@ -61,7 +61,9 @@ function results(value: string): string | null {
     return [`${name}${about === undefined ? '' : ` for ${about}`} ${words}`]
   })
   const who = looked.trim().split(/\s+/)[0]
-  return who === undefined || who === '' || found.length === 0 ? null : `${who} looked: ${found.join('; ')}.`
+  return who === undefined || who === '' || found.length === 0
+    ? null
+    : `Checked by ${who}: ${found.join('; ')}.`
 }
 
 /** Who signed an email when it was sent, a sentence each; the stored message has no signature yet. */
@@ -91,8 +93,8 @@ const domainOf = (address: string) => /@([^\s<>]+)>?\s*$/.exec(address)?.[1] ?? 
 export function verdictSentences({ dkim, spf, dmarc, from, mail_from: sender }: Verdicts): string[] {
   const of = (result: string) => RESULTS.get(result) ?? result
   return [
-    `DKIM ${of(dkim)}${dkim === 'pass' ? ': what was signed has not changed on the way' : ''}.`,
-    `SPF for ${domainOf(sender)} ${of(spf)}${spf === 'pass' ? ': the domain lists the address this came from' : ''}.`,
-    `DMARC for ${domainOf(from)} ${of(dmarc)}${dmarc === 'pass' ? ': a check that passed is of the domain in From' : ''}.`,
+    `DKIM ${of(dkim)}${dkim === 'pass' ? ': the signed content was not changed in transit' : ''}.`,
+    `SPF for ${domainOf(sender)} ${of(spf)}${spf === 'pass' ? ': the domain lists the sending IP' : ''}.`,
+    `DMARC for ${domainOf(from)} ${of(dmarc)}${dmarc === 'pass' ? ': a check that passed matches the From domain' : ''}.`,
   ]
 }

@@ -3,9 +3,9 @@ import type { Attempt } from '../../../appliance/http/schemas/timeline.ts'
 /** What is wrong with a certificate, by the names that OpenSSL and Node give it. */
 const FAULTS: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'of an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT: 'of an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'of an unknown authority',
+  SELF_SIGNED_CERT_IN_CHAIN: 'from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'from an unknown authority',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'with an incomplete chain',
   ERR_TLS_CERT_ALTNAME_INVALID: 'for another name',
   CERT_HAS_EXPIRED: 'expired',
@@ -23,6 +23,6 @@ export function certificate(tls: NonNullable<Attempt['tls']>): string {
 export function agreed(tls: NonNullable<Attempt['tls']>): string {
   const how = [tls.version, tls.cipher, tls.group].filter(Boolean).join(' ')
   const valid = [tls.validFrom && `from ${tls.validFrom.slice(0, 10)}`, `until ${tls.validTo.slice(0, 10)}`]
-  const certificate = `Certificate of ${tls.subject || 'nobody'}, issued by ${tls.issuer || 'nobody'}`
+  const certificate = `Certificate of ${tls.subject || '(no name)'}, issued by ${tls.issuer || '(no name)'}`
   return `${how}. ${certificate}, ${valid.filter(Boolean).join(' ')}`
 }

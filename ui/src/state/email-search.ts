@@ -18,21 +18,21 @@ export interface Token {
 
 /** What can be written before a colon, and what it asks for. */
 export const SEARCH_KEYS = {
-  to: 'a recipient, or a part of the address',
+  to: 'a recipient, or part of the address',
   from: 'the sender',
-  status: 'the last event, several with commas',
-  domain: 'the domain of the sender',
-  at: 'the domain of a recipient',
+  status: 'the last event; separate several with commas',
+  domain: 'the sender’s domain',
+  at: 'a recipient’s domain',
   tag: 'a tag: name or name:value',
-  key: 'the name or id of an API key',
-  id: 'the id of the email',
-  reply: 'the words of the mail server, such as its queue id',
-  event: 'what happened to it, also before its last event: bounced, opened',
-  happened: 'when that was: 2026-11-01..2026-11-08, the end not in it',
-  provider: 'the mailbox provider that it was about',
-  bounce: 'what it bounced for: recipient, mailbox-full',
-  after: 'accepted after: a day, an instant, or 24h, 7d',
-  before: 'accepted before: the same',
+  key: 'the name or ID of an API key',
+  id: 'the email’s ID',
+  reply: 'text of the mail server’s reply, such as a queue ID',
+  event: 'an event at any time, not only the last: bounced, opened',
+  happened: 'when the event happened: 2026-11-01..2026-11-08, end excluded',
+  provider: 'the recipient’s mailbox provider',
+  bounce: 'the bounce category: recipient, mailbox-full',
+  after: 'accepted since a date or time, or in the last 24h, 7d',
+  before: 'accepted before a date or time, or 24h, 7d ago',
 } as const
 type Key = keyof typeof SEARCH_KEYS
 const isKey = (text: string): text is Key => Object.hasOwn(SEARCH_KEYS, text)
@@ -97,7 +97,7 @@ function stretch(value: string, now: number, utc: boolean): EmailConditions | st
   const [from = '', to = '', ...more] = value.split('..')
   const instants = [from, to].map((text) => (text === '' ? null : instantIn(text, now, utc)))
   if (more.length > 0 || !value.includes('..') || value === '..' || instants.includes(undefined))
-    return `“happened:${value}” is no stretch of time. Write 2026-11-01..2026-11-08, or 24h.. up to now.`
+    return `“happened:${value}” is not a time range. Use 2026-11-01..2026-11-08, or 24h.. for the last 24 hours.`
   const [since, until] = instants
   return {
     ...(typeof since === 'number' && { event_since: new Date(since).toISOString() }),
@@ -109,12 +109,12 @@ function stretch(value: string, now: number, utc: boolean): EmailConditions | st
 function condition({ key, value }: Token, now: number, utc: boolean): [string, string] | string {
   if (key === null) return bare(value)
   if (!isKey(key))
-    return `There is no “${key}:”. Known are ${Object.keys(SEARCH_KEYS).join(', ')}. To look for it in the subjects, put it into quotation marks.`
+    return `Unknown search key “${key}:”. Use ${Object.keys(SEARCH_KEYS).join(', ')}. To search subjects for it, put it in quotation marks.`
   if (value === '') return `“${key}:” needs a value: ${SEARCH_KEYS[key]}.`
   if (key === 'after' || key === 'before') {
     const at = instantIn(value, now, utc)
     if (at === undefined)
-      return `“${key}:${value}” is no time. Write a day such as 2026-11-20, or 24h, or 7d.`
+      return `“${key}:${value}” is not a time. Use a date such as 2026-11-20, or 24h, or 7d.`
     return [key === 'after' ? 'since' : 'until', new Date(at).toISOString()]
   }
   if (key === 'event') return ['event', STATUS_WORDS[value] ?? value]
@@ -127,14 +127,16 @@ function condition({ key, value }: Token, now: number, utc: boolean): [string, s
         .join(','),
     ]
   if (key === 'id')
-    return idIn(value) === null ? `“id:${value}” is no id of an email.` : ['id', idIn(value) ?? '']
+    return idIn(value) === null
+      ? `“id:${value}” is not an email ID. Use a complete ID.`
+      : ['id', idIn(value) ?? '']
   if (key === 'to' && value.startsWith('@')) return ['to_domain', value.slice(1)]
   return [key === 'at' ? 'to_domain' : key, value]
 }
 
 const second = (token: Token, conditions: EmailConditions): SearchRead => ({
   conditions,
-  problem: `“${written(token)}” asks for a second one: an email has to meet all of it.`,
+  problem: `“${written(token)}” repeats a search condition. Use each condition only once.`,
 })
 
 /**

@@ -6,10 +6,10 @@ import type { Suggestion } from './suggestions.ts'
 /** Stretches up to now, by the value of `after:`. */
 export const EMAIL_TIMES: readonly Suggestion[] = [
   ['', 'Any time'],
-  ['1h', 'last hour'],
-  ['24h', 'last 24 hours'],
-  ['7d', 'last 7 days'],
-  ['30d', 'last 30 days'],
+  ['1h', 'Last hour'],
+  ['24h', 'Last 24 hours'],
+  ['7d', 'Last 7 days'],
+  ['30d', 'Last 30 days'],
 ]
 
 /** What a search says of the time. */

@@ -7,5 +7,5 @@ export function envelopeWords({
   recipients,
 }: NonNullable<LogSummary['envelope']>): string {
   const others = recipients > 1 ? ` +${recipients - 1}` : ''
-  return `${from || '<>'} → ${first ?? 'nobody'}${others}`
+  return `${from || '<>'} → ${first ?? 'no recipient'}${others}`
 }

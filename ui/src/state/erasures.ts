@@ -1,16 +1,16 @@
 import type { Erasure } from '../../../appliance/http/schemas/erasures.ts'
 
 const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string]> = {
-  deliveries: ['waiting delivery given up', 'waiting deliveries given up'],
+  deliveries: ['queued delivery stopped', 'queued deliveries stopped'],
   emails: ['email', 'emails'],
   recipients: ['recipient', 'recipients'],
   bodies: ['body', 'bodies'],
-  bodies_later: ['body later', 'bodies later'],
+  bodies_later: ['body to be deleted later', 'bodies to be deleted later'],
   events: ['event', 'events'],
   attempts: ['transcript', 'transcripts'],
   requests: ['request', 'requests'],
   webhook_deliveries: ['webhook payload', 'webhook payloads'],
-  webhook_attempts: ['answer of an endpoint', 'answers of endpoints'],
+  webhook_attempts: ['webhook response', 'webhook responses'],
   receipts: ['idempotency receipt', 'idempotency receipts'],
   received_messages: ['received message', 'received messages'],
   suppressions: ['suppression', 'suppressions'],

@@ -2,15 +2,15 @@ import { go, pathOfLink } from './router.svelte.ts'
 
 /** Keyboard commands. The list that `?` shows is this file's, so that it cannot promise what does not work. */
 export const KEY_HELP: readonly [keys: string, does: string][] = [
-  ['j', 'next row'],
-  ['k', 'previous row'],
-  ['Enter', 'open the row'],
-  ['x', 'select the row, where rows can be selected'],
-  ['Shift X', 'select all rows from the last one to this'],
-  ['Esc', 'close, or back to the list'],
-  ['/', 'search this page, or everything'],
-  ['Ctrl K', 'go to a page or an email (⌘ K)'],
-  ['?', 'this list'],
+  ['j', 'Next row'],
+  ['k', 'Previous row'],
+  ['Enter', 'Open the row'],
+  ['x', 'Select the row, if the list allows it'],
+  ['Shift X', 'Select all rows from the last selected one to this one'],
+  ['Esc', 'Close, or go back to the list'],
+  ['/', 'Search this page, or everything'],
+  ['Ctrl K', 'Find a page, email, domain, webhook or key (⌘ K)'],
+  ['?', 'Show this list'],
 ]
 
 type Commands = Record<string, () => void>

@@ -28,7 +28,7 @@ export function laneState(lane: Lane): QueueState {
 export function queuedParts({ due, later, held, in_flight }: QueueLane): string {
   const parts: [number, string][] = [
     [due, 'due'],
-    [later, 'for later'],
+    [later, 'due later'],
     [held, 'held'],
     [in_flight, 'in flight'],
   ]

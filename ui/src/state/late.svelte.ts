@@ -23,7 +23,7 @@ export function late<Part>(load: () => Promise<{ default: Part }>): Late<Part> {
         ({ default: made }) => (part = made),
         () => {
           loading = false
-          toast('That part of the page could not be loaded. Load the page again.')
+          toast('Couldn’t load this part of the page. Reload the page.')
         },
       )
     },

@@ -4,10 +4,10 @@ const HOUR = 3600_000
 
 /** Times that go with the clock; the address has the word. */
 export const SPANS = [
-  ['1h', 'last hour', HOUR],
-  ['24h', 'last 24 hours', 24 * HOUR],
-  ['7d', 'last 7 days', 7 * 24 * HOUR],
-  ['30d', 'last 30 days', 30 * 24 * HOUR],
+  ['1h', 'Last hour', HOUR],
+  ['24h', 'Last 24 hours', 24 * HOUR],
+  ['7d', 'Last 7 days', 7 * 24 * HOUR],
+  ['30d', 'Last 30 days', 30 * 24 * HOUR],
 ] as const
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'SMTP'] as const

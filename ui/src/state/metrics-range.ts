@@ -76,12 +76,12 @@ export function spanOf(asked: Asked, now: number, utc: boolean): Span | string {
   const days = DAYS[range]
   if (days !== undefined) return ofDays(dayOf(now, 1 - days, utc), days, utc, 'daily')
   const [from, to] = [dayIn(asked.from, utc), dayIn(asked.to, utc)]
-  if (from === undefined || to === undefined) return 'Choose the first and the last day.'
-  if (to < from) return 'The last day is before the first.'
-  if (from > now) return 'The first day has not begun.'
+  if (from === undefined || to === undefined) return 'Choose the first and last day.'
+  if (to < from) return 'The last day is before the first day.'
+  if (from > now) return 'The first day is in the future.'
   // Days with 23 or 25 hours.
   const count = Math.round((to - from) / (24 * HOUR)) + 1
-  if (count > MOST_DAYS) return `At most ${MOST_DAYS} days: choose a shorter range.`
+  if (count > MOST_DAYS) return `The range is longer than ${MOST_DAYS} days. Choose a shorter one.`
   return ofDays(from, count, utc, count <= BY_HOUR ? 'hourly' : 'daily')
 }
 

@@ -101,11 +101,11 @@ export const MEASURES: readonly Measure[] = [
   count('bounced', 'Bounced', 'bounced', 'recipients'),
   count('delivery_delayed', 'Delayed', 'delayed', 'times'),
   count('complained', 'Complained', 'complained', 'recipients'),
-  count('opened', 'Opened', 'opened', 'times, by people', byRobots('opened_by_robots')),
-  count('clicked', 'Clicked', 'clicked', 'times, by people', byRobots('clicked_by_robots')),
+  count('opened', 'Opened', 'opened', 'times, excluding bots', byRobots('opened_by_robots')),
+  count('clicked', 'Clicked', 'clicked', 'times, excluding bots', byRobots('clicked_by_robots')),
   {
     ...{ id: 'bounce_rate', title: 'Bounce rate', status: 'bounced', share: true, event: 'bounced' },
-    words: 'of what was sent',
+    words: 'of sent',
     of: (counts) => share(counts.bounced ?? 0, handled(counts)),
     limits: [{ at: BOUNCES_BAD, words: '4%: providers start to reject' }],
   },
@@ -117,7 +117,7 @@ export const MEASURES: readonly Measure[] = [
       share: true,
       event: 'complained',
     },
-    words: 'of what was delivered',
+    words: 'of delivered',
     of: (counts) => share(counts.complained ?? 0, counts.delivered ?? 0),
     limits: [
       { at: COMPLAINTS_WARNING, words: '0.1%: stay below' },
@@ -140,7 +140,7 @@ export function figure(value: number | null, asShare: boolean): string {
 
 /** How a number compares with that of the previous period, in a few words: `↑ 19% vs. 821`. */
 export function compared(now: number | null, before: number | null, asShare: boolean): string {
-  if (now === null || before === null) return before === null ? 'nothing to compare with' : 'none'
+  if (now === null || before === null) return before === null ? 'no previous data' : 'none'
   const was = figure(before, asShare)
   if (now === before) return `same as previous period (${was})`
   if (before === 0 && !asShare) return 'none in the previous period'
@@ -178,18 +178,18 @@ export function emailsOf(event: string, span: { start: number; end: number }, of
 
 /** What bounces are about, in words that people know. */
 const CATEGORY_WORDS: Record<string, string> = {
-  recipient: 'The mailbox is not there or closed',
-  'mailbox-full': 'The mailbox is full',
-  policy: 'A rule forbids it',
-  reputation: 'They do not trust our address or domain',
-  content: 'What the message holds',
-  size: 'The message is too large',
-  tls: 'Encryption',
-  dns: 'Names: their zone or ours',
+  recipient: 'Mailbox doesn’t exist or is closed',
+  'mailbox-full': 'Mailbox full',
+  policy: 'Blocked by a policy',
+  reputation: 'Reputation of the sending IP or domain',
+  content: 'Message content',
+  size: 'Message too large',
+  tls: 'Encryption (TLS)',
+  dns: 'DNS records, theirs or ours',
   network: 'Connections and timeouts',
-  quota: 'We send too much or too fast',
-  temporary: 'The server was in trouble for too long',
-  undetermined: 'That was not told',
+  quota: 'Sending too much or too fast',
+  temporary: 'Temporary server problem that lasted too long',
+  undetermined: 'Unknown cause',
 }
 
 /** How a row of a breakdown is called. */
@@ -199,8 +199,8 @@ export function nameOf(by: MetricsBreakdown['by'], row: MetricsBreakdown['data']
   if (by === 'bounce_category') return CATEGORY_WORDS[value] ?? value
   if (by === 'tag') return value.replace(':', ': ').replace(/: $/, ': (empty)')
   if (by === 'domain' && name !== null) return withUnicodeDomains(name)
-  if (by === 'domain') return value === '' ? 'Reports of the appliance' : 'A domain that is gone'
-  if (value === '') return 'Not known'
+  if (by === 'domain') return value === '' ? 'Reports from this server' : 'Deleted domain'
+  if (value === '') return 'Unknown'
   return name ?? (value.startsWith('?') ? `${value.slice(1)} (never looked up)` : value)
 }
 
