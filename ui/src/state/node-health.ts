@@ -23,14 +23,14 @@ const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)/s.exec(text)?
 
 export function nodeLook({ health, error, doctor }: Known): NodeLook {
   if (error !== null)
-    return { tone: 'bad', words: `No answer: ${error}`, problem: 'No answer from the server' }
+    return { tone: 'bad', words: `No response: ${error}`, problem: 'No response from the server' }
   if (!health) return { tone: 'none', words: 'Checking the server…', problem: null }
   if (health.status !== 'ok') {
     const why = health.reasons.join(' ')
     return {
       tone: 'bad',
-      words: `The server accepts no mail. ${why}`,
-      problem: health.reasons[0] ?? 'No mail is accepted',
+      words: `The server isn’t accepting mail. ${why}`,
+      problem: health.reasons[0] ?? 'Not accepting mail',
     }
   }
   const wrong = doctor?.checks.filter(({ status }) => status === 'failed' || status === 'warning') ?? []

@@ -82,7 +82,7 @@ function ending(delivery: Delivery): Ending {
 export function outlook(delivery: Delivery, now: number): Outlook {
   const { state } = delivery
   if (state === 'held') {
-    const detail = 'An operator holds it. Nothing happens until it is released.'
+    const detail = 'An operator is holding this delivery. It stays in the queue until it is released.'
     return { final: false, title: 'Held', detail, next: null, givenUp: null }
   }
   if (state !== 'waiting') {
