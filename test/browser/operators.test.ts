@@ -267,7 +267,7 @@ describe('settings', () => {
   test('limits and the node are shown as they are', async () => {
     await page.goto(at('/settings/limits'))
     await expect.poll(() => page.url()).toBe(at('/settings/usage'))
-    await page.locator('section', { hasText: 'Largest message' }).getByText('40.0 MiB').waitFor()
+    await page.locator('section', { hasText: 'Maximum message size' }).getByText('40.0 MiB').waitFor()
     await page.getByRole('row', { name: 'free 100 3,000' }).waitFor()
     await page.getByRole('row', { name: 'unlimited · this team no limit no limit' }).waitFor()
     await sound(page, 'limits')

@@ -182,7 +182,7 @@ describe('roles', () => {
       .poll(() => page.getByRole('combobox', { name: `Role of ${posthaste.ownerEmail}` }).count())
       .toBe(0)
     await role.selectOption('Viewer')
-    await page.getByText('developer@people.example is now Viewer.').waitFor()
+    await page.getByText('Role of developer@people.example changed to Viewer.').waitFor()
     await sound(page, 'settings-members-admin')
     expect(await ask(lower.page, 'POST', '/api-keys', { name: 'mine' })).toMatchObject({ status: 403 })
     await lower.page.goto(at('/api-keys'))

@@ -41,7 +41,7 @@ export function nodeLook({ health, error, doctor }: Known): NodeLook {
       words: doctor ? 'The server accepts mail, and its checks pass.' : 'The server accepts mail.',
       problem: null,
     }
-  const others = wrong.length > 1 ? ` ${wrong.length - 1} more in the checks.` : ''
+  const others = wrong.length > 1 ? ` ${wrong.length - 1} more under Checks.` : ''
   return {
     tone: worst.status === 'failed' ? 'bad' : 'warn',
     words: `${worst.title}: ${firstSentence(worst.found)}${others}`,
