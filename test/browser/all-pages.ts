@@ -25,7 +25,7 @@ export async function signIn(page: Page, { posthaste }: Seeded): Promise<void> {
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)
   await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Open the menu')).first().waitFor()
+  await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Open menu')).first().waitFor()
 }
 
 const nameOf = (path: string) => path.slice(1).replaceAll('/', '-')

@@ -137,7 +137,7 @@ test('figures and times at the right of a list stand below each other', async ()
 
 describe('what comes late', () => {
   test.each([
-    ['/settings/members', '/invitations', 'What a role may do'],
+    ['/settings/members', '/invitations', 'What each role can do'],
     ['/settings/nodes', '/certificates', 'Check again'],
     ['/settings/retention', '/domains', 'Data erasure'],
   ])('on %s moves nothing: while %s is out, “%s” is not there yet', async (path, late, words) => {
@@ -231,7 +231,7 @@ describe('the palette', () => {
     const theme = () => page.evaluate('document.documentElement.dataset.theme')
     await choose(page, 'theme: dark')
     await expect.poll(theme).toBe('dark')
-    await choose(page, 'as the system')
+    await choose(page, 'theme: system')
     await expect.poll(theme).toBeUndefined()
     await choose(page, 'utc')
     await page.getByRole('button', { name: 'Times: UTC' }).waitFor()
@@ -370,10 +370,8 @@ describe('the appliance', () => {
         'Couldn’t load the queue.',
       ])
     await page.goto(at('/sources?tab=pools'))
-    await expect
-      .poll(failures)
-      .toEqual(['The assignments could not be loaded.', 'The pools could not be loaded.'])
-    expect(await page.getByText('no address').count()).toBe(0)
+    await expect.poll(failures).toEqual(['Couldn’t load the assignments.', 'Couldn’t load the pools.'])
+    expect(await page.getByText('no IPs').count()).toBe(0)
     await page.unroute(failing)
     await page.getByRole('button', { name: 'Try again' }).first().click()
     await page.getByText('Chosen by the system').waitFor()
@@ -386,7 +384,7 @@ describe('the appliance', () => {
     await page.route(/\/assets\/Domains-.*\.js$/, (route) => route.fulfill({ status: 404 }))
     await signIn(page, seeded)
     await page.getByRole('link', { name: 'Domains', exact: true }).click()
-    await page.getByText('This page could not be loaded.').waitFor()
+    await page.getByText('Couldn’t load this page.').waitFor()
     await page.unroute(/\/assets\/Domains-.*\.js$/)
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('heading', { name: 'Domains' }).waitFor()
@@ -397,9 +395,9 @@ describe('the appliance', () => {
 test('the rail that was folded stays so, and still tells how the server is and which version', async () => {
   const { page, context } = await desk()
   const rail = page.getByRole('complementary')
-  await rail.getByRole('button', { name: 'Fold the menu' }).click()
+  await rail.getByRole('button', { name: 'Collapse menu' }).click()
   await page.reload()
-  await rail.getByRole('button', { name: 'Unfold the menu' }).waitFor()
+  await rail.getByRole('button', { name: 'Expand menu' }).waitFor()
   await rail.getByText('The server accepts mail.').waitFor()
   await rail.getByTitle(/^Posthaste \d/).waitFor()
   await context.close()

@@ -49,7 +49,7 @@ async function signIn(page: Page, path = '/emails'): Promise<void> {
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)
   await page.getByLabel('Password').fill(posthaste.ownerPassword)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Open the menu')).first().waitFor()
+  await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Open menu')).first().waitFor()
 }
 
 beforeAll(async () => {
@@ -230,7 +230,7 @@ describe('emails', () => {
     await page.goto(at('/emails/01890000-0000-7000-8000-000000000000'))
     await page.getByText('Email not found').waitFor()
     await page.goto(at('/nowhere'))
-    await page.getByText('There is no such page').waitFor()
+    await page.getByText('Page not found').waitFor()
   })
 })
 
@@ -242,10 +242,10 @@ test('the rail tells how the server is, and what it says when it is not well', a
   const body = { object: 'health', status: 'unavailable', reasons: ['There is no room.'] }
   await page.route('**/readyz', (route) => route.fulfill({ status: 503, json: body }))
   await page.reload()
-  await rail.getByText('The server accepts no mail. There is no room.').waitFor()
+  await rail.getByText('The server isn’t accepting mail. There is no room.').waitFor()
   await page.route('**/readyz', (route) => route.abort('connectionrefused'))
   await page.reload()
-  await rail.getByText('No answer: The server does not respond.').waitFor()
+  await rail.getByText('No response: The server does not respond.').waitFor()
   await page.context().close()
 })
 
@@ -274,10 +274,10 @@ describe('domains', () => {
       .poll(async () => Promise.all((await lights.all()).map((one) => one.getAttribute('aria-label'))))
       .toEqual([
         ...['SPF: in place', 'DKIM: in place', 'DMARC: in place'],
-        ...['MTA-STS: not there', 'TLS-RPT: not there', 'BIMI: not there', 'PTR: not checked'],
+        ...['MTA-STS: not found', 'TLS-RPT: not found', 'BIMI: not found', 'PTR: not checked'],
       ])
     await page.getByRole('link', { name: posthaste.domain, exact: true }).click()
-    await page.getByRole('listitem').filter({ hasText: '_mta-sts' }).getByText('not there').waitFor()
+    await page.getByRole('listitem').filter({ hasText: '_mta-sts' }).getByText('not found').waitFor()
     const ptr = page.getByRole('listitem').filter({ hasText: 'PTR' })
     // The addresses of a sandbox are not such as receivers see.
     await ptr.getByText('This machine has no public address').waitFor()
@@ -380,7 +380,7 @@ describe('every page', () => {
         ['/emails', 'A subject that is long'],
         [`/emails/${id}`, 'ada@reader.example'],
         [`/emails/${id}?open=${unfolded}`, 'RCPT TO:<ada@reader.example>'],
-        [`/emails/${id}?tab=preview`, 'Links are off.'],
+        [`/emails/${id}?tab=preview`, 'Links are disabled.'],
         [`/emails/${id}?tab=text`, 'Words without markup'],
         [`/emails/${id}?tab=headers`, 'MIME-Version'],
         [`/emails/${id}?tab=source`, 'Download'],
@@ -392,9 +392,9 @@ describe('every page', () => {
         [`${domain}?tab=settings`, 'Delete this domain'],
         [`${domain}?tab=settings&do=delete`, 'Type '],
         [`/emails/${id}?tab=attachments`, 'This email has no attachments.'],
-        [`/emails/${id}?do=share`, 'Whoever has the link'],
+        [`/emails/${id}?do=share`, 'Anyone with the link'],
         [`/emails/${later}`, 'First attempt in'],
-        [`/emails/${later}?do=reschedule`, 'in the zone of this browser'],
+        [`/emails/${later}?do=reschedule`, 'in this browser’s time zone'],
         [`/emails/${later}?do=cancel`, 'You can still read it here.'],
         ['/logs', '/emails'],
         [`/logs/${requests[0]!.id}`, 'Response'],
@@ -402,11 +402,11 @@ describe('every page', () => {
         ['/api-keys?new=1', 'Can only send emails.'],
         [`/api-keys?key=${keys[0]!.id}`, 'Delete key…'],
         ['/suppressions', 'somebody.with.a.long.name'],
-        ['/suppressions?new=1', 'One in each line'],
+        ['/suppressions?new=1', 'Enter one per line'],
         [`/suppressions?id=${suppressed[0]!.id}`, 'Remove from the list'],
         ['/settings/usage', 'Rate limit'],
         ['/inbox', 'A subject that is long'],
-        ['/nowhere', 'There is no such page'],
+        ['/nowhere', 'Page not found'],
       ]
       for (const colorScheme of ['light', 'dark'] as const) {
         const phone = await openPage(browser, { viewport: { width: 390, height: 844 }, colorScheme })

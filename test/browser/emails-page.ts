@@ -29,7 +29,7 @@ function searching(stage: Stage): void {
     await box.press('Enter')
     await expect.poll(() => recipients(page)).toEqual(['two@reader.example'])
     await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe(`${mark} to:two@reader.example`)
-    await page.getByText('That is all: 1.').waitFor()
+    await page.getByText('End of list: 1 email').waitFor()
 
     await page.goto(at(`/emails?q=${mark}`))
     await page.getByLabel('Status', { exact: true }).selectOption('bounced')
@@ -103,7 +103,7 @@ function longList(stage: Stage): void {
     await page.goto(at('/emails?q=Longlist&live=off'))
     await page.locator('[data-row]').first().waitFor()
     expect((await recipients(page)).length).toBeLessThan(60)
-    const end = page.getByText('That is all: 300.')
+    const end = page.getByText('End of list: 300 emails')
     const further = async () => {
       await page.mouse.wheel(0, 3000)
       return end.isVisible()
@@ -174,8 +174,8 @@ function oneEmail(stage: Stage): void {
 
   test('in the dark its preview says whether the message has colours for that', async () => {
     const { page, at, posthaste } = stage
-    const own = 'This message has no colours for the dark: those that it brings stay as they are.'
-    const dark = 'This message has colours of its own for the dark.'
+    const own = 'This message has no dark colors. Its own colors stay unchanged.'
+    const dark = 'This message has its own dark colors.'
     const cases: [html: string, said: string][] = [
       ['<p style="font-weight: bold; color-scheme: light">As it comes</p>', ''],
       ['<p style="background-color: #fff">Painted</p>', own],
@@ -186,11 +186,14 @@ function oneEmail(stage: Stage): void {
     for (const [html, said] of cases) {
       const id = await posthaste.send({ to: 'dark@reader.example', subject: 'In the dark', html })
       await page.goto(at(`/emails/${id}?tab=preview&look=dark`))
-      const note = page.getByText('Links are off.')
+      const note = page.getByText('Links are disabled.')
       await note.waitFor()
-      expect({ html, said: await note.innerText() }).toEqual({ html, said: `Links are off. ${said}`.trim() })
+      expect({ html, said: await note.innerText() }).toEqual({
+        html,
+        said: `Links are disabled. ${said}`.trim(),
+      })
       await page.getByRole('button', { name: 'Light', exact: true }).click()
-      await expect.poll(() => note.innerText()).toBe('Links are off.')
+      await expect.poll(() => note.innerText()).toBe('Links are disabled.')
     }
   })
 

@@ -54,7 +54,7 @@ test('on a phone one button shows the filters and says how many are set', async 
 
 test.each([
   ['Reschedule', 'do=reschedule'],
-  ['Replay a range of time', 'do=replay'],
+  ['Replay events', 'do=replay'],
 ])('Esc closes “%s” and stays on its page', async (title, query) => {
   const { page } = desk
   const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()

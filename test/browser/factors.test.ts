@@ -70,15 +70,15 @@ const shell = (page: Page) => page.getByRole('navigation', { name: 'Main' })
 /** Sets up an app for codes; returns its secret, and the recovery codes that were shown. */
 async function setUpApp(page: Page): Promise<{ secret: string; codes: string[] }> {
   await page.getByRole('link', { name: 'Set up app' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Set up an app for codes' })
+  const dialog = page.getByRole('dialog', { name: 'Set up authenticator app' })
   const secret = await dialog.locator('.secret code').innerText()
   await dialog.getByRole('img', { name: 'QR code with the secret' }).waitFor()
-  await dialog.getByLabel('Code that the app shows').fill(codeOf(secret))
+  await dialog.getByLabel('Code from the app').fill(codeOf(secret))
   await dialog.getByRole('button', { name: 'Confirm' }).click()
-  const shown = page.getByRole('dialog', { name: 'Keep these codes' })
+  const shown = page.getByRole('dialog', { name: 'Save your recovery codes' })
   await shown.waitFor()
   const codes = await shown.locator('li code').allInnerTexts()
-  await shown.getByRole('button', { name: 'I have kept them' }).click()
+  await shown.getByRole('button', { name: 'I’ve saved the codes' }).click()
   return { secret, codes }
 }
 
@@ -87,10 +87,10 @@ describe('an app for codes', () => {
     const ada = await member('ada')
     const { page, context, errors } = await atAccount(ada)
     await page.getByRole('link', { name: 'Set up app' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Set up an app for codes' })
+    const dialog = page.getByRole('dialog', { name: 'Set up authenticator app' })
     await dialog.getByRole('img', { name: 'QR code with the secret' }).waitFor()
     await sound(page, 'totp-new')
-    await dialog.getByLabel('Code that the app shows').fill('000000')
+    await dialog.getByLabel('Code from the app').fill('000000')
     await dialog.getByRole('button', { name: 'Confirm' }).click()
     await dialog.getByRole('alert').filter({ hasText: /./ }).waitFor()
     await dialog.getByRole('button', { name: 'Cancel' }).click()
@@ -106,7 +106,7 @@ describe('an app for codes', () => {
     await givePassword(page, ada)
     await page.getByRole('heading', { name: 'One more step' }).waitFor()
     await sound(page, 'second-step')
-    const field = page.getByLabel('Code of the app')
+    const field = page.getByLabel('Code from your authenticator app')
     await field.fill('123')
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
@@ -130,7 +130,7 @@ describe('an app for codes', () => {
         await leave(page)
       }
     }
-    await page.getByRole('button', { name: 'Begin again' }).click()
+    await page.getByRole('button', { name: 'Start over' }).click()
     await page.getByLabel('Email address').waitFor()
     expect(errors).toEqual([])
     await context.close()
@@ -142,20 +142,20 @@ describe('an app for codes', () => {
     await setUpApp(page)
     await page.getByRole('link', { name: 'Create new codes' }).click()
     await page.getByRole('button', { name: 'Create new codes' }).click()
-    const shown = page.getByRole('dialog', { name: 'Keep these codes' })
+    const shown = page.getByRole('dialog', { name: 'Save your recovery codes' })
     await shown.waitFor()
     await sound(page, 'recovery-codes')
-    await shown.getByRole('button', { name: 'I have kept them' }).click()
+    await shown.getByRole('button', { name: 'I’ve saved the codes' }).click()
 
     await becomeStale(page)
     await page.getByRole('link', { name: 'Remove app' }).click()
-    const question = page.getByRole('dialog', { name: 'Is it you?' })
+    const question = page.getByRole('dialog', { name: 'Confirm it’s you' })
     await question.getByLabel('Password').fill('wrong')
-    await question.getByRole('button', { name: 'Go on' }).click()
+    await question.getByRole('button', { name: 'Continue' }).click()
     await question.getByRole('alert').filter({ hasText: /./ }).waitFor()
     await sound(page, 'account-proof')
     await question.getByLabel('Password').fill(bert.password)
-    await question.getByRole('button', { name: 'Go on' }).click()
+    await question.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('button', { name: 'Remove it' }).click()
     await page.getByRole('link', { name: 'Set up app' }).waitFor()
     await expect.poll(() => page.getByText('of 10 left').count()).toBe(0)
@@ -180,9 +180,9 @@ describe('addresses of what is done with factors', () => {
     await page.goForward()
     const secret = await page.locator('.secret code').innerText()
     expect(secret).not.toBe(first)
-    await page.getByLabel('Code that the app shows').fill(codeOf(secret))
+    await page.getByLabel('Code from the app').fill(codeOf(secret))
     await page.getByRole('button', { name: 'Confirm' }).click()
-    await expect.poll(() => titles(page)).toEqual(['Keep these codes'])
+    await expect.poll(() => titles(page)).toEqual(['Save your recovery codes'])
     const code = await page.locator('li code').first().innerText()
     await page.reload()
     await page.getByRole('link', { name: 'Remove app' }).waitFor()
@@ -191,7 +191,7 @@ describe('addresses of what is done with factors', () => {
     await page.goto(at('/account'))
     for (const [words, query, title] of [
       ['Remove app', 'do=remove-app', 'Remove the authenticator app?'],
-      ['Add passkey', 'do=passkey', 'Add a passkey'],
+      ['Add passkey', 'do=passkey', 'Add passkey'],
       ['Create new codes', 'do=codes', 'Create new recovery codes?'],
     ]) {
       await page.getByRole('link', { name: words }).click()
@@ -208,7 +208,7 @@ describe('addresses of what is done with factors', () => {
 
     await page.getByRole('link', { name: 'Create new codes' }).click()
     await page.getByRole('button', { name: 'Create new codes' }).click()
-    await expect.poll(() => titles(page)).toEqual(['Keep these codes'])
+    await expect.poll(() => titles(page)).toEqual(['Save your recovery codes'])
     await page.goBack()
     await expect.poll(() => titles(page)).toEqual([])
     await page.goForward()
@@ -224,12 +224,12 @@ describe('addresses of what is done with factors', () => {
     await becomeStale(page)
     for (const query of ['do=remove-app', 'do=codes']) {
       await page.goto(at(`/account?${query}`))
-      await expect.poll(() => titles(page)).toEqual(['Is it you?'])
+      await expect.poll(() => titles(page)).toEqual(['Confirm it’s you'])
       await page.keyboard.press('Escape')
       await expect.poll(() => page.url()).toBe(at('/account'))
     }
     await page.getByRole('link', { name: 'Remove app' }).click()
-    await expect.poll(() => titles(page)).toEqual(['Is it you?'])
+    await expect.poll(() => titles(page)).toEqual(['Confirm it’s you'])
     await page.goBack()
     await expect.poll(() => titles(page)).toEqual([])
     expect(page.url()).toBe(at('/account'))
@@ -251,8 +251,8 @@ describe('a passkey', () => {
     const { page, context, errors } = await atAccount(cora)
     await addAuthenticator(page)
     await page.getByRole('link', { name: 'Add passkey' }).click()
-    await page.getByRole('button', { name: 'Add the passkey' }).click()
-    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByRole('button', { name: 'Add passkey' }).click()
+    await page.getByRole('button', { name: 'I’ve saved the codes' }).click()
     await page.getByRole('link', { name: 'Rename Passkey 1' }).click()
     await page.getByLabel('Name', { exact: true }).fill('The phone of Cora')
     await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
@@ -263,7 +263,7 @@ describe('a passkey', () => {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
     await sound(page, 'account-passkey')
     await page.getByRole('link', { name: 'Add passkey' }).click()
-    await page.getByRole('button', { name: 'Add the passkey' }).click()
+    await page.getByRole('button', { name: 'Add passkey' }).click()
     await page.getByText('This device already has a passkey for this account.').waitFor()
     await page.keyboard.press('Escape')
     await leave(page)
@@ -274,9 +274,9 @@ describe('a passkey', () => {
     await leave(page)
 
     await givePassword(page, cora)
-    await page.getByText('Your passkey shows that it is you.').waitFor()
+    await page.getByText('Use your passkey to confirm it’s you.').waitFor()
     await sound(page, 'second-step-passkey')
-    await page.getByRole('button', { name: 'Use the passkey' }).click()
+    await page.getByRole('button', { name: 'Continue with passkey' }).click()
     await shell(page).waitFor()
 
     await page.goto(at('/account'))

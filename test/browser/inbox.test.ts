@@ -19,7 +19,7 @@ beforeAll(async () => {
   await page.getByLabel('Email address').fill(posthaste.ownerEmail)
   await page.getByLabel('Password', { exact: true }).fill(posthaste.ownerPassword)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.getByText('Nothing here yet').waitFor()
+  await page.getByText('No messages yet').waitFor()
 })
 afterAll(async () => {
   await browser?.close()

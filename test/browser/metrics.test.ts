@@ -59,7 +59,7 @@ async function sound(page: Page, name: string): Promise<void> {
 
 test('metrics count what happens, and each number leads to its emails', async () => {
   const { page, errors } = desk
-  await page.getByText('No mail in this time').waitFor()
+  await page.getByText('No mail in this period').waitFor()
   await sound(page, 'metrics-empty')
 
   // It counts while one looks.
@@ -137,7 +137,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.getByRole('button', { name: 'Tag', exact: true }).click()
   const receipts = page.getByRole('row', { name: /kind: receipt/ })
   await receipts.waitFor()
-  await page.getByText('An email counts for each of its tags').waitFor()
+  await page.getByText('An email counts once for each of its tags').waitFor()
   const [table] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'CSV of these rows' }).click(),

@@ -84,17 +84,17 @@ describe('the owner of another team', () => {
       [`/emails/${things.email}`, 'Email not found.'],
       [`/emails/${things.email}?tab=source`, 'Email not found.'],
       ['/emails', 'No emails yet'],
-      [`/emails?q=${encodeURIComponent(SUBJECT)}`, /^No email/],
+      [`/emails?q=${encodeURIComponent(SUBJECT)}`, /^No matching emails/],
       [`/inbox/${things.caught}`, 'Message not found.'],
-      ['/inbox', /^Nothing/],
+      ['/inbox', /^No messages/],
       [`/domains/${things.domain}`, 'Domain not found.'],
       [`/webhooks/${things.webhook}`, 'Webhook not found.'],
       [`/logs/${things.log}`, 'Log not found.'],
       [`/settings/audit?id=${things.act}`, 'Entry not found.'],
-      [`/suppressions?id=${things.suppression}`, 'It is no longer on the list'],
+      [`/suppressions?id=${things.suppression}`, 'This address is no longer suppressed.'],
       ['/queue', 'The queue is empty'],
       ['/api-keys', 'No API keys yet'],
-      ['/metrics', 'No mail in this time'],
+      ['/metrics', 'No mail in this period'],
     ]
     for (const [path, words] of pages) {
       await page.goto(at(path))
@@ -152,8 +152,8 @@ describe('somebody with the cookie of another person', () => {
     await thief.page.goto(at('/account?do=password'))
     await thief.page.getByLabel('Current password').fill('a guess of ten letters')
     await thief.page.getByLabel('New password', { exact: true }).fill(CHANGED)
-    await thief.page.getByLabel('New password again').fill(CHANGED)
-    await thief.page.getByRole('button', { name: 'Change the password' }).click()
+    await thief.page.getByLabel('Confirm new password').fill(CHANGED)
+    await thief.page.getByRole('button', { name: 'Change password' }).click()
     await thief.page.getByText('this is not the password of your account').waitFor()
 
     await owner.page.getByRole('button', { name: 'Sign out' }).click()
@@ -172,9 +172,9 @@ describe('somebody with the cookie of another person', () => {
     await owner.page.getByRole('link', { name: 'Change password' }).click()
     await owner.page.getByLabel('Current password').fill(posthaste.ownerPassword)
     await owner.page.getByLabel('New password', { exact: true }).fill(CHANGED)
-    await owner.page.getByLabel('New password again').fill(CHANGED)
-    await owner.page.getByRole('button', { name: 'Change the password' }).click()
-    await owner.page.getByText('Your password is changed.').waitFor()
+    await owner.page.getByLabel('Confirm new password').fill(CHANGED)
+    await owner.page.getByRole('button', { name: 'Change password' }).click()
+    await owner.page.getByText('Password changed.').waitFor()
     await thief.page.getByRole('link', { name: 'Domains', exact: true }).click()
     await thief.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()
     await owner.page.reload()

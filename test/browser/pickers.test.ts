@@ -69,7 +69,7 @@ describe('a field with suggestions', () => {
     // What begins with the words comes first; a screen reader hears how many there are, and which one is meant.
     await page.keyboard.type('ALPHA')
     await eventually(() => options(page)).toEqual(['alpha.example', 'not-alpha.example', '“ALPHA”'])
-    await page.getByRole('status').getByText('2 to choose from.').waitFor()
+    await page.getByRole('status').getByText('2 options').waitFor()
     const meant = () => page.locator('[role=option][data-highlighted]').allTextContents()
     await eventually(meant).toEqual(['alpha.example'])
     await page.keyboard.press('ArrowDown')
@@ -128,7 +128,7 @@ describe('a field with suggestions', () => {
     const sheet = page.getByRole('dialog', { name: 'Create API key' })
     await sheet.getByRole('button', { name: 'Domain: All domains' }).click()
     await sheet.getByRole('combobox', { name: 'Domain' }).fill('nothing like it')
-    await eventually(() => options(page)).toEqual(['None has “nothing like it”.'])
+    await eventually(() => options(page)).toEqual(['No matches for “nothing like it”'])
     await page.keyboard.press('Escape')
     await eventually(() => focused(page)).toBe('Domain: All domains')
     expect(await suggested(page).count()).toBe(0)

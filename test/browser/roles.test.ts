@@ -97,8 +97,8 @@ describe('roles', () => {
     [`/api-keys?key=${things.key}`, 'Only developers and above can rename or delete this key.'],
     [`/api-keys?key=${things.key}&do=delete`, 'Only developers and above can rename or delete this key.'],
     ['/suppressions?import=1', 'nobody@reader.example'],
-    [`/suppressions?id=${things.suppression}`, 'Developers can take it off the list.'],
-    ['/settings/team', 'Owners can change it.'],
+    [`/suppressions?id=${things.suppression}`, 'Only developers and above can remove it from the list.'],
+    ['/settings/team', 'Only owners can change the team name.'],
     ['/settings/members', 'viewer@people.example'],
     ['/settings/members?do=invite', 'viewer@people.example'],
   ]
@@ -106,7 +106,7 @@ describe('roles', () => {
   test('a viewer is offered nothing that changes something, on no page and by no link', async () => {
     const { page, context, errors } = await signedIn('viewer')
     const changing =
-      /cancel|reschedule|send again|share|retry|hold|release|drop|check now|rotate|save|delete|rename|add |create|remove|import|suppress|invite|change|replay|test event|disable|enable|make |pause|resume/i
+      /cancel|reschedule|send again|share|retry|hold|release|drop|check now|rotate|save|delete|rename|add |create|remove|import|suppress|invite|change|edit|replay|test event|disable|enable|make |pause|resume/i
     for (const [path, words] of pages()) {
       await page.goto(at(path))
       await page.locator('main, dialog[open]').getByText(words).first().waitFor()
@@ -115,7 +115,7 @@ describe('roles', () => {
       })
     }
     await page.goto(at(`/webhooks/${things.webhook}`))
-    await page.getByText('Nothing was sent yet. Each event that happens appears here').waitFor()
+    await page.getByText('No events sent yet. Events appear here as they happen.').waitFor()
     expect(await page.getByRole('checkbox').count()).toBe(0)
     expect(await ask(page, 'POST', `/webhooks/${things.webhook}/replay`, { event_ids: ['msg_1'] })).toEqual({
       status: 403,
@@ -127,8 +127,8 @@ describe('roles', () => {
     await sound(page, 'viewer-domain-settings')
 
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill('create an api')
-    await expect.poll(() => page.getByRole('option', { name: 'Create an API key' }).count()).toBe(0)
+    await page.getByRole('combobox').fill('create api')
+    await expect.poll(() => page.getByRole('option', { name: 'Create API key' }).count()).toBe(0)
     await page.keyboard.press('Escape')
     expect(await ask(page, 'POST', '/api-keys', { name: 'mine' })).toEqual({
       status: 403,
@@ -137,7 +137,7 @@ describe('roles', () => {
     expect(await ask(page, 'POST', `/emails/${things.email}/cancel`)).toMatchObject({ status: 403 })
     expect(await ask(page, 'DELETE', `/domains/${things.domain}`)).toMatchObject({ status: 403 })
     await page.goto(at('/settings/audit'))
-    await page.getByText('There is no such page').waitFor()
+    await page.getByText('Page not found').waitFor()
     expect(errors).toEqual([])
     await context.close()
   })
@@ -145,9 +145,9 @@ describe('roles', () => {
   test('a developer sets things up, and leaves people and rules alone', async () => {
     const { page, context, errors } = await signedIn('developer')
     await page.goto(at('/api-keys'))
-    await page.getByRole('link', { name: 'Create an API key' }).waitFor()
+    await page.getByRole('link', { name: 'Create API key' }).waitFor()
     await page.goto(at(`/webhooks/${things.webhook}`))
-    await page.getByRole('button', { name: 'Send a test event' }).waitFor()
+    await page.getByRole('button', { name: 'Send test event' }).waitFor()
     await page.goto(at('/settings/members'))
     await page.getByText('developer@people.example').first().waitFor()
     await sound(page, 'settings-members-developer')
@@ -155,8 +155,8 @@ describe('roles', () => {
     await expect.poll(() => page.getByRole('link', { name: /^Remove/ }).count()).toBe(0)
     await expect.poll(() => page.getByRole('combobox', { name: /^Role of/ }).count()).toBe(0)
     await page.goto(at('/settings/team'))
-    await page.getByText('Admins can change it.').waitFor()
-    await expect.poll(() => page.getByLabel('Require a second factor').isDisabled()).toBe(true)
+    await page.getByText('Only admins and owners can change this.').waitFor()
+    await expect.poll(() => page.getByLabel('Require two-step sign-in').isDisabled()).toBe(true)
     await expect.poll(() => page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
     const refused = { status: 403, message: expect.stringContaining('admin') as string }
     const invited = { email: 'friend@people.example', role: 'owner' }
@@ -185,7 +185,7 @@ describe('roles', () => {
       .poll(() => page.getByRole('combobox', { name: `Role of ${posthaste.ownerEmail}` }).count())
       .toBe(0)
     await role.selectOption('Viewer')
-    await page.getByText('developer@people.example is now Viewer.').waitFor()
+    await page.getByText('Role of developer@people.example changed to Viewer.').waitFor()
     await sound(page, 'settings-members-admin')
     expect(await ask(lower.page, 'POST', '/api-keys', { name: 'mine' })).toMatchObject({ status: 403 })
     await lower.page.goto(at('/api-keys'))

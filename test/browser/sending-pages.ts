@@ -77,7 +77,7 @@ function apiKeys(stage: Stage): void {
   test('a key is made, its token works, it is renamed, and deleted it works no more', async () => {
     const { page, at } = stage
     await page.goto(at('/api-keys'))
-    await page.getByRole('link', { name: 'Create an API key' }).click()
+    await page.getByRole('link', { name: 'Create API key' }).click()
     await expect.poll(() => page.url()).toBe(at('/api-keys?new=1'))
     await page.getByLabel('Name').fill('Shop')
     await page.getByRole('button', { name: 'Domain: All domains' }).click()
@@ -142,7 +142,7 @@ function apiKeys(stage: Stage): void {
   test('a sheet has its own address, and Back closes it', async () => {
     const { page, at } = stage
     await page.goto(at('/api-keys'))
-    await page.getByRole('link', { name: 'Create an API key' }).click()
+    await page.getByRole('link', { name: 'Create API key' }).click()
     await page.getByRole('dialog').waitFor()
     await page.goBack()
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
@@ -158,7 +158,7 @@ function domains(stage: Stage): void {
   test('a domain is added, shows its records, changes its settings, and goes when its name is typed', async () => {
     const { page, at, posthaste } = stage
     await page.goto(at('/domains'))
-    await page.getByRole('link', { name: 'Add a domain' }).click()
+    await page.getByRole('link', { name: 'Add domain' }).click()
     await page.getByLabel('Domain', { exact: true }).fill('not a name')
     await page.getByRole('button', { name: 'Add domain' }).click()
     await page.getByRole('alert').filter({ hasText: /./ }).waitFor()
@@ -169,7 +169,7 @@ function domains(stage: Stage): void {
 
     const id = page.url().split('/').at(-1)!
     await page.getByRole('link', { name: 'DKIM keys' }).click()
-    await page.getByText('waits for its record').first().waitFor()
+    await page.getByText('waiting for record').first().waitFor()
     const views = page.getByRole('navigation', { name: 'Views of this domain' })
     await views.getByRole('link', { name: 'Settings' }).click()
     await page.getByText('Always').click()
@@ -218,17 +218,17 @@ function suppressions(stage: Stage): void {
     const { body } = await posthaste.call<{ data: { email: string }[] }>('GET', '/suppressions')
     for (const { email } of body.data) await posthaste.call('DELETE', `/suppressions/${email}`)
     await page.goto(at('/suppressions'))
-    await page.getByText('Nobody is suppressed').waitFor()
-    await page.getByRole('link', { name: 'from a file' }).click()
+    await page.getByText('No suppressed addresses').waitFor()
+    await page.getByRole('link', { name: 'import a file' }).click()
     await page.getByRole('dialog').getByRole('heading').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'Suppress addresses' }).click()
     await page
       .getByRole('textbox', { name: 'Addresses' })
       .fill('"Away, Gone" <gone@reader.example>\nnobody\nnever@reader.example\n')
-    await page.getByText('This is no address').waitFor()
+    await page.getByText('This is not an address').waitFor()
     await page.getByRole('button', { name: 'Suppress 2 addresses' }).click()
-    await page.getByText('2 addresses are suppressed.').waitFor()
+    await page.getByText('2 addresses suppressed.').waitFor()
     await page.getByRole('link', { name: 'gone@reader.example' }).waitFor()
 
     const email = await posthaste.send({ to: 'gone@reader.example', subject: 'To nobody' })
@@ -254,11 +254,11 @@ function suppressions(stage: Stage): void {
     await page.goto(at('/suppressions'))
     await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
     await page.getByRole('button', { name: 'Bounces' }).click()
-    await page.getByText('None of this origin').waitFor()
+    await page.getByText('No suppressions of this origin').waitFor()
     await expect.poll(() => page.url()).toBe(at('/suppressions?origin=bounce'))
     await page.reload()
-    await page.getByText('None of this origin').waitFor()
-    await page.getByRole('button', { name: 'By hand' }).click()
+    await page.getByText('No suppressions of this origin').waitFor()
+    await page.getByRole('button', { name: 'Manual' }).click()
     await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
   })
 }
@@ -319,7 +319,7 @@ function attachments(stage: Stage): void {
     const id = await posthaste.send({ to: 'ada@reader.example', subject: 'Shared with a stranger' })
     await page.goto(at(`/emails/${id}`))
     await page.getByRole('link', { name: 'Share' }).click()
-    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByRole('button', { name: 'Create link' }).click()
     const url = (await page.getByRole('dialog').locator('pre').innerText()).trim()
     const stranger = await browser.newContext()
     const theirs = await stranger.newPage()
@@ -354,7 +354,7 @@ function around(stage: Stage): void {
 
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').fill('01890000-0000-7000-8000-000000000000')
-    await page.getByText('There is no email with this id.').waitFor()
+    await page.getByText('No email has this ID').waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
@@ -374,7 +374,7 @@ function around(stage: Stage): void {
     await today.getByText(/resets in .+, at\s+00:00 UTC/).waitFor()
     const history = page.getByRole('region', { name: 'History' })
     await history
-      .getByText(new RegExp(`^${used} recipients in total; busiest: .+ with ${used}\\.$`))
+      .getByText(new RegExp(`^${used} recipients in total\\. Busiest: .+ with ${used}\\.$`))
       .waitFor()
     await history.getByText('Show as table').click()
     await expect.poll(() => history.locator('tbody tr').count()).toBe(30)

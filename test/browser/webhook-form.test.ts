@@ -59,7 +59,7 @@ test.each([1280, 390])('at %i px a mistake is told beside its field, which gets 
   }
 
   await submit.click()
-  await beside('Enter the URL of your endpoint.')
+  await beside('Enter the endpoint URL.')
   await endpoint.fill('app.example.com')
   await expect.poll(async () => (await alerts()).join('')).toBe('')
   await submit.click()

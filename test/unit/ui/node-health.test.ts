@@ -11,7 +11,7 @@ const doctor = (status: Doctor['status'], ...checks: Doctor['checks']): Doctor =
 })
 
 test.each([
-  ['nobody answers', { health: undefined, error: 'refused' }, 'bad', 'No answer from the server'],
+  ['nobody answers', { health: undefined, error: 'refused' }, 'bad', 'No response from the server'],
   ['nothing is known yet', { health: undefined }, 'none', null],
   [
     'mail is refused',

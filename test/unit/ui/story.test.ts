@@ -99,7 +99,7 @@ describe('the story of a delivery', () => {
       ['accepted', 'Accepted and stored', null],
       ['email.sent', 'Delivery started', null],
       ['email.delivery_delayed', 'mx.example asked us to wait', 1],
-      ['email.delivered', 'mx.example took the message', 2],
+      ['email.delivered', 'mx.example accepted the message', 2],
     ])
   })
 
@@ -142,7 +142,7 @@ describe('the story of a delivery', () => {
     const [, first] = storyOf(seen, waiting)
     expect([first!.kind, first!.title, first!.reply]).toEqual([
       'email.delivery_delayed',
-      'mx.example asked to be tried again later',
+      'mx.example asked Posthaste to retry later',
       reply(452, 'full'),
     ])
   })
@@ -163,17 +163,17 @@ describe('what decided about a recipient', () => {
 
   test('is not what a server says to commands that were on their way behind a refusal', () => {
     expect(decided(mail(), rcpt('ada@example.com', 452), data(503))).toEqual([
-      'mx.example asked to be tried again later',
+      'mx.example asked Posthaste to retry later',
       'ada@example.com',
     ])
     expect(decided(mail(451), rcpt('ada@example.com', 503), data(503))).toEqual([
-      'mx.example asked to be tried again later',
+      'mx.example asked Posthaste to retry later',
       'sender',
     ])
   })
 
   test('is not that the message was taken for others', () => {
-    const refused = ['mx.example asked to be tried again later', 'ada@example.com']
+    const refused = ['mx.example asked Posthaste to retry later', 'ada@example.com']
     const [ada, bob] = [rcpt('ada@example.com', 450), rcpt('bob@example.com', 250)]
     expect(decided(mail(), ada, bob, data(354), body)).toEqual(refused)
     expect(decided(mail(), ada, data(503), mail(), bob, data(354), body)).toEqual(refused)
@@ -203,7 +203,7 @@ describe('waits', () => {
       ['accepted', 'Accepted and stored', null],
       ['wait', 'Waited 35 s: held by an operator', null],
       ['email.sent', 'Delivery started', null],
-      ['email.delivered', 'mx.example took the message', 1],
+      ['email.delivered', 'mx.example accepted the message', 1],
       ['wait', 'Waited 3 min 5 s: x', null],
     ])
   })

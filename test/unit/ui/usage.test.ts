@@ -17,9 +17,9 @@ test('periods are those of UTC, in words', () => {
 })
 
 test('the history is summed up with its busiest period', () => {
-  expect(historyWords(days(0, 0))).toBe('No recipients in this time.')
-  expect(historyWords(days(0, 1))).toBe('1 recipient in total; busiest: Nov 2 with 1.')
-  expect(historyWords(days(500, 1500, 10))).toBe('2,010 recipients in total; busiest: Nov 2 with 1,500.')
+  expect(historyWords(days(0, 0))).toBe('No recipients in this period.')
+  expect(historyWords(days(0, 1))).toBe('1 recipient in total. Busiest: Nov 2 with 1.')
+  expect(historyWords(days(500, 1500, 10))).toBe('2,010 recipients in total. Busiest: Nov 2 with 1,500.')
 })
 
 test('columns reach as far as their share, and a limit is drawn where it can be seen', () => {

@@ -41,7 +41,7 @@ test('the newest request is its status and how long it took', () => {
   const last = { sent_at: '', http_status_code: 503, duration_ms: 1240, error: 'no' }
   expect(ofLast({ last_request: last })).toBe('503, 1.24 s')
   expect(ofLast({ last_request: { ...last, http_status_code: 0, duration_ms: 15_000 } })).toBe(
-    'no answer, 15.00 s',
+    'no response, 15.00 s',
   )
   expect(ofLast({ last_request: null })).toBe('')
 })

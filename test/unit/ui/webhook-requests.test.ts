@@ -21,7 +21,9 @@ describe('how the requests of a day went', () => {
     )
     expect(ofRequests(day(1, 1))).toMatch(/^1 request in the last 24 h · 100% succeeded · /)
     expect(ofRequests(day(0, 0, null, null))).toBe('No requests in the last 24 h')
-    expect(ofRequests(day(4, 0, null, null))).toBe('4 requests in the last 24 h · 0% succeeded · no answers')
+    expect(ofRequests(day(4, 0, null, null))).toBe(
+      '4 requests in the last 24 h · 0% succeeded · no responses',
+    )
   })
 })
 
@@ -33,7 +35,7 @@ test('events are grouped by their noun', () => {
 })
 
 test('what cannot be an endpoint is told before it is sent, and a refusal is shown at its field', () => {
-  expect(endpointMistake('  ')).toBe('Enter the URL of your endpoint.')
+  expect(endpointMistake('  ')).toBe('Enter the endpoint URL.')
   for (const text of ['app.example.com', 'https:', 'https:///x', 'ftp://a.example/', 'http://[x]/'])
     expect(endpointMistake(text)).toMatch(/^Enter a full URL/)
   for (const text of ['https://app.example.com/hook', ' http://10.0.0.1:80/ '])

@@ -23,14 +23,14 @@ const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)/s.exec(text)?
 
 export function nodeLook({ health, error, doctor }: Known): NodeLook {
   if (error !== null)
-    return { tone: 'bad', words: `No answer: ${error}`, problem: 'No answer from the server' }
+    return { tone: 'bad', words: `No response: ${error}`, problem: 'No response from the server' }
   if (!health) return { tone: 'none', words: 'Checking the server…', problem: null }
   if (health.status !== 'ok') {
     const why = health.reasons.join(' ')
     return {
       tone: 'bad',
-      words: `The server accepts no mail. ${why}`,
-      problem: health.reasons[0] ?? 'No mail is accepted',
+      words: `The server isn’t accepting mail. ${why}`,
+      problem: health.reasons[0] ?? 'Not accepting mail',
     }
   }
   const wrong = doctor?.checks.filter(({ status }) => status === 'failed' || status === 'warning') ?? []
@@ -41,7 +41,7 @@ export function nodeLook({ health, error, doctor }: Known): NodeLook {
       words: doctor ? 'The server accepts mail, and its checks pass.' : 'The server accepts mail.',
       problem: null,
     }
-  const others = wrong.length > 1 ? ` ${wrong.length - 1} more in the checks.` : ''
+  const others = wrong.length > 1 ? ` ${wrong.length - 1} more under Checks.` : ''
   return {
     tone: worst.status === 'failed' ? 'bad' : 'warn',
     words: `${worst.title}: ${firstSentence(worst.found)}${others}`,

@@ -38,7 +38,7 @@ function bounced({ cause }: Delivery): Ending {
 const LAST_PROBLEM: Partial<Record<string, string>> = {
   dns: 'The domain’s DNS records could not be looked up in time.',
   network: 'The recipient’s mail servers could not be reached in time.',
-  tls: 'No TLS connection that the policy allows could be made in time.',
+  tls: 'No TLS connection that meets the policy could be established in time.',
   'mailbox-full': 'The recipient’s mailbox stayed full.',
 }
 
@@ -72,7 +72,7 @@ function ending(delivery: Delivery): Ending {
     case 'suppressed':
       return ['Final: suppressed', 'The address is on the suppression list, so no attempt was made.']
     case 'canceled':
-      return ['Final: canceled', 'Its sender canceled it before the first attempt.']
+      return ['Final: canceled', 'The sender canceled it before the first attempt.']
     default:
       return ['Final: delivered', 'The recipient’s mail server has accepted the message.']
   }
@@ -82,7 +82,7 @@ function ending(delivery: Delivery): Ending {
 export function outlook(delivery: Delivery, now: number): Outlook {
   const { state } = delivery
   if (state === 'held') {
-    const detail = 'An operator holds it. Nothing happens until it is released.'
+    const detail = 'An operator is holding this delivery. It stays in the queue until it is released.'
     return { final: false, title: 'Held', detail, next: null, givenUp: null }
   }
   if (state !== 'waiting') {

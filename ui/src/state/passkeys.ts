@@ -11,7 +11,8 @@ const isAddress = (hostname: string): boolean => hostname.startsWith('[') || /\.
 
 /** Why this page can use no passkeys, as a sentence; null when it can. Browsers bind them to a name, and an address is none. */
 export function whyNoPasskeys({ hostname, offered }: Surroundings): string | null {
-  if (!offered) return 'This browser offers passkeys only over https.'
-  if (isAddress(hostname)) return `Passkeys need a host name: open this page by its name, not at ${hostname}.`
+  if (!offered) return 'This browser supports passkeys only over HTTPS.'
+  if (isAddress(hostname))
+    return `Passkeys need a host name. Open this page by its host name instead of ${hostname}.`
   return null
 }

@@ -64,8 +64,8 @@ export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: bo
 
 /** What can be begun from anywhere. */
 export const ACTIONS: readonly Place[] = [
-  { path: '/api-keys?new=1', label: 'Create an API key', icon: Plus, right: 'keys' },
-  { path: '/domains?new=1', label: 'Add a domain', icon: Plus, right: 'configure' },
+  { path: '/api-keys?new=1', label: 'Create API key', icon: Plus, right: 'keys' },
+  { path: '/domains?new=1', label: 'Add domain', icon: Plus, right: 'configure' },
   { path: '/webhooks?new=1', label: 'Add webhook', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
@@ -87,7 +87,7 @@ export interface Act {
 }
 
 const THEMES: readonly [value: Theme, label: string, icon: Act['icon']][] = [
-  ['system', 'Theme: as the system', Monitor],
+  ['system', 'Theme: system', Monitor],
   ['light', 'Theme: light', Sun],
   ['dark', 'Theme: dark', Moon],
 ]
@@ -105,7 +105,7 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
     ...(session?.teams ?? [])
       .filter(({ id }) => id !== session?.team.id)
       .map(({ id, name }) => ({
-        ...{ label: `Go on in the team ${name}`, icon: Users },
+        ...{ label: `Switch to team ${name}`, icon: Users },
         act: () => say(switchTeam(id).then(changeTeam)),
       })),
     ...THEMES.filter(([value]) => value !== theme.value).map(([value, label, icon]) => ({
@@ -116,7 +116,7 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
       ...{ label: utc.value ? 'Times: local' : 'Times: UTC', icon: Clock },
       act: () => void (utc.value = !utc.value),
     },
-    { label: 'Keyboard', icon: Keyboard, act: onkeys },
+    { label: 'Keyboard shortcuts', icon: Keyboard, act: onkeys },
     { label: 'Sign out', icon: LogOut, act: () => say(depart()) },
   ]
 }

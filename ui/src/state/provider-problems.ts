@@ -2,22 +2,22 @@ import type { ProviderProblemCode } from '../../../appliance/http/schemas/identi
 
 /** What to tell somebody who comes back from an identity provider with nothing, and what to do. `%`: the provider's name. */
 const WORDS: Record<ProviderProblemCode, string> = {
-  denied: 'You did not agree at %, so nothing was done.',
-  unreachable: '% does not answer at the moment. Try again in a minute, or sign in another way.',
+  denied: 'You didn’t approve the request at %, so nothing changed.',
+  unreachable: '% isn’t responding. Try again in a minute, or sign in another way.',
   misconfigured:
-    '% does not accept this server: it is not set up right. Tell whoever runs it; its log says more.',
-  invalid: 'The answer of % did not fit the question. Try again.',
-  unverified: '% does not say that your email address is verified. Verify it there, then try again.',
-  domain: 'Your address at % is of a domain that may not enter here. Take another account.',
+    '% rejected this server because of a configuration problem. Tell the server’s operator; the log has details.',
+  invalid: 'The response from % was invalid. Try again.',
+  unverified: '% doesn’t confirm that your email address is verified. Verify it there, then try again.',
+  domain: 'The domain of your % address isn’t allowed here. Use another account.',
   not_linked:
-    'There is an account with your address, but it is not linked with %. Sign in as usual and link it in “Your account”.',
+    'An account with your address exists, but it isn’t linked to %. Sign in as usual and link it in “Your account”.',
   unproven:
-    'There is an account with your address, but nobody has shown yet that the address is theirs. If the account is yours, sign in as usual and link % in “Your account”. Else choose “Forgot your password?”: the link in the mail makes it yours alone.',
-  unknown: 'Nobody here knows your account at %. Ask for an invitation to the address that you have there.',
-  expired: 'That took too long, or was begun in another browser or tab. Try again.',
-  taken: 'That account at % is linked with another person here. It has to be unlinked there first.',
-  signed_out: 'Your session ended in the meantime, so nothing was linked. Sign in and try again.',
-  no_team: 'You are a member of no team here any more. Ask for an invitation.',
+    'An account with your address exists, but its address isn’t verified. If it’s yours, sign in and link % in “Your account”. Otherwise, claim it with “Forgot your password?”.',
+  unknown: 'No account here matches your % account. Ask for an invitation to the address you use there.',
+  expired: 'The sign-in timed out, or it was started in another browser or tab. Try again.',
+  taken: 'That % account is already linked to another person’s account here. They must unlink it first.',
+  signed_out: 'Your session ended before the account was linked. Sign in and try again.',
+  no_team: 'You’re no longer a member of any team here. Ask for an invitation.',
 }
 
 /** The sentence for a `problem` of the address bar; null for what is none. */

@@ -13,13 +13,13 @@ const CONDITIONS = {
   provider: 'Provider',
   state: 'State',
   older_than: 'Older than',
-  newer_than: 'Younger than',
+  newer_than: 'Newer than',
   reply: 'Reply',
   category: 'Category',
   pool: 'Pool',
   stream: 'Stream',
   tag: 'Tag',
-  source: 'Tried from',
+  source: 'Attempted from',
   email_id: 'Email',
   id: 'Delivery',
 } as const
@@ -52,6 +52,8 @@ export const isEverything = ({ team_id: _team, ...others }: QueueConditions): bo
 export interface QueueActionLook {
   action: QueueAction
   words: string
+  /** The title of the dialog that confirms it. */
+  question: string
   done: string
   final?: true
   undo?: true
@@ -60,12 +62,19 @@ export interface QueueActionLook {
 }
 
 export const QUEUE_ACTIONS: readonly QueueActionLook[] = [
-  { action: 'hold', words: 'Hold', done: 'held', undo: true },
-  { action: 'release', words: 'Release', done: 'released', undo: true },
-  { action: 'retry', words: 'Retry now', done: 'due now' },
-  { action: 'reroute', words: 'Re-route', done: 're-routed', undo: true, operator: true },
-  { action: 'expire', words: 'Expire', done: 'given up as expired', final: true },
-  { action: 'drop', words: 'Drop', done: 'dropped', final: true },
+  { action: 'hold', words: 'Hold', question: 'Hold deliveries?', done: 'held', undo: true },
+  { action: 'release', words: 'Release', question: 'Release deliveries?', done: 'released', undo: true },
+  { action: 'retry', words: 'Retry now', question: 'Retry deliveries now?', done: 'due now' },
+  {
+    action: 'reroute',
+    words: 'Reroute',
+    question: 'Reroute deliveries?',
+    done: 'rerouted',
+    undo: true,
+    operator: true,
+  },
+  { action: 'expire', words: 'Expire', question: 'Expire deliveries?', done: 'expired', final: true },
+  { action: 'drop', words: 'Drop', question: 'Drop deliveries?', done: 'dropped', final: true },
 ]
 
 /** Whether an entry of the audit log can be taken back: `queue.hold` and the like. */

@@ -4,18 +4,22 @@ export type Role = Session['role']
 
 /** The roles in words, the mightiest first. */
 export const ROLE_CHOICES: readonly { value: Role; words: string; hint: string }[] = [
-  { value: 'owner', words: 'Owner', hint: 'Everything: the name of the team, and who else is an owner.' },
+  {
+    value: 'owner',
+    words: 'Owner',
+    hint: 'Can do everything, including renaming the team and managing owners.',
+  },
   {
     value: 'admin',
     words: 'Admin',
-    hint: 'Also members, how they sign in, the audit log, the queue, erasing data.',
+    hint: 'Everything a developer can do, plus members, sign-in rules, the audit log, the queue and data erasure.',
   },
   {
     value: 'developer',
     words: 'Developer',
-    hint: 'Sends, and sets up domains, API keys, webhooks, suppressions.',
+    hint: 'Can send emails and manage domains, API keys, webhooks and suppressions.',
   },
-  { value: 'viewer', words: 'Viewer', hint: 'Sees mail, logs and settings, and changes nothing.' },
+  { value: 'viewer', words: 'Viewer', hint: 'Can view mail, logs and settings, but can’t change anything.' },
 ]
 
 /** A role as a word. */

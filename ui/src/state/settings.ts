@@ -32,7 +32,7 @@ const SETTINGS: readonly SettingsTab[] = [
   },
   {
     id: 'audit',
-    label: 'Audit',
+    label: 'Audit log',
     right: 'security',
     load: () => import('../parts/SettingsAudit.svelte'),
   },

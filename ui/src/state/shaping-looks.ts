@@ -15,7 +15,7 @@ import type { QueueState } from './lanes.ts'
 import type { Look } from './status.ts'
 
 export const QUEUE_STATE: Record<QueueState, Look> = {
-  no_source: { word: 'no source IP', tone: 'red', icon: TriangleAlert },
+  no_source: { word: 'no sending IP', tone: 'red', icon: TriangleAlert },
   no_route: { word: 'no route', tone: 'red', icon: Unplug },
   paused: { word: 'paused', tone: 'red', icon: Pause },
   held: { word: 'held', tone: 'amber', icon: Pause },

@@ -100,27 +100,27 @@ export function ofLight({ name, status }: ListedDomain['lights'][number]): Look 
   if (status !== 'pending') return RECORD_STATUS[status]
   return name === 'SPF' || name === 'DKIM'
     ? look('missing', 'amber', TriangleAlert)
-    : look('not there', 'slate', CircleDashed)
+    : look('not found', 'slate', CircleDashed)
 }
 
 /** How far a record has come to the servers of its zone. */
 export const PROPAGATION: Record<Propagation['records'][number]['status'], Look> = {
   ...RECORD_STATUS,
-  partial: look('on its way', 'amber', HourglassIcon),
+  partial: look('propagating', 'amber', HourglassIcon),
 }
 
 /** What a self-check came to. */
 export const FINDING: Record<Doctor['checks'][number]['status'], Look> = {
   failed: look('failed', 'red', X),
   warning: look('warning', 'amber', TriangleAlert),
-  skipped: look('not told', 'slate', CircleDashed),
-  ok: look('good', 'green', Check),
+  skipped: look('skipped', 'slate', CircleDashed),
+  ok: look('ok', 'green', Check),
 }
 
 /** Where a DKIM key is in its life. */
 export const DKIM_STATE: Record<DkimKey['state'], Look> = {
-  pending: look('waits for its record', 'blue', Clock),
-  active: look('signs', 'green', Check),
+  pending: look('waiting for record', 'blue', Clock),
+  active: look('signing', 'green', Check),
   retiring: look('retiring', 'amber', HourglassIcon),
   retired: look('retired', 'slate', Ban),
 }
@@ -129,7 +129,7 @@ export const DKIM_STATE: Record<DkimKey['state'], Look> = {
 export const ORIGIN: Record<Suppression['origin'], Look> = {
   bounce: look('bounced', 'red', CornerUpLeft),
   complaint: look('complained', 'magenta', Flag),
-  manual: look('by hand', 'slate', Hand),
+  manual: look('manual', 'slate', Hand),
 }
 
 /** The status of an answer (RFC 9110 §15): its number is the word. */

@@ -108,7 +108,7 @@ function eventEntry(event: EmailEvent): Entry {
 function visitTitle({ link, robot, seen_by: seenBy }: NonNullable<EmailEvent['visit']>): string {
   const what = link === null ? 'Opened' : `Followed a link to ${link}`
   if (robot) return `${what} by a bot${seenBy === null ? '' : ` (${seenBy})`}, not counted`
-  return seenBy === null ? what : `${what}, seen by the ${seenBy}`
+  return seenBy === null ? what : `${what} through the ${seenBy}`
 }
 
 /** A note of one sentence loses its full stop as a title. */
@@ -119,7 +119,7 @@ function plainTitle(type: EmailEvent['type']): string {
     'email.scheduled': 'Accepted, and scheduled for later',
     'email.sent': 'Delivery started',
     'email.delivered': 'Delivered',
-    'email.delivery_delayed': 'Delayed: another attempt follows',
+    'email.delivery_delayed': 'Delayed: Posthaste will retry',
     'email.complained': 'The recipient reported it as spam',
     'email.bounced': 'Bounced',
     'email.failed': 'Failed: not sent',
@@ -147,7 +147,7 @@ function attemptEntry(
     title: cause
       ? asTitle(cause.note)
       : taken
-        ? `${attempt.host ?? 'The mail server'} took the message`
+        ? `${attempt.host ?? 'The mail server'} accepted the message`
         : plainOutcome(attempt, step),
     reply: cause?.reply ?? step?.reply ?? null,
     attempt: { data: attempt, number },
@@ -157,8 +157,8 @@ function attemptEntry(
 function plainOutcome(attempt: Attempt, step: Step | undefined): string {
   const who = step?.host ?? attempt.host ?? 'The mail server'
   if (step?.reply)
-    return step.reply.code >= 500 ? `${who} refused it` : `${who} asked to be tried again later`
-  return step?.note ?? 'The attempt did not succeed'
+    return step.reply.code >= 500 ? `${who} rejected it` : `${who} asked Posthaste to retry later`
+  return step?.note ?? 'The attempt failed'
 }
 
 /** Whether a step is about this recipient: all are but the RCPT commands of others. */

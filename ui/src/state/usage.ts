@@ -24,10 +24,10 @@ export function periodWords(period: string): string {
 /** The periods in a sentence: their sum, and the busiest one. */
 export function historyWords(periods: readonly Period[]): string {
   const total = periods.reduce((sum, { used }) => sum + used, 0)
-  if (total === 0) return 'No recipients in this time.'
+  if (total === 0) return 'No recipients in this period.'
   const busiest = periods.reduce((most, one) => (one.used > most.used ? one : most))
   const many = total === 1 ? '1 recipient' : `${total.toLocaleString('en')} recipients`
-  return `${many} in total; busiest: ${periodWords(busiest.period)} with ${busiest.used.toLocaleString('en')}.`
+  return `${many} in total. Busiest: ${periodWords(busiest.period)} with ${busiest.used.toLocaleString('en')}.`
 }
 
 /** Columns of a chart. Heights are in percent of it. */

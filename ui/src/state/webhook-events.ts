@@ -23,7 +23,7 @@ export const emailOf = (about: WebhookAbout | null): string | null =>
 /** How its newest request went: `503, 1.24 s`; empty before the first. */
 export function ofLast({ last_request: last }: Pick<WebhookEventSummary, 'last_request'>): string {
   if (last === null) return ''
-  return `${last.http_status_code === 0 ? 'no answer' : last.http_status_code}, ${duration(last.duration_ms)}`
+  return `${last.http_status_code === 0 ? 'no response' : last.http_status_code}, ${duration(last.duration_ms)}`
 }
 
 /** What a replay started. A disabled endpoint receives nothing yet. */

@@ -39,7 +39,7 @@ export function eventGroups(types: readonly string[]): EventGroup[] {
 
 /** Why a text cannot be an endpoint, as far as the browser can tell; empty where the server decides. */
 export function endpointMistake(text: string): string {
-  if (text.trim() === '') return 'Enter the URL of your endpoint.'
+  if (text.trim() === '') return 'Enter the endpoint URL.'
   return /^https?:\/\/[^/]/i.test(text.trim()) && URL.canParse(text.trim())
     ? ''
     : 'Enter a full URL, such as https://app.example.com/webhooks.'

@@ -12,6 +12,6 @@ export function ofRequests(requests: WebhookRequests): string {
   if (count === 0) return 'No requests in the last 24 h'
   const many = count === 1 ? '1 request' : `${count.toLocaleString('en')} requests`
   const times =
-    median === null || p95 === null ? 'no answers' : `p50 ${duration(median)} · p95 ${duration(p95)}`
+    median === null || p95 === null ? 'no responses' : `p50 ${duration(median)} · p95 ${duration(p95)}`
   return `${many} in the last 24 h · ${successShare(requests)} succeeded · ${times}`
 }
