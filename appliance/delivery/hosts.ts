@@ -62,14 +62,14 @@ export function sortOut(name: string, addresses: string[], deps: HostDeps): Foun
 /** Why an address must not be connected to, in words that complete "the address … is". */
 function whyNot(ip: string, own: ReadonlySet<string>, allow: readonly Cidr[]): string | undefined {
   const isOwn = own.has(canonicalIp(ip) ?? ip) && !inNetworks(ip, allow)
-  return whyForbidden(ip, allow) ?? (isOwn ? "this machine's own" : undefined)
+  return whyForbidden(ip, allow) ?? (isOwn ? 'an address of this machine' : undefined)
 }
 
 function describe(found: Found, failures: string[]): string {
   const left = [
     ...found.addresses,
-    ...found.forbidden.map((why) => `not tried: ${why}`),
-    ...found.unreachable.map((ip) => `${ip} (no way to IPv${isIP(ip)} from here)`),
+    ...found.forbidden.map((why) => `not attempted: ${why}`),
+    ...found.unreachable.map((ip) => `${ip} (no route to IPv${isIP(ip)} from this machine)`),
     ...failures,
   ]
   return left.length > 0 ? left.join(', ') : 'no address'

@@ -57,7 +57,7 @@ const helo: CommandHandler = (session, args) => {
 
 /** RFC 3207: afterwards everything begins anew. */
 const starttls: CommandHandler = async (session, args) => {
-  if (args !== '') throw refuse('smtp_syntax', { expected: 'STARTTLS alone' })
+  if (args !== '') throw refuse('smtp_syntax', { expected: 'STARTTLS without parameters' })
   if (session.encrypted) throw notNow('the connection is encrypted already')
   if (!session.helo) throw notNow('EHLO comes first')
   reset(session)

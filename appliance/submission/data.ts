@@ -19,7 +19,7 @@ const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 export async function data(session: Session, args: string): Promise<Reply | null> {
   const { socket, transaction } = session
   try {
-    if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA alone' })
+    if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA without parameters' })
     if (!transaction) throw notNow('MAIL comes first')
     if (transaction.chunks) throw notNow('the message has begun with BDAT')
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')

@@ -183,7 +183,7 @@ describe('MTA-STS', () => {
     const timeline = await send('testing.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual([
-      'MTA-STS testing: mx.testing.test matches no mx of the policy, and is used all the same',
+      'MTA-STS testing: mx.testing.test matches no mx of the policy; used anyway',
     ])
   })
 

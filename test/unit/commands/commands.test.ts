@@ -73,7 +73,7 @@ describe('setup', () => {
     expect(await run(['setup', '--email', 'other@sender.test'], 'a long password\n')).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'This server has an owner already. Sign in with that address.\n',
+      stderr: "This server already has an owner. Sign in with the owner's address.\n",
     })
   })
 })

@@ -58,7 +58,7 @@ describe('what needs a person', () => {
   test('a daemon that is gone or a listener that does not answer', () => {
     expect(ids({ daemon: null })).toEqual(['daemon'])
     expect(ids({ daemon: { ...WELL.daemon!, alive: false } })).toEqual(['daemon'])
-    expect(ids({ listeners: [{ address: 'smtp://0.0.0.0:25', trouble: 'does not answer' }] })).toEqual([
+    expect(ids({ listeners: [{ address: 'smtp://0.0.0.0:25', trouble: 'does not respond' }] })).toEqual([
       'listener:smtp://0.0.0.0:25',
     ])
   })

@@ -323,7 +323,7 @@ describe('TLS', () => {
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
     expect(said.lines).toContain(
-      'starttls STARTTLS > 454 4.7.0 not now (TLS is refused; going on in plain text.)',
+      'starttls STARTTLS > 454 4.7.0 not now (TLS was refused; continuing in plain text.)',
     )
   })
 

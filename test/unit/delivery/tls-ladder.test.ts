@@ -47,7 +47,7 @@ describe('the handshake', () => {
     expect(first.tls).toMatchObject({ version: 'TLSv1.3', group: 'X25519', verified: true })
     expect(connects(first)).toEqual([
       expect.stringContaining('Connected from'),
-      expect.stringContaining('Connected again, for a smaller ClientHello, because TLS failed, from'),
+      expect.stringContaining('Connected again with a smaller ClientHello, because TLS failed, from'),
     ])
     expect(first.tlsResult).toMatchObject({ resultType: 'successful-session' })
     await clock.advance(3 * day - minute)

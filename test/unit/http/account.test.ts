@@ -135,7 +135,7 @@ describe('a forgotten password', () => {
       errorText(
         403,
         'validation_error',
-        'This link was used, has expired or is not whole. Ask for a new one with "Forgot your password?" on the sign-in page.',
+        'This link is incomplete, expired or already used. Request a new one with "Forgot your password?" on the sign-in page.',
       ),
     )
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 10 }, api.clock.now())
@@ -194,11 +194,7 @@ describe('a forgotten password', () => {
 
   test('cannot be asked for by other sites, nor by their forms', async () => {
     const at = `${api.url}/session/reset`
-    const foreign = errorText(
-      403,
-      'validation_error',
-      'This request comes from another site and was refused.',
-    )
+    const foreign = errorText(403, 'validation_error', 'This request came from another site and was refused.')
     for (const headers of [
       { origin: 'https://evil.example' },
       { 'sec-fetch-site': 'cross-site' },
@@ -221,7 +217,7 @@ describe('a forgotten password', () => {
       errorText(
         403,
         'validation_error',
-        'This email is from the server to one person: its content is shown to nobody else.',
+        'The server sent this email to one person, so its content is hidden from everyone else.',
       ),
     )
     for (const path of [`/emails/${id}`, `/emails/${id}/timeline`, '/logs', '/emails'])

@@ -15,17 +15,17 @@ const MINUTE = 60_000
 const over = errorText(
   401,
   'validation_error',
-  'This sign-in took too long, or had too many wrong codes. Begin again with your password.',
+  'Sign-in expired, or too many codes were wrong. Start again with your password.',
 )
 const wrong = errorText(
   403,
   'validation_error',
-  'Wrong code, or one that was used before. Wait for the next one, and see that the clock of your phone is right.',
+  "Incorrect or already used code. Wait for a new one, and check your phone's clock.",
 )
 const refused = errorText(
   403,
   'validation_error',
-  'This passkey was not accepted. Try again, or use another way to sign in.',
+  'This passkey was not accepted. Try again, or sign in another way.',
 )
 
 /** A browser after the first step. Time goes on, so that counters of tries start anew. */
@@ -304,7 +304,7 @@ describe('changing factors', () => {
     const proof = errorText(
       403,
       'validation_error',
-      'Show that it is you: give your password or a second factor again.',
+      'Confirm your identity: enter your password or complete the second step again.',
     )
     for (const [method, path] of [
       ['DELETE', '/account/totp'],
@@ -352,7 +352,7 @@ describe('changing factors', () => {
       errorText(
         403,
         'validation_error',
-        'The password is not enough here: this session began without your second factor. Show a second factor.',
+        'A password is not enough here: this session started without your second step. Complete the second step.',
       ),
     )
     expect(await everyWay()).toEqual([403, 403, 403, 403])
@@ -387,7 +387,7 @@ test('a team that asks for second factors opens nothing but the own account befo
   const required = errorText(
     403,
     'validation_error',
-    'The team asks for a second factor. Set one up in your account, or show it: until then nothing else is open.',
+    'This team requires two-step sign-in. Set up a second step in your account, or confirm it, to continue.',
   )
   const strong = await withTotp()
   await api.storage.setMfaRequired({ id: api.teamId, required: true }, now())

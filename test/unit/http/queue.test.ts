@@ -49,7 +49,7 @@ describe('looking at the queue', () => {
     const first = (await api.call('GET', '/queue?limit=2')).json as Listed
     expect(first.has_more).toBe(true)
     expect(first.data.map(({ recipient }) => recipient)).toEqual(['a@x.example', 'b@x.example'])
-    expect(first.data[0]!.waiting?.why).toBe('its turn comes now')
+    expect(first.data[0]!.waiting?.why).toBe('next in line')
     const second = (await api.call('GET', `/queue?limit=2&after=${first.data[1]!.id}`)).json as Listed
     expect(second).toMatchObject({ has_more: false, data: [{ recipient: 'c@x.example' }] })
   })

@@ -79,12 +79,15 @@ describe('a source', () => {
     [{ ip: 'fe80::1%eth0' }, invalid('ip', 'an IP address of this machine, such as 192.0.2.1')],
     [
       { ip: '192.0.2.7', pool: 'Big Pool' },
-      invalid('pool', 'a name of small letters, digits, - and _, at most 50 characters'),
+      invalid('pool', 'a name of lowercase letters, digits, - and _, at most 50 characters'),
     ],
-    [{ ip: '192.0.2.7', hostname: 'mx' }, invalid('hostname', 'a full host name such as mail2.example.com')],
+    [
+      { ip: '192.0.2.7', hostname: 'mx' },
+      invalid('hostname', 'a fully qualified hostname such as mail2.example.com'),
+    ],
     [
       { ip: '192.0.2.7', hostname: 'mx.a\r\nQUIT' },
-      invalid('hostname', 'a full host name such as mail2.example.com'),
+      invalid('hostname', 'a fully qualified hostname such as mail2.example.com'),
     ],
   ])('%j is refused', async (body, message) => {
     expect(await text('POST', '/sources', body)).toBe(message)

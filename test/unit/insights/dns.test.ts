@@ -128,7 +128,7 @@ describe('a blocklist', () => {
     expect(await judge('192.0.2.1')).toEqual(['failed', found, advice])
     expect(await judge('192.0.2.1', { suspend: false })).toEqual(['warning', found, advice])
     expect((await judge('192.0.2.5'))[1]).toBe(
-      'Test list lists 192.0.2.5: an answer that is not in the table (127.0.0.77).',
+      'Test list lists 192.0.2.5: an unknown return code (127.0.0.77).',
     )
   })
 
@@ -141,7 +141,7 @@ describe('a blocklist', () => {
     expect(await judge('192.0.2.3')).toEqual([
       'skipped',
       'Test list seems to answer 203.0.113.9, which no blocklist does: somebody on the way changes DNS answers.',
-      'Use a resolver of your own on this machine.',
+      'Run a resolver on this machine.',
     ])
     expect(await judge('192.0.2.1', { zone: 'dead.test' })).toEqual([
       'skipped',

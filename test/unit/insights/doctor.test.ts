@@ -178,7 +178,8 @@ test('looks at the rest when the storage does not open, and says why it did not'
   expect(findings.find(({ id }) => id === 'storage')).toEqual({
     ...{ id: 'storage', title: 'Storage', status: 'failed' },
     found: 'The database is damaged. Domains and sources are not known without it.',
-    advice: 'No mail can be taken until it opens: see the disk, and who owns data_dir.',
+    advice:
+      'The server cannot accept mail until the storage opens. Check the disk and the owner of data_dir.',
   })
   expect(brief(findings)).toContain('ok ptr:192.0.2.1')
 })
@@ -205,7 +206,7 @@ test('tells of sources that are suspended', async () => {
   expect(found).toMatchObject({
     status: 'warning',
     found: 'It is suspended, nothing leaves from it: It is listed.',
-    advice: 'It is used again by itself once the reason is gone.',
+    advice: 'It resumes automatically when the cause is fixed.',
   })
 })
 

@@ -90,14 +90,14 @@ describe('port 25', () => {
   test('cannot be told without DNS', async () => {
     expect(await ask([], 'auto', ['gone.test'])).toEqual([
       'skipped',
-      'No mail exchanger could be dialled: DNS gave no address of any.',
-      'See what is said about the resolver.',
+      'No mail exchanger could be contacted: DNS returned no address for any of them.',
+      'See the findings about the resolver.',
     ])
   })
 
   test('cannot be dialled from an address that is not here', async () => {
     expect((await ask([await listen('220 hi\r\n')], '192.0.2.1'))[1]).toBe(
-      'No mail exchanger can be reached: mx0.test was not dialled: the source address is not one of this machine.',
+      'No mail exchanger can be reached: mx0.test was not contacted: the sending IP is not an address of this machine.',
     )
     expect(await probeAddress('192.0.2.1')).toBe('192.0.2.1 is not an address of this machine')
     expect(await probeAddress(freeAddress())).toBe(null)
@@ -116,20 +116,20 @@ describe('the resolver', () => {
       if (name === 'broken.test') return 'SERVFAIL'
       return name === 'cached.test' ? { ...good, ttl: (ttl -= 7) } : good
     })
-    expect(said(judgeAnswers(seen))).toEqual(['ok', 'The resolver answers.', null])
+    expect(said(judgeAnswers(seen))).toEqual(['ok', 'The resolver responds.', null])
     expect(said(judgeCaching(seen))).toEqual([
       'ok',
-      'The resolver remembers answers: the TTL of cached.test fell from 293 to 286 seconds.',
+      'The resolver caches answers: the TTL of cached.test fell from 293 to 286 seconds.',
       null,
     ])
     expect(said(judgeValidation(seen, true))).toEqual([
       'ok',
-      'The resolver validates, and dns.trust_ad is on: DANE is used.',
+      'The resolver validates DNSSEC and dns.trust_ad is on, so DANE is used.',
       null,
     ])
     expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
       'ok',
-      'The resolver validates, but dns.trust_ad is off: DANE is not used.',
+      'The resolver validates DNSSEC, but dns.trust_ad is off, so DANE is not used.',
     ])
   })
 
@@ -147,7 +147,7 @@ describe('the resolver', () => {
     const seen = await facts({ 'cached.test': good, 'signed.test': { A: '192.0.2.1' }, 'broken.test': good })
     const alike = { ...seen, first: { ...seen.first, ms: 20 }, second: { ...seen.second, ms: 15 } }
     expect(judgeCaching(alike).found).toBe(
-      'The resolver does not seem to remember answers: the TTL of cached.test stayed at 300 seconds.',
+      'The resolver does not seem to cache answers: the TTL of cached.test stayed at 300 seconds.',
     )
     const how = 'The resolver does not validate: it answers for broken.test, whose signatures are broken'
     expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
@@ -220,7 +220,7 @@ describe('the clock', () => {
     const nobody = await askTime('https://127.0.0.1:9')
     expect(said(judgeTime([nobody], at))).toEqual([
       'skipped',
-      'No web server could be asked for the time: https://127.0.0.1:9 ECONNREFUSED.',
+      'No web server returned the time: https://127.0.0.1:9 ECONNREFUSED.',
       null,
     ])
   })
@@ -290,7 +290,7 @@ describe('the certificate', () => {
     expect(judge(ends - 30 * DAY, null)[0]).toBe('ok')
     expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It ends in 10 days, on ${date}.`])
     expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It ended on ${date}: clients refuse it.`])
-    expect(judge(Date.parse(signed.validFrom) - 1000)[1]).toBe('It is not valid yet: is the clock right?')
+    expect(judge(Date.parse(signed.validFrom) - 1000)[1]).toBe('It is not valid yet. Check the clock.')
     expect(judge(ends - 30 * DAY, 'other.example').slice(0, 2)).toEqual([
       'failed',
       'It is for DNS:mail.acme.example, not for other.example.',
@@ -303,7 +303,7 @@ describe('the certificate', () => {
     const read = () => readCertificate(undefined, dataDir)
     expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'warning',
-      'No certificate is configured: a self-signed one is made at the first start.',
+      'No certificate is configured. The server creates a self-signed one at the first start.',
     ])
     mkdirSync(join(dataDir, 'tls'), { recursive: true })
     writeFileSync(join(dataDir, 'tls', 'self-signed.json'), JSON.stringify(pair))
@@ -382,14 +382,14 @@ describe('the ports of the daemon', () => {
     const other = await listen('220 localhost ESMTP Postfix\r\n')
     expect((await judge(smtp(other))).slice(0, 2)).toEqual([
       'failed',
-      `Another program answers: ${other.ip}:${other.port} (smtp.starttls) says "220 localhost ESMTP Postfix".`,
+      `Another program is listening: ${other.ip}:${other.port} (smtp.starttls) says "220 localhost ESMTP Postfix".`,
     ])
   })
 
   test('are not judged while the daemon does not run', async () => {
     expect((await judge(smtp(closed), http(closed))).slice(0, 2)).toEqual([
       'skipped',
-      'None of the configured ports answers: the daemon does not run.',
+      'No configured port responds: the daemon is not running.',
     ])
     expect(await http({ ip: '127.0.0.1', port: 0 })).toBe(null)
   })

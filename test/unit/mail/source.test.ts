@@ -83,7 +83,7 @@ describe('usable sources', () => {
       'No source address can be used for IPv4: the pool news is empty; 192.0.2.1 is suspended (It is listed); 2001:db8::1 is IPv6; 2001:db8::2 is IPv6.',
     )
     expect(whyNoSource([source(AUTO)], 'default', 6)).toBe(
-      'No source address can be used for IPv6: the address that the system chooses has not been checked yet.',
+      "No sending IP is usable for IPv6: the system's default address has not been checked yet.",
     )
     expect(whyNoSource([source(AUTO, { health: { findings: [], ipv6: null } })], 'default', 6)).toContain(
       'has no IPv6, or DNS gave no answer about it',

@@ -46,7 +46,7 @@ describe('what a delivery waits for', () => {
   test('an operator', () => {
     expect(why(waiting({ state: 'held' }))).toMatchObject({
       until: null,
-      why: 'held by an operator, until somebody releases it',
+      why: 'held by an operator until released',
     })
   })
 

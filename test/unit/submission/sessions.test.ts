@@ -219,7 +219,7 @@ describe('stopping', () => {
     const ended = once(tls, 'end')
     await running.close()
     await ended
-    expect(said).toBe('421 4.3.2 The server is shutting down. Try again shortly; nothing was accepted.\r\n')
+    expect(said).toBe('421 4.3.2 The server is shutting down. Nothing was accepted. Try again shortly.\r\n')
   })
 
   test('waits for nobody who has yet to shake hands, to say who he is, or to close after goodbye', async () => {

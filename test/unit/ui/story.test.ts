@@ -351,11 +351,11 @@ describe('why a delivery waits', () => {
     expect(whyWaiting(waiting('its turn comes when one of 2 connections to Example is free'))).toBe(
       'mx.example says that the mailbox is full. Its turn comes when one of 2 connections to Example is free.',
     )
-    expect(whyWaiting(waiting('its turn comes now', { cause: null }))).toBe('Its turn comes now.')
+    expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Its turn comes now.')
   })
 
   test('is the operator alone where it is held, and nothing where nothing is known', () => {
-    const held = 'held by an operator, until somebody releases it'
+    const held = 'held by an operator until released'
     expect(whyWaiting(waiting(held, { state: 'held' }))).toBe(
       'Held by an operator, until somebody releases it.',
     )

@@ -45,7 +45,7 @@ describe('a sentence of the appliance', () => {
     ['waits until 15:01 UTC: paused until 15:01 UTC', ['waits until ', ': paused until ', '']],
     [`waits until 15:01 UTC${why}`, ['waits until ', why]],
     ['waits until 2026-11-19 15:01 UTC', ['waits until 2026-11-19 15:01 UTC']],
-    ['its turn comes now', ['its turn comes now']],
+    ['next in line', ['next in line']],
   ])('is cut where it names the instant: %s', (sentence, pieces) => {
     expect(aroundTime(sentence, at)).toEqual(pieces)
   })

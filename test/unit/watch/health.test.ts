@@ -72,7 +72,9 @@ describe('health', () => {
     const { checks, storage } = await health({ lastFailure: () => 'database or disk is full' })
     expect(await checks.ready()).toEqual({
       ok: false,
-      reasons: ['The last change could not be stored. The log tells why; look at the disk under data_dir.'],
+      reasons: [
+        'The last change could not be stored. See the log for the reason, and check the disk under data_dir.',
+      ],
     })
     expect((await checks.alive()).ok).toBe(true)
     await storage.close()
@@ -84,7 +86,7 @@ describe('health', () => {
     expect(await checks.ready()).toEqual({
       ok: false,
       reasons: [
-        'The disk under data_dir has less than 100 MB free (storage.min_free_mb): mail is refused. Make room.',
+        'The disk under data_dir has less than 100 MB free (storage.min_free_mb), so mail is refused. Free some space.',
       ],
     })
     free += 1
@@ -100,7 +102,7 @@ describe('health', () => {
     expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
     expect(await checks.ready()).toEqual({
       ok: false,
-      reasons: ['This node is stopping. It will be back, or another one takes the mail.'],
+      reasons: ['This node is stopping. It will restart, or another node will take over.'],
     })
     await storage.close()
   })
