@@ -95,7 +95,7 @@ describe.concurrent('a configuration with mistakes', () => {
     const { code, stderr } = await posthaste(['key', 'list', '--config', '/nonexistent/posthaste.toml'])
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'The configuration has a mistake:\n  /nonexistent/posthaste.toml: there is no such file.\n',
+      stderr: 'The configuration has a mistake:\n  /nonexistent/posthaste.toml: file not found.\n',
     })
   })
 })

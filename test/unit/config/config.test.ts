@@ -198,7 +198,7 @@ describe('the environment', () => {
 
   test('never repeats a secret', () => {
     const [complaint] = complaintsOf(`${minimal}[storage]\nurl = ["postgres://u:hunter2@h/n"]\n`)
-    expect(complaint).toBe(':3: storage.url is a value that is not shown; expected a text.')
+    expect(complaint).toBe(':3: storage.url is a value (hidden); expected a text.')
   })
 })
 
@@ -247,7 +247,7 @@ level = "verbose"
     ['', '""'],
   ])('name the hostname %j', (hostname, found) => {
     expect(complaintsOf(`hostname = "${hostname}"`)).toEqual([
-      `:1: hostname is ${found}; expected a fully qualified host name such as mail.example.com.`,
+      `:1: hostname is ${found}; expected a fully qualified hostname such as mail.example.com.`,
     ])
   })
 
@@ -336,13 +336,13 @@ client_id = "x"
 `
     const complaints = complaintsOf(text)
     expect(complaints).toEqual([
-      ':3: sign_in.providers needs http.public_url, or http.admin_url where the dashboard has an origin of its own: providers send people back to that address.',
-      ':8: sign_in.providers[0].join needs allowed_domains with the preset "google", where anybody can have an account.',
+      ':3: sign_in.providers requires http.public_url, or http.admin_url if the dashboard has a separate origin. Providers redirect to that address.',
+      ':8: sign_in.providers[0].join requires allowed_domains with the preset "google", because anyone can create a Google account.',
       ':11: sign_in.providers[1].id is "google" again; each provider needs its own.',
-      ':14: sign_in.providers[1].client_secret and client_secret_file are both set: keep one of them.',
-      ':16: sign_in.providers[1].link_by_email does not go with the preset "github": an address that was verified there once stays so when it is taken away.',
-      ':18: sign_in.providers[2].issuer is missing: the address of the provider, such as https://login.example.com.',
-      ':18: sign_in.providers[2].client_secret is missing: set it, or client_secret_file.',
+      ':14: sign_in.providers[1].client_secret and client_secret_file are both set. Keep only one.',
+      ':16: sign_in.providers[1].link_by_email cannot be used with the preset "github": GitHub keeps an address verified even after its owner loses it.',
+      ':18: sign_in.providers[2].issuer is missing: the URL of the provider, such as https://login.example.com.',
+      ':18: sign_in.providers[2].client_secret is missing: set it or client_secret_file.',
     ])
   })
 
@@ -351,9 +351,7 @@ client_id = "x"
     (issuer) => {
       const text = `${minimal}\n[[sign_in.providers]]\nid = "a"\nclient_id = "x"\nclient_secret = 5\nissuer = "${issuer}"\n`
       const [secret, address] = complaintsOf(text)
-      expect(secret).toBe(
-        ':6: sign_in.providers[0].client_secret is a value that is not shown; expected a text.',
-      )
+      expect(secret).toBe(':6: sign_in.providers[0].client_secret is a value (hidden); expected a text.')
       expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected an address such as`)
     },
   )
@@ -370,7 +368,7 @@ http = { listen = [] }
     ).toEqual([
       ':1: there is no key note.',
       ':4: log.level is 1; expected "debug" or "info" or "warn" or "error".',
-      ':5: hostname is 2; expected a fully qualified host name such as mail.example.com.',
+      ':5: hostname is 2; expected a fully qualified hostname such as mail.example.com.',
       ':6: http.listen is an empty list; expected a list of at least one, each an address with port, such as 0.0.0.0:8025 or [::]:8025.',
     ])
   })
@@ -400,7 +398,7 @@ max_connections = 5
 `),
     ).toEqual([
       ':3: storage.engine "postgres" is not available in this version; use "sqlite".',
-      ':5: tls.cert and tls.key go together: set both or neither.',
+      ':5: tls.cert and tls.key belong together: set both or neither.',
       ':7: delivery.max_connections_per_domain is 10, more than delivery.max_connections (5).',
     ])
   })
@@ -408,7 +406,7 @@ max_connections = 5
   test('name a file that was asked for and is not there', () => {
     const loaded = loadConfig({ file: join(folder, 'none.toml'), env: {} })
     expect('complaints' in loaded && loaded.complaints.map(formatComplaint)).toEqual([
-      `${folder}/none.toml: there is no such file.`,
+      `${folder}/none.toml: file not found.`,
     ])
   })
 

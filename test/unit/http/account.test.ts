@@ -99,7 +99,7 @@ describe('changing the password', () => {
     expect(weak.status).toBe(422)
     expect(weak.text).toContain('Invalid `new` field: a password that is not among the first to be guessed')
     expect((await change(owner.password, 'acme-mail-owner')).text).toContain(
-      'Invalid `new` field: a password that is more than your address or the name of the team or the server.',
+      'Invalid `new` field: a password that is not just your email address, or the name of the team or server.',
     )
     expect((await signIn(owner.password)).status).toBe(200)
   })
