@@ -29,7 +29,7 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
     const { counts, schema } = about
     await told(output, 'the audit log', () => record(auditLogOf(config), { path, bodies, size, verified }))
     const note = { at: about.createdAt, file: path, size, verified }
-    await told(output, 'the note for posthaste status', () => noteBackup(config.data_dir, note))
+    await told(output, 'the backup record for posthaste status', () => noteBackup(config.data_dir, note))
     output.object({
       object: 'backup',
       file: path,
@@ -41,9 +41,9 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
       counts,
     })
     output.text(
-      `Wrote ${path}: ${bytes(size)}, schema ${schema}, ${counts.emails} emails, ${counts.waiting} deliveries that wait.`,
-      verified ? 'It was restored into a scratch directory and checked.' : 'It was not checked.',
-      'It holds private keys and mail: keep it where nobody else can read it.',
+      `Wrote ${path}: ${bytes(size)}, schema ${schema}, ${counts.emails} emails, ${counts.waiting} queued deliveries.`,
+      verified ? 'Verified by restoring it into a scratch directory.' : 'Not verified.',
+      'The file contains private keys and mail. Store it where no one else can read it.',
     )
     return 0
   })
@@ -65,7 +65,7 @@ async function told(output: Output, what: string, write: () => void | Promise<vo
   try {
     await write()
   } catch (error) {
-    output.error(`The backup is made, but ${what} could not be written: ${fileReason(error)}`)
+    output.error(`The backup was created, but ${what} could not be written: ${fileReason(error)}`)
   }
 }
 

@@ -169,7 +169,7 @@ SELECTOR           ALGORITHM       STATE    SINCE
 posthaste          rsa-sha256      active   TIME
   signs
 posthaste-ed25519  ed25519-sha256  pending  TIME
-  signs once its record is seen
+  signs once its record is found in DNS
 `)
     const shown = await json(['domain', 'show', 'sender.test'])
     const dkim = shown.records.find(({ record }) => record === 'DKIM')!.value
@@ -338,12 +338,12 @@ describe('queue', () => {
     expect(await run(['queue', 'drop'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'This would give up everything that waits. Name a condition such as --domain, or say --all.\n',
+      stderr: 'This would end all queued deliveries. Add a condition such as --domain, or use --all.\n',
     })
     expect(await run(['queue', 'drop', '--id', deliveryId])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'This cannot be undone: look at it with --dry-run, then say --yes.\n',
+      stderr: 'This cannot be undone. Preview it with --dry-run, then confirm with --yes.\n',
     })
     expect(await run(['queue', 'drop', '--id', deliveryId, '--yes'])).toMatchObject({
       code: 0,
@@ -375,7 +375,7 @@ describe('queue', () => {
     const { audit_id: id, rule } = await json(['queue', 'hold', '--new', '--provider', 'google'])
     expect(rule).toMatchObject({ object: 'hold_rule', id, provider: 'google', domain: null })
     const counted = await run(['queue', 'count'])
-    expect(counted.stdout).toContain('New mail is held to:\nDOMAIN  PROVIDER  TAG  TEAM  RULE\n')
+    expect(counted.stdout).toContain('Rules that hold new mail:\nDOMAIN  PROVIDER  TAG  TEAM  RULE\n')
     expect(counted.stdout).toContain(`any     google    any  any   ${id}\n`)
     expect(await run(['queue', 'undo', id])).toMatchObject({
       stdout: expect.stringMatching(

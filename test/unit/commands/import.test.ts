@@ -98,7 +98,7 @@ describe('from another appliance', () => {
   test('a dry run tells what would happen and changes nothing', async () => {
     const { code, stdout, stderr } = await here.run(...bring('--dry-run'))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toBe(`From ${there.url} to the team "My team"; nothing is changed:
+    expect(stdout).toBe(`From ${there.url} to the team "My team"; dry run, nothing is changed:
               THERE  TO ADD  HERE ALREADY  LEFT OUT
 domains       2      2       0             0
 suppressions  92     92      0             0
@@ -241,7 +241,7 @@ describe('from the hosted service', () => {
     expect(preview.code).toBe(1)
     const run = await bring('--json')
     expect(run.code).toBe(1)
-    expect(run.stderr).toBe('7 objects were left out, for the reasons above.\n')
+    expect(run.stderr).toBe('7 objects were skipped for the reasons above.\n')
     const printed = result(run)
     expect(printed).toMatchObject({
       ...{

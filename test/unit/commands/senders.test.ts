@@ -42,7 +42,7 @@ describe('domain', () => {
     expect(again).toMatchObject({ object: 'dkim_rotation', dkim_keys: [{ state: 'pending' }, {}] })
     const shown = await run(['domain', 'show', 'rotate.test'])
     expect(shown.stdout).toMatch(
-      /^posthaste-\d{8} +rsa-sha256 +pending .*\n {2}signs once its record is seen$/m,
+      /^posthaste-\d{8} +rsa-sha256 +pending .*\n {2}signs once its record is found in DNS$/m,
     )
     await run(['domain', 'remove', 'rotate.test'])
   })
@@ -53,7 +53,7 @@ describe('key', () => {
     const { code, stdout, stderr } = await run(['key', 'create', '--name', 'app', '--domain', 'sender.test'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^re_\w{8}_\w{32}\n$/)
-    expect(stderr).toBe('Keep the token now: it is stored nowhere and never shown again.\n')
+    expect(stderr).toBe("Save the token now. It won't be shown again.\n")
   })
 
   test('list never shows tokens, revoke ends a key', async () => {

@@ -68,7 +68,7 @@ describe('provider', () => {
 
 describe('lane', () => {
   test('is not there before anything was sent', async () => {
-    expect(await says('lane', 'list')).toBe('0 Nothing is known of any lane yet.\n')
+    expect(await says('lane', 'list')).toBe('0 No lanes yet.\n')
   })
 
   test('is listed with its reason, paused and resumed', async () => {

@@ -60,7 +60,7 @@ describe('source', () => {
     const { stdout } = await run(['source', 'list', '--json'])
     const listed = JSON.parse(stdout) as { data: { ip: string }[]; assignments: { id: string }[] }
     expect(listed.data.map(({ ip }) => ip)).toEqual(['192.0.2.7'])
-    expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 The assignment is removed.\n')
+    expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 Removed the assignment.\n')
     expect(await says('source', 'remove', '192.0.2.7')).toBe('0 Nothing leaves from 192.0.2.7 any more.\n')
   })
 

@@ -120,7 +120,7 @@ test('--json has the problems', () => {
   expect(presentStatus(facts, needsPerson(facts))).toMatchObject({
     object: 'status',
     needs_attention: true,
-    problems: [{ id: 'daemon', found: 'The daemon does not run.' }],
+    problems: [{ id: 'daemon', found: 'The daemon is not running.' }],
     daemon: null,
     last_hour: { delivered: 90, bounced: 2, delayed: 3 },
   })
@@ -140,5 +140,5 @@ test('without a daemon the command says so with exit code 1, and makes nothing i
   const stopped = await posthaste(['status', '--config', config])
   expect(stopped.code).toBe(1)
   expect(stopped.stdout).toContain('daemon       does not run\n')
-  expect(stopped.stdout).toContain('Daemon: The daemon does not run.')
+  expect(stopped.stdout).toContain('Daemon: The daemon is not running.')
 })

@@ -86,9 +86,9 @@ test('what is made for a team is that team’s, and in its audit log', async () 
 test('erase forgets a person of the team that is named, and says that there are others', async () => {
   const erased = async (...args: string[]) => (await run('erase', 'ada@x.example', '--yes', ...args)).stdout
   const first = await erased()
-  expect(first).toMatch(/^emails that name the address +0$/m)
+  expect(first).toMatch(/^emails with the address +0$/m)
   expect(first).toContain(`That is the team "${teams[0]!.name}". Others have what they had`)
-  expect(await erased('--team', teams[1]!.name)).toMatch(/^emails that name the address +1$/m)
+  expect(await erased('--team', teams[1]!.name)).toMatch(/^emails with the address +1$/m)
 })
 
 test('doctor finds a domain of a second team', async () => {

@@ -50,8 +50,8 @@ describe('user', () => {
 
   test('reset-factors and reset-link say it in lines that fit a terminal', async () => {
     expect((await run(['reset-factors', owner.email])).stdout).toBe(
-      'owner@acme.example had no second factor. All sessions of the account have ended.\n' +
-        'The password alone is enough until a new factor is set up.\n',
+      'owner@acme.example had no second factor. All sessions of the account were ended.\n' +
+        'The password alone is enough to sign in until a second step is set up.\n',
     )
     const [url, , ...sentences] = (await run(['reset-link', owner.email])).stdout.split('\n')
     expect(url).toMatch(/^https:\/\/mail\.sender\.test\/dashboard\/reset#/)
@@ -71,8 +71,8 @@ describe('user', () => {
     await storage.linkIdentity({ identity }, now)
     const kept = await run(['reset-factors', owner.email])
     expect(kept.stdout).toBe(
-      'owner@acme.example had no second factor. All sessions of the account have ended.\n' +
-        'The password alone is enough until a new factor is set up.\n' +
+      'owner@acme.example had no second factor. All sessions of the account were ended.\n' +
+        'The password alone is enough to sign in until a second step is set up.\n' +
         'Still linked: the account owner@gmail.example at google. It opens the account,\ntoo.\n' +
         'If somebody else may have it: posthaste user reset-factors owner@acme.example\n--unlink\n',
     )
@@ -93,7 +93,7 @@ describe('user', () => {
       code: 1,
       stdout: '',
       stderr:
-        'No password came. Type it at a terminal, or pass it as the first line of standard input; nothing was changed.\n',
+        'No password given. Type it at a terminal, or pass it as the first line of standard input. Nothing was changed.\n',
     })
   })
 

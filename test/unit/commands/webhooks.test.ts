@@ -48,7 +48,9 @@ afterAll(() => receiver.close())
 
 describe('webhook', () => {
   test('an endpoint is added, shown, rotated, disabled, enabled and removed', async () => {
-    expect(await says('webhook', 'list')).toBe('0 There are no webhooks.\n')
+    expect(await says('webhook', 'list')).toBe(
+      '0 No webhooks. Add one: posthaste webhook add https://example.com/hook\n',
+    )
     const made = await json<{ id: string; signing_secret: string; events: string[] }>(
       ...['webhook', 'add', receiver.url, '--events', 'email.delivered, email.bounced'],
     )
@@ -57,22 +59,22 @@ describe('webhook', () => {
     expect(await says('webhook', 'show', id)).toBe(
       `0 ${receiver.url}\nno requests yet\nSecret: ${secret}\nEvents: email.delivered, email.bounced\n` +
         'Last 24 hours: no requests\n' +
-        'Nothing was sent to it yet.\n',
+        'No requests yet.\n',
     )
     expect(await says('webhook', 'rotate', id)).toMatch(
       /^0 Secret: whsec_\S+\nThe old one signs too for 24 hours\.\n$/,
     )
     expect(await says('webhook', 'show', id)).not.toContain(secret)
     expect(await says('webhook', 'disable', id)).toBe(
-      `0 ${receiver.url} is disabled. What waits for it stays.\n`,
+      `0 ${receiver.url} is disabled. Its pending events are kept.\n`,
     )
     expect(await says('webhook', 'enable', id)).toBe(
-      `0 ${receiver.url} is enabled. What it missed can be sent: posthaste webhook replay\n`,
+      `0 ${receiver.url} is enabled. To send missed events, run: posthaste webhook replay\n`,
     )
     expect(await says('webhook', 'list')).toContain(
       `${id}  ${receiver.url}\n  no requests yet  no requests\n`,
     )
-    expect(await says('webhook', 'remove', id)).toBe('0 Removed. Nothing more is sent to it.\n')
+    expect(await says('webhook', 'remove', id)).toBe('0 Removed. No more events are sent to it.\n')
     expect(await says('webhook', 'show', id)).toBe('1 Webhook not found. See: posthaste webhook list\n')
   })
 
@@ -135,9 +137,9 @@ describe('webhook', () => {
       '1 Invalid `event_ids` field: "msg_1" is no event of this webhook.\n',
     )
     expect(await replay('--event-ids', 'msg_1', '--all')).toBe(
-      '2 Take --event-ids alone, or a range of time.\n',
+      '2 Use either --event-ids or a time range, not both.\n',
     )
-    expect(await replay()).toBe('2 Say which events: --since, or --event-ids.\n')
+    expect(await replay()).toBe('2 Select events with --since or --event-ids.\n')
     await says('webhook', 'remove', id)
   })
 

@@ -67,7 +67,7 @@ const optionsOf = async (browser: Browser, path = '/session/passkey/options') =>
     await browser.call('POST', path),
   ).options
 
-describe('an app for codes', () => {
+describe('an authenticator app', () => {
   test('counts only after its first code came back', async () => {
     await api.accounts.factors.reset({ email: owner.email })
     const browser = await firstStep()

@@ -17,8 +17,7 @@ const WORDS: Record<ProviderProblemCode, string> = {
   expired: 'That took too long, or was begun in another browser or tab. Try again.',
   taken: 'That account at % is linked with another person here. It has to be unlinked there first.',
   signed_out: 'Your session ended in the meantime, so nothing was linked. Sign in and try again.',
-  no_team:
-    'You are no longer a member of any team on this server. Ask a team owner or admin for an invitation.',
+  no_team: 'You are a member of no team here any more. Ask for an invitation.',
 }
 
 /** The sentence for a `problem` of the address bar; null for what is none. */
