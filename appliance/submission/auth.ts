@@ -77,10 +77,10 @@ async function check(session: Session, { user, password }: Credentials): Promise
     if (!session.connection.identify(caller.teamId)) throw refuse('connections_team')
     session.caller = caller
     session.log.signedIn()
-    return reply(235, '2.7.0', 'Signed in')
+    return reply(235, '2.7.0', 'Authentication successful')
   }
   const delay = gate.failed(session.ip, prefix)
-  log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp sign-in failed')
+  log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp authentication failed')
   if (await session.socket.pause(delay)) throw refuse('smtp_credentials')
   session.close('shutting_down')
   return null

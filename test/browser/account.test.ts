@@ -66,7 +66,7 @@ describe('one’s own account', () => {
     await page.getByRole('button', { name: 'Send me a link' }).click()
     await page.getByText('a mail with a link is on its way').waitFor()
 
-    await page.goto(await linkIn('Set a new password for Posthaste'))
+    await page.goto(await linkIn('Reset your Posthaste password'))
     await page.getByLabel('New password', { exact: true }).fill('Sunshine2024')
     await page.getByLabel('New password again').fill('Sunshine2024')
     await expect.poll(() => page.url()).toBe(at('/reset'))

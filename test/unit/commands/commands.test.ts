@@ -203,7 +203,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
         {
           name: 'PTR',
           status: 'not_started',
-          note: 'No source address is known yet: the server writes them down when it starts.',
+          note: 'No sending IP is known yet. The server records them when it starts.',
         },
       ],
     }

@@ -157,7 +157,7 @@ API keys      2      2       0             0
       ...{ secrets: [], failure: null },
     })
     expect((await here.json<Printed>(...bring('--enable', '--only', 'webhooks'))).webhooks.notes).toEqual([
-      { what: 'https://app.example.com/hook', text: 'it is enabled now' },
+      { what: 'https://app.example.com/hook', text: 'it is now enabled' },
     ])
     expect((await here.json<{ data: object[] }>('webhook', 'list')).data).toMatchObject([
       { status: 'enabled', disabled_reason: null, events: ['email.delivered', 'email.bounced'] },
@@ -259,14 +259,14 @@ describe('from the hosted service', () => {
     expect(result(preview)).toMatchObject({ domains, suppressions, webhooks, keys, secrets: [], zone: '' })
     expect(domains.notes).toHaveLength(2)
     expect(webhooks.reasons).toEqual([
-      { what: 'https://app.example/none', text: 'the other side tells no endpoint or no events of it' },
+      { what: 'https://app.example/none', text: 'the hosted API returned no endpoint or events for it' },
       { what: 'http://intranet.example/hook', text: expect.stringContaining('an https:// URL') as string },
     ])
     expect(webhooks.notes).toEqual([
       { what: 'https://app.example/hook', text: 'without events that are not known here: email.teleported' },
     ])
     expect(keys.reasons).toEqual([
-      { what: 'lost', text: 'it may only send as a domain that the other side does not list' },
+      { what: 'lost', text: 'it is restricted to a domain that the hosted API does not list' },
     ])
     expect(printed.secrets).toMatchObject([
       { object: 'webhook', events: ['email.sent'] },

@@ -86,7 +86,7 @@ describe('doctor', () => {
     expect([code, stderr]).toEqual([1, ''])
     expect(stdout).toMatch(/^FAILED {3}/)
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-      'DNS server 127.0.0.1:9 refused the connection: nothing listens there',
+      'DNS server 127.0.0.1:9 refused the connection: nothing is listening',
     )
     expect(stdout).toMatch(/\n\d+ failed, \d+ warnings?, \d+ skipped, \d+ ok\n$/)
   })

@@ -139,7 +139,7 @@ describe('what the server cannot take', () => {
     expect([...said.outcome.values()][0]).toMatchObject({
       failure: {
         status: '5.6.3',
-        note: 'mx.self-signed.test does not offer 8BITMIME, and the message cannot be converted to 7-bit text: it has 8-bit text below a signature or encryption, which a change would break.',
+        note: 'mx.self-signed.test does not offer 8BITMIME, and the message cannot be converted to 7-bit text: it has 8-bit text inside a signed or encrypted part, which a conversion would break.',
       },
     })
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)

@@ -107,7 +107,7 @@ describe('a response', () => {
   test('that says NXDOMAIN and has records is believed in neither', () => {
     expect(read(response({ flags: codec.RECURSION_AVAILABLE | 3 }))).toEqual({
       kind: 'failed',
-      note: 'answered NXDOMAIN together with records',
+      note: 'returned NXDOMAIN together with records',
     })
   })
 

@@ -101,7 +101,7 @@ describe('absent or failed', () => {
     ['REFUSED', 'answered REFUSED'],
     ['FORMERR', 'answered FORMERR'],
     ['NOTIMP', 'answered NOTIMP'],
-    ['GARBAGE', 'sent an answer that cannot be read'],
+    ['GARBAGE', 'sent a malformed answer'],
     ['TRUNCATE', 'sent a truncated answer over TCP'],
     ['TIMEOUT', 'did not answer within 200 ms'],
     ['WRONG-ID', 'did not answer within 200 ms (1 packets that do not match the question were ignored)'],
@@ -109,8 +109,8 @@ describe('absent or failed', () => {
       'WRONG-QUESTION',
       'did not answer within 200 ms (1 packets that do not match the question were ignored)',
     ],
-    ['REFERRAL', 'answered with a referral instead of an answer: it does not recurse for this machine'],
-    ['LAME', 'is neither recursive nor authoritative, and had no answer'],
+    ['REFERRAL', 'returned a referral instead of an answer: it does not recurse for this machine'],
+    ['LAME', 'is neither recursive nor authoritative, and returned no answer'],
   ] as const)('%s is a failure, never a fact', async (failure, note) => {
     const { resolver, at } = await setUp({ 'x.test': failure }, {}, SHORT)
     expect(await resolver.resolve('x.test', 'MX')).toEqual({
@@ -125,7 +125,7 @@ describe('absent or failed', () => {
     await server.close()
     const { resolver } = resolverFor([at])
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
-      `Cannot look up A of x.test: DNS server ${at} refused the connection: nothing listens there`,
+      `Cannot look up A of x.test: DNS server ${at} refused the connection: nothing is listening`,
     )
   })
 
@@ -311,7 +311,7 @@ describe('servers', () => {
     const { resolver } = resolverFor([], { systemFile: file })
     // Nobody listens on port 53 of that address.
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
-      `Cannot look up A of x.test: DNS server ${address} refused the connection: nothing listens there`,
+      `Cannot look up A of x.test: DNS server ${address} refused the connection: nothing is listening`,
     )
   })
 

@@ -78,7 +78,7 @@ describe('changing the password', () => {
     expect((await there.call('GET', '/session')).status).toBe(401)
     expect((await signIn(owner.password)).status).toBe(403)
     expect((await notices())[0]).toMatchObject({
-      subject: 'Your password for Posthaste was changed',
+      subject: 'Your Posthaste password was changed',
       to: [owner.email],
     })
     await here.call('POST', '/account/password', { current: next, new: owner.password })

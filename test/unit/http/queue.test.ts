@@ -72,7 +72,7 @@ describe('looking at the queue', () => {
     ['?state=gone', 'state', 'it must be one of waiting, held'],
     ['?category=x', 'category', 'it must be one of recipient, '],
     ['?email_id=7', 'email_id', 'it must be a UUID'],
-    ['?tag=a%20b', 'tag', 'it must be name or name=value of a tag'],
+    ['?tag=a%20b', 'tag', 'it must be a tag as name or name=value'],
     ['?team_id=x', 'team_id', 'it must be a UUID, or all'],
     ['?domain=a.example&domain=b.example', 'domain', 'it must be one text of at most 500 characters'],
   ])('a bad filter is named: %s', async (query, field, expected) => {
@@ -292,7 +292,7 @@ describe('changing the queue', () => {
   test('new mail is held only by what it has when it comes', async () => {
     const { json } = await api.call('POST', '/queue/hold', { new: true, filter: { older_than: '1h' } })
     expect(json).toMatchObject({
-      message: 'Invalid `filter` field: new mail is held by domain, provider, team and tag only.',
+      message: 'Invalid `filter` field: new mail can be held only by domain, provider, team and tag.',
     })
   })
 })

@@ -156,7 +156,7 @@ describe('a list as CSV', () => {
       { line: 7, text: 'luck', expected: 'an origin: bounce, complaint, manual' },
       {
         ...{ line: 8, text: '2999-01-01T00:00:00Z' },
-        expected: 'a time that is over, in ISO 8601: 2026-11-20T08:15:00Z',
+        expected: 'a past time in ISO 8601, such as 2026-11-20T08:15:00Z',
       },
     ],
     first: ['one@csv.example', '=2+3@csv.example', 'four@csv.example'],

@@ -22,7 +22,7 @@ test('a message that takes too long to read is refused, and holds nobody up', as
   const reading = reader.read(endless, 'a')
   const refused = expect(reading).rejects.toMatchObject({
     key: 'message_malformed',
-    message: 'The message cannot be taken: reading its parts takes too much time or memory.',
+    message: 'The message cannot be taken: parsing its parts takes too much time or memory.',
   })
   await clock.advance(10_000)
   await refused

@@ -186,8 +186,6 @@ describe('the address of the API', () => {
     'https://api.example.com/?key=1',
     '',
   ])('%j is refused', (text) => {
-    expect(() => readBase(text)).toThrow(
-      '--from takes the address of the API, such as https://api.example.com',
-    )
+    expect(() => readBase(text)).toThrow('--from must be the URL of the API, such as https://api.example.com')
   })
 })

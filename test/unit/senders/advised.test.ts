@@ -79,7 +79,7 @@ test('a light has a note where no record of the domain says what is wrong', () =
     {
       name: 'PTR',
       status: 'not_started',
-      note: 'No source address is known yet: the server writes them down when it starts.',
+      note: 'No sending IP is known yet. The server records them when it starts.',
     },
   ])
 })

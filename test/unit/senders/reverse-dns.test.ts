@@ -72,18 +72,18 @@ test('addresses that nothing leaves from do not count', () => {
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), bulk], toBulk).status).toBe('verified')
   expect(lookAt([suspended])).toEqual({
     status: 'not_started',
-    note: 'No source address can be used now: nothing leaves.',
+    note: 'No sending IP is usable right now, so no mail is sent.',
   })
 })
 
 test('what cannot be told is said, and nobody is blamed for it', () => {
   expect(lookAt([])).toEqual({
     status: 'not_started',
-    note: 'No source address is known yet: the server writes them down when it starts.',
+    note: 'No sending IP is known yet. The server records them when it starts.',
   })
   expect(lookAt([source('auto', null)])).toEqual({
     status: 'not_started',
-    note: 'The address that the system chooses was not looked at yet.',
+    note: "The system's default address was not looked at yet.",
   })
   expect(lookAt([source('192.0.2.9', null)]).note).toBe('192.0.2.9 was not looked at yet.')
   const unseen = finding('seen:auto', 'skipped', 'This machine has no public address.', 'Publish it.')

@@ -261,7 +261,7 @@ describe('mail to postmaster', () => {
     await talk(...HELLO, ...MAIL, ...data(own, RECEIVED))
     await expect
       .poll(async () => (await box()).map(({ forwarding }) => forwarding))
-      .toEqual([{ state: 'skipped', reason: 'this server forwarded it before: a mail loop' }])
+      .toEqual([{ state: 'skipped', reason: 'this server already forwarded it, so this is a mail loop' }])
     expect(door.notices).toEqual([])
   })
 

@@ -15,7 +15,7 @@ describe('targets', () => {
     ['172.16.0.1', 'in a private network (RFC 1918)'],
     ['192.168.1.1', 'in a private network (RFC 1918)'],
     ['169.254.169.254', 'link-local'],
-    ['100.64.0.1', 'in a shared network behind carrier-grade NAT (RFC 6598)'],
+    ['100.64.0.1', 'in the shared address space of carrier-grade NAT (RFC 6598)'],
     ['224.0.0.1', 'multicast'],
     ['255.255.255.255', 'the broadcast address'],
     ['192.0.2.1', 'reserved for a special purpose'],
@@ -104,10 +104,10 @@ describe('networks', () => {
       '"10.0.0.1/8" has bits set after the prefix: did you mean 10.0.0.0/8?; ' +
         '"fd00::1/64" has bits set after the prefix: did you mean fd00::/64?; ' +
         '"10.0.0.0/33" has a prefix longer than 32 bits; ' +
-        '"localhost" is not a network: write it as 10.0.0.0/8 or fd00::/8; ' +
-        '"10.0.0.0/" is not a network: write it as 10.0.0.0/8 or fd00::/8; ' +
-        '"10/8" is not a network: write it as 10.0.0.0/8 or fd00::/8; ' +
-        '"1.2.3.4/8/8" is not a network: write it as 10.0.0.0/8 or fd00::/8',
+        '"localhost" is not a network; use the form 10.0.0.0/8 or fd00::/8; ' +
+        '"10.0.0.0/" is not a network; use the form 10.0.0.0/8 or fd00::/8; ' +
+        '"10/8" is not a network; use the form 10.0.0.0/8 or fd00::/8; ' +
+        '"1.2.3.4/8/8" is not a network; use the form 10.0.0.0/8 or fd00::/8',
     )
   })
 })

@@ -128,7 +128,7 @@ describe('a receiver', () => {
     receiver.behave((_, _response, raw) => void raw.socket.destroy())
     expect(await post()).toMatchObject({
       status: null,
-      error: 'The endpoint closed the connection without an answer.',
+      error: 'The endpoint closed the connection without a response.',
     })
   })
 
@@ -139,7 +139,7 @@ describe('a receiver', () => {
     })
     expect(await post()).toMatchObject({
       status: 200,
-      error: 'The endpoint broke off its answer before the end.',
+      error: 'The endpoint ended its response early.',
       response: 'part',
     })
   })
@@ -147,7 +147,7 @@ describe('a receiver', () => {
   test('that is not there', async () => {
     expect(await post('http://127.0.0.1:9999/')).toMatchObject({
       status: null,
-      error: 'The endpoint refuses connections.',
+      error: 'The endpoint refused the connection.',
     })
   })
 })
@@ -179,7 +179,7 @@ describe('an address', () => {
 
   test('that is public needs https', async () => {
     expect(await post('http://app.test/', { lookup: () => Promise.resolve(['8.8.8.8']) })).toMatchObject({
-      error: 'The endpoint must use https://: http:// is for networks in webhooks.allow_networks.',
+      error: 'The endpoint must use https:// (http:// only for networks in webhooks.allow_networks).',
     })
   })
 })
