@@ -124,7 +124,7 @@ describe('the replay of a selection', () => {
     expect(await refused({ event_ids: Array.from({ length: 101 }, (_, n) => `msg_${n}`) })).toBe(count(101))
     expect(await refused({ event_ids: mine })).toMatch(/^422 Invalid `event_ids` field: it must be an array/)
     expect(await refused({ event_ids: [mine], since: '2026-01-01T00:00:00Z' })).toBe(
-      '422 Invalid `event_ids` field: either these or `since`, `until` and `only`, not both.',
+      '422 Invalid `event_ids` field: either these, or `since`, `until` and `only`, not both.',
     )
     expect(await refused({})).toBe('422 Missing `since` or `event_ids` field.')
     const sending = { authorization: `Bearer ${api.sending}` }
