@@ -156,7 +156,7 @@ test('a server that has too many connections gets fewer, at the same pace', asyn
     paused: false,
   })
   expect(after.reason).toMatch(
-    /^hosting\.test gets 1 connection at most: it allows .* no more connections at the same time$/,
+at most 1 connection to     /^hosting\.test: it allows .* no more connections at the same time$/,
   )
 })
 
@@ -263,7 +263,7 @@ test('one address that warms up waits for midnight when its share is used', asyn
   await appliance.until(
     third,
     waits(
-      /^warm-up: 2 of 2 messages to warm\.test were sent today from 127\.0\.0\.9; goes on at .*00:00 UTC$/,
+      /^warm-up: 2 of 2 messages to warm\.test sent today from 127\.0\.0\.9; continues at .*00:00 UTC$/,
     ),
   )
   await world.clock.advance(24 * 60 * minute)

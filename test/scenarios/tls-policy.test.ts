@@ -190,7 +190,7 @@ describe('MTA-STS', () => {
   test('whose file is gone stops nothing', async () => {
     const timeline = await send('gone.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
-    expect(notes(timeline)).toEqual([expect.stringContaining('was answered with status 404 instead of 200')])
+    expect(notes(timeline)).toEqual([expect.stringContaining('returned status 404 instead of 200')])
   })
 })
 

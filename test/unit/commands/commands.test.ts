@@ -83,7 +83,7 @@ describe('domain', () => {
     const { code, stdout, stderr } = await run(['domain', 'add', 'Sender.test'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY'))
-      .toBe(`sender.test was added. Publish these records where its DNS is kept, then run:
+Added       .toBe(`sender.test. Publish these records with its DNS provider, then run:
 posthaste domain verify sender.test
 
 DKIM   TXT  posthaste._domainkey.sender.test
@@ -160,12 +160,12 @@ missing      DMARC  TXT  _dmarc.sender.test  (recommended)
 Looked for as well, and not needed to send: MTA-STS not there, TLS-RPT not
 there, BIMI not there.
 
-Reverse DNS (PTR) of the addresses that its mail leaves from: not checked. No
+Reverse DNS (PTR) of the sending IPs: not checked. No
 source address is known yet: the server writes them down when it starts. See:
 posthaste source list
 
 SELECTOR           ALGORITHM       STATE    SINCE
-  WHAT IT MEANS
+  MEANING
 posthaste          rsa-sha256      active   TIME
   signs
 posthaste-ed25519  ed25519-sha256  pending  TIME
@@ -249,7 +249,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     await run(['domain', 'add', 'other.test'])
     expect(await run(['domain', 'remove', 'other.test'])).toEqual({
       code: 0,
-      stdout: 'other.test is removed. Its DNS records are of no use any more.\n',
+Removed       stdout: 'other.test. Its DNS records are no longer needed.\n',
       stderr: '',
     })
     expect(await run(['domain', 'show', 'other.test'])).toEqual({
@@ -268,7 +268,7 @@ describe('queue', () => {
     await storeDeferred(storage, { emailId, deliveryId })
     const { code, stdout } = await run(['queue', 'list', '--domain', 'One.test'])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^2 waiting, 0 held, 0 in flight; the oldest since [\d-]{10} [\d:]{8} UTC\n/)
+    expect(stdout).toMatch(/^2 waiting, 0 held, 0 in flight; oldest since [\d-]{10} [\d:]{8} UTC\n/)
     expect(stdout).toContain(`${deliveryId}  a@one.test\n  waiting, 1 attempt, next `)
     expect(stdout).toContain('  The server asks to wait. (451 later\u{fffd}]0;owned\u{fffd})\n')
     expect(stdout).not.toContain('b@two.test')
@@ -379,7 +379,7 @@ describe('queue', () => {
     expect(counted.stdout).toContain(`any     google    any  any   ${id}\n`)
     expect(await run(['queue', 'undo', id])).toMatchObject({
       stdout: expect.stringMatching(
-        /^0 deliveries are released\.\nNew mail of that kind is no longer held\.\nUndo: /,
+        /^0 deliveries are released\.\nNew mail that matches is no longer held\.\nUndo: /,
       ) as string,
     })
     expect((await json(['queue', 'count'])).hold_rules).toEqual([])

@@ -263,7 +263,10 @@ describe('from the hosted service', () => {
       { what: 'http://intranet.example/hook', text: expect.stringContaining('an https:// URL') as string },
     ])
     expect(webhooks.notes).toEqual([
-      { what: 'https://app.example/hook', text: 'without events that are not known here: email.teleported' },
+      {
+        what: 'https://app.example/hook',
+        text: 'without events that are not supported here: email.teleported',
+      },
     ])
     expect(keys.reasons).toEqual([
       { what: 'lost', text: 'it is restricted to a domain that the hosted API does not list' },
@@ -339,7 +342,7 @@ describe('from the hosted service', () => {
     const key = ['--key-file', here.path('key')]
     expect(await says('--from', 'http://api.example.com', ...key)).toMatch(/^1 --from takes .*https:\/\//)
     expect(await says('--from', hosted.url, '--key-file', here.path('nothing'))).toBe(
-      `1 The key file cannot be read: there is no ${here.path('nothing')}\n`,
+      `1 Cannot read the key file: there is no ${here.path('nothing')}\n`,
     )
     expect(await says('--from', hosted.url, ...key, '--only', 'domains,contacts')).toMatch(
       /^2 .*Some of domains, suppressions/s,

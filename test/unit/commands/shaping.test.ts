@@ -48,7 +48,7 @@ describe('provider', () => {
   test.each([
     [['google', 'connections=0'], 'connections'],
     [['google', 'conections=3'], 'conections'],
-    [['google', 'connections'], '"connections" sets nothing. Write name=number, such as connections=3.'],
+    [['google', 'connections'], '"connections" is not valid. Use name=number, such as connections=3.'],
   ])('set %j is wrong usage', async (args, why) => {
     const text = await says('provider', 'set', ...args)
     expect(text).toMatch(/^2 /)

@@ -79,7 +79,7 @@ describe.concurrent('a configuration with mistakes', () => {
       stdout: '',
       stderr: `The configuration has 2 mistakes:
   ${config}:4: http.listen[0] is "nowhere"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.
-  ${config}:6: there is no key delivery.prot. Did you mean delivery.port?
+  ${config}:6: unknown key delivery.prot. Did you mean delivery.port?
 `,
     })
   })

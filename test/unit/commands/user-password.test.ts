@@ -98,7 +98,7 @@ describe('user', () => {
   })
 
   test('says when nobody has the address', async () => {
-    const none = { code: 1, stdout: '', stderr: 'Nobody has an account with the address x@acme.example.\n' }
+    const none = { code: 1, stdout: '', stderr: 'There is no account with the address x@acme.example.\n' }
     expect(await run(['password', 'x@acme.example'], 'another quiet harbour\n')).toEqual(none)
     expect(await run(['reset-link', 'x@acme.example'])).toEqual(none)
   })

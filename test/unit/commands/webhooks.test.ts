@@ -62,7 +62,7 @@ describe('webhook', () => {
         'No requests yet.\n',
     )
     expect(await says('webhook', 'rotate', id)).toMatch(
-      /^0 Secret: whsec_\S+\nThe old one signs too for 24 hours\.\n$/,
+      /^0 Secret: whsec_\S+\nThe old secret stays valid for 24 hours\.\n$/,
     )
     expect(await says('webhook', 'show', id)).not.toContain(secret)
     expect(await says('webhook', 'disable', id)).toBe(
@@ -82,14 +82,14 @@ describe('webhook', () => {
     const { id } = await json<{ id: string }>('webhook', 'add', receiver.url)
     const before = receiver.received.length
     expect(await says('webhook', 'ping', id)).toMatch(
-      /^0 The endpoint answered with status 200 after \d+ ms\.\n$/,
+      /^0 The webhook returned status 200 after \d+ ms\.\n$/,
     )
     expect(receiver.received).toHaveLength(before + 1)
     receiver.behave((_, response) => {
       response.statusCode = 503
       response.end()
     })
-    expect(await says('webhook', 'ping', id)).toBe('1 The endpoint answered with status 503.\n')
+    expect(await says('webhook', 'ping', id)).toBe('1 The endpoint returned status 503.\n')
     receiver.behave()
     const shown = await says('webhook', 'show', id)
     const times = 'p50 \\d+ ms, p95 \\d+ ms'
@@ -99,7 +99,7 @@ describe('webhook', () => {
     const { requests_last_day: day } = await json<{ requests_last_day: object }>('webhook', 'show', id)
     expect(day).toMatchObject({ count: 2, taken: 1 })
     expect(shown).toMatch(/SENT +STATUS +TOOK +EVENT\n {2}RESULT\n/)
-    expect(shown).toMatch(/ 503 .*\n {2}The endpoint answered with status 503\.\n/)
+    expect(shown).toMatch(/ 503 .*\n {2}The endpoint returned status 503\.\n/)
     expect(shown).toMatch(/ 200 .*\n {2}succeeded\n/)
     await says('webhook', 'remove', id)
   })
@@ -109,8 +109,8 @@ describe('webhook', () => {
       ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
     )
     const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
-    expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 2 events are sent.\n')
-    expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 0 events are sent.\n')
+Sending     expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 2 events.\n')
+Sending     expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 0 events.\n')
     expect(await replay('--since', 'yesterday')).toBe(
       '2 --since takes a time such as 2026-11-20T08:00:00Z.\n',
     )
@@ -131,10 +131,10 @@ describe('webhook', () => {
     const events = select.pluck().all(id)
     db.close()
     expect(events).toHaveLength(2)
-    expect(await replay('--event-ids', events.join(', '))).toBe('0 2 events are sent.\n')
+Sending     expect(await replay('--event-ids', events.join(', '))).toBe('0 2 events.\n')
     expect(await replay('--event-ids', events[0]!)).toBe('0 1 event is sent.\n')
     expect(await replay('--event-ids', 'msg_1')).toBe(
-      '1 Invalid `event_ids` field: "msg_1" is no event of this webhook.\n',
+      '1 Invalid `event_ids` field: "msg_1" is not an event of this webhook.\n',
     )
     expect(await replay('--event-ids', 'msg_1', '--all')).toBe(
       '2 Use either --event-ids or a time range, not both.\n',
@@ -174,7 +174,7 @@ describe('metrics', () => {
     expect(await by('--by', 'colour')).toMatch(
       /^2 .*`by`.*one of period, domain, provider, tag, bounce_category/,
     )
-    expect(await by('--by', 'provider')).toMatch(/^2 --metrics sent: here it is all, or one of delivered,/)
+    expect(await by('--by', 'provider')).toMatch(/^2 --metrics sent is not available here; use all or one of delivered,/)
     const report = await json<{ by: string; totals: object; data: { value: string; counts: object }[] }>(
       ...['metrics', 'breakdown', '--by', 'provider'],
     )
@@ -188,7 +188,7 @@ describe('metrics', () => {
     expect(db.prepare("update metrics set n = 7 where counter = 'delivered'").run().changes).toBe(1)
     db.close()
     expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n7\n')
-    expect(await says('metrics', 'recompute')).toBe('0 1 numbers were wrong and are right now.\n')
+Corrected     expect(await says('metrics', 'recompute')).toBe('0 1 numbers.\n')
     expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n2\n')
   })
 })

@@ -15,7 +15,7 @@ describe('[acme]', () => {
   })
   test('complains when it is written without that', () => {
     expect(read({ acme__email: 'you@sender.test' })).toEqual([
-      'acme.email does nothing until acme.agree_terms is true: read the terms of the authority, then set it.',
+      'acme.email has no effect until acme.agree_terms is true. Read the terms of the certificate authority, then set it.',
     ])
   })
   test('needs what its way of proving needs', () => {

@@ -125,7 +125,7 @@ describe('what the server cannot take', () => {
     expect([...said.outcome.values()][0]).toMatchObject({
       failure: {
         status: '5.3.4',
-        note: 'mx.self-signed.test takes messages of up to 20 bytes; this one has 21.',
+        note: 'mx.self-signed.test accepts messages of up to 20 bytes; this one has 21.',
       },
     })
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)

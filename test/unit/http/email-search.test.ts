@@ -150,7 +150,7 @@ describe('POST /emails/:id/resend', () => {
     const { status, json } = await api.call('POST', `/emails/${strange}/resend`)
     expect(status).toBe(422)
     expect((json as { message: string }).message).toBe(
-      'This email cannot be sent again: its header lists different recipients than its envelope. Send it anew from where it came from.',
+      'This email cannot be sent again: its header lists different recipients than its envelope. Send it again from your app.',
     )
   })
 })

@@ -314,11 +314,7 @@ describe('changing factors', () => {
     ] as const)
       expect((await browser.call(method, path)).text).toBe(proof)
     expect((await browser.call('POST', '/account/proof', { password: 'wrong' })).text).toBe(
-      errorText(
-        403,
-        'validation_error',
-        'Invalid `password` field: this is not the password of your account.',
-      ),
+      errorText(403, 'validation_error', 'Invalid `password` field: wrong password.'),
     )
     expect((await browser.call('POST', '/account/proof', {})).status).toBe(422)
     expect((await browser.call('POST', '/account/proof', { code: codeAt(secret, now()) })).status).toBe(200)

@@ -156,7 +156,7 @@ describe('somebody who is in no team any more', () => {
     const other = { token, password: 'another granite plum 78' }
     expect(said(await ask(`${api.url}/invitations/accept`, 'POST', other))).toEqual([
       403,
-      'Invalid `password` field: this is not the password of your account.',
+      'Invalid `password` field: wrong password.',
     ])
     const answer = await accept(token)
     expect(answer.json).toMatchObject({ user: { id: userId, email }, role: 'viewer' })

@@ -168,7 +168,7 @@ test('a passkey from before the proof opens nothing by itself, and a second fact
   const alone = await byPasskey(device)
   expect([alone.status, json<{ message: string }>(alone).message]).toEqual([
     403,
-    'The passkey “Laptop” is older than the proof that this address is yours, so it opens nothing by itself. Sign in with your password; then remove it and add it anew.',
+    'The passkey “Laptop” was added before this email address was confirmed, so it cannot sign you in by itself. Sign in with your password, then remove the passkey and add it again.',
   ])
   // Who has both is asked for both: a mailbox alone takes no factor away.
   const victim = openBrowser(api.url)

@@ -104,7 +104,7 @@ test('the refusal names the role that is needed and one’s own', async () => {
     name: 'validation_error',
     statusCode: 403,
     message:
-      'This needs the role admin or a higher one; you are viewer in this team. Ask an owner or admin of the team.',
+      'This action requires the role admin or higher; your role in this team is viewer. Ask an owner or admin of the team.',
   })
 })
 

@@ -201,11 +201,7 @@ describe('a list as CSV', () => {
     const refused = async (body: object) => (await api.call('POST', '/suppressions/import', body)).text
     expect(await refused({ csv: 'x\n'.repeat(100_001) })).toBe(
       errorText(
-        ...([
-          422,
-          'validation_error',
-          'Invalid `csv` field: at most 100000 lines; cut it in pieces.',
-        ] as const),
+        ...([422, 'validation_error', 'Invalid `csv` field: at most 100000 lines; split the file.'] as const),
       ),
     )
     expect(await refused({})).toBe(errorText(422, 'missing_required_field', 'Missing `csv` field.'))

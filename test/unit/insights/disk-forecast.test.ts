@@ -10,7 +10,7 @@ import { createTestClock } from '../../world/clock.ts'
 import { said } from './fixtures.ts'
 
 const MB = 1_000_000
-const NOW = '100 MB are held, and there is room for 900 MB more on the disk.'
+const NOW = '100 MB used, 900 MB left on the disk.'
 
 const facts = (fullInDays: number | null, days = 7, budget: number | null = null) => ({
   ...{ days, budget },

@@ -83,7 +83,7 @@ describe('port 25', () => {
   test('is intercepted when something else answers', async () => {
     expect((await ask([await listen('554 no mail from here\r\n'), await listen(null)])).slice(0, 2)).toEqual([
       'failed',
-      'Something answers on port 25, but not as a mail exchanger does: mx0.test says "554 no mail from here"; mx1.test takes the connection but says nothing for 0 seconds.',
+      'Something responds on port 25, but not like a mail exchanger: mx0.test says "554 no mail from here"; mx1.test accepts the connection but sends nothing for 0 seconds.',
     ])
   })
 
@@ -149,14 +149,14 @@ describe('the resolver', () => {
     expect(judgeCaching(alike).found).toBe(
       'The resolver does not seem to cache answers: the TTL of cached.test stayed at 300 seconds.',
     )
-    const how = 'The resolver does not validate: it answers for broken.test, whose signatures are broken'
+    const how = 'The resolver does not validate DNSSEC: it resolves broken.test, whose signatures are broken'
     expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
       'warning',
       `${how}. DANE cannot be used.`,
     ])
     expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
       'failed',
-      `${how}. dns.trust_ad is on all the same, so forged records are believed.`,
+      `${how}. But dns.trust_ad is on, so Posthaste trusts forged records.`,
     ])
   })
 
@@ -168,7 +168,7 @@ describe('the resolver', () => {
     })
     expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
       'warning',
-      'The resolver refuses broken.test, but does not say that signed.test is authentic (AD). DANE cannot be used.',
+      'The resolver rejects broken.test, but does not mark signed.test as authentic (AD flag). DANE cannot be used.',
     ])
   })
 
@@ -196,12 +196,12 @@ describe('the clock', () => {
     [
       31_000,
       'warning',
-      'The clock is 31 seconds ahead of https://a.test: retries, signatures and certificates depend on it.',
+      'The clock is 31 seconds ahead of https://a.test. Retries, signatures and certificates depend on it.',
     ],
     [
       -400_000,
       'failed',
-      'The clock is 400 seconds behind https://a.test: retries, signatures and certificates depend on it.',
+      'The clock is 400 seconds behind https://a.test. Retries, signatures and certificates depend on it.',
     ],
   ])('%i ms off is %s', (off, status, found) => {
     expect(judge(off).slice(0, 2)).toEqual([status, found])
@@ -248,17 +248,13 @@ describe('the disk', () => {
       'warning',
       '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 250 ms, which is slow.',
     ],
-    [facts({}, { note: 'EROFS: read-only' }), 'failed', 'Nothing can be written to /data: EROFS: read-only.'],
+    [facts({}, { note: 'EROFS: read-only' }), 'failed', '/data is not writable: EROFS: read-only.'],
     [
       facts({}, null),
       'ok',
-      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; the directory is made at the first start.',
+      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; the directory is created at the first start.',
     ],
-    [
-      { path: '/data', space: { note: 'EACCES' }, write: null },
-      'failed',
-      '/data cannot be looked at: EACCES.',
-    ],
+    [{ path: '/data', space: { note: 'EACCES' }, write: null }, 'failed', '/data cannot be read: EACCES.'],
   ])('case %#', (measured, status, found) => {
     expect(said(judgeDisk(measured)).slice(0, 2)).toEqual([status, found])
   })
@@ -288,8 +284,8 @@ describe('the certificate', () => {
     const date = new Date(ends).toISOString().slice(0, 10)
     expect(judge(ends - 30 * DAY)).toEqual(['ok', `mail.acme.example is certified until ${date}.`, null])
     expect(judge(ends - 30 * DAY, null)[0]).toBe('ok')
-    expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It ends in 10 days, on ${date}.`])
-    expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It ended on ${date}: clients refuse it.`])
+    expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It expires in 10 days, on ${date}.`])
+    expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It expired on ${date}, so clients reject it.`])
     expect(judge(Date.parse(signed.validFrom) - 1000)[1]).toBe('It is not valid yet. Check the clock.')
     expect(judge(ends - 30 * DAY, 'other.example').slice(0, 2)).toEqual([
       'failed',
@@ -309,7 +305,7 @@ describe('the certificate', () => {
     writeFileSync(join(dataDir, 'tls', 'self-signed.json'), JSON.stringify(pair))
     expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'warning',
-      'It is self-signed (until 2035-12-30): apps must be told to trust it.',
+      'It is self-signed (valid until 2035-12-30), so apps must be configured to trust it.',
     ])
     const missing = await readCertificate(join(dataDir, 'none.pem'), dataDir)
     expect(said(judgeCertificate(missing, 'mail.acme.example', now)).slice(0, 2)).toEqual([
@@ -366,7 +362,7 @@ describe('the ports of the daemon', () => {
   test('answer', async () => {
     expect(await judge(smtp(await listen(ours)), http(await listen(null)))).toEqual([
       'ok',
-      'All 2 configured ports answer.',
+      'All 2 configured ports respond.',
       null,
     ])
   })
@@ -374,7 +370,7 @@ describe('the ports of the daemon', () => {
   test('answer in part', async () => {
     expect((await judge(smtp(await listen(ours)), smtp(closed))).slice(0, 2)).toEqual([
       'warning',
-      `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports answer.`,
+      `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports respond.`,
     ])
   })
 

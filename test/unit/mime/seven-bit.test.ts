@@ -178,7 +178,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
     [
       'an address beyond ASCII in a message within',
       lines('Content-Type: message/rfc822', '', 'To: zoë@a.test', '', 'x'),
-      'the field To cannot be written in short lines of ASCII',
+      'the field To cannot be encoded as short ASCII lines',
     ],
     [
       'an unknown encoding',

@@ -75,7 +75,7 @@ _dmarc.news.acme.example. 3600 IN TXT "v=DMARC1; p=none;"
 ; instead of feedback-smtp.eu.ses.example
 bounce.news.acme.example. 3600 IN MX 10 mail.acme.example.
 ; instead of "v=spf1 include:ses.example ~all"
-; while both send, one record for both: "v=spf1 ip4:192.0.2.7 include:ses.example ~all"
+; while both services send, use one record for both: "v=spf1 ip4:192.0.2.7 include:ses.example ~all"
 bounce.news.acme.example. 3600 IN TXT "v=spf1 ip4:192.0.2.7 ~all"
 ; optional
 ; instead of links1.dns.example

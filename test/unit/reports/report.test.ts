@@ -222,7 +222,9 @@ Email: 019b76da-a803-708b-bebe-c89fb19b6d3a
 
   test('of one whose time was up tells of the last attempt', () => {
     const expired = delivery({ state: 'expired', attempts: 21, cause: said('451 4.3.2 Not now') })
-    expect(read(due({ deliveries: [expired] })).text).toContain('Given up after 21 attempts. The last one:')
+    expect(read(due({ deliveries: [expired] })).text).toContain(
+      'Expired after 21 attempts. The last attempt:',
+    )
   })
 
   test('keeps what is not ASCII, and drops what could deceive', () => {

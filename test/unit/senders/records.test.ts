@@ -105,7 +105,7 @@ describe('the expected records', () => {
       [
         'DKIM last',
         'old key',
-        'Keep this record until 2026-01-08: mail that was signed with it may still be on its way.',
+        'Keep this record until 2026-01-08: receivers may still verify mail signed with it.',
       ],
       [
         'DKIM short',

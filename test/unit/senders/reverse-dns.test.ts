@@ -83,18 +83,18 @@ test('what cannot be told is said, and nobody is blamed for it', () => {
   })
   expect(lookAt([source('auto', null)])).toEqual({
     status: 'not_started',
-    note: "The system's default address was not looked at yet.",
+    note: "The system's default address has not been checked yet.",
   })
-  expect(lookAt([source('192.0.2.9', null)]).note).toBe('192.0.2.9 was not looked at yet.')
+  expect(lookAt([source('192.0.2.9', null)]).note).toBe('192.0.2.9 has not been checked yet.')
   const unseen = finding('seen:auto', 'skipped', 'This machine has no public address.', 'Publish it.')
   expect(lookAt([source('auto', [unseen])])).toEqual({
     status: 'not_started',
     note: 'This machine has no public address. Publish it.',
   })
-  const unanswered = finding('ptr:192.0.2.1', 'skipped', 'DNS gave no answer: timeout.')
+  const unanswered = finding('ptr:192.0.2.1', 'skipped', 'The DNS lookup failed: timeout.')
   expect(lookAt([source('192.0.2.1', [unanswered])])).toEqual({
     status: 'temporary_failure',
-    note: 'DNS gave no answer: timeout.',
+    note: 'The DNS lookup failed: timeout.',
   })
 })
 

@@ -309,7 +309,7 @@ describe('a record in the wrong place', () => {
   test('behind a CNAME that leads nowhere', () => {
     expect(judge({ cname: 'old.example.org' })).toMatchObject({
       status: 'failed',
-      note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, where there is no TXT record. Replace it by the TXT record.',
+      note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, which has no TXT record. Replace it with the TXT record.',
     })
   })
 })

@@ -69,7 +69,7 @@ describe('a lane', () => {
     const again = observe(once, signal('slower', { since: noon + 3 }), other, noon + 4)
     expect(allowed(again, other.limits, noon).connections).toBe(1)
     expect(laneWords(again.reason!, other.name)).toBe(
-      'hosting.example gets one message at a time until it accepts mail again: it has had enough',
+sending one message at a time until       'hosting.example accepts mail again: it has had enough',
     )
   })
 
@@ -91,7 +91,7 @@ describe('a lane', () => {
     const state = observe(freshLane(other.limits), signal('silent'), other, noon + 1)
     expect(allowed(state, other.limits, noon + 1)).toEqual({ connections: 2, rate: 6000 })
     expect(laneWords(state.reason!, other.name)).toBe(
-      'hosting.example gets 2 connections at most: it has had enough',
+at most 2 connections to       'hosting.example: it has had enough',
     )
   })
 

@@ -33,7 +33,7 @@ describe('arming', () => {
   test('a data directory that crashtest did not make is refused by name', () => {
     const refused = armCrashPoint({ [CRASH_POINT_VARIABLE]: 'data:1' }, folder)
     expect(refused).toBe(
-      `POSTHASTE_CRASH_POINT is set, and ${folder} was not made by posthaste crashtest: the daemon would kill itself. Unset it.`,
+      `POSTHASTE_CRASH_POINT is set, but ${folder} was not created by posthaste crashtest. The daemon would kill itself. Unset it.`,
     )
   })
 

@@ -6,8 +6,8 @@ import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
 
 const GIGABYTE = 2 ** 30
-const NO_READ = 'The database does not answer within 5 seconds. Look at the disk and data_dir, then restart.'
-const NO_WRITE = 'The database does not take writes within 5 seconds. Look at the disk under data_dir.'
+const NO_READ = 'The database did not respond within 5 seconds. Check the disk and data_dir, then restart.'
+const NO_WRITE = 'The database did not complete a write within 5 seconds. Check the disk under data_dir.'
 
 async function health(more: Partial<HealthDeps> = {}) {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })

@@ -213,7 +213,7 @@ describe('what goes wrong is told', () => {
     const { port } = await serve((_, response) => response.writeHead(status).end())
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',
-      note: `was answered with status ${status} instead of 200`,
+      note: `returned status ${status} instead of 200`,
     })
   })
 

@@ -76,7 +76,7 @@ describe('a receiver', () => {
     receiver.behave((_, response) => response.writeHead(500, { 'x-why': 'broken' }).end('no\0pe'))
     expect(await post()).toMatchObject({
       status: 500,
-      error: 'The endpoint answered with status 500.',
+      error: 'The endpoint returned status 500.',
       response: 'no\u{fffd}pe',
       responseHeaders: { 'x-why': 'broken' },
     })
@@ -86,7 +86,7 @@ describe('a receiver', () => {
     receiver.behave(() => undefined)
     expect(await post(receiver.url, { deadlineMs: 200 })).toMatchObject({
       status: null,
-      error: 'The endpoint did not answer within 0 seconds.',
+      error: 'The endpoint did not respond within 0 seconds.',
     })
   })
 
