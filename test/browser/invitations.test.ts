@@ -60,7 +60,7 @@ test('somebody without an account gets one by the link, once, with the role that
   await page.getByText('The two passwords differ.').waitFor()
   await page.getByLabel('New password again').fill('password1234')
   await page.getByRole('button', { name: 'Join the team' }).click()
-  await page.getByText('not among the first to be guessed').waitFor()
+  await page.getByText('harder to guess').waitFor()
   await sound(page, 'invitation-new')
   for (const field of ['New password', 'New password again'])
     await page.getByLabel(field, { exact: true }).fill(EVA.password)

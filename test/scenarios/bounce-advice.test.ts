@@ -15,7 +15,7 @@ afterEach(async () => {
   await world.close()
 })
 
-const advice = 'Look up the domains of all links in the message; replace or drop the listed one.'
+const advice = 'Look up the domains of all links in the message, and replace or remove the listed one.'
 
 test('a bounce says what it is about and what to do, in the timeline and on the command line', async () => {
   const reply = '554 5.7.1 Message refused: a link is listed by SURBL'
@@ -26,7 +26,7 @@ test('a bounce says what it is about and what to do, in the timeline and on the 
   appliance = await startAppliance({ world })
   const id = await appliance.send({ to: 'a@strict.test' })
   const { deliveries } = await appliance.until(id, isFinal)
-  const note = 'mx.strict.test refuses the message because a link in it leads to a listed domain.'
+  const note = 'mx.strict.test refuses the message because it links to a domain on a blocklist.'
   expect(deliveries).toMatchObject([
     { state: 'bounced', waiting: null, cause: { category: 'content', note, advice: { text: advice } } },
   ])

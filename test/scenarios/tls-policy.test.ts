@@ -170,7 +170,7 @@ describe('MTA-STS', () => {
 
   test.each([
     ['badcert.test', 'certificate'],
-    ['badmx.test', 'not one that its MTA-STS policy names (other.badmx.test)'],
+    ['badmx.test', 'its MTA-STS policy does not list it (other.badmx.test)'],
     ['plain.test', 'TLS'],
   ])('in enforce holds mail for %s back', async (domain, why) => {
     const timeline = await send(domain)

@@ -177,7 +177,7 @@ describe('a failure', () => {
       async (host) => {
         const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
         const { error, retryAt, failedAt } = certificates[HOSTNAME]!
-The authority could not validate         expect(error).toMatch(/^mail\.sender\.test with http-01: .*connect/)
+        expect(error).toMatch(/^The authority could not validate mail\.sender\.test with http-01: .*connect/)
         expect(retryAt - failedAt!).toBe(630_000)
         expect(await host.heard(1)).toEqual([
           `could not get a certificate; the previous one stays in use ${error}`,

@@ -83,7 +83,7 @@ describe('domain', () => {
     const { code, stdout, stderr } = await run(['domain', 'add', 'Sender.test'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY'))
-Added       .toBe(`sender.test. Publish these records with its DNS provider, then run:
+      .toBe(`Added sender.test. Publish these records with its DNS provider, then run:
 posthaste domain verify sender.test
 
 DKIM   TXT  posthaste._domainkey.sender.test
@@ -101,7 +101,7 @@ SPF    TXT  send.sender.test
 DMARC  TXT  _dmarc.sender.test  (recommended)
   v=DMARC1; p=none;
 
-Many DNS panels want the name without the domain at its end:
+Many DNS control panels expect names without the domain at the end:
 posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
 `)
   })
@@ -249,7 +249,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     await run(['domain', 'add', 'other.test'])
     expect(await run(['domain', 'remove', 'other.test'])).toEqual({
       code: 0,
-Removed       stdout: 'other.test. Its DNS records are no longer needed.\n',
+      stdout: 'Removed other.test. Its DNS records are no longer needed.\n',
       stderr: '',
     })
     expect(await run(['domain', 'show', 'other.test'])).toEqual({
@@ -306,7 +306,7 @@ describe('queue', () => {
     expect(await json(['queue', 'show', deliveryId])).toMatchObject({ object: 'timeline', email_id: emailId })
     const unknown = await run(['queue', 'show', '0197c3e2-5a71-7000-8000-1c2d3e4f5061'])
     expect(unknown).toMatchObject({ code: 1, stdout: '' })
-    expect(unknown.stderr).toMatch(/^There is no email and no waiting delivery with the id 0197c3e2/)
+    expect(unknown.stderr).toMatch(/^No email or queued delivery has the ID 0197c3e2/)
   })
 
   test('what a change would touch is shown first, and nothing is changed', async () => {

@@ -113,7 +113,7 @@ API keys      2      2       0             0
     const moved = await here.run(...bring('--secrets', secrets, '--zone', zone))
     expect(moved).toMatchObject({ code: 0, stderr: '' })
     expect(moved.stdout).toContain('domains       2      2      0             0\n')
-    expect(moved.stdout).toContain('note: news.sender.test: bounces come back to bounce.news.sender.test')
+    expect(moved.stdout).toContain('note: news.sender.test: both services use the return path')
 
     expect(statSync(secrets).mode & 0o777).toBe(0o600)
     const kept = readFileSync(secrets, 'utf8').trim().split('\n')
@@ -315,7 +315,7 @@ describe('from the hosted service', () => {
     expect(first.code).toBe(0)
     expect(first.stdout).toMatch(/^API key "printed" \(full_access\): re_\S{20,}\n/)
     expect(first.stdout).toContain(
-      'note: 1 key: the other side does not tell what they may do; here it is full_access',
+      'note: 1 key: the hosted API does not report their permission; they get full_access',
     )
     expect((await bring('--only', 'keys')).stdout).not.toContain('re_')
   })

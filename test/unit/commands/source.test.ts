@@ -36,9 +36,7 @@ describe('source', () => {
     )
     expect(
       await says('source', 'add', '192.0.2.7', '--pool', 'news', '--hostname', 'mx7.sender.test'),
-    ).toContain(
-      '0 Mail leaves from 192.0.2.7, too (pool news), as soon as the daemon sees it,\nwithin a minute.',
-    )
+    ).toContain('0 Added 192.0.2.7 to the pool news. The daemon starts using it within a minute.')
     expect(await says('source', 'hostname', '192.0.2.7', '-')).toBe(
       "0 Mail from 192.0.2.7 introduces itself as the appliance's hostname.\n",
     )
@@ -47,21 +45,25 @@ describe('source', () => {
     )
     expect(await says('source', 'list')).toContain('192.0.2.7: Suspended: An operator suspended it.')
     expect(await says('source', 'resume', '192.0.2.7')).toBe(
-Resumed       '0 192.0.2.7. The next check may suspend it again.\n',
+      '0 Resumed 192.0.2.7. The next check may suspend it again.\n',
     )
-    expect(await says('source', 'warm-up', '192.0.2.7')).toContain('0 192.0.2.7 is being warmed up since 20')
+    expect(await says('source', 'warm-up', '192.0.2.7')).toContain('0 192.0.2.7 has been warming up since 20')
     expect(await says('source', 'warm-up', '192.0.2.7', '--end')).toBe(
       '0 192.0.2.7 is not being warmed up and has no daily limit.\n',
     )
     expect(await says('source', 'assign', 'news', '--stream', 'broadcast')).toContain(
-      '0 That mail goes through the pool news (',
+      '0 Assigned the mail to the pool news (',
     )
-    expect(await says('source', 'pool', '192.0.2.7', 'default')).toBe('0 192.0.2.7 is now in the pool default.\n')
+    expect(await says('source', 'pool', '192.0.2.7', 'default')).toBe(
+      '0 192.0.2.7 is now in the pool default.\n',
+    )
     const { stdout } = await run(['source', 'list', '--json'])
     const listed = JSON.parse(stdout) as { data: { ip: string }[]; assignments: { id: string }[] }
     expect(listed.data.map(({ ip }) => ip)).toEqual(['192.0.2.7'])
     expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 Removed the assignment.\n')
-    expect(await says('source', 'remove', '192.0.2.7')).toBe('0 Removed 192.0.2.7. No more mail is sent from it.\n')
+    expect(await says('source', 'remove', '192.0.2.7')).toBe(
+      '0 Removed 192.0.2.7. No more mail is sent from it.\n',
+    )
   })
 
   test('what makes no sense is refused with one line', async () => {

@@ -87,7 +87,7 @@ test('erase forgets a person of the team that is named, and says that there are 
   const erased = async (...args: string[]) => (await run('erase', 'ada@x.example', '--yes', ...args)).stdout
   const first = await erased()
   expect(first).toMatch(/^emails with the address +0$/m)
-  expect(first).toContain(`That is the team "${teams[0]!.name}". Others have what they had`)
+  expect(first).toContain(`This applies only to the team "${teams[0]!.name}"`)
   expect(await erased('--team', teams[1]!.name)).toMatch(/^emails with the address +1$/m)
 })
 

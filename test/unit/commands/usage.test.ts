@@ -55,7 +55,7 @@ describe('help', () => {
   test('is a name like others after a command', async () => {
     const { config } = installation()
     const { stderr } = await posthaste(['domain', 'show', 'help', '--config', config])
-    expect(stderr).toMatch(/^The appliance was never started: /)
+    expect(stderr).toMatch(/^Posthaste has not been set up: /)
   })
 })
 

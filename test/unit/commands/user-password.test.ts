@@ -23,7 +23,7 @@ describe('user', () => {
     expect(await run(['password', 'Owner@acme.example'], 'Sunshine2024\n')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
-        'Invalid `password` field: a password that is not among the first',
+        'Invalid `password` field: a password that is harder to guess',
       ) as string,
     })
     const done = await run(['password', 'Owner@acme.example'], 'another quiet harbour\n')
@@ -56,7 +56,7 @@ describe('user', () => {
     const [url, , ...sentences] = (await run(['reset-link', owner.email])).stdout.split('\n')
     expect(url).toMatch(/^https:\/\/mail\.sender\.test\/dashboard\/reset#/)
     expect(sentences.join(' ')).toMatch(
-      /^With this link owner@acme\.example chooses a new password\. It works once, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
+      /^Password reset link for owner@acme\.example\. It works once and expires at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
     )
     expect(sentences.filter((line) => line.length > 80)).toEqual([])
   })

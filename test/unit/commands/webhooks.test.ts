@@ -81,9 +81,7 @@ describe('webhook', () => {
   test('a ping reaches the endpoint, and a failing one is exit code 1 with the reason', async () => {
     const { id } = await json<{ id: string }>('webhook', 'add', receiver.url)
     const before = receiver.received.length
-    expect(await says('webhook', 'ping', id)).toMatch(
-      /^0 The webhook returned status 200 after \d+ ms\.\n$/,
-    )
+    expect(await says('webhook', 'ping', id)).toMatch(/^0 The webhook returned status 200 after \d+ ms\.\n$/)
     expect(receiver.received).toHaveLength(before + 1)
     receiver.behave((_, response) => {
       response.statusCode = 503
@@ -109,8 +107,8 @@ describe('webhook', () => {
       ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
     )
     const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
-Sending     expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 2 events.\n')
-Sending     expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 0 events.\n')
+    expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 Sending 2 events.\n')
+    expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 Sending 0 events.\n')
     expect(await replay('--since', 'yesterday')).toBe(
       '2 --since takes a time such as 2026-11-20T08:00:00Z.\n',
     )
@@ -131,7 +129,7 @@ Sending     expect(await replay('--since', '2020-01-01', '--until', '2020-01-02'
     const events = select.pluck().all(id)
     db.close()
     expect(events).toHaveLength(2)
-Sending     expect(await replay('--event-ids', events.join(', '))).toBe('0 2 events.\n')
+    expect(await replay('--event-ids', events.join(', '))).toBe('0 Sending 2 events.\n')
     expect(await replay('--event-ids', events[0]!)).toBe('0 1 event is sent.\n')
     expect(await replay('--event-ids', 'msg_1')).toBe(
       '1 Invalid `event_ids` field: "msg_1" is not an event of this webhook.\n',
@@ -174,7 +172,9 @@ describe('metrics', () => {
     expect(await by('--by', 'colour')).toMatch(
       /^2 .*`by`.*one of period, domain, provider, tag, bounce_category/,
     )
-    expect(await by('--by', 'provider')).toMatch(/^2 --metrics sent is not available here; use all or one of delivered,/)
+    expect(await by('--by', 'provider')).toMatch(
+      /^2 --metrics sent is not available here; use all or one of delivered,/,
+    )
     const report = await json<{ by: string; totals: object; data: { value: string; counts: object }[] }>(
       ...['metrics', 'breakdown', '--by', 'provider'],
     )
@@ -188,7 +188,7 @@ describe('metrics', () => {
     expect(db.prepare("update metrics set n = 7 where counter = 'delivered'").run().changes).toBe(1)
     db.close()
     expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n7\n')
-Corrected     expect(await says('metrics', 'recompute')).toBe('0 1 numbers.\n')
+    expect(await says('metrics', 'recompute')).toBe('0 Corrected 1 numbers.\n')
     expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n2\n')
   })
 })

@@ -55,7 +55,7 @@ describe('plans', () => {
       'plans.toml:1: basic must be a table: write [basic] with its limits below it.',
       'plans.toml:4: free.daily is "many"; expected a whole number of recipients, 0 or more.',
       'plans.toml:5: free.monthly is 1.5; expected a whole number of recipients, 0 or more.',
-      'plans.toml:6: there is no limit free.hourly; there are daily and monthly.',
+      'plans.toml:6: unknown limit free.hourly; expected daily or monthly.',
       'plans.toml:7: Gold is not a valid plan name: use lowercase letters, digits, - and _, at most 50.',
       'plans.toml:8: Gold.daily is -1; expected a whole number of recipients, 0 or more.',
     ])

@@ -76,7 +76,7 @@ describe('what a reply means for the delivery', () => {
   test('advice goes with the cause', () => {
     const { cause } = judge(said('greeting', '554 blocked, see www.spamcop.net'), history, now, bench)
     expect(cause.advice).toEqual({
-      text: 'Look the address up; listings end by themselves within a day after the last report.',
+      text: 'Look up the IP. Listings expire within a day after the last report.',
       link: 'https://www.spamcop.net/bl.shtml',
     })
   })
@@ -150,12 +150,12 @@ describe('the sentence for people', () => {
     ['rcpt', '550', 'mx.example.org refuses the recipient.'],
     ['mail', '550', 'mx.example.org refuses the sender.'],
     ['body', '554 no', 'mx.example.org refuses the message.'],
-    ['rcpt', '450', 'mx.example.org cannot take the message at the moment.'],
-    ['rcpt', '450 Greylisted', 'mx.example.org asks to come back later (greylisting).'],
+    ['rcpt', '450', 'mx.example.org cannot accept the message right now.'],
+    ['rcpt', '450 Greylisted', 'mx.example.org asks to try again later (greylisting).'],
     [
       'greeting',
       '554 no',
-      'mx.example.org offers this server no mail service. The reply is permanent, but Posthaste retries in case that changes.',
+      'mx.example.org offers no mail service to this server. The reply is permanent, but Posthaste retries in case that changes.',
     ],
   ] as const)('at %s, %s: %s', (phase, text, sentence) => {
     expect(judge(said(phase, text), history, now, bench).cause.note).toBe(sentence)

@@ -93,7 +93,7 @@ describe('changing the password', () => {
     )
     const weak = await change(owner.password, 'Sunshine2024')
     expect(weak.status).toBe(422)
-    expect(weak.text).toContain('Invalid `new` field: a password that is not among the first to be guessed')
+    expect(weak.text).toContain('Invalid `new` field: a password that is harder to guess')
     expect((await change(owner.password, 'acme-mail-owner')).text).toContain(
       'Invalid `new` field: a password that is not just your email address, or the name of the team or server.',
     )

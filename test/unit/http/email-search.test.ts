@@ -43,7 +43,7 @@ describe('GET /emails/search', () => {
     const refusals: [query: string, says: string][] = [
       ['status=lost', 'Invalid `status`: some of queued, scheduled,'],
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
-      ['to=', 'Invalid `to`: one text of 1 to 998 characters'],
+      ['to=', 'Invalid `to`: a single text of 1 to 998 characters'],
       ['to=a&to=b', 'Invalid `to`: one text'],
       ['since=yesterday', 'Invalid `since`: an instant in ISO 8601'],
       ['tag=a:b:c', 'Invalid `tag`: `name` or `name:value`'],

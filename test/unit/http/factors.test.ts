@@ -271,7 +271,7 @@ describe('a passkey', () => {
     const answer = await browser.call('POST', '/session/passkey', {
       response: phished.get(await optionsOf(browser)),
     })
-    expect(answer.text).toContain('Passkeys of this server work at')
+    expect(answer.text).toContain('Passkeys for this server work only at')
   })
 
   test('cannot be added twice, and needs a host name', async () => {
@@ -279,7 +279,7 @@ describe('a passkey', () => {
     expect((await addPasskey(browser, device)).status).toBe(409)
     const byAddress = openBrowser(api.url)
     expect((await byAddress.call('POST', '/session/passkey/options')).text).toContain(
-      'Passkeys are bound to a host name, and 127.0.0.1 is an address',
+      'Passkeys are bound to a hostname, and 127.0.0.1 is an IP address',
     )
   })
 

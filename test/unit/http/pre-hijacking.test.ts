@@ -151,7 +151,7 @@ test('its real owner gets it by a link in the mail, and whoever made it is out b
   const { problem, browser } = await byProvider('company', 'victim-2', email)
   expect(problem).toBe(null)
   expect(await own(browser)).toBe(email)
-  expect(await mailTo(email)).toContain('Nobody had shown before that this address is theirs')
+  expect(await mailTo(email)).toContain('This email address had not been confirmed before')
   const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 5 }, api.clock.now())
   expect(items.find(({ action }) => action === 'account.password_reset')?.after).toEqual({
     ...{ address_proven: true, identities_unlinked: 1, passkeys_not_alone: 0 },

@@ -268,7 +268,7 @@ describe('changing the queue', () => {
       errorText(
         409,
         'validation_error',
-only hold, release and reroute can be undone, not         'This cannot be undone: queue.drop.',
+        'This cannot be undone: only hold, release and reroute can be undone, not queue.drop.',
       ),
     )
   })

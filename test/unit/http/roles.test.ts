@@ -115,7 +115,7 @@ test('a developer makes keys that send; one with full access, which may do what 
     })
   const sending = { name: 'App', permission: 'sending_access' }
   expect((await make('developer', sending)).status).toBe(201)
-  expect((await make('developer', { name: 'App' })).text).toContain('This needs the role admin')
+  expect((await make('developer', { name: 'App' })).text).toContain('This action requires the role admin')
   expect((await make('developer', { name: 'App', permission: 'full_access' })).status).toBe(403)
   expect((await make('admin', { name: 'App', permission: 'full_access' })).status).toBe(201)
 })

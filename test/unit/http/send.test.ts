@@ -253,7 +253,7 @@ describe('bad input', () => {
       { ...hello, [field]: Array.from({ length: 51 }, (_, i) => `r${i}@example.com`) },
       422,
       'validation_error',
-      `The \`${field}\` field takes at most 50 recipients.`,
+      `The \`${field}\` field accepts at most 50 recipients.`,
     ),
   )
 

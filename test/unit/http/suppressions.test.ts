@@ -109,16 +109,11 @@ describe('many at once', () => {
 
   test.each([
     ['add', {}, 'missing_required_field', 'Missing `emails` field.'],
-    ['add', { emails: [] }, 'validation_error', 'Invalid `emails` field: from 1 to 100 of them at once.'],
-    [
-      'add',
-      { emails: many(101) },
-      'validation_error',
-      'Invalid `emails` field: from 1 to 100 of them at once.',
-    ],
+    ['add', { emails: [] }, 'validation_error', 'Invalid `emails` field: 1 to 100 at a time.'],
+    ['add', { emails: many(101) }, 'validation_error', 'Invalid `emails` field: 1 to 100 at a time.'],
     ['remove', {}, 'missing_required_field', 'Missing `emails` field.'],
     ['remove', { ids: null, emails: null }, 'missing_required_field', 'Missing `emails` field.'],
-    ['remove', { ids: [] }, 'validation_error', 'Invalid `ids` field: from 1 to 100 of them at once.'],
+    ['remove', { ids: [] }, 'validation_error', 'Invalid `ids` field: 1 to 100 at a time.'],
     [
       'remove',
       { ids: [newId(0)], emails: ['a@b.example'] },
@@ -215,7 +210,7 @@ describe('a list as CSV', () => {
       'bare1@csv.example',
     ])
     expect((await api.call('GET', '/suppressions?search=a&search=b')).text).toBe(
-      errorText(422, 'validation_error', 'Invalid `search`: one text of at most 254 characters.'),
+      errorText(422, 'validation_error', 'Invalid `search`: a single text of at most 254 characters.'),
     )
     expect((await api.call('GET', '/suppressions?search=%00')).text).toBe(
       errorText(422, 'validation_error', 'Invalid `search`: text without NUL characters.'),

@@ -49,9 +49,21 @@ describe('reverse DNS', () => {
     `Set the PTR record of ${ip} to ${helo}. The provider of the address can do this, often in its control panel.`
 
   test('passes where it leads back to the address, over IPv4 and IPv6', async () => {
-    expect(await judge('192.0.2.1')).toEqual(['ok', `192.0.2.1 is ${HELO}, and back.`, null])
-    expect(await judge('192.0.2.4')).toEqual(['ok', `192.0.2.4 is ${HELO}, and back.`, null])
-    expect(await judge('2001:db8::1')).toEqual(['ok', `2001:db8::1 is ${HELO}, and back.`, null])
+    expect(await judge('192.0.2.1')).toEqual([
+      'ok',
+      `192.0.2.1 resolves to ${HELO}, and ${HELO} resolves to 192.0.2.1.`,
+      null,
+    ])
+    expect(await judge('192.0.2.4')).toEqual([
+      'ok',
+      `192.0.2.4 resolves to ${HELO}, and ${HELO} resolves to 192.0.2.4.`,
+      null,
+    ])
+    expect(await judge('2001:db8::1')).toEqual([
+      'ok',
+      `2001:db8::1 resolves to ${HELO}, and ${HELO} resolves to 2001:db8::1.`,
+      null,
+    ])
   })
 
   test('fails without a record', async () => {
@@ -65,12 +77,12 @@ describe('reverse DNS', () => {
   test('fails where it leads elsewhere, and says which record is missing', async () => {
     expect(await judge('192.0.2.3')).toEqual([
       'failed',
-The PTR record of       `192.0.2.3 is ${HELO} (192.0.2.1, 192.0.2.4), which does not resolve back to it.`,
+      `The PTR record of 192.0.2.3 is ${HELO} (192.0.2.1, 192.0.2.4), which does not resolve back to it.`,
       `Publish the A record 192 for ${HELO}.0.2.3.`,
     ])
     expect(await judge('192.0.2.8')).toEqual([
       'failed',
-The PTR record of       '192.0.2.8 is gone.acme.example (no address), which does not resolve back to it.',
+      'The PTR record of 192.0.2.8 is gone.acme.example (no address), which does not resolve back to it.',
       ask('192.0.2.8'),
     ])
   })
@@ -79,14 +91,14 @@ The PTR record of       '192.0.2.8 is gone.acme.example (no address), which does
     const [status, found] = await judge('192.0.2.5')
     expect([status, found]).toEqual([
       'warning',
-The PTR record of       `192.0.2.5 is other.acme.example, which resolves back to it, but the EHLO name is ${HELO}.`,
+      `The PTR record of 192.0.2.5 is other.acme.example, which resolves back to it, but the EHLO name is ${HELO}.`,
     ])
   })
 
   test('warns of a name that looks like a home connection', async () => {
     expect((await judge('192.0.2.9', 'ip-192-0-2-9.acme.example')).slice(0, 2)).toEqual([
       'warning',
-The PTR record of       '192.0.2.9 is ip-192-0-2-9.acme.example, which looks like a residential connection.',
+      'The PTR record of 192.0.2.9 is ip-192-0-2-9.acme.example, which looks like a residential connection.',
     ])
   })
 
@@ -124,7 +136,8 @@ describe('a blocklist', () => {
 
   test('that lists it fails, or warns where it takes nothing out of use', async () => {
     const found = 'Test list lists 192.0.2.1: sent spam (127.0.0.2).'
-    const advice = 'First find and stop the mail that caused the listing. Then request removal at https://bl.test/'
+    const advice =
+      'First find and stop the mail that caused the listing. Then request removal at https://bl.test/'
     expect(await judge('192.0.2.1')).toEqual(['failed', found, advice])
     expect(await judge('192.0.2.1', { suspend: false })).toEqual(['warning', found, advice])
     expect((await judge('192.0.2.5'))[1]).toBe(

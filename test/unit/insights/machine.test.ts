@@ -77,7 +77,7 @@ describe('port 25', () => {
       'failed',
       'No mail exchanger can be reached: mx0.test refuses connections.',
     ])
-    expect(advice).toContain('Most hosting providers block outgoing port 25 until they are asked')
+    expect(advice).toContain('Most hosting providers block outgoing port 25 by default')
   })
 
   test('is intercepted when something else answers', async () => {
@@ -282,7 +282,7 @@ describe('the certificate', () => {
     const judge = (at: number, hostname: string | null = 'mail.acme.example') =>
       said(judgeCertificate({ file: 'f', certificate: signed }, hostname, at))
     const date = new Date(ends).toISOString().slice(0, 10)
-    expect(judge(ends - 30 * DAY)).toEqual(['ok', `mail.acme.example is certified until ${date}.`, null])
+    expect(judge(ends - 30 * DAY)).toEqual(['ok', `Valid until ${date} for mail.acme.example.`, null])
     expect(judge(ends - 30 * DAY, null)[0]).toBe('ok')
     expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It expires in 10 days, on ${date}.`])
     expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It expired on ${date}, so clients reject it.`])

@@ -86,7 +86,7 @@ describe('usable sources', () => {
       "No sending IP is usable for IPv6: the system's default address has not been checked yet.",
     )
     expect(whyNoSource([source(AUTO, { health: { findings: [], ipv6: null } })], 'default', 6)).toContain(
-      'has no IPv6, or DNS gave no answer about it',
+      'has no IPv6, or a DNS lookup for it failed',
     )
     expect(
       whyNoSource([source('2001:db8::3', { health: { findings: [], ipv6: false } })], 'default', 6),

@@ -157,7 +157,7 @@ describe('the key', () => {
   })
 
   test.each([['', 'two words', 're_\nfoo bar', 'short', 'ré_0123456789']].flat())('cannot be %j', (text) => {
-    expect(() => readKey(text)).toThrow('The key file has to contain the API key')
+    expect(() => readKey(text)).toThrow('The key file must contain only an API key')
   })
 
   test('is read without the line end behind it', () => {

@@ -206,8 +206,8 @@ describe('the text for people', () => {
   test('tells what happened, to which message, and in whose words', () => {
     expect(read(due()).text).toBe(`This is the mail system at mail.example.org.
 
-Your message could not be delivered to the recipients below. It has been
-given up and will not be tried again.
+Your message could not be delivered to the recipients below. No further
+attempts will be made.
 
 Subject: Invoice 7
 Accepted: Fri, 20 Nov 2026 08:05:07 +0000

@@ -139,7 +139,7 @@ describe('what is looked up', () => {
     const { statuses, notes } = await check('broken.test')
     expect(statuses[0]).toBe('DKIM posthaste: temporary_failure')
     expect(notes[0]).toMatch(
-      /^DNS gave no answer for posthaste\._domainkey\.broken\.test: .* check again later\.$/,
+      /^The DNS lookup of posthaste\._domainkey\.broken\.test failed: .* Check again later\.$/,
     )
   })
 })

@@ -124,7 +124,7 @@ describe('the usual mistakes are named', () => {
       'Tracking links.example.test',
       'links.example.test',
       { A: '192.0.2.80' },
-      /a proxy answers in its place/,
+      /a proxy is probably active/,
     ],
   ])('%s', async (_, key, name, records, note) => {
     publish(name, records)

@@ -66,7 +66,7 @@ describe('what a delivery waits for', () => {
     const delivery = waiting({ provider: 'yahoo', attempts: 1, dueAt: now + 60_000, cause })
     expect(why(delivery, { '192.0.2.7': state })).toMatchObject({
       until: now + 120 * 60_000,
-      why: 'waits until 15:01 UTC: Yahoo answered TSS04: it defers this address because of unexpected volume or complaints',
+      why: 'paused until 15:01 UTC: Yahoo replied TSS04: it defers mail from this IP because of unexpected volume or complaints',
     })
   })
 

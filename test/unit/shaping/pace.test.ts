@@ -22,12 +22,12 @@ type Refusal = Parameters<typeof runLane>[0]['refusal']
 const refusals = {
   'Too many messages': {
     said: { code: 450, enhanced: '4.7.1', text: 'Too many messages' },
-    note: 'it takes no more mail from us for a while (rate limit)',
+    note: 'it temporarily accepts no more mail from this server (rate limit)',
     asks: { kind: 'slow', minutes: 15 },
   },
   'Service not available': {
     said: { code: 421, enhanced: '4.3.2', text: 'Service not available' },
-    note: 'it cannot take the message at the moment',
+    note: 'it cannot accept the message right now',
   },
 } satisfies Record<string, Refusal>
 const words = Object.entries(refusals)

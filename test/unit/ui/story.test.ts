@@ -349,16 +349,14 @@ describe('why a delivery waits', () => {
 
   test('is told as well where its lane is what it waits for', () => {
     expect(whyWaiting(waiting('waiting for one of 2 connections to Example'))).toBe(
-      'mx.example says that the mailbox is full. Its turn comes when one of 2 connections to Example is free.',
+      'mx.example says that the mailbox is full. Waiting for one of 2 connections to Example.',
     )
     expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Its turn comes now.')
   })
 
   test('is the operator alone where it is held, and nothing where nothing is known', () => {
     const held = 'held by an operator until released'
-    expect(whyWaiting(waiting(held, { state: 'held' }))).toBe(
-      'Held by an operator, until somebody releases it.',
-    )
+    expect(whyWaiting(waiting(held, { state: 'held' }))).toBe('Held by an operator until released.')
     expect(whyWaiting(waiting(null))).toBe('mx.example says that the mailbox is full.')
     expect(whyWaiting(waiting(null, { cause: null }))).toBe('')
   })

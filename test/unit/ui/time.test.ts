@@ -37,7 +37,7 @@ describe('distances', () => {
 
 describe('a sentence of the appliance', () => {
   const at = Date.UTC(2026, 10, 20, 15, 1, 40, 7)
-  const why = ': Yahoo answered TSS04 at 13:01 UTC'
+  const why = ': Yahoo replied TSS04 at 13:01 UTC'
 
   test.each([
     ['waits until 15:01 UTC', ['waits until ', '']],

@@ -75,7 +75,7 @@ test('a daemon on an ordinary data directory refuses to start', async () => {
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const [code] = (await once(child, 'exit')) as [number | null]
   expect(code).toBe(1)
-  expect(said).toContain('was not made by posthaste crashtest')
+  expect(said).toContain('was not created by posthaste crashtest')
 })
 
 test('every point of the table is in the code once, and is told of in docs/reliability.md', async () => {

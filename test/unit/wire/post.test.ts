@@ -94,7 +94,7 @@ describe('a receiver', () => {
     receiver.behave((_, response) => void response.writeHead(200).write('part'))
     const posted = await post(receiver.url, { deadlineMs: 300 })
     expect(posted).toMatchObject({ status: 200, response: 'part' })
-    expect(posted.error).toMatch(/^The endpoint did not answer within/)
+    expect(posted.error).toMatch(/^The endpoint did not respond within/)
   })
 
   test('that redirects is not followed', async () => {
