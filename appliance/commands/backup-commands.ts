@@ -7,18 +7,24 @@ const collect = (one: string, before: string[] = []): string[] => [...before, on
 
 /** Puts `backup` and `restore` into the program. */
 export function addBackups({ add, finish }: Registrar, adapters: Adapters): void {
-  add('backup', 'write the whole appliance into one file, while it runs')
-    .argument('<file>', 'it must not exist')
-    .option('--no-bodies', 'without bodies and messages of finished emails')
-    .option('--no-verify', 'do not restore it into a scratch directory and check it')
-    .option('--no-master-key', 'without the key that its secrets are sealed with: keep that apart')
-    .option('--recipient <age1...>', 'encrypt it for this age recipient; may be given again', collect)
-    .option('--passphrase-file <file>', 'encrypt it with the passphrase in the first line of this file')
+  add('backup', 'Back up the whole server to one file, while it runs')
+    .argument('<file>', 'Backup file to create; must not exist yet')
+    .option('--no-bodies', 'Leave out bodies and messages of finished emails')
+    .option('--no-verify', 'Skip the check that restores the backup into a scratch directory')
+    .option('--no-master-key', 'Leave out the master key; store it separately')
+    .option('--recipient <age1...>', 'Encrypt the backup for this age recipient; repeatable', collect)
+    .option(
+      '--passphrase-file <file>',
+      'Encrypt the backup with the passphrase in the first line of this file',
+    )
     .action(async (file: string, options: BackupOptions) => finish(await makeBackup(file, options, adapters)))
-  add('restore', 'make a data directory out of a backup; what waits in it is held')
-    .argument('<file>', 'the backup')
-    .option('--data-dir <directory>', 'empty, or not there yet (default: data_dir of the configuration)')
-    .option('--identity-file <file>', 'with the age identity that opens an encrypted backup')
-    .option('--passphrase-file <file>', 'with the passphrase that opens it, in the first line')
+  add('restore', 'Restore a backup into a data directory; queued deliveries are held')
+    .argument('<file>', 'Backup file')
+    .option('--data-dir <directory>', 'Empty or new directory (default: data_dir in the configuration)')
+    .option('--identity-file <file>', 'File with the age identity that decrypts the backup')
+    .option(
+      '--passphrase-file <file>',
+      'File with the passphrase that decrypts the backup, in its first line',
+    )
     .action(async (file: string, options: RestoreOptions) => finish(await restore(file, options, adapters)))
 }

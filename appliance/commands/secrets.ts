@@ -31,12 +31,12 @@ export async function showSecrets(options: CommonOptions, adapters: Adapters): P
     })
     output.text(
       keyId === null
-        ? 'Nothing is sealed yet: the next start does it.'
-        : `Sealed with the master key ${keyId} since ${instant(sealedAt)} UTC.`,
-      `The key comes from ${source}.`,
+        ? 'The secrets are not encrypted yet. The next start encrypts them.'
+        : `Encrypted with the master key ${keyId} since ${instant(sealedAt)} UTC.`,
+      `Key source: ${source}`,
       '',
       ...table(
-        ['SECRETS', 'SEALED', 'PLAIN'],
+        ['SECRETS', 'ENCRYPTED', 'PLAIN'],
         counts.map(({ kind, sealed, plain: open }) => [kind, String(sealed), String(open)]),
       ),
       ...(trouble === null ? [] : ['', ...paragraph(trouble)]),
@@ -48,12 +48,12 @@ export async function showSecrets(options: CommonOptions, adapters: Adapters): P
 }
 
 const NOT_CLEANED =
-  'Earlier forms of the secrets may still be in the free space of the database. The next start of the daemon wipes it, if the disk has as much room as the database takes.'
+  'Plain copies of the secrets may remain in free space of the database. The next start erases them, if the disk has as much free space as the database uses.'
 
 function snapshotLines(plain: Snapshot[]): string[] {
   if (plain.length === 0) return []
   const what =
-    'Copies from before the upgrade hold the secrets in plain. Remove them once you are sure that you stay with this version:'
+    'Snapshots from before the upgrade contain plain secrets. Delete them once you no longer need to go back:'
   return ['', ...paragraph(what), ...plain.map(({ file }) => `  ${file}`)]
 }
 
@@ -69,22 +69,22 @@ export async function rekeySecrets(options: RekeyOptions, adapters: Adapters): P
     const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
     const { rekeySecrets, hasStorage } = await adapters()
     if (!hasStorage(config))
-      throw new Failure(`There is no database in ${config.data_dir}: nothing is sealed yet.`)
+      throw new Failure(`There is no database in ${config.data_dir}, so there is nothing to encrypt.`)
     const file = options.newKeyFile === undefined ? undefined : resolve(options.newKeyFile)
     const done = await refused(() => rekeySecrets(config, file))
     const { from, to, source, handOver, cleaned } = done
     try {
       await record(await adapters(), config, { from, to })
     } catch (error) {
-      output.error(`The key is exchanged, but the audit log could not be written: ${fileReason(error)}`)
+      output.error(`The key was replaced, but the audit log entry could not be written: ${fileReason(error)}`)
     }
     output.object({ object: 'secrets.rekey', from, to, source, hand_over: handOver, cleaned })
     output.text(
-      `Everything is sealed with the master key ${to}; ${from} opens nothing any more.`,
+      `All secrets are encrypted with the master key ${to}. The old key ${from} is no longer used.`,
       ...paragraph(
         handOver
-          ? `Before the next start put the new key, the one in ${file}, where the old one came from: ${source}.`
-          : `The new key is in ${source}. Make a backup now, or keep a copy of the key apart: backups from before need the old one.`,
+          ? `Before the next start, put the new key from ${file} where the old one came from: ${source}.`
+          : `The new key is in ${source}. Make a backup now, or store a copy of the key elsewhere. Older backups need the old key.`,
       ),
       ...(cleaned ? [] : paragraph(NOT_CLEANED)),
     )

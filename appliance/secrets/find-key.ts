@@ -30,6 +30,6 @@ export function findKey(places: KeyPlaces, keyId: string): MasterKey {
   }
   const what = found ? `there is another key, ${found.sealer.keyId}` : 'there is no such file'
   throw new MasterKeyRefused(
-    `The secrets in ${places.dataDir} are sealed with the master key ${keyId}, and in ${describeSource(source)} ${what}. Put the right key there: docs/security.md says where copies of it are. Nothing was changed.`,
+    `The secrets in ${places.dataDir} are encrypted with the master key ${keyId}, and in ${describeSource(source)} ${what}. Put the right key there; docs/security.md lists where copies of it may be. Nothing was changed.`,
   )
 }

@@ -99,7 +99,7 @@ export function readMasterKey(places: KeyPlaces): MasterKey | undefined {
   const found = readKeyFile(source.path, source)
   if (!found && source.kind !== 'own')
     throw new MasterKeyRefused(
-      `There is no master key in ${describeSource(source)}: no such file. Put it there, or make one where nothing is sealed yet: openssl rand -base64 32`,
+      `No master key in ${describeSource(source)}: file not found. Put the key there. For a new server, create one with: openssl rand -base64 32`,
     )
   return found
 }
@@ -128,7 +128,7 @@ function closeToOthers(path: string, source: KeySource): void {
   if (source.kind === 'own' && (mode & 0o077) !== 0) return chmodSync(path, 0o600)
   if ((mode & 0o027) !== 0)
     throw new MasterKeyRefused(
-      `Others than its owner can change or read the master key in ${describeSource(source)}. Run: chmod 600 ${path}`,
+      `Other users can read or change the master key in ${describeSource(source)}. Run: chmod 600 ${path}`,
     )
 }
 
@@ -138,7 +138,7 @@ function parseKey(text: string, source: KeySource): MasterKey {
   const canonical = bytes.toString('base64').replace(/=+$/, '')
   if (bytes.length !== KEY_BYTES || trimmed.replace(/=+$/, '') !== canonical)
     throw new MasterKeyRefused(
-      `What is in ${describeSource(source)} is no master key: expected ${KEY_BYTES} bytes in base64, as openssl rand -base64 ${KEY_BYTES} prints them.`,
+      `${describeSource(source)} does not contain a master key: expected ${KEY_BYTES} bytes in base64, as openssl rand -base64 ${KEY_BYTES} prints them.`,
     )
   return { sealer: createSealer(bytes), source, text: `${bytes.toString('base64')}\n` }
 }

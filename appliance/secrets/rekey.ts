@@ -42,20 +42,20 @@ export function rekey(
   const sealing = storage.readSealing(dataDir)
   if (!sealing)
     throw new MasterKeyRefused(
-      `Nothing in ${dataDir} is sealed yet: the first start does it. Nothing was changed.`,
+      `The secrets in ${dataDir} are not encrypted yet; the next start encrypts them. Nothing was changed.`,
     )
   const present = findKey(places, sealing.keyId)
   const next = newKeyFile === undefined ? madeFor(present) : given(newKeyFile)
   const { keyId: from } = present.sealer
   const { keyId: to } = next.sealer
-  if (from === to) throw new MasterKeyRefused(`${newKeyFile} holds the present key. Nothing was changed.`)
+  if (from === to) throw new MasterKeyRefused(`${newKeyFile} contains the current key. Nothing was changed.`)
   const path = fileOf(present)
   if (path !== undefined) writeKeyFile(nextKeyPath(path), next, path)
   const rewrite = (value: Uint8Array, place: string) =>
     Buffer.from(next.sealer.seal(present.sealer.open(Buffer.from(value).toString('latin1'), place), place))
   try {
     if (!storage.reseal({ dataDir, from, to, rewrite }, now))
-      throw new MasterKeyRefused('Another exchange of the key was faster. Nothing was changed.')
+      throw new MasterKeyRefused('Another command changed the key at the same time. Nothing was changed.')
   } catch (error) {
     if (path !== undefined && storage.readSealing(dataDir)?.keyId === from)
       rmSync(nextKeyPath(path), { force: true })
@@ -80,6 +80,6 @@ function madeFor(present: MasterKey): MasterKey {
 
 function given(file: string): MasterKey {
   const found = readKeyFile(file, { kind: 'named', path: file })
-  if (!found) throw new MasterKeyRefused(`There is no file ${file}. Nothing was changed.`)
+  if (!found) throw new MasterKeyRefused(`File not found: ${file}. Nothing was changed.`)
   return found
 }

@@ -56,10 +56,9 @@ export function createSealer(masterKey: Uint8Array): Sealer {
       try {
         return Buffer.concat([value, decipher.final()])
       } catch (error) {
-        throw new SecretRefused(
-          `The secret in ${place} was changed, or moved there from elsewhere: it does not open.`,
-          { cause: error },
-        )
+        throw new SecretRefused(`The secret in ${place} cannot be decrypted: it was changed or moved.`, {
+          cause: error,
+        })
       }
     },
   }
@@ -68,12 +67,12 @@ export function createSealer(masterKey: Uint8Array): Sealer {
 /** The bytes of a sealed value: nonce, ciphertext, tag. */
 function readSealed(text: string, place: string, keyId: string): Buffer {
   const [, version, id, body = ''] = FORM.exec(text) ?? []
-  if (version === undefined) throw new SecretRefused(`The secret in ${place} is not sealed.`)
+  if (version === undefined) throw new SecretRefused(`The secret in ${place} is not encrypted.`)
   if (version !== VERSION)
-    throw new SecretRefused(`The secret in ${place} was sealed by a newer version of Posthaste.`)
+    throw new SecretRefused(`The secret in ${place} was encrypted by a newer version of Posthaste.`)
   if (id !== keyId)
     throw new SecretRefused(
-      `The secret in ${place} is sealed with the master key ${id}; this process has ${keyId}.`,
+      `The secret in ${place} is encrypted with the master key ${id}; this process has ${keyId}.`,
     )
   const bytes = Buffer.from(body, 'base64url')
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SecretRefused(`The secret in ${place} is cut off.`)

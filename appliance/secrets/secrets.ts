@@ -36,7 +36,7 @@ export function unlock(places: KeyPlaces, storage: SealingStorage, now: number):
     const rewrite = (value: Uint8Array, place: string) => Buffer.from(sealer.seal(value, place))
     if (storage.reseal({ dataDir: places.dataDir, from: null, to: sealer.keyId, rewrite }, now)) return sealer
   }
-  throw new MasterKeyRefused('The database was sealed by another process meanwhile. Try again.')
+  throw new MasterKeyRefused('Another process encrypted the database at the same time. Try again.')
 }
 
 /** The text of the key with this id, where Posthaste made it itself; undefined where it comes from elsewhere or is not there. */

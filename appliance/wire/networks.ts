@@ -78,7 +78,7 @@ const words: Record<string, string> = {
   multicast: 'multicast',
   linkLocal: 'link-local',
   loopback: 'loopback',
-  carrierGradeNat: 'in a shared network behind carrier-grade NAT (RFC 6598)',
+  carrierGradeNat: 'in the shared address space of carrier-grade NAT (RFC 6598)',
   private: 'in a private network (RFC 1918)',
   uniqueLocal: 'in a private network (RFC 4193)',
 }
@@ -99,7 +99,7 @@ function judge6(
   if (embedded) {
     if (contains(allowNetworks, embedded)) return undefined
     const why = judge4(embedded, own)
-    return why && `a wrapping of ${embedded.toString()}, which is ${why}`
+    return why && `an address that embeds ${embedded.toString()}, which is ${why}`
   }
   const range = address.range()
   if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
@@ -137,7 +137,7 @@ function parseNetwork(entry: string): Cidr | string {
   const [ip = '', prefix, ...rest] = entry.split('/')
   const address = isIP(ip) === 0 ? undefined : ipaddr.parse(ip)
   if (!address || rest.length > 0 || (prefix !== undefined && !/^\d{1,3}$/.test(prefix))) {
-    return 'is not a network: write it as 10.0.0.0/8 or fd00::/8'
+    return 'is not a network; use the form 10.0.0.0/8 or fd00::/8'
   }
   const width = address.kind() === 'ipv4' ? 32 : 128
   const bits = prefix === undefined ? width : Number(prefix)

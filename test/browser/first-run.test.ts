@@ -90,7 +90,7 @@ describe('before there is an owner', () => {
     await page.getByLabel('Password').fill(OWNER.password)
     await page.getByLabel('Team', { exact: true }).fill('Shop')
     await page.getByRole('button', { name: 'Create owner' }).click()
-    await page.getByText('This set-up link is wrong, used already or too old.').waitFor()
+    await page.getByText('This setup link is invalid, expired or already used.').waitFor()
   })
 })
 

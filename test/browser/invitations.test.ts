@@ -60,7 +60,7 @@ test('somebody without an account gets one by the link, once, with the role that
   await page.getByText('The passwords don’t match.').waitFor()
   await page.getByLabel('Confirm new password').fill('password1234')
   await page.getByRole('button', { name: 'Join team' }).click()
-  await page.getByText('not among the first to be guessed').waitFor()
+  await page.getByText('harder to guess').waitFor()
   await sound(page, 'invitation-new')
   for (const field of ['New password', 'Confirm new password'])
     await page.getByLabel(field, { exact: true }).fill(EVA.password)

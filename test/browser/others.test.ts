@@ -154,7 +154,7 @@ describe('somebody with the cookie of another person', () => {
     await thief.page.getByLabel('New password', { exact: true }).fill(CHANGED)
     await thief.page.getByLabel('Confirm new password').fill(CHANGED)
     await thief.page.getByRole('button', { name: 'Change password' }).click()
-    await thief.page.getByText('this is not the password of your account').waitFor()
+    await thief.page.getByText('wrong password').waitFor()
 
     await owner.page.getByRole('button', { name: 'Sign out' }).click()
     await owner.page.getByRole('heading', { name: 'Sign in to Posthaste' }).waitFor()

@@ -28,7 +28,7 @@ function webhooks(stage: Stage): void {
       await page.getByText('No requests in the last 24 h', { exact: true }).waitFor()
 
       await page.getByRole('button', { name: 'Send test event' }).click()
-      await page.getByText('The endpoint answered with status 200.').waitFor()
+      await page.getByText('The endpoint returned status 200.').waitFor()
       await page.getByText(/^1 request in the last 24 h · 100% succeeded · p50 .+ · p95 .+$/).waitFor()
       expect(types()).toEqual(['webhook.ping'])
 
@@ -179,7 +179,7 @@ function webhooks(stage: Stage): void {
     })
     await page.goto(at(`/webhooks/${body.id}`))
     await page.getByRole('button', { name: 'Send test event' }).click()
-    await page.getByText('The endpoint answered with status 500.').first().waitFor()
+    await page.getByText('The endpoint returned status 500.').first().waitFor()
     await page.getByText(/^1 request in the last 24 h · 0% succeeded · p50 /).waitFor()
     await posthaste.call('DELETE', `/webhooks/${body.id}`)
     await receiver.close()

@@ -232,7 +232,7 @@ test('an endpoint that only fails for five days is disabled and says so', async 
   expect(webhook).toMatchObject({
     status: 'disabled',
     disabled_at: expect.any(String) as string,
-    disabled_reason: 'Every attempt failed for 5 days. The last: The endpoint answered with status 500.',
+    disabled_reason: 'Every attempt failed for 5 days. Last error: The endpoint returned status 500.',
   })
   // What waits for it is tried again at once.
   receiver.behave((_, response) => response.writeHead(200).end())

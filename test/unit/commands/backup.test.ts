@@ -61,7 +61,7 @@ test('a backup counts although its entry in the audit log cannot be written, and
   db.close()
   expect(await posthaste(['backup', file, '--no-verify', '--config', config])).toMatchObject({
     code: 0,
-    stderr: 'The backup is made, but the audit log could not be written: the disk is full\n',
+    stderr: 'The backup was created, but the audit log could not be written: the disk is full\n',
   })
   expect(existsSync(file)).toBe(true)
 })

@@ -29,7 +29,7 @@ describe('addresses in private networks', () => {
     ['10.0.0.5', 'in a private network (RFC 1918)'],
     ['172.20.1.1', 'in a private network (RFC 1918)'],
     ['192.168.1.1', 'in a private network (RFC 1918)'],
-    ['100.64.0.9', 'in a shared network behind carrier-grade NAT (RFC 6598)'],
+    ['100.64.0.9', 'in the shared address space of carrier-grade NAT (RFC 6598)'],
     ['fd12::1', 'in a private network (RFC 4193)'],
   ])('are off limits unless they are listed: %s', (ip, why) => {
     expect(sorted([ip])).toMatchObject({ addresses: [], forbidden: [`${ip} is ${why}`] })

@@ -104,7 +104,7 @@ test('the refusal names the role that is needed and one’s own', async () => {
     name: 'validation_error',
     statusCode: 403,
     message:
-      'This needs the role admin or a higher one; you are viewer in this team. Ask an owner or admin of the team.',
+      'This action requires the role admin or higher; your role in this team is viewer. Ask an owner or admin of the team.',
   })
 })
 
@@ -115,7 +115,7 @@ test('a developer makes keys that send; one with full access, which may do what 
     })
   const sending = { name: 'App', permission: 'sending_access' }
   expect((await make('developer', sending)).status).toBe(201)
-  expect((await make('developer', { name: 'App' })).text).toContain('This needs the role admin')
+  expect((await make('developer', { name: 'App' })).text).toContain('This action requires the role admin')
   expect((await make('developer', { name: 'App', permission: 'full_access' })).status).toBe(403)
   expect((await make('admin', { name: 'App', permission: 'full_access' })).status).toBe(201)
 })

@@ -178,7 +178,7 @@ describe('the key', () => {
     const text = readFileSync(own, 'utf8')
     rmSync(own)
     const missing = await refusal(placesOf(dataDir))
-    expect(missing).toContain(`sealed with the master key ${id}, and in ${own} there is no such file`)
+    expect(missing).toContain(`encrypted with the master key ${id}, and in ${own} there is no such file`)
     expect(missing).toContain('Put the right key there')
     // No new key is made where something is sealed with another.
     expect(existsSync(own)).toBe(false)

@@ -22,7 +22,7 @@ describe('a sealed value', () => {
 
   test('does not open elsewhere', () => {
     const sealed = sealer.seal(value, place)
-    expect(() => sealer.open(sealed, 'webhooks.secret:two')).toThrow('does not open')
+    expect(() => sealer.open(sealed, 'webhooks.secret:two')).toThrow('cannot be decrypted')
     expect(() => sealer.open(sealed, 'totp_factors.secret:one')).toThrow('totp_factors.secret:one')
   })
 
@@ -38,20 +38,20 @@ describe('a sealed value', () => {
     for (const length of [0, 27, bytes.length - 1])
       expect(() =>
         sealer.open(sealed.slice(0, begin) + bytes.subarray(0, length).toString('base64url'), place),
-      ).toThrow(/does not open|cut off/)
+      ).toThrow(/cannot be decrypted|cut off/)
   })
 
   test('does not open with another key, and both keys are named', () => {
     const other = createSealer(Buffer.alloc(32, 8))
     expect(() => other.open(sealer.seal(value, place), place)).toThrow(
-      `The secret in ${place} is sealed with the master key ${sealer.keyId}; this process has ${other.keyId}.`,
+      `The secret in ${place} is encrypted with the master key ${sealer.keyId}; this process has ${other.keyId}.`,
     )
   })
 
   test('of a version that is not known, or plain, is refused without being repeated', () => {
     const newer = sealer.seal(value, place).replace('sealed:1:', 'sealed:2:')
-    expect(() => sealer.open(newer, place)).toThrow('was sealed by a newer version of Posthaste')
-    expect(() => sealer.open(value.toString(), place)).toThrow(`The secret in ${place} is not sealed.`)
+    expect(() => sealer.open(newer, place)).toThrow('was encrypted by a newer version of Posthaste')
+    expect(() => sealer.open(value.toString(), place)).toThrow(`The secret in ${place} is not encrypted.`)
   })
 })
 
