@@ -85,7 +85,7 @@ async function read(configuration: client.Configuration, token: string, url: URL
   const answer = await client.fetchProtectedResource(configuration, token, url, 'GET', undefined, headers)
   if (answer.ok) return answer.json()
   const fault = answer.status >= 500 || answer.status === 429 ? 'unreachable' : 'misconfigured'
-  throw new ProviderProblem(fault, `GET ${url.pathname} answered with status ${answer.status}`)
+  throw new ProviderProblem(fault, `GET ${url.pathname} returned status ${answer.status}`)
 }
 
 const isTable = (value: unknown): value is Record<string, unknown> =>
@@ -94,7 +94,7 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 /** The number stays when the name is changed, and names can be taken by others then. */
 function subjectOf(user: unknown): string {
   if (isTable(user) && Number.isSafeInteger(user.id)) return String(user.id)
-  throw new ProviderProblem('invalid', 'GET /user answered without an id')
+  throw new ProviderProblem('invalid', 'GET /user returned no id')
 }
 
 /** The one address that the person made the first, and that GitHub has seen to be theirs. */

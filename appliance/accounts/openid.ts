@@ -48,7 +48,7 @@ export function createOpenIdProvider(settings: ProviderSettings, clock: Clock): 
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
         const tokens = await client.authorizationCodeGrant(found, returned, checks)
         const claims = tokens.claims()
-        if (claims === undefined) throw new ProviderProblem('invalid', 'the answer has no ID token')
+        if (claims === undefined) throw new ProviderProblem('invalid', 'the response has no ID token')
         const about =
           claims.email === undefined
             ? await client.fetchUserInfo(found, tokens.access_token, claims.sub)
@@ -85,11 +85,14 @@ type Claims = Record<string, unknown>
 function assertionOf(token: client.IDToken, about: Claims): Assertion {
   const { email, email_verified: verified } = about
   if (typeof email !== 'string' || !isAddress(email))
-    throw new ProviderProblem('unverified', 'it tells no email address: is the scope email allowed there?')
+    throw new ProviderProblem(
+      'unverified',
+      'it provides no email address; check that the scope email is allowed',
+    )
   if (verified !== true)
     throw new ProviderProblem(
       'unverified',
-      `it does not say that the address is verified: email_verified is ${JSON.stringify(verified) ?? 'not there'}`,
+      `it does not confirm that the address is verified: email_verified is ${JSON.stringify(verified) ?? 'missing'}`,
     )
   const { iss, sub, amr, hd } = token
   return {

@@ -77,8 +77,8 @@ export function judgePassword(password: string, names: readonly string[], breach
   const plain = password.toLowerCase()
   const trivial = new Set(plain).size < 4 || period(plain).length <= 4 || isSequence(plain)
   if (trivial || isKnown(plain, breached))
-    return 'a password that is not among the first to be guessed; a few words that nobody else would put together are good'
+    return 'a password that is harder to guess, such as a few unrelated words'
   if (isMadeOf(names, plain))
-    return 'a password that is more than your address or the name of the team or the server'
+    return 'a password that is not just your email address, or the name of the team or server'
   return null
 }

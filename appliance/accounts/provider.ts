@@ -127,12 +127,12 @@ function clientProblem({ code, message, cause }: ClientError): ProviderProblem {
   const why = cause instanceof Error ? cause.message : undefined
   switch (code) {
     case 'OAUTH_TIMEOUT':
-      return new ProviderProblem('unreachable', `it did not answer within ${PROVIDER_TIMEOUT} seconds`)
+      return new ProviderProblem('unreachable', `it did not respond within ${PROVIDER_TIMEOUT} seconds`)
     case 'OAUTH_RESPONSE_IS_NOT_CONFORM': {
       const status = cause instanceof Response ? cause.status : 0
       return new ProviderProblem(
         status >= 500 || status === 429 ? 'unreachable' : 'misconfigured',
-        `it answered with status ${status}`,
+        `it returned status ${status}`,
       )
     }
     case 'OAUTH_RESPONSE_IS_NOT_JSON':

@@ -128,7 +128,7 @@ class Keeper {
       await this.#store.remember(this.#memory)
     } catch (err) {
       // The disk or the storage: whoever uses them says more; the next round tries again.
-      this.#deps.log.error({ err }, 'the certificates could not be looked after; see the data directory')
+      this.#deps.log.error({ err }, 'could not manage the certificates; check the data directory')
     }
   }
 
@@ -143,7 +143,7 @@ class Keeper {
     try {
       use(kept)
     } catch (err) {
-      log.error({ err }, 'a certificate of the authority cannot be used')
+      log.error({ err }, 'a certificate from the authority is not usable')
     }
   }
 
@@ -181,7 +181,7 @@ class Keeper {
       return { ...tried, renewAt, askAt }
     } catch (err) {
       if (this.#signal.aborted) return tried
-      log.info({ err }, 'the authority does not say when to renew; two thirds of the life it is')
+      log.info({ err }, 'the authority does not say when to renew; renewing after two thirds of the lifetime')
       return { ...tried, renewAt: plan.twoThirds(kept), askAt: clock.now() + plan.opinionHolds(0) }
     }
   }
@@ -201,7 +201,7 @@ class Keeper {
       const client = await this.#open()
       await client.enter({ email: options.email, binding: options.binding })
       const onLeft = (name: string, { message: reason }: Error): void =>
-        log.warn({ name, reason }, 'what proved a name to the authority is left behind: take it away by hand')
+        log.warn({ name, reason }, 'could not remove the validation record of a name; remove it by hand')
       const deps = { client, challenges: this.#challenges, clock, signal: this.#signal, onLeft }
       const replaces = replaced && plan.certificateId(replaced)
       const pair = await issue({ ...deps, challenge: options.challenge }, wanted, replaces)
@@ -212,7 +212,10 @@ class Keeper {
       const failed = this.#failed(memory, tried, error as Error)
       await this.#remember(memory, wanted.id, failed)
       const again = new Date(failed.retryAt).toISOString()
-      log.error({ names, reason: failed.error, again }, 'no certificate: the one before stays in use')
+      log.error(
+        { names, reason: failed.error, again },
+        'could not get a certificate; the previous one stays in use',
+      )
     }
   }
 
@@ -222,7 +225,7 @@ class Keeper {
     const had = { directory: this.#directory, renewAt, hadAt: this.#deps.clock.now() }
     await this.#remember(memory, wanted.id, { ...plan.UNTRIED, ...had })
     await this.useKept()
-    this.#deps.log.info({ names: wanted.names, until: certificate.validTo }, 'a new certificate is in use')
+    this.#deps.log.info({ names: wanted.names, until: certificate.validTo }, 'installed a new certificate')
   }
 
   #failed(memory: Memory, tried: plan.Attempts, error: Error): plan.Attempts {

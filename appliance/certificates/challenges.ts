@@ -50,7 +50,7 @@ export function createChallenges(clock: Clock, hook: Hook | undefined): Challeng
         contexts.set(name.toLowerCase(), context)
         return async () => void contexts.delete(name.toLowerCase())
       }
-      if (!hook) throw new Error('dns-01 needs acme.hook: a program that publishes the record.')
+      if (!hook) throw new Error('dns-01 requires acme.hook, a program that publishes the record.')
       const value = sha256(authorization).toString('base64url')
       await hook('present', name, value)
       return () => hook('cleanup', name, value)

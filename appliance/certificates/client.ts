@@ -117,7 +117,7 @@ class Client implements AcmeClient {
     if (meta?.externalAccountRequired === true && !binding)
       throw new AcmeProblem(
         'externalAccountRequired',
-        'This authority wants an account of its own customers: set acme.eab_key_id and acme.eab_hmac_key to what it gave you.',
+        'This authority requires external account binding. Set acme.eab_key_id and acme.eab_hmac_key to the values from the authority.',
       )
     this.#account = undefined
     const { keyId, hmacKey } = binding ?? {}
@@ -128,7 +128,7 @@ class Client implements AcmeClient {
       ...(bound ? { externalAccountBinding: externalBinding(this.#key, keyId, hmacKey, newAccount) } : {}),
     })
     const { location } = entered.headers
-    if (typeof location !== 'string') throw new AcmeProblem('', `${newAccount} names no account.`)
+    if (typeof location !== 'string') throw new AcmeProblem('', `${newAccount} returned no account URL.`)
     this.#account = new URL(location, newAccount).href
   }
 
@@ -178,7 +178,7 @@ class Client implements AcmeClient {
   async #freshNonce(): Promise<string> {
     const { newNonce } = await this.#know()
     const found = (await this.#exchange('HEAD', newNonce)).headers['replay-nonce']
-    if (typeof found !== 'string') throw new AcmeProblem('', `${newNonce} gives no nonce.`)
+    if (typeof found !== 'string') throw new AcmeProblem('', `${newNonce} returned no nonce.`)
     return found
   }
 
@@ -243,7 +243,7 @@ function jsonIn(text: string): unknown {
 
 function objectIn<T>(answered: Answered, url: string): T {
   const value = jsonIn(answered.text)
-  if (typeof value !== 'object' || value === null) throw new AcmeProblem('', `${url} answers without JSON.`)
+  if (typeof value !== 'object' || value === null) throw new AcmeProblem('', `${url} did not return JSON.`)
   return value as T
 }
 

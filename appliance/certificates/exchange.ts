@@ -32,12 +32,12 @@ export function createExchange(options: {
   return (method, url, body) =>
     new Promise((resolve, reject) => {
       if (!URL.canParse(url) || new URL(url).protocol !== 'https:') {
-        reject(new Error(`${url} is not an https:// address.`))
+        reject(new Error(`${url} is not an https:// URL.`))
         return
       }
       const fail = (error: Error): void => {
         cancel()
-        reject(new Error(`${new URL(url).host} cannot be asked: ${error.message}.`, { cause: error }))
+        reject(new Error(`${new URL(url).host} could not be reached: ${error.message}.`, { cause: error }))
       }
       const headers = {
         'user-agent': agent,
@@ -49,7 +49,8 @@ export function createExchange(options: {
         let size = 0
         response.on('data', (chunk: Buffer) => {
           size += chunk.length
-          if (size > MAX_ANSWER) response.destroy(new Error(`its answer has more than ${MAX_ANSWER} octets`))
+          if (size > MAX_ANSWER)
+            response.destroy(new Error(`its response is larger than ${MAX_ANSWER} bytes`))
           else chunks.push(chunk)
         })
         response.on('error', fail)
@@ -59,7 +60,7 @@ export function createExchange(options: {
           resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
         })
       })
-      const late = new Error(`no answer within ${DEADLINE / 1000} seconds`)
+      const late = new Error(`no response within ${DEADLINE / 1000} seconds`)
       const cancel = clock.after(DEADLINE, () => asked.destroy(late))
       asked.on('error', fail)
       asked.end(body)

@@ -43,10 +43,12 @@ export function createHook(file: string, seconds: number, clock: Clock): Hook {
         cancel()
         reject(new Error(`acme.hook ${file} ${act} for ${name} failed: ${why}`))
       }
-      child.on('error', (error) => fail(`${error.message}. Is it there, and executable by the service?`))
+      child.on('error', (error) =>
+        fail(`${error.message}. Check that it exists and that the service can execute it.`),
+      )
       const ended = (code: number | null, signal: string | null): void => {
         const words = said.replaceAll(/\p{Cc}+/gu, ' ').trim()
-        if (late) fail(`it did not end within ${seconds} seconds.`)
+        if (late) fail(`it did not finish within ${seconds} seconds.`)
         else if (code !== 0) fail(`${code === null ? signal : `exit code ${code}`}. ${words}`.trim())
         else {
           cancel()

@@ -68,7 +68,7 @@ async function authorize(deps: IssueDeps, url: string): Promise<void> {
   if (!challenge)
     throw new AcmeProblem(
       '',
-      `The authority offers no ${type} for ${identifier.value}, but ${offered.map((one) => one.type).join(', ')}: set acme.challenge.`,
+      `The authority does not offer ${type} for ${identifier.value}, only ${offered.map((one) => one.type).join(', ')}. Set acme.challenge.`,
     )
   const key = client.keyAuthorization(challenge.token)
   const withdraw = await challenges.present(type, identifier.value, challenge.token, key)
@@ -77,7 +77,7 @@ async function authorize(deps: IssueDeps, url: string): Promise<void> {
     const done = await settled<Authorization>(deps, { ...asked, url }, ['pending'])
     if (done.value.status !== 'valid') {
       const said = done.value.challenges.find((one) => one.error !== undefined)?.error
-      throw failure(`${identifier.value} was not proved to be ours by ${type}`, said)
+      throw failure(`The authority could not validate ${identifier.value} with ${type}`, said)
     }
   } finally {
     await withdraw().catch((error: unknown) => onLeft(identifier.value, error as Error))
@@ -123,9 +123,9 @@ function failure(what: string, problem: unknown): AcmeProblem {
 function checked(pair: CertificatePair, wanted: Wanted): CertificatePair {
   const certificate = new X509Certificate(pair.cert)
   if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))
-    throw new Error('The authority gave a certificate for another key.')
+    throw new Error('The authority issued a certificate for a different key.')
   const names = namesIn(certificate)
   const missing = wanted.names.filter((name) => !names.includes(name.toLowerCase()))
-  if (missing.length > 0) throw new Error(`The authority gave a certificate without ${missing.join(', ')}.`)
+  if (missing.length > 0) throw new Error(`The authority issued a certificate without ${missing.join(', ')}.`)
   return pair
 }

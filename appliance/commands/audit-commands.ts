@@ -6,14 +6,17 @@ import { teamFilter } from './which-team.ts'
 
 /** Puts `audit` into the program. */
 export function addAudit({ add, does }: Registrar): void {
-  add('audit', 'list what was done, newest first')
-    .addOption(teamFilter('only to what is of this team'))
-    .option('--actor <words>', 'only by this person, key or account; part of the name is enough')
-    .option('--action <action>', 'only this: domain.update, or all of a noun: domain')
-    .option('--target <target>', 'only about this: a noun, an id, both, or part of a name')
-    .option('--since <instant>', 'only from then on: ISO 8601')
-    .option('--until <instant>', 'only before')
-    .option('--limit <count>', 'at most this many (default: 20)', parseCount)
-    .option('--csv', 'all of them, as CSV')
+  add('audit', 'List the audit log, newest first')
+    .addOption(teamFilter('Only actions that concern this team'))
+    .option('--actor <words>', 'Only by this user, API key or account; part of the name is enough')
+    .option(
+      '--action <action>',
+      'Only this action, such as domain.update, or all actions on a noun, such as domain',
+    )
+    .option('--target <target>', 'Only this target: a noun, an ID, both, or part of a name')
+    .option('--since <instant>', 'Only entries from this time on, ISO 8601')
+    .option('--until <instant>', 'Only entries before this time, ISO 8601')
+    .option('--limit <count>', 'Maximum number of entries (default: 20)', parseCount)
+    .option('--csv', 'Print all matching entries as CSV')
     .action(does(listAudit))
 }

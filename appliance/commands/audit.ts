@@ -25,7 +25,7 @@ export async function listAudit(
 ): Promise<void> {
   const { actor, action, target } = options
   const range = { since: instantOf('--since', options.since), until: instantOf('--until', options.until) }
-  if (csv && options.json) throw new Misuse('Say --csv or --json, not both.')
+  if (csv && options.json) throw new Misuse('Use either --csv or --json, not both.')
   const filter = { teamId: (await namedTeam())?.id, actor, action, target, ...range }
   if (csv) return printCsv({ storage, clock, output }, filter)
   const { items, hasMore } = await storage.listAudit({ limit, ...filter }, clock.now())
@@ -38,7 +38,7 @@ export async function listAudit(
     auditSentence(entry),
   ])
   output.text(...table(['AT', 'ID', 'FROM', 'WHAT'], rows))
-  output.text('', 'Add --json for what each entry recorded before and after.')
+  output.text('', 'Add --json to see the recorded values before and after.')
 }
 
 type Filter = Omit<Parameters<Context['storage']['listAudit']>[0], 'limit' | 'after' | 'before'>
@@ -60,6 +60,6 @@ function instantOf(option: string, text: string | undefined): number | undefined
   if (text === undefined) return undefined
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at) || at < 0)
-    throw new Misuse(`${option} takes an instant such as 2026-11-20T09:00:00Z, or a day in UTC.`)
+    throw new Misuse(`${option} must be a time such as 2026-11-20T09:00:00Z, or a date in UTC.`)
   return at
 }

@@ -37,7 +37,7 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
     const made = { path, bodies, size, verified, encrypted }
     await told(output, 'the audit log', () => record(auditLogOf(config), made))
     const note = { at: about.createdAt, file: path, size, verified }
-    await told(output, 'the note for posthaste status', () => noteBackup(config.data_dir, note))
+    await told(output, 'the backup record for posthaste status', () => noteBackup(config.data_dir, note))
     output.object({
       object: 'backup',
       file: path,
@@ -51,12 +51,12 @@ export async function makeBackup(file: string, options: BackupOptions, adapters:
       counts,
     })
     output.text(
-      `Wrote ${path}: ${bytes(size)}, schema ${schema}, ${counts.emails} emails, ${counts.waiting} deliveries that wait.`,
-      verified ? 'It was restored into a scratch directory and checked.' : 'It was not checked.',
+      `Wrote ${path}: ${bytes(size)}, schema ${schema}, ${counts.emails} emails, ${counts.waiting} queued deliveries.`,
+      verified ? 'Verified by restoring it into a scratch directory.' : 'Not verified.',
       ...keyLines(about),
       encrypted
-        ? 'It is encrypted: keep what opens it, and not only on this machine.'
-        : 'It holds mail and private keys: keep it where nobody else can read it, or encrypt it (--recipient).',
+        ? 'The file is encrypted. Keep a copy of the key that opens it on another machine.'
+        : 'The file contains mail and private keys. Store it where no one else can read it, or encrypt it (--recipient).',
     )
     return 0
   })
@@ -94,7 +94,7 @@ async function told(output: Output, what: string, write: () => void | Promise<vo
   try {
     await write()
   } catch (error) {
-    output.error(`The backup is made, but ${what} could not be written: ${fileReason(error)}`)
+    output.error(`The backup was created, but ${what} could not be written: ${fileReason(error)}`)
   }
 }
 

@@ -3,14 +3,12 @@ import type { Registrar } from './registrar.ts'
 
 /** `certificate`: what HTTPS and SMTP show. */
 export function addCertificates({ group, add, does }: Registrar): void {
-  const certificate = group('certificate', 'TLS certificates of the listeners')
-  add('list', 'list them, with their ends and what the authority said', certificate).action(
-    does(listCertificates),
-  )
-  add('issue', 'have the daemon ask the authority for what is missing or failed, now', certificate).action(
-    does(issueCertificates),
-  )
-  add('renew', 'have the daemon ask the authority for all of its certificates anew', certificate).action(
-    does(renewCertificates),
-  )
+  const certificate = group('certificate', 'Manage TLS certificates of the listeners')
+  add(
+    'list',
+    'List certificates with their expiry dates and errors from the certificate authority',
+    certificate,
+  ).action(does(listCertificates))
+  add('issue', 'Request missing or failed certificates now', certificate).action(does(issueCertificates))
+  add('renew', 'Renew all certificates now', certificate).action(does(renewCertificates))
 }

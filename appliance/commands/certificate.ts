@@ -29,11 +29,11 @@ async function askDaemon(context: Context, all: boolean): Promise<void> {
   const { data_dir: dataDir, acme } = config
   if (!acme.agree_terms)
     throw new Failure(
-      'No authority is asked for certificates: set [acme] with agree_terms = true (docs/certificates.md).',
+      'Automatic certificates are off. Set agree_terms = true in [acme] (docs/certificates.md).',
     )
   if (readDaemonRun(dataDir)?.alive !== true)
     throw new Failure(
-      'The daemon does not run: it answers what the authority asks. Start it, then try again.',
+      'The daemon is not running, and it must answer the challenges of the certificate authority. Start it, then try again.',
     )
   const before = (await readMemory(dataDir)).wishDoneAt
   await ask(dataDir, { all })
@@ -44,7 +44,7 @@ async function askDaemon(context: Context, all: boolean): Promise<void> {
   const failed = views.filter(({ source, failures }) => source === 'authority' && failures > 0)
   if (failed.length > 0)
     throw new Failure(
-      `No certificate for ${failed.map(({ name }) => name).join(', ')}: the reasons are above.`,
+      `Could not get a certificate for ${failed.map(({ name }) => name).join(', ')}. See the reasons above.`,
     )
 }
 
@@ -53,7 +53,7 @@ async function answered({ config, clock }: Context, before: number): Promise<voi
   while ((await readMemory(config.data_dir)).wishDoneAt <= before) {
     if (clock.now() > end)
       throw new Failure(
-        'The daemon is not done after ten minutes. Its log and "certificate list" say how far it came.',
+        'The daemon did not finish within ten minutes. To see the progress, check its log or run: posthaste certificate list',
       )
     await new Promise((resolve) => setTimeout(resolve, PAUSE))
   }
@@ -70,7 +70,10 @@ function describe(views: readonly CertificateView[]): string[] {
   const troubles = views.flatMap(({ name, error, retryAt }) =>
     error === null
       ? []
-      : ['', ...paragraph(`${name}: ${error}${retryAt === null ? '' : ` Tried again ${instant(retryAt)}.`}`)],
+      : [
+          '',
+          ...paragraph(`${name}: ${error}${retryAt === null ? '' : ` Next attempt at ${instant(retryAt)}.`}`),
+        ],
   )
-  return [...table(['NAME', 'FROM', 'ISSUER', 'UNTIL', 'RENEWED'], rows), ...troubles]
+  return [...table(['NAME', 'FROM', 'ISSUER', 'EXPIRES', 'RENEWS'], rows), ...troubles]
 }

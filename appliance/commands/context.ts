@@ -107,7 +107,7 @@ export interface Context {
 export function soundConfig(loaded: Loaded): Exclude<Loaded, { complaints: unknown }> {
   if (!('complaints' in loaded)) return loaded
   const count = loaded.complaints.length
-  const title = `The configuration has ${count === 1 ? 'a mistake' : `${count} mistakes`}:`
+  const title = `The configuration has ${count === 1 ? 'an error' : `${count} errors`}:`
   throw new Failure([title, ...loaded.complaints.map((one) => `  ${formatComplaint(one)}`)].join('\n'))
 }
 
@@ -170,8 +170,8 @@ const SETUP = 'posthaste setup --email you@example.com'
 const nothingYet = ({ data_dir: dataDir }: Config, sandbox: boolean): Failure =>
   new Failure(
     sandbox
-      ? `The sandbox was never started: there is no database in ${dataDir}. First run: posthaste serve`
-      : `The appliance was never started: there is no database in ${dataDir}. First run: ${SETUP}, then: posthaste serve`,
+      ? `The sandbox has not been started: there is no database in ${dataDir}. First run: posthaste serve`
+      : `Posthaste has not been set up: there is no database in ${dataDir}. First run: ${SETUP}, then: posthaste serve`,
   )
 
 /** Runs a step and turns what it throws into a reason on standard error and exit code 1, or 2 for wrong usage. */

@@ -44,26 +44,26 @@ export function describeCrashtest(report: CrashtestReport): string[] {
   const explained = verdict.duplicates.filter(({ kills }) => kills !== null).length
   const rows: [string, string | number][] = [
     ['accepted emails', verdict.accepted],
-    ['of them in batches', verdict.batched],
-    ['of them scheduled, none before its time', verdict.scheduled],
-    ['their recipients', verdict.expected],
-    ['of them held when sent, none before the release', verdict.held],
+    ['  sent in batches', verdict.batched],
+    ['  scheduled, none delivered early', verdict.scheduled],
+    ['recipients', verdict.expected],
+    ['  held when sent, none delivered before release', verdict.held],
     ['delivered', verdict.delivered],
     ['bounced', verdict.bounced],
     ['lost', verdict.lost.length],
-    ['delivered twice, explained by a kill after the 250', explained],
-    ['delivered twice, not explained', verdict.duplicates.length - explained],
-    ['most of them from one kill / in flight at that kill', mostOfOneKill(verdict)],
-    ['kills after which more came twice than was in flight', verdict.beyond.length],
-    ['most conversations open at a kill', report.mostConversations],
+    ['delivered twice, after a kill between the 250 reply and the commit', explained],
+    ['delivered twice, unexplained', verdict.duplicates.length - explained],
+    ['most duplicates from one kill / in flight at that kill', mostOfOneKill(verdict)],
+    ['kills with more duplicates than deliveries in flight', verdict.beyond.length],
+    ['most open SMTP conversations at a kill', report.mostConversations],
     ['idempotency keys used twice', verdict.twice.length],
-    ['sent again by an SMTP client whose answer a kill took', verdict.resent],
+    ['resent by an SMTP client that got no reply because of a kill', verdict.resent],
     ['events of these emails', events.events],
-    ['events never told', events.untold.length],
-    ['events that the webhook endpoint was told of', events.told],
-    ['told again, under the same id', events.repeated],
+    ['events never delivered to the webhook', events.untold.length],
+    ['events delivered to the webhook', events.told],
+    ['events delivered again with the same ID', events.repeated],
     [
-      'start until mail is taken, median / longest (ms)',
+      'time from start to accepting mail, median / longest (ms)',
       `${report.startMs.median} / ${report.startMs.longest}`,
     ],
   ]
@@ -80,26 +80,26 @@ export function describeCrashtest(report: CrashtestReport): string[] {
     ),
     '',
     ...table(
-      ['WHAT BECAME OF THE MAIL', ''],
+      ['OUTCOME', ''],
       rows.map(([name, value]) => [name, `${value}`]),
     ),
     '',
     ...complaints(report),
     report.sound
-      ? 'Nothing that was accepted was lost.'
-      : `The test failed. Everything is kept in ${report.kept ?? ''}, with the ledger.`,
+      ? 'No accepted email was lost.'
+      : `The test failed. All data, including the ledger, is kept in ${report.kept ?? ''}.`,
     ...(faults.length > 0 ? faults.slice(0, MOST_SHOWN) : []),
   ]
 }
 
 function mostOfOneKill({ mostOfOneKill: most }: CrashtestReport['verdict']): string {
-  return most ? `${most.copies} / ${most.inFlight ?? 'not known'}` : '0'
+  return most ? `${most.copies} / ${most.inFlight ?? 'unknown'}` : '0'
 }
 
 function complaints({ verdict, points, events }: CrashtestReport): string[] {
   const { lost, twice, wrong, refused, duplicates } = verdict
   const beyond = verdict.beyond.map(
-    ({ kill, copies, inFlight }) => `kill ${kill}: ${copies} second copies, ${inFlight} deliveries in flight`,
+    ({ kill, copies, inFlight }) => `kill ${kill}: ${copies} duplicates, ${inFlight} deliveries in flight`,
   )
   const unexplained = duplicates
     .filter(({ kills }) => kills === null)
@@ -114,11 +114,11 @@ function complaints({ verdict, points, events }: CrashtestReport): string[] {
     ['Wrong', wrong],
     ['Refused', refused],
     ['Delivered twice without a kill', unexplained],
-    ['More twice than in flight', beyond],
-    ['Never told', events.untold],
-    ['Told wrongly', events.strange],
+    ['More duplicates than in flight', beyond],
+    ['Event never delivered', events.untold],
+    ['Wrong event', events.strange],
     ['Not reached', missed],
-    ['Not tried, too few kills', untried],
+    ['Not tested, too few kills', untried],
   ]
   return kinds.flatMap(([kind, list]) => list.slice(0, MOST_SHOWN).map((one) => `${kind}: ${one}`))
 }

@@ -80,7 +80,7 @@ async function sourceIps(
 async function named(storage: Storage | Unavailable, name: string, clock: Clock): Promise<Domain> {
   const now = clock.now()
   if ('unavailable' in storage)
-    throw new Failure(storage.unavailable ?? 'There are no domains yet: the appliance was never started.')
+    throw new Failure(storage.unavailable ?? 'There are no domains: Posthaste has not been set up.')
   const teams = await storage.listTeams({}, now)
   const domains = await Promise.all(teams.map(({ id }) => storage.listDomains({ teamId: id }, now)))
   const called = domains.flat().filter((one) => one.name === name.toLowerCase())
@@ -92,7 +92,7 @@ async function named(storage: Storage | Unavailable, name: string, clock: Clock)
 
 const SANDBOX = [
   ...paragraph(
-    'This is the sandbox: its names are made up and no mail leaves it. What follows is how the machine would do for real mail, with a configuration of its own (docs/operations.md).',
+    'This is the sandbox: its domains are simulated and no mail leaves the machine. The checks below show how this machine would do with real mail and a configuration file (docs/operations.md).',
   ),
   '',
 ]

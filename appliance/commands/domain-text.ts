@@ -22,7 +22,7 @@ export function describeRecords(records: readonly ExpectedRecord[]): string[] {
   return [
     ...records.flatMap((record) => [title(record), `  ${valueOf(record)}`, '']),
     ...paragraph(
-      `Many DNS panels want the name without the domain at its end: ${records.map(({ name }) => name).join(', ')}.`,
+      `Many DNS control panels expect names without the domain at the end: ${records.map(({ name }) => name).join(', ')}.`,
     ),
   ]
 }
@@ -37,7 +37,7 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
     ...(domain.suspect === null
       ? []
       : [
-          `Looks ${domain.suspect.status} since ${instant(domain.suspect.since)} UTC; a second look decides.`,
+          `Appears ${domain.suspect.status} since ${instant(domain.suspect.since)} UTC; the next check will confirm it.`,
         ]),
     ...records.flatMap((record) => describeRecord(domain, record)),
     ...describeAdvised(domain),
@@ -46,28 +46,28 @@ export function describeDomain(domain: Domain, records: readonly ExpectedRecord[
 
 /** What was only looked for: whether it is there. */
 function describeAdvised({ checks }: Domain): string[] {
-  const word = (status: RecordStatus): string => (status === 'pending' ? 'not there' : words[status])
+  const word = (status: RecordStatus): string => (status === 'pending' ? 'missing' : words[status])
   const told = checks.filter(({ key }) => isAdvised(key)).map(({ key, status }) => `${key} ${word(status)}`)
   const notes = checks.flatMap(({ key, note }) =>
     isAdvised(key) && note !== null ? [`${key}: ${note}`] : [],
   )
-  const sentence = `Looked for as well, and not needed to send: ${told.join(', ')}.`
+  const sentence = `Optional records: ${told.join(', ')}.`
   return told.length === 0 ? [] : ['', ...paragraph([sentence, ...notes].join(' '))]
 }
 
 /** Of the addresses that its mail leaves from. */
 export function describeReverseDns({ status, note }: ReverseDns): string[] {
-  const word = status === 'warning' ? 'may be better' : words[status]
+  const word = status === 'warning' ? 'could be improved' : words[status]
   const where = status === 'verified' ? '' : ' See: posthaste source list'
-  const sentence = `Reverse DNS (PTR) of the addresses that its mail leaves from: ${word}.`
+  const sentence = `Reverse DNS (PTR) of the sending IPs: ${word}.`
   return ['', ...paragraph([sentence, note ?? ''].join(' ').trim() + where)]
 }
 
 const fates: Record<DkimKeyState, string> = {
-  pending: 'signs once its record is seen',
+  pending: 'signs once its record is found in DNS',
   active: 'signs',
-  retiring: 'keep its record: mail signed with it may still be on its way',
-  retired: 'its record may be removed',
+  retiring: 'keep its record: receivers may still verify mail signed with it',
+  retired: 'its record can be removed',
 }
 
 /** The DKIM keys, when there is more to tell than that there is one. */
@@ -79,7 +79,7 @@ export function describeKeys(keys: readonly PublicKey[]): string[] {
     instant(stateSince),
     fates[state],
   ])
-  return ['', ...table(['SELECTOR', 'ALGORITHM', 'STATE', 'SINCE', 'WHAT IT MEANS'], rows)]
+  return ['', ...table(['SELECTOR', 'ALGORITHM', 'STATE', 'SINCE', 'MEANING'], rows)]
 }
 
 function describeRecord({ checks }: Domain, record: ExpectedRecord): string[] {

@@ -14,7 +14,7 @@ export async function addDomain({ senders, sources, output, team }: Context, nam
   const records = await senders.expectedRecords(domain)
   output.object(presentDomain(domain, records, await senders.dkimKeys(domain), await sources.waysOut()))
   output.text(
-    `${domain.name} was added. Publish these records where its DNS is kept, then run:`,
+    `Added ${domain.name}. Publish these records with its DNS provider, then run:`,
     `posthaste domain verify ${domain.name}`,
     '',
     ...describeRecords(records),
@@ -60,11 +60,11 @@ export async function verifyDomain(context: Context, name: string): Promise<void
 function verdictOf({ name, status, suspect, nextCheckAt }: Domain, bad: number, unclear: boolean): string {
   const records = `${bad} of its records ${bad === 1 ? 'is' : 'are'}`
   if (suspect !== null)
-    return `${name} stays ${status} for now: ${records} missing or wrong, which a second look has to confirm (${instant(nextCheckAt)} UTC).`
+    return `${name} stays ${status} for now: ${records} missing or wrong, which the next check has to confirm (${instant(nextCheckAt)} UTC).`
   if (status === 'verified')
-    return `${name} stays verified, but DNS gave no answer for ${bad} of its records.`
+    return `${name} stays verified, but the DNS lookup failed for ${bad} of its records.`
   if (status === 'partially_failed')
-    return `${name} is partly broken: ${records} missing or wrong. Mail is sent, but bounces may not come back.`
+    return `${name} is partially verified: ${records} missing or wrong. Posthaste sends mail, but may not receive bounces.`
   const why = unclear ? 'missing, wrong or could not be looked up' : 'missing or wrong'
   return `${name} is not verified: ${records} ${why}.`
 }
@@ -81,13 +81,13 @@ export async function rotateDomain(context: Context, name: string): Promise<void
   const records = await senders.expectedRecords(domain)
   output.text(
     ...paragraph(
-      `New keys for ${domain.name}. Publish these records beside the old ones; the one of the Ed25519 key is optional:`,
+      `Created new keys for ${domain.name}. Publish these records in addition to the old ones. The record of the Ed25519 key is optional:`,
     ),
     '',
     ...describeRecords(records.filter(({ fqdn }) => selectors.has(fqdn))),
     '',
     ...paragraph(
-      'The daemon signs with each key once it has seen its record. Keep the old records until "posthaste domain show" says that they may be removed, a week after the change.',
+      'The daemon signs with each key once it finds its record in DNS. Keep the old records until "posthaste domain show" says that they can be removed, a week after the rotation.',
     ),
   )
 }
@@ -97,7 +97,7 @@ export async function removeDomain(context: Context, name: string): Promise<void
   const { id, teamId, name: exact } = await named(context, name)
   await context.senders.removeDomain({ teamId, id })
   context.output.object({ object: 'domain', id, deleted: true })
-  context.output.text(`${exact} is removed. Its DNS records are of no use any more.`)
+  context.output.text(`Removed ${exact}. Its DNS records are no longer needed.`)
 }
 
 /** The team's domain of that name. @throws Refusal when there is none */

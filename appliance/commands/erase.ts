@@ -12,19 +12,19 @@ export interface EraseOptions {
 }
 
 const WORDS: Record<keyof ErasureCounts, string> = {
-  deliveries: 'deliveries that wait, given up',
-  emails: 'emails that name the address',
-  recipients: 'recipients with a pseudonym',
+  deliveries: 'queued deliveries failed',
+  emails: 'emails with the address',
+  recipients: 'recipients replaced by a pseudonym',
   bodies: 'bodies removed',
-  bodies_later: 'bodies removed when nothing waits for them',
+  bodies_later: 'bodies to be removed when all deliveries are final',
   events: 'events',
   attempts: 'transcripts',
-  requests: 'requests in the log',
-  webhook_deliveries: 'payloads of webhooks',
-  webhook_attempts: 'answers of endpoints',
-  receipts: 'answers kept for repeated requests',
+  requests: 'logged requests',
+  webhook_deliveries: 'webhook payloads',
+  webhook_attempts: 'webhook responses',
+  receipts: 'responses stored for idempotency keys',
   received_messages: 'received messages removed',
-  suppressions: 'suppressions kept under a hash',
+  suppressions: 'suppressions reduced to a hash',
 }
 
 const rows = (counts: ErasureCounts): string[] =>
@@ -44,32 +44,32 @@ export async function erase(
   const erasures = createErasures({ storage, clock })
   if (dryRun || !yes) {
     if (!dryRun && !process.stdin.isTTY)
-      throw new Failure('This cannot be undone: look at it with --dry-run, then say --yes.')
+      throw new Failure('This cannot be undone. Preview it with --dry-run, then confirm with --yes.')
     const counts = await erasures.survey({ teamId, address })
     if (dryRun) output.object(presentErasureSurvey(counts, clock.now()))
-    output.text('An erasure would touch:', ...rows(counts), ...(await otherTeams(context, name)))
+    output.text('The erasure would affect:', ...rows(counts), ...(await otherTeams(context, name)))
     if (dryRun) return
-    if (!(await agrees())) throw new Failure('Stopped; nothing was changed.')
+    if (!(await agrees())) throw new Failure('Canceled. Nothing was changed.')
   }
   const { id } = await erasures.begin({ teamId, address, actor: thisPerson() })
   const done = await erasures.run({ teamId, id })
   output.object(presentErasure(done))
   output.text(`Erased. Receipt ${id}:`, ...rows(done.counts))
   if (done.counts.bodies_later > 0)
-    output.text('Emails that wait for somebody else keep their body until that is done.')
+    output.text('Emails still queued for other recipients keep their body until those deliveries are final.')
   output.text(...(await otherTeams(context, name)))
 }
 
 /** Whoever asks to be forgotten may have had mail from several teams. */
 async function otherTeams({ storage, clock }: Context, name: string): Promise<string[]> {
   const { length } = await storage.listTeams({}, clock.now())
-  return length < 2 ? [] : [`That is the team "${name}". Others have what they had: --team says which.`]
+  return length < 2 ? [] : [`This applies only to the team "${name}". Select another team with --team.`]
 }
 
 async function agrees(): Promise<boolean> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return (await asking.question('Erase it? Type yes: ')).trim().toLowerCase() === 'yes'
+    return (await asking.question('Erase this data? Type yes: ')).trim().toLowerCase() === 'yes'
   } finally {
     asking.close()
   }

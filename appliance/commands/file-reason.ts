@@ -7,8 +7,8 @@ import { userName } from './user-name.ts'
 export function fileReason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const { code, path } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' && path !== undefined) return `there is no ${path}`
+  if (code === 'ENOENT' && path !== undefined) return `${path} does not exist`
   if (code === 'EISDIR') return 'it is a directory'
   if (!/\b(EACCES|EPERM)\b/.test(message)) return message
-  return `${message.replace(/\.$/, '')}. The user ${userName()} may not: give that user access, or run it as another (docs/install.md).`
+  return `${message.replace(/\.$/, '')}. The user ${userName()} has no permission. Grant it, or run the command as another user (docs/install.md).`
 }

@@ -17,14 +17,14 @@ export async function checkHealth(dataDir: string): Promise<Checked> {
   const listening = readDaemonRun(dataDir)?.run.listeners ?? []
   const origin = listening.find((one) => /^https?:/.test(one))
   if (origin === undefined)
-    return { ok: false, words: `The daemon does not listen yet: there is no daemon.json in ${dataDir}.` }
+    return { ok: false, words: `The daemon is not listening yet: there is no daemon.json in ${dataDir}.` }
   const url = healthUrl(origin)
   try {
     const { status, body } = await get(url)
     return { ok: status === 200, words: `${url.href} answered ${status}: ${body.trim()}` }
   } catch (error) {
     // Nobody listens, or nobody answers: that is a finding, and no fault of the check.
-    return { ok: false, words: `${url.href} did not answer: ${(error as Error).message}` }
+    return { ok: false, words: `${url.href} did not respond: ${(error as Error).message}` }
   }
 }
 

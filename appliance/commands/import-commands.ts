@@ -7,21 +7,27 @@ import type { Registrar } from './registrar.ts'
 
 /** Puts `import` into the program. */
 export function addImport({ addInTeam, does }: Registrar): void {
-  addInTeam('import', 'bring domains, suppressions, webhooks and names of keys here from the hosted service')
-    .requiredOption('--from <url>', 'address of its API: https://api.example.com')
-    .requiredOption('--key-file <file>', 'with one of its keys of full access, or - for standard input')
-    .option('--only <kinds>', `some of ${KINDS.join(',')} (default: all)`, parseKinds)
-    .option('--dry-run', 'only tell what would happen')
-    .option('--return-path <label>', 'of all domains here (default: the one that each has there)')
+  addInTeam('import', 'Import domains, suppressions, webhooks and API key names from the hosted service')
+    .requiredOption('--from <url>', 'URL of its API, such as https://api.example.com')
+    .requiredOption('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
+    .option('--only <kinds>', `Comma-separated kinds, from ${KINDS.join(',')} (default: all)`, parseKinds)
+    .option('--dry-run', 'Show what would be imported, without changing anything')
+    .option(
+      '--return-path <label>',
+      'Return path label of all imported domains (default: keep the label of each)',
+    )
     .addOption(
       new Option(
         '--permission <permission>',
-        'of keys of which the other side does not tell it (default: sending_access)',
+        'Permission of keys for which the hosted API does not report it (default: sending_access)',
       ).choices(['full_access', 'sending_access'] satisfies Permission[]),
     )
-    .option('--enable', 'enable webhooks that are enabled there, also those of an earlier import')
-    .option('--secrets <file>', 'append new tokens and signing secrets to it instead of printing them')
-    .option('--zone <file>', 'write the DNS records to publish into it instead of printing them')
+    .option(
+      '--enable',
+      'Enable webhooks that are enabled in the hosted service, including earlier imported ones',
+    )
+    .option('--secrets <file>', 'Append new tokens and signing secrets to this file instead of printing them')
+    .option('--zone <file>', 'Write the DNS records to publish to this file instead of printing them')
     .action(does(importFrom))
 }
 
@@ -29,6 +35,6 @@ function parseKinds(text: string): Kind[] {
   const words = text.split(',').map((word) => word.trim())
   const kinds = KINDS.filter((kind) => words.includes(kind))
   if (words.some((word) => !KINDS.some((kind) => kind === word)))
-    throw new InvalidArgumentError(`Some of ${KINDS.join(', ')}, with commas between.`)
+    throw new InvalidArgumentError(`Use a comma-separated list of: ${KINDS.join(', ')}.`)
   return kinds
 }

@@ -66,20 +66,20 @@ export function describe(report: Report, { base, team, dryRun }: Title): string[
   const more = all.reduce((sum, [, tally]) => sum + tally.leftOut - tally.reasons.length, 0)
   const notes = all.flatMap(([, tally]) => tally.notes)
   return [
-    `From ${base} to the team "${team}"${dryRun ? '; nothing is changed' : ''}:`,
+    `From ${base} to the team "${team}"${dryRun ? '; dry run, nothing is changed' : ''}:`,
     ...(rows.length === 0
       ? ['nothing']
-      : table(['', 'THERE', dryRun ? 'TO ADD' : 'ADDED', 'HERE ALREADY', 'LEFT OUT'], rows)),
-    ...reasons.map(({ what, text }) => `left out: ${shorten(what, 100)}: ${text}`),
-    ...(more > 0 ? [`and ${more} more that were left out`] : []),
+      : table(['', 'THERE', dryRun ? 'TO ADD' : 'ADDED', 'ALREADY HERE', 'SKIPPED'], rows)),
+    ...reasons.map(({ what, text }) => `skipped: ${shorten(what, 100)}: ${text}`),
+    ...(more > 0 ? [`and ${more} more skipped`] : []),
     ...notes.map(({ what, text }) => `note: ${shorten(what, 100)}: ${text}`),
     ...report.domains.filter(sharesReturnPath).flatMap(({ domain }) => ['', ...paragraph(sharing(domain))]),
-    ...report.notTaken.map((one) => `not taken by this version: ${counted(one)} ${one.kind}`),
+    ...report.notTaken.map((one) => `not supported by this version: ${counted(one)} ${one.kind}`),
   ]
 }
 
 const sharing = ({ name, returnPath }: { name: string; returnPath: string }): string =>
-  `note: ${name}: bounces come back to ${returnPath}.${name}, here as on the other side, and a name has one owner: the domain is verified here once those records lead here. To run both for a while, remove the domain here and import it with --return-path and another label.`
+  `note: ${name}: both services use the return path ${returnPath}.${name}, and its records can point to only one of them. The domain is verified here once they point here. To use both services in parallel, remove the domain here and import it again with a different --return-path.`
 
 const counted = ({ count, more }: NotTaken): string => (more ? `more than ${count}` : String(count))
 

@@ -70,7 +70,8 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
   try {
     await move({ hosted, senders, webhooks, teamId, options: asked, made, now }, report)
   } catch (error) {
-    const failure = error instanceof HostedFailed ? error.message : 'It broke off; the reason is below.'
+    const failure =
+      error instanceof HostedFailed ? error.message : 'The import was interrupted. See the reason below.'
     output.object(presentImport(report, { ...title, failure }, ways))
     output.text(...describe(report, title))
     throw error
@@ -81,7 +82,7 @@ async function run(context: Context, options: ImportOptions): Promise<void> {
   const left = Object.values(report.tallies).reduce((sum, { leftOut }) => sum + leftOut, 0)
   if (left > 0)
     throw new Failure(
-      `${left === 1 ? '1 object was' : `${left} objects were`} left out, for the reasons above.`,
+      `${left === 1 ? '1 object was' : `${left} objects were`} skipped for the reasons above.`,
     )
 }
 
@@ -90,7 +91,7 @@ async function readGiven(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new Failure(`The key file cannot be read: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot read the key file: ${fileReason(error)}`, { cause: error })
   }
 }
 
@@ -102,7 +103,7 @@ async function publish({ output }: Context, { domains }: Report, file: string | 
   try {
     await writeFile(file, zone)
   } catch (error) {
-    throw new Failure(`The DNS records cannot be written: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot write the DNS records: ${fileReason(error)}`, { cause: error })
   }
   output.text(`The DNS records to publish are in ${file}.`)
 }
@@ -137,12 +138,12 @@ async function openSecret(file: string): Promise<FileHandle> {
   try {
     handle = await open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   } catch (error) {
-    throw new Failure(`The file for secrets cannot be opened: ${fileReason(error)}`, { cause: error })
+    throw new Failure(`Cannot open the secrets file: ${fileReason(error)}`, { cause: error })
   }
   const stat = await handle.stat()
   if (stat.isFile() && (stat.mode & 0o077) === 0) return handle
   await handle.close()
-  throw new Failure(`${file} must be a file that its owner alone can read: chmod 600 ${file}`)
+  throw new Failure(`${file} must be readable only by its owner. Run: chmod 600 ${file}`)
 }
 
 async function append(handle: FileHandle, secret: Secret, what: Made): Promise<void> {
@@ -154,7 +155,7 @@ async function append(handle: FileHandle, secret: Secret, what: Made): Promise<v
       what.kind === 'api_key'
         ? `the token of key ${what.key.id} is lost. Revoke it: posthaste key revoke ${what.key.id}`
         : 'posthaste webhook show prints it'
-    throw new Failure(`The file for secrets cannot be written: ${fileReason(error)}; ${remedy}`, {
+    throw new Failure(`Cannot write the secrets file: ${fileReason(error)}; ${remedy}`, {
       cause: error,
     })
   }

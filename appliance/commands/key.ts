@@ -23,7 +23,7 @@ export async function createKey(
   })
   output.object({ object: 'api_key', id: key.id, token })
   output.text(token)
-  output.error('Keep the token now: it is stored nowhere and never shown again.')
+  output.error("Save the token now. It won't be shown again.")
 }
 
 /** How a token begins, with dots for the rest. */
@@ -34,12 +34,12 @@ export async function listKeys({ senders, output, team }: Context): Promise<void
   const { id: teamId } = await team()
   const keys = await senders.listKeys({ teamId })
   output.object(presentList(keys.map(presentApiKey)))
-  if (keys.length === 0) return output.text('No keys. Make one: posthaste key create --name my-app')
+  if (keys.length === 0) return output.text('No API keys. Create one: posthaste key create --name my-app')
   const names = new Map((await senders.listDomains({ teamId })).map(({ id, name }) => [id, name]))
   const rows = keys.map((key) => [
     key.id,
     shownPrefix(key.prefix),
-    key.domainId === null ? key.permission : `sends as ${names.get(key.domainId) ?? 'a removed domain'}`,
+    key.domainId === null ? key.permission : `only ${names.get(key.domainId) ?? 'a removed domain'}`,
     instant(key.lastUsedAt),
     key.name,
   ])
@@ -51,5 +51,5 @@ export async function revokeKey({ senders, output, team }: Context, id: string):
   const { id: teamId } = await team()
   await senders.revokeKey({ teamId, id })
   output.object({ object: 'api_key', id, deleted: true })
-  output.text(`Key ${id} is revoked.`)
+  output.text(`Revoked key ${id}.`)
 }

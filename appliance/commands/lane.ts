@@ -10,7 +10,7 @@ export async function listLanes(context: Context): Promise<void> {
   const { output } = context
   const lanes = await shapingOf(context).lanes()
   output.object(presentList(lanes.map(presentLane)))
-  if (lanes.length === 0) return output.text('Nothing is known of any lane yet.')
+  if (lanes.length === 0) return output.text('No lanes yet.')
   output.text(...table(['LANE', 'CONNECTIONS', 'PER MINUTE', 'STATE'], lanes.map(rowOf)))
   for (const { id, name, reason, reasonAt } of lanes)
     if (reason !== null)

@@ -7,31 +7,29 @@ import { createTeam, listTeams, renameTeam, setPlan } from './team.ts'
 
 /** Puts `team` into the program. */
 export function addTeam({ group, add, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const team = group('team', 'teams and what they may send')
-  add('list', 'list the teams', team).action(does(listTeams))
-  add('create', 'make another team', team)
-    .argument('<name>', 'what it is called')
-    .requiredOption('--owner <email>', 'address of its owner, who has an account')
+  const team = group('team', 'Manage teams and their plans')
+  add('list', 'List teams', team).action(does(listTeams))
+  add('create', 'Create another team', team)
+    .argument('<name>', 'Team name')
+    .requiredOption('--owner <email>', 'Email address of the owner, who must have an account')
     .action(doesWith(createTeam))
-  addInTeam('rename', 'give the team another name', team)
-    .argument('<name>', 'what it is called from now on')
-    .action(doesTo(renameTeam))
-  addInTeam('plan', 'give the team another plan', team)
-    .argument('<name>', 'of a plan in config/plans.toml: free, unlimited')
+  addInTeam('rename', 'Rename the team', team).argument('<name>', 'New team name').action(doesTo(renameTeam))
+  addInTeam('plan', "Change the team's plan", team)
+    .argument('<name>', 'Name of a plan in config/plans.toml, such as free or unlimited')
     .action(doesTo(setPlan))
 }
 
 /** Puts `member` into the program. */
 export function addMembers({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const member = group('member', 'people in a team')
-  addInTeam('list', 'list who is in the team', member).action(does(listMembers))
+  const member = group('member', 'Manage team members')
+  addInTeam('list', 'List team members', member).action(does(listMembers))
   const on = (name: string, description: string) =>
-    addInTeam(name, description, member).argument('<email>', "the person's address")
-  on('invite', 'print a link with which somebody joins')
-    .addOption(new Option('--role <role>', 'what the person may do').choices(ROLES).default('developer'))
+    addInTeam(name, description, member).argument('<email>', "The person's email address")
+  on('invite', 'Print an invitation link')
+    .addOption(new Option('--role <role>', 'Role in the team').choices(ROLES).default('developer'))
     .action(doesWith(inviteMember))
-  on('role', 'give somebody another role')
-    .addArgument(new Argument('<role>', 'what the person may do').choices(ROLES))
+  on('role', "Change a member's role")
+    .addArgument(new Argument('<role>', 'Role in the team').choices(ROLES))
     .action(doesWith(setMemberRole))
-  on('remove', 'take somebody out of the team; the sessions there end').action(doesTo(removeMember))
+  on('remove', 'Remove a member from the team and end their sessions in it').action(doesTo(removeMember))
 }

@@ -18,7 +18,7 @@ export async function listMembers({ accounts, output, team }: Context): Promise<
     one.hasSecondFactor ? 'yes' : 'no',
     instant(one.createdAt),
   ])
-  output.text(...table(['ADDRESS', 'ROLE', 'SECOND FACTOR', 'SINCE'], rows))
+  output.text(...table(['ADDRESS', 'ROLE', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
 /** `member invite`: prints the link; no mail is sent from here. */
@@ -37,8 +37,8 @@ export async function inviteMember(
   output.text(
     link,
     '',
-    `With this link ${invitation.email} joins "${name}" as ${role}. It works once, for 7 days.`,
-    'No mail was sent: pass it on where nobody else reads.',
+    `Invitation link for ${invitation.email} to join "${name}" as ${role}. It works once and expires in 7 days.`,
+    'No email was sent. Send the link over a private channel.',
   )
 }
 
@@ -50,7 +50,7 @@ export async function setMemberRole(context: Context, [email, word]: string[]): 
   const role = roleNamed(word!)
   const member = await accounts.members.setRole({ teamId, userId, role, by: OPERATOR })
   output.object(present(member))
-  output.text(`${member.email} is ${role} of "${name}" now.`)
+  output.text(`${member.email} now has the role ${role} in "${name}".`)
 }
 
 /** `member remove` */
@@ -60,7 +60,7 @@ export async function removeMember(context: Context, email: string): Promise<voi
   const { userId, email: address } = await find(context, teamId, email)
   await accounts.members.removeMember({ teamId, userId, by: OPERATOR })
   output.object({ object: 'member', id: userId, deleted: true })
-  output.text(`${address} is in "${name}" no more; the sessions there have ended.`)
+  output.text(`Removed ${address} from "${name}" and ended their sessions in it.`)
 }
 
 async function find({ accounts }: Context, teamId: string, email: string): Promise<Member> {

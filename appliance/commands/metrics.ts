@@ -77,13 +77,15 @@ export async function breakDown(context: Context, options: BreakdownOptions): Pr
   output.text(...table(heads, [...rows, line('total', report.totals)]))
   if (report.counted_until !== undefined)
     output.text(
-      ...paragraph(`Tags are counted up to ${report.counted_until}; ask again in a moment for the rest.`),
+      ...paragraph(
+        `Tags are counted up to ${report.counted_until}. Run the command again in a moment for the rest.`,
+      ),
     )
 }
 
 /** What a row is called that has no name: its value speaks for itself, but for a domain's id. */
 function nameless(by: string, value: string | null): string {
-  if (value === null) return 'all others'
+  if (value === null) return 'others'
   return by === 'domain' ? '(removed)' : value
 }
 
@@ -93,7 +95,7 @@ function chosen(asked: string | undefined, counted: readonly string[]): string[]
   const names = (asked ?? USUAL).split(',').map((name) => name.trim())
   const unknown = asked === undefined ? undefined : names.find((name) => !counted.includes(name))
   if (unknown !== undefined)
-    throw new Misuse(`--metrics ${unknown}: here it is all, or one of ${counted.join(', ')}`)
+    throw new Misuse(`--metrics ${unknown} is not available here; use all or one of ${counted.join(', ')}`)
   return names.filter((name) => counted.includes(name))
 }
 
@@ -101,9 +103,9 @@ function chosen(asked: string | undefined, counted: readonly string[]): string[]
 export async function recompute({ storage, clock, output }: Context): Promise<void> {
   const { changed, left } = await recomputeMetrics(storage, clock.now())
   output.object({ object: 'metrics_recomputed', changed, left })
-  output.text(changed === 0 ? 'All numbers were right.' : `${changed} numbers were wrong and are right now.`)
+  output.text(changed === 0 ? 'All numbers were correct.' : `Corrected ${changed} numbers.`)
   if (left > 0)
     output.text(
-      `${left} quarters of an hour stay as they are: events of theirs were removed with old emails.`,
+      `${left} quarter-hours cannot be recomputed, because their events were deleted with old emails.`,
     )
 }

@@ -19,5 +19,5 @@ export async function migrate({ config, output, schemaVersion }: Context, adapte
   output.text(`The database in ${config.data_dir} is up to date: schema ${version}.`)
   if (snapshots.length === 0) return
   const rows = snapshots.map((one) => [instant(one.createdAt), String(one.schema), bytes(one.size), one.file])
-  output.text('', 'Copies from before upgrades:', ...table(['MADE', 'SCHEMA', 'SIZE', 'FILE'], rows))
+  output.text('', 'Copies made before upgrades:', ...table(['MADE', 'SCHEMA', 'SIZE', 'FILE'], rows))
 }

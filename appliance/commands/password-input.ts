@@ -29,7 +29,7 @@ function askHidden(question: string, input: ReadStream): Promise<string> {
     const take = (chunk: string) => {
       for (const character of chunk) {
         if (character === '\r' || character === '\n' || character === '\u0004') return done()
-        if (character === '\u0003') return done(new Failure('Stopped; nothing was changed.'))
+        if (character === '\u0003') return done(new Failure('Canceled. Nothing was changed.'))
         if (character === '\u007f' || character === '\b') typed = [...typed].slice(0, -1).join('')
         else if (character >= ' ' && typed.length < most) typed += character
       }
@@ -49,12 +49,12 @@ export async function readNewPassword(): Promise<string> {
     const line = await readFirstLine(process.stdin)
     if (line === '')
       throw new Failure(
-        'No password came. Type it at a terminal, or pass it as the first line of standard input; nothing was changed.',
+        'No password given. Type it at a terminal, or pass it as the first line of standard input. Nothing was changed.',
       )
     return line
   }
   const password = await askHidden('Password (at least 10 characters): ', process.stdin)
   if ((await askHidden('Again: ', process.stdin)) !== password)
-    throw new Failure('The two passwords differ; nothing was changed.')
+    throw new Failure('The passwords do not match. Nothing was changed.')
   return password
 }

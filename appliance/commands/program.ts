@@ -42,10 +42,14 @@ import { printVersion } from './version.ts'
 /** Builds the command line; `finish` is told the exit code of the command that ran. */
 export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {
   const program = new Command('posthaste')
-    .description('Self-hosted email delivery: REST in, signed mail straight to the recipients out.')
-    .version(version)
+    .description(
+      "Self-hosted email delivery: apps send over REST or SMTP, and Posthaste delivers to the recipients' mail servers.",
+    )
+    .version(version, '-V, --version', 'Print the version')
     .exitOverride()
-    .showHelpAfterError('Add --help to see what is taken.')
+    .helpOption('-h, --help', 'Show help')
+    .helpCommand('help [command]', 'Show help for a command')
+    .showHelpAfterError('Add --help for usage.')
   const registrar = createRegistrar(program, adapters, finish)
   addServe(registrar)
   addSetup(registrar)
@@ -70,22 +74,19 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   addSecrets(registrar, adapters)
   addImport(registrar)
   registrar
-    .addInTeam(
-      'retention',
-      'show how long what is kept, what it takes on the disk, and how long the disk will do',
-    )
+    .addInTeam('retention', 'Show retention periods, disk usage and the disk forecast')
     .action(registrar.does(showRetention))
   registrar
-    .addInTeam('erase', "erase one person's data by address; what waits for the address is given up")
-    .argument('<address>', 'whose data it is')
-    .option('--dry-run', 'count what would be touched, and change nothing')
-    .option('--yes', 'without asking')
+    .addInTeam('erase', 'Erase the data of one address; queued deliveries to it fail')
+    .argument('<address>', 'Address of the person')
+    .option('--dry-run', 'Show what would be erased, without changing anything')
+    .option('--yes', 'Skip the confirmation prompt')
     .action(registrar.doesWith(erase))
   registrar
-    .add('migrate', 'bring the database up to date; a copy is made before')
+    .add('migrate', 'Upgrade the database schema, after making a copy')
     .action(registrar.does((context) => migrate(context, adapters)))
   registrar
-    .add('version', 'print the version')
+    .add('version', 'Print the version')
     .action((options: CommonOptions) => printVersion(createOutput(options.json === true), version))
   return program
 }
@@ -126,8 +127,8 @@ const isGroup = (program: Command, [name]: string[]): boolean =>
   name === undefined || program.commands.some((one) => one.name() === name && one.commands.length > 0)
 
 function addServe({ add, finish }: Registrar): void {
-  add('serve', 'run the daemon; without a configuration, the sandbox')
-    .option('--sandbox', 'with a built-in DNS and mail exchangers on loopback instead of the internet')
+  add('serve', 'Start the server (sandbox mode if there is no config file)')
+    .option('--sandbox', 'Simulate DNS and mail exchangers on loopback; nothing leaves the machine')
     .action(async (options: CommonOptions & { sandbox?: boolean }) => {
       const code = await reportFailure(createOutput(options.json === true), async () => {
         const { config: file, sandbox: wanted = false } = options
@@ -147,174 +148,179 @@ function addServe({ add, finish }: Registrar): void {
 }
 
 function addSetup({ add, doesFirst }: Registrar): void {
-  add('setup', 'make the team and its owner; the password comes from standard input')
-    .requiredOption('--email <address>', "the owner's address, for signing in")
-    .option('--team <name>', 'name of the team', 'My team')
+  add('setup', 'Create the first team and its owner; reads the password from standard input')
+    .requiredOption('--email <address>', "The owner's email address, used to sign in")
+    .option('--team <name>', 'Name of the team', 'My team')
     .action(doesFirst(setup))
 }
 
 function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const domain = group('domain', 'domains to send from')
+  const domain = group('domain', 'Manage domains to send from')
   const on = (name: string, description: string) =>
     addInTeam(name, description, domain).argument('<name>', 'example.com')
-  on('add', 'add a domain and print the records to publish').action(doesTo(addDomain))
-  addInTeam('list', 'list the domains', domain).action(does(listDomains))
-  on('show', 'show the records, expected and found').action(doesTo(showDomain))
-  on('verify', 'look the records up; exit code 1 while any is missing').action(doesTo(verifyDomain))
-  on('rotate', 'make new DKIM keys and print their records').action(doesTo(rotateDomain))
-  on('bodies', 'keep the bodies of its emails, or remove them as soon as an email is final')
-    .addArgument(new Argument('<what>', 'from now on').choices(['keep', 'discard']))
+  on('add', 'Add a domain and print the DNS records to publish').action(doesTo(addDomain))
+  addInTeam('list', 'List domains', domain).action(does(listDomains))
+  on('show', 'Show the expected and found DNS records').action(doesTo(showDomain))
+  on('verify', 'Check the DNS records; exit code 1 if any is missing').action(doesTo(verifyDomain))
+  on('rotate', 'Create new DKIM keys and print their DNS records').action(doesTo(rotateDomain))
+  on('bodies', 'Keep the bodies of its emails, or discard each body once the email is final')
+    .addArgument(new Argument('<what>', 'For emails accepted from now on').choices(['keep', 'discard']))
     .action(doesWith(setBodies))
-  on('remove', 'remove a domain with its DKIM keys').action(doesTo(removeDomain))
+  on('remove', 'Remove a domain and its DKIM keys').action(doesTo(removeDomain))
 }
 
 function addKeys({ group, addInTeam, does, doesTo }: Registrar): void {
-  const key = group('key', 'API keys')
-  const permission = new Option('--permission <permission>', 'what it may do').choices([
+  const key = group('key', 'Manage API keys')
+  const permission = new Option('--permission <permission>', 'Access level of the key').choices([
     'full_access',
     'sending_access',
   ] satisfies Permission[])
-  addInTeam('create', 'make a key and print its token, once', key)
-    .requiredOption('--name <name>', 'what the key is for')
+  addInTeam('create', 'Create an API key and print its token, which is shown only once', key)
+    .requiredOption('--name <name>', 'Name of the key')
     .addOption(permission)
-    .option('--domain <name>', 'may only send from this domain')
+    .option('--domain <name>', 'Restrict the key to this domain')
     .action(does(createKey))
-  addInTeam('list', 'list the keys', key).action(does(listKeys))
-  addInTeam('revoke', 'end a key at once', key)
-    .addArgument(new Argument('<id>', 'as the list shows it').argParser(parseId))
+  addInTeam('list', 'List API keys', key).action(does(listKeys))
+  addInTeam('revoke', 'Revoke an API key immediately', key)
+    .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
     .action(doesTo(revokeKey))
 }
 
 function addSuppressions({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const suppression = group('suppression', 'addresses that nothing is sent to')
-  addInTeam('list', 'list the addresses, newest first', suppression)
-    .addOption(new Option('--origin <origin>', 'only those put there by').choices(SUPPRESSION_ORIGINS))
-    .option('--search <text>', 'only addresses that contain this')
-    .option('--limit <count>', 'at most this many (default: 100)', parseCount)
-    .action(does(listSuppressions))
-  addInTeam('add', 'send nothing to an address any more', suppression)
-    .argument('<email>', 'the address')
-    .action(doesTo(addSuppression))
-  addInTeam('remove', 'let mail be sent to an address again', suppression)
-    .argument('<email>', 'the address, or the id of its entry')
-    .action(doesTo(removeSuppression))
-  addInTeam('export', 'print the list as CSV', suppression)
-    .addOption(new Option('--origin <origin>', 'only those put there by').choices(SUPPRESSION_ORIGINS))
-    .action(does(exportSuppressions))
-  addInTeam('import', 'add the addresses of a CSV list', suppression)
-    .argument('<file>', 'the list, or - for standard input')
+  const suppression = group('suppression', 'Manage the suppression list')
+  addInTeam('list', 'List suppressed addresses, newest first', suppression)
     .addOption(
-      new Option('--origin <origin>', 'of lines that do not say it (default: manual)').choices(
+      new Option('--origin <origin>', 'Only addresses with this origin').choices(SUPPRESSION_ORIGINS),
+    )
+    .option('--search <text>', 'Only addresses that contain this text')
+    .option('--limit <count>', 'Maximum number of rows (default: 100)', parseCount)
+    .action(does(listSuppressions))
+  addInTeam('add', 'Add an address to the list', suppression)
+    .argument('<email>', 'Email address')
+    .action(doesTo(addSuppression))
+  addInTeam('remove', 'Remove an address from the list', suppression)
+    .argument('<email>', 'Email address, or ID of its entry')
+    .action(doesTo(removeSuppression))
+  addInTeam('export', 'Print the list as CSV', suppression)
+    .addOption(
+      new Option('--origin <origin>', 'Only addresses with this origin').choices(SUPPRESSION_ORIGINS),
+    )
+    .action(does(exportSuppressions))
+  addInTeam('import', 'Import addresses from a CSV file', suppression)
+    .argument('<file>', 'CSV file, or - for standard input')
+    .addOption(
+      new Option('--origin <origin>', 'Origin of rows without one (default: manual)').choices(
         SUPPRESSION_ORIGINS,
       ),
     )
-    .option('--preview', 'only tell what would happen')
+    .option('--preview', 'Show what would be imported, without changing anything')
     .action(doesWith(importSuppressions))
 }
 
 function addWebhooks({ group, addInTeam, does, doesTo, doesWith }: Registrar): void {
-  const commands = group('webhook', 'endpoints of apps that are told what happens')
-  const id = () => new Argument('<id>', 'of the webhook').argParser(parseId)
-  addInTeam('list', 'list the webhooks and how they do', commands).action(does(webhook.listWebhooks))
-  addInTeam('show', 'show a webhook with its secret and its last requests', commands)
+  const commands = group('webhook', 'Manage webhooks')
+  const id = () => new Argument('<id>', 'Webhook ID').argParser(parseId)
+  addInTeam('list', 'List webhooks and their success rates', commands).action(does(webhook.listWebhooks))
+  addInTeam('show', 'Show a webhook, its signing secret and recent requests', commands)
     .addArgument(id())
     .action(doesTo(webhook.showWebhook))
-  addInTeam('add', 'tell an endpoint', commands)
-    .argument('<url>', 'https:// on a public host, or in webhooks.allow_networks')
-    .option('--events <types>', 'with commas between (default: all about emails)')
+  addInTeam('add', 'Add a webhook', commands)
+    .argument('<url>', 'https:// URL on a public host, or a host in webhooks.allow_networks')
+    .option('--events <types>', 'Comma-separated event types (default: all email events)')
     .action(
       doesWith((context, [url], options: { events?: string }) => webhook.addWebhook(context, url!, options)),
     )
-  addInTeam('enable', 'send to it again', commands).addArgument(id()).action(doesTo(webhook.enableWebhook))
-  addInTeam('disable', 'send nothing to it until it is enabled', commands)
-    .addArgument(id())
-    .action(doesTo(webhook.disableWebhook))
-  addInTeam('rotate', 'make a new secret; the old one signs too for 24 hours', commands)
+  addInTeam('enable', 'Enable a webhook', commands).addArgument(id()).action(doesTo(webhook.enableWebhook))
+  addInTeam('disable', 'Disable a webhook', commands).addArgument(id()).action(doesTo(webhook.disableWebhook))
+  addInTeam('rotate', 'Rotate the signing secret; the old one stays valid for 24 hours', commands)
     .addArgument(id())
     .action(doesTo(webhook.rotateWebhook))
-  addInTeam('ping', 'send a test event now', commands).addArgument(id()).action(doesTo(webhook.pingWebhook))
-  addInTeam('replay', 'send events again: a selection, or what happened in a range of time', commands)
+  addInTeam('ping', 'Send a test event now', commands).addArgument(id()).action(doesTo(webhook.pingWebhook))
+  addInTeam('replay', 'Send events again, selected by ID or time range', commands)
     .addArgument(id())
-    .option('--event-ids <ids>', 'ids of these events, with commas between')
-    .option('--since <instant>', 'in place of them: from when on, ISO 8601')
-    .option('--until <instant>', 'until when (default: now)')
-    .option('--all', 'also what the endpoint took')
+    .option('--event-ids <ids>', 'Comma-separated event IDs')
+    .option('--since <instant>', 'Instead of IDs: start of the time range, ISO 8601')
+    .option('--until <instant>', 'End of the time range (default: now)')
+    .option('--all', 'Include events that were delivered successfully')
     .action(
       doesWith((context, [which], options: webhook.ReplayOptions) =>
         webhook.replayWebhook(context, which!, options),
       ),
     )
-  addInTeam('remove', 'remove a webhook with its log', commands)
+  addInTeam('remove', 'Remove a webhook and its log', commands)
     .addArgument(id())
     .action(doesTo(webhook.removeWebhook))
 }
 
 function addShaping({ group, add, does, doesTo, doesWith }: Registrar): void {
-  const providers = group('provider', 'mailbox providers and their limits')
-  add('list', 'list the limits of each', providers).action(does(listProviders))
+  const providers = group('provider', 'Manage sending limits per mailbox provider')
+  add('list', 'List providers and their limits', providers).action(does(listProviders))
   const on = (name: string, description: string) =>
-    add(name, description, providers).argument('<id>', 'google, default, or the domain of a mail exchanger')
-  on('show', 'show one, with the replies that pause it').action(doesTo(showProvider))
-  on('set', 'change limits, at once and until set again')
-    .argument('<name=value...>', 'connections=3; connections= gives it back to providers.toml')
+    add(name, description, providers).argument(
+      '<id>',
+      'Provider, such as google, default, or the domain of a mail exchanger',
+    )
+  on('show', 'Show the limits of a provider and the replies that pause it').action(doesTo(showProvider))
+  on('set', 'Change limits, effective immediately and until changed again')
+    .argument('<name=value...>', 'Such as connections=3; connections= restores the value of providers.toml')
     .action(doesWith((context, given) => setProvider(context, given.flat())))
-  const lanes = group('lane', 'what goes from one source address to one provider')
+  const lanes = group('lane', 'Manage lanes (one sending IP to one provider)')
   const lane = (name: string, description: string) =>
-    add(name, description, lanes).argument('<id>', '192.0.2.1~google, as the list shows it')
-  add('list', 'list what each lane allows now, and why', lanes).action(does(listLanes))
-  lane('pause', 'let nothing leave')
-    .option('--minutes <count>', 'for so long (default: until resumed)', parseMinutes)
+    add(name, description, lanes).argument('<id>', 'Lane ID from the list, such as 192.0.2.1~google')
+  add('list', 'List lanes with their current limits and the reasons', lanes).action(does(listLanes))
+  lane('pause', 'Pause a lane')
+    .option('--minutes <count>', 'Length of the pause (default: until resumed)', parseMinutes)
     .action(doesWith(pauseLane))
-  lane('resume', 'end a pause, and the narrow limits after it').action(doesTo(resumeLane))
+  lane('resume', 'Resume a lane and restore its full limits').action(doesTo(resumeLane))
 }
 
 function addMetrics({ group, add, addInTeam, does }: Registrar): void {
-  const metrics = group('metrics', 'how much mail there was, and what became of it')
+  const metrics = group('metrics', 'Show sending metrics')
   const counting = (name: string, description: string) =>
     addInTeam(name, description, metrics)
-      .option('--start <date>', 'ISO 8601 date or datetime (default: six days before the end)')
-      .option('--end <date>', 'the same, not including it (default: now)')
-      .option('--timezone <name>', 'of periods and dates, such as Europe/Berlin (default: UTC)')
-      .option('--granularity <length>', 'of periods: hourly, daily, weekly or monthly (default: daily)')
-      .option('--metrics <names>', 'with commas between, or all (default: the usual ones)')
-  counting('show', 'count the mail of a range of time')
-    .option('--by <dimensions>', 'a row for each period, domain or email, with commas between')
+      .option('--start <date>', 'Start, ISO 8601 date or datetime (default: six days before the end)')
+      .option('--end <date>', 'End, exclusive, ISO 8601 date or datetime (default: now)')
+      .option('--timezone <name>', 'Time zone of periods and dates, such as Europe/Berlin (default: UTC)')
+      .option('--granularity <length>', 'Period length: hourly, daily, weekly or monthly (default: daily)')
+      .option('--metrics <names>', 'Comma-separated metrics, or all (default: the most common ones)')
+  counting('show', 'Show metrics for a time range')
+    .option('--by <dimensions>', 'Comma-separated dimensions: one row per period, domain or email')
     .action(does(showMetrics))
-  counting('breakdown', 'count it by domain, mailbox provider, tag or bounce category')
-    .option('--by <what>', 'domain, provider, tag, bounce_category or period (default: domain)')
-    .option('--domain <name>', 'mail of this domain only')
-    .option('--provider <ids>', 'mail to these mailbox providers only, with commas between')
+  counting('breakdown', 'Break metrics down by domain, provider, tag or bounce category')
+    .option('--by <what>', 'Dimension: domain, provider, tag, bounce_category or period (default: domain)')
+    .option('--domain <name>', 'Only mail from this domain')
+    .option('--provider <ids>', 'Only mail to these providers, comma-separated')
     .action(does(breakDown))
-  add('recompute', 'count again from the events, for all teams', metrics).action(does(recompute))
+  add('recompute', 'Recompute metrics from the events, for all teams', metrics).action(does(recompute))
 }
 
 function addTls({ group, add, doesTo }: Registrar, adapters: Adapters): void {
-  const tls = group('tls', 'encryption on the way to recipients')
-  add('policy', 'show what a recipient domain demands of TLS, and why; sends nothing', tls)
+  const tls = group('tls', 'Inspect TLS policies of recipient domains')
+  add('policy', 'Show which TLS policy applies to a recipient domain, and why; sends no mail', tls)
     .argument('<domain>', 'example.com')
     .action(doesTo((context, domain) => showTlsPolicy(context, domain, adapters)))
 }
 
 function addStatus({ add, finish }: Registrar, adapters: Adapters): void {
-  add('status', 'show on one screen how things stand; exit code 1 when something needs a person').action(
+  add('status', 'Show the state of the server; exit code 1 if something needs attention').action(
     async (options: CommonOptions) => finish(await status(options, adapters)),
   )
 }
 
 function addDoctor({ add, finish }: Registrar, adapters: Adapters): void {
-  add('doctor', 'look at all that decides whether mail gets out; exit code 1 when a check failed')
-    .option('--domain <name>', 'only at the records and listings of this domain')
+  add('doctor', 'Check everything that mail delivery depends on; exit code 1 if a check failed')
+    .option('--domain <name>', 'Check only the DNS records and blocklist entries of this domain')
     .action(async (options: CommonOptions & { domain?: string }) => finish(await doctor(options, adapters)))
 }
 
 function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
   add(
     'crashtest',
-    'kill a daemon of its own, with mail of its own, again and again; exit code 1 when any is lost',
+    'Kill a separate test daemon repeatedly while it handles test mail; exit code 1 if any is lost',
   )
-    .option('--kills <count>', 'how often', parseCount, 100)
-    .option('--seed <number>', 'of the plan of kills: the same seed, the same plan', parseSeed, 1)
-    .option('--duration <seconds>', 'no kill after so many seconds', parseCount)
+    .option('--kills <count>', 'Number of kills', parseCount, 100)
+    .option('--seed <number>', 'Random seed; the same seed gives the same kills', parseSeed, 1)
+    .option('--duration <seconds>', 'Stop killing after this many seconds', parseCount)
     .action(async (options: CrashtestArgs) => {
       const { crashtest } = await import('./crashtest.ts')
       finish(await crashtest(options, adapters))

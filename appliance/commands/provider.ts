@@ -38,7 +38,7 @@ export async function setProvider(context: Context, [id, ...words]: string[]): P
 function readWord(word: string): [string, unknown] {
   const [, name, value] = /^([a-z_]+)=([\d,]*)$/.exec(word) ?? []
   if (name === undefined || value === undefined)
-    throw new Misuse(`"${word}" sets nothing. Write name=number, such as connections=3.`)
+    throw new Misuse(`"${word}" is not valid. Use name=number, such as connections=3.`)
   if (value === '') return [name, null]
   return [name, name === 'warm_up' ? value.split(',').map(Number) : Number(value)]
 }
@@ -64,7 +64,7 @@ function show({ output }: Context, provider: Provider): void {
     '',
     ...pauses.map(
       ({ minutes, says, text, enhanced }) =>
-        `pauses ${minutes} minutes: it ${says} (${[enhanced?.source, text?.source].filter(Boolean).join(' and ')})`,
+        `pauses ${minutes} minutes if the provider ${says} (${[enhanced?.source, text?.source].filter(Boolean).join(' and ')})`,
     ),
   )
 }

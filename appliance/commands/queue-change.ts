@@ -21,10 +21,10 @@ export interface ChangeOptions extends QueueOptions {
 const WORDS: Record<QueueAction, { would: string; done: string }> = {
   hold: { would: 'would be held', done: 'held' },
   release: { would: 'would be released', done: 'released' },
-  retry: { would: 'would be due now', done: 'due now' },
+  retry: { would: 'would be retried now', done: 'due now' },
   reroute: { would: 'would be moved', done: 'moved' },
-  expire: { would: 'would be given up', done: 'given up' },
-  drop: { would: 'would be given up', done: 'given up' },
+  expire: { would: 'would expire', done: 'expired' },
+  drop: { would: 'would be dropped', done: 'dropped' },
 }
 
 /** What does not come back. */
@@ -40,21 +40,19 @@ export async function changeQueue(
   const filter = await filterOf(options, context)
   // Mail that is given up does not come back: a forgotten option must not empty the queue.
   if (FINAL.includes(action) && !options.all && isEverything(filter))
-    throw new Failure(
-      'This would give up everything that waits. Name a condition such as --domain, or say --all.',
-    )
+    throw new Failure('This would end all queued deliveries. Add a condition such as --domain, or use --all.')
   const act = { action, filter, pool: options.to, all: options.all, keep: options.new }
   if (options.dryRun) return showPreview(context, action, await control.preview(act))
   const asks = FINAL.includes(action) && !options.yes
   if (asks && !process.stdin.isTTY)
-    throw new Failure('This cannot be undone: look at it with --dry-run, then say --yes.')
+    throw new Failure('This cannot be undone. Preview it with --dry-run, then confirm with --yes.')
   let expectedCount: number | undefined
   if (asks) {
     const preview = await control.preview(act)
     await showPreview(context, action, preview)
     expectedCount = preview.count
     if (preview.count === 0 || !(await agrees(preview.count)))
-      throw new Failure('Stopped; nothing was changed.')
+      throw new Failure('Canceled. Nothing was changed.')
   }
   tell(context, await control.act({ ...act, expectedCount }, thisPerson()))
 }
@@ -94,7 +92,7 @@ async function showPreview(context: Context, action: QueueAction, preview: Queue
 async function agrees(count: number): Promise<boolean> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return (await asking.question(`Give up ${many(count)}? Type yes: `)).trim().toLowerCase() === 'yes'
+    return (await asking.question(`End ${many(count)}? Type yes: `)).trim().toLowerCase() === 'yes'
   } finally {
     asking.close()
   }
@@ -106,7 +104,7 @@ function tell({ output }: Context, change: QueueChange): void {
   output.text(`${many(count)} ${count === 1 ? 'is' : 'are'} ${WORDS[action].done}.`)
   if (rule)
     output.text(
-      action === 'hold' ? 'So is new mail of that kind.' : 'New mail of that kind is no longer held.',
+      action === 'hold' ? 'New mail that matches is also held.' : 'New mail that matches is no longer held.',
     )
   if (['hold', 'release', 'reroute'].includes(action) && (count > 0 || rule))
     output.text(`Undo: posthaste queue undo ${auditId}`)

@@ -11,58 +11,58 @@ import { teamFilter } from './which-team.ts'
 
 /** Puts `queue` into the program. */
 export function addQueue({ group, add, does, doesTo }: Registrar): void {
-  const queue = group('queue', 'mail that waits')
+  const queue = group('queue', 'Manage queued mail')
   const filtered = (name: string, description: string) => addFilter(add(name, description, queue))
   const changing = (action: QueueAction, description: string) =>
     filtered(action, description)
-      .option('--dry-run', 'show what it would touch, and change nothing')
+      .option('--dry-run', 'Show the matching deliveries, without changing anything')
       .action(does((context, options: ChangeOptions) => changeQueue(context, action, options)))
-  filtered('list', 'list what waits and why')
-    .option('--limit <count>', 'at most this many (default: 100)', parseCount)
+  filtered('list', 'List queued deliveries and why they are queued')
+    .option('--limit <count>', 'Maximum number of rows (default: 100)', parseCount)
     .action(does(listQueue))
-  filtered('count', 'count what waits by provider and age, and list the rules that hold new mail').action(
-    does(countQueue),
-  )
-  filtered('lanes', 'count what waits by pool and provider, and say why it waits').action(
+  filtered(
+    'count',
+    'Count queued deliveries by provider and age, and list the rules that hold new mail',
+  ).action(does(countQueue))
+  filtered('lanes', 'Count queued deliveries by pool and provider, with the reasons').action(
     does(listQueueLanes),
   )
-  add('show', 'show all that happened to an email, with what was said', queue)
-    .addArgument(new Argument('<id>', 'of the email or of a waiting delivery').argParser(parseId))
+  add('show', 'Show the history of an email, with SMTP transcripts', queue)
+    .addArgument(new Argument('<id>', 'ID of an email or a queued delivery').argParser(parseId))
     .action(doesTo(showQueue))
-  changing('hold', 'stop trying until released').option(
+  changing('hold', 'Hold deliveries until released').option(
     '--new',
-    'new mail, too, by domain, provider, team and tag: until undone',
+    'Also hold new mail that matches by domain, provider, team or tag, until released or undone',
   )
-  changing('release', 'let what is held go on')
-  changing('retry', 'try now instead of later')
-  changing('reroute', 'let the next attempt leave from another pool').requiredOption(
-    '--to <pool>',
-    'its name',
-  )
+  changing('release', 'Release held deliveries')
+  changing('retry', 'Retry deliveries now')
+  changing('reroute', 'Send the next attempt from another pool').requiredOption('--to <pool>', 'Pool name')
   const final = (action: QueueAction, description: string) =>
-    changing(action, description).option('--all', 'everything that waits').option('--yes', 'without asking')
-  final('expire', 'give up as if the time were over: the email bounces, its sender gets a report')
-  final('drop', 'give up: the email becomes failed')
-  add('undo', 'take back a hold with its rule, a release or a re-route, where nobody touched it since', queue)
-    .addArgument(new Argument('<id>', 'of the audit entry').argParser(parseId))
+    changing(action, description)
+      .option('--all', 'Apply to all queued deliveries')
+      .option('--yes', 'Skip the confirmation prompt')
+  final('expire', 'Expire deliveries now: they bounce, and the sender gets a report')
+  final('drop', 'Drop deliveries: they fail without another attempt')
+  add('undo', 'Undo a hold and its rule, a release or a reroute, for deliveries not changed since', queue)
+    .addArgument(new Argument('<id>', 'ID of the audit entry').argParser(parseId))
     .action(doesTo(undoQueue))
 }
 
 /** The options that say which deliveries are meant; their texts are read by the same reader as the API's. */
 function addFilter(command: Command): Command {
   return command
-    .option('--domain <name>', 'only to recipients at this domain')
-    .option('--provider <id>', 'only to this mailbox provider')
-    .option('--pool <name>', 'only of this pool')
-    .addOption(new Option('--stream <stream>', 'only of this kind').choices(STREAMS))
-    .addOption(teamFilter('only of this team'))
-    .option('--tag <tag>', 'only with this tag: name or name=value')
-    .option('--older-than <age>', 'only accepted longer ago: 90m, 2h, 3d')
-    .option('--newer-than <age>', 'only accepted since')
-    .addOption(new Option('--state <state>', 'only in this state').choices(['waiting', 'held']))
-    .option('--reply <words>', 'only with these words in the last answer')
-    .addOption(new Option('--category <category>', 'only failures of this kind').choices(CATEGORIES))
-    .option('--email <id>', 'only of this email', parseId)
-    .option('--id <ids>', 'only these deliveries, with commas between', parseIds)
-    .option('--source <ip>', 'only last tried from this address')
+    .option('--domain <name>', 'Only recipients at this domain')
+    .option('--provider <id>', 'Only this mailbox provider')
+    .option('--pool <name>', 'Only this pool')
+    .addOption(new Option('--stream <stream>', 'Only this stream').choices(STREAMS))
+    .addOption(teamFilter('Only this team'))
+    .option('--tag <tag>', 'Only emails with this tag: name or name=value')
+    .option('--older-than <age>', 'Only emails older than this: 90m, 2h, 3d')
+    .option('--newer-than <age>', 'Only emails newer than this: 90m, 2h, 3d')
+    .addOption(new Option('--state <state>', 'Only deliveries in this state').choices(['waiting', 'held']))
+    .option('--reply <words>', 'Only if the last reply contains these words')
+    .addOption(new Option('--category <category>', 'Only this failure category').choices(CATEGORIES))
+    .option('--email <id>', 'Only this email', parseId)
+    .option('--id <ids>', 'Only these deliveries, as comma-separated IDs', parseIds)
+    .option('--source <ip>', 'Only deliveries last attempted from this sending IP')
 }

@@ -50,7 +50,7 @@ function waitLines(deliveries: EmailHistory['deliveries'], attempts: readonly At
     recipients.get(deliveryId) ?? '',
     why,
   ])
-  return rows.length === 0 ? [] : ['', ...table(['WAITED FROM', 'FOR', 'RECIPIENT', 'REASON'], rows)]
+  return rows.length === 0 ? [] : ['', ...table(['WAITED SINCE', 'FOR', 'RECIPIENT', 'REASON'], rows)]
 }
 
 /** Why a delivery is where it is, what that is about, and what can be done. */
@@ -58,19 +58,17 @@ function describeCause(recipient: string, { note, category, advice }: Cause): st
   const about = category === undefined ? '' : `${category}: `
   return [
     ...paragraph(`${recipient}: ${about}${note}`),
-    ...(advice
-      ? paragraph(`What to do: ${advice.text}${advice.link === undefined ? '' : ` ${advice.link}`}`)
-      : []),
+    ...(advice ? paragraph(`Fix: ${advice.text}${advice.link === undefined ? '' : ` ${advice.link}`}`) : []),
   ]
 }
 
 function describeAttempt({ startedAt, endedAt, transcript }: Attempt): string[] {
   const { host, ip, tls, steps } = transcript
-  const where = host === null ? 'nobody reached' : `${host}${ip === null ? '' : ` [${ip}]`}`
+  const where = host === null ? 'no server reached' : `${host}${ip === null ? '' : ` [${ip}]`}`
   const safety = tls === null ? '' : `, ${tls.version} ${tls.verified ? 'verified' : 'unverified'}`
   return [
     '',
-    `attempt of ${instant(startedAt)} UTC, ${endedAt - startedAt} ms: ${where}${safety}`,
+    `attempt at ${instant(startedAt)} UTC, ${endedAt - startedAt} ms: ${where}${safety}`,
     ...steps.flatMap(describeStep),
   ]
 }

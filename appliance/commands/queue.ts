@@ -63,7 +63,7 @@ export async function listQueue(context: Context, options: QueueOptions & { limi
   output.text(
     headline(summary),
     ...items.flatMap((one, at) => describeDelivery(one, waiting[at])),
-    ...(hasMore ? ['', `The first ${limit} are shown; --limit shows more.`] : []),
+    ...(hasMore ? ['', `Only the first ${limit} are shown. Use --limit to see more.`] : []),
   )
 }
 
@@ -81,7 +81,7 @@ export async function countQueue(context: Context, options: QueueOptions): Promi
     .map(({ id, domain, provider, tag, team_id }) =>
       [domain, provider, tag, team_id].map((one) => one ?? 'any').concat(id),
     )
-  output.text('', 'New mail is held to:', ...table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows))
+  output.text('', 'Rules that hold new mail:', ...table(['DOMAIN', 'PROVIDER', 'TAG', 'TEAM', 'RULE'], rows))
 }
 
 /** `queue lanes`: each delivery in one row. */
@@ -90,13 +90,13 @@ export async function listQueueLanes(context: Context, options: QueueOptions): P
   const counted = await controlOf(context).lanes(await filterOf(options, context))
   const rows = (await shapingOf(context).backlog(counted, false)).map((row) => presentQueueLane(row, true))
   output.object(presentList(rows))
-  if (rows.length === 0) return output.text('Nothing waits.')
+  if (rows.length === 0) return output.text('The queue is empty.')
   const head = ['COUNT', 'DUE', 'LATER', 'HELD', 'IN FLIGHT', 'STATE', 'POOL', 'PROVIDER']
   const total = rows.reduce((sum, { count }) => sum + count, 0)
   output.text(
     ...table(head, rows.map(laneCells)),
     '',
-    `${total} in all.`,
+    `${total} in total.`,
     ...rows.flatMap(({ id, why }) => (why === null ? [] : ['', ...paragraph(`${id}: ${why}.`)])),
   )
 }
@@ -110,7 +110,7 @@ const laneCells = (row: ReturnType<typeof presentQueueLane>): string[] => [
 
 const headline = ({ waiting, held, inFlight, oldestAt }: QueueSummary): string =>
   `${waiting} waiting, ${held} held, ${inFlight} in flight${
-    oldestAt === null ? '' : `; the oldest since ${instant(oldestAt)} UTC`
+    oldestAt === null ? '' : `; oldest since ${instant(oldestAt)} UTC`
   }`
 
 /** By provider, then by age. */
@@ -158,7 +158,7 @@ export async function showQueue(context: Context, id: string): Promise<void> {
   const found = await findEmail(context, emailId)
   if (!found)
     throw new Failure(
-      `There is no email and no waiting delivery with the id ${id}. Finished deliveries: use the email's id.`,
+      `No email or queued delivery has the ID ${id}. For a finished delivery, use the ID of its email.`,
     )
   const { teamId, email } = found
   const history = await storage.getHistory({ teamId, id: emailId }, clock.now())

@@ -40,10 +40,10 @@ export function renderCommands(): string {
   )
   return `# The command line
 
-\`./scripts/posthaste <command>\` in a checkout. Commands work on the configured storage, whether the daemon runs or not.
+In a checkout, run \`./scripts/posthaste <command>\`. Commands use the configured storage, whether or not the daemon is running.
 
-Every command takes \`--config <file>\` (default: /etc/posthaste/posthaste.toml; without any configuration, the sandbox) and \`--json\`, which prints the
-same objects as the API. Exit codes: 0 done; 1 refused or failed, with one line on standard error that says why; 2 wrong usage.
+Every command accepts \`--config <file>\` (default: /etc/posthaste/posthaste.toml, or the sandbox if that file does not exist). With \`--json\`, it
+prints the same objects as the API. Exit codes: 0 success; 1 refused or failed, with a one-line reason on standard error; 2 wrong usage.
 
 ${leaves(program).map(describe).join('\n\n')}
 `

@@ -55,8 +55,8 @@ export function createRegistrar(
     parent
       .command(name)
       .description(description)
-      .option('-c, --config <file>', 'configuration file (default: /etc/posthaste/posthaste.toml)')
-      .option('--json', 'print the result as JSON')
+      .option('-c, --config <file>', 'Configuration file (default: /etc/posthaste/posthaste.toml)')
+      .option('--json', 'Print the result as JSON')
   return {
     group: (name, description) => program.command(name).description(description),
     add,

@@ -21,18 +21,18 @@ export interface ReloadArgs {
 export async function reload({ appliance, running, reread, log }: ReloadArgs): Promise<string> {
   const said: string[] = []
   const failures = await appliance.reload()
-  for (const err of failures) log.error({ err }, 'not reloaded: the old one stays in use')
-  said.push(failures.length === 0 ? 'Reloaded certificates and tables.' : 'Reloaded in part: see the log.')
+  for (const err of failures) log.error({ err }, 'reload failed; the old version stays in use')
+  said.push(failures.length === 0 ? 'Reloaded certificates and tables.' : 'Reloaded partially. See the log.')
   const loaded = reread()
   if ('complaints' in loaded) {
     for (const complaint of loaded.complaints)
-      log.error(`the next start would fail: ${formatComplaint(complaint)}`)
-    said.push('The configuration has mistakes: see the log.')
+      log.error(`the configuration has an error, so the next start would fail: ${formatComplaint(complaint)}`)
+    said.push('The configuration has errors. See the log.')
   } else {
     const keys = changedKeys(running, loaded.config)
     if (keys.length > 0) {
-      log.warn({ keys }, 'these settings changed; restart to use them')
-      said.push(`Restart to use what changed: ${keys.join(', ')}.`)
+      log.warn({ keys }, 'these settings changed; restart to apply them')
+      said.push(`Restart to apply changed settings: ${keys.join(', ')}.`)
     }
   }
   const status = said.join(' ')

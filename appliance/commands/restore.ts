@@ -37,25 +37,27 @@ export async function restore(file: string, options: RestoreOptions, adapters: A
       backup_made_at: new Date(about.createdAt).toISOString(),
     })
     output.text(
-      `Restored ${about.counts.emails} emails into ${dataDir}, as they were at ${instant(about.createdAt)} UTC.`,
+      `Restored ${about.counts.emails} emails into ${dataDir}, as of ${instant(about.createdAt)} UTC.`,
       ...paragraph(holdSentence(held)),
       ...(held === 0
         ? []
         : [
             '',
-            '  posthaste queue list --state held    what it is',
+            '  posthaste queue list --state held    list it',
             '  posthaste queue release              send it',
-            '  posthaste queue drop --state held    give it up',
+            '  posthaste queue drop --state held    drop it',
             '',
           ]),
       ...(reports === 0
         ? []
-        : paragraph(`${reports} reports to senders were due; they are not sent, for the same reason.`)),
+        : paragraph(
+            `${reports} bounce reports to senders were due. They are not sent, because they may have been sent after the backup.`,
+          )),
       ...paragraph(
-        'Everybody signs in again. What was taken away since the backup is back: keys, members, passwords, second factors.',
+        'Everyone has to sign in again. Keys, members, passwords and second steps that were removed or changed since the backup are back.',
       ),
       ...keyLines(about, dataDir),
-      'The configuration from then, where there was one, is in restored-config/.',
+      'The configuration file from the backup, if there was one, is in restored-config/.',
     )
     return 0
   })
@@ -71,12 +73,12 @@ function keyLines({ masterKey }: BackupAbout, dataDir: string): string[] {
 
 const holdSentence = (held: number): string =>
   held === 0
-    ? 'Nothing waited.'
-    : `${held === 1 ? '1 delivery is' : `${held} deliveries are`} on hold: it may have been sent after the backup was made. New mail is sent as usual.`
+    ? 'No deliveries were queued.'
+    : `${held === 1 ? '1 delivery is' : `${held} deliveries are`} on hold, because they may have been sent after the backup. New mail is sent as usual.`
 
 function configuredDirectory({ config: file }: CommonOptions): string {
   const { sandbox, loaded } = findConfig({ file, env: process.env })
   if (sandbox)
-    throw new Failure('There is no configuration. Name the directory: --data-dir /var/lib/posthaste')
+    throw new Failure('There is no configuration file. Set the directory: --data-dir /var/lib/posthaste')
   return soundConfig(loaded).config.data_dir
 }

@@ -30,15 +30,15 @@ export async function showRetention({ config, storage, clock, output, team }: Co
     ['emails', `${days.emails} days`],
     ['requests', `${days.logs} days`],
     ['webhooks', `${days.webhooks} days`],
-    ['audit log', days.audit === 0 ? 'ever' : `${days.audit} days`],
+    ['audit log', days.audit === 0 ? 'forever' : `${days.audit} days`],
   ]
   output.text(
     ...table(['KEPT', 'FOR'], rows),
     '',
-    `Held: ${bytes(disk.held)}${budget === null ? '' : ` of ${bytes(budget)}`} (database ${bytes(disk.database)}, messages in files ${bytes(disk.files)}); room for ${bytes(disk.room)}.`,
+    `Used: ${bytes(disk.held)}${budget === null ? '' : ` of ${bytes(budget)}`} (database ${bytes(disk.database)}, messages in files ${bytes(disk.files)}); ${bytes(disk.room)} free.`,
     disk.fullInDays === null
-      ? 'It does not grow, as far as is known.'
-      : `At the rate of the last week it is full in ${disk.fullInDays} days.`,
+      ? 'Disk usage does not appear to grow.'
+      : `At last week's rate, the disk is full in ${disk.fullInDays} days.`,
     ...(without.length > 0 ? [`Bodies are not kept for: ${without.join(', ')}`] : []),
   )
 }
@@ -57,6 +57,6 @@ export async function setBodies(
   output.object({ object: 'domain', id: domain.id, name: domain.name, keep_bodies: keep })
   const sentence = keep
     ? `Bodies of emails from ${domain.name} are kept for retention.bodies_days.`
-    : `Bodies of emails from ${domain.name} are removed as soon as an email is final. Those that were accepted before stay until their time is over.`
+    : `Bodies of new emails from ${domain.name} are deleted when the email is final. Bodies of emails accepted earlier are kept for retention.bodies_days.`
   output.text(...paragraph(sentence))
 }

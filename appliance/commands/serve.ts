@@ -30,7 +30,7 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
   const reloads = reloadSignals()
   const onLost = (error: Error): void => {
     // Whoever supervises starts us again; what was accepted is on disk.
-    log.fatal({ err: error }, 'the storage is lost: ending')
+    log.fatal({ err: error }, 'lost the storage; exiting')
     process.exit(1)
   }
   const appliance = await compose(config, { log, sandbox, onLost }).catch((error: unknown) => {
@@ -51,7 +51,7 @@ export async function serve({ config, notes, sandbox, reread }: ServeArgs): Prom
     console.log(welcome(appliance))
   }
   await tellSetUpLink({ appliance, config, clock: systemClock, log })
-  await notifier.ready(`Mail is taken at ${appliance.url}.`, () => appliance.alive())
+  await notifier.ready(`Accepting mail at ${appliance.url}.`, () => appliance.alive())
   reloads.heed(async () => {
     await notifier.reloading()
     await notifier.reloaded(await reload({ appliance, running: config, reread, log }))
@@ -99,7 +99,10 @@ async function stopped(appliance: Appliance, log: Logger): Promise<boolean> {
     return true
   } catch (error) {
     // The parts after the failed one are closed all the same, and what was accepted is on disk.
-    log.error({ err: error }, 'stopped, but a part failed to; accepted mail is on disk, start again')
+    log.error(
+      { err: error },
+      'stopped, but a component failed to stop cleanly; accepted mail is safe on disk',
+    )
     return false
   }
 }
@@ -148,16 +151,16 @@ Send a first email:
     -H 'Authorization: Bearer ${seed.apiKey}' -H 'Content-Type: application/json' \\
     -d '{"from":"Acme <hello@${seed.domain}>","to":"ada@customer.test","subject":"Hello","html":"<p>It works.</p>"}'
 
-See it arrive in the dashboard's Inbox, or:
+It arrives in the dashboard's Inbox. Or run:
 
   curl ${url}/sandbox/messages -H 'Authorization: Bearer ${seed.apiKey}'
 
-The same over SMTP (docs/smtp.md): STARTTLS at ${smtp.starttls.join(', ')}, TLS at ${smtp.implicitTls.join(', ')}
+Or send over SMTP (docs/smtp.md): STARTTLS on ${smtp.starttls.join(', ')}, implicit TLS on ${smtp.implicitTls.join(', ')}
 
   swaks --server ${smtp.starttls[0] ?? ''} --tls --auth-user posthaste --auth-password ${seed.apiKey} \\
     --from hello@${seed.domain} --to ada@customer.test
 
-The recipient chooses what the remote server does: bounce@, greylist@, slow@, tls-broken@ ... (docs/sandbox.md)
+The recipient's name selects how the simulated server behaves: bounce@, greylist@, slow@, tls-broken@ ... (docs/sandbox.md)
 Stop with Ctrl-C. For real mail: ./scripts/start --config FILE (README.md, "In production")
 `
 }

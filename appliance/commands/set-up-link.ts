@@ -24,13 +24,13 @@ export async function tellSetUpLink({ appliance, config, clock, log }: SetUpLink
     if (!opened) return
     const link = `${originOf(config, url)}/dashboard/setup#${opened.token}`
     const expires = new Date(opened.expiresAt).toISOString()
-    log.warn({ link, expires }, 'there is no owner yet: open the link in a browser to set up')
+    log.warn({ link, expires }, 'there is no owner yet; open the link in a browser to set up')
     // Programs that read the log read JSON; below their level it would not be told at all.
     if (process.stdout.isTTY || !log.isLevelEnabled('warn')) console.log(invitation(link))
   } catch (error) {
     log.error(
       { err: error },
-      'no set-up link could be made: use "posthaste setup", or mend the storage and restart',
+      'could not create a setup link; run "posthaste setup", or fix the storage and restart',
     )
   }
 }
@@ -44,9 +44,9 @@ export function originOf(config: SetUpLinkDeps['config'], listening: string): st
 }
 
 const invitation = (link: string): string => `
-There is no owner yet. Open this link in a browser to set up; it is good once, for 24 hours:
+There is no owner yet. Open this link in a browser to set up. It works once and expires in 24 hours:
 
   ${link}
 
-Or on this machine: posthaste setup --email you@example.com
+Or run on this machine: posthaste setup --email you@example.com
 `

@@ -21,11 +21,11 @@ export async function setup(context: Context, options: { email: string; team: st
   })
   const origin = dashboardOrigin(config)
   output.text(
-    `Team "${team.name}" and its owner ${user.email} are ready. What comes next:`,
+    `Created the team "${team.name}" with the owner ${user.email}. Next steps:`,
     '',
-    '  posthaste domain add example.com        a domain to send from',
-    '  posthaste domain verify example.com     when its DNS records are published',
-    '  posthaste key create --name my-app      a key for the API',
+    '  posthaste domain add example.com        add a domain to send from',
+    '  posthaste domain verify example.com     check its DNS records, once published',
+    '  posthaste key create --name my-app      create an API key',
     '',
     `  Dashboard: ${origin}/dashboard/`,
   )

@@ -8,34 +8,37 @@ import { teamFilter } from './which-team.ts'
 
 /** Puts `source` into the program. */
 export function addSources({ group, add, does, doesWith }: Registrar): void {
-  const sources = group('source', 'addresses that mail leaves from')
+  const sources = group('source', 'Manage sending IPs')
   const on = (name: string, description: string) =>
-    add(name, description, sources).argument('<ip>', 'of this machine, or auto where the system chooses')
-  add('list', 'list the sources with their checks, and which mail uses which pool', sources).action(
+    add(name, description, sources).argument(
+      '<ip>',
+      'IP address of this machine, or auto to let the system choose',
+    )
+  add('list', 'List sending IPs, their checks and the pool assignments', sources).action(
     does(source.listSources),
   )
-  on('add', 'let mail leave from another address')
-    .option('--pool <name>', 'the pool it is in (default: default)')
-    .option('--hostname <name>', "its EHLO name, where its PTR record is not the appliance's hostname")
-    .option('--warm-up', 'begin with little mail')
+  on('add', 'Add a sending IP')
+    .option('--pool <name>', 'Pool of the sending IP (default: default)')
+    .option('--hostname <name>', "EHLO name, if the PTR record differs from the server's hostname")
+    .option('--warm-up', 'Start with a low daily limit and raise it step by step')
     .action(doesWith(source.addSource))
-  on('remove', 'let nothing leave from an address that was added').action(doesWith(source.removeSource))
-  on('suspend', 'let nothing leave from an address until resumed').action(doesWith(source.suspendSource))
-  on('resume', 'use an address again').action(doesWith(source.resumeSource))
-  on('pool', 'move an address into a pool').argument('<pool>', 'its name').action(doesWith(source.movePool))
-  on('hostname', 'give an address an EHLO name of its own')
-    .argument('<name>', "mail2.example.com; - for the appliance's hostname")
+  on('remove', 'Remove an added sending IP').action(doesWith(source.removeSource))
+  on('suspend', 'Stop sending from an IP until resumed').action(doesWith(source.suspendSource))
+  on('resume', 'Resume sending from an IP').action(doesWith(source.resumeSource))
+  on('pool', 'Move a sending IP to a pool').argument('<pool>', 'Pool name').action(doesWith(source.movePool))
+  on('hostname', 'Set the EHLO name of a sending IP')
+    .argument('<name>', "Such as mail2.example.com; - for the server's hostname")
     .action(doesWith(source.nameSource))
-  on('warm-up', 'begin with little mail from an address')
-    .option('--end', 'end the warm-up: no plan limits it any more')
+  on('warm-up', 'Start the warm-up of a sending IP')
+    .option('--end', 'End the warm-up and remove its daily limit')
     .action(doesWith(source.warmUpSource))
-  add('assign', 'send some mail through a pool; without options, all', sources)
-    .argument('<pool>', 'its name')
-    .addOption(teamFilter('of this team'))
-    .option('--domain <name>', 'from this domain')
-    .addOption(new Option('--stream <stream>', 'of this kind').choices(STREAMS))
+  add('assign', 'Send matching mail through a pool (without options, all mail)', sources)
+    .argument('<pool>', 'Pool name')
+    .addOption(teamFilter('Mail of this team'))
+    .option('--domain <name>', 'Mail from this domain')
+    .addOption(new Option('--stream <stream>', 'Mail of this stream').choices(STREAMS))
     .action(doesWith(source.assignPool))
-  add('unassign', 'remove an assignment', sources)
-    .addArgument(new Argument('<id>', 'as the list shows it').argParser(parseId))
+  add('unassign', 'Remove a pool assignment', sources)
+    .addArgument(new Argument('<id>', 'ID from the list').argParser(parseId))
     .action(doesWith(source.unassignPool))
 }

@@ -63,10 +63,10 @@ export async function addSource(
   output.object(presentSource(source))
   output.text(
     ...paragraph(
-      `Mail leaves from ${source.ip}, too (pool ${source.pool}), as soon as the daemon sees it, within a minute.`,
+      `Added ${source.ip} to the pool ${source.pool}. The daemon starts using it within a minute.`,
     ),
     ...paragraph(
-      'SPF records of all domains must name it now: posthaste domain show prints them. Its PTR record must lead to its EHLO name and back.',
+      'Add it to the SPF records of all domains (posthaste domain show prints them). Its PTR record must match its EHLO name in both directions.',
     ),
   )
 }
@@ -75,35 +75,35 @@ export async function addSource(
 export async function removeSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
   const source = await sources.remove(ip!)
   output.object({ object: 'source', ip: source.ip, deleted: true })
-  output.text(`Nothing leaves from ${source.ip} any more.`)
+  output.text(`Removed ${source.ip}. No more mail is sent from it.`)
 }
 
 /** `source suspend` */
 export async function suspendSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
   const source = await sources.change(ip!, { suspended: true })
   output.object(presentSource(source))
-  output.text(`Nothing leaves from ${source.ip} until: posthaste source resume ${source.ip}`)
+  output.text(`Suspended ${source.ip}. To resume, run: posthaste source resume ${source.ip}`)
 }
 
 /** `source resume` */
 export async function resumeSource({ sources, output }: Context, [ip]: string[]): Promise<void> {
   const source = await sources.change(ip!, { suspended: false })
   output.object(presentSource(source))
-  output.text(`${source.ip} is used again, unless the next check suspends it.`)
+  output.text(`Resumed ${source.ip}. The next check may suspend it again.`)
 }
 
 /** `source pool` */
 export async function movePool({ sources, output }: Context, [ip, pool]: string[]): Promise<void> {
   const source = await sources.change(ip!, { pool: pool! })
   output.object(presentSource(source))
-  output.text(`${source.ip} is in the pool ${source.pool}.`)
+  output.text(`${source.ip} is now in the pool ${source.pool}.`)
 }
 
 /** `source hostname`: `-` is the appliance's own. */
 export async function nameSource({ sources, output }: Context, [ip, name]: string[]): Promise<void> {
   const source = await sources.change(ip!, { hostname: name === '-' ? null : name })
   output.object(presentSource(source))
-  output.text(`Mail from ${source.ip} introduces itself as ${source.hostname ?? "the appliance's hostname"}.`)
+  output.text(`The EHLO name of ${source.ip} is now ${source.hostname ?? "the server's hostname"}.`)
 }
 
 /** `source warm-up`: begins one, or ends it. */
@@ -116,8 +116,8 @@ export async function warmUpSource(
   output.object(presentSource(source))
   output.text(
     source.warmUpSince === null
-      ? `${source.ip} is warm: no plan limits it.`
-      : `${source.ip} is being warmed up since ${instant(source.warmUpSince)} UTC.`,
+      ? `${source.ip} is not being warmed up and has no daily limit.`
+      : `${source.ip} has been warming up since ${instant(source.warmUpSince)} UTC.`,
   )
 }
 
@@ -140,12 +140,12 @@ export async function assignPool(
   await sources.reconcile()
   const assignment = await sources.assign({ teamId, domainId: domain?.id, stream, pool: pool! })
   output.object(presentAssignment(assignment))
-  output.text(`That mail goes through the pool ${assignment.pool} (${assignment.id}).`)
+  output.text(`Assigned the mail to the pool ${assignment.pool} (${assignment.id}).`)
 }
 
 /** `source unassign` */
 export async function unassignPool({ sources, output }: Context, [id]: string[]): Promise<void> {
   await sources.unassign(id!)
   output.object({ object: 'pool_assignment', id, deleted: true })
-  output.text('The assignment is removed.')
+  output.text('Removed the assignment.')
 }

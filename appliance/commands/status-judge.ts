@@ -12,7 +12,7 @@ import type { BackupNote } from './last-backup.ts'
 export interface StatusFacts {
   hostname: string
   now: number
-  /** `alive` false: it ended without stopping. Null: it was stopped, or never started. */
+  /** `alive` false: it ended without a clean stop. Null: it was stopped, or never started. */
   daemon: { run: DaemonRun; alive: boolean } | null
   /** What is wrong with each listener of the daemon; null where it answers. */
   listeners: { address: string; trouble: string | null }[]
@@ -80,15 +80,15 @@ const urgent = ({ status, found }: Finding): boolean =>
   status === 'failed' || (status === 'warning' && !found.includes('self-signed'))
 
 function judgeDaemon({ daemon, listeners }: StatusFacts): Finding[] {
-  const start = 'Start it: systemctl start posthaste, or posthaste serve. Mail that waits is on the disk.'
-  if (daemon === null) return [problem('daemon', 'Daemon', 'The daemon does not run.', start)]
+  const start = 'Start it: systemctl start posthaste, or posthaste serve. Queued mail is safe on disk.'
+  if (daemon === null) return [problem('daemon', 'Daemon', 'The daemon is not running.', start)]
   if (!daemon.alive)
     return [
       problem(
         'daemon',
         'Daemon',
-        `The daemon (pid ${daemon.run.pid}) ended without stopping.`,
-        `${start} Its log tells why: journalctl -u posthaste.`,
+        `The daemon (pid ${daemon.run.pid}) ended without a clean stop.`,
+        `${start} See the log for the reason: journalctl -u posthaste.`,
       ),
     ]
   return listeners.flatMap(({ address, trouble }) =>
@@ -99,7 +99,7 @@ function judgeDaemon({ daemon, listeners }: StatusFacts): Finding[] {
             `listener:${address}`,
             `Listener ${address}`,
             `It ${trouble}.`,
-            'Look at the log, then restart the daemon.',
+            'Check the log, then restart the daemon.',
           ),
         ],
   )
@@ -111,8 +111,8 @@ function judgeRoom({ fullInDays }: StatusFacts): Finding[] {
     problem(
       'disk-forecast',
       'Disk forecast',
-      `At the rate of the last week there is no room in ${fullInDays} days.`,
-      'Shorten [retention], set retention.disk_budget_mb, or give it a larger disk. posthaste retention shows what is held.',
+      `At last week's rate, the disk is full in ${fullInDays} days.`,
+      'Shorten the periods in [retention], set retention.disk_budget_mb, or use a larger disk. To see disk usage, run: posthaste retention',
     ),
   ]
 }
@@ -126,8 +126,8 @@ function judgeQueue({ nextDue, now, lanes, queue }: StatusFacts): Finding[] {
     problem(
       'queue',
       'Queue',
-      `Mail is due since ${minutes} minutes, and none is being tried.`,
-      'posthaste queue list says what each waits for; posthaste doctor looks at DNS and port 25.',
+      `Mail has been due for ${minutes} minutes, but no attempt is in progress.`,
+      'To see the reasons, run posthaste queue list. To check DNS and port 25, run posthaste doctor.',
     ),
   ]
 }
@@ -138,9 +138,9 @@ function judgeSources({ sources }: StatusFacts): Finding[] {
     return [
       problem(
         'sources',
-        'Sources',
-        'Every source address is suspended: nothing leaves.',
-        'posthaste source list says why; posthaste source resume IP uses one again.',
+        'Sending IPs',
+        'All sending IPs are suspended, so no mail is sent.',
+        'To see why, run posthaste source list. To resume one, run posthaste source resume IP.',
       ),
     ]
   return suspended
@@ -148,9 +148,9 @@ function judgeSources({ sources }: StatusFacts): Finding[] {
     .map(({ ip, stateReason }) =>
       problem(
         `source:${ip}`,
-        `Source ${ip}`,
+        `Sending IP ${ip}`,
         `Suspended: ${stateReason ?? 'a check failed.'}`,
-        'It is used again when the check passes; posthaste doctor tells what to correct.',
+        'It resumes when the check passes. To see what to fix, run: posthaste doctor',
       ),
     )
 }
@@ -162,7 +162,7 @@ function judgeLanes({ lanes }: StatusFacts): Finding[] {
       problem(
         `lane:${id}`,
         `Lane ${id}`,
-        `Paused until somebody resumes it: ${reason ? laneWords(reason, provider) : 'no reason was given'}.`,
+        `Paused until an operator resumes it: ${reason ? laneWords(reason, provider) : 'no reason recorded'}.`,
         `posthaste lane resume ${id}`,
       ),
     )
@@ -176,7 +176,7 @@ function judgeDomains({ domains }: StatusFacts): Finding[] {
         `domain:${name}`,
         `Domain ${name}`,
         checks.find(({ note }) => note !== null)?.note ?? `Its records are ${status.replace('_', ' ')}.`,
-        `posthaste domain show ${name} prints what to publish.`,
+        `To see the records to publish, run: posthaste domain show ${name}`,
       ),
     )
 }
@@ -189,15 +189,19 @@ function judgeWebhooks({ webhooks, now }: StatusFacts): Finding[] {
     const about = [`webhook:${id}`, `Webhook ${endpoint}`] as const
     if (disabled !== null)
       return [
-        problem(...about, `Disabled: ${disabled.reason}`, `Correct it, then: posthaste webhook enable ${id}`),
+        problem(
+          ...about,
+          `Disabled: ${disabled.reason}`,
+          `Fix the cause, then run: posthaste webhook enable ${id}`,
+        ),
       ]
     if (failingSince === null || now - failingSince < WEBHOOK_PATIENCE) return []
     const since = new Date(failingSince).toISOString().slice(0, 16).replace('T', ' ')
     return [
       problem(
         ...about,
-        `It fails since ${since} UTC.`,
-        `posthaste webhook show ${id} shows its last answers.`,
+        `It has been failing since ${since} UTC.`,
+        `To see its last responses, run: posthaste webhook show ${id}`,
       ),
     ]
   })
@@ -210,8 +214,8 @@ function judgeBounces({ lastHour: { delivered, bounced } }: StatusFacts): Findin
     problem(
       'bounces',
       'Bounces',
-      `Of ${ended} recipients of the last hour ${bounced} bounced.`,
-      'posthaste metrics show --by domain tells whose mail; hold it before providers block the address: posthaste queue hold.',
+      `${bounced} of ${ended} recipients in the last hour bounced.`,
+      'To find the domain, run posthaste metrics show --by domain. Hold its mail with posthaste queue hold before providers block the IP.',
     ),
   ]
 }
@@ -223,7 +227,7 @@ function judgeBackup({ backup, now }: StatusFacts): Finding[] {
       'backup',
       'Backup',
       `The last backup is ${Math.floor((now - backup.at) / DAY)} days old.`,
-      'posthaste backup FILE makes one; see why the timer did not.',
+      'Create one with posthaste backup FILE, and find out why the timer did not.',
     ),
   ]
 }

@@ -13,10 +13,10 @@ const SHOWN = 5
 /** The screen: what is, then what needs a person. */
 export function describeStatus(facts: StatusFacts, problems: readonly Finding[]): string[] {
   const { hostname, queue, lastHour, disk, certificates, fullInDays, backup } = facts
-  const count = problems.length === 1 ? '1 thing needs' : `${problems.length} things need`
-  const oldest = queue.oldestAt === null ? '' : `; the oldest since ${instant(queue.oldestAt)} UTC`
+  const count = problems.length === 1 ? '1 problem needs' : `${problems.length} problems need`
+  const oldest = queue.oldestAt === null ? '' : `; oldest since ${instant(queue.oldestAt)} UTC`
   return [
-    `${hostname}: ${problems.length === 0 ? 'all is well.' : `${count} a person.`}`,
+    `${hostname}: ${problems.length === 0 ? 'everything is fine.' : `${count} attention.`}`,
     '',
     ...describeDaemon(facts),
     ...describeClients(facts),
@@ -37,15 +37,15 @@ export function describeStatus(facts: StatusFacts, problems: readonly Finding[])
       `${lastHour.delivered} delivered, ${lastHour.bounced} bounced, ${lastHour.delayed} delayed`,
     ),
     ...row('disk', disk.found),
-    ...row('', fullInDays === null ? 'It does not grow, as far as is known.' : `Full in ${fullInDays} days.`),
+    ...row('', fullInDays === null ? 'Disk usage does not appear to grow.' : `Full in ${fullInDays} days.`),
     ...certificates.flatMap(({ found }) => row('certificate', found)),
     ...row(
       'backup',
       backup === null
-        ? 'none is known'
-        : `${instant(backup.at)} UTC, ${bytes(backup.size)}${backup.verified ? '' : ', not checked'}: ${backup.file}`,
+        ? 'none recorded'
+        : `${instant(backup.at)} UTC, ${bytes(backup.size)}${backup.verified ? '' : ', not verified'}: ${backup.file}`,
     ),
-    ...(problems.length === 0 ? [] : ['', 'Needs a person:']),
+    ...(problems.length === 0 ? [] : ['', 'Needs attention:']),
     ...problems.flatMap(describeProblem),
   ]
 }
@@ -61,9 +61,9 @@ function describeProblem({ title, found, advice }: Finding): string[] {
 }
 
 function describeDaemon({ daemon, listeners, now }: StatusFacts): string[] {
-  if (daemon === null) return row('daemon', 'does not run')
+  if (daemon === null) return row('daemon', 'not running')
   const { pid, version, startedAt } = daemon.run
-  if (!daemon.alive) return row('daemon', `ended without stopping (version ${version}, pid ${pid})`)
+  if (!daemon.alive) return row('daemon', `ended without a clean stop (version ${version}, pid ${pid})`)
   return [
     ...row(
       'daemon',
@@ -102,7 +102,7 @@ function age(ms: number): string {
 function describeOldest({ oldest }: StatusFacts): string[] {
   if (oldest === null) return []
   const { recipient, cause, dueAt, attempts } = oldest.delivery
-  const reason = cause?.note ?? oldest.why ?? 'not tried yet'
+  const reason = cause?.note ?? oldest.why ?? 'not attempted yet'
   const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
   return row('', `${recipient}: ${tries}, next ${instant(dueAt)}; ${reason.replaceAll('\n', ' ')}`)
 }

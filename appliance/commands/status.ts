@@ -39,7 +39,7 @@ export async function status(options: CommonOptions, adapters: Adapters): Promis
     if (!(await adapters()).hasStorage(config)) {
       output.object({ object: 'status', needs_attention: true, daemon: null, problems: [] })
       output.text(
-        `The appliance was never started: there is no database in ${config.data_dir}.`,
+        `Posthaste has not been set up: there is no database in ${config.data_dir}.`,
         '-> posthaste setup, then posthaste serve',
       )
       return 1

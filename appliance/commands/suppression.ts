@@ -33,7 +33,7 @@ export async function addSuppression({ senders, output, team }: Context, email: 
   const { id: teamId } = await team()
   const [added] = await senders.suppress({ teamId, emails: [email], field: 'email' })
   output.object(presentSuppression(added!))
-  output.text(`Nothing is sent to ${added!.email} any more (${added!.origin}).`)
+  output.text(`Suppressed ${added!.email} (${added!.origin}).`)
 }
 
 /** `suppression remove`: by address or id. */
@@ -44,7 +44,7 @@ export async function removeSuppression(
   const { id: teamId } = await team()
   const { id, email } = await senders.unsuppress({ teamId, idOrEmail })
   output.object({ object: 'suppression', id, deleted: true })
-  output.text(`Mail to ${email} is sent again.`)
+  output.text(`Removed ${email} from the suppression list.`)
 }
 
 /** `suppression export`: the whole list as CSV, newest first, to standard output. */
@@ -74,11 +74,10 @@ export async function importSuppressions(
   output.object(presentSuppressionImport(result, preview))
   const { added, present, invalid, examples, ignoredColumns } = result
   for (const { line, text, expected } of examples)
-    output.error(`line ${line}: "${text}" is not ${expected}; left out`)
-  if (invalid > examples.length)
-    output.error(`and ${invalid - examples.length} more lines that cannot be used`)
-  if (ignoredColumns.length > 0) output.error(`columns that are not used: ${ignoredColumns.join(', ')}`)
-  output.text(`${preview ? 'To add' : 'Added'}: ${added} · there already: ${present} · left out: ${invalid}`)
+    output.error(`line ${line}: "${text}" is not ${expected}; skipped`)
+  if (invalid > examples.length) output.error(`and ${invalid - examples.length} more invalid lines`)
+  if (ignoredColumns.length > 0) output.error(`ignored columns: ${ignoredColumns.join(', ')}`)
+  output.text(`${preview ? 'To add' : 'Added'}: ${added} · already present: ${present} · skipped: ${invalid}`)
 }
 
 async function readList(file: string): Promise<string> {
@@ -86,6 +85,6 @@ async function readList(file: string): Promise<string> {
     return await readFile(file, 'utf8')
   } catch (error) {
     // The file is the caller's: what the system says of it is the answer.
-    throw new Failure(`The list cannot be read: ${fileReason(error)}`)
+    throw new Failure(`Cannot read the list: ${fileReason(error)}`)
   }
 }

@@ -11,7 +11,7 @@ export async function listTeams({ storage, clock, output }: Context): Promise<vo
   const rows = teams.map(({ id, name, members, plan, mfaRequired }) => [
     ...[id, String(members), plan, mfaRequired ? 'required' : 'optional', name],
   ])
-  output.text(...table(['ID', 'MEMBERS', 'PLAN', 'SECOND FACTOR', 'NAME'], rows))
+  output.text(...table(['ID', 'MEMBERS', 'PLAN', 'TWO-STEP SIGN-IN', 'NAME'], rows))
 }
 
 /** `team create` */
@@ -21,11 +21,11 @@ export async function createTeam(
   { owner: email }: { owner: string },
 ): Promise<void> {
   const owner = await storage.findUser({ email: email.trim().normalize('NFC') }, clock.now())
-  if (!owner) throw new Failure(`Nobody has an account with the address ${email}. See: posthaste user list`)
+  if (!owner) throw new Failure(`There is no account with the address ${email}. See: posthaste user list`)
   const { id } = await accounts.teams.createTeam({ name: name!, ownerId: owner.id })
   const team = await accounts.teams.getTeam({ id })
   output.object(present(team))
-  output.text(`Team "${team.name}" is made; ${owner.email} is its owner. Its id: ${id}`)
+  output.text(`Created the team "${team.name}" (ID ${id}) with the owner ${owner.email}.`)
 }
 
 /** `team rename` */
@@ -33,7 +33,7 @@ export async function renameTeam({ accounts, output, team }: Context, renamed: s
   const { id, name: before } = await team()
   const after = await accounts.teams.renameTeam({ id, name: renamed })
   output.object(present(after))
-  output.text(`Team "${before}" is called "${after.name}" now.`)
+  output.text(`Renamed the team "${before}" to "${after.name}".`)
 }
 
 const present = (team: TeamDetails) => ({
@@ -51,11 +51,11 @@ export async function setPlan(context: Context, plan: string): Promise<void> {
   const { clock, config, storage, output, team } = context
   const plans = loadPlans(config.limits.plans)
   const limits = plans.get(plan)
-  if (!limits) throw new Failure(`There is no plan ${plan}. There are: ${[...plans.keys()].join(', ')}.`)
+  if (!limits) throw new Failure(`Unknown plan ${plan}. Available plans: ${[...plans.keys()].join(', ')}.`)
   const { id, name } = await team()
   await storage.setPlan({ teamId: id, plan }, clock.now())
   output.object({ object: 'team', id, name, plan, quota: limits })
-  output.text(`Team "${name}" has the plan ${plan}: ${phrase(limits)}.`)
+  output.text(`The team "${name}" now has the plan ${plan}: ${phrase(limits)}.`)
 }
 
 function phrase({ daily, monthly }: { daily: number | null; monthly: number | null }): string {

@@ -21,16 +21,16 @@ export async function showTlsPolicy(context: Context, name: string, adapters: Ad
 function describeTlsPolicy(view: TlsPolicyView): string[] {
   const { domain, validating, mxAuthentic, mtaSts, troubles, hosts, reportsTo } = view
   const dane = !validating
-    ? 'not looked at: dns.trust_ad is off'
+    ? 'not checked: dns.trust_ad is off'
     : mxAuthentic
-      ? 'the MX records are validated'
-      : 'not possible: the MX records are not signed'
+      ? 'possible: the MX records are DNSSEC-validated'
+      : 'not possible: the MX records are not DNSSEC-signed'
   const until = mtaSts && new Date(mtaSts.expiresAt).toISOString().slice(0, 10)
   return [
     domain,
     `  DANE      ${dane}`,
     `  MTA-STS   ${mtaSts ? `${mtaSts.mode} until ${until}: ${mtaSts.mx.join(', ')}` : 'no policy'}`,
-    `  Reports   ${reportsTo.length > 0 ? reportsTo.join(', ') : 'not wanted'}`,
+    `  Reports   ${reportsTo.length > 0 ? reportsTo.join(', ') : 'not requested'}`,
     ...hosts.flatMap(({ host, preference, tls, why, tlsa }) => [
       '',
       `  ${preference ?? '-'} ${host}: ${tls}`,

@@ -4,16 +4,16 @@ import { makeResetLink, setUserPassword } from './user-password.ts'
 
 /** `user`: people and how they sign in. */
 export function addUsers({ group, add, does, doesTo, doesWith }: Registrar): void {
-  const user = group('user', 'people and how they sign in')
-  add('list', 'list everybody who can sign in', user).action(does(listUsers))
+  const user = group('user', 'Manage user accounts and sign-in')
+  add('list', 'List user accounts', user).action(does(listUsers))
   const on = (name: string, description: string) =>
-    add(name, description, user).argument('<email>', "the person's address")
-  on('password', 'set a password, from standard input; all sessions of the person end').action(
+    add(name, description, user).argument('<email>', "The person's email address")
+  on('password', "Set a password from standard input and end all of the user's sessions").action(
     doesTo(setUserPassword),
   )
-  on('reset-link', 'print a link with which the person chooses a new password').action(doesTo(makeResetLink))
-  on('reset-factors', 'take all second factors away from somebody who has lost them; all sessions end')
-    .option('--unlink', 'the linked accounts at identity providers too: somebody else may have them')
+  on('reset-link', 'Print a password reset link').action(doesTo(makeResetLink))
+  on('reset-factors', "Remove a user's second steps and end all their sessions")
+    .option('--unlink', 'Also unlink accounts at identity providers, in case someone else controls them')
     .action(
       doesWith((context, [email], options: { unlink?: boolean }) => resetFactors(context, email!, options)),
     )

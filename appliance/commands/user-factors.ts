@@ -11,9 +11,9 @@ export async function listUsers({ storage, clock, output }: Context): Promise<vo
     created_at: timestamp(createdAt),
   }))
   output.object({ object: 'list', has_more: false, data })
-  if (users.length === 0) return output.text('There is nobody yet. First run: posthaste setup')
+  if (users.length === 0) return output.text('There are no users yet. First run: posthaste setup')
   const rows = users.map((user) => [user.email, user.hasSecondFactor ? 'yes' : 'no', instant(user.createdAt)])
-  output.text(...table(['ADDRESS', 'SECOND FACTOR', 'SINCE'], rows))
+  output.text(...table(['ADDRESS', 'TWO-STEP SIGN-IN', 'SINCE'], rows))
 }
 
 /** `user reset-factors`: without a second factor the account opens again; with `--unlink` by no identity provider. */
@@ -23,7 +23,7 @@ export async function resetFactors(
   { unlink = false }: { unlink?: boolean },
 ): Promise<void> {
   const done = await accounts.factors.reset({ email: email.trim().normalize('NFC'), unlink })
-  if (!done) throw new Failure(`Nobody has an account with the address ${email}.`)
+  if (!done) throw new Failure(`There is no account with the address ${email}.`)
   const { user, had } = done
   const { totp, passkeys, recoveryCodes } = had
   const identities = had.identities.map(({ id, provider, email: there }) => ({ id, provider, email: there }))
@@ -33,14 +33,13 @@ export async function resetFactors(
   const count = (of: number, one: string): string[] =>
     of === 0 ? [] : [`${of} ${of === 1 ? one : `${one}s`}`]
   const gone = [
-    ...(totp ? ['an app for codes'] : []),
+    ...(totp ? ['an authenticator app'] : []),
     ...count(passkeys, 'passkey'),
     ...count(recoveryCodes, 'recovery code'),
     ...removed.identities.map(named),
   ]
-  const sentence =
-    gone.length === 0 ? 'had no second factor' : `had ${gone.join(', ')}: they open nothing any more`
-  output.text(...paragraph(`${user.email} ${sentence}. All sessions of the account have ended.`))
+  const sentence = gone.length === 0 ? 'had no second step' : `can no longer use ${gone.join(', ')}`
+  output.text(...paragraph(`${user.email} ${sentence}. All sessions of the account were ended.`))
   for (const line of whatOpens(user, linked)) output.text(...paragraph(line))
 }
 
@@ -57,13 +56,13 @@ function whatOpens(
   linked: Linked[],
 ) {
   const accounts = linked.map(named).join(', ')
-  const alone = 'alone is enough until a new factor is set up.'
+  const alone = 'alone is enough to sign in until a second step is set up.'
   const password =
     passwordHash === null
-      ? `There is no password. A link to choose one: posthaste user reset-link ${email}`
+      ? `The account has no password. To create a link to set one, run: posthaste user reset-link ${email}`
       : `The password ${alone}`
   if (linked.length === 0) return [password]
-  const still = `Still linked: ${accounts}. ${linked.length === 1 ? 'It opens' : 'They open'} the account, too.`
-  const remedy = `If somebody else may have ${linked.length === 1 ? 'it' : 'one'}: posthaste user reset-factors ${email} --unlink`
+  const still = `Still linked: ${accounts}. ${linked.length === 1 ? 'It can' : 'They can'} also be used to sign in.`
+  const remedy = `If someone else may control ${linked.length === 1 ? 'it' : 'one of them'}, run: posthaste user reset-factors ${email} --unlink`
   return [password, still, remedy]
 }

@@ -7,7 +7,7 @@ import { readNewPassword } from './password-input.ts'
 /** The person with that address. */
 async function find({ storage, clock }: Context, email: string) {
   const user = await storage.findUser({ email: email.trim().normalize('NFC') }, clock.now())
-  if (!user) throw new Failure(`Nobody has an account with the address ${email}.`)
+  if (!user) throw new Failure(`There is no account with the address ${email}.`)
   return user
 }
 
@@ -20,7 +20,7 @@ export async function setUserPassword(context: Context, email: string): Promise<
   output.object({ object: 'user', id: user.id, email: user.email })
   output.text(
     ...paragraph(
-      `The password of ${user.email} is set. All sessions of the account have ended; second factors stay.`,
+      `Set the password of ${user.email} and ended all sessions of the account. Its second steps are unchanged.`,
     ),
   )
 }
@@ -29,7 +29,7 @@ export async function setUserPassword(context: Context, email: string): Promise<
 export async function makeResetLink(context: Context, email: string): Promise<void> {
   const { accounts, output, config } = context
   const link = await accounts.beginReset({ email, byMail: false })
-  if (!link) throw new Failure(`Nobody has an account with the address ${email}.`)
+  if (!link) throw new Failure(`There is no account with the address ${email}.`)
   const origin = dashboardOrigin(config)
   const url = `${origin}/dashboard/reset#${link.token}`
   const expires = new Date(link.expiresAt).toISOString()
@@ -38,7 +38,7 @@ export async function makeResetLink(context: Context, email: string): Promise<vo
     url,
     '',
     ...paragraph(
-      `With this link ${link.user.email} chooses a new password. It works once, until ${instant(link.expiresAt)} UTC. Whoever has it can do that: pass it on where nobody else reads.`,
+      `Password reset link for ${link.user.email}. It works once and expires at ${instant(link.expiresAt)} UTC. Anyone with the link can set the password, so send it over a private channel.`,
     ),
   )
 }

@@ -40,7 +40,8 @@ export async function listWebhooks({ webhooks, output, team }: Context): Promise
   const found = await webhooks.list({ teamId: (await team()).id })
   const all = await Promise.all(found.map(async (one) => ({ one, requests: await webhooks.requests(one) })))
   output.object(presentList(all.map(({ one, requests }) => presentWebhookSummary(one, requests))))
-  if (all.length === 0) return output.text('There are no webhooks.')
+  if (all.length === 0)
+    return output.text('No webhooks. Add one: posthaste webhook add https://example.com/hook')
   output.text(
     ...table(
       ['ID', 'ENDPOINT', 'STATE', 'LAST 24 HOURS'],
@@ -63,7 +64,7 @@ export async function showWebhook({ webhooks, clock, output, team }: Context, id
   )
   output.text(`Last 24 hours: ${day(requests)}`)
   const { items } = await webhooks.attempts({ ...which, limit: SHOWN })
-  if (items.length === 0) return output.text('Nothing was sent to it yet.')
+  if (items.length === 0) return output.text('No requests yet.')
   const rows = items.map((attempt) => [
     instant(attempt.sentAt),
     String(attempt.status ?? '-'),
@@ -99,17 +100,17 @@ const change =
 /** `webhook enable` */
 export const enableWebhook = change(
   'enabled',
-  'is enabled. What it missed can be sent: posthaste webhook replay',
+  'is enabled. To send missed events, run: posthaste webhook replay',
 )
 /** `webhook disable` */
-export const disableWebhook = change('disabled', 'is disabled. What waits for it stays.')
+export const disableWebhook = change('disabled', 'is disabled. Its pending events are kept.')
 
 /** `webhook rotate` */
 export async function rotateWebhook(context: Context, id: string): Promise<void> {
   const { webhooks, output, team } = context
   const changed = await webhooks.rotate({ teamId: (await team()).id, id })
   output.object(await whole(context, changed))
-  output.text(`Secret: ${changed.secret}`, 'The old one signs too for 24 hours.')
+  output.text(`Secret: ${changed.secret}`, 'The old secret stays valid for 24 hours.')
 }
 
 /** `webhook ping` */
@@ -118,12 +119,12 @@ export async function pingWebhook({ webhooks, output, team }: Context, id: strin
   const { error, status, durationMs } = pinged.attempt
   output.object(presentPinged(pinged))
   if (error !== null) throw new Failure(error)
-  output.text(`The endpoint answered with status ${status} after ${durationMs} ms.`)
+  output.text(`The webhook returned status ${status} after ${durationMs} ms.`)
 }
 
 function read(name: string, text: string): number {
   const at = Date.parse(text)
-  if (Number.isNaN(at)) throw new Misuse(`--${name} takes an instant such as 2026-11-20T08:00:00Z.`)
+  if (Number.isNaN(at)) throw new Misuse(`--${name} must be a time such as 2026-11-20T08:00:00Z.`)
   return at
 }
 
@@ -137,7 +138,7 @@ export interface ReplayOptions {
 
 /** Until now where no end is given. */
 function readRange({ since: from, until: to, all }: ReplayOptions, now: number) {
-  if (from === undefined) throw new Misuse('Say which events: --since, or --event-ids.')
+  if (from === undefined) throw new Misuse('Select events with --since or --event-ids.')
   const since = read('since', from)
   const until = to === undefined ? now + 1 : read('until', to)
   if (until <= since) throw new Misuse('--until must be after --since.')
@@ -152,17 +153,17 @@ export async function replayWebhook(
 ): Promise<void> {
   const one = { teamId: (await team()).id, id }
   if (eventIds !== undefined && Object.keys(range).some((name) => ['since', 'until', 'all'].includes(name)))
-    throw new Misuse('Take --event-ids alone, or a range of time.')
+    throw new Misuse('Use either --event-ids or a time range, not both.')
   const events = await (eventIds === undefined
     ? webhooks.replayRange({ ...one, ...readRange(range, clock.now()) })
     : webhooks.replaySome({ ...one, deliveryIds: eventIds.split(',').map((each) => each.trim()) }))
   output.object({ object: 'webhook', id, events })
-  output.text(events === 1 ? '1 event is sent.' : `${events} events are sent.`)
+  output.text(events === 1 ? 'Sending 1 event.' : `Sending ${events} events.`)
 }
 
 /** `webhook remove` */
 export async function removeWebhook({ webhooks, output, team }: Context, id: string): Promise<void> {
   await webhooks.remove({ teamId: (await team()).id, id })
   output.object({ object: 'webhook', id, deleted: true })
-  output.text('Removed. Nothing more is sent to it.')
+  output.text('Removed. No more events are sent to it.')
 }

@@ -10,11 +10,11 @@ export interface TeamOption {
 
 /** The option of commands that act for one team. */
 export const teamToActFor = (): Option =>
-  new Option('--team <team>', 'its name or id (default: the first team)')
+  new Option('--team <team>', 'Team name or ID (default: the first team)')
 
 /** The option of commands that are about all teams, or one. */
 export const teamFilter = (description: string): Option =>
-  new Option('--team <team>', `${description}, by its name or id (default: all)`)
+  new Option('--team <team>', `${description}, by name or ID (default: all)`)
 
 /**
  * The team that was asked for. An id goes before a name: who calls a team like the id of another hides nobody. Pure.
@@ -23,10 +23,10 @@ export const teamFilter = (description: string): Option =>
 export function teamCalled<T extends { id: string; name: string }>(teams: readonly T[], given: string): T {
   const byId = teams.find(({ id }) => id === given.toLowerCase())
   const found = byId ? [byId] : teams.filter(({ name }) => name === given)
-  if (found.length === 0) throw new Failure(`There is no team ${given}. See: posthaste team list`)
+  if (found.length === 0) throw new Failure(`Team ${given} not found. See: posthaste team list`)
   if (found.length > 1)
     throw new Failure(
-      `Several teams are called ${given}. Give the id of one: ${found.map(({ id }) => id).join(', ')}`,
+      `Several teams are named ${given}. Use the ID of one: ${found.map(({ id }) => id).join(', ')}`,
     )
   return found[0]!
 }

@@ -53,10 +53,9 @@ export function loadBounces(file?: string): readonly BounceRule[] {
 
 function readRules(file: string): BounceRule[] {
   return readTables('The bounce rules', file, ({ rule = [], ...others }, complain) => {
-    for (const key of Object.keys(others))
-      complain(key, `there is no key ${key}; a rule begins with [[rule]].`)
+    for (const key of Object.keys(others)) complain(key, `unknown key ${key}; a rule starts with [[rule]].`)
     if (Array.isArray(rule)) return rule.flatMap((one, at) => readRule(one, `rule[${at}]`, complain))
-    complain('rule', 'rule is no list: write [[rule]] before each rule.')
+    complain('rule', 'rule must be a list: write [[rule]] before each rule.')
     return []
   })
 }
@@ -83,28 +82,31 @@ const CONDITIONS = ['code', 'enhanced', 'text', 'phase', 'provider'] as const
 function complaintsOf(rule: Written): Wrong[] {
   const { topic, category, action, code = [], enhanced = [], text = [], link, shaping, minutes } = rule
   const found: (Wrong | false)[] = [
-    !/^[a-z][a-z0-9-]{0,49}$/.test(topic) && ['topic', 'is no name: small letters, digits and -, at most 50'],
+    !/^[a-z][a-z0-9-]{0,49}$/.test(topic) && [
+      'topic',
+      'is not a valid name: use lowercase letters, digits and -, at most 50',
+    ],
     CONDITIONS.every((key) => rule[key] === undefined) && [
       'topic',
-      `has no condition and would fit every reply: give one of ${CONDITIONS.join(', ')}`,
+      `has no condition, so it would match every reply: set one of ${CONDITIONS.join(', ')}`,
     ],
     action === 'suppress' &&
       category !== 'recipient' && [
         'action',
-        'is "suppress", which only the category "recipient" may have: nothing else tells that the address is dead',
+        'is "suppress", which only the category "recipient" can have: no other category shows that the address is invalid',
       ],
     category === 'reputation' &&
       action !== 'defer' && [
         'action',
-        `is "${action}"; the category "reputation" takes only "defer": it is about our address, never about the recipient`,
+        `is "${action}"; the category "reputation" accepts only "defer": it concerns the sending IP, never the recipient`,
       ],
     (shaping === undefined) !== (minutes === undefined) && [
       shaping === undefined ? 'minutes' : 'shaping',
-      'goes with the other of shaping and minutes: set both or neither',
+      'requires both shaping and minutes: set both or neither',
     ],
     link !== undefined &&
-      !/^https:\/\/[^\s]+$|^mailto:[^\s]+$/.test(link) && ['link', 'is no https: or mailto: address'],
-    link !== undefined && rule.advice === undefined && ['link', 'needs an advice that it belongs to'],
+      !/^https:\/\/[^\s]+$|^mailto:[^\s]+$/.test(link) && ['link', 'is not an https: or mailto: URL'],
+    link !== undefined && rule.advice === undefined && ['link', 'requires an advice'],
     ...code.map(
       (one): Wrong | false =>
         !CODE.test(one) && ['code', `has "${one}"; expected a code such as 550, 55x or 5xx`],
@@ -126,7 +128,7 @@ function complaintOfPattern(pattern: string): Wrong | false {
     compile(pattern)
   } catch (error) {
     // The engine's reason says what is wrong and where.
-    return ['text', `has a pattern that is no regular expression (${(error as Error).message})`]
+    return ['text', `has a pattern that is not a regular expression (${(error as Error).message})`]
   }
   const unsafe = whyUnsafe(pattern)
   return unsafe !== undefined && ['text', `has a pattern that ${unsafe}: ${pattern}`]

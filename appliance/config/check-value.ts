@@ -87,7 +87,7 @@ export function expectation(schema: KeySchema): string {
 }
 
 function describe(value: unknown, secret = false): string {
-  if (secret) return 'a value that is not shown'
+  if (secret) return 'a value (hidden)'
   if (value instanceof Date) return 'a date'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return 'a table'

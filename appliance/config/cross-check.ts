@@ -18,7 +18,7 @@ export function crossCheck(
   if ((cert === undefined) !== (key === undefined))
     complain(
       cert === undefined ? 'tls.key' : 'tls.cert',
-      'tls.cert and tls.key go together: set both or neither.',
+      'tls.cert and tls.key belong together: set both or neither.',
     )
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
@@ -26,7 +26,7 @@ export function crossCheck(
   if (postmaster?.toLowerCase().endsWith(`@${String(values.get('hostname')).toLowerCase()}`))
     complain(
       'smtp.postmaster',
-      'smtp.postmaster is an address of this server itself: give one that is read elsewhere.',
+      'smtp.postmaster is an address on this server. Set an address on another server.',
     )
   const all = 'delivery.max_connections'
   const one = 'delivery.max_connections_per_domain'
@@ -71,8 +71,8 @@ function checkListeners(
           key: given.has(key) ? key : first,
           message:
             first === key
-              ? `${key} has ${address} twice.`
-              : `${key} and ${first} both have ${address}: give each a port of its own.`,
+              ? `${key} lists ${address} twice.`
+              : `${key} and ${first} both have ${address}. Use a different port for each.`,
         })
     }
   return wrong
@@ -92,21 +92,21 @@ function checkAcme(
       : [
           {
             key: written,
-            message: `${written} does nothing until acme.agree_terms is true: read the terms of the authority, then set it.`,
+            message: `${written} has no effect until acme.agree_terms is true. Read the terms of the certificate authority, then set it.`,
           },
         ]
   const challenge = value('challenge')
   if (challenge === 'dns-01' && value('hook') === undefined)
-    wrong.push({ key: 'acme.challenge', message: 'acme.challenge "dns-01" needs acme.hook.' })
+    wrong.push({ key: 'acme.challenge', message: 'acme.challenge "dns-01" requires acme.hook.' })
   const secure = ['http.tls_listen', 'http.admin_tls_listen'].some(
     (key) => (values.get(key) as string[] | undefined)?.length,
   )
   if (challenge === 'tls-alpn-01' && !secure)
-    wrong.push({ key: 'acme.challenge', message: 'acme.challenge "tls-alpn-01" needs http.tls_listen.' })
+    wrong.push({ key: 'acme.challenge', message: 'acme.challenge "tls-alpn-01" requires http.tls_listen.' })
   if ((value('eab_key_id') === undefined) !== (value('eab_hmac_key') === undefined))
     wrong.push({
       key: value('eab_key_id') === undefined ? 'acme.eab_hmac_key' : 'acme.eab_key_id',
-      message: 'acme.eab_key_id and acme.eab_hmac_key go together: set both or neither.',
+      message: 'acme.eab_key_id and acme.eab_hmac_key belong together: set both or neither.',
     })
   return wrong
 }

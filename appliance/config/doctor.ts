@@ -45,7 +45,7 @@ export function loadBlocklists(file: string = SHIPPED_BLOCKLISTS): Blocklist[] {
   return readTables('The blocklists', file, ({ list = [], ...others }, complain) => {
     refuseOthers('', others, complain)
     if (Array.isArray(list)) return list.map((table, at) => readBlocklist(`list[${at}]`, table, complain))
-    complain('list', 'list is no list: write [[list]] before each.')
+    complain('list', 'list must be a list: write [[list]] before each entry.')
     return []
   })
 }
@@ -61,7 +61,7 @@ export function loadTargets(file: string = SHIPPED_TARGETS): DoctorTargets {
     const { cached, signed, broken, ...more } = isTable(resolver) ? resolver : {}
     refuseOthers('resolver.', more, complain)
     return {
-      port25: readTexts('port25', port25, 'host names or host:port', isTarget, complain),
+      port25: readTexts('port25', port25, 'hostnames or host:port', isTarget, complain),
       clock: readTexts('clock', clock, 'origins such as https://www.example.com', isHttps, complain),
       resolver: {
         cached: readText('resolver.cached', cached, 'a domain name', isName, complain),
@@ -77,7 +77,7 @@ const isHttps = (text: string): boolean => FORMATS.origin!.test(text) && text.st
 const isTarget = (text: string): boolean => isName(text) || FORMATS['host-port']!.test(text)
 
 function readBlocklist(key: string, table: unknown, complain: Complain): Blocklist {
-  if (!isTable(table)) complain(key, `${key} is no table.`)
+  if (!isTable(table)) complain(key, `${key} is not a table.`)
   const { zone, name, lists, suspend, delist, listed, refused, ...others } = isTable(table) ? table : {}
   refuseOthers(`${key}.`, others, complain)
   if (lists !== 'addresses' && lists !== 'domains')
@@ -86,13 +86,13 @@ function readBlocklist(key: string, table: unknown, complain: Complain): Blockli
   const any = (text: string): boolean => text !== ''
   const meanings = readMeanings(`${key}.listed`, listed, complain)
   if (Object.keys(meanings).length === 0)
-    complain(`${key}.listed`, `${key}.listed: no answer means "listed".`)
+    complain(`${key}.listed`, `${key}.listed: no return code means "listed".`)
   return {
     zone: readText(`${key}.zone`, zone, 'a domain name', isName, complain),
     name: readText(`${key}.name`, name, 'a name', any, complain),
     lists: lists === 'domains' ? 'domains' : 'addresses',
     suspend: suspend === true,
-    delist: readText(`${key}.delist`, delist, 'a web address', (text) => URL.canParse(text), complain),
+    delist: readText(`${key}.delist`, delist, 'a URL', (text) => URL.canParse(text), complain),
     listed: meanings,
     refused: refused === undefined ? {} : readMeanings(`${key}.refused`, refused, complain),
   }
@@ -104,7 +104,7 @@ function readMeanings(key: string, table: unknown, complain: Complain): Record<s
     if ((answer !== '*' && !(isIPv4(answer) && answer.startsWith('127.'))) || typeof meaning !== 'string')
       complain(
         `${key}."${answer}"`,
-        `${key}."${answer}": expected an address in 127.0.0.0/8 or "*", and words.`,
+        `${key}."${answer}": expected an address in 127.0.0.0/8 or "*", and a text.`,
       )
   return Object.fromEntries(entries.map(([answer, meaning]) => [answer, String(meaning)]))
 }
@@ -138,5 +138,5 @@ function readTexts(
 }
 
 function refuseOthers(prefix: string, others: object, complain: Complain): void {
-  for (const key of Object.keys(others)) complain(prefix + key, `there is no key ${prefix}${key}.`)
+  for (const key of Object.keys(others)) complain(prefix + key, `unknown key ${prefix}${key}.`)
 }

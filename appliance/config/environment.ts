@@ -40,9 +40,9 @@ export function readEnvironment(env: NodeJS.ProcessEnv, complaints: Complaint[])
     )
     if (variable.includes('__') || meant !== undefined) {
       const hint = meant === undefined ? '' : ` Did you mean ${VARIABLE_PREFIX}${meant}?`
-      const message = `there is no setting of this name.${hint}`
+      const message = `unknown setting.${hint}`
       complaints.push({ file: null, line: null, variable, key: null, message })
-    } else notes.push(`The environment variable ${variable} is no setting of Posthaste and was ignored.`)
+    } else notes.push(`The environment variable ${variable} is not a Posthaste setting and was ignored.`)
   }
   return { given, notes }
 }

@@ -56,11 +56,11 @@ function isIssuer(text: string): boolean {
 
 export const FORMATS: Record<string, Format> = {
   'acme-directory': {
-    expected: '"letsencrypt", "letsencrypt-staging" or an https:// address',
+    expected: '"letsencrypt", "letsencrypt-staging" or an https:// URL',
     test: isDirectory,
   },
   hostname: {
-    expected: 'a fully qualified host name such as mail.example.com',
+    expected: 'a fully qualified hostname such as mail.example.com',
     test: (text) => isHostname(text) && text.includes('.'),
   },
   'absolute-path': {
@@ -104,12 +104,12 @@ export const FORMATS: Record<string, Format> = {
     test: isOrigin,
   },
   issuer: {
-    expected: 'an address such as https://login.example.com (http:// on this machine only)',
+    expected: 'a URL such as https://login.example.com (http:// only on this machine)',
     test: isIssuer,
   },
   'provider-id': {
-    expected: 'up to 32 small letters, digits and dashes, such as google',
+    expected: 'up to 32 lowercase letters, digits and hyphens, such as google',
     test: (text) => /^[a-z0-9][a-z0-9-]{0,31}$/.test(text),
   },
-  id: { expected: 'an id as the key list shows it', test: (text) => /^[0-9a-f-]{36}$/i.test(text) },
+  id: { expected: 'an ID from the list of API keys', test: (text) => /^[0-9a-f-]{36}$/i.test(text) },
 }

@@ -65,9 +65,8 @@ function readText(file: string, demanded: boolean, complaints: Complaint[]): str
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && !demanded) return null
-    const hint = code === 'EACCES' ? '; run this as root, or as the user of the service' : ''
-    const why =
-      code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})${hint}`
+    const hint = code === 'EACCES' ? "; run this as root or as the service's user" : ''
+    const why = code === 'ENOENT' ? 'file not found' : `it cannot be read (${code ?? String(error)})${hint}`
     complaints.push({ file, line: null, variable: null, key: null, message: `${why}.` })
     return null
   }
@@ -98,7 +97,7 @@ function readToml(text: string, file: string, complaints: Complaint[]): Map<stri
     if (section && isTable(value))
       for (const [key, inner] of Object.entries(value)) take(`${name}.${key}`, inner)
     else if (section)
-      complaints.push({ ...place(name), message: `${name} is a section: write [${name}] before its keys.` })
+      complaints.push({ ...place(name), message: `${name} is a section. Write [${name}] before its keys.` })
     else take(name, value)
   }
   return given
@@ -108,7 +107,7 @@ function unknownKey(path: string): string {
   const own = path.split('.').at(-1)!
   const names = [...KEYS.map(({ name }) => name), ...SECTIONS.flatMap(({ name }) => name ?? [])]
   const meant = names.find((name) => name.endsWith(`.${own}`)) ?? nearMiss(path, names)
-  return `there is no key ${path}.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+  return `unknown key ${path}.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
 }
 
 function checkGiven({ name, schema }: Key, given: Given): Complaint[] {
@@ -159,6 +158,6 @@ function normalise(config: Config): Config {
 
 function laterNotes(given: ReadonlyMap<string, Given>): string[] {
   return KEYS.filter(({ name, schema }) => given.has(name) && schema.later !== undefined).map(
-    ({ name, schema }) => `${name} is set, but has no effect in this version (${schema.later!}).`,
+    ({ name, schema }) => `${name} is set but has no effect in this version (${schema.later!}).`,
   )
 }

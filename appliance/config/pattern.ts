@@ -15,14 +15,14 @@ export function whyUnsafe(pattern: string): string | undefined {
   let quantifiers = 0
   let previous = ''
   for (const [part] of pattern.matchAll(token)) {
-    if (/^\\(?:[1-9]|k<)/.test(part)) return 'refers back to a group'
+    if (/^\\(?:[1-9]|k<)/.test(part)) return 'has a backreference'
     if (part === '|') quantifiers = 0
     if (part === '*' || part === '+' || /^\{\d/.test(part)) {
       if (previous === ')') return `repeats a group with ${part}`
-      if (previous === '.' && !part.startsWith('{')) return `has .${part}; write .{0,80}`
+      if (previous === '.' && !part.startsWith('{')) return `has .${part}; use .{0,80}`
       if (isWide(part)) return `allows more than ${MOST_REPEATS} repetitions with ${part}`
       if (++quantifiers > MOST_QUANTIFIERS)
-        return `repeats more than ${MOST_QUANTIFIERS} things in one alternative`
+        return `has more than ${MOST_QUANTIFIERS} quantifiers in one alternative`
     }
     previous = part
   }

@@ -19,7 +19,7 @@ type Limits = Record<(typeof LIMITS)[number], number | null>
 /** The plans file cannot be used; the message has one line for each complaint, each with the file and the line. */
 export class PlansRefused extends Error {
   constructor(complaints: readonly Complaint[]) {
-    super(['The plans cannot be used:', ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
+    super(['The plans file has errors:', ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
     this.name = 'PlansRefused'
   }
 }
@@ -43,7 +43,7 @@ export function loadPlans(file: string = SHIPPED_PLANS): ReadonlyMap<string, Lim
       plans.set(name, readPlan(name, table, at))
     }
     if (!plans.has(DEFAULT_PLAN))
-      complain(null, DEFAULT_PLAN, `the plan [${DEFAULT_PLAN}] is missing: every new team has it.`)
+      complain(null, DEFAULT_PLAN, `the plan [${DEFAULT_PLAN}] is missing. New teams start with it.`)
   }
   if (complaints.length > 0) throw new PlansRefused(complaints)
   return plans
@@ -75,15 +75,15 @@ function readToml(text: string, complain: Complain): Record<string, unknown> | u
 function readPlan(name: string, table: unknown, complain: (key: string, message: string) => void): Limits {
   const limits: Limits = { daily: null, monthly: null }
   if (!/^[a-z][a-z0-9_-]{0,49}$/.test(name))
-    complain(name, `${name} is no name for a plan: small letters, digits, - and _, at most 50.`)
+    complain(name, `${name} is not a valid plan name: use lowercase letters, digits, - and _, at most 50.`)
   if (!isTable(table)) {
-    complain(name, `${name} is no plan: write [${name}] with its limits below it.`)
+    complain(name, `${name} must be a table: write [${name}] with its limits below it.`)
     return limits
   }
   for (const [key, value] of Object.entries(table)) {
     const path = `${name}.${key}`
     const limit = LIMITS.find((one) => one === key)
-    if (limit === undefined) complain(path, `there is no limit ${path}; there are ${LIMITS.join(' and ')}.`)
+    if (limit === undefined) complain(path, `unknown limit ${path}; expected ${LIMITS.join(' or ')}.`)
     else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
       complain(path, `${path} is ${JSON.stringify(value)}; expected a whole number of recipients, 0 or more.`)
     else limits[limit] = value

@@ -38,7 +38,10 @@ export function loadProviders(
     const entries = Object.entries(document).map(([id, table]) => readEntry(id, table, complain))
     const common = entries.find(({ id }) => id === DEFAULT_PROVIDER)
     if (!common)
-      complain(DEFAULT_PROVIDER, `the table [${DEFAULT_PROVIDER}] is missing: every provider has its limits.`)
+      complain(
+        DEFAULT_PROVIDER,
+        `the table [${DEFAULT_PROVIDER}] is missing. It sets the limits that others inherit.`,
+      )
     const providers = entries.filter(({ id }) => id !== DEFAULT_PROVIDER)
     complainOfShared(providers, complain)
     const settings = complete({ connections, ...common?.settings }, complain)
@@ -50,19 +53,20 @@ const ID = /^[a-z][a-z0-9-]{0,39}$/
 
 function readEntry(id: string, table: unknown, complain: Complain): ProviderEntry {
   const isDefault = id === DEFAULT_PROVIDER
-  if (!ID.test(id)) complain(id, `${id} is no name for a provider: small letters, digits and -, at most 40.`)
-  if (!isTable(table)) complain(id, `${id} is no table: write [${id}] with its limits below it.`)
+  if (!ID.test(id))
+    complain(id, `${id} is not a valid provider name: use lowercase letters, digits and -, at most 40.`)
+  if (!isTable(table)) complain(id, `${id} must be a table: write [${id}] with its limits below it.`)
   const given = isTable(table) ? table : {}
   const { name, mx, pauses = [], ...others } = given
   const { settings, bad } = readSettings(others)
   for (const { name: key, expected } of bad)
     complain(`${id}.${key}`, `${id}.${key} is ${JSON.stringify(others[key])}; expected ${expected}.`)
   for (const key of Object.keys(others))
-    if (!SETTING_NAMES.includes(key)) complain(`${id}.${key}`, `there is no key ${id}.${key}.`)
+    if (!SETTING_NAMES.includes(key)) complain(`${id}.${key}`, `unknown key ${id}.${key}.`)
   if (!isDefault && (typeof name !== 'string' || name === ''))
-    complain(`${id}.name`, `${id}.name is missing: what people call it.`)
+    complain(`${id}.name`, `${id}.name is missing: the provider's display name.`)
   if (isDefault && (name !== undefined || mx !== undefined))
-    complain(id, `${id} has neither name nor mx: it is for all that the others are not.`)
+    complain(id, `${id} cannot have name or mx: it applies to all other destinations.`)
   return {
     id,
     name: typeof name === 'string' ? name : id,
@@ -75,7 +79,7 @@ function readEntry(id: string, table: unknown, complain: Complain): ProviderEntr
 function readMx(id: string, mx: unknown, complain: Complain): string[] {
   const sound = (one: unknown): one is string => typeof one === 'string' && FORMATS.hostname!.test(one)
   if (Array.isArray(mx) && mx.length > 0 && mx.every(sound)) return mx.map((one) => one.toLowerCase())
-  complain(`${id}.mx`, `${id}.mx: expected a list of host names, or domains above them.`)
+  complain(`${id}.mx`, `${id}.mx: expected a list of MX hostnames or their parent domains.`)
   return []
 }
 
@@ -85,7 +89,7 @@ function complainOfShared(providers: readonly ProviderEntry[], complain: Complai
   for (const { id, mx } of providers)
     for (const suffix of mx) {
       const owner = owners.get(suffix) ?? id
-      if (owner !== id) complain(`${id}.mx`, `${id}.mx has ${suffix}, which ${owner} has too.`)
+      if (owner !== id) complain(`${id}.mx`, `${id}.mx has ${suffix}, which ${owner} also has.`)
       owners.set(suffix, owner)
     }
 }
@@ -100,7 +104,7 @@ function complete(settings: Partial<Settings>, complain: Complain): Settings {
 
 function readPauses(id: string, pauses: unknown, complain: Complain): PauseRule[] {
   if (Array.isArray(pauses)) return pauses.map((one, at) => readPause(`${id}.pauses[${at}]`, one, complain))
-  complain(`${id}.pauses`, `${id}.pauses is no list: write [[${id}.pauses]] before each.`)
+  complain(`${id}.pauses`, `${id}.pauses must be a list: write [[${id}.pauses]] before each entry.`)
   return []
 }
 
@@ -108,7 +112,7 @@ function readPause(key: string, table: unknown, complain: Complain): PauseRule {
   const { text, enhanced, minutes, slow, says, ...others } = isTable(table) ? table : {}
   refuseOthers(key, others, complain)
   if (text === undefined && enhanced === undefined)
-    complain(key, `${key} fits every reply: expected text, enhanced or both.`)
+    complain(key, `${key} matches every reply: expected text, enhanced or both.`)
   if (typeof says !== 'string' || says === '')
     complain(`${key}.says`, `${key}.says is missing: words that complete "it ...".`)
   return {
@@ -136,12 +140,12 @@ function readPattern(key: string, value: unknown, complain: Complain): RegExp | 
     return null
   }
   const unsafe = whyUnsafe(value)
-  if (unsafe !== undefined) complain(key, `${key} ${unsafe}, and so may take long on a hostile reply.`)
+  if (unsafe !== undefined) complain(key, `${key} ${unsafe}, so a hostile reply could make it slow.`)
   try {
     return new RegExp(value, 'i')
   } catch (error) {
     // The engine's own words say best what is wrong with it.
-    complain(key, `${key} is no regular expression: ${(error as Error).message}.`)
+    complain(key, `${key} is not a regular expression: ${(error as Error).message}.`)
     return null
   }
 }
@@ -161,5 +165,5 @@ function readNumber(
 }
 
 function refuseOthers(path: string, others: object, complain: Complain): void {
-  for (const key of Object.keys(others)) complain(`${path}.${key}`, `there is no key ${path}.${key}.`)
+  for (const key of Object.keys(others)) complain(`${path}.${key}`, `unknown key ${path}.${key}.`)
 }

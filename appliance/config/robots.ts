@@ -29,11 +29,10 @@ export function loadRobots(file?: string): readonly RobotRule[] {
 }
 
 function readRules(file: string): RobotRule[] {
-  return readTables('The rules on robots', file, ({ rule = [], ...others }, complain) => {
-    for (const key of Object.keys(others))
-      complain(key, `there is no key ${key}; a rule begins with [[rule]].`)
+  return readTables('The bot rules', file, ({ rule = [], ...others }, complain) => {
+    for (const key of Object.keys(others)) complain(key, `unknown key ${key}; a rule starts with [[rule]].`)
     if (Array.isArray(rule)) return rule.flatMap((one, at) => readRule(one, `rule[${at}]`, complain))
-    complain('rule', 'rule is no list: write [[rule]] before each rule.')
+    complain('rule', 'rule must be a list: write [[rule]] before each rule.')
     return []
   })
 }
@@ -46,7 +45,7 @@ function readRule(value: unknown, path: string, complain: Complain): RobotRule[]
   if (misfits.length > 0) return []
   const { name, is, agents = [], exact_agents: exact = [], networks = [] } = value as Written // it fits the schema that Written is the type of
   if (agents.length + exact.length + networks.length === 0) {
-    complain(`${path}.name`, `${path} would fit everybody: give it one of agents, exact_agents and networks.`)
+    complain(`${path}.name`, `${path} would match everyone: set agents, exact_agents or networks.`)
     return []
   }
   try {

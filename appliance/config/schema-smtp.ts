@@ -2,17 +2,16 @@ import { Type } from 'typebox'
 import { section, strings } from './schema-parts.ts'
 
 /** `[smtp]`. */
-export const smtpSection = section('SMTP submission, and the public MX at port 25.', {
+export const smtpSection = section('SMTP submission and the public MX on port 25.', {
   starttls: strings(
-    'Addresses that offer STARTTLS, host:port. An empty list: none. A port of the default list that cannot be had is logged and left out; other lists must be had whole.',
+    'Addresses that offer STARTTLS, host:port. An empty list: none. If a port of the default list is not available, Posthaste logs it and starts without it. All ports of a custom list must be available.',
     'host-port',
     ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
   ),
-  implicit_tls: strings(
-    'Addresses that speak TLS from the first byte, host:port. An empty list: none.',
-    'host-port',
-    ['0.0.0.0:465', '0.0.0.0:2465'],
-  ),
+  implicit_tls: strings('Addresses with implicit TLS, host:port. An empty list: none.', 'host-port', [
+    '0.0.0.0:465',
+    '0.0.0.0:2465',
+  ]),
   trusted: Type.Array(
     Type.Object(
       {
@@ -24,43 +23,43 @@ export const smtpSection = section('SMTP submission, and the public MX at port 2
     ),
     {
       default: [],
-      description: 'Listeners without AUTH for old devices in named networks, each bound to one API key.',
+      description: 'Listeners without AUTH for old devices in listed networks, each bound to one API key.',
     },
   ),
   postmaster: Type.Optional(
     Type.String({
       format: 'address',
       description:
-        'Address to which mail for postmaster@ and abuse@ is forwarded: of hostname, of your domains and of their return paths. It must not lead back to this server. Unset: such mail is only kept, for the team that runs the server to read under Settings, Nodes.',
+        'Address that receives mail for postmaster@ and abuse@ of hostname, of your domains and of their return paths. It must not be on this server. Unset: such mail is only stored, and the team that operates the server can read it under Settings, Nodes.',
     }),
   ),
   proxy_protocol_from: strings(
-    'Networks of load balancers in front of the SMTP ports, in CIDR form. Their connections must begin with a PROXY header (version 1 or 2), which is believed.',
+    'Networks of load balancers in front of the SMTP ports, in CIDR notation. Their connections must start with a PROXY header (version 1 or 2), which Posthaste trusts.',
     'network',
   ),
   hide_client: Type.Boolean({
     default: false,
     description:
-      'Keep the name and address of the submitting app from recipients: Received is written without them, and earlier Received, X-Received, X-Originating-IP, X-Client-IP, X-Sender-IP and X-Source-IP fields are removed. Mail loops through this server are then harder to detect.',
+      'Hide the name and address of the submitting app from recipients. Posthaste writes Received without them and removes earlier Received, X-Received, X-Originating-IP, X-Client-IP, X-Sender-IP and X-Source-IP fields. This makes mail loops through this server harder to detect.',
   }),
   max_connections: Type.Integer({
     minimum: 10,
     maximum: 100_000,
     default: 4000,
     description:
-      'SMTP connections from clients open at once. Lowered to 30% of the file descriptors that the process may have. 60% at most are for clients that have not signed in, 25% for one team.',
+      "Maximum number of open SMTP connections from clients, capped at 30% of the process's file descriptor limit. Unauthenticated clients can use at most 60% of them, one team at most 25%.",
   }),
   max_connections_per_address: Type.Integer({
     minimum: 1,
     maximum: 100_000,
     default: 1000,
     description:
-      'SMTP connections open at once from one IPv4 address, or one /48 of IPv6, where somebody has signed in within 24 hours.',
+      'Maximum number of open SMTP connections from one IPv4 address or IPv6 /48 that has authenticated within 24 hours.',
   }),
   max_unknown_connections_per_address: Type.Integer({
     minimum: 1,
     maximum: 100_000,
     default: 50,
-    description: 'The same for addresses where nobody has.',
+    description: 'The same limit for addresses that have not authenticated.',
   }),
 })

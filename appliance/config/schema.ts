@@ -20,9 +20,9 @@ export const ConfigSchema = Type.Object(
       format: 'absolute-path',
       default: '/var/lib/posthaste',
       description:
-        'Directory for the database and large messages. Made at first start, readable by the service only.',
+        'Directory for the database and large messages. Created at the first start, readable only by the service.',
     }),
-    storage: section('Where mail waits.', {
+    storage: section('Storage of queued and finished mail.', {
       engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')], {
         default: 'sqlite',
         description: 'The storage engine. "sqlite" needs nothing else.',
@@ -39,14 +39,14 @@ export const ConfigSchema = Type.Object(
         maximum: 1_000_000_000,
         default: 64,
         description:
-          'Megabytes (of a million bytes) that must be free on the disk under data_dir. Below it new mail is refused for the time being (452 4.3.1, HTTP 507), and accepted mail goes on being delivered with what is left. 0: refused only when the disk is full.',
+          'Megabytes (of a million bytes) that must be free on the disk of data_dir. Below this, Posthaste temporarily refuses new mail (452 4.3.1, HTTP 507) but keeps delivering accepted mail. 0: refuse only when the disk is full.',
       }),
       reserve_mb: Type.Integer({
         minimum: 0,
         maximum: 1_000_000,
         default: 16,
         description:
-          'Megabytes (of a million bytes) that a file of the appliance\'s own, "reserve" in data_dir, takes up. It is removed when another program fills the disk, so that the outcomes of accepted mail can still be written down, and made again when there is room. min_free_mb counts beside it. 0: no reserve.',
+          'Size of the file "reserve" in data_dir, in megabytes (of a million bytes). If another program fills the disk, Posthaste deletes the file, so that it can still record the outcomes of accepted mail. It recreates the file when there is space again. min_free_mb is counted in addition. 0: no reserve.',
       }),
     }),
     secrets: section('The master key that stored secrets are sealed with (docs/security.md).', {
@@ -66,33 +66,33 @@ export const ConfigSchema = Type.Object(
         { minItems: 1 },
       ),
       tls_listen: strings(
-        'Addresses that speak HTTPS, host:port, with the certificates of [tls] and [acme]. An empty list: none.',
+        'HTTPS addresses to listen on, host:port, with the certificates of [tls] and [acme]. An empty list: none.',
         'host-port',
       ),
       admin_listen: strings(
-        'Addresses for the dashboard and all that people sign in for, host:port. Where it or admin_tls_listen is set, listen and tls_listen answer apps only. An empty list: everything is at listen.',
+        'Separate addresses for the dashboard and everything that people sign in for, host:port. If this or admin_tls_listen is set, listen and tls_listen serve only apps. An empty list: listen serves everything.',
         'host-port',
       ),
-      admin_tls_listen: strings('The same, speaking HTTPS.', 'host-port'),
+      admin_tls_listen: strings('The same over HTTPS.', 'host-port'),
       hsts_days: Type.Integer({
         minimum: 0,
         maximum: 3650,
         default: 0,
         description:
-          'Days for which browsers are told to come by HTTPS only (Strict-Transport-Security), said over HTTPS. 0: nothing is said. It cannot be taken back before its time.',
+          'Days for which browsers must use only HTTPS (Strict-Transport-Security, sent over HTTPS). 0: the header is not sent. Browsers remember the value until it expires, so it cannot be revoked earlier.',
       }),
       public_url: Type.Optional(
         Type.String({
           format: 'origin',
           description:
-            'The origin at which people and apps reach this server, for links. Default: http:// and the first listening address.',
+            'Public origin of this server, used in links. Default: http:// and the first address in listen.',
         }),
       ),
       admin_url: Type.Optional(
         Type.String({
           format: 'origin',
           description:
-            'The origin at which people reach the dashboard where that is another one: for links in invitations and for a new password, for passkeys and identity providers. Default: http.public_url, and with http.admin_listen the first of its addresses.',
+            'Public origin of the dashboard, if it differs from http.public_url. Used for invitation and password reset links, passkeys and identity providers. Default: http.public_url, or the first address in http.admin_listen if that is set.',
         }),
       ),
       max_connections: Type.Integer({
@@ -100,34 +100,35 @@ export const ConfigSchema = Type.Object(
         maximum: 100_000,
         default: 2000,
         description:
-          'HTTP connections open at once. Lowered to 30% of the file descriptors that the process may have. 60% at most are for clients that have not signed in, 25% for one team.',
+          "Maximum number of open HTTP connections, capped at 30% of the process's file descriptor limit. Unauthenticated clients can use at most 60% of them, one team at most 25%.",
       }),
       max_connections_per_address: Type.Integer({
         minimum: 1,
         maximum: 100_000,
         default: 1000,
         description:
-          'HTTP connections open at once from one IPv4 address, or one /48 of IPv6, where somebody has signed in or shown an API key within 24 hours. Proxies in http.trust_proxy are not limited.',
+          'Maximum number of open HTTP connections from one IPv4 address or IPv6 /48 that has authenticated within 24 hours. Proxies in http.trust_proxy are not limited.',
       }),
       max_unknown_connections_per_address: Type.Integer({
         minimum: 1,
         maximum: 100_000,
         default: 200,
-        description: 'The same for addresses where nobody has.',
+        description: 'The same limit for addresses that have not authenticated.',
       }),
       trust_proxy: strings(
-        'Networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, in CIDR form.',
+        'Networks of reverse proxies, in CIDR notation. Posthaste trusts their X-Forwarded-For and X-Forwarded-Proto.',
         'network',
       ),
     }),
-    sign_in: section('How people sign in to the dashboard.', {
+    sign_in: section('Sign-in to the dashboard.', {
       providers: Type.Array(ProviderSchema, { default: [], description: PROVIDERS_DESCRIPTION }),
     }),
     smtp: smtpSection,
-    tls: section('Certificate of this host. The files are read again when they change.', {
+    tls: section('TLS certificate of this host. Posthaste reloads the files when they change.', {
       cert: Type.Optional(
         Type.String({
-          description: 'PEM file with the certificate chain. Default: a self-signed certificate, made once.',
+          description:
+            'PEM file with the certificate chain. Default: a self-signed certificate, created once.',
         }),
       ),
       key: Type.Optional(Type.String({ description: 'PEM file with the private key.' })),
@@ -136,20 +137,20 @@ export const ConfigSchema = Type.Object(
         {
           default: [],
           description:
-            'Further certificates for clients that ask for other names (SNI); the names are those in the certificate.',
+            'Additional certificates, selected by SNI. Each applies to the names in the certificate.',
         },
       ),
     }),
     acme: acmeSection,
     dns: section('Name resolution.', {
       servers: strings(
-        'Resolvers, ip or ip:port, asked in this order. Default: those of /etc/resolv.conf.',
+        'DNS resolvers, ip or ip:port, in order of preference. Default: the resolvers in /etc/resolv.conf.',
         'ip-optional-port',
       ),
       trust_ad: Type.Boolean({
         default: false,
         description:
-          'The resolvers validate DNSSEC and the way to them is safe, as to an unbound on this machine: needed for DANE. Without it TLSA records are not looked at.',
+          'The resolvers validate DNSSEC and the connection to them is secure, such as unbound on this machine. Required for DANE; without it, Posthaste ignores TLSA records.',
       }),
     }),
     delivery: section('Delivery to mail exchangers.', {
@@ -157,86 +158,89 @@ export const ConfigSchema = Type.Object(
         minimum: 1,
         maximum: 65535,
         default: 25,
-        description: 'Port of the mail exchangers.',
+        description: 'Port to connect to on mail exchangers.',
       }),
-      source_ips: strings('Local addresses to send from, IPv4 and IPv6. Default: the system chooses.', 'ip'),
+      source_ips: strings(
+        'Sending IPs: local IPv4 and IPv6 addresses to send from. Default: the system chooses.',
+        'ip',
+      ),
       warm_up: Type.Boolean({
         default: false,
         description:
-          'Addresses that are new in source_ips begin with little mail and get more from day to day. Those that were there before stay as they are.',
+          'Warm up addresses that are newly added to source_ips: start with a low daily limit and raise it step by step. Addresses added earlier are not affected.',
       }),
       allow_networks: strings(
-        "Networks that mail may be delivered to although they are private, loopback, link-local or otherwise special, or this machine's own addresses, in CIDR form. Mail exchangers elsewhere in such networks are refused: the owner of any domain chooses where its MX records point to.",
+        'Private, loopback, link-local or other special networks, or addresses of this machine, that mail may be delivered to, in CIDR notation. Posthaste refuses to connect to mail exchangers in other such networks, because anyone can point the MX records of a domain at them.',
         'network',
       ),
       bounces: Type.Optional(
         Type.String({
           format: 'absolute-path',
           description:
-            'TOML file with your own rules on what the replies of servers mean. They are asked before those that come with the program, config/bounces.toml.',
+            'TOML file with your own rules for classifying server replies. They take precedence over the built-in rules (config/bounces.toml).',
         }),
       ),
       test_domains: strings(
-        'Domains whose addresses are emulated here and never dialled: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list: none.',
+        'Test domains whose addresses Posthaste simulates without sending: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list: none.',
         'hostname',
         ['resend.dev', 'test.posthaste.invalid'],
       ),
       feedback_id: Type.Boolean({
         default: true,
         description:
-          'Add a Feedback-ID field to mail that has none, by which Gmail counts complaints: how it was submitted, a hash of the team, and transactional or broadcast.',
+          'Add a Feedback-ID field to mail that has none. Gmail uses it to group complaints. It holds how the mail was submitted, a hash of the team, and transactional or broadcast.',
       }),
       max_connections: Type.Integer({
         minimum: 1,
         maximum: 2000,
         default: 100,
-        description: 'SMTP connections open at once, all destinations together.',
+        description: 'Maximum number of open outgoing SMTP connections to all destinations.',
       }),
       max_connections_per_domain: Type.Integer({
         minimum: 1,
         maximum: 500,
         default: 10,
         description:
-          'SMTP connections open at once from one source address towards a mailbox provider that providers.toml says nothing of.',
+          'Maximum number of open SMTP connections from one sending IP to a mailbox provider that is not in providers.toml.',
       }),
       providers: Type.Optional(
         Type.String({
           format: 'absolute-path',
           description:
-            'TOML file with the mailbox providers and their limits. Default: those that come with the program, config/providers.toml.',
+            'TOML file with the mailbox providers and their limits. Default: the built-in file, config/providers.toml.',
         }),
       ),
     }),
     tls_reports: section(
-      'Daily reports to recipient domains that ask for them: which connections to their mail servers failed to be secure (RFC 8460).',
+      'Daily reports to recipient domains that request them, about failed TLS connections to their mail servers (RFC 8460).',
       {
         from: Type.Optional(
           Type.String({
             format: 'address',
             description:
-              'Address that reports come from, of a verified domain of the first team. Unset: no reports are sent; what they would say can be seen all the same.',
+              'Sender address of the reports, on a verified domain of the first team. Unset: Posthaste sends no reports, but you can still view their content.',
           }),
         ),
         contact: Type.Optional(
           Type.String({
             format: 'address',
-            description: 'Address in the reports for those who have questions. Default: tls_reports.from.',
+            description: 'Contact address in the reports. Default: tls_reports.from.',
           }),
         ),
       },
     ),
-    notices: section('Mail of the appliance itself to people: new passwords, invitations.', {
+    notices: section('Email that the server itself sends to users: password resets and invitations.', {
       from: Type.Optional(
         Type.String({
           format: 'address',
           description:
-            'Address that they come from, of a verified domain of the first team. Default: posthaste@ its first verified domain.',
+            "Sender address, on a verified domain of the first team. Default: posthaste@ the team's first verified domain.",
         }),
       ),
     }),
     webhooks: section('Webhooks.', {
       allow_networks: strings(
-        "Networks in which endpoints may be although they are not public (private ones, loopback) or this machine's own, in CIDR form. To them plain http:// is allowed, too.",
+        "Private or loopback networks, or this machine's own addresses, that webhook URLs may point to, in CIDR notation. Plain http:// is also allowed for them.",
         'network',
         [],
       ),
@@ -244,20 +248,20 @@ export const ConfigSchema = Type.Object(
         minimum: 1,
         maximum: 365,
         default: 30,
-        description: 'How many days events that were sent to endpoints are kept, with every attempt.',
+        description: 'Days to keep webhook deliveries and their attempts.',
       }),
     }),
-    tracking: section('Opens and clicks, of domains that ask for it.', {
+    tracking: section('Open and click tracking, for domains that enable it.', {
       store_ip: Type.Boolean({
         default: true,
         description:
-          'Whether the addresses of people who open emails and follow links are kept, and told to webhooks. Without it they are looked at and forgotten.',
+          'Store the IP addresses of people who open emails or follow links, and include them in webhook events. If off, Posthaste uses them only to detect bots and does not store them.',
       }),
       robots: Type.Optional(
         Type.String({
           format: 'absolute-path',
           description:
-            'TOML file with your own rules on which programs are no persons. They are asked before those that come with the program, config/robots.toml.',
+            'TOML file with your own rules for detecting bots. They take precedence over the built-in rules (config/robots.toml).',
         }),
       ),
     }),
@@ -267,101 +271,101 @@ export const ConfigSchema = Type.Object(
         maximum: 1_000_000,
         default: 10,
         description:
-          'API requests a second for one team, all its keys together. As many may come at once. The dashboard is not limited.',
+          'API requests per second for one team, across all its keys. Bursts can be as large as this number. The dashboard is not limited.',
       }),
       plans: Type.Optional(
         Type.String({
           format: 'absolute-path',
           description:
-            'TOML file with the plans that teams can have (daily and monthly quotas). Default: those that come with the program, config/plans.toml.',
+            'TOML file with the plans for teams (daily and monthly quotas). Default: the built-in file, config/plans.toml.',
         }),
       ),
       message_bytes: Type.Integer({
         minimum: 1024,
         maximum: 268_435_456,
         default: 41_943_040,
-        description: 'Largest request and largest message, attachments encoded, in bytes.',
+        description: 'Maximum size of a request and of a message, including encoded attachments, in bytes.',
       }),
     }),
-    logs: section('Requests of apps with their answers, as the dashboard and GET /logs show them.', {
+    logs: section('Log of API requests and responses, shown in the dashboard and by GET /logs.', {
       retention_days: Type.Integer({
         minimum: 0,
         maximum: 3650,
         default: 30,
         description:
-          'Days that a request is kept. Bodies are kept up to 16 KiB each, without secrets and attachments; a busy app makes some hundred megabytes a day. 0 keeps none from now on.',
+          'Days to keep each request. Bodies are kept up to 16 KiB each, without secrets and attachments. A busy app produces a few hundred megabytes a day. 0: no new requests are logged.',
       }),
     }),
     retention: section(
-      'How long finished emails are kept, in days after they were accepted. What waits is never removed.',
+      'How long to keep finished emails, in days after they were accepted. Queued emails are never deleted.',
       {
         bodies_days: Type.Integer({
           minimum: 0,
           maximum: 36_500,
           default: 30,
           description:
-            'Html, text, attachments and the message itself. 0: as soon as the email is final, within the hour.',
+            'HTML, text, attachments and the message itself. 0: deleted within an hour after the email is final.',
         }),
         attempts_days: Type.Integer({
           minimum: 1,
           maximum: 36_500,
           default: 90,
-          description: 'Transcripts of the conversations with mail exchangers.',
+          description: 'Transcripts of the SMTP conversations with mail exchangers.',
         }),
         events_days: Type.Integer({
           minimum: 1,
           maximum: 36_500,
           default: 90,
-          description: 'Events: what the timeline of an email shows, and what webhooks can be sent again.',
+          description: 'Events: the timeline of each email, and the events that can be replayed to webhooks.',
         }),
         emails_days: Type.Integer({
           minimum: 1,
           maximum: 36_500,
           default: 365,
-          description: 'Emails with all that belongs to them: recipients, states, subjects.',
+          description: 'Emails and everything that belongs to them: recipients, states, subjects.',
         }),
         audit_days: Type.Integer({
           minimum: 0,
           maximum: 36_500,
           default: 730,
-          description: 'Entries of the audit log, in days after the act. 0: for ever.',
+          description: 'Audit log entries, in days after the action. 0: forever.',
         }),
         disk_budget_mb: Type.Optional(
           Type.Integer({
             minimum: 100,
             maximum: 1_000_000_000,
             description:
-              'Megabytes (of a million bytes) that database and messages may hold. Above it the oldest bodies of finished emails go before their time. Unset: no limit but the disk.',
+              'Maximum disk usage of the database and messages, in megabytes (of a million bytes). Above it, Posthaste deletes the oldest bodies of finished emails early. Unset: limited only by the disk.',
           }),
         ),
       },
     ),
-    doctor: section('Self-checks: `posthaste doctor`, and the hourly look at the source addresses.', {
+    doctor: section('Self-checks: `posthaste doctor` and the hourly check of the sending IPs.', {
       blocklists: Type.Optional(
         Type.String({
           format: 'absolute-path',
           description:
-            'TOML file with the blocklists to ask. Default: those that come with the program, config/blocklists.toml.',
+            'TOML file with the blocklists to query. Default: the built-in file, config/blocklists.toml.',
         }),
       ),
       targets: Type.Optional(
         Type.String({
           format: 'absolute-path',
           description:
-            'TOML file with the hosts that are asked how this machine reaches the internet. Default: those that come with the program, config/doctor.toml.',
+            "TOML file with the hosts used to test this machine's internet connection. Default: the built-in file, config/doctor.toml.",
         }),
       ),
     }),
-    metrics: section('For Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
+    metrics: section('Endpoints for Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
       listen: strings(
-        'Addresses of a listener of its own that asks for no key, host:port; choose ones that strangers do not reach. An empty list: none. On http.listen /metrics needs a key of the team that runs the server.',
+        'Addresses of a separate listener without authentication, host:port. Choose addresses that are not reachable from outside. An empty list: none. On http.listen, /metrics requires an API key of the team that operates the server.',
         'host-port',
       ),
     }),
     log: section('Logging to standard output.', {
       level: Type.Union(
         (['debug', 'info', 'warn', 'error'] as const).map((level) => Type.Literal(level)),
-        { default: 'info', description: 'Least severe lines to print: debug, info, warn or error.' },
+        { default: 'info', description: 'Lowest level to log: debug, info, warn or error.' },
       ),
     }),
   },

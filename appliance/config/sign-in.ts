@@ -32,15 +32,15 @@ export type ProviderTable = Static<typeof ProviderSchema>
 
 /** What is said of the list in the example and in the reference. */
 export const PROVIDERS_DESCRIPTION =
-  'Identity providers that people may sign in with, a [[sign_in.providers]] table each; docs/sign-in-providers.md tells how to set them up. ' +
-  'id: a short name, part of the address that the provider sends people back to (PUBLIC_URL/session/oidc/ID/callback). ' +
-  'preset: "google", "github" or "oidc" (the default: any provider of OpenID Connect, found by its issuer). ' +
-  'label: its name for people. issuer: for "oidc", its https:// address; for "github", that of an Enterprise Server. ' +
-  'client_id and client_secret: what the provider gave this server; client_secret_file: a file with the secret instead. ' +
-  'allowed_domains: only addresses of these domains may enter. ' +
-  'join: { role = "viewer" } makes members of people whom nobody invited, in the first team or the one of team_id. ' +
-  'link_by_email: whoever has the verified address of an account enters it without having linked it before. ' +
-  'trust_second_factor: whoever comes from there needs no second factor here.'
+  'Identity providers for sign-in, one [[sign_in.providers]] table each. See docs/sign-in-providers.md. ' +
+  'id: a short name, used in the redirect URI (PUBLIC_URL/session/oidc/ID/callback). ' +
+  'preset: "google", "github" or "oidc" (default; any OpenID Connect provider, discovered from its issuer). ' +
+  'label: the name shown on the sign-in page. issuer: for "oidc", the https:// URL of the provider; for "github", the URL of an Enterprise Server. ' +
+  'client_id and client_secret: the credentials from the provider. client_secret_file: a file that holds the secret, instead of client_secret. ' +
+  'allowed_domains: only email addresses in these domains can sign in. ' +
+  'join: { role = "viewer" } lets people join without an invitation, in the first team or the team team_id. ' +
+  'link_by_email: sign in to the account with the same verified email address, without linking it first. ' +
+  'trust_second_factor: do not require a second step after sign-in with this provider.'
 
 /** A complaint about one key of one table: `path` goes on from `sign_in.providers`. */
 export interface ProviderComplaint {
@@ -57,7 +57,7 @@ export function checkProviders(
   const lost: ProviderComplaint = {
     path: '',
     message:
-      'sign_in.providers needs http.public_url, or http.admin_url where the dashboard has an origin of its own: providers send people back to that address.',
+      'sign_in.providers requires http.public_url, or http.admin_url if the dashboard has a separate origin. Providers redirect to that address.',
   }
   return [...(publicUrl === undefined ? [lost] : []), ...tables.flatMap(checkProvider)]
 }
@@ -68,17 +68,17 @@ function checkProvider(table: ProviderTable, index: number, all: readonly Provid
     found.push({ path: `[${index}].${key}`, message: `sign_in.providers[${index}].${key} ${message}` })
   const { id, preset = 'oidc', issuer, client_secret: secret, client_secret_file: file } = table
   if (all.findIndex((other) => other.id === id) < index)
-    complain('id', `is "${id}" again; each provider needs its own.`)
+    complain('id', `is "${id}" again; each provider needs a unique id.`)
   if (preset === 'oidc' && issuer === undefined)
-    complain('issuer', 'is missing: the address of the provider, such as https://login.example.com.')
+    complain('issuer', 'is missing: the URL of the provider, such as https://login.example.com.')
   if (preset === 'google' && issuer !== undefined)
-    complain('issuer', 'does not go with the preset "google", which has one issuer. Remove it.')
+    complain('issuer', 'cannot be used with the preset "google", which has a fixed issuer. Remove it.')
   if ((secret === undefined) === (file === undefined))
     complain(
       'client_secret',
       secret === undefined
-        ? 'is missing: set it, or client_secret_file.'
-        : 'and client_secret_file are both set: keep one of them.',
+        ? 'is missing: set it or client_secret_file.'
+        : 'and client_secret_file are both set. Keep only one.',
     )
   for (const [key, message] of weakDoors(table)) complain(key, message)
   return found
@@ -91,14 +91,17 @@ function weakDoors(table: ProviderTable): [keyof ProviderTable, string][] {
   if (preset === 'github' && join)
     found.push([
       'join',
-      'does not go with the preset "github", where anybody can have an account: invite people.',
+      'cannot be used with the preset "github", because anyone can create a GitHub account. Invite people instead.',
     ])
   if (preset === 'google' && join && !domains)
-    found.push(['join', 'needs allowed_domains with the preset "google", where anybody can have an account.'])
+    found.push([
+      'join',
+      'requires allowed_domains with the preset "google", because anyone can create a Google account.',
+    ])
   if (preset === 'github' && byEmail === true)
     found.push([
       'link_by_email',
-      'does not go with the preset "github": an address that was verified there once stays so when it is taken away.',
+      'cannot be used with the preset "github": GitHub keeps an address verified even after its owner loses it.',
     ])
   return found
 }

@@ -7,7 +7,7 @@ import { keyLines, locate } from './locate.ts'
 /** A file of data cannot be used; the message has one line for each complaint, each with the file and the line. */
 export class TableRefused extends Error {
   constructor(what: string, complaints: readonly Complaint[]) {
-    super([`${what} cannot be used:`, ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
+    super([`${what} could not be loaded:`, ...sortComplaints(complaints).map(formatComplaint)].join('\n  '))
     this.name = 'TableRefused'
   }
 }

@@ -80,7 +80,7 @@ function bounce(
   { cause, subType, suppress = false }: { cause: Cause; subType: SubType; suppress?: boolean },
 ): NonNullable<EventData['bounce']> {
   const { reply, status, category, note } = cause
-  const message = type === 'Transient' ? `Given up, the time to deliver is over. Last attempt: ${note}` : note
+  const message = type === 'Transient' ? `Expired: the retry period is over. Last attempt: ${note}` : note
   // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
   const diagnostic = reply
     ? `smtp; ${formatReply(reply)}`

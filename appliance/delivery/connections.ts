@@ -135,7 +135,7 @@ class Pool implements Connections {
     const { host, ip } = call
     const opened = new Date(session.openedAt).toISOString()
     recorder.begin('connect', { host, ip }, null).end({
-      note: `Over the connection that was opened at ${opened} (message ${session.messages + 1} on it).`,
+      note: `Reused the connection opened at ${opened} (message ${session.messages + 1} on it).`,
     })
     session.conversation.handTo({ ...call, recorder })
     return this.#transact(session, call, lane)
@@ -235,7 +235,7 @@ function tellOnce(session: Session, { recipients, demand }: Call): TlsResult | n
 }
 
 function noRoom({ host, ip, lane }: Call): Failure {
-  const note = `${host} was not dialled: all ${lane.connections} connections of ${lane.key} were in use to the end of the attempt.`
+  const note = `${host} was not contacted: all ${lane.connections} connections of ${lane.key} were in use until the attempt ended.`
   return { kind: 'internal', phase: 'connect', host, ip, reply: null, note }
 }
 

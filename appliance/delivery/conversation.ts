@@ -40,14 +40,14 @@ export const isDone = ({ code }: Reply): boolean => code >= 200 && code < 300
 /** What was waited for when the connection broke, for people. */
 const WAITING: Record<Named, string> = {
   greeting: 'waiting for its greeting',
-  ehlo: 'waiting for the answer to EHLO',
-  starttls: 'waiting for the answer to STARTTLS',
+  ehlo: 'waiting for the reply to EHLO',
+  starttls: 'waiting for the reply to STARTTLS',
   tls: 'during the TLS handshake',
-  rset: 'waiting for the answer to RSET',
-  mail: 'waiting for the answer to MAIL',
-  rcpt: 'waiting for the answer to RCPT',
-  data: 'waiting for the answer to DATA',
-  body: 'while the message was sent',
+  rset: 'waiting for the reply to RSET',
+  mail: 'waiting for the reply to MAIL',
+  rcpt: 'waiting for the reply to RCPT',
+  data: 'waiting for the reply to DATA',
+  body: 'while sending the message',
 }
 
 /** Says commands and reads replies over one wire, and writes both down. What is said when is up to session.ts and transaction.ts. */
@@ -116,7 +116,7 @@ export class Conversation {
   goodbye(): void {
     this.#speaker.recorder
       .begin('quit', this.#peer, 'QUIT')
-      .end({ note: 'The answer is not waited for: what became of the message is known, and stored at once.' })
+      .end({ note: 'Posthaste does not wait for the reply: the outcome is already known and stored.' })
     this.wire.quit(DEADLINES.quit)
   }
 

@@ -26,15 +26,15 @@ const ERRORS: Record<string, [Failure['kind'], string]> = {
   ECONNRESET: ['network', 'reset the connection'],
   EHOSTUNREACH: ['network', 'is unreachable (no route to host)'],
   ENETUNREACH: ['network', 'is unreachable (no route to its network)'],
-  ETIMEDOUT: ['timeout', 'does not answer'],
+  ETIMEDOUT: ['timeout', 'does not respond'],
   EADDRNOTAVAIL: [
     'internal',
-    'was not dialled: the source address is not one of this machine (delivery.source_ips)',
+    'was not contacted: the sending IP is not an address of this machine (delivery.source_ips)',
   ],
-  EACCES: ['internal', 'was not dialled: a local firewall forbids it'],
-  EPERM: ['internal', 'was not dialled: a local firewall forbids it'],
-  EMFILE: ['internal', 'was not dialled: too many open files (raise LimitNOFILE)'],
-  ENFILE: ['internal', 'was not dialled: too many open files on this machine'],
+  EACCES: ['internal', 'was not contacted: a local firewall blocks it'],
+  EPERM: ['internal', 'was not contacted: a local firewall blocks it'],
+  EMFILE: ['internal', 'was not contacted: too many open files (raise LimitNOFILE)'],
+  ENFILE: ['internal', 'was not contacted: too many open files on this machine'],
 }
 
 /** Turns a socket's error into words that complete "the server …"; unknown codes are shown as they are. */
@@ -43,7 +43,7 @@ export function explainSocketError(error: Error): { why: Failure['kind']; note: 
   const known = ERRORS[code ?? '']
   if (known) return { why: known[0], note: known[1] }
   // `reason` is OpenSSL's: "wrong version number", "sslv3 alert handshake failure".
-  return { why: 'network', note: `cannot be talked to (${reason ?? code ?? error.message})` }
+  return { why: 'network', note: `cannot be reached (${reason ?? code ?? error.message})` }
 }
 
 /** Connects to one address. Never rejects. */
@@ -59,7 +59,7 @@ export function dial(args: DialArgs, clock: Clock): Promise<Dialled> {
       resolve(dialled)
     }
     const cancel = clock.after(timeout, () => {
-      const note = `does not answer: no connection within ${Math.round(timeout / 1000)} seconds`
+      const note = `does not respond: no connection within ${Math.round(timeout / 1000)} seconds`
       end({ kind: 'failed', why: 'timeout', note })
     })
     const stop = (): void => end({ kind: 'failed', why: 'stopped', note: STOPPED })

@@ -143,7 +143,8 @@ class Dispatching implements Dispatcher {
     const now = clock.now()
     const firstDueAt = now + INTERRUPTED_DELAY
     const voided = await storage.voidLeases({ owner, cause: INTERRUPTED, firstDueAt }, now)
-    if (voided > 0) log.info({ deliveries: voided }, 'took over deliveries of an earlier run')
+    if (voided > 0)
+      log.info({ deliveries: voided }, 'recovered deliveries that an earlier run left in progress')
     await lanes.refresh()
     this.#refreshedAt = clock.now()
     this.#stopped = false
@@ -227,7 +228,7 @@ class Dispatching implements Dispatcher {
         pause = await this.#round()
       } while (this.#lookAgain && this.#rest() === 0)
     } catch (error) {
-      log.error({ err: error }, 'the spool did not answer')
+      log.error({ err: error }, 'could not read due deliveries from the spool')
     }
     this.#looking = false
     if (!this.#stopped) this.#sleep(this.#lookAgain ? this.#rest() : pause)
@@ -292,7 +293,7 @@ class Dispatching implements Dispatcher {
     if (twice > 0)
       this.#deps.log.warn(
         { deliveries: twice },
-        'leases ended before their attempts: the clock jumped forward; nothing is sent twice',
+        'leases expired before their attempts ended, because the clock jumped forward; nothing is sent twice',
       )
     return fresh
   }
@@ -314,7 +315,7 @@ class Dispatching implements Dispatcher {
     if (returnPath === '' && state !== 'waiting' && state !== 'delivered')
       log.warn(
         { email_id: emailId, domain, state, why: cause.note },
-        'a report to a sender did not arrive; nobody is told',
+        'a bounce report could not be delivered to the sender; it is dropped without another report',
       )
   }
 
@@ -333,7 +334,7 @@ class Dispatching implements Dispatcher {
     } catch (error) {
       if (this.#over) return
       // The storage could not settle: the lease ends by itself and the delivery is tried again at the time already written.
-      log.error({ email_id: emailId, err: error }, 'attempt not settled')
+      log.error({ email_id: emailId, err: error }, 'could not settle an attempt')
       this.#land(batch)
     } finally {
       placed()
@@ -357,7 +358,7 @@ class Dispatching implements Dispatcher {
     this.#tell(batch[0]!, result)
     logOutcomes(log, batch, result, lost)
     if (lost.length > 0)
-      log.warn({ email_id: batch[0]!.emailId, deliveries: lost }, 'lease lost before settling')
+      log.warn({ email_id: batch[0]!.emailId, deliveries: lost }, 'lost a lease before settling the attempt')
   }
 
   /** While the disk is full the outcome is kept here: forgotten, the recipients would get the message again. */
@@ -374,7 +375,7 @@ class Dispatching implements Dispatcher {
         if (tries === 1)
           log.error(
             { email_id: batch[0]!.emailId, err: error },
-            'the outcome of an attempt could not be stored; it is tried every second until its lease ends',
+            'could not store the outcome of an attempt; retrying every second until its lease ends',
           )
         await this.#patience(TROUBLE_MS)
       }

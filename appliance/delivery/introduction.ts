@@ -99,7 +99,7 @@ class Introduction {
       return
     }
     if (hello === 'none') {
-      this.#note('validation-failure', `the TLS handshake with ${host} fails`)
+      this.#note('validation-failure', `the TLS handshake with ${host} failed`)
       return
     }
     if (!(await this.#startTls())) return
@@ -119,7 +119,7 @@ class Introduction {
   async #startTls(): Promise<boolean> {
     const strict = demandsTls(this.#opening.demand)
     const note = ({ code }: Reply): string | null =>
-      code !== 220 && !strict ? 'TLS is refused; going on in plain text.' : null
+      code !== 220 && !strict ? 'TLS was refused; continuing in plain text.' : null
     let reply: Reply
     try {
       reply = await this.#say.ask('starttls', 'STARTTLS', note)
@@ -128,7 +128,7 @@ class Introduction {
       throw error
     }
     if (reply.code === 220) return true
-    this.#note('starttls-not-supported', `${this.#opening.host} answered STARTTLS with ${reply.code}`)
+    this.#note('starttls-not-supported', `${this.#opening.host} replied to STARTTLS with ${reply.code}`)
     if (strict) this.#say.refuse(reply, 'starttls')
     return false
   }
@@ -161,14 +161,14 @@ class Introduction {
     const agreed = [version, cipher, group].filter(Boolean).join(', ')
     const smaller = hello === 'reduced' ? 'With a smaller ClientHello: ' : ''
     step.end({ note: `${smaller}${agreed}, certificate ${verified ? 'valid' : `not valid (${error})`}` })
-    if (!check.ok) this.#unmet(`shows a certificate that ${check.why}`, '5.7.10')
+    if (!check.ok) this.#unmet(`presented a certificate that ${check.why}`, '5.7.10')
   }
 
   /** The server cannot do what is demanded. Where the sender demands it, never in another way (RFC 8689 §4.2.1). */
   #unmet(what: string, status: string): never {
     const { demand, host } = this.#opening
     if (requires(demand)) {
-      const note = `${host} ${what}, and the sender requires TLS on the whole way to the recipient (REQUIRETLS).`
+      const note = `${host} ${what}, and the sender requires TLS all the way to the recipient (REQUIRETLS).`
       throw new Ended({ ...this.#say.fail('requiretls', 'starttls', note), status }, true)
     }
     const why = demand.kind === 'opportunistic' ? '' : ` ${demand.why}`

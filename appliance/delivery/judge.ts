@@ -43,7 +43,10 @@ interface Finding {
 export function judge(fate: Fate, history: History, now: number, bench: Bench): Verdict {
   if (fate.kind === 'accepted') {
     const { host, ip, reply } = fate
-    return { kind: 'delivered', cause: { phase: 'body', host, ip, reply, note: `${host} took the message.` } }
+    return {
+      kind: 'delivered',
+      cause: { phase: 'body', host, ip, reply, note: `${host} accepted the message.` },
+    }
   }
   const { failure } = fate
   if (failure.kind === 'reply' && failure.reply)

@@ -167,7 +167,7 @@ export class LaneMemory {
       await this.save()
     } catch (error) {
       // The next conversation saves again; lanes work from memory.
-      this.#deps.log.error({ err: error }, 'the state of the lanes could not be saved')
+      this.#deps.log.error({ err: error }, 'could not save the state of the lanes')
     }
   }
 

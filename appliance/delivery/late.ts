@@ -22,7 +22,7 @@ export function whyClosed(lanes: readonly Lane[], provider: Provider, now: numbe
     const one = found.find((other) => other.reason === reason)
     if (one) return one
   }
-  return { reason: 'queue', why: 'no source IP could send to this provider' }
+  return { reason: 'queue', why: 'no sending IP could send to this provider' }
 }
 
 function whyFull({ state, source, recipients }: Lane, { name, limits, warmUp }: Provider, now: number): Why {
@@ -32,7 +32,10 @@ function whyFull({ state, source, recipients }: Lane, { name, limits, warmUp }: 
   }
   const warm = warmUpOf(state, source.warmUpSince, warmUp, now)
   if (warm !== null && warm.left <= recipients)
-    return { reason: 'warm_up', why: `warm-up: the day’s ${warm.share} messages to ${name} were sent` }
+    return {
+      reason: 'warm_up',
+      why: `warm-up: the daily limit of ${warm.share} messages to ${name} was reached`,
+    }
   if ((opensAt(state, now) ?? 0) > now) {
     const { rate } = allowed(state, limits, now)
     return {

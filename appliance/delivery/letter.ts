@@ -42,7 +42,7 @@ export async function signed(
     storage.getDomain({ teamId, id: domainId }, now),
     storage.signingKeys({ domainId }, now),
   ])
-  if (!message) return failed('gone', 'The message is no longer stored, so there is nothing to deliver.')
+  if (!message) return failed('gone', 'The message is no longer stored, so it cannot be delivered.')
   if (!domain) return failed('gone', 'The sending domain was removed before delivery.')
   if (keys.length === 0)
     return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)

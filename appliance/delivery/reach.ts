@@ -40,14 +40,14 @@ const LADDER: readonly Hello[] = ['full', 'reduced', 'none']
 /** Why a connection is begun with less than the whole of TLS, beside "Connected". */
 const AGAIN: Record<Hello, string> = {
   full: '',
-  reduced: ' again, for a smaller ClientHello, because TLS failed,',
-  none: ' again, without TLS, because it failed,',
+  reduced: ' again with a smaller ClientHello, because TLS failed,',
+  none: ' again without TLS, because TLS failed,',
 }
 
 function remembered(hello: Hello, since: number): string {
   const on = `failed on ${new Date(since).toISOString()},`
-  if (hello === 'none') return ` without TLS, which ${on}`
-  return hello === 'reduced' ? ` for a smaller ClientHello, as the full one ${on}` : ''
+  if (hello === 'none') return ` without TLS, because TLS ${on}`
+  return hello === 'reduced' ? ` with a smaller ClientHello, because the full one ${on}` : ''
 }
 
 /**

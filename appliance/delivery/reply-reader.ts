@@ -55,7 +55,7 @@ export class ReplyReader {
     const text = decode(bytes).replace(/\r?\n$/, '')
     const code = /^[2-5]\d\d(?=[ -]|$)/.exec(text)?.[0]
     if (code === undefined)
-      return `sent something that is no SMTP reply: ${JSON.stringify(text.slice(0, 80))}`
+      return `sent something that is not an SMTP reply: ${JSON.stringify(text.slice(0, 80))}`
     if (this.#lines.length > 0 && !this.#lines[0]!.startsWith(code)) {
       return `sent one reply with two codes, ${this.#lines[0]!.slice(0, 3)} and ${code}` // which one counts is anyone's guess
     }
@@ -70,7 +70,7 @@ export class ReplyReader {
     this.#lines = []
     this.#size = 0
     if (reply) this.#queue.push(reply)
-    return this.#queue.length > QUEUED ? 'sent replies that nobody asked for' : undefined
+    return this.#queue.length > QUEUED ? 'sent unexpected replies' : undefined
   }
 }
 

@@ -75,7 +75,7 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[]
     deps.random,
   ).sort((a, b) => a.preference - b.preference) // stable: the dice decide between equals
   if (usable.length === 0) {
-    return failed('no-route', `No MX record of ${domain} holds the name of a host.`, '5.4.4')
+    return failed('no-route', `No MX record of ${domain} contains a valid hostname.`, '5.4.4')
   }
   // Hosts no better than ourselves would hand the message back to us.
   const ours = usable.find(({ exchange }) => exchange.toLowerCase() === own)
@@ -83,7 +83,7 @@ function exchangers(domain: string, records: Mx[], deps: RouteDeps): Exchanger[]
   if (better.length === 0) {
     return failed(
       'no-route',
-      `Mail for ${domain} would come back to this server: it is the best MX.`,
+      `Mail for ${domain} would loop back: this server is its most preferred MX.`,
       '5.4.6',
     )
   }
@@ -116,7 +116,7 @@ function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]
     return failed('dns', `The addresses of the mail exchangers of ${domain} could not be looked up.`)
   }
   if (found.some((host) => host.unreachable.length > 0)) {
-    const note = `The mail exchangers of ${domain} have only addresses of a family that this server cannot send from.`
+    const note = `The mail exchangers of ${domain} have only addresses of an IP version that this server cannot send from.`
     return failed('network', note, '4.4.1')
   }
   const forbidden = found.flatMap((host) => host.forbidden)
@@ -129,14 +129,14 @@ function choose({ domain, authentic }: Target, best: Exchanger[], found: Found[]
 /** What the operator can do to deliver to addresses that are off limits. */
 function whyForbidden(found: readonly string[]): string {
   return found.length === 1
-    ? `The mail exchanger's address ${found[0]}; list it in delivery.allow_networks to deliver there.`
-    : `The mail exchangers have no other addresses than these: ${found.join(', ')}. List them in delivery.allow_networks to deliver there.`
+    ? `The mail exchanger's address ${found[0]}. To deliver there, add it to delivery.allow_networks.`
+    : `The mail exchangers have only these addresses: ${found.join(', ')}. To deliver there, add them to delivery.allow_networks.`
 }
 
 /** `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 §4.1.3): no lookup, the same guard. */
 function literal(domain: string, deps: RouteDeps): Route {
   const ip = /^\[(?:ipv6:)?([^\]]*)\]$/i.exec(domain)?.[1] ?? ''
-  if (isIP(ip) === 0) return failed('no-route', `${domain} is not an address.`, '5.1.3')
+  if (isIP(ip) === 0) return failed('no-route', `${domain} is not an IP address.`, '5.1.3')
   const best = [{ preference: 0, exchange: domain }]
   return choose({ domain, authentic: false }, best, [sortOut(ip, [ip], deps)])
 }

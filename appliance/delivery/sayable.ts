@@ -43,12 +43,12 @@ export function sayable(order: Order, extensions: Extensions): Sayable {
   const { host, ip, from, recipients, message } = order
   const limit = sizeLimit(extensions)
   if (limit !== undefined && message.bytes.length > limit) {
-    const note = `${host} takes messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
+    const note = `${host} accepts messages of up to ${limit} bytes; this one has ${message.bytes.length}.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.3.4', note })
   }
   // RFC 6531 §3.2. What can be encoded was encoded before (mime/encode-header.ts).
   if (message.eightBitHeader && !extensions.has('SMTPUTF8')) {
-    const note = `${host} does not offer SMTPUTF8, which the message needs: its header section has other than ASCII characters where they cannot be encoded, such as in an address.`
+    const note = `${host} does not offer SMTPUTF8. The message needs it: its header has non-ASCII characters that cannot be encoded, such as in an address.`
     return nobody({ kind: 'unsupported', phase: 'mail', host, ip, reply: null, status: '5.6.7', note })
   }
   const refused = new Map<string, Failure>()
@@ -65,7 +65,7 @@ function unsayable(address: string, { host, ip }: Order, extensions: Extensions)
   const failure = { kind: 'unsupported', phase: 'rcpt', host, ip, reply: null } as const
   // The last guard against commands smuggled in an address; what accepts mail refuses such addresses long before.
   if (/[\0-\x1f\x7f<>]/.test(address)) {
-    const note = `The address ${JSON.stringify(address)} cannot be said in SMTP.`
+    const note = `The address ${JSON.stringify(address)} is not valid in SMTP.`
     return { ...failure, status: '5.1.3', note }
   }
   if (!needsUtf8(address) || extensions.has('SMTPUTF8')) return undefined

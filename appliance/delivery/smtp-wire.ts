@@ -100,7 +100,7 @@ export class SmtpWire {
   async upgrade(options: ConnectionOptions, ms: number): Promise<TLSSocket> {
     // Bytes in plain text behind the reply would be read as if they had come through TLS: an injection.
     if (this.answered || this.#reader.partial) {
-      throw new Broken('tls', 'sent more than a reply before the TLS handshake')
+      throw new Broken('tls', 'sent extra data before the TLS handshake')
     }
     this.#unlisten()
     const socket = connectTls({ ...options, socket: this.#socket })
@@ -179,7 +179,7 @@ export class SmtpWire {
     const granted = Math.min(ms, Math.max(0, this.until - steady(this.#clock)))
     const cancel = this.#clock.after(granted, () => {
       const seconds = Math.round(granted / 1000)
-      this.#break(new Broken('timeout', `did not answer within ${seconds} seconds`))
+      this.#break(new Broken('timeout', `did not reply within ${seconds} seconds`))
       timeout()
     })
     try {

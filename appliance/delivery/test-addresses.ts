@@ -18,7 +18,7 @@ export interface Emulated {
  * @param domains the domains of test addresses, in lower case
  */
 export function emulate(batch: readonly LeasedDelivery[], domains: readonly string[], now: number): Emulated {
-  const note = 'A test address: nothing is looked up and nothing leaves this machine.'
+  const note = 'Test address: Posthaste looks nothing up and sends nothing.'
   const lookUp = { name: 'resolve' as const, host: null, ip: null, sent: null, reply: null, note }
   return {
     transcript: { steps: [{ ...lookUp, at: 0, ms: 0 }], host: null, ip: null, tls: null },
@@ -31,7 +31,7 @@ function changeAt(delivery: LeasedDelivery, domains: readonly string[], now: num
   const change = changeFor(delivery, verdictOf(delivery, outcome), now)
   // Nobody sent a report, so nobody hears of its way.
   if (outcome !== 'complained' || change.event === null) return change
-  return { ...change, complaint: 'A test address: its reader always complains.' }
+  return { ...change, complaint: 'Test address: it always reports messages as spam.' }
 }
 
 function verdictOf({ domain }: LeasedDelivery, outcome: ReturnType<typeof testOutcomeOf>): Verdict {
@@ -42,10 +42,10 @@ function verdictOf({ domain }: LeasedDelivery, outcome: ReturnType<typeof testOu
     case 'suppressed':
       return { kind: 'suppressed', cause: suppressedCause({ origin: 'bounce' }) }
     case 'bounced':
-      return refused(domain, 'A test address: it refuses every message, as an address that does not exist.')
+      return refused(domain, 'Test address: it bounces every message as if the address did not exist.')
     case 'unknown':
     case null:
-      return refused(domain, `There is no such test address. There are ${TEST_OUTCOMES.join('@, ')}@.`)
+      return refused(domain, `Unknown test address. Available: ${TEST_OUTCOMES.join('@, ')}@.`)
   }
 }
 
@@ -55,7 +55,7 @@ const cause = (phase: Cause['phase'], domain: string, reply: Reply, note: string
 
 function accepted(domain: string): Cause {
   const reply = { code: 250, enhanced: '2.0.0', text: 'Ok (test address)' }
-  return cause('body', domain, reply, 'A test address: it takes every message.')
+  return cause('body', domain, reply, 'Test address: it accepts every message.')
 }
 
 /** RFC 3463 §3.2: X.1.1, bad destination mailbox address. */

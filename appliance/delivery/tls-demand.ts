@@ -69,7 +69,7 @@ export function checkCertificate(
 ): CertificateCheck {
   if (demand.kind === 'opportunistic' || demand.kind === 'encrypted') return { ok: true }
   const certificate = socket.getPeerX509Certificate()
-  if (!certificate) return { ok: false, why: 'was not shown', resultType: 'validation-failure' }
+  if (!certificate) return { ok: false, why: 'was not presented', resultType: 'validation-failure' }
   if (demand.kind === 'verified') return checkPkix(socket, certificate, host)
   const chain = chainOf(certificate)
   return matchDane(chain, demand.records, demand.names, now)

@@ -13,7 +13,7 @@ import { Broken } from './smtp-wire.ts'
 
 /** Beside MAIL, in the transcript. */
 const CONVERTED =
-  'The server does not offer 8BITMIME: the message was converted to 7-bit text and signed again (RFC 6152 §3).'
+  'The server does not offer 8BITMIME, so the message was converted to 7-bit text and signed again (RFC 6152 §3).'
 
 /** What came of a transaction. */
 export interface Transacted {
@@ -167,7 +167,7 @@ class Transaction {
   #refusedMail(reply: Reply): Failure {
     const { tls, extensions } = this.#session
     if (reply.code !== 530 || tls || !extensions.has('STARTTLS')) return this.#say.refusal(reply, 'mail')
-    const note = `${this.#order.host} takes mail over TLS only, and the TLS handshake with it fails.`
+    const note = `${this.#order.host} accepts mail only over TLS, but the TLS handshake failed.`
     return { ...this.#say.fail('tls', 'starttls', note), reply }
   }
 
@@ -216,9 +216,9 @@ class Transaction {
   /** A reply before the final dot: a refusal counts, an acceptance of half a message does not. */
   async #interrupted(step: OpenStep): Promise<void> {
     const reply = kept(await this.#say.wire.read(0))
-    step.end({ reply, note: 'Answered before the whole message was sent.' })
+    step.end({ reply, note: 'The server replied before the whole message was sent.' })
     if (reply.code >= 400) this.#say.refuse(reply, 'body')
-    const note = `${this.#order.host} answered before it had the whole message.`
+    const note = `${this.#order.host} replied before it had received the whole message.`
     throw new Ended(this.#say.fail('protocol', 'body', note), false)
   }
 

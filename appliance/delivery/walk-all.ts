@@ -77,5 +77,8 @@ function generalFailure(outcome: Outcome): Failure | undefined {
   const [first] = fates
   if (first?.kind !== 'failed' || !fates.every(isGeneral)) return undefined
   const { note } = first.failure
-  return { ...first.failure, note: `Not tried, since it failed for other recipients of the message: ${note}` }
+  return {
+    ...first.failure,
+    note: `Not attempted, because it failed for other recipients of this message: ${note}`,
+  }
 }

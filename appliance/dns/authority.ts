@@ -116,7 +116,7 @@ async function askZone<T extends RecordType>(
     notes.push(`${host}: ${reading.note}`)
   }
   const why = notes.join('; ')
-  return { kind: 'failed', note: `None of the name servers of ${zone.apex} could be asked: ${why}` }
+  return { kind: 'failed', note: `None of the name servers of ${zone.apex} could be queried: ${why}` }
 }
 
 async function findAddresses(
@@ -130,7 +130,7 @@ async function findAddresses(
   if (addresses.length === 0 && notes.length === 0) notes.push(`${host} has no address`)
   const allowed = addresses.filter((ip) => {
     if (!options.isForbidden(ip)) return true
-    notes.push(`${host} has the address ${ip}, which is off limits`)
+    notes.push(`${host} has the address ${ip}, which is not allowed`)
     return false
   })
   return { servers: allowed.slice(0, MAX_ADDRESSES).map((ip) => server(ip, options.port)), notes }

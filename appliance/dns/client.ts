@@ -73,7 +73,7 @@ export class Client {
       const again: Candidate[] = []
       for (const candidate of waiting) {
         const left = deadline - performance.now()
-        if (left <= 0) return tell(what, notes, `${LOOKUP_MS / 1000} seconds had passed`)
+        if (left <= 0) return tell(what, notes, `timed out after ${LOOKUP_MS / 1000} seconds`)
         const timeoutMs = Math.ceil(Math.min(this.#timeoutMs * 2 ** round, left))
         const tried = await this.#try(candidate, question, { recursion: options.recursion, timeoutMs })
         if (tried.reading.kind !== 'failed') return tried.reading
@@ -116,13 +116,13 @@ function refusesEdns(rcode: number): boolean {
 
 function tellChain(name: string, target: string, seen: Set<string>, links: number): string | undefined {
   if (seen.has(target)) return `The CNAME records of ${name} form a loop at ${target}`
-  if (links > MAX_LINKS) return `${name} leads through more than ${MAX_LINKS} CNAME records`
+  if (links > MAX_LINKS) return `${name} has a chain of more than ${MAX_LINKS} CNAME records`
   return undefined
 }
 
 function tell(what: string, notes: Map<string, string>, extra?: string): { kind: 'failed'; note: string } {
   const parts = [...notes].map(([server, note]) => `DNS server ${server} ${note}`)
   if (extra) parts.push(extra)
-  if (parts.length === 0) parts.push('there is no server to ask')
+  if (parts.length === 0) parts.push('no DNS server is configured')
   return { kind: 'failed', note: `Cannot look up ${what}: ${parts.join('; ')}` }
 }

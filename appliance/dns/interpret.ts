@@ -44,13 +44,13 @@ export function interpret<T extends RecordType>(
   const at = message.answers.filter((record) => record.name === chain.name && record.type === question.type)
   const records = at.flatMap((record) => readRecord(question.type, record.data) ?? [])
   // NXDOMAIN speaks of the last name of the chain (RFC 6604 §3), so records there contradict it.
-  if (message.rcode === 3 && at.length > 0) return failed('answered NXDOMAIN together with records')
+  if (message.rcode === 3 && at.length > 0) return failed('returned NXDOMAIN together with records')
   if (records.length > 0) {
     const ttl = Math.min(chain.ttl, ...at.map((record) => record.ttl))
     return { kind: 'found', records, ttl, authentic, ...(chain.links > 0 ? { alias: chain.name } : {}) }
   }
   if (at.length > 0 || message.malformed.includes(question.type)) {
-    return failed(`sent ${question.type} records that cannot be read`)
+    return failed(`sent malformed ${question.type} records`)
   }
   return readAbsence(message, chain)
 }
@@ -64,16 +64,16 @@ function readAbsence(message: Message, chain: Chain): Reading<never> {
   const soa = message.authorities.find((record) => record.type === 'SOA')
   const vouched = message.recursive || message.authoritative
   if (message.rcode === 3) {
-    if (!vouched) return failed('is neither recursive nor authoritative, yet answered NXDOMAIN')
+    if (!vouched) return failed('is neither recursive nor authoritative, but returned NXDOMAIN')
     return { kind: 'absent', why: 'nxdomain', ttl: Math.min(chain.ttl, negativeTtl(soa)), authentic }
   }
   if (chain.links > 0 && !soa) {
     return { kind: 'alias', target: chain.name, links: chain.links, ttl: chain.ttl, authentic }
   }
   if (!soa && message.authorities.some((record) => record.type === 'NS')) {
-    return failed('answered with a referral instead of an answer: it does not recurse for this machine')
+    return failed('returned a referral instead of an answer: it does not recurse for this machine')
   }
-  if (!vouched) return failed('is neither recursive nor authoritative, and had no answer')
+  if (!vouched) return failed('is neither recursive nor authoritative, and returned no answer')
   return { kind: 'absent', why: 'nodata', ttl: Math.min(chain.ttl, negativeTtl(soa)), authentic }
 }
 
@@ -98,7 +98,7 @@ function followChain(answers: WireRecord[], question: Question): Chain | string 
     const link = answers.find((record) => record.type === 'CNAME' && record.name === chain.name)
     if (!link) return chain
     const target = canonical(link.data as string)
-    if (!isDomainName(target)) return `sent a CNAME record of ${chain.name} that is not a domain name`
+    if (!isDomainName(target)) return `sent a CNAME record for ${chain.name} that is not a domain name`
     if (seen.has(target)) return `sent CNAME records that form a loop at ${target}`
     if (seen.size > MAX_LINKS) return `sent a chain of more than ${MAX_LINKS} CNAME records`
     seen.add(target)

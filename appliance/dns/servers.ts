@@ -22,7 +22,7 @@ export function parseServer(entry: string): Server {
   const ip = match?.[1] ?? match?.[2] ?? ''
   const port = Number(match?.[3] ?? 53)
   if (isIP(ip) === 0 || port < 1 || port > 65535) {
-    throw new Error(`dns.servers: "${entry}" is not an address: write ip, ip:port or [ip6]:port`)
+    throw new Error(`dns.servers: "${entry}" is not an address. Use ip, ip:port or [ip6]:port`)
   }
   return server(ip, port)
 }

@@ -36,7 +36,7 @@ function withDeadline(
   late: () => string,
   start: (settle: Settle) => () => void,
 ): Promise<Exchange> {
-  const closed = { note: 'was not waited for: the resolver was closed', silent: false }
+  const closed = { note: 'was canceled: the resolver was closed', silent: false }
   if (asking.signal.aborted) return Promise.resolve(closed)
   return new Promise((resolve) => {
     let settled = false
@@ -64,7 +64,7 @@ function read(bytes: Buffer, id: number, question: Question): Exchange | undefin
     return isAnswerTo(message, id, question) ? { message } : undefined
   } catch {
     // Whatever the codec stumbled on: the id is right, so it is the server that talks nonsense.
-    return { note: 'sent an answer that cannot be read', silent: true }
+    return { note: 'sent a malformed answer', silent: true }
   }
 }
 
@@ -72,7 +72,7 @@ function overUdp(server: Server, question: Question, asking: Asking): Promise<Ex
   const { id, bytes } = encodeQuery(question, asking)
   let ignored = 0
   const late = () =>
-    `did not answer within ${asking.timeoutMs} ms` +
+    `did not respond within ${asking.timeoutMs} ms` +
     (ignored > 0 ? ` (${ignored} packets that do not match the question were ignored)` : '')
   return withDeadline(asking, late, (settle) => {
     const socket = createSocket(isIPv6(server.ip) ? 'udp6' : 'udp4')
@@ -93,7 +93,7 @@ function overUdp(server: Server, question: Question, asking: Asking): Promise<Ex
 
 function overTcp(server: Server, question: Question, asking: Asking): Promise<Exchange> {
   const { id, bytes } = encodeQuery(question, asking)
-  const late = () => `did not answer over TCP within ${asking.timeoutMs} ms`
+  const late = () => `did not respond over TCP within ${asking.timeoutMs} ms`
   return withDeadline(asking, late, (settle) => {
     const socket = connect({ host: server.ip, port: server.port, noDelay: true })
     let received = Buffer.alloc(0)
@@ -117,7 +117,7 @@ function overTcp(server: Server, question: Question, asking: Asking): Promise<Ex
 
 /** On a connection of our own there is nothing to wait for after a wrong answer, and no excuse for a truncated one. */
 function readWhole(result: Exchange | undefined): Exchange {
-  if (!result) return { note: 'answered another question over TCP', silent: true }
+  if (!result) return { note: 'answered a different question over TCP', silent: true }
   if ('message' in result && result.message.truncated) {
     return { note: 'sent a truncated answer over TCP', silent: true }
   }
@@ -126,6 +126,6 @@ function readWhole(result: Exchange | undefined): Exchange {
 
 function unreachable(error: Error): string {
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ECONNREFUSED') return 'refused the connection: nothing listens there'
+  if (code === 'ECONNREFUSED') return 'refused the connection: nothing is listening'
   return `cannot be reached: ${error.message}`
 }

@@ -27,6 +27,6 @@ export function endpointProblem(
   const plain = url.protocol === 'http:'
   const listed =
     known.length === 0 ? allowNetworks.length > 0 : known.some((ip) => inNetworks(ip, allowNetworks))
-  if (plain && !listed) return 'an https:// URL: http:// is for networks in webhooks.allow_networks'
+  if (plain && !listed) return 'an https:// URL (http:// only for networks in webhooks.allow_networks)'
   return undefined
 }

@@ -56,10 +56,7 @@ export function createLanes(deps: LanesDeps): Worker {
       const attempt = await attemptWebhook(leased, deps)
       if (!cut) await settle(leased, attempt, deps)
     } catch (error) {
-      log.error(
-        { err: error, ...aboutOf(leased) },
-        'a webhook attempt was not written down; it is made again',
-      )
+      log.error({ err: error, ...aboutOf(leased) }, 'could not record a webhook attempt; it will be repeated')
     }
     const left = inFlight.get(webhookId)! - 1
     if (left === 0) inFlight.delete(webhookId)
@@ -79,7 +76,7 @@ export function createLanes(deps: LanesDeps): Worker {
     }
     return false
   }
-  const trouble = 'webhooks are delayed: the storage did not answer; they stay due'
+  const trouble = 'webhooks are delayed: the storage is not responding; they stay due'
   const worker = createWorker({ ...deps, step, restMs: REST_MS, trouble })
   return {
     ...worker,
@@ -111,17 +108,14 @@ async function settle(
   const now = clock.now()
   const success = attempt.error === null
   const dueAt = nextWebhookAttempt(attemptNumber, now, random())
-  const reason = `Every attempt failed for ${DEAD_DAYS} days. The last: ${attempt.error ?? ''}`
+  const reason = `Every attempt failed for ${DEAD_DAYS} days. Last error: ${attempt.error ?? ''}`
   const disable = { failingBefore: now - DEAD_DAYS * DAY, leastFailures: DEAD_FAILURES, reason }
   const outcome = success ? { success } : { success, dueAt }
   const { disabled } = await storage.settleWebhookAttempt({ attempt, attemptNumber, outcome, disable }, now)
   const about = { ...aboutOf(leased), status: attempt.status, ms: attempt.durationMs }
-  if (success) log.debug(about, 'a webhook was told')
-  else log.info({ ...about, error: attempt.error }, 'a webhook failed')
-  if (!success && dueAt === null) log.warn(about, 'a webhook is given up; it can be replayed')
+  if (success) log.debug(about, 'webhook delivery succeeded')
+  else log.info({ ...about, error: attempt.error }, 'webhook attempt failed')
+  if (!success && dueAt === null) log.warn(about, 'webhook delivery failed; it can be replayed')
   if (disabled)
-    log.warn(
-      { webhook_id: webhookId, team_id: teamId, endpoint },
-      'a webhook was disabled: it failed for days',
-    )
+    log.warn({ webhook_id: webhookId, team_id: teamId, endpoint }, 'disabled a webhook: it failed for days')
 }

@@ -80,7 +80,7 @@ function readProviders(given: unknown): string[] | undefined {
   if (given === undefined || given === '') return undefined
   const ids = [given].flat().flatMap((one) => (typeof one === 'string' ? one.split(',') : ['']))
   if (ids.length > MOST_PROVIDERS || ids.some((id) => id === '' || id.length > LONGEST_PROVIDER))
-    throw invalid('provider', `up to ${MOST_PROVIDERS} ids of mailbox providers, with commas between`)
+    throw invalid('provider', `up to ${MOST_PROVIDERS} comma-separated provider IDs`)
   return [...new Set(ids)]
 }
 

@@ -41,7 +41,7 @@ const invalid = (parameter: string, expected: string) => refuse('invalid_paramet
 export function readMetricsQuery(query: unknown, now: number): MetricsRequest {
   const given = query as Record<string, unknown>
   const zone = zoneOf(text(given, 'timezone') ?? 'UTC')
-  if (!zone) throw invalid('timezone', 'a time zone of the IANA list such as America/New_York')
+  if (!zone) throw invalid('timezone', 'an IANA time zone such as America/New_York')
   const granularity = oneOf('granularity', text(given, 'granularity') ?? 'daily', GRANULARITIES)
   const metrics = words(given, 'metrics').map((word) => oneOf('metrics', word, METRICS))
   const dimensions = words(given, 'dimensions').map((word) => oneOf('dimensions', word, DIMENSIONS))
@@ -94,7 +94,7 @@ function readInstant(parameter: string, value: string | undefined, zone: Zone): 
 function text(given: Record<string, unknown>, name: string): string | undefined {
   const value = given[name]
   if (value === undefined || value === '') return undefined
-  if (typeof value !== 'string') throw invalid(name, 'one value')
+  if (typeof value !== 'string') throw invalid(name, 'a single value')
   return value
 }
 

@@ -56,6 +56,6 @@ export function createTagCounter({
     if (more) await rest(REST_MS)
     return more
   }
-  const trouble = 'numbers by tag are delayed: the storage did not answer; no event is lost'
+  const trouble = 'metrics by tag are delayed: the storage is not responding; no event is lost'
   return createWorker({ step, clock, log, pollMs: Math.max(POLL_MS, pollMs), trouble })
 }

@@ -71,7 +71,7 @@ export async function reportMetrics(
   if (rows.length > MOST_ROWS)
     throw narrower(
       'start_date',
-      `a shorter range or fewer dimensions: the answer has more than ${MOST_ROWS} rows`,
+      `a shorter range or fewer dimensions; the result has more than ${MOST_ROWS} rows`,
     )
   return { ...about, rows }
 }
@@ -102,7 +102,7 @@ async function sumsOf(
   if (!emailIds && !dimensions.includes('email')) return sumInPieces(storage, query, now)
   const sums = await storage.sumEmailMetrics({ ...query, emailIds, mostEvents: MOST_EVENTS }, now)
   if (!sums)
-    throw narrower('start_date', 'a shorter range, or up to 100 `email_id`: there is too much mail in it')
+    throw narrower('start_date', 'a shorter range or at most 100 `email_id`; the range has too many emails')
   return sums
 }
 

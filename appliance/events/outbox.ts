@@ -43,6 +43,6 @@ export function createOutbox({ storage, clock, log, pollMs, onStored }: OutboxDe
     if (stored && deliveries.length > 0) onStored()
     return events.length === STEP
   }
-  const trouble = 'webhooks are delayed: the storage did not answer; no event is lost'
+  const trouble = 'webhooks are delayed: the storage is not responding; no event is lost'
   return createWorker({ step, clock, log, pollMs, restMs: REST_MS, trouble })
 }

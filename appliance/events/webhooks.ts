@@ -115,7 +115,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     async replaySome({ deliveryIds, ...one }) {
       const picked = readPicked(deliveryIds)
       const [missing] = await again(one, picked)
-      if (missing !== undefined) throw refusePicked(`${quoted(missing)} is no event of this webhook`)
+      if (missing !== undefined) throw refusePicked(`${quoted(missing)} is not an event of this webhook`)
       return picked.length
     },
     async replayRange({ teamId, id, since, until, onlyUndelivered }) {
@@ -189,7 +189,7 @@ function settings(deps: WebhooksDeps, found: Found): Settings {
         ...(events === undefined ? {} : { events: readEvents(events) }),
         ...(status === undefined ? {} : { status }),
       }
-      const reason = 'Somebody disabled it.'
+      const reason = 'A user disabled it.'
       const changed = await storage.updateWebhook({ teamId, id, change, reason }, clock.now())
       wake()
       return changed ?? notFound()
@@ -236,7 +236,7 @@ const refusePicked = (expected: string) => refuse('invalid_field', { field: 'eve
 function readPicked(ids: string[]): string[] {
   const picked = [...new Set(ids)]
   if (picked.length === 0 || picked.length > MOST_PICKED)
-    throw refusePicked(`from 1 to ${MOST_PICKED} ids of events, and these are ${picked.length}`)
+    throw refusePicked(`1 to ${MOST_PICKED} event IDs; got ${picked.length}`)
   return picked
 }
 
@@ -258,7 +258,7 @@ function readEvents(types: string[]): string[] {
   if (unknown !== undefined)
     throw refuse('invalid_field', {
       field: 'events',
-      expected: `${quoted(unknown)} is no event type. Take some of ${known.join(', ')}`,
+      expected: `${quoted(unknown)} is not an event type. Use one of ${known.join(', ')}`,
     })
   if (types.length === 0)
     throw refuse('invalid_field', { field: 'events', expected: 'at least one event type' })

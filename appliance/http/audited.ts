@@ -108,7 +108,10 @@ async function ended({ id, route, request, reply, payload }: Answered, deps: Aud
     await endAct(deps.storage, deps.clock, { id, after, target: targetOf(route, request, answer) })
   } catch (error) {
     // The act is done and its answer true: the entry stays without an end, which reads as "not known".
-    request.log.error({ err: error, audit_id: id }, 'an act was done, but its end could not be written down')
+    request.log.error(
+      { err: error, audit_id: id },
+      'an action succeeded, but its result could not be recorded in the audit log',
+    )
   }
 }
 

@@ -136,7 +136,7 @@ async function inThread(
     return await threads.run(job, team, { moved: own ? [job.bytes.buffer as ArrayBuffer] : [] })
   } catch (error) {
     if (error instanceof ThreadEnded && error.why !== 'crash')
-      throw refuse('body_too_complex', { expected: 'something that can be read in less time and memory' })
+      throw refuse('body_too_complex', { expected: 'a body that needs less time and memory to parse' })
     throw error
   }
 }

@@ -14,7 +14,7 @@ export function createChallengeListener(
     const reads = request.method === 'GET' || request.method === 'HEAD'
     const found =
       reads && path.startsWith(CHALLENGE_PATH) ? answer(path.slice(CHALLENGE_PATH.length)) : undefined
-    const text = found ?? 'Nothing is here.\n'
+    const text = found ?? 'Nothing here.\n'
     response
       .writeHead(found === undefined ? 404 : 200, {
         'content-type': 'application/octet-stream',

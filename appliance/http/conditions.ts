@@ -25,7 +25,7 @@ export function textOf(given: Given, name: string): string | undefined {
   if (text === '' || text.length > LONGEST || text.includes('\0'))
     throw refuse('invalid_parameter', {
       parameter: name,
-      expected: `one text of 1 to ${LONGEST} characters; leave it out where it is not asked for`,
+      expected: `a single text of 1 to ${LONGEST} characters; leave it out if you do not need it`,
     })
   return text
 }
@@ -52,7 +52,7 @@ export function readInstant(text: string, name: string): number {
   if (Number.isNaN(at) || at < 0)
     throw refuse('invalid_parameter', {
       parameter: name,
-      expected: 'an instant in ISO 8601, such as `2026-11-20T09:00:00Z`, or a day in UTC',
+      expected: 'a time in ISO 8601, such as `2026-11-20T09:00:00Z`, or a date in UTC',
     })
   return at
 }

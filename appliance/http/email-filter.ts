@@ -58,7 +58,7 @@ function readStatus(given: Given): LastEvent[] | undefined {
     if (!found)
       throw refuse('invalid_parameter', {
         parameter: 'status',
-        expected: `some of ${LAST_EVENTS.join(', ')}, with commas between`,
+        expected: `a comma-separated list of ${LAST_EVENTS.join(', ')}`,
       })
     return found
   })

@@ -3,8 +3,8 @@ import type { Notice } from '../intake/intake.ts'
 import type { Invitation } from '../storage/storage.ts'
 
 const FIRST_PROOF =
-  'Nobody had shown before that this address is theirs. In case somebody else made the account, linked accounts at identity ' +
-  'providers were unlinked, and passkeys open it only together with the password. Link and add anew what is yours.'
+  'This email address had not been confirmed before. In case someone else created the account, linked accounts at identity ' +
+  'providers were unlinked, and passkeys now work only together with the password. Link your accounts and add your passkeys again.'
 
 /** The link that sets a new password. */
 export function passwordReset(
@@ -15,15 +15,15 @@ export function passwordReset(
   return {
     kind: 'password_reset',
     to,
-    subject: 'Set a new password for Posthaste',
+    subject: 'Reset your Posthaste password',
     paragraphs: [
-      `Somebody, probably you, asked for a new password for your account ${to} at ${hostname}.`,
-      'With this link you choose one:',
+      `Someone, probably you, requested a password reset for your account ${to} on ${hostname}.`,
+      'To set a new password, use this link:',
     ],
-    action: { label: 'Choose a new password', url },
+    action: { label: 'Set a new password', url },
     after: [
-      `The link is good for ${minutes} minutes and works once. You are then signed out everywhere.`,
-      'If it was not you, do nothing: without the link nothing changes.',
+      `The link expires in ${minutes} minutes and works once. Setting a new password signs you out everywhere.`,
+      'If you did not request this, ignore this email. Your password stays the same.',
     ],
   }
 }
@@ -36,15 +36,15 @@ export function passwordChanged(to: string, hostname: string, proven = false): N
   return {
     kind: 'password_changed',
     to,
-    subject: 'Your password for Posthaste was changed',
+    subject: 'Your Posthaste password was changed',
     paragraphs: [
-      `The password of your account ${to} at ${hostname} was changed.`,
-      'All other sessions of your account have ended.',
+      `The password of your account ${to} on ${hostname} was changed.`,
+      'All other sessions of your account were signed out.',
       ...(proven ? [FIRST_PROOF] : []),
     ],
     action: null,
     after: [
-      'If it was not you, ask for a new password on the sign-in page at once, and tell whoever runs this server.',
+      'If you did not do this, reset your password on the sign-in page right away, and tell the operator of this server.',
     ],
   }
 }
@@ -57,14 +57,14 @@ export function invitation(
   return {
     kind: 'invitation',
     to: email,
-    subject: 'You are invited to a team at Posthaste',
+    subject: "You're invited to join a team on Posthaste",
     paragraphs: [
-      `${inviter} invites you (${email}) to the team "${teamName}" at ${hostname}, with the role ${role}.`,
+      `${inviter} invited you (${email}) to join the team "${teamName}" on ${hostname} with the role ${role}.`,
     ],
-    action: { label: 'Accept the invitation', url: link },
+    action: { label: 'Accept invitation', url: link },
     after: [
-      'The link is good for 7 days and works once.',
-      'If you do not know what this is about, do nothing: without the link nothing happens.',
+      'The link expires in 7 days and works once.',
+      'If you did not expect this invitation, you can ignore this email.',
     ],
   }
 }

@@ -144,7 +144,7 @@ class Hub implements Live {
       await Promise.all([...this.#clients].map((client) => this.#tellAll(client, events)))
       await this.#lookAtLanes()
     } catch (err) {
-      log.warn({ err }, 'the live stream cannot read what happened; it goes on with the next look')
+      log.warn({ err }, 'the live stream could not read new events; will retry')
     }
     this.#looking = false
   }

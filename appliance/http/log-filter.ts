@@ -43,7 +43,7 @@ function readMethods(given: Given): string[] | undefined {
     if (found === undefined)
       throw refuse('invalid_parameter', {
         parameter: 'method',
-        expected: `one or more of ${LOG_METHODS.join(', ')}, with commas between`,
+        expected: `a comma-separated list of ${LOG_METHODS.join(', ')}`,
       })
     return found
   })
@@ -60,7 +60,7 @@ function readStatuses(given: Given): Pick<LogFilter, 'statuses' | 'enhanced'> {
       if (digit === undefined)
         throw refuse('invalid_parameter', {
           parameter: 'status',
-          expected: 'statuses such as `422`, `5xx` or `5.7.1`, with commas between',
+          expected: 'comma-separated statuses such as `422`, `5xx` or `5.7.1`',
         })
       if (rest.toLowerCase() !== 'xx') return { from: Number(word), to: Number(word) }
       return { from: Number(digit) * 100, to: Number(digit) * 100 + 99 }

@@ -25,7 +25,7 @@ async function pageOf(path: string, { instruments, health }: MetricsListenerDeps
   if (path === '/metrics') return { status: 200, ...(await instruments.page()) }
   if (path === '/healthz') return healthPage(await health.alive())
   if (path === '/readyz') return healthPage(await health.ready())
-  return plain(404, 'Here are /metrics, /healthz and /readyz.\n')
+  return plain(404, 'Available: /metrics, /healthz and /readyz.\n')
 }
 
 async function answer(
@@ -36,7 +36,7 @@ async function answer(
   try {
     const allowed = request.method === 'GET' || request.method === 'HEAD'
     const path = (request.url ?? '').split('?', 1)[0]!
-    const { status, type, text } = allowed ? await pageOf(path, deps) : plain(405, 'Only GET is taken.\n')
+    const { status, type, text } = allowed ? await pageOf(path, deps) : plain(405, 'Only GET is allowed.\n')
     const headers = {
       'content-type': type,
       'cache-control': 'no-store',
@@ -45,10 +45,10 @@ async function answer(
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : text)
   } catch (err) {
     // A monitor must see that something is wrong, whatever it is.
-    deps.log.error({ err }, 'the metrics could not be gathered; the storage may not answer')
+    deps.log.error({ err }, 'could not gather the metrics; the storage may not be responding')
     response
       .writeHead(500, { 'content-type': 'text/plain' })
-      .end('The metrics could not be gathered. See the log.\n')
+      .end('Could not gather the metrics. See the log.\n')
   }
 }
 

@@ -6,42 +6,43 @@ export const ACCOUNT: Record<string, OperationNotes> = {
   'POST /session/reset': {
     id: 'askReset',
     tag: 'Dashboard',
-    summary: 'Ask for a new password',
+    summary: 'Request a password reset',
     description:
-      'Sends a link to the address when somebody has it; the answer is the same in both cases. Three mails to one address in a quarter of an hour. Not at the hosted service.',
+      'Sends a reset link to the address if it has an account. The response is the same either way. At most three emails to one address in 15 minutes. Not part of the hosted API.',
     errors: ['403', '429'],
   },
   'POST /session/reset/confirm': {
     id: 'confirmReset',
     tag: 'Dashboard',
-    summary: 'Set a new password with a link',
+    summary: 'Set a new password with a reset link',
     description:
-      'All sessions of the person end; second factors stay. The link works once, within 30 minutes. Not at the hosted service.',
+      'Ends all sessions of the user. Second steps are unchanged. The link works once and expires in 30 minutes. Not part of the hosted API.',
     errors: ['403', '429'],
   },
   'POST /account/password': {
     id: 'changePassword',
     tag: 'Dashboard',
-    summary: 'Change one’s own password',
-    description: 'All other sessions of the person end. Five tries a minute. Not at the hosted service.',
+    summary: 'Change your password',
+    description:
+      'Ends all your other sessions. Limited to five attempts per minute. Not part of the hosted API.',
     errors: ['403', '409', '429'],
   },
   'GET /account/sessions': {
     id: 'listAccountSessions',
     tag: 'Dashboard',
-    summary: 'List where one is signed in',
-    description: 'The session used last first. Not at the hosted service.',
+    summary: 'List your sessions',
+    description: 'Most recently used first. Not part of the hosted API.',
   },
   'DELETE /account/sessions/:id': {
     id: 'endAccountSession',
     tag: 'Dashboard',
-    summary: 'End a session of one’s own',
-    description: 'Not at the hosted service.',
+    summary: 'End one of your sessions',
+    description: 'Not part of the hosted API.',
   },
   'DELETE /account/sessions': {
     id: 'endAccountSessions',
     tag: 'Dashboard',
-    summary: 'End all other sessions of one’s own',
-    description: 'Not at the hosted service.',
+    summary: 'End all your other sessions',
+    description: 'Not part of the hosted API.',
   },
 }

@@ -5,15 +5,18 @@ const text = { type: 'string' }
 
 const CONDITIONS: Record<string, Omit<ParameterNotes, 'name'>> = {
   actor: {
-    description: 'Only what this person, key or account did. Part of an address or of a name is enough.',
+    description: 'Only actions by this user, API key or account. Part of an address or a name is enough.',
     schema: text,
   },
-  action: { description: 'Only this action, `domain.update`, or all of a noun, `domain`.', schema: text },
-  target: { description: 'Only what was about this: a noun, an id, both, or part of a name.', schema: text },
-  since: { description: 'Only what was done at or after this instant (ISO 8601).', schema: text },
-  until: { description: 'Only what was done before this instant (ISO 8601).', schema: text },
+  action: {
+    description: 'Only this action, such as `domain.update`, or all actions on a noun, such as `domain`.',
+    schema: text,
+  },
+  target: { description: 'Only this target: a noun, an id, both, or part of a name.', schema: text },
+  since: { description: 'Only entries at or after this time (ISO 8601).', schema: text },
+  until: { description: 'Only entries before this time (ISO 8601).', schema: text },
   format: {
-    description: 'Of the file; CSV by default.',
+    description: 'File format. Default: CSV.',
     schema: { type: 'string', enum: ['csv', 'json'], default: 'csv' },
   },
 }
@@ -30,22 +33,21 @@ export const auditOperations: Record<string, OperationNotes> = {
   'GET /audit': {
     id: 'listAudit',
     tag: 'Audit log',
-    summary: 'List what was done',
-    description:
-      'Who did what, newest first. The team that runs the server also sees what was done to the whole of it.',
+    summary: 'List audit log entries',
+    description: 'Newest first. The team that operates the server also sees actions on the whole server.',
     query: ['limit', 'after', 'before', ...conditions],
   },
   'GET /audit/:id': {
     id: 'getAuditEntry',
     tag: 'Audit log',
-    summary: 'Retrieve an entry of the audit log',
+    summary: 'Get an audit log entry',
   },
   'GET /audit/export': {
     id: 'exportAudit',
     tag: 'Audit log',
     summary: 'Export the audit log',
-    description: 'Everything that meets the conditions, as CSV or as a JSON list.',
+    description: 'All matching entries, as CSV or as a JSON array.',
     query: [...conditions, 'audit_format'],
-    answers: { type: 'text/csv', description: 'The list, with a line of column names.' },
+    answers: { type: 'text/csv', description: 'The entries, with a header row.' },
   },
 }

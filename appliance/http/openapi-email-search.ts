@@ -6,32 +6,36 @@ import type { OperationNotes, ParameterNotes } from './openapi-operations.ts'
 const text = { type: 'string' }
 
 const CONDITIONS: Record<string, Omit<ParameterNotes, 'name'>> = {
-  status: { description: 'Only those whose last event is one of these, with commas between.', schema: text },
-  domain: { description: 'Only those whose From address has this domain.', schema: text },
-  from: { description: 'Only those whose From field contains this.', schema: text },
-  to: { description: 'Only those to this address, or to one that contains this.', schema: text },
-  to_domain: { description: 'Only those to a recipient of this domain.', schema: text },
-  tag: { description: 'Only those with this tag: `name` or `name:value`.', schema: text },
-  key: { description: 'Only those sent with this API key: its id or its name.', schema: text },
-  subject: { description: 'Only those whose subject contains each of these words.', schema: text },
+  status: { description: 'Comma-separated. Only emails whose last event is one of these.', schema: text },
+  domain: { description: 'Only emails whose From address is in this domain.', schema: text },
+  from: { description: 'Only emails whose From field contains this text.', schema: text },
+  to: { description: 'Only emails to this address, or to an address that contains this text.', schema: text },
+  to_domain: { description: 'Only emails to a recipient in this domain.', schema: text },
+  tag: { description: 'Only emails with this tag: `name` or `name:value`.', schema: text },
+  key: { description: 'Only emails sent with this API key: its id or name.', schema: text },
+  subject: { description: 'Only emails whose subject contains each of these words.', schema: text },
   id: { description: 'Only the email with this id.', schema: { type: 'string', format: 'uuid' } },
-  message_id: { description: 'Only those with this Message-ID.', schema: text },
+  message_id: { description: 'Only emails with this Message-ID.', schema: text },
   reply: {
-    description: 'Only those of which the last word of a mail server contains this, such as its queue id.',
+    description: 'Only emails whose last SMTP reply contains this text, such as a queue id.',
     schema: text,
   },
-  since: { description: 'Only those accepted at or after this instant (ISO 8601).', schema: text },
-  until: { description: 'Only those accepted before this instant (ISO 8601).', schema: text },
+  since: { description: 'Only emails accepted at or after this time (ISO 8601).', schema: text },
+  until: { description: 'Only emails accepted before this time (ISO 8601).', schema: text },
   event: {
     description:
-      'Only those to which this happened, even if something else has since. The words are those of the metrics. All conditions on what happened have to hold of one event.',
+      'Only emails to which this happened, even if something else happened later. The values are names of metrics. All conditions about events must match the same event.',
     schema: { type: 'string', enum: [...COUNTED] },
   },
-  event_since: { description: 'It happened at or after this instant (ISO 8601).', schema: text },
-  event_until: { description: 'It happened before this instant (ISO 8601).', schema: text },
-  provider: { description: 'It was about a recipient at this mailbox provider (its id).', schema: text },
+  event_since: { description: 'The event happened at or after this time (ISO 8601).', schema: text },
+  event_until: { description: 'The event happened before this time (ISO 8601).', schema: text },
+  provider: {
+    description: 'The event concerned a recipient at this mailbox provider (its id).',
+    schema: text,
+  },
   bounce: {
-    description: 'It was a bounce about this; `undetermined`: one of which that was not told.',
+    description:
+      'The event was a bounce of this category. `undetermined`: a bounce without a known category.',
     schema: { type: 'string', enum: [...CATEGORIES, 'undetermined'] },
   },
 }
@@ -50,34 +54,34 @@ export const emailSearchOperations: Record<string, OperationNotes> = {
     tag: 'Emails',
     summary: 'Search emails',
     description:
-      'All conditions have to hold. A request looks at a bounded number of emails, newest first: go on with `next` as `after` until it is null, also where a page is empty. Not at the hosted service.',
+      'All conditions must match. Each request scans a limited number of emails, newest first, so a page can be short or empty. To get the next page, pass `next` as `after` until it is null. Not part of the hosted API.',
     query: ['limit', 'after', ...conditions],
   },
   'GET /emails/export.csv': {
     id: 'exportEmails',
     tag: 'Emails',
     summary: 'Export emails',
-    description: 'Everything that a search with these conditions finds. Not at the hosted service.',
+    description: 'All emails that match these conditions. Not part of the hosted API.',
     query: conditions,
-    answers: { type: 'text/csv', description: 'The list, with a line of column names.' },
+    answers: { type: 'text/csv', description: 'The emails, with a header row.' },
   },
   'GET /emails/:id/suppressions': {
     id: 'listEmailSuppressions',
     tag: 'Emails',
     summary: 'List the suppressed recipients of an email',
-    description: 'Those that are on the suppression list now. Not at the hosted service.',
+    description: 'Recipients that are on the suppression list now. Not part of the hosted API.',
   },
   'GET /emails/:id/webhooks': {
     id: 'listEmailWebhooks',
     tag: 'Emails',
-    summary: 'List what webhooks were told of an email',
-    description: 'The first hundred. Not at the hosted service.',
+    summary: 'List the webhook deliveries of an email',
+    description: 'The first 100. Not part of the hosted API.',
   },
   'GET /emails/:id/preview': {
     id: 'previewEmail',
     tag: 'Dashboard',
-    summary: 'Show the html of an email with its remote images',
-    description: 'For a frame of the dashboard: it runs nothing, and loads nothing but images.',
+    summary: 'Preview the HTML of an email with its remote images',
+    description: 'For a frame in the dashboard. The page runs no scripts and loads only images.',
     answers: { type: 'text/html', description: 'The page.' },
   },
   'POST /emails/:id/resend': {
@@ -85,7 +89,7 @@ export const emailSearchOperations: Record<string, OperationNotes> = {
     tag: 'Emails',
     summary: 'Send an email again',
     description:
-      'Makes a new email with the same sender, recipients, content and tags; it goes through every check that a new one goes through. Refused where the content is not kept any more, and for a message by SMTP whose header names others than it was sent to. Not at the hosted service.',
+      "Creates a new email with the same sender, recipients, content and tags, subject to the same checks as any new email. Refused if the content is no longer stored, or if an SMTP message's header lists different recipients than its envelope. Not part of the hosted API.",
     headers: ['Idempotency-Key'],
   },
 }

@@ -6,22 +6,22 @@ export const FIRST_RUN: Record<string, OperationNotes> = {
   'GET /setup': {
     id: 'getSetup',
     tag: 'Dashboard',
-    summary: 'See whether the server waits for its owner',
-    description: 'Not at the hosted service.',
+    summary: 'Check whether the server has an owner',
+    description: 'Not part of the hosted API.',
   },
   'POST /setup': {
     id: 'setUp',
     tag: 'Dashboard',
-    summary: 'Make the first owner',
+    summary: 'Create the first owner',
     description:
-      'With the token of the link that the server prints at its start while it has no owner. Signs the owner in with a cookie. The link is good for 24 hours and for one owner. Not at the hosted service.',
+      'Requires the token of the setup link, which the server prints at startup while it has no owner. Signs the owner in with a cookie. The link expires in 24 hours and works once. Not part of the hosted API.',
     errors: ['403', '429'],
   },
   'GET /domains/:id/propagation': {
     id: 'getDomainPropagation',
     tag: 'Domains',
-    summary: 'See how far the DNS records of a domain have come',
+    summary: 'Check DNS propagation of a domain',
     description:
-      'Asks every authoritative server of the zone now, past all caches. Answers are shared for four seconds. Not at the hosted service.',
+      'Queries every authoritative name server of the zone, without caches. Results are shared for four seconds. Not part of the hosted API.',
   },
 }

@@ -2,7 +2,7 @@
 import type { OperationNotes } from './openapi-operations.ts'
 
 const provider = {
-  id: { description: 'The id of the provider in the configuration.', schema: { type: 'string' } },
+  id: { description: "The provider's id in the configuration.", schema: { type: 'string' } },
 }
 
 /** Signing in by a provider, and one's own accounts there. */
@@ -10,47 +10,47 @@ export const IDENTITY_OPERATIONS: Record<string, OperationNotes> = {
   'GET /session/providers': {
     id: 'listSignInProviders',
     tag: 'Dashboard',
-    summary: 'See who else may say who people are',
-    description: 'What the sign-in page offers beside a password. Not at the hosted service.',
+    summary: 'List identity providers for sign-in',
+    description: 'The options that the sign-in page offers besides a password. Not part of the hosted API.',
   },
   'POST /session/oidc/:id': {
     id: 'startProviderSignIn',
     tag: 'Dashboard',
-    summary: 'Go to an identity provider',
+    summary: 'Start sign-in with an identity provider',
     description:
-      'Answers with the address that the browser goes to, and sets a cookie without which nobody comes back. Not at the hosted service.',
+      'Returns the URL to open in the browser, and sets a cookie that the callback requires. Not part of the hosted API.',
     path: provider,
     errors: ['403', '409', '429', '502'],
   },
   'GET /session/oidc/:id/callback': {
     id: 'finishProviderSignIn',
     tag: 'Dashboard',
-    summary: 'Come back from an identity provider',
+    summary: 'Callback of an identity provider',
     description:
-      'The provider sends the browser here. Answers with status 302 to a page of the dashboard: signed in, waiting for the second factor, or with `problem` in its query. Not at the hosted service.',
+      'The provider redirects the browser here. Returns status 302 to a dashboard page: signed in, waiting for the second step, or with `problem` in the query. Not part of the hosted API.',
     path: provider,
-    answers: { type: 'text/html', description: 'Never: the answer is a redirect.' },
+    answers: { type: 'text/html', description: 'Never: the response is a redirect.' },
   },
   'GET /account/identities': {
     id: 'listIdentities',
     tag: 'Dashboard',
-    summary: 'List the linked accounts of one’s own',
-    description: 'Not at the hosted service.',
+    summary: 'List your linked accounts',
+    description: 'Not part of the hosted API.',
   },
   'POST /account/identities': {
     id: 'linkIdentity',
     tag: 'Dashboard',
-    summary: 'Link an account at a provider',
+    summary: 'Link an account at an identity provider',
     description:
-      'Asks for the password or a factor shown within the last ten minutes. Answers with the address that the browser goes to. Not at the hosted service.',
+      'Requires a password or second step entered within the last ten minutes. Returns the URL to open in the browser. Not part of the hosted API.',
     errors: ['403', '409', '429', '502'],
   },
   'DELETE /account/identities/:id': {
     id: 'unlinkIdentity',
     tag: 'Dashboard',
-    summary: 'Unlink an account at a provider',
+    summary: 'Unlink an account at an identity provider',
     description:
-      'Asks for the password or a factor shown within the last ten minutes. The last way in stays. Not at the hosted service.',
+      'Requires a password or second step entered within the last ten minutes. You cannot remove your only way to sign in. Not part of the hosted API.',
     errors: ['403', '409'],
   },
 }

@@ -6,24 +6,27 @@ const text = { type: 'string' }
 
 const CONDITIONS: Record<string, Omit<ParameterNotes, 'name'>> = {
   method: {
-    description: `Only those of these methods, with commas between: ${LOG_METHODS.join(', ')}.`,
+    description: `Comma-separated. Only these methods: ${LOG_METHODS.join(', ')}.`,
     schema: text,
   },
   status: {
     description:
-      'Only those answered so, with commas between: the HTTP status or SMTP reply code `422`, `4xx` for 400 to 499, or the enhanced code `5.7.1` or `5.7.x`.',
+      'Comma-separated. Only these statuses: an HTTP status or SMTP reply code such as `422`, `4xx` for 400 to 499, or an enhanced code such as `5.7.1` or `5.7.x`.',
     schema: text,
   },
-  key: { description: 'Only those made with this API key: its id or its name.', schema: text },
-  endpoint: { description: 'Only those whose path, query or SMTP command contains this.', schema: text },
-  ip: { description: 'Only those from this IP address.', schema: text },
-  user_agent: { description: 'Only those of programs whose name contains this.', schema: text },
+  key: { description: 'Only requests with this API key: its id or name.', schema: text },
+  endpoint: {
+    description: 'Only requests whose path, query or SMTP command contains this text.',
+    schema: text,
+  },
+  ip: { description: 'Only requests from this IP address.', schema: text },
+  user_agent: { description: 'Only requests from clients whose name contains this text.', schema: text },
   email_id: {
-    description: 'Only the request that made this email, and its repetitions.',
+    description: 'Only the request that created this email, and its repetitions.',
     schema: { type: 'string', format: 'uuid' },
   },
-  since: { description: 'Only those at or after this instant (ISO 8601).', schema: text },
-  until: { description: 'Only those before this instant (ISO 8601).', schema: text },
+  since: { description: 'Only requests at or after this time (ISO 8601).', schema: text },
+  until: { description: 'Only requests before this time (ISO 8601).', schema: text },
 }
 
 /** The conditions as query parameters: their names mean other things elsewhere. */
@@ -38,7 +41,7 @@ export const logSearchOperations: Record<string, OperationNotes> = {
     tag: 'Logs',
     summary: 'Search requests',
     description:
-      'All conditions have to hold. It looks at a bounded number of requests, newest first: go on with `next` as `after` until it is null, also where a page is empty. Not at the hosted service.',
+      'All conditions must match. Each request scans a limited number of log entries, newest first, so a page can be short or empty. To get the next page, pass `next` as `after` until it is null. Not part of the hosted API.',
     query: ['limit', 'after', ...Object.keys(LOG_PARAMETERS)],
   },
 }

@@ -6,12 +6,12 @@ import type { OperationNotes, ParameterNotes } from './openapi-operations.ts'
 export const METRICS_PARAMETERS: Record<string, ParameterNotes> = {
   'breakdown.by': {
     name: 'by',
-    description: 'What the rows are.',
+    description: 'The dimension of the rows.',
     schema: { type: 'string', enum: [...BREAKDOWNS], default: 'domain' },
   },
   'breakdown.provider': {
     name: 'provider',
-    description: 'Only these mailbox providers: up to 100 ids with commas between.',
+    description: 'Only these mailbox providers: up to 100 comma-separated ids.',
     schema: { type: 'string', examples: ['google'] },
   },
 }
@@ -21,9 +21,9 @@ export const METRICS_OPERATIONS: Record<string, OperationNotes> = {
   'GET /emails/metrics/breakdown': {
     id: 'breakDownMetrics',
     tag: 'Emails',
-    summary: 'Count emails by one thing',
+    summary: 'Break down email metrics',
     description:
-      'Sums over a range of time by period, domain, mailbox provider, tag or what bounces were about; of domains, providers and tags the fifty largest, the others in one row. An email counts for each of its tags. Opens and clicks of machines are counted for themselves. `GET /emails/search` finds the emails behind a number. Not at the hosted service.',
+      'Totals over a time range by period, domain, mailbox provider, tag or bounce category. For domains, providers and tags, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',
     query: [
       ...['breakdown.by', 'start_date', 'end_date', 'timezone', 'granularity'],
       ...['metrics.domain_id', 'breakdown.provider'],

@@ -6,14 +6,14 @@ export const NODES: Record<string, OperationNotes> = {
   'GET /nodes': {
     id: 'listNodes',
     tag: 'Service',
-    summary: 'List the running daemons',
+    summary: 'List nodes',
     description:
-      'Since when, where they listen, and whether they take mail. For the team that runs the server. Not at the hosted service.',
+      'Start time, listeners, and whether each node accepts mail. For the team that operates the server. Not part of the hosted API.',
   },
   'GET /limits': {
     id: 'getLimits',
     tag: 'Usage',
-    summary: 'See how much may be sent',
-    description: 'The plan of the team, its rate limit, the largest message. Not at the hosted service.',
+    summary: 'Get sending limits',
+    description: "The team's plan and rate limit, and the maximum message size. Not part of the hosted API.",
   },
 }

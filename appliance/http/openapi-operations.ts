@@ -58,52 +58,52 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
     description: 'How many, from 1 to 100.',
     schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
   },
-  after: { description: 'The page after this id, not including it.', schema: uuid },
-  before: { description: 'The page before this id, not including it.', schema: uuid },
-  email_id: { description: 'Only the request that made this email, and its repetitions.', schema: uuid },
+  after: { description: 'The page after this id, exclusive.', schema: uuid },
+  before: { description: 'The page before this id, exclusive.', schema: uuid },
+  email_id: { description: 'Only the request that created this email, and its repetitions.', schema: uuid },
   status: {
-    description: 'Only those that stand so.',
+    description: 'Only webhook deliveries in this state.',
     schema: { type: 'string', enum: ['pending', 'attempting', 'success', 'failed'] },
   },
   type: { description: 'Only events of this type.', schema: text },
   origin: {
-    description: 'Only those that came about like this.',
+    description: 'Only suppressions with this origin.',
     schema: { type: 'string', enum: ['bounce', 'complaint', 'manual'] },
   },
   search: {
-    description: 'Only those whose address contains this.',
+    description: 'Only addresses that contain this text.',
     schema: { type: 'string', maxLength: 254, examples: ['@example.com'] },
   },
   domain: {
-    description: 'Only this domain of the team: its records and listings.',
+    description: 'Only the DNS records and blocklist entries of this domain of the team.',
     schema: { type: 'string', examples: ['acme.example'] },
   },
   wait: {
-    description: '`false`: answer at once with what is found so far; ask again until it is complete.',
+    description: '`false`: return immediately with the results so far. Repeat until the result is complete.',
     schema: { type: 'boolean', default: true },
   },
   ...queueConditions({
-    domain: 'To this recipient domain.',
-    provider: 'To this mailbox provider.',
-    pool: 'Of this pool.',
+    domain: 'Only deliveries to this recipient domain.',
+    provider: 'Only deliveries to this mailbox provider.',
+    pool: 'Only deliveries in this pool.',
     stream: '`transactional` or `broadcast`.',
-    tag: 'With this tag: `name` or `name=value`.',
+    tag: 'Only emails with this tag: `name` or `name=value`.',
     state: '`waiting` or `held`.',
-    older_than: 'Accepted longer ago: `90m`, `2h`, `3d`.',
-    newer_than: 'Accepted since: `90m`, `2h`, `3d`.',
-    reply: 'With these words in the last answer.',
-    category: 'Failed for a cause of this kind.',
-    source: 'Last tried from this address.',
-    email_id: 'Of this email.',
-    id: 'This delivery.',
-    team_id: 'Of this team, or `all`. For the team that runs the server.',
+    older_than: 'Accepted before this long ago: `90m`, `2h`, `3d`.',
+    newer_than: 'Accepted within the last: `90m`, `2h`, `3d`.',
+    reply: 'Only if the last reply contains these words.',
+    category: 'Only this failure category.',
+    source: 'Only deliveries last attempted from this sending IP.',
+    email_id: 'Only deliveries of this email.',
+    id: 'Only this delivery.',
+    team_id: 'Only this team, or `all`. For the team that operates the server.',
   }),
   start_date: {
     description: 'Start of the range: an ISO 8601 date or datetime. Default: six days before the end.',
     schema: text,
   },
   end_date: {
-    description: 'End of the range, not including it: an ISO 8601 date or datetime. Default: now.',
+    description: 'End of the range, exclusive: an ISO 8601 date or datetime. Default: now.',
     schema: text,
   },
   timezone: {
@@ -115,11 +115,11 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
     schema: { type: 'string', enum: ['hourly', 'daily', 'weekly', 'monthly'], default: 'daily' },
   },
   metrics: {
-    description: 'Which metrics, with commas between; all by default.',
+    description: 'Comma-separated metrics. Default: all.',
     schema: { type: 'string', examples: ['sent,delivered,bounce_rate'] },
   },
   dimensions: {
-    description: 'What the rows tell apart, with commas between: period, domain, email or broadcast.',
+    description: 'Comma-separated dimensions of the rows: period, domain, email or broadcast.',
     schema: { type: 'string', examples: ['period,domain'] },
   },
   ...SEARCH_PARAMETERS,
@@ -127,45 +127,48 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
   ...AUDIT_PARAMETERS,
   ...METRICS_PARAMETERS,
   'metrics.domain_id': {
-    description: 'Only these domains: up to 100 ids with commas between.',
+    description: 'Only these domains: up to 100 comma-separated ids.',
     schema: text,
   },
-  'metrics.email_id': { description: 'Only these emails: up to 100 ids with commas between.', schema: text },
+  'metrics.email_id': { description: 'Only these emails: up to 100 comma-separated ids.', schema: text },
   'metrics.broadcast_id': {
-    description: 'Only these broadcasts: up to 100 ids with commas between.',
+    description: 'Only these broadcasts: up to 100 comma-separated ids.',
     schema: text,
   },
   'Idempotency-Key': {
-    description: 'Makes it safe to send the request again: 1 to 256 characters, kept for 24 hours.',
+    description: 'Makes it safe to repeat the request: 1 to 256 characters, stored for 24 hours.',
     schema: { type: 'string', minLength: 1, maxLength: 256 },
   },
   'x-batch-validation': {
     description:
-      '`strict` sends all emails or none; `permissive` sends the valid ones and tells about the others.',
+      '`strict` sends all emails or none. `permissive` sends the valid ones and reports the others.',
     schema: { type: 'string', enum: ['strict', 'permissive'], default: 'strict' },
   },
 }
 
 /** In the order of the reference. */
 export const TAGS = [
-  { name: 'Emails', description: 'Sending, and all that is known of what was sent.' },
-  { name: 'Domains', description: 'Domains to send from, with the DNS records that they need.' },
-  { name: 'API keys', description: 'What apps sign their requests with.' },
-  { name: 'Suppressions', description: 'Addresses that nothing is sent to any more.' },
-  { name: 'Erasures', description: "Erasing one person's data by address, with a receipt." },
+  { name: 'Emails', description: 'Send emails and see what happened to them.' },
+  { name: 'Domains', description: 'Domains to send from, and their DNS records.' },
+  { name: 'API keys', description: 'Keys that apps authenticate with.' },
+  { name: 'Suppressions', description: 'Addresses that this server does not send to.' },
+  { name: 'Erasures', description: 'Erase the data of one address, with a receipt.' },
   {
     name: 'Webhooks',
-    description: 'Endpoints of apps that are told what happens, and the log of what they were sent.',
+    description: 'URLs that receive events, and the log of webhook deliveries.',
   },
-  { name: 'Logs', description: 'The requests of apps, with their answers.' },
-  { name: 'Queue', description: 'Mail that waits, and what operators do to it.' },
-  { name: 'Audit log', description: 'Who did what, from where, with what came of it.' },
-  { name: 'Sources', description: 'The addresses that mail leaves from, and which mail uses which of them.' },
-  { name: 'Providers and lanes', description: 'How much goes from where to whom, and why no more.' },
-  { name: 'Usage', description: 'What was used of the plan.' },
-  { name: 'Dashboard', description: 'What the dashboard signs in with. Not for apps.' },
-  { name: 'Sandbox', description: 'Mail that was caught instead of being sent. In the sandbox only.' },
-  { name: 'Service', description: 'About the server itself.' },
+  { name: 'Logs', description: 'Log of API requests and responses.' },
+  { name: 'Queue', description: 'Queued mail, and the operations on it.' },
+  { name: 'Audit log', description: 'Who did what, from where, and with what result.' },
+  { name: 'Sources', description: 'Sending IPs, and which mail uses which pool.' },
+  {
+    name: 'Providers and lanes',
+    description: 'Sending limits per mailbox provider, and the current limits of each lane.',
+  },
+  { name: 'Usage', description: 'Usage of the plan.' },
+  { name: 'Dashboard', description: 'Sign-in for the dashboard. Not for apps.' },
+  { name: 'Sandbox', description: 'Captured mail. Only in the sandbox.' },
+  { name: 'Service', description: 'Information about the server.' },
 ]
 
 const page = ['limit', 'after', 'before']
@@ -178,7 +181,7 @@ const emails: Record<string, OperationNotes> = {
     tag: 'Emails',
     summary: 'Send an email',
     description:
-      'Answers once the email is safely stored; it is delivered afterwards. To, cc and bcc take 50 recipients each. With `scheduled_at` it waits until then.',
+      'Responds when the email is stored; delivery follows. To, cc and bcc accept 50 recipients each. With `scheduled_at`, the email is sent at that time.',
     headers: ['Idempotency-Key'],
     errors: ['507'],
   },
@@ -186,7 +189,7 @@ const emails: Record<string, OperationNotes> = {
     id: 'sendBatch',
     tag: 'Emails',
     summary: 'Send up to 100 emails',
-    description: 'Each element of the array is an email of its own. They are stored together, in one step.',
+    description: 'Each element of the array is a separate email. All are stored in one transaction.',
     headers: ['Idempotency-Key', 'x-batch-validation'],
     errors: ['507'],
   },
@@ -194,17 +197,17 @@ const emails: Record<string, OperationNotes> = {
   'GET /live': {
     id: 'watchEmails',
     tag: 'Emails',
-    summary: 'Watch what happens',
+    summary: 'Stream events live',
     description:
-      'Server-sent events: an `email`, `domain` or `suppression` event with `type`, `email_id` and `created_at` for everything that happens; for the team that runs the appliance also `lanes`, without data, when a lane has changed. `Last-Event-ID` goes on where the last stream ended; `reset` says that too much was missed. A stream ends after 15 minutes; come back then.',
+      'Server-sent events: an `email`, `domain` or `suppression` event with `type`, `email_id` and `created_at` for everything that happens. The team that operates the server also gets `lanes`, without data, when a lane changes. `Last-Event-ID` resumes a stream; `reset` means that too many events were missed. A stream ends after 15 minutes; reconnect then.',
     answers: { type: 'text/event-stream', description: 'A stream of events.' },
   },
   'GET /emails/metrics': {
     id: 'getMetrics',
     tag: 'Emails',
-    summary: 'Count emails',
+    summary: 'Get email metrics',
     description:
-      'Sums over a range of time, and rows by period, domain or email. Numbers are of recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
+      'Totals over a time range, and rows by period, domain or email. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
     query: [
       ...['start_date', 'end_date', 'timezone', 'granularity', 'metrics', 'dimensions'],
       ...['metrics.domain_id', 'metrics.email_id', 'metrics.broadcast_id'],
@@ -216,19 +219,19 @@ const emails: Record<string, OperationNotes> = {
     id: 'rescheduleEmail',
     tag: 'Emails',
     summary: 'Reschedule an email',
-    description: 'Only while it is scheduled.',
+    description: 'Only while the email is scheduled.',
   },
   'POST /emails/:id/cancel': {
     id: 'cancelEmail',
     tag: 'Emails',
     summary: 'Cancel a scheduled email',
-    description: 'Only while it is scheduled. A cancelled email is never sent.',
+    description: 'Only while the email is scheduled. A canceled email is never sent.',
   },
   'POST /emails/:id/share': {
     id: 'shareEmail',
     tag: 'Emails',
     summary: 'Share an email',
-    description: 'Makes a link that shows the email to people without an account, for 48 hours at most.',
+    description: 'Creates a link that shows the email to people without an account, for at most 48 hours.',
   },
   'GET /emails/:id/attachments': {
     id: 'listAttachments',
@@ -240,20 +243,20 @@ const emails: Record<string, OperationNotes> = {
     id: 'getAttachment',
     tag: 'Emails',
     summary: 'Get an attachment',
-    description: 'Its `download_url` gives the file without a key, for an hour.',
+    description: 'The `download_url` gives access to the file without a key for one hour.',
   },
   'GET /emails/:id/timeline': {
     id: 'getTimeline',
     tag: 'Emails',
-    summary: 'See what happened to an email',
+    summary: 'Get the timeline of an email',
     description:
-      'Every recipient with the state of its delivery, every attempt with all that was said to and by the remote server, every event. Not at the hosted service.',
+      'Every recipient with its delivery state, every attempt with its SMTP transcript, and every event. Not part of the hosted API.',
   },
   'GET /emails/:id/source': {
     id: 'getSource',
     tag: 'Emails',
-    summary: 'Get the message itself',
-    description: 'As it was accepted, before it is signed. Not at the hosted service.',
+    summary: 'Get the source of an email',
+    description: 'The message as accepted, before signing. Not part of the hosted API.',
     answers: { type: 'message/rfc822', description: 'The RFC 5322 message.' },
   },
   'GET /downloads/attachments/:token': {
@@ -261,10 +264,10 @@ const emails: Record<string, OperationNotes> = {
     tag: 'Emails',
     summary: 'Download an attachment',
     description:
-      'What `download_url` leads to. Needs no key: who has the link has the file, until it expires.',
+      'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
     path: token,
     errors: ['410'],
-    answers: { type: 'application/octet-stream', description: 'The file, as it was sent.' },
+    answers: { type: 'application/octet-stream', description: 'The file, as sent.' },
   },
 }
 
@@ -287,30 +290,30 @@ const domains: Record<string, OperationNotes> = {
     id: 'createDomain',
     tag: 'Domains',
     summary: 'Add a domain',
-    description: 'Answers with the DNS records to publish. The domain may send once they are found.',
+    description: 'Returns the DNS records to publish. The domain can send once they are found.',
   },
   'GET /domains': { id: 'listDomains', tag: 'Domains', summary: 'List domains', query: page },
   'GET /domains/:id': { id: 'getDomain', tag: 'Domains', summary: 'Get a domain with its DNS records' },
-  'PATCH /domains/:id': { id: 'updateDomain', tag: 'Domains', summary: 'Change the settings of a domain' },
+  'PATCH /domains/:id': { id: 'updateDomain', tag: 'Domains', summary: 'Change a domain' },
   'DELETE /domains/:id': {
     id: 'deleteDomain',
     tag: 'Domains',
     summary: 'Remove a domain',
-    description: 'Its DKIM keys go with it, and the API keys that are bound to it.',
+    description: 'Also removes its DKIM keys, and the API keys restricted to it.',
   },
   'POST /domains/:id/verify': {
     id: 'verifyDomain',
     tag: 'Domains',
     summary: 'Verify a domain',
     description:
-      'Looks for its DNS records in the background, for 72 hours at most. What was found is read with `GET /domains/:id`.',
+      'Checks its DNS records in the background for up to 72 hours. To read the results, use `GET /domains/:id`.',
   },
   'POST /domains/:id/dkim/rotate': {
     id: 'rotateDkimKeys',
     tag: 'Domains',
     summary: 'Rotate the DKIM keys of a domain',
     description:
-      'Makes new keys under new selectors. They sign once their records are found; the old ones retire after that. Not at the hosted service.',
+      'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',
   },
 }
 
@@ -319,7 +322,7 @@ const apiKeys: Record<string, OperationNotes> = {
     id: 'createApiKey',
     tag: 'API keys',
     summary: 'Create an API key',
-    description: 'The token is shown in this answer and never again.',
+    description: 'The token is shown only in this response.',
   },
   'GET /api-keys': { id: 'listApiKeys', tag: 'API keys', summary: 'List API keys', query: page },
   'PATCH /api-keys/:id': { id: 'renameApiKey', tag: 'API keys', summary: 'Rename an API key' },
@@ -327,12 +330,12 @@ const apiKeys: Record<string, OperationNotes> = {
     id: 'deleteApiKey',
     tag: 'API keys',
     summary: 'Delete an API key',
-    description: 'It stops working at once. Emails that it sent stay.',
+    description: 'It stops working immediately. Emails sent with it are kept.',
   },
 }
 
 const suppression = {
-  id: { description: 'The id of the suppression, or the address.', schema: text },
+  id: { description: "The suppression's id or its address.", schema: text },
 }
 
 const suppressions: Record<string, OperationNotes> = {
@@ -340,7 +343,7 @@ const suppressions: Record<string, OperationNotes> = {
     id: 'createSuppression',
     tag: 'Suppressions',
     summary: 'Suppress an address',
-    description: 'An address that is suppressed already keeps its suppression, which is the answer.',
+    description: 'If the address is already suppressed, returns the existing suppression.',
   },
   'GET /suppressions': {
     id: 'listSuppressions',
@@ -351,18 +354,18 @@ const suppressions: Record<string, OperationNotes> = {
   'GET /suppressions/export': {
     id: 'exportSuppressions',
     tag: 'Suppressions',
-    summary: 'Export the suppressions',
+    summary: 'Export suppressions',
     description:
-      'The whole list, newest first, as `POST /suppressions/import` reads it. Not at the hosted service.',
+      'The whole list, newest first, in the format of `POST /suppressions/import`. Not part of the hosted API.',
     query: ['origin', 'search'],
-    answers: { type: 'text/csv', description: 'The list, with column names.' },
+    answers: { type: 'text/csv', description: 'The list, with a header row.' },
   },
   'POST /suppressions/import': {
     id: 'importSuppressions',
     tag: 'Suppressions',
     summary: 'Import suppressions',
     description:
-      'Lines that cannot be used are left out and told. An address that is suppressed already keeps its suppression. Not at the hosted service.',
+      'Invalid lines are skipped and reported. An address that is already suppressed keeps its suppression. Not part of the hosted API.',
   },
   'GET /suppressions/:id': {
     id: 'getSuppression',
@@ -373,7 +376,7 @@ const suppressions: Record<string, OperationNotes> = {
   'DELETE /suppressions/:id': {
     id: 'deleteSuppression',
     tag: 'Suppressions',
-    summary: 'Allow an address again',
+    summary: 'Remove a suppression',
     path: suppression,
   },
   'POST /suppressions/batch/add': {
@@ -384,20 +387,21 @@ const suppressions: Record<string, OperationNotes> = {
   'POST /suppressions/batch/remove': {
     id: 'removeSuppressions',
     tag: 'Suppressions',
-    summary: 'Allow up to 100 addresses again',
-    description: 'By `emails` or by `ids`, not both. What is not suppressed is left out of the answer.',
+    summary: 'Remove up to 100 suppressions',
+    description:
+      'By `emails` or by `ids`, not both. The response leaves out addresses that are not suppressed.',
   },
 }
 
 const eventId = {
-  event_id: { description: 'The id of the event, `msg_…`.', schema: text },
+  event_id: { description: 'The event id, `msg_…`.', schema: text },
 }
 const webhooks: Record<string, OperationNotes> = {
   'POST /webhooks': {
     id: 'createWebhook',
     tag: 'Webhooks',
     summary: 'Create a webhook',
-    description: 'Answers with the secret that its requests are signed with. At most 50 of a team.',
+    description: 'Returns the secret that signs its requests. A team can have at most 50.',
   },
   'GET /webhooks': { id: 'listWebhooks', tag: 'Webhooks', summary: 'List webhooks', query: page },
   'GET /webhooks/:id': { id: 'getWebhook', tag: 'Webhooks', summary: 'Get a webhook with its secret' },
@@ -410,51 +414,51 @@ const webhooks: Record<string, OperationNotes> = {
     id: 'deleteWebhook',
     tag: 'Webhooks',
     summary: 'Remove a webhook',
-    description: 'Nothing more is sent to it. Its log goes with it.',
+    description: 'It receives no more events. Its log is deleted.',
   },
   'POST /webhooks/:id/signing-secret/rotate': {
     id: 'rotateWebhookSecret',
     tag: 'Webhooks',
-    summary: 'Rotate the secret of a webhook',
-    description: 'For 24 hours requests carry two signatures, of the new secret and of the old one.',
+    summary: 'Rotate the signing secret of a webhook',
+    description: 'For 24 hours, requests carry two signatures: of the new and the old secret.',
   },
   'POST /webhooks/:id/ping': {
     id: 'pingWebhook',
     tag: 'Webhooks',
     summary: 'Send a test event',
     description:
-      'Sends a `webhook.ping` now, once, and answers with what came of it, after 15 seconds at the latest. Not at the hosted service.',
+      'Sends one `webhook.ping` now and returns the result, after at most 15 seconds. Not part of the hosted API.',
   },
   'POST /webhooks/:id/replay': {
     id: 'replayWebhook',
     tag: 'Webhooks',
-    summary: 'Replay a selection or a range of time',
+    summary: 'Replay selected events or a time range',
     description:
-      'With `event_ids`: sends these again under the same ids. With `since`: sends what happened in the range and the endpoint listens to, also what it was never sent: from before it was made, or while it was disabled. Not at the hosted service.',
+      'With `event_ids`: sends these events again with the same ids. With `since`: sends all events in the range that the webhook subscribes to, including events it was never sent, from before it existed or while it was disabled. Not part of the hosted API.',
   },
   'GET /webhooks/:id/events': {
     id: 'listWebhookEvents',
     tag: 'Webhooks',
-    summary: 'List what was sent to a webhook',
+    summary: 'List the webhook deliveries of a webhook',
     query: [...page, 'status', 'type'],
   },
   'GET /webhooks/:id/events/:event_id': {
     id: 'getWebhookEvent',
     tag: 'Webhooks',
-    summary: 'Get an event with its payload',
+    summary: 'Get a webhook delivery with its payload',
     path: eventId,
   },
   'POST /webhooks/:id/events/:event_id/replay': {
     id: 'replayWebhookEvent',
     tag: 'Webhooks',
     summary: 'Replay an event',
-    description: 'Under the same id, with all attempts before it.',
+    description: 'Uses the same id and keeps all earlier attempts.',
     path: eventId,
   },
   'GET /webhooks/:id/events/:event_id/attempts': {
     id: 'listWebhookEventAttempts',
     tag: 'Webhooks',
-    summary: 'List the attempts of an event',
+    summary: 'List the attempts of a webhook delivery',
     query: page,
     path: eventId,
   },
@@ -462,26 +466,26 @@ const webhooks: Record<string, OperationNotes> = {
     id: 'listWebhookAttempts',
     tag: 'Webhooks',
     summary: 'List all requests to a webhook',
-    description: 'With their answers. Not at the hosted service.',
+    description: 'Includes the responses. Not part of the hosted API.',
     query: page,
   },
 }
 
 const address = {
-  ip: { description: 'The address, or `auto`.', schema: text },
+  ip: { description: 'The IP address, or `auto`.', schema: text },
 }
 const providerId = {
-  id: { description: 'As providers.toml has it, or the domain of a mail exchanger.', schema: text },
+  id: { description: 'The id in providers.toml, or the domain of a mail exchanger.', schema: text },
 }
 const laneIds = {
-  id: { description: 'The source address and the provider: `192.0.2.1~google`.', schema: text },
+  id: { description: 'The sending IP and the provider: `192.0.2.1~google`.', schema: text },
 }
 const shaping: Record<string, OperationNotes> = {
   'GET /providers': {
     id: 'listProviders',
     tag: 'Providers and lanes',
     summary: 'List mailbox providers',
-    description: 'With their limits. For the team that runs the server. Not at the hosted service.',
+    description: 'With their limits. For the team that operates the server. Not part of the hosted API.',
   },
   'GET /providers/:id': {
     id: 'getProvider',
@@ -493,27 +497,27 @@ const shaping: Record<string, OperationNotes> = {
     id: 'updateProvider',
     tag: 'Providers and lanes',
     summary: 'Change the limits of a mailbox provider',
-    description: 'They hold at once. `default` is every provider that is not in providers.toml.',
+    description: 'Effective immediately. `default` applies to every provider that is not in providers.toml.',
     path: providerId,
   },
   'GET /lanes': {
     id: 'listLanes',
     tag: 'Providers and lanes',
     summary: 'List lanes',
-    description: 'What goes from each source address to each provider, and why no more.',
+    description: 'The current limits from each sending IP to each provider, and the reasons.',
   },
   'POST /lanes/:id/pause': {
     id: 'pauseLane',
     tag: 'Providers and lanes',
     summary: 'Pause a lane',
-    description: 'Nothing more leaves; what is under way ends.',
+    description: 'No new messages are sent. Messages in progress finish.',
     path: laneIds,
   },
   'POST /lanes/:id/resume': {
     id: 'resumeLane',
     tag: 'Providers and lanes',
     summary: 'Resume a lane',
-    description: 'Ends a pause of any kind, and the narrow limits after it.',
+    description: 'Ends any pause, and the reduced limits that follow it.',
     path: laneIds,
   },
 }
@@ -522,55 +526,55 @@ const sources: Record<string, OperationNotes> = {
   'GET /sources': {
     id: 'listSources',
     tag: 'Sources',
-    summary: 'List sources',
+    summary: 'List sending IPs',
     description:
-      'With what the last check of each saw. For the team that runs the server. Not at the hosted service.',
+      'With the results of the last check. For the team that operates the server. Not part of the hosted API.',
   },
   'POST /sources': {
     id: 'createSource',
     tag: 'Sources',
-    summary: 'Add a source',
+    summary: 'Add a sending IP',
     description:
-      'An address of this machine. SPF records of all domains must name it from now on, as their checks will say.',
+      'Must be an address of this machine. The SPF records of all domains must include it; their checks report it if not.',
     errors: ['409'],
   },
   'GET /sources/:ip': {
     id: 'getSourceAddress',
     tag: 'Sources',
-    summary: 'Get a source',
+    summary: 'Get a sending IP',
     path: address,
   },
   'PATCH /sources/:ip': {
     id: 'updateSource',
     tag: 'Sources',
-    summary: 'Change a source',
-    description: 'Its pool, its EHLO name, its warm-up, or whether it is used at all.',
+    summary: 'Change a sending IP',
+    description: 'Change its pool, EHLO name, warm-up or state.',
     path: address,
   },
   'DELETE /sources/:ip': {
     id: 'deleteSource',
     tag: 'Sources',
-    summary: 'Remove a source',
-    description: 'One that comes from the configuration is taken out there.',
+    summary: 'Remove a sending IP',
+    description: 'If it comes from the configuration, remove it there.',
     path: address,
     errors: ['409'],
   },
   'GET /sources/assignments': {
     id: 'listPoolAssignments',
     tag: 'Sources',
-    summary: 'List which mail uses which pool',
+    summary: 'List pool assignments',
   },
   'POST /sources/assignments': {
     id: 'createPoolAssignment',
     tag: 'Sources',
-    summary: 'Send some mail through a pool',
+    summary: 'Assign mail to a pool',
     description:
-      'What is left out or null means any. The most specific assignment counts: domain before team before stream. One about the same mail gets the new pool.',
+      'Missing or null fields match anything. The most specific assignment applies: domain before team before stream. Assigning the same mail again replaces its pool.',
   },
   'DELETE /sources/assignments/:id': {
     id: 'deletePoolAssignment',
     tag: 'Sources',
-    summary: 'Remove an assignment',
+    summary: 'Remove a pool assignment',
   },
 }
 
@@ -601,14 +605,14 @@ const queue: Record<string, OperationNotes> = {
   'GET /queue': {
     id: 'listQueue',
     tag: 'Queue',
-    summary: 'List what waits',
-    description: 'Oldest first, each with what it waits for. Not at the hosted service.',
+    summary: 'List queued deliveries',
+    description: 'Oldest first, each with the reason why it is queued. Not part of the hosted API.',
     query: ['limit', 'after', ...conditions],
   },
   'GET /queue/summary': {
     id: 'getQueueSummary',
     tag: 'Queue',
-    summary: 'Count what waits',
+    summary: 'Count queued deliveries',
     description: 'By state, provider, domain and age.',
     query: conditions,
   },
@@ -617,57 +621,57 @@ const queue: Record<string, OperationNotes> = {
     tag: 'Queue',
     summary: 'List the queue by pool and provider',
     description:
-      'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Of the domains that were never looked up, the 20 with the most have a row of their own, the others share one per pool. Beyond 100 rows the smallest share one. Without conditions, the team that runs the server also gets lanes that nothing waits for.',
+      'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Of the domains that were never looked up, the 20 largest have a row each; the others share one row per pool. Beyond 100 rows, the smallest share one. Without conditions, the team that operates the server also gets lanes without queued deliveries.',
     query: conditions,
   },
   'GET /queue/holds': {
     id: 'listHoldRules',
     tag: 'Queue',
     summary: 'List the rules that hold new mail',
-    description: 'Each is ended with `POST /queue/undo` and its id.',
+    description: 'To end a rule, call `POST /queue/undo` with its id.',
   },
   'GET /queue/:id': {
     id: 'getQueuedDelivery',
     tag: 'Queue',
-    summary: 'Get a delivery that waits',
-    description: 'With what it waits for. Those that are final are in the timeline of their email.',
+    summary: 'Get a queued delivery',
+    description: 'With the reason why it is queued. For final deliveries, see the timeline of their email.',
   },
   'POST /queue/preview': {
     id: 'previewQueueChange',
     tag: 'Queue',
-    summary: 'See what an action would touch',
-    description: 'Counts, and the ten oldest. Nothing is changed.',
+    summary: 'Preview a queue operation',
+    description: 'Counts, and the ten oldest deliveries. Changes nothing.',
   },
   'POST /queue/hold': acts(
     'holdQueue',
-    'Hold mail',
-    'No further attempts until it is released; those under way end. With `new` a rule holds new mail of the same domain, provider, team and tag, too.',
+    'Hold deliveries',
+    'No further attempts until released; attempts in progress finish. With `new`, a rule also holds new mail with the same domain, provider, team and tag.',
   ),
   'POST /queue/release': acts(
     'releaseQueue',
-    'Release mail that is held',
-    'What the team that runs the server holds, only that team releases.',
+    'Release held deliveries',
+    'Only the team that operates the server can release deliveries that it held.',
   ),
   'POST /queue/retry': acts(
     'retryQueue',
-    'Try now',
-    'Makes waiting mail due now. Its lane still has its limits.',
+    'Retry deliveries now',
+    'Makes the deliveries due now. The limits of their lanes still apply.',
   ),
   'POST /queue/reroute': acts(
     'rerouteQueue',
-    'Move mail to another pool',
-    'The next attempt leaves from there. For the team that runs the server.',
+    'Move deliveries to another pool',
+    'Applies to the next attempt. For the team that operates the server.',
   ),
   'POST /queue/expire': acts(
     'expireQueue',
-    'Give mail up as expired',
-    'As if its time were over: it bounces, and its sender gets a report. Cannot be undone.',
+    'Expire deliveries',
+    'Treats them as if the retry period had ended: they bounce, and the sender gets a report. Cannot be undone.',
   ),
-  'POST /queue/drop': acts('dropQueue', 'Give mail up as failed', 'Cannot be undone.'),
+  'POST /queue/drop': acts('dropQueue', 'Drop deliveries', 'Cannot be undone.'),
   'POST /queue/undo': acts(
     'undoQueueChange',
-    'Take an action back',
-    'A hold with its rule, a release or a re-route: for deliveries that nobody touched since.',
+    'Undo a queue operation',
+    'A hold with its rule, a release or a reroute, for deliveries that were not changed since.',
   ),
 }
 
@@ -675,13 +679,13 @@ const domainBodies: Record<string, OperationNotes> = {
   'GET /domains/:id/bodies': {
     id: 'getDomainBodies',
     tag: 'Domains',
-    summary: 'See whether bodies are kept',
+    summary: "Get whether a domain's bodies are kept",
   },
   'PUT /domains/:id/bodies': {
     id: 'setDomainBodies',
     tag: 'Domains',
-    summary: 'Keep bodies or not',
-    description: 'From now on; what was accepted before stays until its time is over.',
+    summary: "Set whether a domain's bodies are kept",
+    description: 'Applies to new emails. Bodies accepted earlier are kept for their retention period.',
   },
 }
 
@@ -689,15 +693,15 @@ const erasures: Record<string, OperationNotes> = {
   'POST /erasures': {
     id: 'createErasure',
     tag: 'Erasures',
-    summary: "Erase a person's data by address",
+    summary: 'Erase the data of an address',
     description:
-      'Goes on in the background, also after a restart; `GET /erasures/:id` tells how far it is. With `dry_run` nothing is changed: the answer has no id, and what would be touched is counted. Cannot be undone. Not at the hosted service.',
+      'Runs in the background and continues after a restart; `GET /erasures/:id` returns the progress. With `dry_run`, changes nothing: the response has no id and counts what would be erased. Cannot be undone. Not part of the hosted API.',
   },
   'GET /erasures': {
     id: 'listErasures',
     tag: 'Erasures',
     summary: 'List erasures',
-    description: 'Newest first. Each is the receipt of what was done.',
+    description: 'Newest first. Each entry is the receipt of an erasure.',
     query: page,
   },
   'GET /erasures/:id': { id: 'getErasure', tag: 'Erasures', summary: 'Get an erasure' },
@@ -709,67 +713,68 @@ const others: Record<string, OperationNotes> = {
   'GET /logs/:id': {
     id: 'getLog',
     tag: 'Logs',
-    summary: 'Get a request with its answer',
-    description: 'Bodies come without secrets and files, at most 16 KiB of each.',
+    summary: 'Get a request and its response',
+    description: 'Bodies are without secrets and files, at most 16 KiB each.',
   },
   'GET /retention': {
     id: 'getRetention',
     tag: 'Usage',
-    summary: 'See how long what is kept',
-    description:
-      'With what it takes on the disk, for the team that runs the server. Not at the hosted service.',
+    summary: 'Get retention periods',
+    description: 'With disk usage, for the team that operates the server. Not part of the hosted API.',
   },
   'GET /usage/history': {
     id: 'getUsageHistory',
     tag: 'Usage',
-    summary: 'Get the usage of the last 30 days and 12 months',
+    summary: 'Get usage of the last 30 days and 12 months',
     description:
-      'Recipients that counted against the plan, by day and month of UTC. Not at the hosted service.',
+      'Recipients that count against the plan, by day and month in UTC. Not part of the hosted API.',
   },
-  'GET /usage': { id: 'getUsage', tag: 'Usage', summary: 'Get the usage of this day and month' },
+  'GET /usage': { id: 'getUsage', tag: 'Usage', summary: 'Get usage of the current day and month' },
   'POST /session': {
     id: 'signIn',
     tag: 'Dashboard',
     summary: 'Sign in',
     description:
-      'Answers with a cookie. Where a second factor is set up, 202 and a cookie for the step that is missing. Ten attempts a minute.',
+      'Sets a session cookie. If a second step is set up: status 202 and a cookie for that step. Limited to ten attempts per minute.',
     errors: ['403', '429'],
   },
-  'GET /session': { id: 'getSession', tag: 'Dashboard', summary: 'See who is signed in' },
+  'GET /session': { id: 'getSession', tag: 'Dashboard', summary: 'Get the current session' },
   'DELETE /session': { id: 'signOut', tag: 'Dashboard', summary: 'Sign out' },
   'GET /sandbox/messages': {
     id: 'listSandboxMessages',
     tag: 'Sandbox',
-    summary: 'List caught mail',
+    summary: 'List captured messages',
     query: ['limit'],
   },
-  'GET /sandbox/messages/:id': { id: 'getSandboxMessage', tag: 'Sandbox', summary: 'Get a caught message' },
+  'GET /sandbox/messages/:id': { id: 'getSandboxMessage', tag: 'Sandbox', summary: 'Get a captured message' },
   'GET /healthz': {
     id: 'getHealth',
     tag: 'Service',
-    summary: 'Ask whether the server lives',
-    description: 'For supervisors: the event loop turns and the storage answers. When not, restart it.',
+    summary: 'Check liveness',
+    description:
+      'For supervisors: succeeds if the event loop runs and the storage responds. If it fails, restart the server.',
   },
   'GET /readyz': {
     id: 'getReadiness',
     tag: 'Service',
-    summary: 'Ask whether mail is taken',
+    summary: 'Check readiness',
     description:
-      'For load balancers: writes become durable, there is space, and no stop has begun. When not, ask another node.',
+      'For load balancers: succeeds if writes are durable, disk space is left and the node is not stopping. If it fails, use another node.',
   },
   'GET /metrics': {
     id: 'getPrometheus',
     tag: 'Service',
-    summary: 'Get the metrics of this process',
-    description: 'For Prometheus. For the team that runs the server; `metrics.listen` needs no key.',
-    answers: { type: 'text/plain', description: 'The text format of Prometheus.' },
+    summary: 'Get Prometheus metrics',
+    description:
+      'Metrics of this process. For the team that operates the server; `metrics.listen` requires no key.',
+    answers: { type: 'text/plain', description: 'Prometheus text format.' },
   },
   'GET /doctor': {
     id: 'getDoctor',
     tag: 'Service',
-    summary: 'Look at what decides whether mail gets out',
+    summary: 'Run the self-checks',
     description:
-      'Port 25, reverse DNS, blocklists, resolver, clock, disk, certificate, records of domains. Takes some seconds. For the team that runs the server.',
+      'Checks port 25, reverse DNS, blocklists, resolver, clock, disk, certificate and domain records. Takes a few seconds. For the team that operates the server.',
     query: ['domain', 'wait'],
   },
   'GET /doctor/latest': {
@@ -777,30 +782,30 @@ const others: Record<string, OperationNotes> = {
     tag: 'Service',
     summary: 'Get the latest self-check',
     description:
-      'What the last complete self-check found, at once. One that is older than 15 minutes is renewed in the background. `complete` is false before the first. For the team that runs the server.',
+      'The results of the last complete self-check, without waiting. Results older than 15 minutes are renewed in the background. `complete` is false before the first. For the team that operates the server.',
   },
   'GET /tls/policies/:domain': {
     id: 'getTlsPolicy',
     tag: 'Service',
-    summary: 'Look up what a recipient domain demands of TLS',
+    summary: 'Look up the TLS policy of a recipient domain',
     description:
-      'DANE, MTA-STS and where it wants reports, looked up now; nothing is sent. For the team that runs the server. Not at the hosted service.',
+      'DANE, MTA-STS and report addresses, looked up now; sends no mail. For the team that operates the server. Not part of the hosted API.',
     path: { domain: { description: 'The recipient domain.', schema: text } },
   },
   'GET /tls/results': {
     id: 'listTlsResults',
     tag: 'Service',
-    summary: 'List what became of TLS',
+    summary: 'List TLS results',
     description:
-      'Sessions with recipient domains by day and outcome, the newest day first: of the last seven days, at most 1000 rows. For the team that runs the server.',
+      'Sessions with recipient domains by day and result, newest day first: the last seven days, at most 1000 rows. For the team that operates the server.',
     query: ['domain'],
   },
   'GET /certificates': {
     id: 'listCertificates',
     tag: 'Service',
-    summary: 'List the TLS certificates of the server',
+    summary: 'List TLS certificates',
     description:
-      'Those that HTTPS and SMTP show, with their ends, and what a certificate authority did not give. For the team that runs the server.',
+      'The certificates of HTTPS and SMTP with their expiry dates, and errors of the certificate authority. For the team that operates the server.',
   },
   'GET /openapi.json': { id: 'getDocument', tag: 'Service', summary: 'Get this document' },
 }

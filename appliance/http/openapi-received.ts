@@ -1,7 +1,7 @@
 /** What the document says of mail that port 25 takes without sign-in. */
 import type { OperationNotes } from './openapi-operations.ts'
 
-const message = { type: 'message/rfc822', description: 'The message, byte for byte as it arrived.' }
+const message = { type: 'message/rfc822', description: 'The message, exactly as received.' }
 
 /** Returned messages of an email, and the postmaster mailbox. */
 export const RECEIVED: Record<string, OperationNotes> = {
@@ -10,13 +10,13 @@ export const RECEIVED: Record<string, OperationNotes> = {
     tag: 'Emails',
     summary: 'List messages returned to an email',
     description:
-      'Messages that came to the return path of the email: delivery reports as a rule. Nothing about them is verified, and they change neither the email nor the suppression list. Not at the hosted service.',
+      'Messages sent to the return path of the email, usually delivery reports. They are not verified, and change neither the email nor the suppression list. Not part of the hosted API.',
   },
   'GET /emails/:id/returned/:returned_id': {
     id: 'getReturnedMessage',
     tag: 'Emails',
     summary: 'Get a returned message',
-    description: 'Not at the hosted service.',
+    description: 'Not part of the hosted API.',
     path: {
       returned_id: {
         description: 'The id of the returned message.',
@@ -29,14 +29,14 @@ export const RECEIVED: Record<string, OperationNotes> = {
     id: 'listPostmasterMessages',
     tag: 'Service',
     summary: 'List mail to postmaster and abuse',
-    description: 'For the team that runs the server. Not at the hosted service.',
+    description: 'For the team that operates the server. Not part of the hosted API.',
     query: ['limit', 'after', 'before'],
   },
   'GET /postmaster/:id/source': {
     id: 'getPostmasterMessage',
     tag: 'Service',
     summary: 'Get a message to postmaster',
-    description: 'For the team that runs the server. Not at the hosted service.',
+    description: 'For the team that operates the server. Not part of the hosted API.',
     answers: message,
   },
 }

@@ -120,7 +120,7 @@ export function apiDocument(routes: readonly RouteFacts[], version: string): Api
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer re_…`.' },
         session: {
           ...{ type: 'apiKey', in: 'cookie', name: 'posthaste_session' },
-          description: 'The dashboard. Over https the cookie is called `__Host-posthaste_session`.',
+          description: 'The dashboard. Over HTTPS, the cookie is named `__Host-posthaste_session`.',
         },
       },
     },

@@ -114,7 +114,7 @@ function answerBlock(status: string, answer: Response | { $ref: string }, docume
 }
 
 function answerFields(schema: Schema, document: ApiDocument): string {
-  return `<details class="answer"><summary>Fields of the answer</summary>${fieldTable(schema, document)}</details>`
+  return `<details class="answer"><summary>Fields of the response</summary>${fieldTable(schema, document)}</details>`
 }
 
 function errors({ responses }: Operation, document: ApiDocument): string {

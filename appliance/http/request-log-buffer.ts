@@ -54,10 +54,10 @@ export function createRequestLogBuffer({
         await storage.saveLogs({ logs: batch }, clock.now())
       } catch (err) {
         // The log of requests is not mail: trying again would fill the memory while the disk is full.
-        log.error({ err, requests: batch.length }, 'request logs could not be written and are lost')
+        log.error({ err, requests: batch.length }, 'could not write request logs; they are lost')
       }
     }
-    if (dropped > 0) log.warn({ requests: dropped }, 'request logs dropped: the storage is too slow for them')
+    if (dropped > 0) log.warn({ requests: dropped }, 'dropped request logs: the storage is too slow')
     dropped = 0
     writing = undefined
   }

@@ -23,7 +23,7 @@ export function pageForwards(query: unknown): Page {
   if ((query as Record<string, unknown>).before !== undefined)
     throw refuse('invalid_parameter', {
       parameter: 'before',
-      expected: 'a search runs forwards, by `after`; for a time there are `since` and `until`',
+      expected: 'a search pages only forward, with `after`; to limit the time, use `since` and `until`',
     })
   return readPage(query)
 }

@@ -66,7 +66,7 @@ async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket)
     SNICallback: (name, answer) => {
       const context = contextFor(name)
       if (context) answer(null, context)
-      else answer(new Error(`no proof is asked for ${name}`))
+      else answer(new Error(`no challenge is pending for ${name}`))
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })

@@ -35,10 +35,10 @@ export function createForwarder(deps: ForwarderDeps): Worker {
     const forwarding = await forward(message, deps, () => rate.take(message.ip) === 0)
     await storage.settlePostmaster({ id: message.id, forwarding }, clock.now())
     if (forwarding.state === 'skipped')
-      log.warn({ message_id: message.id, reason: forwarding.reason }, 'mail to postmaster was not forwarded')
+      log.warn({ message_id: message.id, reason: forwarding.reason }, 'skipped forwarding mail to postmaster')
     return true
   }
-  const trouble = 'mail to postmaster could not be forwarded; Posthaste tries again'
+  const trouble = 'could not forward mail to postmaster; will retry'
   return createWorker({ step, clock, log, pollMs, trouble })
 }
 
@@ -51,7 +51,8 @@ async function forward(
 ): Promise<Settled> {
   const skipped = (reason: string): Settled => ({ state: 'skipped', reason })
   if (postmaster === undefined) return skipped('smtp.postmaster is no longer set')
-  if (isMarked(message.bytes, hostname)) return skipped('this server forwarded it before: a mail loop')
+  if (isMarked(message.bytes, hostname))
+    return skipped('this server already forwarded it, so this is a mail loop')
   if (!permit()) return skipped(`more than ${MOST} messages within an hour`)
   const result = await sendNotice(noticeOf(message, postmaster, hostname))
   return result.sent ? { state: 'done', emailId: result.emailId } : skipped(result.reason)
@@ -70,12 +71,12 @@ function noticeOf(message: PostmasterMessage & WithBytes, to: string, hostname: 
     to,
     subject: `Mail for ${rcptTo}`,
     paragraphs: [
-      `The attached message came to ${rcptTo} at port 25 of ${hostname}.`,
-      `Envelope sender: ${sender}. Client: ${helo} [${ip}]. Neither the sender nor the content was verified: open attachments and links with care.`,
+      `${hostname} received the attached message for ${rcptTo} on port 25.`,
+      `Envelope sender: ${sender}. Client: ${helo} [${ip}]. Neither the sender nor the content was verified, so be careful with attachments and links.`,
     ],
     action: null,
     after: [
-      `Posthaste forwards such mail because smtp.postmaster is set. At most ${MOST} messages an hour are forwarded; all are listed in the dashboard under Settings, Nodes.`,
+      `Posthaste forwards such mail because smtp.postmaster is set. It forwards at most ${MOST} messages an hour. The dashboard lists all of them under Settings, Nodes.`,
     ],
     attachment: { filename: `${id}.eml`, contentType: 'message/rfc822', content: bytes },
     headers: [{ name: MARK, value: hostname }],

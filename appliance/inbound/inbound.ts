@@ -97,7 +97,7 @@ export function createInbound(deps: InboundDeps): Inbound {
       } catch (error) {
         if (error instanceof Refusal) throw error
         // Whoever cannot be looked up may exist: neither yes nor a final no.
-        log.error({ err: error }, 'a recipient at port 25 could not be looked up')
+        log.error({ err: error }, 'could not look up a recipient on port 25')
         throw refuse('unavailable')
       }
     },
@@ -120,14 +120,14 @@ export function createInbound(deps: InboundDeps): Inbound {
       if (emailId === null) {
         const forward = postmaster === undefined ? 'off' : 'due'
         await storage.keepPostmaster({ message, forward, limits: POSTMASTER }, now)
-        log.info(line, 'a message to postmaster was received')
+        log.info(line, 'received a message to postmaster')
         forwarder.wake()
         return about.id
       }
       const kept = await storage.keepReturned({ emailId, message, limits: RETURNED }, now)
       if (kept === 'full') throw refuse('inbound_full')
       if (kept === 'unknown') throw refuse('inbound_unknown')
-      log.info({ ...line, email_id: emailId }, 'a returned message was received')
+      log.info({ ...line, email_id: emailId }, 'received a returned message')
       return about.id
     },
 

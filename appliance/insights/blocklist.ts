@@ -44,31 +44,33 @@ export function judgeListing({ list, what, answer, control }: Listing): Finding 
     found,
     advice,
   })
-  if (answer.kind === 'failed') return skipped(`${name} could not be asked: ${answer.note}.`)
+  if (answer.kind === 'failed') return skipped(`${name} could not be queried: ${answer.note}.`)
   if (answer.kind === 'absent' && control !== null && control.kind !== 'found')
-    return skipped(`${name} does not list its own test entry: it cannot be asked through this resolver.`)
+    return skipped(`${name} does not list its own test entry, so it cannot be queried through this resolver.`)
   if (answer.kind === 'absent')
     return { ...about, status: 'ok', found: `${name} does not list ${what}.`, advice: null }
   const refusal = answer.records.find((code) => refused[code] !== undefined)
   if (refusal !== undefined)
     return skipped(
-      `${name} does not answer this resolver (${refusal}: ${refused[refusal]}).`,
-      `Use a resolver of your own on this machine to ask ${name}.`,
+      `${name} refuses queries from this resolver (${refusal}: ${refused[refusal]}).`,
+      `Run a resolver on this machine to query ${name}.`,
     )
   const codes = answer.records
   if (!codes.every((code) => inNetworks(code, LOOPBACK)))
     return skipped(
-      `${name} seems to answer ${codes.join(', ')}, which no blocklist does: somebody on the way changes DNS answers.`,
-      'Use a resolver of your own on this machine.',
+      `${name} appears to return ${codes.join(', ')}, which blocklists never do: something on the network path changes DNS answers.`,
+      'Run a resolver on this machine.',
     )
   if (control?.kind === 'found')
-    return skipped(`${name} lists everything now, so its answer says nothing: the list has probably ended.`)
-  const meanings = codes.map((code) => listed[code] ?? listed['*'] ?? 'an answer that is not in the table')
+    return skipped(
+      `${name} lists every address, so its answers mean nothing: the list was probably shut down.`,
+    )
+  const meanings = codes.map((code) => listed[code] ?? listed['*'] ?? 'an unknown return code')
   return {
     ...about,
     status: suspend ? 'failed' : 'warning',
     found: `${name} lists ${what}: ${meanings.join('; ')} (${codes.join(', ')}).`,
-    advice: `Find out what was sent and stop it first; then ask for removal at ${delist}`,
+    advice: `First find and stop the mail that caused the listing. Then request removal at ${delist}`,
   }
 }
 

@@ -50,8 +50,16 @@ export async function examineAttempts({
   try {
     return judgeAttempts(await readMemory(dataDir))
   } catch (error) {
-    const found = `What the authority said is not known: ${(error as Error).message}.`
-    return [{ id: 'acme', title: 'Certificates', status: 'failed', found, advice: 'See who owns data_dir.' }]
+    const found = `The state of certificate orders is unknown: ${(error as Error).message}.`
+    return [
+      {
+        id: 'acme',
+        title: 'Certificates',
+        status: 'failed',
+        found,
+        advice: 'Check the owner and permissions of data_dir.',
+      },
+    ]
   }
 }
 
@@ -66,8 +74,8 @@ function judgeAttempts({ certificates }: Memory): Finding[] {
         title: `Certificate for ${id}`,
         // One that is there goes on being used, and its end is judged by itself.
         status: directory === null ? 'failed' : 'warning',
-        found: `The authority gave none, ${failures === 1 ? 'once' : `${failures} times`} in a row: ${error ?? ''}`,
-        advice: `It is tried again at ${again} UTC. When you put it right: posthaste certificate issue.`,
+        found: `The certificate authority did not issue a certificate (${failures === 1 ? '1 failed attempt' : `${failures} failed attempts`}): ${error ?? ''}`,
+        advice: `The next attempt is at ${again} UTC. To retry now, run: posthaste certificate issue.`,
       },
     ]
   })
@@ -97,12 +105,12 @@ export function judgeCertificate(facts: CertificateFacts, hostname: string | nul
   const { file } = facts
   const about = { id: `certificate:${file}`, title: `TLS certificate ${file}` }
   const renew =
-    'Let the server get one ([acme] in the configuration), or name one of a public authority in tls.cert and tls.key.'
+    'Let the server obtain one ([acme] in the configuration), or set tls.cert and tls.key to one from a public authority.'
   if ('made' in facts)
     return {
       ...about,
       status: 'warning',
-      found: 'No certificate is configured: a self-signed one is made at the first start.',
+      found: 'No certificate is configured. The server creates a self-signed one at the first start.',
       advice: renew,
     }
   if ('note' in facts)
@@ -110,7 +118,7 @@ export function judgeCertificate(facts: CertificateFacts, hostname: string | nul
       ...about,
       status: 'failed',
       found: `${file} cannot be read (${facts.note}).`,
-      advice: 'Correct tls.cert or the permissions of the file; it must be PEM.',
+      advice: 'Correct tls.cert or the permissions of the file. It must be in PEM format.',
     }
   const { certificate } = facts
   const [begins, ends] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
@@ -120,21 +128,21 @@ export function judgeCertificate(facts: CertificateFacts, hostname: string | nul
       ...about,
       status: 'failed',
       found:
-        now > ends ? `It ended on ${date}: clients refuse it.` : 'It is not valid yet: is the clock right?',
-      advice: 'Renew it; the files are read again when they change.',
+        now > ends ? `It expired on ${date}, so clients reject it.` : 'It is not valid yet. Check the clock.',
+      advice: 'Renew it. The server reloads the files when they change.',
     }
   if (hostname !== null && !certificate.checkHost(hostname))
     return {
       ...about,
       status: 'failed',
       found: `It is for ${certificate.subjectAltName ?? certificate.subject}, not for ${hostname}.`,
-      advice: `Get one for ${hostname}.`,
+      advice: `Get a certificate for ${hostname}.`,
     }
   if (certificate.issuer === certificate.subject)
     return {
       ...about,
       status: 'warning',
-      found: `It is self-signed (until ${date}): apps must be told to trust it.`,
+      found: `It is self-signed (valid until ${date}), so apps must be configured to trust it.`,
       advice: renew,
     }
   const days = Math.floor((ends - now) / DAY)
@@ -142,8 +150,13 @@ export function judgeCertificate(facts: CertificateFacts, hostname: string | nul
     return {
       ...about,
       status: 'warning',
-      found: `It ends in ${days} days, on ${date}.`,
-      advice: 'Automatic renewal should have replaced it by now: see why it has not.',
+      found: `It expires in ${days} days, on ${date}.`,
+      advice: 'Automatic renewal should have replaced it by now. Find out why it did not.',
     }
-  return { ...about, status: 'ok', found: `${hostname ?? 'It'} is certified until ${date}.`, advice: null }
+  return {
+    ...about,
+    status: 'ok',
+    found: `Valid until ${date}${hostname === null ? '' : ` for ${hostname}`}.`,
+    advice: null,
+  }
 }

@@ -21,11 +21,11 @@ const REASONS: Record<string, string> = {
   ECONNREFUSED: 'refuses connections',
   EHOSTUNREACH: 'is unreachable',
   ENETUNREACH: 'is unreachable: there is no route to its network',
-  ETIMEDOUT: 'does not answer',
+  ETIMEDOUT: 'does not respond',
   ECONNRESET: 'closes the connection at once',
-  EADDRNOTAVAIL: 'was not dialled: the source address is not one of this machine',
-  EACCES: 'was not dialled: a local firewall forbids it',
-  EPERM: 'was not dialled: a local firewall forbids it',
+  EADDRNOTAVAIL: 'was not contacted: the sending IP is not an address of this machine',
+  EACCES: 'was not contacted: a local firewall blocks it',
+  EPERM: 'was not contacted: a local firewall blocks it',
 }
 
 const reasonOf = (error: NodeJS.ErrnoException): string =>
@@ -47,8 +47,8 @@ export function dialForGreeting({ ip, port, localAddress, timeoutMs }: Dial): Pr
     const timer = setTimeout(() => {
       settle(
         connected
-          ? { kind: 'silent', note: `takes the connection but says nothing for ${seconds} seconds` }
-          : { kind: 'unreachable', note: `does not answer within ${seconds} seconds` },
+          ? { kind: 'silent', note: `accepts the connection but sends nothing for ${seconds} seconds` }
+          : { kind: 'unreachable', note: `does not respond within ${seconds} seconds` },
       )
       socket.destroy()
     }, timeoutMs)
@@ -77,7 +77,7 @@ export function dialOnly({ ip, port, timeoutMs }: Dial): Promise<string | null> 
       resolve(why)
     }
     socket.once('connect', () => settle(null))
-    socket.once('timeout', () => settle('does not answer'))
+    socket.once('timeout', () => settle('does not respond'))
     socket.on('error', (error) => settle(reasonOf(error)))
   })
 }

@@ -54,17 +54,22 @@ export function judgeForecast({ days, disk, budget }: ForecastFacts): Finding {
   const about = { id: 'disk-forecast', title: 'Disk forecast' }
   const { held, room, fullInDays } = disk
   const where = budget === null ? 'on the disk' : 'on the disk or in retention.disk_budget_mb'
-  const now = `${megabytes(held)} are held, and there is room for ${megabytes(room)} more ${where}`
+  const now = `${megabytes(held)} used, ${megabytes(room)} left ${where}`
   if (days < 2)
     return {
       ...about,
       status: 'skipped',
-      found: `${now}. How it grows is known after two days: it is written down once a day.`,
+      found: `${now}. The growth rate is known after two days; it is recorded once a day.`,
       advice: null,
     }
   if (fullInDays === null)
-    return { ...about, status: 'ok', found: `${now}. It did not grow in the last week.`, advice: null }
-  const found = `${now}. At the rate of the last week that is for ${fullInDays} ${fullInDays === 1 ? 'day' : 'days'}.`
+    return {
+      ...about,
+      status: 'ok',
+      found: `${now}. Disk usage did not grow in the last week.`,
+      advice: null,
+    }
+  const found = `${now}. At last week's rate, that lasts ${fullInDays} ${fullInDays === 1 ? 'day' : 'days'}.`
   if (fullInDays > LEAST_DAYS) return { ...about, status: 'ok', found, advice: null }
   return {
     ...about,
@@ -72,8 +77,8 @@ export function judgeForecast({ days, disk, budget }: ForecastFacts): Finding {
     found,
     advice:
       budget === null
-        ? 'On a full disk no mail is taken. Shorten [retention], set retention.disk_budget_mb, or give data_dir a larger disk. posthaste retention shows what is held.'
-        : 'Beyond the budget bodies are removed before their time. Raise retention.disk_budget_mb, shorten [retention], or give data_dir a larger disk. posthaste retention shows what is held.',
+        ? 'The server accepts no mail when the disk is full. Shorten the periods in [retention], set retention.disk_budget_mb, or move data_dir to a larger disk. To see disk usage, run: posthaste retention'
+        : 'Above the budget, bodies are deleted early. Raise retention.disk_budget_mb, shorten the periods in [retention], or move data_dir to a larger disk. To see disk usage, run: posthaste retention',
   }
 }
 

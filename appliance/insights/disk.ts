@@ -65,33 +65,35 @@ export function judgeDisk({ path, space, write }: DiskFacts): Finding {
     return {
       ...about,
       status: 'failed',
-      found: `${path} cannot be looked at: ${space.note}.`,
-      advice: 'Correct data_dir, or who may read it.',
+      found: `${path} cannot be read: ${space.note}.`,
+      advice: 'Correct data_dir or its permissions.',
     }
   if (write !== null && 'note' in write)
     return {
       ...about,
       status: 'failed',
-      found: `Nothing can be written to ${path}: ${write.note}.`,
-      advice: 'No mail can be taken. Make room, or give the directory to the user of the service.',
+      found: `${path} is not writable: ${write.note}.`,
+      advice:
+        "The server cannot accept mail. Free some disk space, or make the service's user the owner of the directory.",
     }
   const { free, total, inodes, inodesFree } = space
   const beneath = ({ share, bytes }: typeof FAIL): boolean =>
     free < Math.min(bytes, total / 2) || free < total * share || (inodes > 0 && inodesFree < inodes * share)
-  const room = `${gib(free)} of ${gib(total)} free${inodes > 0 ? `, ${percent(inodesFree, inodes)} % of its inodes` : ''}`
+  const room = `${gib(free)} of ${gib(total)} free${inodes > 0 ? `, ${percent(inodesFree, inodes)}% of its inodes` : ''}`
   const low = beneath(FAIL) ? 'failed' : beneath(WARN) ? 'warning' : null
   if (low !== null)
     return {
       ...about,
       status: low,
       found: `${room}.`,
-      advice: 'When the disk is full no mail is taken. Make room, or move data_dir to a larger disk.',
+      advice:
+        'The server accepts no mail when the disk is full. Free some space, or move data_dir to a larger disk.',
     }
   if (write === null)
     return {
       ...about,
       status: 'ok',
-      found: `${room}; the directory is made at the first start.`,
+      found: `${room}; the directory is created at the first start.`,
       advice: null,
     }
   const speed = `a durable write takes ${write.ms < 10 ? write.ms.toFixed(1) : Math.round(write.ms)} ms`
@@ -100,7 +102,8 @@ export function judgeDisk({ path, space, write }: DiskFacts): Finding {
       ...about,
       status: 'warning',
       found: `${room}; ${speed}, which is slow.`,
-      advice: 'Every acceptance waits for the disk. Use a local SSD for data_dir, not a network file system.',
+      advice:
+        'Each accepted email waits for a disk write. Put data_dir on a local SSD, not on a network file system.',
     }
   return { ...about, status: 'ok', found: `${room}; ${speed}.`, advice: null }
 }

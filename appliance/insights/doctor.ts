@@ -116,7 +116,7 @@ const notStored: Finding = {
   id: 'storage',
   title: 'Storage',
   status: 'skipped',
-  found: 'Nothing is stored yet: there are no domains and sources to look at.',
+  found: 'Nothing is stored yet, so there are no domains or sending IPs to check.',
   advice: null,
 }
 
@@ -124,8 +124,8 @@ const brokenStorage = (reason: string): Finding => ({
   id: 'storage',
   title: 'Storage',
   status: 'failed',
-  found: `${reason} Domains and sources are not known without it.`,
-  advice: 'No mail can be taken until it opens: see the disk, and who owns data_dir.',
+  found: `${reason} Domains and sending IPs cannot be checked without it.`,
+  advice: 'The server cannot accept mail until the storage opens. Check the disk and the owner of data_dir.',
 })
 
 async function readStorage(deps: DoctorDeps): Promise<Known> {
@@ -147,8 +147,8 @@ function suspension({ ip, state, stateReason, suspendedBy }: Source): Finding[] 
       id: `suspended:${ip}`,
       title: `Source ${ip}`,
       status: 'warning',
-      found: `It is suspended, nothing leaves from it: ${stateReason ?? ''}`,
-      advice: advice ?? 'It is used again by itself once the reason is gone.',
+      found: `It is suspended, so no mail is sent from it: ${stateReason ?? ''}`,
+      advice: advice ?? 'It resumes automatically when the cause is fixed.',
     },
   ]
 }
@@ -198,16 +198,22 @@ function ipv6Finding(ip: string, ipv6: boolean | null): Finding | null {
     return {
       ...about,
       status: 'skipped',
-      found: 'There is no public IPv6 address that could be judged: mail goes over IPv4.',
+      found: 'There is no public IPv6 address to check. Mail is sent over IPv4.',
       advice: null,
     }
   return ipv6
-    ? { ...about, status: 'ok', found: 'Reverse DNS and SPF pass: mail goes over IPv6, too.', advice: null }
+    ? {
+        ...about,
+        status: 'ok',
+        found: 'Reverse DNS and SPF pass, so mail is also sent over IPv6.',
+        advice: null,
+      }
     : {
         ...about,
         status: 'warning',
-        found: 'Not used: its reverse DNS or SPF does not pass, and large receivers refuse such mail.',
-        advice: 'Put right what is said about its reverse DNS and SPF, or leave it: IPv4 is used.',
+        found: 'Not used: its reverse DNS or SPF check fails, and large providers refuse such mail.',
+        advice:
+          'To use IPv6, fix the findings about its reverse DNS and SPF. Otherwise mail is sent over IPv4.',
       }
 }
 

@@ -54,8 +54,8 @@ export function judgeDomain(
     return {
       ...about,
       status: 'ok',
-      found: `${found} The DMARC policy is p=none without rua: nobody acts on it, and nobody reports.`,
-      advice: `Add rua=mailto:you@${name} to the record at ${dmarc.record.fqdn}: receivers then report daily who sends as ${name}.`,
+      found: `${found} The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.`,
+      advice: `Add rua=mailto:you@${name} to the record at ${dmarc.record.fqdn}: receivers then send daily reports about mail that claims to be from ${name}.`,
     }
   return { ...about, status: 'ok', found, advice: null }
 }

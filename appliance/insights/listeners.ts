@@ -52,24 +52,24 @@ export function judgeListeners(answered: readonly Answered[]): Finding {
     return {
       ...about,
       status: 'failed',
-      found: `Another program answers: ${others.map((one) => `${where(one)} ${one.other}`).join('; ')}.`,
-      advice: 'Stop it (ss -ltnp names it), or take the port out of the configuration.',
+      found: `Another program is listening: ${others.map((one) => `${where(one)} ${one.other}`).join('; ')}.`,
+      advice: 'Stop it (ss -ltnp shows it), or remove the port from the configuration.',
     }
   if (ours.length === 0)
     return {
       ...about,
       status: 'skipped',
-      found: 'None of the configured ports answers: the daemon does not run.',
+      found: 'No configured port responds: the daemon is not running.',
       advice: 'Start it: systemctl start posthaste, or posthaste serve.',
     }
   if (nothing.length > 0)
     return {
       ...about,
       status: 'warning',
-      found: `${nothing.map((one) => `${where(one)} ${one.nothing}`).join('; ')}; ${ours.length} of ${answered.length} ports answer.`,
-      advice: "The daemon's log of its start says why it left a port out.",
+      found: `${nothing.map((one) => `${where(one)} ${one.nothing}`).join('; ')}; ${ours.length} of ${answered.length} ports respond.`,
+      advice: "See the daemon's startup log for why it did not open a port.",
     }
   const found =
-    ours.length === 1 ? 'The configured port answers.' : `All ${ours.length} configured ports answer.`
+    ours.length === 1 ? 'The configured port responds.' : `All ${ours.length} configured ports respond.`
   return { ...about, status: 'ok', found, advice: null }
 }

@@ -44,7 +44,7 @@ async function addressOf(
   if (isIP(host) !== 0) return { ip: host }
   const answer = await resolver.resolve(host, familyOf(source) === 6 ? 'AAAA' : 'A')
   if (answer.kind === 'found') return { ip: answer.records[0]! }
-  return { note: answer.kind === 'failed' ? answer.note : `${host} has no address of this kind` }
+  return { note: answer.kind === 'failed' ? answer.note : `${host} has no address of this IP version` }
 }
 
 /** One exchanger that greets is enough: the others may have reasons of their own. */
@@ -57,8 +57,8 @@ export function judgePort25(source: string, tries: readonly Port25Try[]): Findin
     return {
       ...about,
       status: 'skipped',
-      found: 'No mail exchanger could be dialled: DNS gave no address of any.',
-      advice: 'See what is said about the resolver.',
+      found: 'No mail exchanger could be contacted: DNS returned no address for any of them.',
+      advice: 'See the findings about the resolver.',
     }
   const seen = tries.map(({ host, greeting }) =>
     greeting.kind === 'greeted' ? `${host} says "${greeting.line.slice(0, 80)}"` : `${host} ${greeting.note}`,
@@ -68,10 +68,10 @@ export function judgePort25(source: string, tries: readonly Port25Try[]): Findin
     ...about,
     status: 'failed',
     found: answered
-      ? `Something answers on port 25, but not as a mail exchanger does: ${seen.join('; ')}.`
+      ? `Something responds on port 25, but not like a mail exchanger: ${seen.join('; ')}.`
       : `No mail exchanger can be reached: ${seen.join('; ')}.`,
     advice: answered
-      ? 'A firewall or the provider intercepts outgoing mail. Have it let TCP connections to port 25 through unchanged.'
-      : `No mail can leave. Most hosting providers block outgoing port 25 until they are asked: ask yours to open outgoing TCP port 25 for ${from}, for a mail server that sends its own customers' mail. Then look at the firewall of this machine.`,
+      ? 'A firewall or the hosting provider intercepts outgoing mail. Allow TCP connections to port 25 to pass unchanged.'
+      : `No mail can be delivered. Most hosting providers block outgoing port 25 by default. Ask yours to open outgoing TCP port 25 for ${from}, for a mail server that sends its own customers' mail. Then check the firewall of this machine.`,
   }
 }

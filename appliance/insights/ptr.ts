@@ -44,9 +44,9 @@ function confirmedNames({ ip, forward }: PtrFacts): string[] {
 export function judgePtr(facts: PtrFacts, helo: string): Finding {
   const { ip, ptr } = facts
   const about = { id: `ptr:${ip}`, title: `Reverse DNS of ${ip}` }
-  const ask = `Have the PTR record of ${ip} set to ${helo}: whoever gave you the address can, often in the customer's panel.`
+  const ask = `Set the PTR record of ${ip} to ${helo}. The provider of the address can do this, often in its control panel.`
   if (ptr.kind === 'failed')
-    return { ...about, status: 'skipped', found: `DNS gave no answer: ${ptr.note}.`, advice: null }
+    return { ...about, status: 'skipped', found: `The DNS lookup failed: ${ptr.note}.`, advice: null }
   if (ptr.kind === 'absent')
     return {
       ...about,
@@ -60,17 +60,23 @@ export function judgePtr(facts: PtrFacts, helo: string): Finding {
     return {
       ...about,
       status: 'warning',
-      found: `${ip} is ${confirmed.join(', ')} and leads back, but mail introduces itself as ${helo}.`,
-      advice: `${ask} Or let this source introduce itself by its own name: posthaste source hostname ${ip} ${confirmed[0]}.`,
+      found: `The PTR record of ${ip} is ${confirmed.join(', ')}, which resolves back to it, but the EHLO name is ${helo}.`,
+      advice: `${ask} Or set the EHLO name of this sending IP: posthaste source hostname ${ip} ${confirmed[0]}.`,
     }
   if (looksGeneric(helo))
     return {
       ...about,
       status: 'warning',
-      found: `${ip} is ${helo}, which looks like the name of a home connection.`,
-      advice: 'Give the machine a name of its own, such as mail.example.com, as hostname and as PTR record.',
+      found: `The PTR record of ${ip} is ${helo}, which looks like a residential connection.`,
+      advice:
+        'Choose a name for the machine, such as mail.example.com. Set it as hostname and as the PTR record.',
     }
-  return { ...about, status: 'ok', found: `${ip} is ${helo}, and back.`, advice: null }
+  return {
+    ...about,
+    status: 'ok',
+    found: `${ip} resolves to ${helo}, and ${helo} resolves to ${ip}.`,
+    advice: null,
+  }
 }
 
 function judgeUnconfirmed(
@@ -80,7 +86,7 @@ function judgeUnconfirmed(
 ): Pick<Finding, 'status' | 'found' | 'advice'> {
   const failed = forward.find(({ answer }) => answer.kind === 'failed')
   if (failed?.answer.kind === 'failed')
-    return { status: 'skipped', found: `DNS gave no answer: ${failed.answer.note}.`, advice: null }
+    return { status: 'skipped', found: `The DNS lookup failed: ${failed.answer.note}.`, advice: null }
   const seen = forward.map(({ name, answer }) =>
     answer.kind === 'found' ? `${name} (${answer.records.join(', ')})` : `${name} (no address)`,
   )
@@ -88,7 +94,7 @@ function judgeUnconfirmed(
   const here = forward.some(({ name }) => name === helo.toLowerCase())
   return {
     status: 'failed',
-    found: `${ip} points to ${seen.join(', ')}, which does not lead back to it.`,
-    advice: here ? `Publish the ${type} record of ${helo}: ${ip}.` : ask,
+    found: `The PTR record of ${ip} is ${seen.join(', ')}, which does not resolve back to it.`,
+    advice: here ? `Publish the ${type} record ${ip} for ${helo}.` : ask,
   }
 }

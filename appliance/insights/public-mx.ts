@@ -63,25 +63,25 @@ export function converse(ip: string, port: number, hostname: string): Promise<st
 export function judgePublicMx(answer: MxAnswer, hostname: string): Finding {
   const about = { id: 'return-path', title: 'Return path' }
   if (answer.kind === 'silent')
-    return { ...about, status: 'skipped', found: 'Nothing answers on port 25 now.', advice: null }
+    return { ...about, status: 'skipped', found: 'Nothing responds on port 25.', advice: null }
   if (answer.kind === 'none')
     return {
       ...about,
       status: 'warning',
-      found: `No listener on port 25, to which the MX records of return paths lead: delivery reports are lost, and receivers that verify senders by callback refuse the mail.`,
+      found: `There is no listener on port 25, where the MX records of return paths point. Delivery reports are lost, and receivers that verify senders by callback refuse mail.`,
       advice: 'Add 0.0.0.0:25 to smtp.starttls.',
     }
   return answer.reply.startsWith('250')
     ? {
         ...about,
         status: 'ok',
-        found: 'Port 25 takes delivery reports and mail to postmaster.',
+        found: 'Port 25 accepts delivery reports and mail to postmaster.',
         advice: null,
       }
     : {
         ...about,
         status: 'failed',
         found: `Port 25 refuses mail to postmaster@${hostname}: "${answer.reply}".`,
-        advice: 'The reply says why. Until it is fixed, delivery reports do not come back.',
+        advice: 'The reply says why. Until this is fixed, delivery reports are lost.',
       }
 }

@@ -40,24 +40,23 @@ export async function questionResolver(
   return { names, ...both, signed: signed.answer, broken: broken.answer }
 }
 
-const OWN =
-  'Run a resolver on this machine that caches and validates, such as unbound, and name it in dns.servers.'
+const OWN = 'Run a caching, validating resolver on this machine, such as unbound, and set dns.servers to it.'
 
 /** Whether there are answers at all. */
 export function judgeAnswers({ first, second, signed }: ResolverFacts): Finding {
   const about = { id: 'resolver:answers', title: 'Resolver' }
   const answers = [first.answer, second.answer, signed]
   if (answers.some(({ kind }) => kind === 'found'))
-    return { ...about, status: 'ok', found: 'The resolver answers.', advice: null }
+    return { ...about, status: 'ok', found: 'The resolver responds.', advice: null }
   const failed = answers.find((answer) => answer.kind === 'failed')
   return {
     ...about,
     status: 'failed',
     found:
       failed?.kind === 'failed'
-        ? `The resolver does not answer: ${failed.note}.`
+        ? `The resolver does not respond: ${failed.note}.`
         : 'The resolver says that well-known names do not exist.',
-    advice: `Without DNS no mail leaves. Correct dns.servers, or /etc/resolv.conf. ${OWN}`,
+    advice: `Without DNS, no mail can be delivered. Correct dns.servers or /etc/resolv.conf. ${OWN}`,
   }
 }
 
@@ -74,14 +73,14 @@ export function judgeCaching({ names, first, second }: ResolverFacts): Finding {
       ...about,
       status: 'ok',
       found: fell
-        ? `The resolver remembers answers: the TTL of ${names.cached} fell from ${first.answer.ttl} to ${second.answer.ttl} seconds.`
-        : `The resolver remembers answers: ${Math.round(first.ms)} ms the first time, ${Math.round(second.ms)} ms the second.`,
+        ? `The resolver caches answers: the TTL of ${names.cached} fell from ${first.answer.ttl} to ${second.answer.ttl} seconds.`
+        : `The resolver caches answers: ${Math.round(first.ms)} ms for the first query, ${Math.round(second.ms)} ms for the second.`,
       advice: null,
     }
   return {
     ...about,
     status: 'warning',
-    found: `The resolver does not seem to remember answers: the TTL of ${names.cached} stayed at ${second.answer.ttl} seconds.`,
+    found: `The resolver does not seem to cache answers: the TTL of ${names.cached} stayed at ${second.answer.ttl} seconds.`,
     advice: OWN,
   }
 }
@@ -93,7 +92,7 @@ export function judgeValidation({ names, signed, broken }: ResolverFacts, trustA
     return {
       ...about,
       status: 'skipped',
-      found: `Whether the resolver validates cannot be told: ${signed.kind === 'found' ? names.broken : names.signed} brought no answer to judge by.`,
+      found: `Cannot tell whether the resolver validates DNSSEC: the lookup of ${signed.kind === 'found' ? names.broken : names.signed} was inconclusive.`,
       advice: null,
     }
   const refuses = broken.kind === 'failed'
@@ -102,20 +101,20 @@ export function judgeValidation({ names, signed, broken }: ResolverFacts, trustA
       ...about,
       status: 'ok',
       found: trustAd
-        ? 'The resolver validates, and dns.trust_ad is on: DANE is used.'
-        : 'The resolver validates, but dns.trust_ad is off: DANE is not used.',
+        ? 'The resolver validates DNSSEC and dns.trust_ad is on, so DANE is used.'
+        : 'The resolver validates DNSSEC, but dns.trust_ad is off, so DANE is not used.',
       advice: trustAd
         ? null
-        : 'If the way to the resolver is safe (it runs on this machine), set dns.trust_ad = true to use DANE.',
+        : 'If the resolver runs on this machine, set dns.trust_ad = true to use DANE. Otherwise its answers could be forged on the network.',
     }
   const how = refuses
-    ? `The resolver refuses ${names.broken}, but does not say that ${names.signed} is authentic (AD)`
-    : `The resolver does not validate: it answers for ${names.broken}, whose signatures are broken`
+    ? `The resolver rejects ${names.broken}, but does not mark ${names.signed} as authentic (AD flag)`
+    : `The resolver does not validate DNSSEC: it resolves ${names.broken}, whose signatures are broken`
   if (trustAd && !refuses)
     return {
       ...about,
       status: 'failed',
-      found: `${how}. dns.trust_ad is on all the same, so forged records are believed.`,
+      found: `${how}. But dns.trust_ad is on, so Posthaste trusts forged records.`,
       advice: `Set dns.trust_ad = false, or: ${OWN}`,
     }
   return { ...about, status: 'warning', found: `${how}. DANE cannot be used.`, advice: OWN }

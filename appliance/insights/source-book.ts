@@ -180,7 +180,7 @@ function assignmentMethods(
       if (!pools.includes(readPool(pool)))
         throw refuse('invalid_field', {
           field: 'pool',
-          expected: `a pool that has a source: ${pools.join(', ')}`,
+          expected: `a pool that has a sending IP: ${pools.join(', ')}`,
         })
       const assignment = {
         ...{ id: newId(clock.now()), teamId, domainId },
@@ -211,7 +211,7 @@ function readPool(pool: string): string {
   if (!NAME.test(pool))
     throw refuse('invalid_field', {
       field: 'pool',
-      expected: 'a name of small letters, digits, - and _, at most 50 characters',
+      expected: 'a name of lowercase letters, digits, - and _, at most 50 characters',
     })
   return pool
 }
@@ -221,7 +221,7 @@ function readHostname(name: string | null): string | null {
   if (lower !== null && !HOSTNAME.test(lower))
     throw refuse('invalid_field', {
       field: 'hostname',
-      expected: 'a full host name such as mail2.example.com',
+      expected: 'a fully qualified hostname such as mail2.example.com',
     })
   return lower
 }

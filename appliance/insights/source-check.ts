@@ -44,11 +44,11 @@ export async function lookAtSource(
 
 async function lookForAddress(ip: string, { probe }: SourceCheckDeps): Promise<Finding[]> {
   if (ip === AUTO) return []
-  const about = { id: `here:${ip}`, title: `Source address ${ip}` }
+  const about = { id: `here:${ip}`, title: `Sending IP ${ip}` }
   const why = await probe(ip)
   if (why === null)
     return [{ ...about, status: 'ok', found: `${ip} is an address of this machine.`, advice: null }]
-  const advice = `Add ${ip} to a network interface, or take it out: delivery.source_ips, posthaste source remove ${ip}.`
+  const advice = `Add ${ip} to a network interface, or remove it: from delivery.source_ips, or with posthaste source remove ${ip}.`
   return [{ ...about, status: 'failed', found: `${why}.`, advice }]
 }
 
@@ -79,7 +79,7 @@ function unseen(ip: string, { name }: HostAnswers): Finding {
     id: `seen:${ip}`,
     title: `Public address of ${ip === AUTO ? 'this machine' : ip}`,
     status: 'skipped',
-    found: `${what} has no public address, and ${name} leads to none: how receivers see its mail cannot be told, so reverse DNS and blocklists were not asked.`,
+    found: `${what} has no public address, and ${name} resolves to none. Posthaste cannot tell which address receivers see, so it did not check reverse DNS and blocklists.`,
     advice: `Behind a router (NAT), publish the router's public address for ${name}.`,
   }
 }

@@ -90,7 +90,7 @@ export function createSourceWatcher(deps: SourceWatcherDeps): SourceWatcher {
   }
 
   const next = (): Promise<number> => Promise.resolve(Math.min(Infinity, ...due.values()))
-  const trouble = 'the source addresses could not be looked after; it is tried again'
+  const trouble = 'could not check the sending IPs; will retry'
   // After the end the storage is closed: what rejects then is no trouble.
   const tolerant = (going: () => boolean): Promise<boolean> =>
     step(going).catch((error: unknown) => {
@@ -117,14 +117,14 @@ function forgetOthers(due: Map<string, number>, sources: readonly Source[]): voi
 function tell(before: Source, after: Source, log: Logger): void {
   const about = { source: after.ip, pool: after.pool }
   if (after.state !== before.state) {
-    if (after.state === 'active') log.info(about, 'source is used again')
-    else log.warn({ ...about, reason: after.stateReason }, 'source is suspended: nothing leaves from it')
+    if (after.state === 'active') log.info(about, 'sending IP is in use again')
+    else log.warn({ ...about, reason: after.stateReason }, 'sending IP is suspended; no mail is sent from it')
   }
   const worth = ({ id, status }: Finding): boolean =>
     status === 'failed' || (status === 'warning' && id.startsWith(OTHER_TEAMS))
   const known = new Set((before.health?.findings ?? []).filter(worth).map(({ id }) => id))
   for (const finding of (after.health?.findings ?? []).filter(worth)) {
     const { id, found, advice } = finding
-    if (!known.has(id)) log.warn({ ...about, check: id, found, advice }, 'source check failed')
+    if (!known.has(id)) log.warn({ ...about, check: id, found, advice }, 'sending IP failed a check')
   }
 }

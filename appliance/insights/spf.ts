@@ -52,14 +52,19 @@ export async function askSpf(
 export function judgeSpfOf({ ip, domain, result }: SpfFacts): Finding {
   const about = { id: `spf:${ip}:${domain}`, title: `SPF of ${domain} for ${ip}` }
   if (result === 'pass')
-    return { ...about, status: 'ok', found: `${domain} lets mail come from ${ip}.`, advice: null }
+    return { ...about, status: 'ok', found: `${domain} allows mail from ${ip}.`, advice: null }
   if (result === 'temperror')
-    return { ...about, status: 'skipped', found: `DNS gave no answer about SPF of ${domain}.`, advice: null }
+    return {
+      ...about,
+      status: 'skipped',
+      found: `The DNS lookup for the SPF record of ${domain} failed.`,
+      advice: null,
+    }
   return {
     ...about,
     status: 'failed',
-    found: `SPF of ${domain} does not let mail come from ${ip} (${result}).`,
-    advice: `Publish the SPF record that posthaste domain show prints; it must cover ${ip}.`,
+    found: `SPF of ${domain} does not allow mail from ${ip} (${result}).`,
+    advice: `Publish the SPF record that posthaste domain show prints. It must cover ${ip}.`,
   }
 }
 
@@ -76,7 +81,7 @@ export function judgeSpfOfOther(facts: SpfFacts, team: OtherTeam): Finding {
     status: finding.status === 'failed' ? 'warning' : finding.status,
     advice:
       finding.advice &&
-      `The team must publish the SPF record that posthaste domain show --team ${team.id} prints; till then large receivers may refuse its mail over IPv6.`,
+      `The team must publish the SPF record that posthaste domain show --team ${team.id} prints. Until then, large providers may refuse its mail over IPv6.`,
   }
 }
 
@@ -88,22 +93,27 @@ export function judgeSpfOfHelo(name: string, facts: readonly SpfFacts[]): Findin
   const about = { id: `spf-helo:${name}`, title: `SPF of the EHLO name ${name}` }
   const publish = `Publish a TXT record at ${name}: v=spf1 a ${facts.map(({ ip }) => mechanism(ip)).join(' ')} -all`
   if (facts.some(({ result }) => result === 'temperror'))
-    return { ...about, status: 'skipped', found: `DNS gave no answer about SPF of ${name}.`, advice: null }
+    return {
+      ...about,
+      status: 'skipped',
+      found: `The DNS lookup for the SPF record of ${name} failed.`,
+      advice: null,
+    }
   if (facts.every(({ result }) => result === 'none'))
     return {
       ...about,
       status: 'ok',
-      found: `${name} has no SPF record, which is recommended.`,
+      found: `${name} has no SPF record. Publishing one is recommended.`,
       advice: publish,
     }
   const bad = facts.filter(({ result }) => result !== 'pass')
   if (bad.length === 0)
-    return { ...about, status: 'ok', found: `${name} lets mail come from this machine.`, advice: null }
+    return { ...about, status: 'ok', found: `${name} allows mail from this machine.`, advice: null }
   const which = bad.map(({ ip, result }) => `${ip} (${result})`).join(', ')
   return {
     ...about,
     status: 'warning',
-    found: `SPF of ${name} does not let mail come from ${which}.`,
+    found: `SPF of ${name} does not allow mail from ${which}.`,
     advice: publish,
   }
 }

@@ -25,7 +25,9 @@ export function askTime(origin: string, timeoutMs: number = TIMEOUT): Promise<Re
         resolve(Number.isNaN(at) ? { origin, note: 'sent no date' } : { origin, at })
       },
     )
-    asking.on('timeout', () => asking.destroy(new Error(`did not answer within ${timeoutMs / 1000} seconds`)))
+    asking.on('timeout', () =>
+      asking.destroy(new Error(`did not respond within ${timeoutMs / 1000} seconds`)),
+    )
     asking.on('error', (error: NodeJS.ErrnoException) =>
       resolve({ origin, note: error.code ?? error.message }),
     )
@@ -44,7 +46,7 @@ export function judgeTime(remote: readonly RemoteTime[], now: number): Finding {
     return {
       ...about,
       status: 'skipped',
-      found: `No web server could be asked for the time: ${remote.map((one) => `${one.origin} ${'note' in one ? one.note : ''}`).join('; ')}.`,
+      found: `No web server returned the time: ${remote.map((one) => `${one.origin} ${'note' in one ? one.note : ''}`).join('; ')}.`,
       advice: null,
     }
   const off = now - known.at
@@ -54,7 +56,7 @@ export function judgeTime(remote: readonly RemoteTime[], now: number): Finding {
   return {
     ...about,
     status: Math.abs(off) < FAIL_MS ? 'warning' : 'failed',
-    found: `The clock is ${size} seconds ${way} ${known.origin}: retries, signatures and certificates depend on it.`,
-    advice: 'Have it set by NTP: timedatectl set-ntp true.',
+    found: `The clock is ${size} seconds ${way} ${known.origin}. Retries, signatures and certificates depend on it.`,
+    advice: 'Synchronize it with NTP: timedatectl set-ntp true.',
   }
 }

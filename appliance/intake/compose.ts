@@ -122,7 +122,7 @@ async function sevenBitOf(contentType: string, content: Buffer): Promise<Buffer 
 function assertSendable(message: Uint8Array, utf8Header: boolean): void {
   const broken = brokenPromise(message, utf8Header)
   if (broken !== undefined)
-    throw new Error(`The composer made a message with ${broken}: this is a bug, nothing was accepted.`)
+    throw new Error(`The composed message has ${broken}. This is a bug. Nothing was accepted.`)
 }
 
 const [LF, CR] = [10, 13]

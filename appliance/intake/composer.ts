@@ -62,6 +62,6 @@ function weigh(draft: Draft): number {
 /** Only making text of html can take long by itself; with anything else the machine is too busy, and later it goes. */
 function tooLong({ html, text }: Draft): Error {
   if (html === null || text !== null) return refuse('overloaded')
-  const expected = 'something simpler, it takes too long to make its text version; or send a `text` with it'
+  const expected = 'simpler HTML, or an additional `text`; converting this HTML to text takes too long'
   return refuse('invalid_field', { field: 'html', expected })
 }

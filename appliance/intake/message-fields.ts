@@ -58,7 +58,7 @@ export function readHeader(message: Uint8Array): Header {
   // What one reader takes for the end of the header another skips: fields could hide behind such a line.
   if (bodyOffset < message.length && !endsWithBlankLine(message, bodyOffset))
     throw refuse('message_malformed', {
-      expected: `after ${fields.length} header fields comes a line that is neither a field nor blank`,
+      expected: `the line after ${fields.length} header fields is neither a field nor blank`,
     })
   const all = (name: string) => fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
   const names = fields.map(({ name }) => name).filter((name) => !/^(?:from|sender)$/i.test(name))

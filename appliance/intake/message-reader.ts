@@ -53,4 +53,4 @@ export function createMessageReader({ clock }: { clock: Clock }): MessageReader 
 }
 
 const tooComplex = () =>
-  refuse('message_malformed', { expected: 'reading its parts takes too much time or memory' })
+  refuse('message_malformed', { expected: 'parsing its parts takes too much time or memory' })

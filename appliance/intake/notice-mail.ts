@@ -31,7 +31,7 @@ export function noticeText({ paragraphs, action, after }: Notice, hostname: stri
   return `${[...paragraphs, ...link, ...after, `-- \n${signature(hostname)}`].join('\n\n')}\n`
 }
 
-const signature = (hostname: string): string => `Sent by the mail server ${hostname}`
+const signature = (hostname: string): string => `Sent by the Posthaste server ${hostname}`
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.codePointAt(0)!};`)
 

@@ -31,7 +31,7 @@ export function createNotices(deps: NoticeDeps): SendNotice {
   return async (notice) => {
     const result = await send(notice, deps)
     const about = { kind: notice.kind, to: notice.to }
-    if (result.sent) log.info({ ...about, email_id: result.emailId }, 'a notice goes out')
+    if (result.sent) log.info({ ...about, email_id: result.emailId }, 'sending a notice')
     else log.warn(about, `a notice could not be sent: ${result.reason}`)
     return result
   }
@@ -39,9 +39,9 @@ export function createNotices(deps: NoticeDeps): SendNotice {
 
 async function send(notice: Notice, deps: NoticeDeps): Promise<NoticeResult> {
   const team = await deps.storage.firstTeam({}, deps.clock.now())
-  if (!team) return { sent: false, reason: 'nobody has set the appliance up yet' }
+  if (!team) return { sent: false, reason: 'this server has not been set up yet' }
   const to = parseMailbox(notice.to)
-  if (!to) return { sent: false, reason: 'mail cannot be sent to this address' }
+  if (!to) return { sent: false, reason: 'the address is not valid' }
   const from = await senderOf(team.id, deps)
   if (!from) return { sent: false, reason: 'the first team has no verified domain to send from' }
   const request = {
@@ -54,8 +54,8 @@ async function send(notice: Notice, deps: NoticeDeps): Promise<NoticeResult> {
   } catch (error) {
     // What the notice is about has happened already, and must not fail with it.
     if (error instanceof Refusal) return { sent: false, reason: error.message }
-    deps.log.error({ err: error, kind: notice.kind }, 'a notice could not be stored')
-    return { sent: false, reason: 'the storage did not take it' }
+    deps.log.error({ err: error, kind: notice.kind }, 'could not store a notice')
+    return { sent: false, reason: 'it could not be stored' }
   }
 }
 

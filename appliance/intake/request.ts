@@ -117,7 +117,7 @@ function readBody(field: string, text: string | null): string | null {
   if (text !== null && text.length > MAX_BODY)
     throw refuse('invalid_field', {
       field,
-      expected: `at most ${MAX_BODY} characters; attach what is longer`,
+      expected: `at most ${MAX_BODY} characters; attach longer content as a file`,
     })
   if (text?.includes('\0')) throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
   return text?.toWellFormed() ?? null
@@ -132,7 +132,7 @@ function readHeaders(body: SendEmail): Pick<Submission, 'headers' | 'messageId' 
   if (repeated)
     throw refuse('invalid_field', {
       field: `headers.${repeated.field}`,
-      expected: 'it may be given once only',
+      expected: 'it can be set only once',
     })
   let replyTo = readMailboxes('reply_to', body.reply_to, MAX_REPLY_TO)
   let messageId: string | null = null

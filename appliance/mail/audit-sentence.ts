@@ -42,7 +42,7 @@ const account = (past: string, bare: string, object: string): Say => simple(past
 const SENTENCES: Record<AuditAction, Say> = {
   'account.passkey.add': account('added', 'add', 'a passkey to their account'),
   'account.passkey.remove': account('removed', 'remove', 'a passkey from their account'),
-  'account.passkey.rename': account('renamed', 'rename', 'a passkey of their account'),
+  'account.passkey.rename': account('renamed', 'rename', 'a passkey on their account'),
   'account.password': account('changed', 'change', 'their password'),
   'account.password_reset': account('reset', 'reset', 'their password with a link sent by email'),
   'account.proof': account('confirmed', 'confirm', 'their identity for a protected change'),
@@ -84,7 +84,7 @@ const SENTENCES: Record<AuditAction, Say> = {
     `an invitation to the team${after(' as', made.role)}`,
   ],
   'invitation.create': ({ name, details }) => ['invited', 'invite', `${name}${after(' as', details.role)}`],
-  'invitation.revoke': simple('withdrew', 'withdraw', (name) => `the invitation of ${name}`),
+  'invitation.revoke': simple('withdrew', 'withdraw', (name) => `the invitation for ${name}`),
   'lane.pause': ({ name, details }) => ['paused', 'pause', `the lane ${name}${minutes(details.minutes)}`],
   'lane.resume': simple('resumed', 'resume', (name) => `the lane ${name}`),
   'member.join': ({ after: made }) => ['joined', 'join', `the team${after(' as', made.role)}`],
@@ -139,11 +139,11 @@ const SENTENCES: Record<AuditAction, Say> = {
   ],
   'team.security': ({ details }) =>
     details.mfa_required === false
-      ? ['stopped', 'stop', 'requiring a second factor in the team']
-      : ['started', 'start', 'requiring a second factor in the team'],
+      ? ['stopped', 'stop', 'requiring two-step sign-in for the team']
+      : ['started', 'start', 'requiring two-step sign-in for the team'],
   'team.set_up': simple('set up', 'set up', (name) => `this server with the team${quoted(name)}`),
   'user.password': simple('set', 'set', (name) => `a new password for ${name}`),
-  'user.reset_factors': simple('removed', 'remove', (name) => `the second factors of ${name}`),
+  'user.reset_factors': simple('removed', 'remove', (name) => `the second steps of ${name}`),
   'user.reset_link': simple('created', 'create', (name) => `a password reset link for ${name}`),
   'webhook.create': simple('added', 'add', (name) => `the webhook ${name}`),
   'webhook.delete': simple('deleted', 'delete', (name) => `the webhook ${name}`),
@@ -186,7 +186,7 @@ function actorWords({ actor, actorKind, actorName }: Said): string {
 }
 
 const REFUSALS: Record<string, string> = {
-  not_found: 'it does not exist',
+  not_found: 'it was not found',
   wrong_credentials: 'the email address or password was wrong',
   wrong_password: 'the password was wrong',
   wrong_code: 'the code was wrong',

@@ -43,7 +43,7 @@ const RESERVED_FIELDS: readonly (readonly [field: string, fate: Fate, reason: st
   ['DomainKey-Signature', 'refused', 'the server signs'],
   ['ARC-*', 'refused', 'the server signs'],
   ['Authentication-Results', 'refused', 'receiving servers set it'],
-  ['Resent-*', 'refused', 'it belongs to messages that are sent again (RFC 5322 §3.6.6)'],
+  ['Resent-*', 'refused', 'it is reserved for resent messages (RFC 5322 §3.6.6)'],
 ]
 
 const reserved = RESERVED_FIELDS.map(([field, fate, reason]) => ({

@@ -100,16 +100,16 @@ export function whyNoSource(sources: readonly Source[], pool: string, family: Fa
     const inPool = sources.filter((source) => source.pool === name)
     return inPool.length === 0 ? [`the pool ${name} is empty`] : inPool.map((one) => whyNot(one, family))
   })
-  return `No source address can be used for IPv${family}: ${reasons.join('; ')}.`
+  return `No sending IP is usable for IPv${family}: ${reasons.join('; ')}.`
 }
 
 function whyNot({ ip, state, stateReason, health }: Source, family: Family): string {
-  const name = ip === AUTO ? 'the address that the system chooses' : ip
+  const name = ip === AUTO ? "the system's default address" : ip
   if (state === 'suspended') return `${name} is suspended (${(stateReason ?? '').replace(/\.$/, '')})`
   if (ip !== AUTO && isIP(ip) !== family) return `${name} is IPv${isIP(ip)}`
   if (health === null) return `${name} has not been checked yet`
-  if (health.ipv6 === null) return `${name} has no IPv6, or DNS gave no answer about it`
-  return `${name} has no PTR or SPF record that receivers over IPv6 demand`
+  if (health.ipv6 === null) return `${name} has no IPv6, or a DNS lookup for it failed`
+  return `${name} lacks the PTR or SPF record that receivers require over IPv6`
 }
 
 /**

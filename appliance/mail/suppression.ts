@@ -17,14 +17,14 @@ export function suppressionKey(address: string): string {
 }
 
 const WHY: Record<SuppressionOrigin, string> = {
-  bounce: 'an earlier message to it bounced for good',
-  complaint: 'its owner reported an earlier message as spam',
-  manual: 'somebody of the team put it on the list',
+  bounce: 'an earlier message to it bounced permanently',
+  complaint: 'the recipient reported an earlier message as spam',
+  manual: 'a team member added it to the suppression list',
 }
 
 /** The cause of a delivery that is not made because of an entry on the suppression list. */
 export function suppressedCause({ origin }: { origin: SuppressionOrigin }): Cause {
-  const note = `Not sent: the address is suppressed because ${WHY[origin]}. Remove it from the suppression list to send to it again.`
+  const note = `Not sent: the address is suppressed because ${WHY[origin]}. To send to it again, remove it from the suppression list.`
   // RFC 3463 §3.8: delivery not authorised.
   return { phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', note, origin }
 }

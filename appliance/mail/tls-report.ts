@@ -36,8 +36,7 @@ export function readTlsReportRecord(records: readonly string[]): TlsReportTarget
     .split(',')
     .map((uri) => uri.trim())
   const wrong = uris.find((uri) => !isTarget(uri))
-  if (wrong !== undefined)
-    return { kind: 'invalid', why: 'names something that is neither mailto: nor https:' }
+  if (wrong !== undefined) return { kind: 'invalid', why: 'has a URI that is neither mailto: nor https:' }
   return { kind: 'targets', uris: [...new Set(uris)].slice(0, MOST_TARGETS) }
 }
 

@@ -99,15 +99,15 @@ const codesOf = ({ code, enhanced }: Pick<Reply, 'code' | 'enhanced'>): string =
 export function laneWords(reason: LaneReason, provider: string): string {
   switch (reason.key) {
     case 'answered':
-      return `${provider} answered ${briefly(reason.reply)}: it ${within(reason.says)}`
+      return `${provider} replied ${briefly(reason.reply)}: it ${within(reason.says)}`
     case 'one_at_a_time':
-      return `${provider} gets one message at a time until it accepts mail again: ${within(reason.note)}`
+      return `sending one message at a time until ${provider} accepts mail again: ${within(reason.note)}`
     case 'fewer_connections':
-      return `${provider} gets ${counted(reason.connections, 'connection')} at most: ${within(reason.note)}`
+      return `at most ${counted(reason.connections, 'connection')} to ${provider}: ${within(reason.note)}`
     case 'unreachable':
       return `${provider} could not be reached ${reason.attempts} times in a row: ${within(reason.note)}`
     case 'recovering':
-      return `${provider} accepts mail again: ${counted(reason.connections, 'connection')}, ${counted(reason.rate, 'message')} a minute now`
+      return `${provider} accepts mail again: now ${counted(reason.connections, 'connection')}, ${counted(reason.rate, 'message')} a minute`
     case 'recovered':
       return `${provider} accepts mail at full pace`
     case 'paused_by_operator':
@@ -115,7 +115,7 @@ export function laneWords(reason: LaneReason, provider: string): string {
     case 'resumed_by_operator':
       return 'resumed by an operator'
     case 'warm_up_setback':
-      return `the warm-up for ${provider} went back to ${counted(reason.messages, 'message')} a day: ${
+      return `the warm-up limit for ${provider} was reduced to ${counted(reason.messages, 'message')} a day: ${
         reason.because
           ? laneWords(reason.because, provider)
           : `${reason.complained} of ${reason.sent} messages were refused`
@@ -144,7 +144,7 @@ export function waitLine(reason: WaitReason): string {
       return reply === null || note.includes(String(reply.code)) ? note : `${note} (${codesOf(reply)})`
     }
     case 'in_flight':
-      return `Attempt ${reason.attempt} is under way`
+      return `Attempt ${reason.attempt} is in progress`
     case 'paused':
       return reason.because === null || reason.because.key === 'paused_by_operator'
         ? `${reason.provider}${from(reason)} is paused by an operator`
@@ -171,26 +171,26 @@ export function waitWords(reason: WaitReason, until: number | null, at: (instant
     'because' in reason && reason.because !== null ? laneWords(reason.because, reason.provider) : ''
   switch (reason.key) {
     case 'held':
-      return 'held by an operator, until somebody releases it'
+      return 'held by an operator until released'
     case 'scheduled':
-      return `waits until ${at(until ?? 0)}, the time that was set for it`
+      return `scheduled for ${at(until ?? 0)} by the sender`
     case 'deferred':
-      return `attempt ${reason.attempt} comes at ${at(until ?? 0)}: ${within(reason.note)}`
+      return `attempt ${reason.attempt} at ${at(until ?? 0)}: ${within(reason.note)}`
     case 'in_flight':
-      return `attempt ${reason.attempt} comes at ${at(until ?? 0)}: an attempt is under way`
+      return `attempt ${reason.attempt} is in progress; a retry, if needed, at ${at(until ?? 0)}`
     case 'paused':
       return until === null
-        ? `waits until an operator lets it go on: ${because || 'paused'}`
-        : `waits until ${at(until)}: ${because || 'paused'}`
+        ? `paused until an operator resumes it: ${because || 'no reason recorded'}`
+        : `paused until ${at(until)}: ${because || 'no reason recorded'}`
     case 'warm_up':
-      return `warm-up: ${reason.sent} of ${reason.share} messages to ${reason.provider} were sent today${from(reason)}; goes on at ${at(until ?? 0)}`
+      return `warm-up: ${reason.sent} of ${reason.share} messages to ${reason.provider} sent today${from(reason)}; continues at ${at(until ?? 0)}`
     case 'rate':
-      return `its turn comes with ${counted(reason.rate, 'message')} a minute to ${reason.provider}${from(reason)}${because && `; ${because}`}`
+      return `rate limit of ${counted(reason.rate, 'message')} a minute to ${reason.provider}${from(reason)}${because && `; ${because}`}`
     case 'connections':
-      return `its turn comes when ${oneOf(reason)}${from(reason)} is free${because && `; ${because}`}`
+      return `waiting for ${oneOf(reason)}${from(reason)}${because && `; ${because}`}`
     case 'no_source':
       return within(reason.note)
     case 'due':
-      return 'its turn comes now'
+      return 'next in line'
   }
 }

@@ -68,12 +68,14 @@ class Converter {
   async entity(bytes: Buffer, place: Place): Promise<void> {
     if (isSevenBit(bytes)) return this.#put(bytes)
     if (place.depth > MAX_DEPTH || ++this.#parts > MAX_PARTS)
-      throw new Impossible('it has too many parts within parts')
+      throw new Impossible('its parts are nested too deeply')
     const entity = readEntity(bytes, place)
     const { type, encoding, body } = entity
     if (isSevenBit(body)) return this.#put(headerOf(entity), body)
     if (isSealed(type))
-      throw new Impossible('it has 8-bit text below a signature or encryption, which a change would break')
+      throw new Impossible(
+        'it has 8-bit text inside a signed or encrypted part, which a conversion would break',
+      )
     const identity = /^(?:7bit|8bit|binary)$/.test(encoding)
     if (type.startsWith('multipart/') && identity) return this.#multipart(entity)
     if (type === 'message/rfc822' && identity) {
@@ -134,10 +136,10 @@ function readEntity(bytes: Buffer, place: Place): Entity {
     throw new Impossible('a part has a header that is not well-formed')
   const encoded = fields.map((field): HeaderField => ({ name: field.name, raw: encodeField(field) }))
   const bad = encoded.find(({ raw }) => !isSevenBit(Buffer.from(raw)))
-  if (bad) throw new Impossible(`the field ${bad.name} cannot be written in short lines of ASCII`)
+  if (bad) throw new Impossible(`the field ${bad.name} cannot be encoded as short ASCII lines`)
   const [types, encodings] = [valuesOf(fields, 'content-type'), valuesOf(fields, 'content-transfer-encoding')]
   if (types.length > 1 || encodings.length > 1)
-    throw new Impossible('a part names its type or its encoding twice')
+    throw new Impossible('a part has two Content-Type or Content-Transfer-Encoding fields')
   const type = readContentType(types[0] ?? place.otherwise)
   const encoding = /^[^\s;(]+/.exec(encodings[0] ?? '')?.[0].toLowerCase() ?? '7bit'
   return { ...place, ...type, fields: encoded, encoding, body: bytes.subarray(bodyOffset) }

@@ -10,7 +10,7 @@ export async function moveDomains(deps: MoveDeps, report: Report, tally: Tally):
     tally.there += 1
     const [id, name] = [text(summary.id), text(summary.name)]
     if (id === null || name === null) {
-      leaveOut(tally, 'a domain', 'the other side tells no id or no name of it')
+      leaveOut(tally, 'a domain', 'the hosted API returned no ID or name for it')
       continue
     }
     const theirs = readDomain(await hosted.get(`/domains/${encodeURIComponent(id)}`), name)
@@ -52,8 +52,10 @@ const isKnown = (region: string): boolean => REGIONS.some((one) => one === regio
 function remark({ name, region, settings }: HostedDomain, tally: Tally): void {
   const note = (text: string) => tally.notes.push({ what: name, text })
   if (region !== null && !isKnown(region))
-    note(`its region ${region.slice(0, 40)} is not known here; it got ${REGIONS[0]}, which changes nothing`)
-  if (settings.receiving) note('it receives mail there; this version takes no mail for it')
+    note(
+      `its region ${region.slice(0, 40)} does not exist here; it is set to ${REGIONS[0]}, which has no effect`,
+    )
+  if (settings.receiving) note('it receives mail there, but this version does not receive mail')
 }
 
 async function told({ senders }: MoveDeps, domain: Domain, { records }: HostedDomain): Promise<MovedDomain> {

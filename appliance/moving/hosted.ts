@@ -53,12 +53,14 @@ const WORTH_TELLING_MS = 3000
  * or http:// to this machine.
  */
 export function readBase(text: string): string {
-  const example = '--from takes the address of the API, such as https://api.example.com'
+  const example = '--from must be the URL of the API, such as https://api.example.com'
   if (!URL.canParse(text)) throw new HostedFailed(example)
   const url = new URL(text)
   const plain = url.protocol === 'http:' && isLoopback(url.hostname)
   if (url.protocol !== 'https:' && !plain)
-    throw new HostedFailed(`${example}: https://, as the key is sent to it (http:// only to this machine).`)
+    throw new HostedFailed(
+      `${example}. It must be https://, because the key is sent to it (http:// only on this machine).`,
+    )
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new HostedFailed(`${example}, without a user, a query or a fragment.`)
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
@@ -71,7 +73,7 @@ const isLoopback = (host: string): boolean =>
 export function readKey(text: string): string {
   const key = text.trim()
   if (!/^[\x21-\x7e]{8,200}$/.test(key))
-    throw new HostedFailed('The key file has to contain the API key of the other side, alone: re_…')
+    throw new HostedFailed('The key file must contain only an API key of the hosted service: re_…')
   return key
 }
 
@@ -89,14 +91,14 @@ export function createHosted(deps: HostedDeps): Hosted {
         if (!page.hasMore) return
         const last = page.items.at(-1)?.id
         if (typeof last !== 'string' || cursors.has(last))
-          throw new HostedFailed(`GET ${path}: the list says that there is more, but it does not go on.`)
+          throw new HostedFailed(`GET ${path}: the list has has_more set, but there is no next page.`)
         cursors.add(last)
         query = `limit=${PAGE}&after=${encodeURIComponent(last)}`
       }
     },
     async get(path) {
       const body = await ask(path)
-      if (!isWire(body)) throw new HostedFailed(`GET ${path} was answered with something that is no object.`)
+      if (!isWire(body)) throw new HostedFailed(`GET ${path} did not return an object.`)
       return body
     },
   }
@@ -117,7 +119,7 @@ function createAsking({ base, key, agent, wait, now, tell }: HostedDeps): (path:
       if (next.kind === 'take') return parsed(next.text, path)
       if (next.kind === 'stop')
         throw new HostedFailed(clean(sentence(path, next.status, next.why)), next.status)
-      if (next.afterMs >= WORTH_TELLING_MS) tell(clean(`GET ${path}: the other side ${next.why}.`))
+      if (next.afterMs >= WORTH_TELLING_MS) tell(clean(`GET ${path}: the hosted API ${next.why}.`))
       restMs = 0
       await wait(next.afterMs)
     }
@@ -125,12 +127,12 @@ function createAsking({ base, key, agent, wait, now, tell }: HostedDeps): (path:
 }
 
 function sentence(path: string, status: number | null, why: string): string {
-  const said = `GET ${path}: the other side ${why}.`
+  const said = `GET ${path}: the hosted API ${why}.`
   if (status === 401 || status === 403)
-    return `${said} The key file needs a key of the other side that works and has full access.`
-  if (status === 429) return `${said} Run it again later: what was done stays done.`
+    return `${said} The key file must contain a valid key with full access.`
+  if (status === 429) return `${said} Run the import again later. Completed steps are kept.`
   return status === null || status >= 500
-    ? `${said} Run it again when the other side answers: what was done stays done.`
+    ? `${said} Run the import again when the hosted API responds. Completed steps are kept.`
     : said
 }
 
@@ -149,9 +151,9 @@ async function once(url: string, headers: Record<string, string>): Promise<Answe
 
 /** What the network did. Everything that `fetch` throws is about it: the request itself is sound. */
 function brokenBy(error: unknown): string {
-  if (error instanceof DOMException) return `did not answer within ${DEADLINE_MS / 1000} seconds`
+  if (error instanceof DOMException) return `did not respond within ${DEADLINE_MS / 1000} seconds`
   const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
-  return `cannot be reached (${cause?.code ?? 'the connection broke'})`
+  return `cannot be reached (${cause?.code ?? 'the connection was lost'})`
 }
 
 async function bodyOf(response: Response): Promise<string> {
@@ -159,7 +161,7 @@ async function bodyOf(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
-    if (size > MOST_BYTES) throw new HostedFailed('The other side answers with more than 16 MB at once.')
+    if (size > MOST_BYTES) throw new HostedFailed('The hosted API returned more than 16 MB in one response.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -170,9 +172,7 @@ function parsed(text: string, path: string): unknown {
     return JSON.parse(text)
   } catch {
     // What came instead may be anything, the page of a proxy as well: it is not shown.
-    throw new HostedFailed(
-      `GET ${path} was answered with something that is no JSON. Is --from the address of the API?`,
-    )
+    throw new HostedFailed(`GET ${path} did not return JSON. Check that --from is the URL of the API.`)
   }
 }
 
@@ -181,6 +181,6 @@ const isWire = (value: unknown): value is Wire =>
 
 function pageOf(body: unknown, path: string): { items: Wire[]; hasMore: boolean } {
   if (!isWire(body) || !Array.isArray(body.data) || !body.data.every(isWire))
-    throw new HostedFailed(`GET ${path} was answered with something that is no list of objects.`)
+    throw new HostedFailed(`GET ${path} did not return a list of objects.`)
   return { items: body.data, hasMore: body.has_more === true }
 }

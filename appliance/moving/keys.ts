@@ -19,7 +19,7 @@ export async function moveKeys(deps: MoveDeps, tally: Tally): Promise<void> {
     tally.there += 1
     const name = text(wire.name)
     const left = here.get(name ?? '') ?? 0
-    if (name === null) leaveOut(tally, 'an API key', 'the other side tells no name of it')
+    if (name === null) leaveOut(tally, 'an API key', 'the hosted API returned no name for it')
     else if (left > 0) {
       tally.present += 1
       here.set(name, left - 1)
@@ -29,7 +29,7 @@ export async function moveKeys(deps: MoveDeps, tally: Tally): Promise<void> {
   const many = untold.length === 1 ? '1 key' : `${untold.length} keys`
   tally.notes.push({
     what: many,
-    text: `the other side does not tell what they may do; here it is ${options.permission} (--permission)`,
+    text: `the hosted API does not report their permission; they get ${options.permission} (--permission)`,
   })
 }
 
@@ -46,14 +46,14 @@ async function addOne(deps: MoveDeps, wire: Wire, { name, tally, domains }: One)
   const hostedDomain = text(wire.domain_id)
   const domain = hostedDomain === null ? null : await domains(hostedDomain)
   if (domain === undefined) {
-    leaveOut(tally, name, 'it may only send as a domain that the other side does not list')
+    leaveOut(tally, name, 'it is restricted to a domain that the hosted API does not list')
     return false
   }
   const permission = told ?? (domain === null ? options.permission : 'sending_access')
   const moves = options.dryRun && options.only.includes('domains')
   const here = domain === null || moves ? undefined : await senders.findDomain({ teamId, name: domain })
   if (domain !== null && !moves && !here) {
-    leaveOut(tally, name, `it may only send as ${domain}, which is not here`)
+    leaveOut(tally, name, `it is restricted to ${domain}, which does not exist here`)
     return false
   }
   const before = tally.added

@@ -27,12 +27,12 @@ export function decide(answer: Answer, attempt: number, now: number): Next {
   if (answer.kind === 'broken') return afterFault(null, answer.why, attempt)
   const { status, headers, text } = answer
   if (status >= 200 && status < 300) return { kind: 'take', text }
-  const why = `answered with status ${status}${saidIn(text)}`
+  const why = `returned status ${status}${saidIn(text)}`
   const asked = patienceAsked(headers, now)
   if (status === 429) {
     const afterMs = asked ?? backoff(attempt)
     if (afterMs > LONGEST_WAIT || attempt >= MOST_PATIENCE) return { kind: 'stop', status, why }
-    return { kind: 'again', afterMs, why: `asks to wait ${Math.ceil(afterMs / SECOND)} seconds` }
+    return { kind: 'again', afterMs, why: `requested a wait of ${Math.ceil(afterMs / SECOND)} seconds` }
   }
   if (status >= 500) return afterFault(status, why, attempt, asked)
   return { kind: 'stop', status, why }
@@ -40,7 +40,7 @@ export function decide(answer: Answer, attempt: number, now: number): Next {
 
 function afterFault(status: number | null, why: string, attempt: number, asked?: number): Next {
   if (attempt >= MOST_FAULTS || (asked ?? 0) > LONGEST_WAIT)
-    return { kind: 'stop', status, why: `${why} (asked ${attempt} times)` }
+    return { kind: 'stop', status, why: `${why} (after ${attempt} attempts)` }
   return { kind: 'again', afterMs: asked ?? backoff(attempt), why }
 }
 

@@ -16,7 +16,7 @@ export async function moveSuppressions(deps: MoveDeps, tally: Tally): Promise<vo
   let piece: Wire[] = []
   for await (const one of deps.hosted.list('/suppressions')) {
     tally.there += 1
-    if (text(one.email) === null) leaveOut(tally, 'a suppression', 'the other side tells no address')
+    if (text(one.email) === null) leaveOut(tally, 'a suppression', 'the hosted API returned no address')
     else piece.push(one)
     if (piece.length < PIECE) continue
     await keep(piece, deps, tally)
@@ -28,7 +28,7 @@ export async function moveSuppressions(deps: MoveDeps, tally: Tally): Promise<vo
 async function keep(piece: readonly Wire[], deps: MoveDeps, tally: Tally): Promise<void> {
   if (piece.length === 0) return
   const { senders, teamId, options, made, hosted, now } = deps
-  const reason = `Moved from ${hosted.base}`
+  const reason = `Imported from ${hosted.base}`
   const csv = COLUMNS + piece.map((one) => lineOf(one, reason, now())).join('')
   const result = await senders.importSuppressions({ teamId, csv, origin: 'manual', preview: options.dryRun })
   tally.added += result.added

@@ -4,7 +4,7 @@ import { text } from './objects.ts'
 import { add, leaveOut, type MoveDeps, type Tally } from './report.ts'
 
 /** Why a webhook that was moved is disabled; also how a later `--enable` knows those that wait for it. */
-const WAITS = 'It was moved here and waits: posthaste import --enable, or enable it by hand.'
+const WAITS = 'Imported as disabled. Enable it with posthaste import --enable, or by hand.'
 
 /** A webhook of the other side. */
 export interface HostedWebhook {
@@ -30,7 +30,7 @@ export async function moveWebhooks(deps: MoveDeps, tally: Tally): Promise<void> 
       (one) => text(one) ?? [],
     )
     if (endpoint === null || types.length === 0)
-      leaveOut(tally, endpoint ?? 'a webhook', 'the other side tells no endpoint or no events of it')
+      leaveOut(tally, endpoint ?? 'a webhook', 'the hosted API returned no endpoint or events for it')
     else theirs.push({ endpoint, ...sorted(types), enabled: wire.status !== 'disabled' })
   }
   for (const [hook, here] of pairs(theirs, await webhooks.list({ teamId }))) {
@@ -76,10 +76,10 @@ async function leave(hook: HostedWebhook, here: Webhook, deps: MoveDeps, tally: 
   tally.present += 1
   const { id, endpoint } = here
   if (!sameEvents(hook.events, here.events))
-    tally.notes.push({ what: endpoint, text: 'it is here already, with other events; they stay' })
+    tally.notes.push({ what: endpoint, text: 'it already exists here with different events, which are kept' })
   if (!options.enable || options.dryRun || !hook.enabled || here.disabled?.reason !== WAITS) return
   const webhook = await webhooks.update({ teamId, id, change: { status: 'enabled' } })
-  tally.notes.push({ what: endpoint, text: 'it is enabled now' })
+  tally.notes.push({ what: endpoint, text: 'it is now enabled' })
   await made({ kind: 'webhook_enabled', webhook })
 }
 
@@ -93,10 +93,13 @@ async function addOne(hook: HostedWebhook, deps: MoveDeps, tally: Tally): Promis
     await made({ kind: 'webhook', webhook })
   })
   if (unknown.length > 0 && events.length > 0)
-    tally.notes.push({ what: endpoint, text: `without events that are not known here: ${listed(unknown)}` })
+    tally.notes.push({
+      what: endpoint,
+      text: `without events that are not supported here: ${listed(unknown)}`,
+    })
 }
 
-const DISABLED = 'It was disabled on the other side when it was moved here.'
+const DISABLED = 'It was disabled in the hosted service when it was imported.'
 
 const listed = (types: readonly string[]): string =>
   types

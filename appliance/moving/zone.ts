@@ -33,17 +33,18 @@ function zoneOfOne({ domain, records, theirs }: Recorded): string {
   const beside = records.filter((record) => !shared(record))
   const instead = records.filter(shared)
   const lines = [
-    `; ${domain.name}: at once, beside what is there`,
+    `; ${domain.name}: publish now, in addition to the existing records`,
     ...beside.flatMap((one) => linesOf(one, [])),
   ]
-  if (instead.length > 0) lines.push(`; ${domain.name}: at the switch, instead of what is there`)
+  if (instead.length > 0)
+    lines.push(`; ${domain.name}: publish at the switch, replacing the existing records`)
   lines.push(...instead.flatMap((one) => linesOf(one, replacedBy(one, theirs))))
   return `${lines.join('\n')}\n`
 }
 
 function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): string[] {
   const line = `${record.fqdn}. ${TTL} IN ${record.type} ${rdata(record)}`
-  if (record.record === 'DMARC') return ['; only where the domain has no DMARC record yet', line]
+  if (record.record === 'DMARC') return ['; only if the domain has no DMARC record yet', line]
   const notes = replaced.map(({ value }) => comment(`instead of ${value}`))
   const merged = replaced.flatMap(({ value }) => mergedSpf(value, record) ?? [])
   return [
@@ -51,10 +52,10 @@ function linesOf(record: ExpectedRecord, replaced: readonly HostedRecord[]): str
     ...notes,
     ...(replaced.length > 0 && record.record === 'Tracking'
       ? [
-          '; tracked links in mail that the other side has sent lead through this name and break; rather take another label',
+          '; tracked links in mail already sent by the hosted service use this name and would break; use a different label',
         ]
       : []),
-    ...merged.map((policy) => comment(`while both send, one record for both: "${policy}"`)),
+    ...merged.map((policy) => comment(`while both services send, use one record for both: "${policy}"`)),
     line,
   ]
 }

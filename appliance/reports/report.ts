@@ -25,7 +25,7 @@ export interface ReportFacts {
 const SUBJECT: Record<ReportKind, string> = {
   failed: 'Your message could not be delivered',
   delayed: 'Your message is delayed',
-  relayed: 'Your message was passed on',
+  relayed: 'Your message was relayed',
 }
 
 /** Those deliveries of a due report of which it is still true: a delay that is over is no news. */

@@ -42,7 +42,7 @@ export function createReporter(deps: ReporterDeps): Reporter {
     }
     return due.length === STEP
   }
-  const trouble = 'reports to senders are delayed: the storage did not answer; they stay due'
+  const trouble = 'bounce reports are delayed: the storage is not responding; they stay due'
   return createWorker({ step, clock, log, pollMs, troubleMs: TROUBLE_MS, trouble })
 }
 
@@ -54,21 +54,24 @@ async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
   const silent = await whySilent(due, deps)
   if (silent !== undefined) {
     await storage.dropReports(about, clock.now())
-    log.info({ email_id: emailId, kind, team_id: teamId }, `no report is sent: ${silent}`)
+    log.info({ email_id: emailId, kind, team_id: teamId }, `no report sent: ${silent}`)
     return
   }
   const original = await storage.getMessage({ emailId }, clock.now())
   const now = clock.now()
   const report = reportEmail({ id: newId(now), deliveryId: newId(now), due, original, hostname, now })
   if (!(await storage.putReport({ ...about, report }, now))) return
-  log.info({ email_id: emailId, kind, report_id: report.id, team_id: teamId }, 'a report goes to the sender')
+  log.info(
+    { email_id: emailId, kind, report_id: report.id, team_id: teamId },
+    'sending a report to the sender',
+  )
   onStored()
 }
 
 async function whySilent(due: DueReport, { storage, clock }: ReporterDeps): Promise<string | undefined> {
   const { domain, teamId, reportTo } = due
-  if (deliveriesToTell(due).length === 0) return 'the delivery is not delayed any more'
-  if (domain === null) return 'the sending domain was removed, so nothing could sign it'
+  if (deliveriesToTell(due).length === 0) return 'the delivery is no longer delayed'
+  if (domain === null) return 'the sending domain was removed, so the report could not be signed'
   const [suppressed] = await storage.findSuppressed({ teamId, addresses: [reportTo] }, clock.now())
   return suppressed ? 'the return address is on the suppression list' : undefined
 }

@@ -70,7 +70,7 @@ export function createTlsReporter(deps: TlsReporterDeps): TlsReporter {
       const now = clock.now()
       if (now % DAY >= spreadOf(hostname, dayOf(now))) await createRound(deps, () => stopped)()
     } catch (error) {
-      log.error({ err: error }, 'reports about TLS are delayed: the storage did not answer; they stay due')
+      log.error({ err: error }, 'TLS reports are delayed: the storage is not responding; they stay due')
     }
     if (!stopped) cancel = clock.after(EVERY, again)
   }
@@ -110,7 +110,7 @@ function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Pro
     if (due.length === 0) return 0
     const sender = await senderOf(from, deps)
     if (typeof sender === 'string') {
-      log.warn({ from, reports: due.length }, `reports about TLS are not sent: ${sender}`)
+      log.warn({ from, reports: due.length }, `TLS reports are not sent: ${sender}`)
       return 0
     }
     let sent = 0
@@ -127,10 +127,10 @@ async function senderOf(from: string, { storage, clock }: TlsReporterDeps): Prom
   const now = clock.now()
   const name = from.slice(from.lastIndexOf('@') + 1).toLowerCase()
   const team = await storage.firstTeam({}, now)
-  if (!team) return 'nobody has set the appliance up yet'
+  if (!team) return 'this server has not been set up yet'
   const domain = await storage.findDomain({ teamId: team.id, name }, now)
   if (domain?.status !== 'verified')
-    return `tls_reports.from is of ${name}, which is not a verified domain of the first team`
+    return `tls_reports.from uses ${name}, which is not a verified domain of the first team`
   return { teamId: team.id, domainId: domain.id, from }
 }
 
@@ -143,14 +143,14 @@ async function report(
   const { storage, resolver, clock, log, hostname, contact } = deps
   const end = async (state: 'sent' | 'none' | 'failed', note: string): Promise<boolean> => {
     await storage.saveTlsReport({ day, domain, state, note, at: clock.now() }, clock.now())
-    if (state !== 'none') log.info({ domain, day, state }, `report about TLS: ${note}`)
+    if (state !== 'none') log.info({ domain, day, state }, `TLS report: ${note}`)
     return state === 'sent'
   }
   const isLate = clock.now() >= Date.parse(`${day}T00:00:00Z`) + (TRIED_DAYS + 1) * DAY - HOUR
   const answer = await resolver.resolve(`_smtp._tls.${domain}`, 'TXT')
   if (answer.kind === 'failed') return isLate ? end('failed', answer.note) : false
   const targets = readTlsReportRecord(answer.kind === 'found' ? answer.records : [])
-  if (targets.kind === 'none') return end('none', `${domain} asks for no reports.`)
+  if (targets.kind === 'none') return end('none', `${domain} does not request reports.`)
   if (targets.kind === 'invalid') return end('none', `The TXT record _smtp._tls.${domain} ${targets.why}.`)
   const results = await storage.tlsResultsOf({ day, domain }, clock.now())
   const facts: TlsReportFacts = { hostname, contact: contact ?? sender.from, day, domain, results }

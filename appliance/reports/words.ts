@@ -9,12 +9,11 @@ const WIDTH = 72
 const QUOTED_CHARS = 1000
 
 const OPENING: Record<ReportKind, string> = {
-  failed:
-    'Your message could not be delivered to the recipients below. It has been given up and will not be tried again.',
+  failed: 'Your message could not be delivered to the recipients below. No further attempts will be made.',
   delayed:
-    'Your message has not been delivered to the recipients below yet. It is still being tried: there is no need to send it again.',
+    'Your message has not been delivered to the recipients below yet. Delivery will be retried. You do not need to send it again.',
   relayed:
-    'Your message was passed on to the mail servers of the recipients below, which took it over. They send no further word of success, so this does not say that it was put into a mailbox, or read.',
+    'Your message was relayed to the mail servers of the recipients below, which accepted it. They do not send delivery notifications, so this does not confirm that it reached a mailbox or was read.',
 }
 
 /** What happened, in sentences; lines end with LF and have 72 characters where words allow. */
@@ -41,13 +40,13 @@ function recipient(
   const lines = [`<${oneLine(recipient)}>`]
   const say = (text: string): void => void lines.push(wrap(oneLine(text), '    '))
   if (state === 'expired')
-    say(`Given up after ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}. The last one:`)
+    say(`Expired after ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}. The last attempt:`)
   if (cause) say(cause.note)
   if (cause?.reply && cause.host !== null) {
     const where = cause.ip === null ? cause.host : `${cause.host} [${cause.ip}]`
-    say(`${where} said: ${formatReply(cause.reply).slice(0, QUOTED_CHARS)}`)
+    say(`${where} replied: ${formatReply(cause.reply).slice(0, QUOTED_CHARS)}`)
   }
-  if (kind === 'delayed' && expiresAt !== null) say(`It will be given up at ${formatDateTime(expiresAt)}.`)
+  if (kind === 'delayed' && expiresAt !== null) say(`Attempts will stop at ${formatDateTime(expiresAt)}.`)
   return lines
 }
 

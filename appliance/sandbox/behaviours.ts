@@ -28,7 +28,7 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
   bounce: {
     does: 'refuses the recipient: 550 5.1.1',
     outcome: 'bounced',
-    rcpt: { code: 550, text: '5.1.1 The mailbox does not exist here' },
+    rcpt: { code: 550, text: '5.1.1 Mailbox does not exist' },
   },
   blocked: {
     does: 'refuses the message after its body: 554 5.7.1',
@@ -36,34 +36,34 @@ export const BEHAVIOURS: Record<string, Behaviour> = {
     body: { code: 554, text: '5.7.1 Message refused by local policy' },
   },
   full: {
-    does: 'answers that the mailbox is full: 452 4.2.2',
-    outcome: 'delayed, tried again, given up after four days',
-    rcpt: { code: 452, text: '4.2.2 The mailbox is full, try again later' },
+    does: 'replies that the mailbox is full: 452 4.2.2',
+    outcome: 'delayed and retried, expires after 4 days',
+    rcpt: { code: 452, text: '4.2.2 Mailbox full, try again later' },
   },
   defer: {
-    does: 'answers 451 4.3.0 to every attempt',
-    outcome: 'delayed, tried again, given up after four days',
-    rcpt: { code: 451, text: '4.3.0 Temporary trouble, try again later' },
+    does: 'replies 451 4.3.0 to every attempt',
+    outcome: 'delayed and retried, expires after 4 days',
+    rcpt: { code: 451, text: '4.3.0 Temporary failure, try again later' },
   },
   greylist: {
-    does: 'answers 450 4.2.0 until 30 seconds after the first attempt',
-    outcome: 'delayed, delivered with the second attempt after about a minute',
-    rcpt: { code: 450, text: '4.2.0 Greylisted, come back in a minute' },
+    does: 'replies 450 4.2.0 until 30 seconds after the first attempt',
+    outcome: 'delayed, delivered by the second attempt after about a minute',
+    rcpt: { code: 450, text: '4.2.0 Greylisted, try again in a minute' },
     untilAfterMs: 30_000,
   },
   slow: {
-    does: 'takes 8 seconds to answer',
+    does: 'takes 8 seconds to reply',
     outcome: 'delivered, slowly',
     delayMs: 8000,
   },
   drop: {
     does: 'closes the connection in the middle of the message',
-    outcome: 'delayed, tried again, given up after four days',
+    outcome: 'delayed and retried, expires after 4 days',
     drop: 'body',
   },
   'tls-broken': {
-    does: 'drops the connection at the first exchanger and fails the TLS handshake at the second',
-    outcome: 'delivered to the second exchanger in plain text',
+    does: 'closes the connection at the first mail exchanger and fails the TLS handshake at the second',
+    outcome: 'delivered to the second mail exchanger mail exchanger without TLS',
     drop: 'rcpt',
     breakTls: true,
   },
@@ -78,11 +78,11 @@ export interface DnsBehaviour {
 
 export const DNS_BEHAVIOURS: Record<string, DnsBehaviour> = {
   nxdomain: { does: 'the domain does not exist', outcome: 'bounced', answer: 'NXDOMAIN' },
-  servfail: { does: 'the name servers answer SERVFAIL', outcome: 'delayed', answer: 'SERVFAIL' },
-  nullmx: { does: 'the domain takes no mail: `MX 0 .` (RFC 7505)', outcome: 'bounced', answer: 'null-mx' },
+  servfail: { does: 'the name servers return SERVFAIL', outcome: 'delayed', answer: 'SERVFAIL' },
+  nullmx: { does: 'the domain accepts no mail: `MX 0 .` (RFC 7505)', outcome: 'bounced', answer: 'null-mx' },
   deadmx: {
     does: 'the first mail exchanger refuses connections',
-    outcome: 'delivered to the second',
+    outcome: 'delivered to the second mail exchanger',
     answer: 'dead-mx',
   },
 }

@@ -108,7 +108,7 @@ function handlers(deps: ExchangerDeps, memory: Memory, self: () => SMTPServer): 
           raw: Buffer.concat(parts),
         }
         deps.deliver(message).then(
-          () => done(null, 'Taken by the sandbox'),
+          () => done(null, 'Accepted by the sandbox'),
           (error: unknown) => done(new SmtpError(451, `4.3.0 ${String(error)}`)),
         )
       })

@@ -2,7 +2,7 @@ import { BEHAVIOURS, DNS_BEHAVIOURS } from './behaviours.ts'
 
 const table = (head: string, rows: [string, { does: string; outcome: string }][]): string =>
   [
-    `| ${head} | what it meets | what becomes of the email |`,
+    `| ${head} | behavior | outcome |`,
     '| --- | --- | --- |',
     ...rows.map(([name, { does, outcome }]) => `| \`${name}\` | ${does} | ${outcome} |`),
   ].join('\n')
@@ -11,31 +11,31 @@ const table = (head: string, rows: [string, { does: string; outcome: string }][]
 export function renderSandbox(): string {
   return `# The sandbox
 
-\`./scripts/start\` without a configuration file runs the whole appliance against a small internet of its own, on loopback: a DNS server that knows every
-domain, and two mail exchangers, \`mx1\` and \`mx2\` of whatever domain is asked for. The mail path does not know the difference: it looks up MX records, dials, agrees
-on TLS, speaks SMTP, retries. What arrives is verified (DKIM, SPF, DMARC) and shown in the dashboard's Inbox and under \`GET /sandbox/messages\`.
-Each team sees its own mail there. What is no team's, such as a bounce that is passed back to an app, is shown to the first team, and so are the mails of the appliance itself: links to
-set a password, too, which is why the sandbox is for trying and not for guarding anything.
+To try Posthaste without sending real mail, run \`./scripts/start\` without a configuration file. It starts the complete server with a simulated
+internet on loopback: a DNS server that resolves every domain, and two mail exchangers, \`mx1\` and \`mx2\`, for each of them. The delivery path is the same
+as in production: MX lookups, TLS, SMTP and retries. Arriving mail is verified (DKIM, SPF, DMARC) and shown in the dashboard's Inbox and by \`GET /sandbox/messages\`.
+Each team sees its own mail there. The first team also sees mail that belongs to no team, such as bounces passed back to an app, and mail that the server
+itself sends. That includes password reset links, so do not use the sandbox for anything that must stay secret.
 
-The first start makes a team, an owner, the verified domain \`example.test\` and an API key; every start prints them again. Domains that you add are verified at once: the sandbox
-publishes the records that they need. Everything is in the folder \`.sandbox/\`; delete it to begin anew.
+The first start creates a team, an owner, the verified domain \`example.test\` and an API key. Every start prints them. Domains that you add are verified immediately, because
+the sandbox publishes their records. All data is in the folder \`.sandbox/\`; to start over, delete it.
 
-## The recipient chooses
+## Simulate failures
 
-The local part of the address, alone or followed by \`+\` or \`-\` and anything (\`bounce+7@any.test\`), chooses what the exchanger does:
+The local part of the address selects how the mail exchanger behaves. It may be followed by \`+\` or \`-\` and any text (\`bounce+7@any.test\`):
 
 ${table(
   'recipient',
   Object.entries(BEHAVIOURS).map(([name, behaviour]) => [`${name}@`, behaviour]),
 )}
 
-The first label of the domain chooses what the DNS says:
+The first label of the domain selects the DNS answer:
 
 ${table(
   'domain',
   Object.entries(DNS_BEHAVIOURS).map(([name, behaviour]) => [`@${name}.…`, behaviour]),
 )}
 
-Everybody else takes the mail.
+All other recipients accept the mail.
 `
 }

@@ -30,7 +30,7 @@ export function lookForAdvised(resolver: Resolver, domain: string): Promise<Reco
       const texts = answer.kind === 'found' ? answer.records : []
       const found = texts.filter((text) => version.test(text))
       const status = statusOf(answer.kind === 'failed', found.length)
-      const note = `There are ${found.length} of them at ${label}.${domain}; who reads them takes none. Keep one.`
+      const note = `There are ${found.length} such records at ${label}.${domain}, so receivers ignore all of them. Keep one.`
       return { key: name, status, found, note: status === 'failed' ? note : null }
     }),
   )

@@ -180,7 +180,7 @@ function checkSettings({
   if (trackingSubdomain?.toLowerCase() === returnPath.toLowerCase())
     throw refuse('invalid_field', {
       field: 'tracking_subdomain',
-      expected: 'another label than that of the return path',
+      expected: "a label different from the return path's",
     })
 }
 

@@ -102,6 +102,6 @@ function createErasureWorker({
     for (const id of await storage.unfinishedErasures({}, clock.now())) await finish(id, going)
     return false
   }
-  const trouble = "erasing a person's data failed; it goes on in a minute"
+  const trouble = "erasing a person's data failed; will continue in a minute"
   return createWorker({ step, clock, log, pollMs, trouble })
 }

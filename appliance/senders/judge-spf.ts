@@ -14,16 +14,14 @@ const mechanisms = new Set(['all', 'include', 'a', 'mx', 'ptr', 'ip4', 'ip6', 'e
 export function judgeSpf(expected: ExpectedRecord, records: string[]): Opinion {
   if (records.length > 1)
     return wrong(
-      `There are ${records.length} SPF records at ${expected.fqdn}; receivers treat that as an error (RFC 7208 §4.5). Merge them into one.`,
+      `There are ${records.length} SPF records at ${expected.fqdn}, which receivers treat as an error (RFC 7208 §4.5). Merge them into one.`,
     )
   // Receivers look for exactly this (RFC 7208 §4.5).
   if (!/^v=spf1( |$)/i.test(records[0]!))
-    return wrong(
-      'The record has to begin with "v=spf1 ", without anything before. Replace it by the one shown here.',
-    )
+    return wrong('The record must start with "v=spf1 ". Replace it with the one shown here.')
   const published = parseSpf(records[0]!)
   if (typeof published === 'string')
-    return wrong(`"${published}" is no SPF term. Replace the record by the one shown here.`)
+    return wrong(`"${published}" is not a valid SPF term. Replace the record with the one shown here.`)
   const wanted = parseSpf(expected.value) as Term[]
   for (const ours of wanted.filter(({ name }) => name !== 'all')) {
     const opinion = judgeTerm(ours, published)
@@ -37,13 +35,14 @@ function judgeTerm(ours: Term, published: Term[]): Opinion {
   // Terms after `all` are never reached (RFC 7208 §5.1).
   const all = published.findIndex(({ name }) => name === 'all')
   const at = published.findIndex((term) => covers(term, ours))
-  if (at < 0) return wrong(`The policy does not name this server. Add ${text} before the "all" at its end.`)
+  if (at < 0)
+    return wrong(`The policy does not include this server. Add ${text} before the "all" at its end.`)
   if (all >= 0 && all < at)
-    return wrong(`${text} comes after "all" and is never reached. Move it to the front.`)
+    return wrong(`${text} comes after "all", so it is never evaluated. Move it to the front.`)
   const { qualifier } = published[at]!
   if (qualifier !== '+')
     return wrong(
-      `${qualifier}${text} does not authorise this server. Write ${text} without the "${qualifier}".`,
+      `${qualifier}${text} does not authorize this server. Use ${text} without the "${qualifier}".`,
     )
   return right
 }

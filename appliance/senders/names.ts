@@ -23,7 +23,7 @@ export function judgeName(text: string): NameJudgement {
   if (name.length > longest) return no(`a domain name of at most ${longest} characters`)
   const labels = name.split('.')
   if (!labels.every((part) => label.test(part)))
-    return no('letters, digits and hyphens between the dots of the name')
+    return no('only letters, digits and hyphens between the dots')
   if (labels.length < 2) return no('a domain name with a dot, such as example.com')
   const { domain, publicSuffix } = parse(name)
   if (domain === null) return no(`a domain below the public suffix ${publicSuffix ?? name}`)

@@ -131,14 +131,14 @@ export function summarise(servers: readonly ServerAnswer[]): Pick<RecordPropagat
   if (telling.length === 0)
     return {
       status: 'temporary_failure',
-      note: servers[0]?.note ?? 'The zone names no server that could be asked.',
+      note: servers[0]?.note ?? 'The zone has no name server that could be queried.',
     }
   const having = telling.filter(({ status }) => status === 'verified')
   if (having.length === telling.length) return { status: 'verified', note: null }
   if (having.length > 0)
     return {
       status: 'partial',
-      note: `${having.length} of ${telling.length} name servers have it. The others follow by themselves, mostly within minutes.`,
+      note: `${having.length} of ${telling.length} name servers have it. The others usually follow within minutes.`,
     }
   const wrong = telling.find(({ status }) => status === 'failed')
   return wrong ? { status: 'failed', note: wrong.note } : { status: 'pending', note: telling[0]!.note }

@@ -77,7 +77,7 @@ const DMARC: Omit<ExpectedRecord, 'name' | 'fqdn'> = {
   required: false,
   label: 'recommended',
   advice:
-    'Recommended: large mailbox providers expect a DMARC policy of any strictness. Add rua=mailto: and an address of yours to receive daily reports of who sends as the domain.',
+    'Recommended: large mailbox providers expect a DMARC policy, however strict. To receive daily reports about mail that claims to be from the domain, add rua=mailto: and your address.',
 }
 
 /**
@@ -159,7 +159,7 @@ function trackingRecord(
       required: false,
       label: 'optional',
       advice:
-        'Tracked links lead through this name once the record is seen, until then through that of this server. Where this server is reached by https, whatever answers there needs a certificate for this name first.',
+        "Tracked links use this name once the record is found in DNS, and this server's name until then. If this server is reached over HTTPS, it first needs a certificate for this name.",
     },
   ]
 }
@@ -167,7 +167,7 @@ function trackingRecord(
 function adviceOf({ state, algorithm, retireAt }: RecordedKey): Pick<ExpectedRecord, 'label' | 'advice'> {
   if (state === 'retiring') {
     const until = retireAt === null ? '' : ` until ${new Date(retireAt).toISOString().slice(0, 10)}`
-    const advice = `Keep this record${until}: mail that was signed with it may still be on its way.`
+    const advice = `Keep this record${until}: receivers may still verify mail signed with it.`
     return { label: 'old key', advice }
   }
   if (algorithm === 'ed25519-sha256')
@@ -175,10 +175,10 @@ function adviceOf({ state, algorithm, retireAt }: RecordedKey): Pick<ExpectedRec
       label: 'optional',
       advice:
         state === 'pending'
-          ? 'Optional: once this record is seen, mail gets a second, shorter signature (RFC 8463).'
-          : 'Optional: mail carries a second signature (RFC 8463) as long as this record is there.',
+          ? 'Optional: once this record is found in DNS, mail gets a second, shorter signature (RFC 8463).'
+          : 'Optional: mail gets a second signature (RFC 8463) as long as this record is published.',
     }
   return state === 'pending'
-    ? { label: 'next key', advice: 'The next key: signing changes to it once this record is seen.' }
+    ? { label: 'next key', advice: 'The next key: Posthaste signs with it once this record is found in DNS.' }
     : { label: null, advice: null }
 }

@@ -44,8 +44,8 @@ const WORST: readonly ReverseDns['status'][] = [
   ...(['not_started', 'verified'] as const),
 ]
 
-const UNKNOWN = 'No source address is known yet: the server writes them down when it starts.'
-const UNUSABLE = 'No source address can be used now: nothing leaves.'
+const UNKNOWN = 'No sending IP is known yet. The server records them when it starts.'
+const UNUSABLE = 'No sending IP is usable right now, so no mail is sent.'
 
 /** Of all pools that a domain's mail goes through. Addresses that nothing leaves from do not count. Pure. */
 export function reverseDnsOf(
@@ -66,9 +66,9 @@ export function reverseDnsOf(
 
 function opinionsOf({ ip, health }: Source, family: Family): Opinion[] {
   if (health === null) {
-    const what = ip === AUTO ? 'The address that the system chooses' : ip
+    const what = ip === AUTO ? "The system's default address" : ip
     return [
-      { id: `source:${ip}`, status: 'not_started', found: `${what} was not looked at yet.`, advice: null },
+      { id: `source:${ip}`, status: 'not_started', found: `${what} has not been checked yet.`, advice: null },
     ]
   }
   return health.findings.flatMap(({ id, status, found, advice }): Opinion[] => {

@@ -87,7 +87,7 @@ function lineOf(
   const invalid = (text: string, expected: string): ListLine => ({
     ...{ kind: 'invalid', line, text: text.slice(0, MOST_SHOWN), expected },
   })
-  if (!closed) return invalid(cells[0]!, 'a quotation mark that closes what was opened in this line')
+  if (!closed) return invalid(cells[0]!, 'a closing quotation mark for the one opened in this line')
   const email = parseMailbox(cell('email'))?.address
   if (email === undefined) return invalid(cell('email'), 'an email address')
   const given = cell('origin').toLowerCase()
@@ -95,7 +95,7 @@ function lineOf(
   if (!origin) return invalid(given, `an origin: ${SUPPRESSION_ORIGINS.join(', ')}`)
   const createdAt = cell('created_at') === '' ? now : instantOf(cell('created_at'))
   if (createdAt === undefined || createdAt > now)
-    return invalid(cell('created_at'), 'a time that is over, in ISO 8601: 2026-11-20T08:15:00Z')
+    return invalid(cell('created_at'), 'a past time in ISO 8601, such as 2026-11-20T08:15:00Z')
   const source = cell('source_id').toLowerCase()
   return {
     kind: 'listed',

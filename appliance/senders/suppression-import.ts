@@ -53,10 +53,10 @@ export async function importList(
   if (args.csv.length > MOST_CHARACTERS)
     throw refuse('invalid_field', {
       field: 'csv',
-      expected: `at most ${MOST_CHARACTERS} characters; cut it in pieces`,
+      expected: `at most ${MOST_CHARACTERS} characters; split the file`,
     })
   if (args.csv.split('\n', MOST_LINES + 2).length > MOST_LINES + 1)
-    throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; cut it in pieces` })
+    throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; split the file` })
   const list = readAddressList(args.csv, args, clock.now())
   const result: SuppressionImport = {
     ...{ lines: 0, added: 0, present: 0, invalid: 0, examples: [], first: [], ignoredColumns: list.ignored },

@@ -37,7 +37,7 @@ export function judgeRecord(expected: ExpectedRecord, evidence: Evidence): Recor
       key,
       status: 'temporary_failure',
       found: [],
-      note: `DNS gave no answer for ${fqdn}: ${answer.note}. This says nothing about the record; check again later.`,
+      note: `The DNS lookup of ${fqdn} failed: ${answer.note}. The record may still be correct. Check again later.`,
     }
   const [found, opinion] = judgeEvidence(expected, evidence)
   if (opinion === undefined) return { key, ...absent(expected, evidence, found.length > 0), found }
@@ -62,8 +62,11 @@ function judgeAlias({ value }: ExpectedRecord, answer: Answer<'CNAME'>): Judged 
   const target = value.toLowerCase()
   if (found.includes(target)) return [found, right]
   return found[0]!.startsWith(`${target}.`)
-    ? [found, wrong(`The target became ${found[0]!}. Enter ${target}. with a dot at its end.`)]
-    : [found, wrong(`The CNAME leads to ${found[0]!}. Set ${target}.`)]
+    ? [
+        found,
+        wrong(`The DNS panel changed the target to ${found[0]!}. Enter ${target}. with a dot at the end.`),
+      ]
+    : [found, wrong(`The CNAME points to ${found[0]!}. Change it to ${target}.`)]
 }
 
 function judgeTexts(expected: ExpectedRecord, answer: Answer<'TXT'>): Judged {
@@ -88,9 +91,7 @@ function judgeMxRecords(expected: ExpectedRecord, answer: Answer<'MX'>): Judged 
 function judgeTxt(expected: ExpectedRecord, records: string[]): Opinion {
   const quoted = records.find((text) => /^\s*["']/.test(text))
   if (quoted !== undefined)
-    return wrong(
-      'The value itself contains quotation marks. Enter it without them; the DNS panel adds its own.',
-    )
+    return wrong('The value contains quotation marks. Enter it without them; the DNS panel adds its own.')
   if (records.some((text) => text.includes('\\;')))
     return wrong('The value contains backslashes before the semicolons. Enter it without them.')
   if (expected.record === 'DKIM') return judgeDkim(expected, records)
@@ -104,19 +105,21 @@ function judgeMx(expected: ExpectedRecord, records: { preference: number; exchan
   const others = records.filter(({ exchange }) => exchange !== target)
   if (ours.length === 0) {
     if (others.some(({ exchange }) => exchange === '' || exchange === '.'))
-      return wrong(`A null MX record says that no mail is taken here. Replace it by ${target}.`)
+      return wrong(`A null MX record means that the domain accepts no mail. Replace it with ${target}.`)
     const doubled = others.find(({ exchange }) => exchange.startsWith(`${target}.`))
     if (doubled)
-      return wrong(`The target became ${doubled.exchange}. Enter ${target}. with a dot at its end.`)
+      return wrong(
+        `The DNS panel changed the target to ${doubled.exchange}. Enter ${target}. with a dot at the end.`,
+      )
     return wrong(
-      `The MX record leads to ${others[0]!.exchange}, so bounces would not come back. Set ${target}.`,
+      `The MX record points to ${others[0]!.exchange}, so bounces would not reach this server. Change it to ${target}.`,
     )
   }
   const best = Math.min(...ours.map(({ preference }) => preference))
   const rival = others.find(({ preference }) => preference <= best)
   if (rival)
     return wrong(
-      `${rival.exchange} has preference ${rival.preference} and takes the bounces before ${target} (${best}). Remove it or give it a higher number.`,
+      `${rival.exchange} has preference ${rival.preference}, so it receives the bounces before ${target} (${best}). Remove it or give it a higher number.`,
     )
   return right
 }
@@ -141,12 +144,12 @@ function absent(
   if (cname !== null)
     return {
       status: 'failed',
-      note: `${fqdn} is a CNAME to ${cname}, where there is no ${type} record. Replace it by the ${type} record.`,
+      note: `${fqdn} is a CNAME to ${cname}, which has no ${type} record. Replace it with the ${type} record.`,
     }
   if (proxied)
     return {
       status: 'failed',
-      note: `${fqdn} has addresses instead of a CNAME record: a proxy answers in its place. Switch the proxy off for this name ("DNS only"), or replace the address by the CNAME record.`,
+      note: `${fqdn} has addresses instead of a CNAME record, so a proxy is probably active. Turn off the proxy for this name ("DNS only"), or replace the addresses with the CNAME record.`,
     }
   const what =
     expected.record === 'DKIM'
@@ -155,7 +158,7 @@ function absent(
   const note = others
     ? `There are TXT records at ${fqdn}, but none${what}. Add the record.`
     : answer.kind === 'absent' && answer.why === 'nxdomain'
-      ? `Nothing is published at ${fqdn}. Add the ${type} record; new records can take some minutes to be seen.`
-      : `${fqdn} exists, but has no ${type} record. Add it; new records can take some minutes to be seen.`
+      ? `Nothing is published at ${fqdn}. Add the ${type} record. New records can take a few minutes to appear.`
+      : `${fqdn} exists but has no ${type} record. Add it. New records can take a few minutes to appear.`
   return { status: 'pending', note }
 }

@@ -30,7 +30,7 @@ export function createWatcher(deps: WatcherDeps): Worker {
   }
   const next = (): Promise<number | undefined> => storage.nextDomainCheck({}, clock.now())
   // Only the storage rejects here; mail has its own way of noticing.
-  const trouble = 'domains could not be looked after; it is tried again'
+  const trouble = 'could not check domains; will retry'
   return createWorker({ step, next, clock, log, pollMs, trouble })
 }
 
@@ -40,7 +40,7 @@ async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
   try {
     tell(domain, await look(domain, false, deps), log)
   } catch (error) {
-    log.error({ err: error, domain_id: domain.id, domain: domain.name }, 'a domain could not be looked at')
+    log.error({ err: error, domain_id: domain.id, domain: domain.name }, 'could not check a domain')
     const now = clock.now()
     await storage.scheduleDomainCheck({ teamId: domain.teamId, id: domain.id, ...postpone(domain, now) }, now)
   }
@@ -55,10 +55,18 @@ function tell(before: Domain, after: Looked, log: Logger): void {
   if (after.status !== before.status) {
     const line = { ...about, status: after.status, before: before.status }
     if (after.status === 'verified') log.info(line, 'domain is verified')
-    else if (after.status === 'failed') log.warn({ ...line, notes }, 'domain failed: nothing is sent from it')
-    else log.warn({ ...line, notes }, 'domain is partly broken: mail is sent, but bounces may not come back')
+    else if (after.status === 'failed')
+      log.warn({ ...line, notes }, 'domain failed verification; no mail is sent from it')
+    else
+      log.warn(
+        { ...line, notes },
+        'domain partially failed verification; mail is sent, but bounces may be lost',
+      )
   } else if (after.suspect && after.suspect.since !== before.suspect?.since)
-    log.warn({ ...about, suspect: after.suspect.status, notes }, 'domain looks broken; it is looked at again')
+    log.warn(
+      { ...about, suspect: after.suspect.status, notes },
+      'domain failed a check; will check again before changing its status',
+    )
   for (const { id, state } of after.keys)
-    log.info({ ...about, dkim_key_id: id, state }, 'DKIM key changes state')
+    log.info({ ...about, dkim_key_id: id, state }, 'DKIM key changed state')
 }

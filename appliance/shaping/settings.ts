@@ -34,35 +34,35 @@ export const NUMBER_SETTINGS: readonly NumberSetting[] = [
     key: 'connections',
     minimum: 1,
     maximum: 500,
-    description: 'Connections open at once from one source address.',
+    description: 'Open connections from one sending IP.',
   },
   {
     name: 'messages_per_connection',
     key: 'messagesPerConnection',
     minimum: 1,
     maximum: 10_000,
-    description: 'Messages sent through one connection before it is closed.',
+    description: 'Messages sent over one connection before it is closed.',
   },
   {
     name: 'messages_per_minute',
     key: 'messagesPerMinute',
     minimum: 1,
     maximum: 1_000_000,
-    description: 'Messages in any 60 seconds from one source address.',
+    description: 'Messages in any 60 seconds from one sending IP.',
   },
   {
     name: 'recipients_per_message',
     key: 'recipientsPerMessage',
     minimum: 1,
     maximum: 1000,
-    description: 'Recipients of one message in one transaction.',
+    description: 'Recipients per message in one transaction.',
   },
   {
     name: 'idle_seconds',
     key: 'idleSeconds',
     minimum: 0,
     maximum: 300,
-    description: 'Seconds after which a connection that is not used is closed.',
+    description: 'Seconds before an unused connection is closed.',
   },
 ]
 
@@ -72,7 +72,7 @@ export const WARM_UP = {
   most: 120,
   maximum: 100_000_000,
   description:
-    'Messages that a new source address may send on its first, second, … day; after the last, any number.',
+    'Messages that a new sending IP can send on its first, second, … day; unlimited after the last.',
 }
 
 /** All names of settings. */
@@ -106,7 +106,7 @@ export function readSettings(given: Record<string, unknown>): {
   else
     bad.push({
       name: WARM_UP.name,
-      expected: `at most ${WARM_UP.most} whole numbers from 1 up, none smaller than the one before`,
+      expected: `at most ${WARM_UP.most} whole numbers of 1 or more, in ascending order`,
     })
   return { settings, bad }
 }

@@ -52,12 +52,12 @@ const CONDITIONS: Record<string, Read> = {
     const domain = parseDomain(text)
     return domain === undefined ? new Unreadable('a domain such as example.com') : { domain }
   },
-  provider: shaped(/^[\w.?[\]:-]+$/, 'the id of a provider, as GET /queue shows it', (text) => ({
+  provider: shaped(/^[\w.?[\]:-]+$/, 'a provider ID as returned by GET /queue', (text) => ({
     provider: text.toLowerCase(),
   })),
-  pool: shaped(/^[a-z0-9_-]+$/, 'the name of a pool', (pool) => ({ pool })),
+  pool: shaped(/^[a-z0-9_-]+$/, 'a pool name', (pool) => ({ pool })),
   stream: oneOf(STREAMS, (stream) => ({ stream })),
-  tag: shaped(/^[\w-]+(=[\w-]*)?$/, 'name or name=value of a tag', (text) => {
+  tag: shaped(/^[\w-]+(=[\w-]*)?$/, 'a tag as name or name=value', (text) => {
     const [name = '', value = null] = text.split('=')
     return { tag: { name, value } }
   }),
@@ -70,7 +70,7 @@ const CONDITIONS: Record<string, Read> = {
   id: (text) => {
     const ids = text.split(',').map((id) => id.trim())
     if (ids.length > MOST_IDS || !ids.every(isId))
-      return new Unreadable(`up to ${MOST_IDS} UUIDs with commas between`)
+      return new Unreadable(`up to ${MOST_IDS} comma-separated UUIDs`)
     return { deliveryIds: ids.map((id) => id.toLowerCase()) }
   },
   source: shaped(/^(auto|[0-9a-fA-F.:]+)$/, 'an address of this machine, or auto', (text) => ({
@@ -100,10 +100,16 @@ export function readQueueFilter(given: object, now: number, called = (name: stri
     const field = called(name.slice(0, 50))
     const reader = Object.hasOwn(CONDITIONS, name) ? CONDITIONS[name] : undefined
     if (!reader && name !== 'team_id')
-      throw refuse('invalid_field', { field, expected: `the conditions are ${QUEUE_CONDITIONS.join(', ')}` })
+      throw refuse('invalid_field', {
+        field,
+        expected: `unknown condition; expected one of ${QUEUE_CONDITIONS.join(', ')}`,
+      })
     const most = name === 'id' ? MOST_IDS_TEXT : MOST
     if (typeof value !== 'string' || value.length > most)
-      throw refuse('invalid_field', { field, expected: `it must be one text of at most ${most} characters` })
+      throw refuse('invalid_field', {
+        field,
+        expected: `it must be a single text of at most ${most} characters`,
+      })
     if (!reader) {
       team = readTeam(value, field)
       continue

@@ -210,28 +210,33 @@ async function refuseCareless(act: QueueAct, { storage, clock }: QueueControlDep
   if ((action === 'drop' || action === 'expire') && !all && isEverything(filter))
     throw refuse('invalid_field', {
       field: 'filter',
-      expected: 'it names no condition, and this cannot be undone; for everything that waits say `all`: true',
+      expected:
+        'it has no condition, and this cannot be undone; to apply it to all queued deliveries, set `all`: true',
     })
   if (keep) refuseRule(act)
   if (action !== 'reroute') {
     if (pool === undefined) return
-    throw refuse('invalid_field', { field: 'pool', expected: 'only re-routing takes it' })
+    throw refuse('invalid_field', { field: 'pool', expected: 'it is only allowed for reroute' })
   }
   const sources = await storage.listSources({}, clock.now())
   const pools = [...new Set([DEFAULT_POOL, ...sources.map((source) => source.pool)])]
   if (pool === undefined) throw refuse('missing_field', { field: 'pool' })
   if (!pools.includes(pool))
-    throw refuse('invalid_field', { field: 'pool', expected: `it must have a source: ${pools.join(', ')}` })
+    throw refuse('invalid_field', {
+      field: 'pool',
+      expected: `it must be a pool with a sending IP: ${pools.join(', ')}`,
+    })
 }
 
 /** New mail is measured by what it has when it comes. */
 function refuseRule({ action, filter }: QueueAct): void {
-  if (action !== 'hold') throw refuse('invalid_field', { field: 'new', expected: 'only holding takes it' })
+  if (action !== 'hold')
+    throw refuse('invalid_field', { field: 'new', expected: 'it is only allowed for hold' })
   const { teamId: _team, domain: _domain, provider: _provider, tag: _tag, ...others } = filter
   if (!isEverything(others) || filter.provider === '?')
     throw refuse('invalid_field', {
       field: 'filter',
-      expected: 'new mail is held by domain, provider, team and tag only',
+      expected: 'new mail can be held only by domain, provider, team and tag',
     })
 }
 
@@ -356,7 +361,9 @@ async function undo(
   if (!entry) throw refuse('not_found', { resource: 'Audit entry' })
   const action = INVERSE[entry.action]
   if (!action)
-    throw refuse('not_undoable', { reason: `${entry.action} is not among hold, release and re-route` })
+    throw refuse('not_undoable', {
+      reason: `only hold, release and reroute can be undone, not ${entry.action}`,
+    })
   const about = { teamId: entry.teamId, details: { undoes: auditId } }
   return written(action, about, actor, deps, async (by) => {
     const rule = (await storage.listHoldRules({}, clock.now())).find(({ id }) => id === auditId) ?? null

@@ -11,11 +11,11 @@ export async function auth(session: Session, args: string): Promise<Reply | null
   const [mechanism = '', initial, ...rest] = args.split(' ')
   if (session.kind.name === 'trusted') throw refuse('smtp_not_implemented')
   if (!session.encrypted) throw refuse('smtp_auth_needs_tls')
-  if (!session.helo?.extended) throw refuse('smtp_sequence', { expected: 'EHLO comes first' })
-  if (session.caller) throw refuse('smtp_sequence', { expected: 'you are signed in already' })
-  if (session.transaction) throw refuse('smtp_sequence', { expected: 'a message is begun already' })
+  if (!session.helo?.extended) throw refuse('smtp_sequence', { expected: 'send EHLO first' })
+  if (session.caller) throw refuse('smtp_sequence', { expected: 'already authenticated' })
+  if (session.transaction) throw refuse('smtp_sequence', { expected: 'a mail transaction is in progress' })
   if (rest.length > 0)
-    throw refuse('smtp_syntax', { expected: 'AUTH PLAIN or AUTH LOGIN, with at most one answer' })
+    throw refuse('smtp_syntax', { expected: 'AUTH PLAIN or AUTH LOGIN with at most one initial response' })
   const ask = MECHANISMS.get(mechanism.toUpperCase())
   if (!ask) throw refuse('smtp_mechanism')
   const credentials = await ask(session, initial)
@@ -35,7 +35,7 @@ async function plain(session: Session, initial: string | undefined): Promise<Cre
   if (answer === null) return null
   const credentials = decodePlain(answer)
   if (!credentials)
-    throw refuse('smtp_syntax', { expected: 'AUTH PLAIN with base64 of NUL, user name, NUL, password' })
+    throw refuse('smtp_syntax', { expected: 'AUTH PLAIN with base64 of NUL, username, NUL, password' })
   return credentials
 }
 
@@ -77,10 +77,10 @@ async function check(session: Session, { user, password }: Credentials): Promise
     if (!session.connection.identify(caller.teamId)) throw refuse('connections_team')
     session.caller = caller
     session.log.signedIn()
-    return reply(235, '2.7.0', 'Signed in')
+    return reply(235, '2.7.0', 'Authentication successful')
   }
   const delay = gate.failed(session.ip, prefix)
-  log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp sign-in failed')
+  log.warn({ session_id: session.id, ip: session.ip, key: prefix }, 'smtp authentication failed')
   if (await session.socket.pause(delay)) throw refuse('smtp_credentials')
   session.close('shutting_down')
   return null

@@ -57,9 +57,9 @@ const helo: CommandHandler = (session, args) => {
 
 /** RFC 3207: afterwards everything begins anew. */
 const starttls: CommandHandler = async (session, args) => {
-  if (args !== '') throw refuse('smtp_syntax', { expected: 'STARTTLS alone' })
-  if (session.encrypted) throw notNow('the connection is encrypted already')
-  if (!session.helo) throw notNow('EHLO comes first')
+  if (args !== '') throw refuse('smtp_syntax', { expected: 'STARTTLS without parameters' })
+  if (session.encrypted) throw notNow('the connection is already encrypted')
+  if (!session.helo) throw notNow('send EHLO first')
   reset(session)
   session.helo = null
   session.socket.discard()
@@ -86,8 +86,8 @@ async function callerOf(session: Session): Promise<Caller | null> {
 }
 
 const mail: CommandHandler = async (session, args) => {
-  if (!session.helo) throw notNow('EHLO comes first')
-  if (session.transaction) throw notNow('a message is begun already; RSET gives it up')
+  if (!session.helo) throw notNow('send EHLO first')
+  if (session.transaction) throw notNow('a mail transaction is in progress; RSET aborts it')
   session.log.beginTransaction()
   const { shared, kind } = session
   const caller = await callerOf(session)
@@ -120,8 +120,8 @@ const mail: CommandHandler = async (session, args) => {
 
 const rcpt: CommandHandler = (session, args) => {
   const { transaction } = session
-  if (!transaction) throw notNow('MAIL comes first')
-  if (transaction.chunks) throw notNow('the message has begun; BDAT LAST ends it')
+  if (!transaction) throw notNow('send MAIL first')
+  if (transaction.chunks) throw notNow('the message has started; BDAT LAST ends it')
   if (!session.caller) return rcptOfStranger(session, transaction, args)
   const { mailbox, parameters } = parsePath('RCPT', args)
   const dsn = readRcptParameters(parameters)
@@ -149,11 +149,11 @@ const quit: CommandHandler = (session) => {
 /** RFC 5321 §7.3: whether an address exists is not told. */
 const vrfy: CommandHandler = (_session, args) => {
   if (args === '') throw refuse('smtp_syntax', { expected: 'VRFY user@example.com' })
-  return reply(252, '2.0.0', 'Send to it and see')
+  return reply(252, '2.0.0', 'Cannot verify the user; send a message to find out')
 }
 
 const help: CommandHandler = () =>
-  reply(214, '2.0.0', 'Sign in with AUTH: the user name is posthaste, the password an API key')
+  reply(214, '2.0.0', 'Authenticate with AUTH: the username is posthaste, the password an API key')
 
 const notOffered: CommandHandler = () => refusalReply(refuse('smtp_not_implemented'))
 

@@ -19,18 +19,18 @@ const notNow = (expected: string) => refuse('smtp_sequence', { expected })
 export async function data(session: Session, args: string): Promise<Reply | null> {
   const { socket, transaction } = session
   try {
-    if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA alone' })
-    if (!transaction) throw notNow('MAIL comes first')
-    if (transaction.chunks) throw notNow('the message has begun with BDAT')
+    if (args !== '') throw refuse('smtp_syntax', { expected: 'DATA without parameters' })
+    if (!transaction) throw notNow('send MAIL first')
+    if (transaction.chunks) throw notNow('the message was started with BDAT')
     if (transaction.recipients.size === 0) throw refuse('smtp_no_recipients')
     // RFC 2920 §3.1: what follows DATA before the go-ahead is a message to one reader and commands to another.
-    if (socket.pending) throw notNow('the message comes after the reply to DATA')
+    if (socket.pending) throw notNow('wait for the reply to DATA before sending the message')
     admitStranger(session, transaction)
   } catch (error) {
     if (socket.pending) session.over = true
     throw error
   }
-  session.say(reply(354, null, 'Go ahead; end with a dot on a line of its own'))
+  session.say(reply(354, null, 'Send the message; end with a dot on its own line'))
   const body = new Body({ limit: largestMessage(session), dots: true }, incomingOf(session, transaction))
   if (!(await readBody(session, body))) return lost(session, body)
   return finish(session, transaction, body)
@@ -56,7 +56,7 @@ export async function bdat(session: Session, args: string): Promise<Reply | null
   if (octets > limit) body.spoil(refuse('message_too_large', { limit }))
   if (session.over) throw body.refusal!
   // Without a transaction nothing is kept, so that it takes no room.
-  if (!transaction) body.spoil(notNow('MAIL comes first'))
+  if (!transaction) body.spoil(notNow('send MAIL first'))
   else if (transaction.recipients.size === 0) body.spoil(refuse('smtp_no_recipients'))
   else if (first) spoilUnlessAdmitted(session, transaction, body)
   if (!(await readChunk(session, body, octets))) return lost(session, body)

@@ -97,7 +97,7 @@ async function bindOr(
     return await bindServer(server, address, setting)
   } catch (error) {
     if (!log || !(error instanceof CannotStart)) throw error
-    log.error(`${error.message} Until then nobody can submit mail there.`)
+    log.error(`${error.message} Until then, this listener accepts no mail.`)
     return null
   }
 }
@@ -156,7 +156,7 @@ class Connection {
       seen = Buffer.concat([seen, piece])
       const header = parseProxyHeader(seen)
       if (header.kind === 'invalid') {
-        this.#shared.log.warn({ ip: peer }, `connection from a balancer dropped: ${header.why}`)
+        this.#shared.log.warn({ ip: peer }, `dropped a connection from a load balancer: ${header.why}`)
         return null
       }
       if (header.kind === 'incomplete') continue

@@ -46,8 +46,7 @@ export function parsePath(command: 'MAIL' | 'RCPT', args: string, hostname?: str
   }
   const bare = hostname !== undefined && /^postmaster$/i.test(path)
   const mailbox = parseMailbox(bare ? `${path}@${hostname}` : `<${path.replace(/^@[^:"]*:/, '')}>`)
-  if (!mailbox)
-    throw refuse('smtp_path', { expected: 'it must be user@example.com, with a full domain name' })
+  if (!mailbox) throw refuse('smtp_path', { expected: 'it must be user@example.com with a full domain name' })
   return { mailbox, parameters }
 }
 

@@ -38,7 +38,10 @@ export function createHits(deps: HitDeps): Hits {
     async note(kind, tracked, visit) {
       if (!memorable(memory, kind, tracked, visit, clock.now())) return
       if (pending >= MOST_PENDING) {
-        log.warn({ email_id: tracked.emailId }, `a visit was not recorded: ${pending} wait for the storage`)
+        log.warn(
+          { email_id: tracked.emailId },
+          `did not record an open or click: ${pending} are waiting for the storage`,
+        )
         return
       }
       pending += 1
@@ -47,7 +50,7 @@ export function createHits(deps: HitDeps): Hits {
           // The visitor is not to suffer for our disk; the log tells whoever can mend it.
           log.warn(
             { err, email_id: tracked.emailId },
-            'a visit was not recorded: the storage did not take it',
+            'could not record an open or click: the storage failed',
           )
         })
         .finally(() => (pending -= 1))

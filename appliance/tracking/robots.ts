@@ -38,13 +38,13 @@ export function createJudge(rules: readonly RobotRule[]): Judge {
   const known = rules.map((rule) => ({ rule, networks: parseNetworks(rule.networks) }))
   return (visit, { now, deliveredAt, links }) => {
     const robot = (seenBy: string): Opinion => ({ robot: true, seenBy })
-    if (visit.method !== 'GET') return robot('asked for the head only')
-    if (/prefetch|preview|prerender/i.test(visit.purpose)) return robot('loaded ahead')
-    if (visit.userAgent === '') return robot('said nothing of itself')
+    if (visit.method !== 'GET') return robot('sent a HEAD request')
+    if (/prefetch|preview|prerender/i.test(visit.purpose)) return robot('prefetched the content')
+    if (visit.userAgent === '') return robot('sent no User-Agent')
     const rule = known.find((one) => fits(one, visit))?.rule
     if (rule?.is === 'robot') return robot(rule.name)
     if (deliveredAt === null) return robot('came before the delivery')
-    if (now - deliveredAt < TOO_SOON) return robot('came with the delivery')
+    if (now - deliveredAt < TOO_SOON) return robot('came within seconds of the delivery')
     if (links >= TOO_MANY) return robot('followed many links at once')
     return { robot: false, seenBy: rule?.name ?? null }
   }

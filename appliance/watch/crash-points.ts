@@ -11,19 +11,25 @@ export type Reach = 'traffic' | 'start' | 'stop'
 
 /** Every named point, with what has happened there and what has not. */
 export const CRASH_POINTS = {
-  'message-file': { reach: 'traffic', at: 'a large message is a file, its rows are not written' },
+  'message-file': { reach: 'traffic', at: 'a large message is in a file, its rows are not written' },
   'accept-before-commit': { reach: 'traffic', at: 'the rows of an email are written, not committed' },
-  'accept-after-commit': { reach: 'traffic', at: 'an email is committed, nobody was told' },
+  'accept-after-commit': { reach: 'traffic', at: 'an email is committed, the client has no reply' },
   'claim-before-commit': { reach: 'traffic', at: 'a lease is written, not committed' },
-  'claim-after-commit': { reach: 'traffic', at: 'a lease is committed, nobody works on it' },
-  connect: { reach: 'traffic', at: 'a mail exchanger is about to be dialled' },
-  data: { reach: 'traffic', at: 'the exchanger said 354, no byte of the message was sent' },
-  body: { reach: 'traffic', at: 'the message is sent, its final dot may be too' },
-  'remote-250': { reach: 'traffic', at: 'the exchanger took the message, nothing of it is written down' },
+  'claim-after-commit': { reach: 'traffic', at: 'a lease is committed, no attempt has started' },
+  connect: { reach: 'traffic', at: 'about to connect to a mail exchanger' },
+  data: { reach: 'traffic', at: 'the mail exchanger replied 354, no byte of the message was sent' },
+  body: { reach: 'traffic', at: 'the message is sent, perhaps including its final dot' },
+  'remote-250': { reach: 'traffic', at: 'the mail exchanger accepted the message, nothing is recorded' },
   'settle-before-commit': { reach: 'traffic', at: 'the outcome is written, not committed' },
-  'settle-after-commit': { reach: 'traffic', at: 'the outcome is committed, the dispatcher does not know' },
-  webhook: { reach: 'traffic', at: 'the endpoint answered, nothing of it is written down' },
-  retention: { reach: 'traffic', at: 'rows of finished emails are gone, files of their messages are not' },
+  'settle-after-commit': {
+    reach: 'traffic',
+    at: 'the outcome is committed, the dispatcher does not know it',
+  },
+  webhook: { reach: 'traffic', at: 'the webhook responded, nothing is recorded' },
+  retention: {
+    reach: 'traffic',
+    at: 'rows of finished emails are deleted, the files of their messages are not',
+  },
   migration: { reach: 'start', at: 'some migrations ran, nothing is committed' },
   checkpoint: { reach: 'stop', at: 'a clean stop, before the log is copied into the database' },
 } as const satisfies Record<string, { reach: Reach; at: string }>
@@ -48,10 +54,10 @@ export function armCrashPoint(env: NodeJS.ProcessEnv, dataDir: string): string |
   const [, name = '', count = ''] = /^([a-z0-9-]+):([1-9]\d{0,8})$/.exec(text) ?? []
   if (!Object.hasOwn(CRASH_POINTS, name)) {
     const known = Object.keys(CRASH_POINTS).join(', ')
-    return `${CRASH_POINT_VARIABLE} is name:count, the name one of ${known}; it is "${text}". Unset it: it is for posthaste crashtest.`
+    return `${CRASH_POINT_VARIABLE} must be name:count, with a name from ${known}; it is "${text}". Unset it: only posthaste crashtest uses it.`
   }
   if (!existsSync(join(dataDir, SCRATCH_MARK)))
-    return `${CRASH_POINT_VARIABLE} is set, and ${dataDir} was not made by posthaste crashtest: the daemon would kill itself. Unset it.`
+    return `${CRASH_POINT_VARIABLE} is set, but ${dataDir} was not created by posthaste crashtest. The daemon would kill itself. Unset it.`
   armed = { name, left: Number(count) }
   return undefined
 }

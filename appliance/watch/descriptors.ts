@@ -9,7 +9,7 @@ const FEW = 0.9
 const ENOUGH = 0.8
 
 const WORDS =
-  'file descriptors are nearly used up: new connections wait or are closed, some deliveries are put off, nothing is lost. Raise LimitNOFILE (ulimit -n), or lower smtp.max_connections and delivery.max_connections'
+  'almost out of file descriptors: new connections wait or are closed and some deliveries are delayed, but nothing is lost. Raise LimitNOFILE (ulimit -n), or lower smtp.max_connections and delivery.max_connections'
 
 /** The soft limit of open files in the text of `/proc/self/limits`; null where there is none. */
 function readLimit(limits: string): number | null {
@@ -38,14 +38,14 @@ export function watchDescriptors(log: Logger): () => void {
     if (limit === null) return
     const open = await count(limit)
     if (!few && open >= limit * FEW) log.error({ open, limit }, WORDS)
-    if (few && open < limit * ENOUGH) log.info({ open, limit }, 'there are enough file descriptors again')
+    if (few && open < limit * ENOUGH) log.info({ open, limit }, 'enough file descriptors are free again')
     few = open >= limit * (few ? ENOUGH : FEW)
   }
   // By real time: they do not wait for the clock of the mail.
   const timer = setInterval(() => {
     look().catch((error: unknown) => {
       clearInterval(timer)
-      log.debug({ err: error }, 'file descriptors cannot be counted here')
+      log.debug({ err: error }, 'cannot count file descriptors on this system')
     })
   }, COUNT_MS).unref()
   return () => clearInterval(timer)

@@ -35,8 +35,8 @@ export interface HealthChecks {
 /** How long the storage may take to answer (milliseconds): a busy one takes tens. */
 const PATIENCE = 5000
 
-const NO_READ = `The database does not answer within ${PATIENCE / 1000} seconds. Look at the disk and data_dir, then restart.`
-const NO_WRITE = `The database does not take writes within ${PATIENCE / 1000} seconds. Look at the disk under data_dir.`
+const NO_READ = `The database did not respond within ${PATIENCE / 1000} seconds. Check the disk and data_dir, then restart.`
+const NO_WRITE = `The database did not complete a write within ${PATIENCE / 1000} seconds. Check the disk under data_dir.`
 
 /** Undefined when the work does not end in time. */
 async function inTime<T>(clock: Clock, work: Promise<T>): Promise<T | undefined> {
@@ -79,18 +79,18 @@ export function createHealth({
     alive: async () => health((await reads()) ? [] : [NO_READ]),
     async ready() {
       const reasons = stopping
-        ? ['This node is stopping. It will be back, or another one takes the mail.']
+        ? ['This node is stopping. It will restart, or another node will take over.']
         : []
       const [read, written, free] = await Promise.all([reads(), writes(), freeBytes()])
       if (!read) reasons.push(NO_READ)
       if (!written) reasons.push(NO_WRITE)
       else if (lastFailure() !== null)
         reasons.push(
-          'The last change could not be stored. The log tells why; look at the disk under data_dir.',
+          'The last change could not be stored. See the log for the reason, and check the disk under data_dir.',
         )
       if (free !== null && free < leastFree)
         reasons.push(
-          `The disk under data_dir has less than ${leastFree / 1_000_000} MB free (storage.min_free_mb): mail is refused. Make room.`,
+          `The disk under data_dir has less than ${leastFree / 1_000_000} MB free (storage.min_free_mb), so mail is refused. Free some space.`,
         )
       return health(reasons)
     },

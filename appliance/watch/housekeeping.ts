@@ -142,35 +142,35 @@ export function createChores(deps: ChoreDeps): Chores {
   const steps: (() => Promise<void>)[] = [
     async () => {
       const sessions = await storage.purgeSessions({}, clock.now())
-      if (sessions > 0) log.info({ sessions }, 'removed sessions that had ended')
+      if (sessions > 0) log.info({ sessions }, 'deleted expired sessions')
       const invitations = await storage.purgeInvitations({}, clock.now())
-      if (invitations > 0) log.info({ invitations }, 'removed invitations that nobody accepted in time')
+      if (invitations > 0) log.info({ invitations }, 'deleted expired invitations')
       const tickets = await storage.purgeTickets({}, clock.now())
-      if (tickets > 0) log.info({ tickets }, 'removed sign-ins and links that were never finished')
+      if (tickets > 0) log.info({ tickets }, 'deleted unfinished sign-ins and links')
     },
     async () => {
       const receipts = await purgeReceipts(storage, clock)
-      if (receipts > 0) log.info({ receipts }, 'removed receipts of requests that had expired')
+      if (receipts > 0) log.info({ receipts }, 'deleted expired idempotency keys')
     },
     async () => {
       const requests = await purgeLogs(storage, clock, logDays)
-      if (requests > 0) log.info({ requests }, 'removed old requests of the API')
+      if (requests > 0) log.info({ requests }, 'deleted old API requests from the log')
     },
     async () => {
       const told = await purgeWebhooks(storage, clock, webhookDays)
-      if (told > 0) log.info({ deliveries: told }, 'removed old deliveries to webhooks')
+      if (told > 0) log.info({ deliveries: told }, 'deleted old webhook deliveries')
     },
     async () => {
       const results = await purgeTlsResults(storage, clock)
-      if (results > 0) log.info({ results }, 'removed old results of TLS')
+      if (results > 0) log.info({ results }, 'deleted old TLS results')
     },
     async () => {
       const entries = await purgeAudit(storage, clock, auditDays)
-      if (entries > 0) log.info({ entries }, 'removed old entries of the audit log')
+      if (entries > 0) log.info({ entries }, 'deleted old audit log entries')
     },
     async () => {
       const days = await sumUpMetrics(storage, clock, () => stopping)
-      if (days > 0) log.info({ days }, 'summed up the metrics of days that are over')
+      if (days > 0) log.info({ days }, 'aggregated metrics of past days')
     },
     () => applyRetention({ storage, clock, log, retention }, () => stopping),
   ]
@@ -178,7 +178,7 @@ export function createChores(deps: ChoreDeps): Chores {
     try {
       for (const step of steps) if (!stopping) await step()
     } catch (error) {
-      log.error({ err: error }, 'housekeeping failed; it is tried again in an hour')
+      log.error({ err: error }, 'housekeeping failed; will retry in an hour')
     }
   }
   return {
@@ -202,11 +202,11 @@ async function applyRetention(
 ): Promise<void> {
   const { overBudget, ...removed } = await retain(storage, clock, retention, stopped)
   if (Object.values(removed).some((count) => count > 0))
-    log.info(removed, 'removed what was kept long enough')
+    log.info(removed, 'deleted data past its retention period')
   if (overBudget)
     log.warn(
       { disk_budget: retention.diskBudget },
-      'more is held than retention.disk_budget_mb although all bodies of finished emails are gone: raise it, or shorten the other periods',
+      'disk usage exceeds retention.disk_budget_mb although all bodies of finished emails are deleted; raise it, or shorten the other periods',
     )
 }
 
@@ -235,9 +235,9 @@ function watchUnkept({
   const look = async (): Promise<void> => {
     try {
       const emails = await removeUnkept(storage, clock, logged)
-      if (emails > 0) log.info({ emails }, 'removed bodies that are not kept')
+      if (emails > 0) log.info({ emails }, 'deleted bodies of finished emails that are not to be kept')
     } catch (error) {
-      log.error({ err: error }, 'bodies that are not kept could not be removed; it is tried again')
+      log.error({ err: error }, 'could not delete bodies that are not to be kept; will retry')
     }
     if (!stopped) arm()
   }

@@ -52,20 +52,23 @@ function createTold(series: SeriesOf, { clock, knownProvider }: InstrumentsDeps)
   const { counter, gauge, histogram } = series
   const acceptedEmails = counter('accepted_emails_total', 'Emails accepted', ['via'])
   const acceptedRecipients = counter('accepted_recipients_total', 'Recipients of accepted emails', ['via'])
-  const http = histogram('http_request_seconds', 'Requests, from first byte to answer', QUICK, [
-    ...(['method', 'route', 'status'] as const),
-  ])
-  const wait = histogram('queue_wait_seconds', 'From due to the first attempt', LONG)
-  const delivery = histogram('delivery_seconds', 'From accepted to a final state', LONG, ['state'])
-  const attempt = histogram('attempt_seconds', 'One conversation with a mail exchanger', LONG)
-  const outcomes = counter('attempted_deliveries_total', 'Deliveries tried', ['state', 'provider'])
-  const inFlight = gauge('deliveries_in_flight', 'Deliveries being tried', ['provider'])
-  const webhooks = histogram('webhook_attempt_seconds', 'Requests to webhook endpoints', QUICK, ['outcome'])
-  const calls = histogram('storage_call_seconds', 'Storage calls; writes until they are durable', QUICK, [
+  const http = histogram(
+    'http_request_seconds',
+    'Request duration, from the first byte to the response',
+    QUICK,
+    [...(['method', 'route', 'status'] as const)],
+  )
+  const wait = histogram('queue_wait_seconds', 'Time from due to the first attempt', LONG)
+  const delivery = histogram('delivery_seconds', 'Time from accepted to a final state', LONG, ['state'])
+  const attempt = histogram('attempt_seconds', 'Duration of one conversation with a mail exchanger', LONG)
+  const outcomes = counter('attempted_deliveries_total', 'Delivery attempts', ['state', 'provider'])
+  const inFlight = gauge('deliveries_in_flight', 'Deliveries being attempted', ['provider'])
+  const webhooks = histogram('webhook_attempt_seconds', 'Requests to webhooks', QUICK, ['outcome'])
+  const calls = histogram('storage_call_seconds', 'Duration of storage calls; writes until durable', QUICK, [
     'method',
   ])
   const failures = counter('storage_failures_total', 'Storage calls that failed', ['method'])
-  const successes = gauge('last_success_timestamp_seconds', 'When it last went well', ['what'])
+  const successes = gauge('last_success_timestamp_seconds', 'Time of the last success', ['what'])
   const group = (provider: string): string => (knownProvider(provider) ? provider : 'other')
   return {
     httpAnswered: ({ method, route, status, seconds }) =>
@@ -113,7 +116,7 @@ export function createInstruments(deps: InstrumentsDeps): Instruments {
   collectDefaultMetrics({ register: registry })
   series.gauge('info', 'The running program', ['version']).set({ version }, 1)
   const show = createStandingGauges(series, knownProvider)
-  const stopLoop = watchLoop(series.histogram('event_loop_delay_seconds', 'How late the event loop is', LOOP))
+  const stopLoop = watchLoop(series.histogram('event_loop_delay_seconds', 'Event loop delay', LOOP))
 
   let look: (() => Promise<Standing>) | undefined
   let lookedAt = -Infinity

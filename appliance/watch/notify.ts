@@ -64,7 +64,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
       .catch((err: unknown) =>
         log.warn(
           { err, notice: assignments[0] },
-          'the service manager could not be told; is systemd-notify installed?',
+          'could not notify the service manager; is systemd-notify installed?',
         ),
       )
     return last
@@ -77,7 +77,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
     else
       log.error(
         { reasons },
-        'not alive: the watchdog is not fed, the service manager will restart this process',
+        'health check failed: not notifying the watchdog, so the service manager will restart this process',
       )
   }
   const watch = (alive: () => Promise<Health>): void => {
@@ -97,7 +97,7 @@ export function createNotifier({ clock, log, env, pid, send = systemdNotify }: N
     reloaded: (status) => tell('READY=1', `STATUS=${oneLine(status)}`),
     stopping() {
       stage = 'stopping'
-      return tell('STOPPING=1', 'STATUS=Waiting for conversations in flight.')
+      return tell('STOPPING=1', 'STATUS=Waiting for open SMTP conversations.')
     },
     close() {
       stage = 'closed'

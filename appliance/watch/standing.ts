@@ -34,8 +34,8 @@ function createLaneGauges(
   { gauge }: Pick<SeriesOf, 'gauge'>,
   known: (provider: string) => boolean,
 ): (all: Standing['lanes']) => void {
-  const laneConnections = gauge('lane_connections', 'Connections that a lane allows', ['source', 'provider'])
-  const lanePerMinute = gauge('lane_messages_per_minute', 'Messages a minute that a lane allows', [
+  const laneConnections = gauge('lane_connections', 'Connections allowed for a lane', ['source', 'provider'])
+  const lanePerMinute = gauge('lane_messages_per_minute', 'Messages a minute allowed for a lane', [
     'source',
     'provider',
   ])
@@ -59,13 +59,12 @@ function createLaneGauges(
 }
 
 function createCapacityGauges({ gauge }: Pick<SeriesOf, 'gauge'>): (standing: Standing['capacity']) => void {
-  const connections = gauge('client_connections', 'Open connections of clients', ['listener', 'what'])
-  const bytes = gauge('client_bytes', 'Memory and disk that requests of clients take', ['what'])
-  const byteLimits = gauge('client_bytes_limit', 'The most that they may take', ['what'])
-  const refused = gauge('client_refusals', 'Connections and requests refused since the start', [
+  const connections = gauge('client_connections', 'Open client connections', ['listener', 'what'])
+  const bytes = gauge('client_bytes', 'Memory and disk space used by client requests', ['what'])
+  const byteLimits = gauge('client_bytes_limit', 'Upper limit of memory and disk space for client requests', [
     'what',
-    'why',
   ])
+  const refused = gauge('client_refusals', 'Connections and requests refused since startup', ['what', 'why'])
   return (capacity) => {
     setAll(
       connections,
@@ -95,19 +94,22 @@ export function createStandingGauges(
   { gauge }: SeriesOf,
   known: (provider: string) => boolean,
 ): (standing: Standing) => void {
-  const spool = gauge('spool_deliveries', 'Deliveries that wait', ['state'])
+  const spool = gauge('spool_deliveries', 'Queued deliveries', ['state'])
   const oldest = gauge(
     'spool_oldest_seconds',
-    'Age of the oldest delivery that waits, is not held and was tried or is due',
+    'Age of the oldest queued delivery that is not held and is due or was attempted',
   )
-  const due = gauge('spool_due_seconds', 'Since when the delivery is due that is to be tried next')
+  const due = gauge('spool_due_seconds', 'Due time of the next delivery to attempt')
   const showLanes = createLaneGauges({ gauge }, known)
   const showCapacity = createCapacityGauges({ gauge })
-  const sources = gauge('source_active', '1 for an address in use, 0 for a suspended one', ['source', 'pool'])
-  const certificates = gauge('certificate_expiry_timestamp_seconds', 'When a certificate ends', ['file'])
-  const disk = gauge('disk_bytes', 'The file system of the data directory', ['what'])
-  const commits = gauge('storage_commits', 'Commits since the start')
-  const committed = gauge('storage_committed_calls', 'Writes since the start; several share a commit')
+  const sources = gauge('source_active', '1 for a sending IP in use, 0 for a suspended one', [
+    'source',
+    'pool',
+  ])
+  const certificates = gauge('certificate_expiry_timestamp_seconds', 'Expiry time of a certificate', ['file'])
+  const disk = gauge('disk_bytes', "Size and free space of the data directory's file system", ['what'])
+  const commits = gauge('storage_commits', 'Commits since startup')
+  const committed = gauge('storage_committed_calls', 'Writes since startup; one commit can hold several')
 
   return (standing) => {
     const { waiting, held, inFlight, oldestSeconds, dueSeconds } = standing.spool

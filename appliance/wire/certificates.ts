@@ -107,7 +107,7 @@ export async function openCertificates(options: CertificatesOptions): Promise<Ce
       return shown !== undefined && Date.parse(shown.certificate.validTo) > now
     },
     use(pairs) {
-      issued = pairs.map((pair) => toLoaded(pair, 'the certificate of the authority'))
+      issued = pairs.map((pair) => toLoaded(pair, 'the certificate from the authority'))
     },
     reload,
     close: watching.close,
@@ -186,7 +186,7 @@ function toLoaded(pair: CertificatePair, what: string): Loaded {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new CannotStart(
-      `${what} cannot be used (${reason}). Both files must be PEM, the certificate first in its chain, and the key must belong to it.`,
+      `${what} is not usable (${reason}). Both files must be PEM, with the certificate first in its chain, and the key must match it.`,
       { cause: error },
     )
   }

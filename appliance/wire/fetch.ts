@@ -129,10 +129,10 @@ async function follow(first: URL, deps: Deps): Promise<Answer> {
     if (statusCode === 200 || (post && statusCode >= 200 && statusCode < 300)) return answer
     answer.end()
     const redirect = [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined
-    if (redirect === undefined) throw new Failed(`was answered with status ${statusCode} instead of 200`)
+    if (redirect === undefined) throw new Failed(`returned status ${statusCode} instead of 200`)
     if (hops === redirects)
       throw new Failed(redirects === 0 ? 'redirects' : `redirects more than ${redirects} times`)
-    if (!URL.canParse(redirect, url.href)) throw new Failed('redirects to something that is no URL')
+    if (!URL.canParse(redirect, url.href)) throw new Failed('redirects to an invalid URL')
     url = new URL(redirect, url)
   }
 }
@@ -155,7 +155,7 @@ async function lookUp(host: string, { lookup, signal }: Deps): Promise<string[]>
   if (!isName(host)) return []
   const found = lookup(host).catch(() => {
     // What the resolver says names servers of ours.
-    throw new Failed('is on a host whose address cannot be looked up at the moment')
+    throw new Failed('is on a host that cannot be resolved right now')
   })
   return orAbort(found, signal)
 }
@@ -203,7 +203,7 @@ function ask(url: URL, ip: string, { agent, ca, signal, request: { post } }: Dep
       request.on('response', (response) => resolve({ response, end }))
       // Stays for the whole body: what comes after the answer's head is told by the response.
       request.on('error', (error) => reject(explain(error)))
-      request.on('close', () => reject(new Failed('was answered with something that is not HTTP')))
+      request.on('close', () => reject(new Failed('did not return a valid HTTP response')))
       request.end(post?.body)
     }),
     signal,
@@ -231,7 +231,7 @@ function explain(error: NodeJS.ErrnoException): Failed {
   if (code === 'ECONNREFUSED') return new Failed('is on a host that refuses connections')
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|UNABLE_TO|SELF_SIGNED|EPROTO|HOSTNAME_MISMATCH)/.test(code))
     return new Failed('is on a host whose TLS certificate cannot be verified', true)
-  if (code.startsWith('HPE_')) return new Failed('was answered with something that is not HTTP')
+  if (code.startsWith('HPE_')) return new Failed('did not return a valid HTTP response')
   return new Failed('is on a host that cannot be reached')
 }
 
@@ -245,7 +245,7 @@ async function read(
   // Nobody asked for it, and what inflates a kilobyte to a gigabyte is not let in.
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? ''
   if (encoding !== '' && encoding !== 'identity')
-    throw new Failed('was answered in a compressed form, although none was asked for')
+    throw new Failed('returned compressed content that was not requested')
   const chunks: Buffer[] = []
   const abort = () => response.destroy()
   signal.addEventListener('abort', abort, { once: true })
@@ -258,7 +258,7 @@ async function read(
     if (signal.aborted) throw signal.reason
     const broken = (error as NodeJS.ErrnoException).code
     if (broken === undefined) throw error
-    throw new Failed('broke off before its end')
+    throw new Failed('ended before all data was received')
   } finally {
     signal.removeEventListener('abort', abort)
   }

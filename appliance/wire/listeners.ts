@@ -23,7 +23,7 @@ export function parseHostPort(address: string): HostPort {
   const match = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(address)
   const port = Number(match?.[3])
   if (!match || port > 65_535)
-    throw new CannotStart(`Cannot listen on "${address}": write host:port, such as 0.0.0.0:587 or [::]:587.`)
+    throw new CannotStart(`Cannot listen on "${address}": use host:port, such as 0.0.0.0:587 or [::]:587.`)
   return { host: match[1] ?? match[2]!, port }
 }
 
@@ -55,12 +55,12 @@ export function whyNotBound(error: NodeJS.ErrnoException, address: string, setti
   const what = `Cannot listen on ${address} (${setting})`
   switch (error.code) {
     case 'EACCES':
-      return `${what}: ports below 1024 are for privileged processes. Give the service CAP_NET_BIND_SERVICE (the systemd unit does), run it as root, or set ${setting} to other ports.`
+      return `${what}: ports below 1024 require privileges. Give the service CAP_NET_BIND_SERVICE (the systemd unit does), run it as root, or set ${setting} to other ports.`
     case 'EADDRINUSE':
-      return `${what}: another program has port ${port}; \`ss -ltnp 'sport = :${port}'\` names it. Stop it, or take the port out of ${setting}.`
+      return `${what}: another program uses port ${port}; \`ss -ltnp 'sport = :${port}'\` shows it. Stop it, or remove the port from ${setting}.`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${what}: this machine has no address ${host}. Correct ${setting}, or write 0.0.0.0 for all addresses.`
+      return `${what}: this machine has no address ${host}. Correct ${setting}, or use 0.0.0.0 for all addresses.`
     default:
       return `${what}: ${error.message}.`
   }

@@ -78,7 +78,7 @@ const words: Record<string, string> = {
   multicast: 'multicast',
   linkLocal: 'link-local',
   loopback: 'loopback',
-  carrierGradeNat: 'in a shared network behind carrier-grade NAT (RFC 6598)',
+  carrierGradeNat: 'in the shared address space of carrier-grade NAT (RFC 6598)',
   private: 'in a private network (RFC 1918)',
   uniqueLocal: 'in a private network (RFC 4193)',
 }
@@ -86,7 +86,7 @@ const words: Record<string, string> = {
 function judge4(address: ipaddr.IPv4, own: readonly string[]): string | undefined {
   const range = address.range()
   if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
-  return own.includes(address.toString()) ? "this machine's own" : undefined
+  return own.includes(address.toString()) ? 'an address of this machine' : undefined
 }
 
 /** Addresses that carry an IPv4 address lead to that one, and are judged by it. */
@@ -99,14 +99,14 @@ function judge6(
   if (embedded) {
     if (contains(allowNetworks, embedded)) return undefined
     const why = judge4(embedded, own)
-    return why && `a wrapping of ${embedded.toString()}, which is ${why}`
+    return why && `an address that embeds ${embedded.toString()}, which is ${why}`
   }
   const range = address.range()
   if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
   // IANA has given out global unicast addresses from 2000::/3 only; the rest is reserved or long deprecated,
   // such as the IPv4-compatible ::127.0.0.1.
   if (address.parts[0]! >> 13 !== 1) return 'outside the global unicast space 2000::/3'
-  return own.includes(address.toRFC5952String()) ? "this machine's own" : undefined
+  return own.includes(address.toRFC5952String()) ? 'an address of this machine' : undefined
 }
 
 /** The IPv4 address inside NAT64's well-known prefix (RFC 6052 §2.1) and 6to4 (RFC 3056 §2). */
@@ -137,7 +137,7 @@ function parseNetwork(entry: string): Cidr | string {
   const [ip = '', prefix, ...rest] = entry.split('/')
   const address = isIP(ip) === 0 ? undefined : ipaddr.parse(ip)
   if (!address || rest.length > 0 || (prefix !== undefined && !/^\d{1,3}$/.test(prefix))) {
-    return 'is not a network: write it as 10.0.0.0/8 or fd00::/8'
+    return 'is not a network; use the form 10.0.0.0/8 or fd00::/8'
   }
   const width = address.kind() === 'ipv4' ? 32 : 128
   const bits = prefix === undefined ? width : Number(prefix)

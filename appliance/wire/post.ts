@@ -80,7 +80,7 @@ export function createPoster(deps: PosterDeps): Poster {
     async post(request) {
       const stop = new AbortController()
       const late = new Failed(
-        `The endpoint did not answer within ${Math.round(deps.deadlineMs / 1000)} seconds.`,
+        `The endpoint did not respond within ${Math.round(deps.deadlineMs / 1000)} seconds.`,
       )
       const cancel = deps.clock.after(deps.deadlineMs, () => stop.abort(late))
       const end = (): void => stop.abort(new Failed('The server stopped during the request.'))
@@ -168,7 +168,7 @@ async function addressesOf(url: URL, { lookup, allowNetworks, ownAddresses }: De
   const plain = url.protocol === 'http:'
   const fit = plain ? allowed.filter((ip) => inNetworks(ip, allowNetworks)) : allowed
   if (fit.length === 0)
-    throw new Failed('The endpoint must use https://: http:// is for networks in webhooks.allow_networks.')
+    throw new Failed('The endpoint must use https:// (http:// only for networks in webhooks.allow_networks).')
   return fit.slice(0, MAX_ADDRESSES)
 }
 
@@ -179,7 +179,7 @@ async function lookUp(host: string, lookup: Deps['lookup']): Promise<string[]> {
     return await lookup(host)
   } catch {
     // What the resolver says names servers of ours.
-    throw new Failed("The endpoint's host cannot be looked up at the moment.")
+    throw new Failed("The endpoint's host cannot be resolved right now.")
   }
 }
 
@@ -257,12 +257,12 @@ function explain(error: NodeJS.ErrnoException, sent: ClientRequest): Failed {
   const code = error.code ?? ''
   if (sent.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE'))
     return new Stale('The endpoint closed the connection.')
-  if (code === 'ECONNREFUSED') return new Failed('The endpoint refuses connections.')
-  if (code === 'ECONNRESET') return new Failed('The endpoint closed the connection without an answer.')
+  if (code === 'ECONNREFUSED') return new Failed('The endpoint refused the connection.')
+  if (code === 'ECONNRESET') return new Failed('The endpoint closed the connection without a response.')
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|UNABLE_TO|SELF_SIGNED|EPROTO|HOSTNAME_MISMATCH)/.test(code))
     return new Failed(`TLS with the endpoint failed: ${code}.`)
-  if (code.startsWith('HPE_')) return new Failed('The endpoint answered with something that is not HTTP.')
-  return new Failed(`The endpoint cannot be reached: ${code || 'unknown error'}.`)
+  if (code.startsWith('HPE_')) return new Failed('The endpoint did not return a valid HTTP response.')
+  return new Failed(`The endpoint could not be reached: ${code || 'unknown error'}.`)
 }
 
 /** Takes the answer: any 2xx is well, once its body has ended or is more than anybody reads. */
@@ -289,7 +289,7 @@ async function read(
   } catch (error) {
     if (deps.signal.aborted) throw deps.signal.reason
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
-    throw new Failed('The endpoint broke off its answer before the end.')
+    throw new Failed('The endpoint ended its response early.')
   } finally {
     posted.response = Buffer.concat(chunks)
       .subarray(0, deps.keepBytes)
@@ -301,7 +301,7 @@ async function read(
     throw new Failed(
       `The endpoint redirects (status ${statusCode}); redirects are not followed. Change its URL.`,
     )
-  throw new Failed(`The endpoint answered with status ${statusCode}.`)
+  throw new Failed(`The endpoint returned status ${statusCode}.`)
 }
 
 function fieldsOf(headers: IncomingMessage['headers']): Record<string, string> {

@@ -31,7 +31,7 @@ export function parseProxyHeader(bytes: Buffer): ProxyHeader {
 function parseV1(bytes: Buffer): ProxyHeader {
   const text = bytes.subarray(0, MAX_V1).toString('latin1')
   const start = 'PROXY '
-  if (!start.startsWith(text.slice(0, start.length))) return invalid('it does not begin with a PROXY header')
+  if (!start.startsWith(text.slice(0, start.length))) return invalid('it does not start with a PROXY header')
   const end = text.indexOf('\r\n')
   if (end < 0) return bytes.length < MAX_V1 ? { kind: 'incomplete' } : invalid('its PROXY line does not end')
   const [family, source, ...rest] = text.slice(start.length, end).split(' ')

@@ -80,10 +80,10 @@ function presentRecord({ checks }: Domain, record: ExpectedRecord): schema.Domai
 }
 
 const keyNotes: Record<DkimKey['state'], string> = {
-  pending: 'Publish its record: mail is signed with this key once the record is seen.',
-  active: 'Mail is signed with this key. Keep its record.',
-  retiring: 'Mail that was signed with this key may still be on its way. Keep its record for now.',
-  retired: 'Nothing that was signed with this key is on its way any more. Its record may be removed.',
+  pending: 'Publish its record. Posthaste signs with this key once the record is found in DNS.',
+  active: 'Posthaste signs with this key. Keep its record.',
+  retiring: 'Receivers may still verify mail signed with this key. Keep its record for now.',
+  retired: 'No mail signed with this key is in transit any more. Its record can be removed.',
 }
 
 /** A DKIM key with its record; its private half is never shown. */
@@ -109,7 +109,7 @@ export function presentDkimKey(
 function notesOf({ receiving }: Domain): string[] {
   return receiving
     ? [
-        'Receiving is stored, but has no effect yet: no mail is taken for this domain, so no record is asked for.',
+        'Receiving is stored but has no effect yet. This server does not receive mail for the domain, so no record is required.',
       ]
     : []
 }

@@ -39,7 +39,7 @@ function waitsBefore(
   const { waited } = transcript
   const due = Math.min(Math.max(waited?.since ?? (before ? startedAt : scheduled), scheduled), startedAt)
   return [
-    { from, until: scheduled, reason: 'scheduled', why: 'scheduled by its sender' },
+    { from, until: scheduled, reason: 'scheduled', why: 'scheduled by the sender' },
     { from: scheduled, until: due, ...whyRetried(before, delivery) },
     {
       from: due,
@@ -55,7 +55,7 @@ const GREY = /gr[ae]y.?list/i
 
 /** Why there is another attempt. */
 function whyRetried(before: Attempt | undefined, { recipient }: Delivery): Pick<Wait, 'reason' | 'why'> {
-  if (!before) return { reason: 'interrupted', why: 'a restart interrupted the attempt before' }
+  if (!before) return { reason: 'interrupted', why: 'a restart interrupted the previous attempt' }
   const grey = before.transcript.steps.find((step) => isGrey(step, recipient))
   return grey
     ? { reason: 'greylisting', why: `greylisted by ${grey.host ?? 'the mail server'}` }

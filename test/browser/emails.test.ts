@@ -139,7 +139,7 @@ test('a wait stands in the timeline with its reason, below the acceptance at its
   await page.goto(at(`/emails/${id}`))
   const story = page.getByRole('region', { name: 'Delivery to held@reader.example' })
   await story.getByText('Accepted, and scheduled for later').waitFor()
-  await story.getByText(/^Waited \d s: scheduled by its sender$/).waitFor()
+  await story.getByText(/^Waited \d s: scheduled by the sender$/).waitFor()
   await sound(page, 'email-waited')
 })
 

@@ -164,7 +164,7 @@ test('who has the address of an account that somebody else made is told how to g
     const { body } = await posthaste.call<{ data: { id: string; to: string[]; subject: string }[] }>(
       ...(['GET', '/sandbox/messages'] as const),
     )
-    return body.data.find(({ subject }) => subject === 'Set a new password for Posthaste')?.id
+    return body.data.find(({ subject }) => subject === 'Reset your Posthaste password')?.id
   }
   await expect.poll(caught).toBeTruthy()
   const { body } = await posthaste.call<{ text: string }>('GET', `/sandbox/messages/${await caught()}`)

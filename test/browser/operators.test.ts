@@ -132,7 +132,7 @@ describe('the queue', () => {
     expect(await row.locator('td.next time').getAttribute('title')).toMatch(`${there} GMT+9 (in `)
     expect(await row.locator('td.why').innerText()).toBe('Scheduled by the sender')
     await row.getByRole('link').click()
-    await opened.page.getByText(`Waits until ${there} GMT+9, the time that was set for it.`).waitFor()
+    await opened.page.getByText(`Scheduled for ${there} GMT+9 by the sender.`).waitFor()
     await opened.context.close()
   })
 

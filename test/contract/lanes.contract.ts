@@ -20,7 +20,7 @@ const day = (source: string, provider: string, date: string, counts: Partial<Lan
 
 export function lanesContract(storage: () => Storage): void {
   test('a lane comes back as it was saved last, by source and provider', async () => {
-    const paused = { pausedUntil: T0 + 9, reason: 'Yahoo answered TSS04.', reasonAt: T0, updatedAt: T0 + 1 }
+    const paused = { pausedUntil: T0 + 9, reason: 'Yahoo replied TSS04.', reasonAt: T0, updatedAt: T0 + 1 }
     await storage().saveLanes({ lanes: [lane('auto', 'yahoo'), lane('192.0.2.1', 'yahoo')] }, T0)
     await storage().saveLanes({ lanes: [lane('auto', 'yahoo', paused), lane('auto', 'google')] }, T0)
     expect(await storage().listLanes({}, T0)).toEqual([

@@ -179,7 +179,7 @@ export function queueControlContract(storage: () => Storage): void {
     const [one, other] = await Promise.all(
       [tried, fresh].map(({ id }) => storage().getHistory({ teamId: team.id, id }, T0)),
     )
-    const note = 'Given up by an operator. Last attempt: The server Limits us.'
+    const note = 'Expired by an operator. Last attempt: The server Limits us.'
     expect(one!.deliveries).toMatchObject([
       { state: 'expired', attempts: 1, cause: { category: 'quota', note } },
     ])

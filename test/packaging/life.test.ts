@@ -86,7 +86,7 @@ describe.skipIf(!wanted || !canBoot())(
 
           const address = configure(root, world)
           const key = await setUp(machine, world)
-          expect(await shown('StatusText')).toBe(`Mail is taken at http://${address}:8025.`)
+          expect(await shown('StatusText')).toBe(`Accepting mail at http://${address}:8025.`)
           const user = await machine.run('ps', '-o', 'user=', '-p', await shown('MainPID'))
           expect(user.trim()).toBe('posthaste')
           const owners = ['-c', '%U:%G %a', '/var/lib/posthaste', '/var/lib/posthaste/posthaste.db']

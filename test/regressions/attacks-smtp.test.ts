@@ -119,7 +119,7 @@ describe('half-sent messages', () => {
     const heard = slow.map(async (socket) => String((await once(socket, 'data'))[0]))
     for (let second = 0; second < 65; second++) await clock.advance(1000)
     for (const answer of await Promise.all(heard))
-      expect(answer).toMatch(/^421 4\.4\.2 The data came too slowly/)
+      expect(answer).toMatch(/^421 4\.4\.2 The request arrived too slowly/)
     await expect
       .poll(() => capacity.figures().octets)
       .toMatchObject({ memory: { used: 0 }, disk: { used: 0 } })
@@ -142,7 +142,7 @@ test('finding 6: a revoked key does not go on sending on an open session', async
   await say('RSET')
   for (const key of await senders.listKeys({ teamId })) await senders.revokeKey({ teamId, id: key.id })
   expect(await say('MAIL FROM:<app@acme.example>')).toMatch(
-    /^421 4\.7\.0 The API key of this session has been deleted\./,
+    /^421 4\.7\.0 The API key of this session was deleted\./,
   )
   await once(socket.resume(), 'close')
 })

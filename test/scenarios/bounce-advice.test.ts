@@ -38,5 +38,5 @@ test('a bounce says what it is about and what to do, in the timeline and on the 
   expect(code).toBe(0)
   const text = stdout.replaceAll(/\s+/g, ' ')
   expect(text).toContain(`a@strict.test: content: ${note}`)
-  expect(text).toContain(`What to do: ${advice}`)
+  expect(text).toContain(`Fix: ${advice}`)
 })

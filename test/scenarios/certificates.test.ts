@@ -49,7 +49,7 @@ function ask(
   })
 }
 
-/** Waits until a door shows a certificate that is not the host's own: a new one is kept first, then shown. */
+/** Waits until a door presented a certificate that is not the host's own: a new one is kept first, then shown. */
 async function issuedByAuthority(host: string, port: number): Promise<void> {
   for (let tries = 0; tries < 300; tries++) {
     const socket = connect({ host, port, servername: 'mail.sender.test', rejectUnauthorized: false })

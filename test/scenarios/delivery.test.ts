@@ -237,7 +237,7 @@ test('an email to a mail exchanger in a private network fails and says what to c
       state: 'failed',
       attempts: 1,
       cause: {
-        note: "The mail exchanger's address 10.0.0.5 is in a private network (RFC 1918); list it in delivery.allow_networks to deliver there.",
+        note: "The mail exchanger's address 10.0.0.5 is in a private network (RFC 1918). To deliver there, add it to delivery.allow_networks.",
       },
     },
   ])

@@ -189,7 +189,7 @@ describe('a suppressed address', () => {
       ],
     )
     const note =
-      'Not sent: the address is suppressed because somebody of the team put it on the list. Remove it from the suppression list to send to it again.'
+      'Not sent: the address is suppressed because a team member added it to the suppression list. To send to it again, remove it from the suppression list.'
     const events = timeline.events.filter(({ type }) => type === 'email.suppressed')
     expect(events).toMatchObject([{ recipient: 'sue@good.test', cause: { phase: 'queue', note } }])
     const { events: stored } = await appliance.appliance.storage.getHistory(

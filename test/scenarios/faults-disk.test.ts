@@ -149,7 +149,7 @@ describe('a full disk', () => {
     await taken('last@away.test')
     await fill(0)
     answer.resolve(undefined)
-    await expect.poll(() => said).toContain('the outcome of an attempt could not be stored')
+    await expect.poll(() => said).toContain('could not store the outcome of an attempt')
     await rm(filler())
     await appliance.until(last, (timeline) => timeline.deliveries[0]!.state === 'delivered')
     await looked(200)

@@ -62,7 +62,7 @@ test('without file descriptors nothing is lost, the log says so, and connections
       () => Promise.resolve(daemon.output()),
       (output) => output.includes('file descriptors'),
     )
-    expect(told).toMatch(/file descriptors are nearly used up.*LimitNOFILE/)
+    expect(told).toMatch(/almost out of file descriptors.*LimitNOFILE/)
     for (const socket of sockets) socket.destroy()
     const again = await eventually(
       () => send('two@customer.test').catch(() => ({ status: 0 })),

@@ -99,7 +99,7 @@ test('without a reserve, outcomes cannot be stored until there is room', async (
     )
     await fillUp()
     await until(
-      () => daemon.output().includes('the outcome of an attempt could not be stored'),
+      () => daemon.output().includes('could not store the outcome of an attempt'),
       () => daemon.output(),
     )
     expect(await lastEventOf(daemon, idOf(sent))).toBe('sent')

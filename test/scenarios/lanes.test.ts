@@ -63,12 +63,12 @@ describe('a provider that asks for a pause', () => {
       'other.test': at('mx.other.test'),
     })
     const first = await sendTo('a@one.test')
-    await appliance.until(first, waits(/^waits until .* UTC: Yahoo answered TSS04: it defers/))
+    await appliance.until(first, waits(/^waits until .* UTC: Yahoo replied TSS04: it defers/))
     const second = await sendTo('b@two.test')
     const other = await sendTo('c@other.test')
     await appliance.until(other, isFinal)
     // The domain is new: one look at its exchangers finds Yahoo behind it.
-    await appliance.until(second, waits(/Yahoo answered TSS04/))
+    await appliance.until(second, waits(/Yahoo replied TSS04/))
     expect((await appliance.timeline(second)).deliveries[0]).toMatchObject({ attempts: 0, provider: 'yahoo' })
     expect(
       world.exchanger('mta1.yahoodns.net').steps.filter(({ command }) => command === 'mail'),
@@ -85,7 +85,7 @@ describe('a provider that asks for a pause', () => {
     await appliance.until(await sendTo('a@one.test'), waits(/TSS04/))
     await appliance.restart()
     const later = await sendTo('b@one.test')
-    await appliance.until(later, waits(/Yahoo answered TSS04/))
+    await appliance.until(later, waits(/Yahoo replied TSS04/))
     expect(await lane('auto~yahoo', () => true)).toMatchObject({ paused: true, connections: 1 })
     expect(
       world.exchanger('mta1.yahoodns.net').steps.filter(({ command }) => command === 'mail'),
@@ -159,7 +159,7 @@ test('a server that has too many connections gets fewer, at the same pace', asyn
     paused: false,
   })
   expect(after.reason).toMatch(
-    /^hosting\.test gets 1 connection at most: it allows .* no more connections at the same time$/,
+    /^at most 1 connection to hosting\.test: it allows no more simultaneous connections from .*$/,
   )
 })
 
@@ -265,9 +265,7 @@ test('one address that warms up waits for midnight when its share is used', asyn
   const third = await sendTo('c@one.test')
   await appliance.until(
     third,
-    waits(
-      /^warm-up: 2 of 2 messages to warm\.test were sent today from 127\.0\.0\.9; goes on at .*00:00 UTC$/,
-    ),
+    waits(/^warm-up: 2 of 2 messages to warm\.test sent today from 127\.0\.0\.9; continues at .*00:00 UTC$/),
   )
   await world.clock.advance(24 * 60 * minute)
   await appliance.until(third, isFinal)

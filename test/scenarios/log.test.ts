@@ -88,8 +88,8 @@ beforeAll(async () => {
   SECRETS.push(appliance.apiKey, body.signing_secret, appliance.ownerPassword)
   await sendAll()
   await until(() => Object.values(ids).every((id) => outcome(id)))
-  await until(() => about(ids.delivered).some(({ msg }) => msg === 'a webhook was told'))
-  await until(() => about(ids.bounced).some(({ msg }) => msg === 'a webhook failed'))
+  await until(() => about(ids.delivered).some(({ msg }) => msg === 'webhook delivery succeeded'))
+  await until(() => about(ids.bounced).some(({ msg }) => msg === 'webhook attempt failed'))
 })
 
 afterAll(async () => {
@@ -132,14 +132,19 @@ describe('the log of a run', () => {
   test('names the email in the attempts of webhooks', () => {
     expect(about(ids.delivered)).toContainEqual(
       expect.objectContaining({
-        msg: 'a webhook was told',
+        msg: 'webhook delivery succeeded',
         event: 'email.delivered',
         attempt: 1,
         status: 200,
       }),
     )
     expect(about(ids.bounced)).toContainEqual(
-      expect.objectContaining({ msg: 'a webhook failed', event: 'email.bounced', attempt: 1, status: 500 }),
+      expect.objectContaining({
+        msg: 'webhook attempt failed',
+        event: 'email.bounced',
+        attempt: 1,
+        status: 500,
+      }),
     )
   })
 

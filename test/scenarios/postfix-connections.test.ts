@@ -118,7 +118,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix (needs root)', () => {
     expect(said.tls).toMatchObject({ verified: false, error: 'CERT_HAS_EXPIRED' })
     const refused = await say('expired', { demand: verified })
     expect(fateOf(refused)).toBe('tls starttls')
-    expect(noteOf(refused)).toContain('shows a certificate that has expired')
+    expect(noteOf(refused)).toContain('presented a certificate that has expired')
     expect(refused.tlsResult).toMatchObject({ resultType: 'certificate-expired' })
     expect(fateOf(await say('expired', { demand: encrypted }))).toEqual(queued)
     expect(await count('expired', /\]: connect from/)).toBe(2)

@@ -21,7 +21,7 @@ test('mail that is held waits and says why; released, it is delivered', async ()
   await posthaste.until(free, ({ deliveries }) => deliveries[0]!.state === 'delivered')
   const { deliveries } = await posthaste.timeline(id)
   expect(deliveries).toMatchObject([
-    { state: 'held', attempts: 0, waiting: { why: 'held by an operator, until somebody releases it' } },
+    { state: 'held', attempts: 0, waiting: { why: 'held by an operator until released' } },
   ])
   expect(await act('undo', { audit_id: held.audit_id })).toMatchObject({ action: 'release', count: 1 })
   const { attempts } = await posthaste.until(id, (one) => one.deliveries[0]!.state === 'delivered')

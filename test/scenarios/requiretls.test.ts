@@ -100,7 +100,7 @@ describe('a message with REQUIRETLS', () => {
     [
       'stranger.test',
       'mx.stranger.test',
-      'shows a certificate that is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)',
+      'presented a certificate that is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)',
       '5.7.10',
     ],
     ['sender.test', 'mx2.trusted.test', 'mx2.trusted.test does not offer REQUIRETLS, and', '5.7.30'],

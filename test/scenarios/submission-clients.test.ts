@@ -34,11 +34,12 @@ const large = `${'x'.repeat(900)}\n`.repeat(120)
 
 /** What is wrong, and how it is said. Programs break and prefix lines in their own ways: the words count. */
 const sentences = {
-  noTls: '530 5.7.0 Encrypt the connection first: STARTTLS.',
-  wrongKey: '535 5.7.8 The user name must be posthaste and the password a valid API key.',
+  noTls: '530 5.7.0 Encryption required. Send STARTTLS first.',
+  wrongKey:
+    '535 5.7.8 Authentication failed: the username must be posthaste and the password a valid API key.',
   foreignFrom: '550 5.7.1 The bank.example domain is not verified.',
   tooLarge: '552 5.3.4 The message with its attachments is larger than 100000 bytes.',
-  tooMany: '452 4.5.3 A message takes at most 100 recipients; send it to the others in another transaction.',
+  tooMany: '452 4.5.3 A message can have at most 100 recipients. Send to the others in another transaction.',
 }
 
 /** What they do when one of 101 recipients is refused: send to the others and name it, or give up. */

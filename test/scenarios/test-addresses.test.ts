@@ -68,7 +68,7 @@ describe('a test address', () => {
   test('that nobody knows bounces, and says which there are', async () => {
     const { deliveries } = await appliance.until(await send('nobody@resend.dev'), isFinal)
     expect(deliveries.map(({ state, cause }) => [state, cause?.note])).toEqual([
-      ['bounced', 'There is no such test address. There are delivered@, bounced@, complained@, suppressed@.'],
+      ['bounced', 'Unknown test address. Available: delivered@, bounced@, complained@, suppressed@.'],
     ])
   })
 

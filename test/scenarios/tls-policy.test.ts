@@ -170,7 +170,7 @@ describe('MTA-STS', () => {
 
   test.each([
     ['badcert.test', 'certificate'],
-    ['badmx.test', 'not one that its MTA-STS policy names (other.badmx.test)'],
+    ['badmx.test', 'its MTA-STS policy does not list it (other.badmx.test)'],
     ['plain.test', 'TLS'],
   ])('in enforce holds mail for %s back', async (domain, why) => {
     const timeline = await send(domain)
@@ -183,14 +183,14 @@ describe('MTA-STS', () => {
     const timeline = await send('testing.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
     expect(notes(timeline)).toEqual([
-      'MTA-STS testing: mx.testing.test matches no mx of the policy, and is used all the same',
+      'MTA-STS testing: mx.testing.test matches no mx of the policy; used anyway',
     ])
   })
 
   test('whose file is gone stops nothing', async () => {
     const timeline = await send('gone.test')
     expect(timeline.deliveries[0]).toMatchObject({ state: 'delivered' })
-    expect(notes(timeline)).toEqual([expect.stringContaining('was answered with status 404 instead of 200')])
+    expect(notes(timeline)).toEqual([expect.stringContaining('returned status 404 instead of 200')])
   })
 })
 

@@ -124,7 +124,7 @@ describe('a domain that asked for it', () => {
     expect((await visits(id)).map(({ robot, seen_by: by }) => [robot, by])).toEqual([
       [true, 'Apple Mail Privacy Protection'],
       [false, 'Gmail image proxy'],
-      [true, 'asked for the head only'],
+      [true, 'sent a HEAD request'],
       [true, 'Barracuda'],
       [true, 'loaded ahead'],
     ])

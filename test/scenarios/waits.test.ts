@@ -53,7 +53,7 @@ test('what an operator held, and what its sender scheduled, says so', async () =
   await appliance.call('POST', '/queue/release', { filter, all: false })
   const waits = await waitsOf(id)
   expect(waits.map(({ reason, why }) => [reason, why])).toEqual([
-    ['scheduled', 'scheduled by its sender'],
+    ['scheduled', 'scheduled by the sender'],
     ['held', 'held by an operator'],
   ])
   expect(waits.map(({ seconds }) => Math.round(seconds / 60))).toEqual([10, 20])

@@ -96,7 +96,9 @@ describe('the official client', () => {
     expect(await create('https://app.example/', ['email.snet'])).toMatchObject({
       status: 422,
       body: {
-        message: expect.stringContaining('Invalid `events` field: "email.snet" is no event type') as string,
+        message: expect.stringContaining(
+          'Invalid `events` field: "email.snet" is not an event type',
+        ) as string,
       },
     })
     expect(await create('https://app.example/', [])).toMatchObject({ status: 422 })
@@ -232,7 +234,7 @@ test('an endpoint that only fails for five days is disabled and says so', async 
   expect(webhook).toMatchObject({
     status: 'disabled',
     disabled_at: expect.any(String) as string,
-    disabled_reason: 'Every attempt failed for 5 days. The last: The endpoint answered with status 500.',
+    disabled_reason: 'Every attempt failed for 5 days. Last error: The endpoint returned status 500.',
   })
   // What waits for it is tried again at once.
   receiver.behave((_, response) => response.writeHead(200).end())

@@ -76,7 +76,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     from: `Harbour Books <hello@${SHOP}>`,
-    subject: () => 'Choose a new password',
+    subject: () => 'Set a new password',
     line: () => 'Somebody, we hope you, asked for a new password. The link works for one hour.',
     tag: 'password',
   },

@@ -55,7 +55,7 @@ export function matchDane(
   now: number,
 ): DaneMatch {
   const leaf = chain[0]
-  if (!leaf) return failure('was not shown')
+  if (!leaf) return failure('was not presented')
   if (records.some((record) => record.usage === DANE_EE && matches(leaf, record))) return { ok: true }
   let best: DaneMatch = failure('matches none of the TLSA records')
   for (const record of records) {
@@ -127,17 +127,17 @@ function checkPath({ certificates, key, anchor }: Path, names: string[], now: nu
   const whole = anchor ? [...certificates, anchor] : certificates
   for (const [index, certificate] of whole.entries()) {
     if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) {
-      const why = `has expired or is not valid yet, in its chain (${certificate.validTo})`
+      const why = `is expired or not yet valid, or a certificate in its chain is (${certificate.validTo})`
       return { ok: false, why, resultType: 'certificate-expired' }
     }
     const issuer = whole[index + 1]
     if (!issuer) continue
     if (!issuer.ca || !certificate.checkIssued(issuer) || !certificate.verify(issuer.publicKey))
-      return failure('has a chain that does not hold together')
+      return failure('has a broken chain')
   }
   if (!anchor && key && !certificates.at(-1)!.verify(key)) return failure('is not signed by the trust anchor')
   const uses = leaf.keyUsage as string[] | undefined
-  if (uses && !uses.some((use) => SERVER_AUTH.has(use))) return failure('is not made for servers')
+  if (uses && !uses.some((use) => SERVER_AUTH.has(use))) return failure('is not meant for servers')
   const fits = names.some((name) => leaf.checkHost(name, { partialWildcards: false }) !== undefined)
   if (fits) return { ok: true }
   return { ok: false, why: `is not for ${names.join(' or ')}`, resultType: 'certificate-host-mismatch' }

@@ -88,7 +88,7 @@ const tlsaPolicy = (domain: string, strings: string[]): ReportedPolicy => ({
 /** TLSA records that nobody can use still tell that TLS is there (RFC 7672 §2.2). */
 function atLeastEncrypted(rest: Demanded, { base, records }: DaneState & { kind: 'unusable' }): Demanded {
   if (rest.kind === 'skip' || rest.demand.kind !== 'opportunistic') return rest
-  const why = `DANE: ${base} has TLSA records, though none that can be checked.`
+  const why = `DANE: ${base} has TLSA records, but none of a supported type.`
   const policy = tlsaPolicy(base, records.map(presentTlsa))
   return { kind: 'demand', demand: { kind: 'encrypted', why }, watched: null, policy, note: why }
 }
@@ -101,7 +101,7 @@ function demandWithoutDane({ domain, host, sts }: HostFacts, wish: TlsWish): Dem
   if (held?.mode === 'testing') {
     const pattern = matchingMx(held, host)
     const mismatch = pattern === undefined ? `${host} is not in the MTA-STS policy of ${domain}` : null
-    const note = `MTA-STS testing: ${host} ${pattern === undefined ? 'matches no mx of the policy, and is used all the same' : `matches ${pattern}`}`
+    const note = `MTA-STS testing: ${host} ${pattern === undefined ? 'matches no mx of the policy; used anyway' : `matches ${pattern}`}`
     return {
       kind: 'demand',
       demand,
@@ -126,7 +126,7 @@ function enforced(domain: string, host: string, held: StsPolicy, wish: TlsWish):
   const policy = stsPolicy(domain, held)
   const pattern = matchingMx(held, host)
   if (pattern === undefined) {
-    const why = `${host} is an MX of ${domain}, but not one that its MTA-STS policy names (${held.mx.slice(0, 5).join(', ')}).`
+    const why = `${host} is an MX of ${domain}, but its MTA-STS policy does not list it (${held.mx.slice(0, 5).join(', ')}).`
     return { kind: 'skip', why, resultType: 'validation-failure', policy, note: `MTA-STS enforce: ${why}` }
   }
   const why = `MTA-STS: ${domain} enforces valid certificates.`

@@ -97,7 +97,7 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
     const mxAuthentic = options.trustAd && mxAnswerAuthentic
     const note =
       mxAnswerAuthentic && !options.trustAd
-        ? 'DANE is not looked at: dns.trust_ad is off, so nobody vouches that the resolver validates DNSSEC.'
+        ? 'DANE is not checked: dns.trust_ad is off, so the resolver is not trusted to validate DNSSEC.'
         : null
     return { domain, mxAuthentic, sts: await sts.stateOf(domain), note }
   }
@@ -134,7 +134,7 @@ export function createTlsPolicies(deps: TlsPolicyDeps): TlsPolicies {
     start() {
       if (!options.trustAd)
         log.info(
-          'DANE is not used: dns.trust_ad is off. With a resolver on this machine that validates DNSSEC, such as unbound, set it to true.',
+          'DANE is not used: dns.trust_ad is off. Set it to true if this machine runs a resolver that validates DNSSEC, such as unbound.',
         )
       refresher.start()
     },
@@ -156,9 +156,9 @@ function createRefresher(
   const refresh = async (): Promise<void> => {
     try {
       const count = await sts.refresh()
-      if (count > 0) log.info({ policies: count }, 'looked at MTA-STS policies in use again')
+      if (count > 0) log.info({ policies: count }, 'refreshed MTA-STS policies in use')
     } catch (error) {
-      log.error({ err: error }, 'MTA-STS policies could not be refreshed; those that are stored hold')
+      log.error({ err: error }, 'could not refresh MTA-STS policies; the stored ones stay in use')
     }
     if (!stopped) cancel = clock.after(REFRESH_EVERY, again)
   }

@@ -163,12 +163,12 @@ async function refreshOne(
   const { trouble } =
     record.kind === 'id'
       ? await renew(domain, record.id, old)
-      : { trouble: { why: `There is no TXT record _mta-sts.${domain} to be had.` } }
+      : { trouble: { why: `The TXT record _mta-sts.${domain} was not found or could not be looked up.` } }
   if (!trouble) return
   // Looked at again tomorrow: the policy holds until then anyway, or runs out.
   await storage.saveStsPolicy({ ...old, checkedAt: clock.now() }, clock.now())
   const until = new Date(expiresAt).toISOString()
-  log.warn({ domain, until }, `an MTA-STS policy in use cannot be fetched again: ${trouble.why}`)
+  log.warn({ domain, until }, `could not refresh an MTA-STS policy in use: ${trouble.why}`)
 }
 
 /** Fetches and reads the policy file (RFC 8461 §3.2, §3.3). */

@@ -60,7 +60,7 @@ export function createTally({
       // Statistics are no reason to stop anything, and a storage that fails is told of by what needs it.
       log.error(
         { err: error, kinds: results.length },
-        'results of TLS could not be stored; reports will lack them',
+        'could not store TLS results; TLS reports will lack them',
       )
     }
   }

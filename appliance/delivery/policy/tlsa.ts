@@ -45,7 +45,7 @@ async function tlsaOf(base: string, port: number, resolver: Lookup): Promise<Dan
   const name = `_${port}._tcp.${base}`
   const answer = await resolver.resolve(name, 'TLSA')
   if (answer.kind === 'failed') {
-    const why = `The TLSA records ${name} could not be looked up, and without them it is not known which certificate is right: ${answer.note}`
+    const why = `The TLSA records ${name} could not be looked up, so the certificate cannot be checked: ${answer.note}`
     return failed(base, why)
   }
   // RFC 7672 §2.2: records that are not validated are as good as none.

@@ -134,7 +134,7 @@ function totpRoutes(app: App, deps: HttpDeps): void {
     { config: audited('totp.remove'), schema: { response: { 200: schema.FactorRemoved } } },
     async (request) => {
       const { user } = await provenSession(deps, request)
-      if (!(await factors.removeTotp(user.id))) throw refuse('not_found', { resource: 'App for codes' })
+      if (!(await factors.removeTotp(user.id))) throw refuse('not_found', { resource: 'Authenticator app' })
       return { object: 'factor' as const, deleted: true as const }
     },
   )

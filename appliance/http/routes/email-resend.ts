@@ -42,10 +42,10 @@ export function emailResendRoutes(app: App, deps: HttpDeps): void {
 async function again({ storage, clock }: HttpDeps, mime: MimeReader, email: Email): Promise<Submission> {
   const { teamId, id } = email
   if (email.html === null && email.text === null)
-    throw refuse('not_resendable', { reason: 'its text is not kept any more' })
+    throw refuse('not_resendable', { reason: 'its content is no longer stored' })
   const history = await storage.getHistory({ teamId, id }, clock.now())
   if (!sameRecipients(email, history))
-    throw refuse('not_resendable', { reason: 'its header names others than those it was sent to' })
+    throw refuse('not_resendable', { reason: 'its header lists different recipients than its envelope' })
   const attachments = await Promise.all(email.attachments.map((_, place) => attachment(place)))
   return readRequest(bodyOf(email, attachments), clock.now())
 
@@ -54,7 +54,7 @@ async function again({ storage, clock }: HttpDeps, mime: MimeReader, email: Emai
     const load = () => storage.getMessage({ emailId: id }, clock.now())
     const which = whichOf(email.attachments, place)
     const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
-    if (!content) throw refuse('not_resendable', { reason: 'its attachments are not kept any more' })
+    if (!content) throw refuse('not_resendable', { reason: 'its attachments are no longer stored' })
     const file = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64')
     return { content: file, filename, content_type: contentType, content_id: contentId }
   }

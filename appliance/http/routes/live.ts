@@ -26,7 +26,7 @@ export function liveRoutes(
       await live.join({ teamId, operator, still }, reply.raw, headers, after)
     } catch (err) {
       // The storage did not answer. The client comes back by itself.
-      request.log.warn({ err }, 'a live stream ended: the storage did not answer')
+      request.log.warn({ err }, 'a live stream ended: the storage is not responding')
       reply.raw.destroy()
     }
   })

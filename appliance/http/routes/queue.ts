@@ -64,7 +64,7 @@ function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present 
     if (before !== undefined)
       throw refuse('invalid_parameter', {
         parameter: 'before',
-        expected: 'the queue runs forwards, by `after`',
+        expected: 'this list pages only forward, with `after`',
       })
     const { limit, after } = readPage(request.query)
     const { filter } = await scope(request, given)
@@ -94,7 +94,7 @@ function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present 
     const id = readId(request.params)
     const { tenant } = await scope(request, {})
     const found = await queue.get({ id, teamId: tenant })
-    if (!found) throw refuse('not_found', { resource: 'Waiting delivery' })
+    if (!found) throw refuse('not_found', { resource: 'Queued delivery' })
     return (await present([found]))[0]!
   })
 }

@@ -52,7 +52,7 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
       }
       // Not waited for: how long the answer takes would tell whether there is such an account.
       const work = sendLink(deps, origin(), email).catch((error: unknown) => {
-        log.error({ err: error }, 'a link for a new password could not be made; the person can ask again')
+        log.error({ err: error }, 'could not create a password reset link; the user can request another')
       })
       pending.add(work)
       void work.finally(() => pending.delete(work))
@@ -61,7 +61,7 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
   )
 }
 
-const HELP = 'whoever runs this server can make a link: posthaste user reset-link ADDRESS'
+const HELP = 'the operator can create a link: posthaste user reset-link ADDRESS'
 
 /** Sends the link, where somebody has that address. */
 async function sendLink(
@@ -71,16 +71,14 @@ async function sendLink(
 ): Promise<void> {
   const base = reachable(origin)
   if (base === null) {
-    log.warn(
-      `no link for a new password is sent: set http.public_url, so that it leads somewhere; until then ${HELP}`,
-    )
+    log.warn(`did not send a password reset link: set http.public_url for links. Until then, ${HELP}`)
     return
   }
   const link = await accounts.beginReset({ email, byMail: true })
   if (!link) return
   const url = `${base}/dashboard/reset#${link.token}`
   const result = await sendNotice(passwordReset(link.user.email, url, { minutes, hostname: config.hostname }))
-  if (!result.sent) log.warn({ user_id: link.user.id }, `a person waits for a new password; ${HELP}`)
+  if (!result.sent) log.warn({ user_id: link.user.id }, `a user is waiting for a password reset; ${HELP}`)
 }
 
 function confirmRoute(app: App, deps: HttpDeps): void {

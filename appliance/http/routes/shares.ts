@@ -42,10 +42,7 @@ export function shareRoutes(app: App, { storage, clock }: HttpDeps, { links, ori
     if (!email)
       return sendPage(
         reply.code(404),
-        noticePage(
-          'This link does not work',
-          'It may have been cut off on its way: ask the sender for it again.',
-        ),
+        noticePage('This link does not work', 'It may be incomplete. Ask the sender for it again.'),
       )
     return { email, expiresAt: target.expiresAt }
   }

@@ -93,7 +93,7 @@ async function noteDown(
 ): Promise<void> {
   if (result.kind === 'refused') {
     const { problem, detail } = result
-    request.log.warn({ problem, detail }, 'nobody was signed in by an identity provider')
+    request.log.warn({ problem, detail }, 'sign-in with an identity provider failed')
     return
   }
   const { ip } = request

@@ -162,7 +162,7 @@ function readFilter(query: unknown): { origin?: Suppression['origin']; search?: 
   if (search !== undefined && (typeof search !== 'string' || search.length > MAX_SEARCH))
     throw refuse('invalid_parameter', {
       parameter: 'search',
-      expected: `one text of at most ${MAX_SEARCH} characters`,
+      expected: `a single text of at most ${MAX_SEARCH} characters`,
     })
   if (search?.includes('\0'))
     throw refuse('invalid_parameter', { parameter: 'search', expected: 'text without NUL characters' })
@@ -172,6 +172,6 @@ function readFilter(query: unknown): { origin?: Suppression['origin']; search?: 
 function readMany(field: string, values: string[] | null): string[] {
   if (!values) throw refuse('missing_field', { field })
   if (values.length < 1 || values.length > MOST_AT_ONCE)
-    throw refuse('invalid_field', { field, expected: `from 1 to ${MOST_AT_ONCE} of them at once` })
+    throw refuse('invalid_field', { field, expected: `1 to ${MOST_AT_ONCE} at a time` })
   return values
 }

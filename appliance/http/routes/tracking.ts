@@ -47,7 +47,7 @@ function visitOf({ method, ip, headers }: FastifyRequest): Visit {
 }
 
 function sendNotice(reply: FastifyReply): FastifyReply {
-  const words = 'It may have been cut off on its way. Nothing was opened.'
+  const words = 'It may be incomplete. Nothing was opened.'
   return reply
     .code(404)
     .headers({

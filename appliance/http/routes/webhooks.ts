@@ -173,7 +173,7 @@ function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
       if (deliveryIds !== undefined && Object.values(range).some((given) => given !== undefined))
         throw refuse('invalid_field', {
           field: 'event_ids',
-          expected: 'either these or `since`, `until` and `only`, not both',
+          expected: 'either these, or `since`, `until` and `only`, not both',
         })
       const events = await (deliveryIds === undefined
         ? webhooks.replayRange({ ...one, ...readRange(range, clock.now()) })
@@ -193,7 +193,7 @@ function readRange({ since: from, until: to, only }: Static<typeof schema.Replay
   if (from === undefined) throw refuse('missing_field', { field: 'since` or `event_ids' })
   const since = readInstant('since', from)
   const until = to === undefined ? now + 1 : readInstant('until', to)
-  if (until <= since) throw refuse('invalid_field', { field: 'until', expected: 'an instant after `since`' })
+  if (until <= since) throw refuse('invalid_field', { field: 'until', expected: 'a time after `since`' })
   return { since, until, onlyUndelivered: only !== 'all' }
 }
 
@@ -211,7 +211,7 @@ function readMessagePage(query: Record<string, unknown>) {
     const value = query[parameter]
     if (value === undefined || value === '') return undefined
     if (typeof value !== 'string' || !MESSAGE.test(value))
-      throw refuse('invalid_parameter', { parameter, expected: 'the id of an event, msg_…' })
+      throw refuse('invalid_parameter', { parameter, expected: 'an event id, msg_…' })
     return value
   })
   if (after !== undefined && before !== undefined)
@@ -239,6 +239,6 @@ function readInstant(field: string, text: string): number {
   const iso = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)$/.test(text)
   const instant = iso ? Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')) : Number.NaN
   if (Number.isNaN(instant))
-    throw refuse('invalid_field', { field, expected: 'an instant such as 2026-11-20T08:00:00Z' })
+    throw refuse('invalid_field', { field, expected: 'a time such as 2026-11-20T08:00:00Z' })
   return instant
 }

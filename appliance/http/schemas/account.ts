@@ -6,47 +6,43 @@ const password = (description: string) => Type.String({ description })
 /** POST /account/password */
 export const ChangePassword = Type.Object(
   {
-    current: password('The password so far.'),
-    new: password(
-      'The password from now on: 10 characters or more, and none of those that everybody tries first.',
-    ),
+    current: password('The current password.'),
+    new: password('The new password: at least 10 characters, and not a common password.'),
   },
-  { description: 'A new password for one’s own account.' },
+  { description: 'A new password for your own account.' },
 )
 
 /** What changing the password answers. */
 export const PasswordChanged = Type.Object(
   {
     object: kind('password'),
-    changed: Type.Literal(true, { description: 'Always true: it holds from now on.' }),
+    changed: Type.Literal(true, { description: 'Always true: effective immediately.' }),
   },
-  { description: 'The password was changed; all other sessions of the person have ended.' },
+  { description: 'The password was changed, and all other sessions of the user were ended.' },
 )
 
 /** POST /session/reset */
 export const AskReset = Type.Object(
   { email: Type.String({ description: 'The address of the account.' }) },
-  { description: 'Who has forgotten the password.' },
+  { description: 'The user who forgot the password.' },
 )
 
 /** What asking for a link answers, whether there is such an account or not. */
 export const ResetAsked = Type.Object(
   {
     object: kind('password_reset'),
-    minutes: Type.Integer({ description: 'How long a link is good once it was sent.' }),
+    minutes: Type.Integer({ description: 'Minutes until the link expires.' }),
   },
-  { description: 'If there is an account with that address, a link is on its way to it.' },
+  { description: 'If an account with that address exists, a reset link is being sent.' },
 )
 
 /** POST /session/reset/confirm */
 export const ConfirmReset = Type.Object(
   {
-    token: Type.String({ description: 'What stands behind the `#` of the link.' }),
-    password: password(
-      'The password from now on: 10 characters or more, and none of those that everybody tries first.',
-    ),
+    token: Type.String({ description: 'The part of the link after `#`.' }),
+    password: password('The new password: at least 10 characters, and not a common password.'),
   },
-  { description: 'A new password for whoever holds the link.' },
+  { description: 'A new password, set with a reset link.' },
 )
 
 /** What a reset answers. */
@@ -55,7 +51,9 @@ export const ResetDone = Type.Object(
     object: kind('password_reset'),
     email: Type.String({ description: 'The address to sign in with.' }),
   },
-  { description: 'The password was set; all sessions of the person have ended. Second factors stay.' },
+  {
+    description: 'The password was set, and all sessions of the user were ended. Second steps are unchanged.',
+  },
 )
 
 /** A place where somebody is signed in. */
@@ -64,20 +62,20 @@ export const AccountSession = Type.Object(
     object: kind('account_session'),
     id: Id,
     created_at: Timestamp,
-    last_seen_at: Type.String({ description: 'When it was used last, to ten minutes.' }),
+    last_seen_at: Type.String({ description: 'When it was last used, accurate to ten minutes.' }),
     expires_at: Timestamp,
-    ip: Nullable(Type.String(), { description: 'The address it was begun from.' }),
+    ip: Nullable(Type.String(), { description: 'IP address of the sign-in.' }),
     browser: Nullable(Type.String(), {
-      description: 'The browser and its system, in words; null: it did not say.',
+      description: 'Browser and operating system; null: unknown.',
     }),
     method: Type.String({
-      description: 'What it was begun with: `password`, `passkey`, or `oidc:` and the identity provider.',
+      description: 'How the user signed in: `password`, `passkey`, or `oidc:` and the identity provider.',
       examples: ['password'],
     }),
-    strong: Type.Boolean({ description: 'More than a password stands behind it.' }),
-    current: Type.Boolean({ description: 'The session that asks.' }),
+    strong: Type.Boolean({ description: 'Whether a second step was completed.' }),
+    current: Type.Boolean({ description: 'Whether this is the session of the request.' }),
   },
-  { description: 'A place where the person is signed in.' },
+  { description: 'A session of the user.' },
 )
 export type AccountSession = Static<typeof AccountSession>
 
@@ -87,14 +85,14 @@ export const AccountSessionList = listOf(AccountSession, 'sessions')
 /** DELETE /account/sessions/:id */
 export const AccountSessionEnded = Type.Object(
   { object: kind('account_session'), id: Id, deleted: Deleted },
-  { description: 'That session has ended.' },
+  { description: 'The session was ended.' },
 )
 
 /** DELETE /account/sessions */
 export const AccountSessionsEnded = Type.Object(
   {
     object: kind('account_session'),
-    deleted: Type.Integer({ description: 'How many sessions were ended.' }),
+    deleted: Type.Integer({ description: 'Number of sessions that were ended.' }),
   },
-  { description: 'All sessions of the person but the one that asks have ended.' },
+  { description: 'All other sessions of the user were ended.' },
 )

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 
-const Name = Type.String({ description: 'What the key is for, in words. At most 50 characters.' })
+const Name = Type.String({ description: 'Name of the key, at most 50 characters.' })
 
 /** POST /api-keys. What is no permission is refused as `invalid_access`, so the schema takes any text. */
 export const CreateApiKey = Type.Object(
@@ -12,7 +12,7 @@ export const CreateApiKey = Type.Object(
     ),
     domain_id: Type.Optional(
       Nullable(Type.String(), {
-        description: 'The id of the only domain it may send from; with sending_access only.',
+        description: 'The only domain that the key can send from, by id; only with sending_access.',
       }),
     ),
   },
@@ -24,7 +24,7 @@ export const ApiKeyCreated = Type.Object(
     object: kind('api_key'),
     id: Id,
     token: Type.String({
-      description: 'The key itself. It is shown this once and cannot be had again.',
+      description: 'The token. Shown only in this response.',
       examples: ['re_Ab12Cd34_…'],
     }),
   },
@@ -37,13 +37,15 @@ export const ApiKey = Type.Object(
     id: Id,
     name: Name,
     created_at: Timestamp,
-    last_used_at: Nullable(Timestamp, { description: 'When a request last came with it; null: never.' }),
+    last_used_at: Nullable(Timestamp, { description: 'When the key was last used; null: never.' }),
     permission: literals(['full_access', 'sending_access'], {
       description: 'full_access: everything · sending_access: sending only.',
     }),
-    domain_id: Nullable(Id, { description: 'The only domain it may send from; null: any of the team.' }),
+    domain_id: Nullable(Id, {
+      description: 'The only domain it can send from; null: any domain of the team.',
+    }),
     prefix: Nullable(Type.String(), {
-      description: 'How its token begins. null: made by an older version and not used since.',
+      description: 'The first characters of its token; null: created by an older version and not used since.',
       examples: ['re_Ab12Cd34'],
     }),
   },
@@ -54,12 +56,9 @@ export const ApiKeyList = listOf(ApiKey, 'keys')
 
 /** PATCH /api-keys/:id */
 export const UpdateApiKey = Type.Object({ name: Name }, { description: 'The new name of a key.' })
-export const ApiKeyRef = Type.Object(
-  { object: kind('api_key'), id: Id },
-  { description: 'The key that was changed.' },
-)
+export const ApiKeyRef = Type.Object({ object: kind('api_key'), id: Id }, { description: 'The changed key.' })
 /** DELETE /api-keys/:id */
 export const ApiKeyDeleted = Type.Object(
   { object: kind('api_key'), id: Id, deleted: Deleted },
-  { description: 'The key that was removed. Requests with it are refused from now on.' },
+  { description: 'The deleted key. Requests with it are refused from now on.' },
 )

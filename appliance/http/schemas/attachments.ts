@@ -3,21 +3,23 @@ import { Id, kind, listOf, literals, Nullable } from './shared.ts'
 
 const fields = {
   id: Id,
-  filename: Nullable(Type.String(), { description: 'Name shown to the reader.' }),
+  filename: Nullable(Type.String(), { description: 'File name.' }),
   content_type: Type.String({ description: 'Media type.' }),
-  content_id: Type.Optional(Type.String({ description: 'Of an inline attachment, for `cid:` in the html.' })),
+  content_id: Type.Optional(
+    Type.String({ description: 'Content ID of an inline attachment, for `cid:` in the HTML.' }),
+  ),
   content_disposition: Nullable(literals(['inline', 'attachment']), {
-    description: 'inline: shown within the html · attachment: offered beside it.',
+    description: 'inline: shown in the HTML · attachment: offered as a download.',
   }),
   download_url: Type.String({
-    description: 'Gives the file to whoever has it, without a key, until it expires.',
+    description: 'URL of the file. Requires no key and works until it expires.',
   }),
   expires_at: Type.String({
     format: 'date-time',
-    description: 'When `download_url` stops working; ask again for another.',
+    description: 'When `download_url` expires. Repeat the request for a new one.',
     examples: ['2026-11-20T20:39:59.540Z'],
   }),
-  size: Type.Integer({ description: 'Bytes of the file.' }),
+  size: Type.Integer({ description: 'Size of the file in bytes.' }),
 }
 
 /** An element of GET /emails/:id/attachments. */

@@ -7,33 +7,35 @@ export const AuditEntry = Type.Object(
   {
     object: kind('audit_entry'),
     id: Id,
-    team_id: Nullable(Id, { description: 'Whose things it was about; null: those of the whole server.' }),
+    team_id: Nullable(Id, { description: 'The team that the action concerned; null: the whole server.' }),
     at: Timestamp,
-    actor: Type.String({ description: 'The person, the id of the key, or the account at the command line.' }),
-    actor_kind: literals(ACTOR_KINDS, { description: 'What acted.' }),
-    actor_name: Nullable(Type.String(), {
-      description: 'The name of the API key at that time; null: `actor` says who it was.',
+    actor: Type.String({
+      description: 'The user, the id of the API key, or the account on the command line.',
     }),
-    ip: Nullable(Type.String(), { description: 'Where the request came from; null: none did.' }),
+    actor_kind: literals(ACTOR_KINDS, { description: 'Kind of actor.' }),
+    actor_name: Nullable(Type.String(), {
+      description: 'Name of the API key at that time; null: see `actor`.',
+    }),
+    ip: Nullable(Type.String(), { description: 'IP address of the request; null: not a request.' }),
     action: Type.String({ description: 'Noun and verb.', examples: ['queue.hold'] }),
-    target: Type.String({ description: 'What it was about: a noun, with an id where there is one.' }),
+    target: Type.String({ description: 'What it concerned: a noun, with an id if there is one.' }),
     target_name: Nullable(Type.String(), {
-      description: 'The name of the target at that time, also after it was deleted; null: unknown.',
+      description: 'Name of the target at that time, kept after deletion; null: unknown.',
     }),
     sentence: Type.String({
-      description: 'The entry in one English sentence, for people. Its wording may change.',
+      description: 'The entry as one English sentence. The wording may change.',
       examples: ['ada@acme.com rotated DKIM for acme.com'],
     }),
-    before: Type.Unknown({ description: 'How it was before; null: there is nothing to say.' }),
+    before: Type.Unknown({ description: 'State before the action; null: not applicable.' }),
     after: Type.Unknown({
-      description: 'What came of it; null: it is not known whether it came to its end.',
+      description: 'Result; null: unknown whether the action finished.',
     }),
     outcome: literals(['done', 'refused', 'unknown'], {
-      description: 'Whether it was done. `unknown`: it is under way, or was cut off.',
+      description: 'Whether the action succeeded. `unknown`: in progress, or interrupted.',
     }),
-    details: Type.Record(Type.String(), Type.Unknown(), { description: 'What was asked for.' }),
+    details: Type.Record(Type.String(), Type.Unknown(), { description: "The request's parameters." }),
   },
-  { description: 'Something that somebody did.' },
+  { description: 'An action in the audit log.' },
 )
 export type AuditEntry = Static<typeof AuditEntry>
-export const AuditList = listOf(AuditEntry, 'what was done')
+export const AuditList = listOf(AuditEntry, 'audit log entries')

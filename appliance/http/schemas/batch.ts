@@ -9,7 +9,7 @@ export const MAX_BATCH = 100
 export const SendBatch = Type.Array(SendEmail, {
   minItems: 1,
   maxItems: MAX_BATCH,
-  description: 'Each element is sent as its own email; attachments are not supported here.',
+  description: 'Each element is sent as a separate email. Attachments are not supported in batches.',
 })
 
 /** POST /emails/batch */
@@ -21,12 +21,12 @@ export const BatchCreated = Type.Object(
     errors: Type.Optional(
       Type.Array(
         Type.Object({
-          index: Type.Integer({ description: 'Place in the request, from 0.' }),
-          message: Type.String({ description: 'What is wrong with it.' }),
+          index: Type.Integer({ description: 'Index in the request, from 0.' }),
+          message: Type.String({ description: 'What is wrong with this email.' }),
         }),
-        { description: 'With `x-batch-validation: permissive` only: the emails that were refused.' },
+        { description: 'Only with `x-batch-validation: permissive`: the emails that were refused.' },
       ),
     ),
   },
-  { description: 'What was accepted, and in permissive mode what was not.' },
+  { description: 'The accepted emails, and in permissive mode the refused ones.' },
 )

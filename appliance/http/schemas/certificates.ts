@@ -5,23 +5,23 @@ import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 export const Certificate = Type.Object(
   {
     object: kind('certificate'),
-    name: Type.String({ description: 'The first name that it is for.' }),
+    name: Type.String({ description: 'The first name in the certificate.' }),
     source: literals(['authority', 'file', 'self_signed'], {
-      description: '`authority`: had and renewed by the server; `file`: named in the configuration.',
+      description: '`authority`: obtained and renewed by the server; `file`: set in the configuration.',
     }),
-    file: Nullable(Type.String(), { description: 'Where it is; null: there is none yet.' }),
-    names: Type.Array(Type.String(), { description: 'All names that it is for.' }),
-    issuer: Nullable(Type.String(), { description: 'Who signed it.' }),
-    valid_from: Nullable(Timestamp, { description: 'Since when it holds; null: there is none.' }),
-    valid_until: Nullable(Timestamp, { description: 'When it ends; null: there is none.' }),
-    renew_at: Nullable(Timestamp, { description: 'When the authority is asked for the next one.' }),
-    failures: Type.Integer({ description: 'How many tries in a row failed.' }),
+    file: Nullable(Type.String(), { description: 'Path of the file; null: none yet.' }),
+    names: Type.Array(Type.String(), { description: 'All names in the certificate.' }),
+    issuer: Nullable(Type.String(), { description: 'The issuer.' }),
+    valid_from: Nullable(Timestamp, { description: 'Start of validity; null: no certificate.' }),
+    valid_until: Nullable(Timestamp, { description: 'Expiry time; null: no certificate.' }),
+    renew_at: Nullable(Timestamp, { description: 'When the server requests the next certificate.' }),
+    failures: Type.Integer({ description: 'Number of consecutive failed attempts.' }),
     error: Nullable(Type.String(), {
-      description: 'What the last one said; or why the file cannot be read.',
+      description: 'Error of the last attempt, or why the file cannot be read.',
     }),
-    retry_at: Nullable(Timestamp, { description: 'When it is tried again.' }),
+    retry_at: Nullable(Timestamp, { description: 'Time of the next attempt.' }),
   },
-  { description: 'A TLS certificate that listeners of the server show.' },
+  { description: "A TLS certificate of the server's listeners." },
 )
 export type Certificate = Static<typeof Certificate>
 

@@ -7,14 +7,14 @@ export const Doctor = Type.Object(
   {
     object: kind('doctor'),
     status: literals(['failed', 'warning', 'ok'], {
-      description: 'The worst of the checks; what was skipped does not count.',
+      description: 'The worst status of all checks, without skipped ones.',
     }),
     complete: Type.Boolean({
-      description: 'False while checks are still under way, with `wait=false` only.',
+      description: 'False while checks are running; only with `wait=false`.',
     }),
     checked_at: Timestamp,
     checks: Type.Array(Finding, { description: 'Failures first.' }),
   },
-  { description: 'What the self-check found.' },
+  { description: 'The results of the self-check.' },
 )
 export type Doctor = Static<typeof Doctor>

@@ -3,34 +3,34 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 
 const DomainStatus = literals(
   ['not_started', 'pending', 'verified', 'failed', 'partially_verified', 'partially_failed'],
-  { description: 'What the checks of its records came to. Mail is taken from `verified` domains.' },
+  { description: 'Result of checking its records. Only `verified` domains can send.' },
 )
 
 /** A DNS record to publish, with what was found. The fields from `fqdn` on are ours. */
 export const DomainRecord = Type.Object(
   {
     record: literals(['DKIM', 'SPF', 'DMARC', 'Tracking'], {
-      description: 'DMARC occurs in `recommended_records` only.',
+      description: 'DMARC appears only in `recommended_records`.',
     }),
-    name: Type.String({ description: 'Relative to the zone, as most DNS panels want it.' }),
-    type: literals(['TXT', 'MX', 'CNAME'], { description: 'The type of the record.' }),
+    name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
+    type: literals(['TXT', 'MX', 'CNAME'], { description: 'Record type.' }),
     ttl: Type.Literal('Auto', {
-      description: 'How long resolvers may keep it: what the DNS panel proposes.',
+      description: 'TTL: how long resolvers may cache it, as suggested by the DNS panel.',
     }),
     status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure'], {
-      description: 'What the last check found. temporary_failure: the DNS could not be asked.',
+      description: 'Result of the last check. temporary_failure: the DNS lookup failed.',
     }),
-    value: Type.String({ description: 'The text to publish.' }),
-    priority: Type.Optional(Type.Integer({ description: 'Preference; of MX records only.' })),
-    fqdn: Type.String({ description: 'The whole name, without the root dot.' }),
-    required: Type.Boolean({ description: 'False: the domain may send without it.' }),
-    advice: Nullable(Type.String(), { description: 'What the record is good for, where that is not plain.' }),
-    found: Type.Array(Type.String(), { description: 'What is published there, as of the last check.' }),
-    note: Nullable(Type.String(), { description: 'What is wrong and what to do; null: nothing.' }),
-    checked_at: Nullable(Timestamp, { description: 'When it was last looked for; null: not yet.' }),
-    since: Nullable(Timestamp, { description: 'Since when `status` has been what it is.' }),
+    value: Type.String({ description: 'The value to publish.' }),
+    priority: Type.Optional(Type.Integer({ description: 'Preference; only for MX records.' })),
+    fqdn: Type.String({ description: 'The full name, without the final dot.' }),
+    required: Type.Boolean({ description: 'False: the domain can send without it.' }),
+    advice: Nullable(Type.String(), { description: 'Purpose of the record, if not obvious.' }),
+    found: Type.Array(Type.String(), { description: 'Values found in DNS at the last check.' }),
+    note: Nullable(Type.String(), { description: 'What is wrong and how to fix it; null: nothing.' }),
+    checked_at: Nullable(Timestamp, { description: 'Time of the last check; null: not checked yet.' }),
+    since: Nullable(Timestamp, { description: 'Time of the last change of `status`.' }),
   },
-  { description: 'A DNS record to publish, with what was found.' },
+  { description: 'A DNS record to publish, and what was found.' },
 )
 export type DomainRecord = Static<typeof DomainRecord>
 
@@ -38,17 +38,17 @@ export type DomainRecord = Static<typeof DomainRecord>
 export const DkimKey = Type.Object(
   {
     id: Id,
-    selector: Type.String({ description: 'Its selector: the first label of its record.' }),
-    algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'How it signs.' }),
+    selector: Type.String({ description: 'The selector: the first label of its record.' }),
+    algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'Signature algorithm.' }),
     state: literals(['pending', 'active', 'retiring', 'retired'], {
       description:
-        'pending: waits for its record · active: signs · retiring: signs no more, but its record is still needed · retired: its record may be removed.',
+        'pending: its record is not published yet · active: signs · retiring: no longer signs, but its record is still needed · retired: its record can be removed.',
     }),
     state_since: Timestamp,
-    retires_at: Nullable(Timestamp, { description: 'Until when the record of a retiring key is needed.' }),
+    retires_at: Nullable(Timestamp, { description: 'How long the record of a retiring key is needed.' }),
     created_at: Timestamp,
-    fqdn: Type.String({ description: 'Where its record belongs.' }),
-    value: Type.String({ description: 'The record.' }),
+    fqdn: Type.String({ description: 'The name of its record.' }),
+    value: Type.String({ description: 'The value of its record.' }),
     note: Type.String({ description: 'What the state means for its record.' }),
   },
   { description: 'A DKIM key of a domain.' },
@@ -56,8 +56,8 @@ export const DkimKey = Type.Object(
 export type DkimKey = Static<typeof DkimKey>
 
 const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
-const OF_SENDING = 'Whether mail may be sent from it.'
-const OF_RECEIVING = 'Whether mail to it is taken. Stored; has no effect yet.'
+const OF_SENDING = 'Whether the domain can send.'
+const OF_RECEIVING = 'Whether the domain receives mail. Stored, but has no effect yet.'
 const sending = ability(OF_SENDING)
 const receiving = ability(OF_RECEIVING)
 
@@ -66,31 +66,31 @@ const summary = {
   name: Type.String({ description: 'The domain.' }),
   status: DomainStatus,
   created_at: Timestamp,
-  region: Type.String({ description: 'What was said when it was added; it has no effect.' }),
-  open_tracking: Type.Boolean({ description: 'Whether html gets a pixel that tells of opens.' }),
-  click_tracking: Type.Boolean({ description: 'Whether links in html lead through this server.' }),
+  region: Type.String({ description: 'As given when the domain was added; has no effect.' }),
+  open_tracking: Type.Boolean({ description: 'Whether open tracking adds a pixel to HTML.' }),
+  click_tracking: Type.Boolean({ description: 'Whether click tracking rewrites links in HTML.' }),
   capabilities: Type.Object({ sending, receiving }, { description: 'What the domain is used for.' }),
 }
 const lights = Type.Array(
   Type.Object(
     {
       name: literals(['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI', 'PTR'], {
-        description: 'What the records are of. PTR: of the addresses that its mail leaves from.',
+        description: "Kind of records. PTR: of the domain's sending IPs.",
       }),
       status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure', 'warning'], {
         description:
-          'What the last check found. pending: there is none · failed: it is wrong, or a PTR is missing · warning: a PTR record leads back, and mail may suffer all the same.',
+          'Result of the last check. pending: no record · failed: wrong, or a PTR record is missing · warning: the PTR record matches, but mail may still be affected.',
       }),
       note: Nullable(Type.String(), {
-        description: 'What is wrong and what to do, where no record of the domain says it.',
+        description: 'What is wrong and how to fix it, if no record of the domain says so.',
         examples: ['192.0.2.1 has no PTR record. Large providers refuse mail from such addresses.'],
       }),
     },
-    { description: 'The state of one kind of records.' },
+    { description: 'The status of one kind of records.' },
   ),
   {
     description:
-      'Its records at a glance. DKIM is verified with one key in place; MTA-STS, TLS-RPT and BIMI are only looked for, never asked for; PTR is the worst of the addresses that its mail leaves from, as they were last looked at.',
+      "Summary of its records. DKIM is verified when one key is published. MTA-STS, TLS-RPT and BIMI are only checked and never required. PTR is the worst status of the domain's sending IPs at their last check.",
   },
 )
 
@@ -99,7 +99,7 @@ export type DomainSummary = Static<typeof DomainSummary>
 /** An element of GET /domains. The last field is ours. */
 export const ListedDomain = Type.Object(
   { ...summary, lights },
-  { description: 'A domain, with its records at a glance.' },
+  { description: 'A domain, with a summary of its records.' },
 )
 export type ListedDomain = Static<typeof ListedDomain>
 export const DomainList = listOf(ListedDomain, 'domains')
@@ -113,49 +113,52 @@ export const Domain = Type.Object(
     tracking_subdomain: Type.Optional(
       Type.String({
         description:
-          'A label below the domain, such as links: tracked links lead through this name once its CNAME record is verified.',
+          'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
       }),
     ),
-    records: Type.Array(DomainRecord, { description: 'The records that it needs.' }),
+    records: Type.Array(DomainRecord, { description: 'The records to publish.' }),
     tls: literals(['opportunistic', 'enforced'], {
-      description: 'enforced: mail goes out encrypted or waits · opportunistic: encrypted where it can be.',
+      description:
+        'enforced: mail is sent only over TLS · opportunistic: over TLS if the server supports it.',
     }),
     custom_return_path: Type.String({ description: 'The label of its return path.' }),
-    recommended_records: Type.Array(DomainRecord, { description: 'Records that it may send without.' }),
-    dkim_keys: Type.Array(DkimKey, { description: 'The keys that sign its mail, now, before and next.' }),
+    recommended_records: Type.Array(DomainRecord, { description: 'Optional records.' }),
+    dkim_keys: Type.Array(DkimKey, { description: 'Its DKIM keys: current, previous and next.' }),
     status_since: Timestamp,
     failing_since: Nullable(Timestamp, {
       description:
-        'A verified domain whose records looked wrong then for the first time; unless a second look finds them right, its status changes.',
+        'When the records of a verified domain first looked wrong. Its status changes unless the next check finds them correct.',
     }),
-    checked_at: Nullable(Timestamp, { description: 'When its records were last looked for; null: not yet.' }),
+    checked_at: Nullable(Timestamp, {
+      description: 'Time of the last check of its records; null: not checked yet.',
+    }),
     next_check_at: Nullable(Timestamp, {
-      description: 'When they are looked for again; null: when asked to.',
+      description: 'Time of the next check; null: only on request.',
     }),
     gives_up_at: Nullable(Timestamp, {
-      description: 'When a verification that does not succeed has failed.',
+      description: 'When a verification that has not succeeded fails.',
     }),
-    notes: Type.Array(Type.String(), { description: 'What is set but has no effect yet.' }),
+    notes: Type.Array(Type.String(), { description: 'Settings that have no effect yet.' }),
     lights,
   },
-  { description: 'A domain with the records that it needs.' },
+  { description: 'A domain and its records.' },
 )
 export type Domain = Static<typeof Domain>
 
 const settings = {
   open_tracking: Type.Optional(
     Nullable(Type.Boolean(), {
-      description: 'Whether html gets a pixel that tells of opens. Default: false.',
+      description: 'Whether open tracking adds a pixel to HTML. Default: false.',
     }),
   ),
   click_tracking: Type.Optional(
     Nullable(Type.Boolean(), {
-      description: 'Whether links in html lead through this server. Default: false.',
+      description: 'Whether click tracking rewrites links in HTML. Default: false.',
     }),
   ),
   tls: Type.Optional(
     Nullable(literals(['opportunistic', 'enforced']), {
-      description: 'enforced: mail goes out encrypted or waits.',
+      description: 'enforced: mail is sent only over TLS.',
     }),
   ),
   capabilities: Type.Optional(
@@ -170,13 +173,15 @@ const settings = {
   tracking_subdomain: Type.Optional(
     Nullable(Type.String(), {
       description:
-        'A label below the domain, such as links: tracked links lead through this name once its CNAME record is verified.',
+        'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
     }),
   ),
 }
 
 /** PATCH /domains/:id */
-export const UpdateDomain = Type.Object(settings, { description: 'The settings to change; others stay.' })
+export const UpdateDomain = Type.Object(settings, {
+  description: 'The settings to change. Others stay the same.',
+})
 export type UpdateDomain = Static<typeof UpdateDomain>
 
 /** POST /domains */
@@ -185,11 +190,12 @@ export const CreateDomain = Type.Object(
     name: Type.String({ description: 'The domain to send from.', examples: ['example.com'] }),
     region: Type.Optional(
       Nullable(Type.String(), {
-        description: 'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1; only echoed.',
+        description:
+          'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1. Stored and returned, but has no effect.',
       }),
     ),
     custom_return_path: Type.Optional(
-      Nullable(Type.String(), { description: 'Label of the return path, `send`.' }),
+      Nullable(Type.String(), { description: 'Label of the return path. Default: `send`.' }),
     ),
     ...settings,
   },
@@ -202,15 +208,15 @@ export const DomainRef = Type.Object({ object: kind('domain'), id: Id }, { descr
 /** DELETE /domains/:id */
 export const DomainDeleted = Type.Object(
   { object: kind('domain'), id: Id, deleted: Deleted },
-  { description: 'The domain that was removed.' },
+  { description: 'The removed domain.' },
 )
 /** POST /domains/:id/dkim/rotate: the keys that wait for their records. Ours. */
 export const DkimRotation = Type.Object(
   {
     object: kind('dkim_rotation'),
     domain_id: Id,
-    dkim_keys: Type.Array(DkimKey, { description: 'The keys that wait for their records.' }),
+    dkim_keys: Type.Array(DkimKey, { description: 'The keys whose records are to be published.' }),
   },
-  { description: 'The keys that were made.' },
+  { description: 'The new keys.' },
 )
 export type DkimRotation = Static<typeof DkimRotation>

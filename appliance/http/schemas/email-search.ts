@@ -8,13 +8,13 @@ import { WebhookEventSummary } from './webhooks.ts'
 /** What was last heard about a recipient. */
 export const LastHeard = Type.Object(
   {
-    recipient: Type.String({ description: 'The address.' }),
-    state: literals(DELIVERY_STATES, { description: 'Where the delivery stands.' }),
-    host: Nullable(Type.String(), { description: 'The mail server that was asked; null: none was.' }),
-    note: Type.String({ description: 'Why it stands there, in a sentence.' }),
-    reply: Nullable(Type.String(), { description: 'What the mail server said; null: it said nothing.' }),
+    recipient: Type.String({ description: 'The recipient address.' }),
+    state: literals(DELIVERY_STATES, { description: 'State of the delivery.' }),
+    host: Nullable(Type.String(), { description: 'The mail server of the last attempt; null: none.' }),
+    note: Type.String({ description: 'Explanation of the state, in one sentence.' }),
+    reply: Nullable(Type.String(), { description: 'The last SMTP reply; null: none.' }),
   },
-  { description: 'The last word about one of the recipients.' },
+  { description: 'The latest result for one of the recipients.' },
 )
 
 /** An element of GET /emails/search. */
@@ -22,13 +22,13 @@ export const FoundEmail = Type.Object(
   {
     ...EmailSummary.properties,
     api_key_id: Nullable(Type.String(), { description: 'The API key it was sent with; null: none.' }),
-    attempts: Type.Integer({ description: 'Attempts so far, of the recipient who had the most.' }),
+    attempts: Type.Integer({ description: 'Attempts so far, of the recipient with the most.' }),
     recipients: RecipientCounts,
-    opened: Type.Boolean({ description: 'A person opened it, whatever happened since.' }),
-    clicked: Type.Boolean({ description: 'A person followed one of its links.' }),
-    last: Nullable(LastHeard, { description: 'What was heard last; null: nothing yet.' }),
+    opened: Type.Boolean({ description: 'Whether a person opened it, whatever happened later.' }),
+    clicked: Type.Boolean({ description: 'Whether a person clicked a link in it.' }),
+    last: Nullable(LastHeard, { description: 'The latest result; null: none yet.' }),
   },
-  { description: 'An email that was found.' },
+  { description: 'A matching email.' },
 )
 export type FoundEmail = Static<typeof FoundEmail>
 
@@ -36,19 +36,19 @@ export type FoundEmail = Static<typeof FoundEmail>
 export const EmailSearch = Type.Object(
   {
     object: kind('list'),
-    has_more: Type.Boolean({ description: 'Whether older emails were not looked at yet.' }),
-    data: Type.Array(FoundEmail, { description: 'Those that were found, newest first.' }),
+    has_more: Type.Boolean({ description: 'Whether there are older emails that were not searched yet.' }),
+    data: Type.Array(FoundEmail, { description: 'Matching emails, newest first.' }),
     next: Nullable(Id, {
       description:
-        'Where to go on: give it as `after`. It need not be an email of this page. Null: that was all.',
+        'Cursor for the next page: pass it as `after`. It may be the id of an email that is not on this page. Null: no more results.',
     }),
     looked_back_to: Nullable(Timestamp, {
-      description: 'How far back was looked; null: as far as there are emails.',
+      description: 'How far back this request searched; null: all emails.',
     }),
   },
   {
     description:
-      'What a search found. It looks at a bounded number of emails at once, so a page may be short or empty and still not be the last.',
+      'Search results. Each request scans a limited number of emails, so a page can be short or empty without being the last.',
   },
 )
 export type EmailSearch = Static<typeof EmailSearch>
@@ -56,16 +56,16 @@ export type EmailSearch = Static<typeof EmailSearch>
 /** An element of GET /emails/:id/webhooks. */
 export const EmailWebhookEvent = Type.Object(
   { ...WebhookEventSummary.properties, webhook_id: Id },
-  { description: 'What a webhook was told of an email.' },
+  { description: 'A webhook delivery of an email.' },
 )
 
 /** GET /emails/:id/webhooks */
 export const EmailWebhookEvents = Type.Object(
   {
     object: kind('list'),
-    has_more: Type.Boolean({ description: 'Whether there are more than the first hundred.' }),
+    has_more: Type.Boolean({ description: 'Whether there are more than the first 100.' }),
     data: Type.Array(EmailWebhookEvent, { description: 'Oldest first.' }),
   },
-  { description: 'What webhooks were told of an email.' },
+  { description: 'Webhook deliveries of an email.' },
 )
 export type EmailWebhookEvents = Static<typeof EmailWebhookEvents>

@@ -10,7 +10,7 @@ export const TagSchema = Type.Object(
     name: Type.String(described('At most 256 ASCII letters, digits, underscores and dashes.')),
     value: Type.String(described('At most 256 ASCII letters, digits, underscores and dashes.')),
   },
-  described('A mark of the sender’s own on an email.'),
+  described('A tag that the sender sets on an email.'),
 )
 
 const Bytes = Type.Array(Type.Integer(), described('The bytes of the file, each from 0 to 255.'))
@@ -20,64 +20,69 @@ export const AttachmentInput = Type.Object(
     content: Type.Optional(
       Nullable(
         Type.Union([
-          Type.String(described('The file, base64.')),
+          Type.String(described('The file, in base64.')),
           Bytes,
-          Type.Object({ type: kind('Buffer'), data: Bytes }, { description: 'What Node makes of a Buffer.' }),
+          Type.Object(
+            { type: kind('Buffer'), data: Bytes },
+            { description: 'A Node Buffer, serialized as JSON.' },
+          ),
         ]),
-        described('The file. This or `path` is needed.'),
+        described('The file. Either this or `path` is required.'),
       ),
     ),
     path: Type.Optional(
       Nullable(
         Type.String(),
         described(
-          'Instead of the content: an http(s) URL that the server fetches the file from. Where both are given it is the content that counts.',
+          'An http(s) URL that the server fetches the file from, instead of `content`. If both are set, `content` is used.',
         ),
       ),
     ),
     filename: Type.Optional(
-      Nullable(Type.String(), described('Name shown to the reader; for a `path` by default its own.')),
+      Nullable(Type.String(), described('File name. Default for a `path`: the name in the URL.')),
     ),
     content_type: Type.Optional(
-      Nullable(Type.String(), described('Media type; by default from the file name.')),
+      Nullable(Type.String(), described('Media type. Default: derived from the file name.')),
     ),
     content_id: Type.Optional(
-      Nullable(Type.String(), described('Makes the attachment inline, for `cid:` in the html.')),
+      Nullable(Type.String(), described('Makes the attachment inline, for `cid:` in the HTML.')),
     ),
     inline_content_id: Type.Optional(
-      Nullable(Type.String(), described('`content_id`, as older client libraries write it.')),
+      Nullable(Type.String(), described('Older name of `content_id` in some client libraries.')),
     ),
   },
-  described('A file that goes with an email.'),
+  described('A file to attach to the email.'),
 )
 export type AttachmentInput = Static<typeof AttachmentInput>
 
 /** Body of POST /emails. */
 export const SendEmail = Type.Object(
   {
-    from: Type.String({ description: '`Name <address>` or an address of a verified domain.' }),
-    to: Type.Union(Addresses.anyOf, described('One address or up to 50.')),
-    cc: Type.Optional(Nullable(Addresses, described('As `to`.'))),
-    bcc: Type.Optional(Nullable(Addresses, described('As `to`; no recipient sees these.'))),
-    reply_to: Type.Optional(Nullable(Addresses, described('Where answers go.'))),
+    from: Type.String({ description: '`Name <address>` or an address, on a verified domain.' }),
+    to: Type.Union(Addresses.anyOf, described('One address, or up to 50.')),
+    cc: Type.Optional(Nullable(Addresses, described('Same format as `to`.'))),
+    bcc: Type.Optional(Nullable(Addresses, described('Same format as `to`. Hidden from all recipients.'))),
+    reply_to: Type.Optional(Nullable(Addresses, described('Address for replies.'))),
     subject: Type.String(described('The subject.')),
-    html: Type.Optional(Nullable(Type.String(), described('This or `text` is needed, or both.'))),
-    text: Type.Optional(Nullable(Type.String(), described('Made from the html when absent; "" for none.'))),
+    html: Type.Optional(Nullable(Type.String(), described('Either this or `text` is required, or both.'))),
+    text: Type.Optional(
+      Nullable(Type.String(), described('Plain text. Default: generated from the HTML; "" for no text.')),
+    ),
     headers: Type.Optional(
-      Nullable(Type.Record(Type.String(), Type.String()), described('Further header fields of the message.')),
+      Nullable(Type.Record(Type.String(), Type.String()), described('Additional header fields.')),
     ),
     attachments: Type.Optional(
       Nullable(
         Type.Array(AttachmentInput),
-        described('At most 40 MB with the rest, unless the server is set otherwise.'),
+        described('At most 40 MB in total with the message, unless the server has a different limit.'),
       ),
     ),
-    tags: Type.Optional(Nullable(Type.Array(TagSchema), described('Go with the events of the email.'))),
+    tags: Type.Optional(Nullable(Type.Array(TagSchema), described('Included in the events of the email.'))),
     scheduled_at: Type.Optional(
       Nullable(
         Type.String({ examples: ['2026-12-01T09:00:00Z', 'in 1 hour'] }),
         described(
-          'When to send it, at most 30 days ahead: ISO 8601, or English words such as `in 1 hour` or `tomorrow at 9am`; UTC unless it names a time zone.',
+          'When to send it, at most 30 days ahead: ISO 8601, or English such as `in 1 hour` or `tomorrow at 9am`. UTC unless a time zone is given.',
         ),
       ),
     ),
@@ -86,7 +91,7 @@ export const SendEmail = Type.Object(
 )
 export type SendEmail = Static<typeof SendEmail>
 
-export const EmailCreated = Type.Object({ id: Id }, described('The email, safely stored.'))
+export const EmailCreated = Type.Object({ id: Id }, described('The accepted and stored email.'))
 export type EmailCreated = Static<typeof EmailCreated>
 
 const summary = {
@@ -96,15 +101,15 @@ const summary = {
   from: Type.String(described('The From field.')),
   created_at: Timestamp,
   subject: Type.String(described('The subject.')),
-  bcc: Nullable(Type.Array(Type.String()), described('Recipients that the others do not see; null: none.')),
+  bcc: Nullable(Type.Array(Type.String()), described('Recipients hidden from the others; null: none.')),
   cc: Nullable(Type.Array(Type.String()), described('The Cc field, one address each; null: none.')),
-  reply_to: Nullable(Type.Array(Type.String()), described('Where answers go; null: to the sender.')),
-  last_event: literals(LAST_EVENTS, described('What happened last.')),
-  scheduled_at: Nullable(Timestamp, described('When it is to be sent; null: it was not scheduled.')),
+  reply_to: Nullable(Type.Array(Type.String()), described('Address for replies; null: the sender.')),
+  last_event: literals(LAST_EVENTS, described('The last event.')),
+  scheduled_at: Nullable(Timestamp, described('When it will be sent; null: not scheduled.')),
 }
 
 /** An element of GET /emails. */
-export const EmailSummary = Type.Object(summary, described('An email, without its text.'))
+export const EmailSummary = Type.Object(summary, described('An email, without its content.'))
 export type EmailSummary = Static<typeof EmailSummary>
 export const EmailList = listOf(EmailSummary, 'emails')
 export type EmailList = Static<typeof EmailList>
@@ -114,9 +119,9 @@ export const Email = Type.Object(
   {
     object: kind('email'),
     ...summary,
-    html: Nullable(Type.String(), described('The html, as it was sent; null: none.')),
-    text: Nullable(Type.String(), described('The plain text, as it was sent; null: none.')),
-    tags: Type.Array(TagSchema, described('The tags that it was sent with.')),
+    html: Nullable(Type.String(), described('The HTML, as sent; null: none.')),
+    text: Nullable(Type.String(), described('The plain text, as sent; null: none.')),
+    tags: Type.Array(TagSchema, described('The tags of the email.')),
   },
   described('An email.'),
 )
@@ -134,10 +139,7 @@ export const UpdateEmail = Type.Object(
 )
 
 /** What changes of an email answer with. */
-export const EmailChanged = Type.Object(
-  { object: kind('email'), id: Id },
-  described('The email that was changed.'),
-)
+export const EmailChanged = Type.Object({ object: kind('email'), id: Id }, described('The changed email.'))
 
 /** Body of POST /emails/:id/share */
 export const ShareEmail = Type.Object(
@@ -146,12 +148,12 @@ export const ShareEmail = Type.Object(
       Nullable(
         Type.String({ examples: ['2 hours'] }),
         described(
-          'How long the link works: a duration such as `10m`, `2 hours` or `1 day`; 48 hours by default and at most.',
+          'How long the link works: a duration such as `10m`, `2 hours` or `1 day`. Default and maximum: 48 hours.',
         ),
       ),
     ),
   },
-  described('How to share an email. The body may be left out.'),
+  described('Options of the link. The body is optional.'),
 )
 
 /** POST /emails/:id/share */
@@ -159,7 +161,7 @@ export const EmailShared = Type.Object(
   {
     object: kind('email'),
     id: Id,
-    url: Type.String(described('Shows the email to whoever has it.')),
+    url: Type.String(described('A link that shows the email to anyone who has it.')),
   },
   described('The link.'),
 )

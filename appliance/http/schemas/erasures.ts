@@ -6,23 +6,25 @@ const count = (description: string) => Type.Integer({ description })
 /** What was changed or removed, by kind. */
 export const ErasureCounts = Type.Object(
   {
-    deliveries: count('Deliveries that waited and were given up.'),
-    emails: count('Emails that named the address.'),
-    recipients: count('Recipients that have a pseudonym now.'),
-    bodies: count('Emails whose body is gone.'),
-    bodies_later: count('Emails whose body goes when the last delivery to somebody else is final.'),
+    deliveries: count('Queued deliveries that failed because of the erasure.'),
+    emails: count('Emails with the address.'),
+    recipients: count('Recipients replaced by a pseudonym.'),
+    bodies: count('Emails whose body was removed.'),
+    bodies_later: count(
+      'Emails whose body will be removed when all deliveries to other recipients are final.',
+    ),
     events: count('Events.'),
     attempts: count('Transcripts of attempts.'),
-    requests: count('Requests in the log.'),
-    webhook_deliveries: count('Payloads that webhooks were sent.'),
-    webhook_attempts: count('Answers of endpoints.'),
-    receipts: count('Answers that were kept for repeated requests.'),
+    requests: count('Logged requests.'),
+    webhook_deliveries: count('Webhook payloads.'),
+    webhook_attempts: count('Webhook responses.'),
+    receipts: count('Responses stored for idempotency keys.'),
     received_messages: count(
-      'Messages to return paths that named the address or were about an email to it, and messages to postmaster; they are removed.',
+      'Removed messages: messages to return paths with the address or about an email to it, and messages to postmaster.',
     ),
-    suppressions: count('Entries of the suppression list, which go on under a hash.'),
+    suppressions: count('Suppression list entries, kept as a hash.'),
   },
-  { description: 'What was changed or removed, by kind.' },
+  { description: 'Number of changed or removed items, by kind.' },
 )
 
 /** POST /erasures, GET /erasures/:id, an element of GET /erasures. Ours. */
@@ -30,17 +32,16 @@ export const Erasure = Type.Object(
   {
     object: kind('erasure'),
     id: Nullable(Id, { description: 'Null for a dry run.' }),
-    status: literals(['dry_run', 'running', 'done'], { description: 'running: the counts grow.' }),
+    status: literals(['dry_run', 'running', 'done'], { description: 'running: the counts still grow.' }),
     address_hash: Nullable(Type.String(), {
-      description:
-        'HMAC-SHA-256 of the address with a key of the server; the address itself is kept nowhere.',
+      description: 'HMAC-SHA-256 of the address with a key of the server. The address itself is not stored.',
     }),
-    actor: Nullable(Type.String(), { description: 'Who asked for it: a person, or the id of a key.' }),
+    actor: Nullable(Type.String(), { description: 'Who started it: a user, or the id of an API key.' }),
     created_at: Timestamp,
-    finished_at: Nullable(Timestamp, { description: 'Null: not yet.' }),
+    finished_at: Nullable(Timestamp, { description: 'Null: not finished yet.' }),
     counts: ErasureCounts,
   },
-  { description: "The receipt of erasing a person's data." },
+  { description: 'The receipt of an erasure.' },
 )
 export type Erasure = Static<typeof Erasure>
 export const ErasureList = listOf(Erasure, 'erasures')
@@ -48,8 +49,8 @@ export const ErasureList = listOf(Erasure, 'erasures')
 /** POST /erasures */
 export const CreateErasure = Type.Object(
   {
-    address: Type.String({ description: 'Whose data goes.', examples: ['ada@example.com'] }),
-    dry_run: Type.Optional(Type.Boolean({ description: 'true: only count.' })),
+    address: Type.String({ description: 'The address to erase.', examples: ['ada@example.com'] }),
+    dry_run: Type.Optional(Type.Boolean({ description: 'true: only count, without erasing.' })),
   },
-  { description: 'Whose data is to be erased.' },
+  { description: 'The address to erase.' },
 )

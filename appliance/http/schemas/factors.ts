@@ -4,10 +4,10 @@ import { Deleted, Id, kind, Nullable, Timestamp } from './shared.ts'
 const Code = Type.String({
   minLength: 1,
   maxLength: 40,
-  description: 'As it was read; spaces and hyphens do not matter.',
+  description: 'The code. Spaces and hyphens are ignored.',
 })
 const Encoded = Type.String({ maxLength: 16_384, description: 'Bytes in base64url, from the browser.' })
-const Name = Type.String({ minLength: 1, maxLength: 100, description: 'What its owner calls it.' })
+const Name = Type.String({ minLength: 1, maxLength: 100, description: 'Name of the passkey.' })
 
 const answerOf = <T extends Parameters<typeof Type.Object>[0]>(response: T) =>
   Type.Object(
@@ -16,12 +16,14 @@ const answerOf = <T extends Parameters<typeof Type.Object>[0]>(response: T) =>
       rawId: Encoded,
       type: Type.Literal('public-key', { description: 'Always `public-key`.' }),
       authenticatorAttachment: Type.Optional(
-        Type.Unsafe<'cross-platform' | 'platform'>(Type.String({ description: 'Where the device is.' })),
+        Type.Unsafe<'cross-platform' | 'platform'>(
+          Type.String({ description: 'Whether the authenticator is built in.' }),
+        ),
       ),
-      clientExtensionResults: Type.Unsafe<object>(Type.Object({}, { description: 'What extensions say.' })),
-      response: Type.Object(response, { description: 'What the device signed.' }),
+      clientExtensionResults: Type.Unsafe<object>(Type.Object({}, { description: 'Results of extensions.' })),
+      response: Type.Object(response, { description: 'The signed challenge.' }),
     },
-    { description: 'A credential as the browser gives it (WebAuthn, `toJSON`).' },
+    { description: 'A WebAuthn credential, from `toJSON` in the browser.' },
   )
 
 /** A new passkey, as the browser gives it. */
@@ -29,7 +31,10 @@ export const PasskeyRegistration = answerOf({
   clientDataJSON: Encoded,
   attestationObject: Encoded,
   transports: Type.Optional(
-    Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10, description: 'How it can be reached.' }),
+    Type.Array(Type.String({ maxLength: 40 }), {
+      maxItems: 10,
+      description: 'Transports of the authenticator.',
+    }),
   ),
 })
 
@@ -44,13 +49,13 @@ export const PasskeyAnswer = answerOf({
 /** POST /session/totp, POST /session/recovery-code and POST /account/totp/confirm. */
 export const GivenCode = Type.Object(
   { code: Code },
-  { description: 'A code of the app, or a recovery code.' },
+  { description: 'A code from the authenticator app, or a recovery code.' },
 )
 
 /** POST /session/passkey */
 export const GivenPasskey = Type.Object(
   { response: PasskeyAnswer },
-  { description: 'What the passkey answered.' },
+  { description: 'The response of the passkey.' },
 )
 
 /** What a page hands to the browser to make or use a passkey. */
@@ -58,10 +63,7 @@ export const PasskeyOptions = Type.Object(
   {
     object: kind('passkey_options'),
     options: Type.Unsafe<object>(
-      Type.Object(
-        {},
-        { description: 'Options of WebAuthn in their JSON form, good for some minutes and one answer.' },
-      ),
+      Type.Object({}, { description: 'WebAuthn options as JSON, valid for a few minutes and one response.' }),
     ),
   },
   { description: 'What the browser needs for a passkey.' },
@@ -73,12 +75,14 @@ export const Passkey = Type.Object(
     object: kind('passkey'),
     id: Id,
     name: Name,
-    host: Type.String({ description: 'The host name that it is bound to; it works under no other.' }),
-    synced: Type.Boolean({ description: 'Whether it is kept in an account and not only in one device.' }),
+    host: Type.String({ description: 'The hostname that the passkey is bound to. It works on no other.' }),
+    synced: Type.Boolean({
+      description: 'Whether it is synced to an account instead of stored on one device.',
+    }),
     created_at: Timestamp,
     last_used_at: Nullable(Timestamp, { description: 'Null: never.' }),
   },
-  { description: 'A key in a device or a password manager.' },
+  { description: 'A passkey on a device or in a password manager.' },
 )
 export type Passkey = Static<typeof Passkey>
 
@@ -89,22 +93,21 @@ export const Factors = Type.Object(
     totp: Nullable(
       Type.Object(
         { created_at: Timestamp, last_used_at: Nullable(Timestamp, { description: 'Null: never.' }) },
-        { description: 'The app that shows codes.' },
+        { description: 'The authenticator app.' },
       ),
       { description: 'Null: no app is set up.' },
     ),
-    passkeys: Type.Array(Passkey, { description: 'The oldest first.' }),
-    recovery_codes: Type.Integer({ description: 'How many are left.' }),
-    has_password: Type.Boolean({ description: 'Whether one can sign in with a password.' }),
+    passkeys: Type.Array(Passkey, { description: 'Oldest first.' }),
+    recovery_codes: Type.Integer({ description: 'Number of unused codes.' }),
+    has_password: Type.Boolean({ description: 'Whether the account has a password.' }),
     proved: Type.Boolean({
-      description: 'Whether factors can be changed now, without showing the password or a factor again.',
+      description: 'Whether second steps can be changed now, without confirming the identity again.',
     }),
     factor_needed: Type.Boolean({
-      description:
-        'Whether only a factor is enough for that: this session began before with the password alone.',
+      description: 'Whether this requires a second step, because the session started with only the password.',
     }),
   },
-  { description: 'The second factors of who is signed in.' },
+  { description: "The user's second steps." },
 )
 export type Factors = Static<typeof Factors>
 
@@ -112,43 +115,43 @@ export type Factors = Static<typeof Factors>
 export const TotpStarted = Type.Object(
   {
     object: kind('totp'),
-    secret: Type.String({ description: 'In base32, to type. Told once.' }),
-    uri: Type.String({ description: 'The same for a QR code.' }),
+    secret: Type.String({ description: 'In base32, for manual entry. Shown once.' }),
+    uri: Type.String({ description: 'The same as a URI for a QR code.' }),
   },
-  { description: 'What an app needs to show codes.' },
+  { description: 'The secret for an authenticator app.' },
 )
 
-const Codes = Type.Array(Type.String(), { description: 'To be kept on paper. Each opens once; told once.' })
+const Codes = Type.Array(Type.String(), { description: 'Store them safely. Each works once. Shown once.' })
 
 /** POST /account/recovery-codes */
 export const RecoveryCodes = Type.Object(
   { object: kind('recovery_codes'), recovery_codes: Codes },
-  { description: 'Ways in for the day when the phone is lost.' },
+  { description: 'Recovery codes for when the other second steps are lost.' },
 )
 
 /** POST /account/totp/confirm and POST /account/passkeys */
 export const FactorAdded = Type.Object(
   {
     object: kind('factor'),
-    recovery_codes: Nullable(Codes, { description: 'Null: there are some from before.' }),
+    recovery_codes: Nullable(Codes, { description: 'Null: recovery codes already exist.' }),
   },
-  { description: 'A second factor that counts from now on.' },
+  { description: 'A second step that is now active.' },
 )
 export type FactorAdded = Static<typeof FactorAdded>
 
 /** POST /account/passkeys */
 export const AddPasskey = Type.Object(
   { name: Name, response: PasskeyRegistration },
-  { description: 'A passkey that the browser made.' },
+  { description: 'A passkey created by the browser.' },
 )
 
 /** PATCH /account/passkeys/:id */
-export const RenamePasskey = Type.Object({ name: Name }, { description: 'Another name.' })
+export const RenamePasskey = Type.Object({ name: Name }, { description: 'The new name.' })
 
 /** DELETE /account/totp and DELETE /account/passkeys/:id */
 export const FactorRemoved = Type.Object(
   { object: kind('factor'), deleted: Deleted },
-  { description: 'A second factor that opens nothing any more.' },
+  { description: 'The removed second step.' },
 )
 
 /** POST /account/proof: one of them. */
@@ -159,11 +162,11 @@ export const Proof = Type.Object(
     recovery_code: Type.Optional(Code),
     response: Type.Optional(PasskeyAnswer),
   },
-  { description: 'One of the ways to show who one is.' },
+  { description: 'One of the ways to confirm the identity.' },
 )
 
 /** POST /account/proof */
 export const Proven = Type.Object(
   { object: kind('proof'), proved: Type.Literal(true, { description: 'Always true.' }) },
-  { description: 'For some minutes factors can be changed.' },
+  { description: 'For a few minutes, second steps can be changed.' },
 )

@@ -6,8 +6,8 @@ export const Health = Type.Object(
   {
     object: kind('health'),
     status: literals(['ok', 'unavailable'], { description: '`unavailable` comes with status 503.' }),
-    reasons: Type.Array(Type.String(), { description: 'What is wrong, and what to do.', examples: [[]] }),
+    reasons: Type.Array(Type.String(), { description: 'What is wrong, and how to fix it.', examples: [[]] }),
   },
-  { description: 'How the server is.' },
+  { description: 'The health of the server.' },
 )
 export type Health = Static<typeof Health>

@@ -2,31 +2,31 @@ import { Type, type Static } from 'typebox'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 
 const next = Type.Optional(
-  Type.String({ description: 'The page of the dashboard to go on with: a path below /dashboard.' }),
+  Type.String({ description: 'The dashboard page to open afterwards: a path below /dashboard.' }),
 )
-const providerId = Type.String({ description: 'The id that the configuration gives it.' })
+const providerId = Type.String({ description: 'The id in the configuration.' })
 
 /** An identity provider that people may sign in with. */
 export const SignInProvider = Type.Object(
   {
     object: kind('sign_in_provider'),
     id: providerId,
-    label: Type.String({ description: 'Its name for people.' }),
-    preset: literals(['google', 'github', 'oidc'], { description: 'What it speaks.' }),
+    label: Type.String({ description: 'The display name.' }),
+    preset: literals(['google', 'github', 'oidc'], { description: 'The protocol.' }),
   },
-  { description: 'An identity provider that people may sign in with.' },
+  { description: 'An identity provider for sign-in.' },
 )
 
 /** GET /session/providers */
 export const SignInProviderList = listOf(SignInProvider, 'Identity providers, as configured')
 
 /** POST /session/oidc/:id */
-export const StartProviderSignIn = Type.Object({ next }, { description: 'Somebody wants to sign in.' })
+export const StartProviderSignIn = Type.Object({ next }, { description: 'A sign-in request.' })
 
 /** POST /account/identities */
 export const LinkIdentity = Type.Object(
   { provider: providerId },
-  { description: 'A further way into one’s own account.' },
+  { description: 'Links an identity to your account.' },
 )
 
 /** Where the browser has to go now. */
@@ -34,11 +34,10 @@ export const ProviderDeparture = Type.Object(
   {
     object: kind('provider_departure'),
     url: Type.String({
-      description:
-        'The provider’s page. The browser that asked goes there within ten minutes; no other can come back.',
+      description: "The provider's page. The same browser must open it within ten minutes.",
     }),
   },
-  { description: 'Where the browser goes to say who it is.' },
+  { description: 'Where the browser goes to sign in.' },
 )
 
 /** An account at a provider that opens one's own. */
@@ -48,22 +47,26 @@ export const Identity = Type.Object(
     id: Id,
     provider: providerId,
     label: Nullable(Type.String(), {
-      description: 'The name of the provider. Null: it is configured no more, and this opens nothing.',
+      description:
+        'The name of the provider. Null: it is no longer configured, so this link cannot be used to sign in.',
     }),
-    email: Type.String({ description: 'The address that the provider told last.' }),
+    email: Type.String({ description: 'The address that the provider last reported.' }),
     created_at: Timestamp,
-    last_used_at: Nullable(Type.String(), { description: 'The last sign-in by it; null: none yet.' }),
+    last_used_at: Nullable(Type.String(), { description: 'The last sign-in with it; null: none yet.' }),
   },
-  { description: 'An account at an identity provider that opens one’s own account here.' },
+  { description: 'A linked account at an identity provider.' },
 )
 
 /** GET /account/identities */
-export const IdentityList = listOf(Identity, 'Linked accounts of one’s own')
+export const IdentityList = listOf(Identity, 'Your linked accounts')
 
 /** DELETE /account/identities/:id */
 export const IdentityUnlinked = Type.Object(
   { object: kind('identity'), id: Id, deleted: Deleted },
-  { description: 'It opens the account no more; sessions that its provider began have ended, but this one.' },
+  {
+    description:
+      'The account is unlinked. Sessions that started with the provider were ended, except this one.',
+  },
 )
 
 export type SignInProvider = Static<typeof SignInProvider>

@@ -3,7 +3,7 @@ import { ROLES } from '../../mail/roles.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 
 const email = Type.String({ description: 'The address of the account.' })
-const role = literals(ROLES, { description: 'What the person may do; docs/accounts.md has the table.' })
+const role = literals(ROLES, { description: "The person's permissions; see the table in docs/accounts.md." })
 
 /** A person in the team. */
 export const Member = Type.Object(
@@ -12,10 +12,10 @@ export const Member = Type.Object(
     id: Id,
     email,
     role,
-    has_second_factor: Type.Boolean({ description: 'Whether an app for codes or a passkey is set up.' }),
+    has_second_factor: Type.Boolean({ description: 'Whether an authenticator app or a passkey is set up.' }),
     created_at: Timestamp,
   },
-  { description: 'A person in the team; the id is that of the person.' },
+  { description: "A member of the team. The id is the user's id." },
 )
 export type Member = Static<typeof Member>
 
@@ -23,12 +23,12 @@ export type Member = Static<typeof Member>
 export const MemberList = listOf(Member, 'members')
 
 /** PATCH /members/:id */
-export const UpdateMember = Type.Object({ role }, { description: 'Another role.' })
+export const UpdateMember = Type.Object({ role }, { description: 'The new role.' })
 
 /** DELETE /members/:id, DELETE /account/teams/:id */
 export const MemberRemoved = Type.Object(
   { object: kind('member'), id: Id, deleted: Deleted },
-  { description: 'The person is in that team no more; the sessions there have ended.' },
+  { description: 'The person is no longer in the team, and their sessions in it were ended.' },
 )
 
 /** Somebody may join. */
@@ -39,12 +39,12 @@ export const Invitation = Type.Object(
     email,
     role,
     invited_by: Nullable(Type.String(), {
-      description: 'The address of who invited; null: the command line, or somebody who is gone.',
+      description: 'The address of the inviter; null: the command line, or a deleted user.',
     }),
     created_at: Timestamp,
     expires_at: Timestamp,
   },
-  { description: 'An invitation that was not accepted yet.' },
+  { description: 'A pending invitation.' },
 )
 export type Invitation = Static<typeof Invitation>
 
@@ -52,15 +52,18 @@ export type Invitation = Static<typeof Invitation>
 export const InvitationList = listOf(Invitation, 'invitations')
 
 /** POST /invitations */
-export const CreateInvitation = Type.Object({ email, role }, { description: 'Who may join, as what.' })
+export const CreateInvitation = Type.Object(
+  { email, role },
+  { description: 'Whom to invite, and their role.' },
+)
 
 /** What a new invitation answers: the link is told once. */
 export const InvitationCreated = Type.Object(
   {
     ...Invitation.properties,
-    link: Type.String({ description: 'Where it is accepted. Whoever has it can accept: it is told once.' }),
-    sent: Type.Boolean({ description: 'Whether it went out by mail as well.' }),
-    not_sent_because: Nullable(Type.String(), { description: 'Why no mail went out.' }),
+    link: Type.String({ description: 'The link to accept it. Anyone with the link can accept. Shown once.' }),
+    sent: Type.Boolean({ description: 'Whether it was also sent by email.' }),
+    not_sent_because: Nullable(Type.String(), { description: 'Why no email was sent.' }),
   },
   { description: 'The invitation with its link.' },
 )
@@ -69,13 +72,13 @@ export type InvitationCreated = Static<typeof InvitationCreated>
 /** DELETE /invitations/:id */
 export const InvitationRevoked = Type.Object(
   { object: kind('invitation'), id: Id, deleted: Deleted },
-  { description: 'Its link leads nowhere any more.' },
+  { description: 'Its link no longer works.' },
 )
 
-const token = Type.String({ description: 'What stands behind the `#` of the link.' })
+const token = Type.String({ description: 'The part of the link after `#`.' })
 
 /** POST /invitations/look */
-export const LookAtInvitation = Type.Object({ token }, { description: 'The link that somebody has.' })
+export const LookAtInvitation = Type.Object({ token }, { description: 'The link of an invitation.' })
 
 /** What a link leads to. */
 export const InvitationSeen = Type.Object(
@@ -84,7 +87,7 @@ export const InvitationSeen = Type.Object(
     email,
     role,
     team: Type.Object(
-      { name: Type.String({ description: 'What the team is called.' }) },
+      { name: Type.String({ description: 'Name of the team.' }) },
       { description: 'The team to join.' },
     ),
     has_account: Type.Boolean({
@@ -92,11 +95,11 @@ export const InvitationSeen = Type.Object(
     }),
     has_team: Type.Boolean({
       description:
-        'It is in a team: sign in, then accept. Without one nobody can sign in: accept with its password.',
+        'The account has a team: sign in, then accept. An account without a team cannot sign in: accept with its password.',
     }),
     expires_at: Timestamp,
   },
-  { description: 'An invitation, for whoever holds its link.' },
+  { description: 'An invitation, for anyone with its link.' },
 )
 export type InvitationSeen = Static<typeof InvitationSeen>
 
@@ -106,11 +109,11 @@ export const AcceptInvitation = Type.Object(
     token,
     password: Type.String({
       description:
-        'For the new account: 10 characters or more, and none of those that everybody tries first. Of an account that is in no team: its own.',
+        'For a new account: at least 10 characters, and not a common password. For an account without a team: its password.',
     }),
   },
-  { description: 'Somebody joins who cannot sign in yet.' },
+  { description: 'Accepts an invitation without signing in.' },
 )
 
 /** POST /account/invitations */
-export const JoinTeam = Type.Object({ token }, { description: 'Somebody who is signed in joins.' })
+export const JoinTeam = Type.Object({ token }, { description: 'Accepts an invitation while signed in.' })

@@ -11,10 +11,10 @@ const Values = Type.Number({ description: 'A count, or a share from 0 to 1.' })
 export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
   Type.Object(
     {
-      period: Type.Optional(Instant('Start of the period. With dimension `period`.')),
+      period: Type.Optional(Instant('Start of the period. Only with dimension `period`.')),
       domain_id: Type.Optional(Id),
       domain_name: Type.Optional(
-        Type.String({ description: 'With dimension `domain`; `(removed)` for one that is gone.' }),
+        Type.String({ description: 'Only with dimension `domain`; `(removed)` for a removed domain.' }),
       ),
       email_id: Type.Optional(Id),
     },
@@ -29,11 +29,11 @@ export const Metrics = Type.Object(
     start_date: Instant('Start of the range.'),
     end_date: Instant('End of the range.'),
     metrics: Type.Array(Type.String(), {
-      description: 'The metrics in the answer.',
+      description: 'The metrics in the response.',
       examples: [['delivered']],
     }),
     dimensions: Type.Array(literals(['period', 'domain', 'email', 'broadcast']), {
-      description: 'What the rows tell apart.',
+      description: 'The dimensions of the rows.',
       examples: [['period']],
     }),
     granularity: literals(['hourly', 'daily', 'weekly', 'monthly'], {
@@ -50,53 +50,53 @@ export const Metrics = Type.Object(
       ),
     ),
     data: Type.Optional(
-      Type.Array(MetricsRow, { description: 'A row for each combination; absent without dimensions.' }),
+      Type.Array(MetricsRow, { description: 'One row for each combination; absent without dimensions.' }),
     ),
   },
-  { description: 'How much mail there was, and what became of it.' },
+  { description: 'Sending metrics.' },
 )
 export type Metrics = Static<typeof Metrics>
 
-/** GET /emails/metrics/breakdown. Not at the hosted service. */
+/** GET /emails/metrics/breakdown. Not part of the hosted API. */
 export const MetricsBreakdown = Type.Object(
   {
     object: kind('metrics_breakdown'),
     by: literals(['period', 'domain', 'provider', 'tag', 'bounce_category'], {
-      description: 'What the rows are.',
+      description: 'The dimension of the rows.',
     }),
     start_date: Instant('Start of the range.'),
     end_date: Instant('End of the range.'),
     granularity: literals(['hourly', 'daily', 'weekly', 'monthly'], {
-      description: 'Length of the periods, by `period`.',
+      description: 'Length of the periods; only for `period`.',
     }),
     metrics: Type.Array(Type.String(), {
-      description: 'What is counted; less where a mailbox provider or a category is asked for.',
+      description: 'The metrics. Fewer if filtered by provider or for a bounce category.',
       examples: [['delivered', 'bounced']],
     }),
     totals: Type.Record(Type.String(), Values, {
-      description: 'The numbers over the whole range, by `tag` of emails without tags too.',
+      description: 'The totals of the whole range. For `tag`, includes emails without tags.',
     }),
     counted_until: Type.Optional(
       Instant(
-        'By `tag`, where mail from before is still being counted: what happened since then is in no row.',
+        'Only for `tag`, while earlier mail is still being counted: events after this time are in no row.',
       ),
     ),
     data: Type.Array(
       Type.Object({
         value: Type.Union([Type.String(), Type.Null()], {
           description:
-            'Start of the period, id of the domain or the provider, tag as `name:value`, or the category; null: all that are not told one by one.',
+            'Start of the period, id of the domain or provider, tag as `name:value`, or category; null: all that have no row of their own.',
           examples: ['google'],
         }),
         name: Type.Union([Type.String(), Type.Null()], {
-          description: 'For people; null where there is none, as of a domain that is gone.',
+          description: 'Display name; null: none, such as for a removed domain.',
           examples: ['Gmail'],
         }),
-        counts: Type.Record(Type.String(), Values, { description: 'The numbers of this row.' }),
+        counts: Type.Record(Type.String(), Values, { description: 'The metrics of this row.' }),
       }),
-      { description: 'Periods in their order, the others with the largest first.' },
+      { description: 'Periods in order of time, others in descending order.' },
     ),
   },
-  { description: 'What became of the mail, told apart by one thing.' },
+  { description: 'Metrics broken down by one dimension.' },
 )
 export type MetricsBreakdown = Static<typeof MetricsBreakdown>

@@ -6,42 +6,42 @@ export const Node = Type.Object(
   {
     object: kind('node'),
     hostname: Type.String({
-      description: 'The name that it says to other mail servers.',
+      description: 'The EHLO name.',
       examples: ['mail.acme.example'],
     }),
-    version: Type.String({ description: 'Of the program.', examples: ['1.0.0'] }),
-    runtime: Type.String({ description: 'The version of Node that it runs on.', examples: ['v24.0.0'] }),
-    sandbox: Type.Boolean({ description: 'No mail leaves this machine.' }),
+    version: Type.String({ description: 'Version of Posthaste.', examples: ['1.0.0'] }),
+    runtime: Type.String({ description: 'Version of Node.js.', examples: ['v24.0.0'] }),
+    sandbox: Type.Boolean({ description: 'Sandbox: no mail leaves this machine.' }),
     started_at: Timestamp,
     listeners: Type.Array(Type.String(), {
-      description: 'Where it listens, as origins.',
+      description: 'The listeners, as origins.',
       examples: [['https://192.0.2.7:443', 'smtp://192.0.2.7:25']],
     }),
     storage: Type.Object(
       {
-        engine: literals(['sqlite', 'postgres'], { description: 'What mail is kept in.' }),
+        engine: literals(['sqlite', 'postgres'], { description: 'The storage engine.' }),
         data_dir: Type.String({ description: 'The data directory.', examples: ['/var/lib/posthaste'] }),
       },
-      { description: 'Where mail is kept.' },
+      { description: 'The storage.' },
     ),
-    ready: Type.Boolean({ description: 'Whether mail is taken now.' }),
-    reasons: Type.Array(Type.String(), { description: 'Why it is not; empty when it is.' }),
+    ready: Type.Boolean({ description: 'Whether the node accepts mail.' }),
+    reasons: Type.Array(Type.String(), { description: 'Why it does not; empty if it does.' }),
   },
-  { description: 'A running daemon.' },
+  { description: 'A running node.' },
 )
 export type Node = Static<typeof Node>
-export const NodeList = listOf(Node, 'running daemons')
+export const NodeList = listOf(Node, 'running nodes')
 
 const Quota = (description: string) => Nullable(Type.Integer(), { description })
 
 /** How much a team may send; part of GET /limits. */
 export const Plan = Type.Object(
   {
-    name: Nullable(Type.String(), { description: 'In plans.toml; null: it is not in that file.' }),
-    daily: Quota('Recipients in a day of UTC; null: any number.'),
-    monthly: Quota('Recipients in a month of UTC; null: any number.'),
+    name: Nullable(Type.String(), { description: 'Name in plans.toml; null: not in that file.' }),
+    daily: Quota('Recipients per day in UTC; null: unlimited.'),
+    monthly: Quota('Recipients per month in UTC; null: unlimited.'),
   },
-  { description: 'How much a team may send.' },
+  { description: 'A sending plan.' },
 )
 
 /** GET /limits. Ours. */
@@ -50,11 +50,11 @@ export const Limits = Type.Object(
     object: kind('limits'),
     plan: Plan,
     plans: Nullable(Type.Array(Plan), {
-      description: 'All that a team can be given, for the team that runs the server; null for others.',
+      description: 'All available plans, for the team that operates the server; null for others.',
     }),
-    rate_per_second: Type.Integer({ description: 'Requests with the keys of one team, in a second.' }),
-    message_bytes: Type.Integer({ description: 'Of the largest request, and of the largest message.' }),
+    rate_per_second: Type.Integer({ description: 'Requests per second with all keys of one team.' }),
+    message_bytes: Type.Integer({ description: 'Maximum size of a request and of a message.' }),
   },
-  { description: 'How much may be sent, and how fast.' },
+  { description: 'Sending limits.' },
 )
 export type Limits = Static<typeof Limits>

@@ -6,12 +6,12 @@ const answered = ['pending', 'verified', 'failed', 'temporary_failure', 'not_sta
 /** One name server and its answer. */
 const ServerAnswer = Type.Object(
   {
-    host: Type.String({ description: 'The name of the name server.' }),
+    host: Type.String({ description: 'Name of the name server.' }),
     status: literals([...answered], {
       description:
-        'verified: it has the record · pending: it has none · failed: it has another · temporary_failure: it gave no answer.',
+        'verified: it has the record · pending: no record · failed: a different record · temporary_failure: no response.',
     }),
-    found: Type.Array(Type.String(), { description: 'What it publishes there.' }),
+    found: Type.Array(Type.String(), { description: 'The published values.' }),
     note: Nullable(Type.String(), { description: 'What is wrong; null: nothing.' }),
   },
   { description: 'A name server and its answer.' },
@@ -20,25 +20,25 @@ const ServerAnswer = Type.Object(
 /** One record as every authoritative server of its zone answers now. */
 const RecordPropagation = Type.Object(
   {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Tracking'], { description: 'What it is for.' }),
-    type: literals(['TXT', 'MX', 'CNAME'], { description: 'The type of the record.' }),
-    name: Type.String({ description: 'Relative to the zone, as most DNS panels want it.' }),
-    fqdn: Type.String({ description: 'The whole name, without the root dot.' }),
-    value: Type.String({ description: 'The text to publish.' }),
-    priority: Type.Optional(Type.Integer({ description: 'Preference; of MX records only.' })),
-    required: Type.Boolean({ description: 'False: the domain may send without it.' }),
+    record: literals(['DKIM', 'SPF', 'DMARC', 'Tracking'], { description: 'Purpose of the record.' }),
+    type: literals(['TXT', 'MX', 'CNAME'], { description: 'Record type.' }),
+    name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
+    fqdn: Type.String({ description: 'The full name, without the final dot.' }),
+    value: Type.String({ description: 'The value to publish.' }),
+    priority: Type.Optional(Type.Integer({ description: 'Preference; only for MX records.' })),
+    required: Type.Boolean({ description: 'False: the domain can send without it.' }),
     zone: Nullable(Type.String(), {
-      description: 'The zone whose servers were asked; null: none could be found.',
+      description: 'The zone whose name servers were queried; null: not found.',
     }),
     status: literals([...answered, 'partial'], {
-      description: 'What the answers come to. partial: some servers have it, others not yet.',
+      description: 'Combined result. partial: some servers have the record, others do not yet.',
     }),
-    note: Nullable(Type.String(), { description: 'What is wrong and what to do; null: nothing.' }),
+    note: Nullable(Type.String(), { description: 'What is wrong and how to fix it; null: nothing.' }),
     servers: Type.Array(ServerAnswer, {
       description: 'Every authoritative server, in the order of the zone.',
     }),
   },
-  { description: 'A record as the authoritative servers of its zone answer now.' },
+  { description: 'A record, as the authoritative servers of its zone return it now.' },
 )
 
 /** GET /domains/:id/propagation. Ours. */
@@ -49,6 +49,6 @@ export const Propagation = Type.Object(
     checked_at: Timestamp,
     records: Type.Array(RecordPropagation, { description: 'In the order of the domain’s records.' }),
   },
-  { description: 'How far the records of a domain have come.' },
+  { description: "DNS propagation of a domain's records." },
 )
 export type Propagation = Static<typeof Propagation>

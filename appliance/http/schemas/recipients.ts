@@ -5,7 +5,7 @@ import { literals } from './shared.ts'
 /** How one recipient stands. */
 export const RecipientStatus = literals(RECIPIENT_STATUSES, {
   description:
-    'How this recipient stands: `queued` or `scheduled` before the first attempt, `sent` during it, `delayed` after it; `complained` after a complaint.',
+    'Status of this recipient: `queued` or `scheduled` before the first attempt, `sent` during it, `delayed` after it; `complained` after a complaint.',
 })
 export type RecipientStatus = Static<typeof RecipientStatus>
 
@@ -20,6 +20,6 @@ export const RecipientCounts = Type.Object(
     (typeof RECIPIENT_STATUSES)[number],
     ReturnType<typeof Type.Optional<ReturnType<typeof Type.Integer>>>
   >,
-  { description: 'How many recipients have each status; those that nobody has are absent.' },
+  { description: 'Number of recipients with each status. Statuses without recipients are absent.' },
 )
 export type RecipientCounts = Static<typeof RecipientCounts>

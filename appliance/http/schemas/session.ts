@@ -6,14 +6,14 @@ import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
 export const SignIn = Type.Object(
   {
     email: Type.String({ description: 'The address of the account.' }),
-    password: Type.String({ description: 'Its password.' }),
+    password: Type.String({ description: 'The password.' }),
   },
-  { description: 'Who wants to sign in.' },
+  { description: 'The account to sign in to.' },
 )
 
 /** What can be the second step. */
 export const SecondMethod = literals(['totp', 'passkey', 'recovery_code'], {
-  description: 'A code of an app, a passkey, or one of the codes for when both are lost.',
+  description: 'An authenticator code, a passkey, or a recovery code.',
 })
 
 /** POST /session where a second factor is set up, and GET /session/step. */
@@ -21,11 +21,11 @@ export const SignInStep = Type.Object(
   {
     object: kind('sign_in'),
     next: Type.Literal('second_factor', {
-      description: 'Who is there was recognised; a second factor is missing.',
+      description: 'The password was correct; a second step is required.',
     }),
-    methods: Type.Array(SecondMethod, { description: 'What it can be given with.' }),
+    methods: Type.Array(SecondMethod, { description: 'The available second steps.' }),
   },
-  { description: 'The step that is still missing.' },
+  { description: 'The missing sign-in step.' },
 )
 export type SignInStep = Static<typeof SignInStep>
 
@@ -37,49 +37,53 @@ export const Session = Type.Object(
       {
         id: Id,
         email: Type.String({ description: 'The address to sign in with.' }),
-        has_second_factor: Type.Boolean({ description: 'Whether an app for codes or a passkey is set up.' }),
+        has_second_factor: Type.Boolean({
+          description: 'Whether an authenticator app or a passkey is set up.',
+        }),
         must_enrol: Type.Boolean({
           description:
-            'The team asks for a second factor: until this session has one, only the own account is open.',
+            'The team requires two-step sign-in. Until this session completes a second step, only the account pages are available.',
         }),
       },
-      { description: 'Who is signed in.' },
+      { description: 'The signed-in user.' },
     ),
     team: Type.Object(
-      { id: Id, name: Type.String({ description: 'What the team is called.' }) },
-      { description: 'The team whose mail is shown.' },
+      { id: Id, name: Type.String({ description: 'Name of the team.' }) },
+      { description: 'The current team of the session.' },
     ),
-    role: literals(ROLES, { description: 'What the person is in this team.' }),
-    rights: Type.Array(literals(RIGHTS), { description: 'What that role may do.' }),
+    role: literals(ROLES, { description: "The user's role in this team." }),
+    rights: Type.Array(literals(RIGHTS), { description: 'The permissions of that role.' }),
     teams: Type.Array(
       Type.Object({
         id: Id,
-        name: Type.String({ description: 'What the team is called.' }),
-        role: literals(ROLES, { description: 'What the person is there.' }),
+        name: Type.String({ description: 'Name of the team.' }),
+        role: literals(ROLES, { description: "The user's role in it." }),
       }),
-      { description: 'All teams of the person, the one joined first before the others.' },
+      { description: 'All teams of the user, in the order they joined.' },
     ),
     operator: Type.Boolean({
-      description: 'This team runs the server: what belongs to the whole machine is in its hand.',
+      description: 'Whether this team operates the server and so can manage all of it.',
     }),
     node: Type.Object(
       {
-        hostname: Type.String({ description: 'The name that it says to other mail servers.' }),
-        version: Type.String({ description: 'The version of the program.' }),
-        sandbox: Type.Boolean({ description: 'No mail leaves this machine; the Inbox page shows it.' }),
+        hostname: Type.String({ description: 'The EHLO name of the server.' }),
+        version: Type.String({ description: 'Version of Posthaste.' }),
+        sandbox: Type.Boolean({
+          description: 'Sandbox: no mail leaves this machine. Captured mail is on the Inbox page.',
+        }),
         smtp_port: Nullable(Type.Integer(), {
-          description: 'The port at which apps submit mail with STARTTLS; null: there is none.',
+          description: 'The port for SMTP submission with STARTTLS; null: none.',
         }),
       },
-      { description: 'The daemon that answers.' },
+      { description: 'The node that responded.' },
     ),
   },
-  { description: 'Who is signed in, and to what.' },
+  { description: 'The signed-in user, and the current team.' },
 )
 export type Session = Static<typeof Session>
 
 /** DELETE /session */
 export const SignedOut = Type.Object(
   { object: kind('session'), deleted: Deleted },
-  { description: 'Nobody is signed in any more.' },
+  { description: 'The session was ended.' },
 )

@@ -6,10 +6,10 @@ export const SetUp = Type.Object(
   {
     object: kind('setup'),
     open: Type.Boolean({
-      description: 'The appliance has no owner yet; the link in its log makes one.',
+      description: 'The server has no owner yet. Its log has a link to create one.',
     }),
   },
-  { description: 'Whether the appliance waits for its owner.' },
+  { description: 'Whether the server has no owner yet.' },
 )
 export type SetUp = Static<typeof SetUp>
 
@@ -18,14 +18,14 @@ export const CreateOwner = Type.Object(
   {
     token: Type.String({
       maxLength: 100,
-      description: 'What follows the # in the link that the appliance printed.',
+      description: 'The part after the `#` of the link that the server printed.',
     }),
     email: Type.String({
-      description: "The owner's address, to sign in with.",
+      description: "The owner's email address, used to sign in.",
       examples: ['you@example.com'],
     }),
     password: Type.String({ description: "The owner's password." }),
-    team_name: Type.String({ description: 'What the team is called: 1 to 100 characters.' }),
+    team_name: Type.String({ description: 'Name of the team: 1 to 100 characters.' }),
   },
   { description: 'The first owner and their team.' },
 )

@@ -24,26 +24,26 @@ const warmUp = Type.Array(Type.Integer({ minimum: 1, maximum: WARM_UP.maximum })
 export const Provider = Type.Object(
   {
     object: kind('provider'),
-    id: Type.String({ description: 'As providers.toml has it, or the domain of a mail exchanger.' }),
-    name: Type.String({ description: 'What people call it.' }),
-    mx: Type.Array(Type.String(), { description: 'Its mail exchangers, or the domains above them.' }),
+    id: Type.String({ description: 'The id in providers.toml, or the domain of a mail exchanger.' }),
+    name: Type.String({ description: 'Display name.' }),
+    mx: Type.Array(Type.String(), { description: 'Its mail exchangers, or their parent domains.' }),
     ...limits,
     warm_up: warmUp,
     pauses: Type.Array(
       Type.Object({
-        text: Nullable(Type.String(), { description: 'Looked for in the reply.' }),
-        enhanced: Nullable(Type.String(), { description: 'Looked for in its enhanced status code.' }),
-        minutes: Type.Integer({ description: 'How long nothing is sent then.' }),
-        says: Type.String({ description: 'What the reply is about.' }),
+        text: Nullable(Type.String(), { description: 'Pattern for the text of the reply.' }),
+        enhanced: Nullable(Type.String(), { description: 'Pattern for the enhanced status code.' }),
+        minutes: Type.Integer({ description: 'How long the lane pauses.' }),
+        says: Type.String({ description: 'Meaning of the reply.' }),
       }),
-      { description: 'Replies after which it is left alone for a while.' },
+      { description: 'Replies that pause a lane.' },
     ),
-    origin: literals(['table', 'default'], { description: 'default: it is not in providers.toml.' }),
+    origin: literals(['table', 'default'], { description: 'default: not in providers.toml.' }),
     changed: Type.Array(Type.String(), {
-      description: 'Settings that somebody changed while the server ran.',
+      description: 'Settings that were changed at runtime.',
     }),
   },
-  { description: 'A mailbox provider and what it is given.' },
+  { description: 'A mailbox provider and its limits.' },
 )
 export type Provider = Static<typeof Provider>
 export const ProviderList = listOf(Provider, 'Mailbox providers.')
@@ -61,7 +61,7 @@ export const UpdateProvider = Type.Object(
     idle_seconds: optional(4),
     warm_up: Type.Optional(Nullable(warmUp, { description: WARM_UP.description })),
   },
-  { description: 'What is not given stays; null gives it back to providers.toml.' },
+  { description: 'Missing settings stay the same; null restores the value of providers.toml.' },
 )
 
 /** POST /lanes/:id/pause */
@@ -71,54 +71,58 @@ export const PauseLane = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: MOST_PAUSE_MINUTES,
-        description: 'Without it: until it is resumed.',
+        description: 'Length of the pause. Default: until resumed.',
       }),
     ),
   },
-  { description: 'How long.' },
+  { description: 'A pause.' },
 )
 
 /** An element of GET /lanes, and what changes of one answer. Ours. */
 export const Lane = Type.Object(
   {
     object: kind('lane'),
-    id: Type.String({ description: 'The source address and the provider.', examples: ['192.0.2.1~google'] }),
-    source: Type.String({ description: 'The source address.' }),
-    pool: Nullable(Type.String(), { description: 'The pool of the address; null: it is no longer there.' }),
-    provider: Type.String({ description: 'The id of the provider.' }),
-    provider_name: Type.String({ description: 'What people call it.' }),
-    connections: Type.Integer({ description: 'Connections that may be open now.' }),
-    most_connections: Type.Integer({ description: 'As many as it may come to have.' }),
-    messages_per_minute: Type.Integer({ description: 'Messages that may be sent in a minute now.' }),
-    most_messages_per_minute: Type.Integer({ description: 'As many as it may come to have.' }),
+    id: Type.String({ description: 'The sending IP and the provider.', examples: ['192.0.2.1~google'] }),
+    source: Type.String({ description: 'The sending IP.' }),
+    pool: Nullable(Type.String(), {
+      description: 'The pool of the sending IP; null: the IP no longer exists.',
+    }),
+    provider: Type.String({ description: 'Id of the provider.' }),
+    provider_name: Type.String({ description: 'Display name.' }),
+    connections: Type.Integer({ description: 'Connections allowed now.' }),
+    most_connections: Type.Integer({ description: 'Maximum number of connections.' }),
+    messages_per_minute: Type.Integer({ description: 'Messages per minute allowed now.' }),
+    most_messages_per_minute: Type.Integer({ description: 'Maximum number of messages per minute.' }),
     in_flight: Nullable(Type.Integer(), {
-      description: 'Messages that are being sent; null: the daemon was not asked.',
+      description: 'Messages being sent; null: the daemon was not queried.',
     }),
     last_minute: Nullable(Type.Integer(), {
-      description: 'Messages begun in the last 60 seconds; null: the daemon was not asked.',
+      description: 'Messages started in the last 60 seconds; null: the daemon was not queried.',
     }),
     minutes: Nullable(Type.Array(Type.Integer()), {
       description:
-        'Messages begun in each of the last 60 minutes, the oldest first; empty: none since the start. Null: the daemon was not asked.',
+        'Messages started in each of the last 60 minutes, oldest first; empty: none since startup. Null: the daemon was not queried.',
     }),
-    paused: Type.Boolean({ description: 'Whether nothing is sent now.' }),
+    paused: Type.Boolean({ description: 'Whether the lane is paused.' }),
     paused_until: Nullable(Timestamp, {
-      description: 'When that ends by itself; null: it does not, or is not paused.',
+      description: 'When the pause ends; null: not paused, or until resumed.',
     }),
     warm_up: Nullable(
       Type.Object({
-        day: Type.Integer({ description: 'Of the plan, from 1.' }),
-        share: Type.Integer({ description: 'Messages for today.' }),
-        sent: Type.Integer({ description: 'Messages that were sent today.' }),
+        day: Type.Integer({ description: 'Day of the warm-up plan, from 1.' }),
+        share: Type.Integer({ description: 'Messages allowed today.' }),
+        sent: Type.Integer({ description: 'Messages sent today.' }),
       }),
-      { description: 'How far the warm-up of the address is; null: it is warm.' },
+      { description: 'Warm-up of the sending IP; null: not warming up.' },
     ),
-    reason: Nullable(Type.String(), { description: 'The last decision, a sentence; null: there was none.' }),
-    decision: Nullable(LaneDecision, { description: 'The same as data; null: there was none.' }),
-    reason_at: Nullable(Timestamp, { description: 'When that was.' }),
+    reason: Nullable(Type.String(), {
+      description: 'The last decision about the lane, as a sentence; null: none.',
+    }),
+    decision: Nullable(LaneDecision, { description: 'The last decision, as data; null: none.' }),
+    reason_at: Nullable(Timestamp, { description: 'Time of the last decision.' }),
     updated_at: Timestamp,
   },
-  { description: 'How much goes from one source address to one provider.' },
+  { description: 'The limits from one sending IP to one provider.' },
 )
 export type Lane = Static<typeof Lane>
 export const LaneList = listOf(Lane, 'Lanes.')

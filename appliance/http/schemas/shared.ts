@@ -2,11 +2,11 @@ import { Type, type TSchema, type TSchemaOptions } from 'typebox'
 
 /** Pieces that several nouns share. */
 
-export const Id = Type.String({ format: 'uuid', description: 'A UUID; ids sort by time of creation.' })
+export const Id = Type.String({ format: 'uuid', description: 'A UUID. Ids sort by creation time.' })
 
 /** `2026-11-20 20:39:59.540771+00`, the text form of the REST interface (reference: wire format §1.3). */
 export const Timestamp = Type.String({
-  description: 'An instant in UTC, to the millisecond.',
+  description: 'Time in UTC, with milliseconds.',
   examples: ['2026-11-20 20:39:59.54+00'],
 })
 
@@ -33,14 +33,14 @@ export const listOf = <T extends TSchema>(item: T, what: string) =>
   )
 
 /** What the answer to a removal says. */
-export const Deleted = Type.Literal(true, { description: 'Always true: it is gone.' })
+export const Deleted = Type.Literal(true, { description: 'Always true.' })
 
 /** Every error (reference: wire format §3). */
 export const ErrorBody = Type.Object(
   {
-    statusCode: Type.Integer({ description: 'The HTTP status once more.' }),
-    message: Type.String({ description: 'For people: what is wrong, and what to do.' }),
+    statusCode: Type.Integer({ description: 'The HTTP status.' }),
+    message: Type.String({ description: 'For people: what is wrong, and how to fix it.' }),
     name: Type.String({ description: 'For programs: the kind of error.', examples: ['validation_error'] }),
   },
-  { description: 'Why a request was refused.' },
+  { description: 'The error.' },
 )

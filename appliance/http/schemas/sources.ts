@@ -4,99 +4,97 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 /** One thing that a self-check looked at. */
 export const Finding = Type.Object(
   {
-    id: Type.String({ description: 'Which check of what.', examples: ['ptr:192.0.2.1'] }),
+    id: Type.String({ description: 'The check, and what it checked.', examples: ['ptr:192.0.2.1'] }),
     title: Type.String({
-      description: 'What was looked at, for people.',
+      description: 'What was checked, as text.',
       examples: ['Reverse DNS of 192.0.2.1'],
     }),
     status: literals(['failed', 'warning', 'skipped', 'ok'], {
       description:
-        'failed: mail suffers now · warning: mail may suffer · skipped: it could not be told, and `found` says why.',
+        'failed: mail is affected now · warning: mail may be affected · skipped: could not be checked; see `found`.',
     }),
     found: Type.String({
       description: 'What was found.',
-      examples: ['192.0.2.1 is mail.acme.example, and back.'],
+      examples: ['192.0.2.1 resolves to mail.acme.example, and mail.acme.example resolves to 192.0.2.1.'],
     }),
-    advice: Nullable(Type.String(), { description: 'What to do; null where nothing is to be done.' }),
+    advice: Nullable(Type.String(), { description: 'How to fix it; null: nothing to do.' }),
   },
-  { description: 'One thing that a self-check looked at.' },
+  { description: 'A finding of a self-check.' },
 )
 export type Finding = Static<typeof Finding>
 
 const source = {
   ip: Type.String({
-    description: 'An address of this machine; `auto` where the system chooses one.',
+    description: 'An IP address of this machine; `auto` if the system chooses.',
     examples: ['192.0.2.1'],
   }),
-  pool: Type.String({ description: 'The pool that it belongs to.', examples: ['default'] }),
-  hostname: Nullable(Type.String(), { description: "The EHLO name; null for the server's own." }),
-  state: literals(['active', 'suspended'], { description: 'Nothing leaves from a suspended source.' }),
-  state_reason: Nullable(Type.String(), { description: 'Why it is suspended; null: it is not.' }),
+  pool: Type.String({ description: 'Its pool.', examples: ['default'] }),
+  hostname: Nullable(Type.String(), { description: "The EHLO name; null: the server's hostname." }),
+  state: literals(['active', 'suspended'], { description: 'No mail is sent from a suspended IP.' }),
+  state_reason: Nullable(Type.String(), { description: 'Why it is suspended; null: not suspended.' }),
   suspended_by: Nullable(literals(['operator', 'check']), {
-    description: 'What a check suspended it also takes back.',
+    description: 'Who suspended it. An IP suspended by a check resumes automatically.',
   }),
-  warm_up_since: Nullable(Timestamp, { description: 'When its warm-up began; null: it is warm.' }),
+  warm_up_since: Nullable(Timestamp, { description: 'Start of the warm-up; null: not warming up.' }),
   origin: literals(['configuration', 'operator'], {
-    description: 'configuration: it comes and goes with `delivery.source_ips`.',
+    description: 'configuration: managed by `delivery.source_ips`.',
   }),
   ipv6: Nullable(Type.Boolean(), {
-    description:
-      'Whether mail leaves over IPv6 from here: reverse DNS and SPF pass. Null: no IPv6, or unknown.',
+    description: 'Whether mail is sent over IPv6: reverse DNS and SPF pass. Null: no IPv6, or unknown.',
   }),
-  checks: Type.Array(Finding, { description: 'What the last self-check found.' }),
-  checked_at: Nullable(Timestamp, { description: 'When that was; null: not yet.' }),
+  checks: Type.Array(Finding, { description: 'Results of the last check.' }),
+  checked_at: Nullable(Timestamp, { description: 'Time of the last check; null: not checked yet.' }),
 }
 
 /** GET /sources/:ip, an element of GET /sources, and what changes answer. Ours. */
-export const Source = Type.Object(
-  { object: kind('source'), ...source },
-  { description: 'An address that mail leaves from.' },
-)
+export const Source = Type.Object({ object: kind('source'), ...source }, { description: 'A sending IP.' })
 export type Source = Static<typeof Source>
-export const SourceList = listOf(Source, 'source addresses')
+export const SourceList = listOf(Source, 'sending IPs')
 
 const settings = {
-  pool: Type.Optional(Type.String({ description: 'Small letters, digits, - and _.', examples: ['default'] })),
+  pool: Type.Optional(
+    Type.String({ description: 'Lowercase letters, digits, - and _.', examples: ['default'] }),
+  ),
   hostname: Type.Optional(
     Nullable(Type.String({ examples: ['mail2.acme.example'] }), {
-      description: "The EHLO name; null for the server's own.",
+      description: "The EHLO name; null: the server's hostname.",
     }),
   ),
   warm_up: Type.Optional(
-    Type.Boolean({ description: 'true: it begins with little mail · false: it is warm, no plan limits it.' }),
+    Type.Boolean({ description: 'true: start the warm-up with a low daily limit · false: end the warm-up.' }),
   ),
 }
 /** POST /sources */
 export const CreateSource = Type.Object(
   {
-    ip: Type.String({ description: 'An address of this machine.', examples: ['192.0.2.1'] }),
+    ip: Type.String({ description: 'An IP address of this machine.', examples: ['192.0.2.1'] }),
     ...settings,
   },
-  { description: 'An address that mail is to leave from.' },
+  { description: 'A sending IP to add.' },
 )
 /** PATCH /sources/:ip */
 export const UpdateSource = Type.Object(
   {
     ...settings,
     state: Type.Optional(
-      literals(['active', 'suspended'], { description: 'Nothing leaves from a suspended source.' }),
+      literals(['active', 'suspended'], { description: 'No mail is sent from a suspended IP.' }),
     ),
   },
-  { description: 'What to change; the rest stays.' },
+  { description: 'The settings to change. Others stay the same.' },
 )
 /** DELETE /sources/:ip */
 export const SourceDeleted = Type.Object(
   {
     object: kind('source'),
-    ip: Type.String({ description: 'The address.', examples: ['192.0.2.1'] }),
+    ip: Type.String({ description: 'The IP address.', examples: ['192.0.2.1'] }),
     deleted: Deleted,
   },
-  { description: 'The source that was removed.' },
+  { description: 'The removed sending IP.' },
 )
 
 const about = {
-  team_id: Nullable(Id, { description: 'Null: of any team.' }),
-  domain_id: Nullable(Id, { description: 'Null: from any domain.' }),
+  team_id: Nullable(Id, { description: 'Null: any team.' }),
+  domain_id: Nullable(Id, { description: 'Null: any domain.' }),
   stream: Nullable(literals(['transactional', 'broadcast']), { description: 'Null: both.' }),
 }
 /** Which mail goes through which pool: the most specific one counts, domain before team before stream. */
@@ -105,24 +103,24 @@ export const PoolAssignment = Type.Object(
     object: kind('pool_assignment'),
     id: Id,
     ...about,
-    pool: Type.String({ description: 'The pool that such mail leaves from.', examples: ['default'] }),
+    pool: Type.String({ description: 'The pool.', examples: ['default'] }),
   },
-  { description: 'Which mail goes through which pool.' },
+  { description: 'A pool assignment.' },
 )
 export type PoolAssignment = Static<typeof PoolAssignment>
 export const PoolAssignmentList = listOf(PoolAssignment, 'assignments')
 /** POST /sources/assignments */
 export const CreatePoolAssignment = Type.Object(
   {
-    team_id: Type.Optional(Nullable(Type.String(), { description: 'The id of a team; null: of any.' })),
-    domain_id: Type.Optional(Nullable(Type.String(), { description: 'The id of a domain; null: from any.' })),
+    team_id: Type.Optional(Nullable(Type.String(), { description: 'The id of a team; null: any.' })),
+    domain_id: Type.Optional(Nullable(Type.String(), { description: 'The id of a domain; null: any.' })),
     stream: Type.Optional(about.stream),
-    pool: Type.String({ description: 'The pool that such mail is to leave from.', examples: ['default'] }),
+    pool: Type.String({ description: 'The pool.', examples: ['default'] }),
   },
-  { description: 'Which mail is to go through which pool.' },
+  { description: 'A pool assignment to create.' },
 )
 /** DELETE /sources/assignments/:id */
 export const PoolAssignmentDeleted = Type.Object(
   { object: kind('pool_assignment'), id: Id, deleted: Deleted },
-  { description: 'The assignment that was removed.' },
+  { description: 'The removed pool assignment.' },
 )

@@ -6,30 +6,30 @@ const reference = { object: kind('suppression'), id: Id }
 /** POST /suppressions */
 export const CreateSuppression = Type.Object(
   { email: Type.String({ description: 'The address.', examples: ['steve@example.com'] }) },
-  { description: 'An address that nothing is to be sent to any more.' },
+  { description: 'An address to suppress.' },
 )
 export const SuppressionRef = Type.Object(reference, { description: 'The suppression.' })
 
 const summary = {
   id: Id,
-  email: Type.String({ description: 'The address that nothing is sent to.' }),
+  email: Type.String({ description: 'The suppressed address.' }),
   origin: literals(['bounce', 'complaint', 'manual'], {
-    description: 'bounce: it is dead · complaint: its reader objected · manual: somebody put it on the list.',
+    description: 'bounce: a hard bounce · complaint: a spam report · manual: added by a user.',
   }),
   source_id: Nullable(Type.String(), {
-    description: 'The email that bounced or was complained about; null: there was none.',
+    description: 'The email that bounced or was reported; null: none.',
   }),
-  reason: Nullable(Type.String(), { description: 'Why, in a sentence; null: nobody said.' }),
-  reply: Nullable(Type.String(), { description: 'What the mail server said; null: no server said it.' }),
+  reason: Nullable(Type.String(), { description: 'The reason, as a sentence; null: none given.' }),
+  reply: Nullable(Type.String(), { description: 'The SMTP reply; null: none.' }),
   removed_at: Nullable(Timestamp, {
-    description: 'When the address was last taken off the list before it came back; null: it never was.',
+    description: 'When the address was last removed from the list before it was added again; null: never.',
   }),
   created_at: Timestamp,
 }
 /** An element of GET /suppressions, and with `object` GET /suppressions/:id. */
 export const Suppression = Type.Object(
   { object: kind('suppression'), ...summary },
-  { description: 'An address that nothing is sent to.' },
+  { description: 'A suppressed address.' },
 )
 export type Suppression = Static<typeof Suppression>
 export const SuppressionList = listOf(Suppression, 'suppressions')
@@ -39,56 +39,60 @@ export const ImportSuppressions = Type.Object(
   {
     csv: Type.String({
       description:
-        'The list, at most 100000 lines. With column names in the first line (`email`, and as you like `origin`, `created_at`, `source_id`, `reason`, `reply`) or with the address in the first column.',
+        'The list as CSV, at most 100,000 lines. Either with a header row (`email`, and optionally `origin`, `created_at`, `source_id`, `reason`, `reply`) or with the address in the first column.',
       examples: ['email,origin\nsteve@example.com,bounce\n'],
     }),
     origin: Type.Optional(
       literals(['bounce', 'complaint', 'manual'], {
-        description: 'Of lines that do not say it themselves. Default: manual.',
+        description: 'Origin of lines without one. Default: manual.',
       }),
     ),
-    preview: Type.Optional(Type.Boolean({ description: 'Only tells what would happen. Default: false.' })),
+    preview: Type.Optional(
+      Type.Boolean({ description: 'Only report what would be imported. Default: false.' }),
+    ),
   },
-  { description: 'A list of addresses that nothing is to be sent to any more.' },
+  { description: 'Addresses to suppress.' },
 )
 export const SuppressionImport = Type.Object(
   {
     object: kind('suppression_import'),
     preview: Type.Boolean({ description: 'True: nothing was changed.' }),
-    lines: Type.Integer({ description: 'Lines that were read, without empty ones and the column names.' }),
-    added: Type.Integer({ description: 'Addresses that were, or would be, added.' }),
-    present: Type.Integer({ description: 'Addresses that are on the list already, or twice in this one.' }),
-    invalid: Type.Integer({ description: 'Lines that cannot be used. They are left out.' }),
+    lines: Type.Integer({ description: 'Number of lines read, without empty lines and the header row.' }),
+    added: Type.Integer({ description: 'Number of addresses that were added, or would be added.' }),
+    present: Type.Integer({
+      description: 'Number of addresses that are already on the list, or repeated in the file.',
+    }),
+    invalid: Type.Integer({ description: 'Number of invalid lines. They are skipped.' }),
     examples: Type.Array(
       Type.Object({
-        line: Type.Integer({ description: 'The number of the line.' }),
-        text: Type.String({ description: 'What stands there.' }),
+        line: Type.Integer({ description: 'Line number.' }),
+        text: Type.String({ description: 'Content of the line.' }),
         expected: Type.String({ description: 'What was expected.' }),
       }),
-      { description: 'The first 100 of the lines that cannot be used.' },
+      { description: 'The first 100 invalid lines.' },
     ),
-    first: Type.Array(Type.String(), { description: 'The first 10 of the addresses that are added.' }),
-    ignored_columns: Type.Array(Type.String(), { description: 'Columns that nothing is made of.' }),
+    first: Type.Array(Type.String(), { description: 'The first 10 added addresses.' }),
+    ignored_columns: Type.Array(Type.String(), { description: 'Ignored columns.' }),
   },
-  { description: 'What became of the list, or would.' },
+  { description: 'The result of the import or preview.' },
 )
 export type SuppressionImport = Static<typeof SuppressionImport>
 
 /** DELETE /suppressions/:id */
 export const SuppressionDeleted = Type.Object(
   { ...reference, deleted: Deleted },
-  { description: 'The suppression that was removed: the address gets mail again.' },
+  { description: 'The removed suppression. The address can receive mail again.' },
 )
 
 /** POST /suppressions/batch/add: 1 to 100 addresses. */
 export const AddSuppressions = Type.Object(
   { emails: Type.Array(Type.String(), { description: '1 to 100 addresses.' }) },
-  { description: 'Addresses that nothing is to be sent to any more.' },
+  { description: 'Addresses to suppress.' },
 )
 export const SuppressionsAdded = Type.Object(
   {
     object: kind('list'),
-    data: Type.Array(SuppressionRef, { description: 'One for each address of the request, in its order.' }),
+    data: Type.Array(SuppressionRef, { description: 'One for each address, in the order of the request.' }),
   },
   { description: 'The suppressions.' },
 )
@@ -100,7 +104,7 @@ export const RemoveSuppressions = Type.Object(
     ),
     ids: Type.Optional(
       Nullable(Type.Array(Type.String()), {
-        description: '1 to 100 ids of suppressions, or `emails` instead.',
+        description: '1 to 100 suppression ids, or `emails` instead.',
       }),
     ),
   },
@@ -109,7 +113,7 @@ export const RemoveSuppressions = Type.Object(
 export const SuppressionsRemoved = Type.Object(
   {
     object: kind('list'),
-    data: Type.Array(SuppressionDeleted, { description: 'Those that were found and removed.' }),
+    data: Type.Array(SuppressionDeleted, { description: 'The suppressions that were found and removed.' }),
   },
-  { description: 'What was removed.' },
+  { description: 'The removed suppressions.' },
 )

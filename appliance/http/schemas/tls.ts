@@ -7,22 +7,24 @@ const texts = (description: string) => Type.Array(Type.String(), { description }
 const TlsHost = Type.Object(
   {
     host: Type.String({ description: 'The mail exchanger.' }),
-    preference: Nullable(Type.Integer(), { description: 'Of its MX record; null: the domain has none.' }),
-    tls: literals(TLS_LEVELS, {
-      description: 'What is demanded of a connection to it; `skipped`: mail does not go there.',
+    preference: Nullable(Type.Integer(), {
+      description: 'Preference of its MX record; null: the domain has no MX records.',
     }),
-    why: Nullable(Type.String(), { description: 'Which policy demands it; null: none does.' }),
-    tlsa: texts('The TLSA records that hold.'),
+    tls: literals(TLS_LEVELS, {
+      description: 'TLS requirement for connections to it; `skipped`: no mail is sent there.',
+    }),
+    why: Nullable(Type.String(), { description: 'The policy that requires it; null: none.' }),
+    tlsa: texts('The TLSA records that apply.'),
   },
-  { description: 'What is demanded of TLS with a mail exchanger.' },
+  { description: 'TLS requirement of a mail exchanger.' },
 )
 
 const MtaSts = Type.Object(
   {
-    mode: literals(['enforce', 'testing', 'none'], { description: 'How seriously it is meant.' }),
-    id: Type.String({ description: 'Its version, from DNS.' }),
-    mx: texts('The mail exchangers that it names.'),
-    max_age: Type.Integer({ description: 'Seconds for which it holds.' }),
+    mode: literals(['enforce', 'testing', 'none'], { description: 'Mode of the policy.' }),
+    id: Type.String({ description: 'Its id, from DNS.' }),
+    mx: texts('MX patterns of the policy.'),
+    max_age: Type.Integer({ description: 'Validity in seconds.' }),
     fetched_at: Timestamp,
     expires_at: Timestamp,
   },
@@ -38,32 +40,32 @@ export const TlsPolicy = Type.Object(
       description: 'Whether the resolver is trusted to validate DNSSEC (dns.trust_ad).',
     }),
     mx_authentic: Type.Boolean({
-      description: 'Whether the MX records were validated: else there is no DANE.',
+      description: 'Whether the MX records are DNSSEC-validated, as DANE requires.',
     }),
-    mta_sts: Nullable(MtaSts, { description: 'The policy that holds; null: none.' }),
-    troubles: texts('What is wrong with what the domain publishes.'),
-    hosts: Type.Array(TlsHost, { description: 'Best first.' }),
-    reports_to: texts('Where the domain wants reports about TLS.'),
+    mta_sts: Nullable(MtaSts, { description: 'The policy in effect; null: none.' }),
+    troubles: texts('Problems in what the domain publishes.'),
+    hosts: Type.Array(TlsHost, { description: 'Most preferred first.' }),
+    reports_to: texts('Report addresses of the domain.'),
   },
-  { description: 'What a recipient domain demands of TLS.' },
+  { description: 'The TLS policy of a recipient domain.' },
 )
 export type TlsPolicy = Static<typeof TlsPolicy>
 
 /** An element of GET /tls/results. Ours. */
 export const TlsResult = Type.Object(
   {
-    day: Type.String({ description: 'The day in UTC, as 2026-11-20.' }),
+    day: Type.String({ description: 'The day in UTC, such as 2026-11-20.' }),
     domain: Type.String({ description: 'The recipient domain.' }),
-    policy: literals(['sts', 'tlsa', 'no-policy-found'], { description: 'What kind of policy there was.' }),
-    result: Type.String({ description: '`success`, or what failed (RFC 8460, section 4.3).' }),
-    host: Nullable(Type.String(), { description: 'The mail exchanger; null: not told apart.' }),
-    ip: Nullable(Type.String(), { description: 'Its address; null: not told apart.' }),
-    source_ip: Nullable(Type.String(), { description: 'The address here; null: not told apart.' }),
-    reason: Nullable(Type.String(), { description: 'In words; null: nothing failed.' }),
-    sessions: Type.Integer({ description: 'How many sessions ended like this.' }),
+    policy: literals(['sts', 'tlsa', 'no-policy-found'], { description: 'Type of the policy.' }),
+    result: Type.String({ description: '`success`, or the type of failure (RFC 8460, section 4.3).' }),
+    host: Nullable(Type.String(), { description: 'The mail exchanger; null: several.' }),
+    ip: Nullable(Type.String(), { description: 'Its IP address; null: several.' }),
+    source_ip: Nullable(Type.String(), { description: 'The sending IP; null: several.' }),
+    reason: Nullable(Type.String(), { description: 'Details; null: no failure.' }),
+    sessions: Type.Integer({ description: 'Number of sessions with this result.' }),
   },
-  { description: 'Sessions with a recipient domain that ended alike.' },
+  { description: 'Sessions with a recipient domain that had the same result.' },
 )
 export type TlsResult = Static<typeof TlsResult>
 
-export const TlsResultList = listOf(TlsResult, 'results of TLS')
+export const TlsResultList = listOf(TlsResult, 'TLS results')

@@ -2,11 +2,11 @@ import { Type, type Static } from 'typebox'
 import { kind, Nullable, Timestamp } from './shared.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
-const Used = count('How much is used.')
+const Used = count('Amount used.')
 /** Clients of the hosted service expect a number: the largest safe one stands for no limit. */
-const Bound = count('How much there may be. 9007199254740991 stands for no limit.')
+const Bound = count('The limit. 9007199254740991 means no limit.')
 const Limit = Nullable(Type.Integer({ minimum: 0 }), {
-  description: 'How much there may be; null: there is no limit.',
+  description: 'The limit; null: no limit.',
 })
 
 const period = <T extends typeof Bound | typeof Limit>(limit: T, description: string) =>
@@ -14,8 +14,8 @@ const period = <T extends typeof Bound | typeof Limit>(limit: T, description: st
     {
       used: count('Recipients that count against the limit.'),
       limit,
-      sent: count('Recipients that were sent to.'),
-      received: count('Emails that came in.'),
+      sent: count('Recipients of sent emails.'),
+      received: count('Received emails.'),
       resets_at: Timestamp,
     },
     { description },
@@ -27,37 +27,37 @@ export const Usage = Type.Object(
     object: kind('usage'),
     generated_at: Timestamp,
     emails: Type.Object(
-      { daily: period(Limit, 'This day, in UTC.'), monthly: period(Bound, 'This month, in UTC.') },
+      { daily: period(Limit, 'The current day, in UTC.'), monthly: period(Bound, 'This month, in UTC.') },
       { description: 'Recipients of emails.' },
     ),
     contacts: Type.Object({ used: Used, limit: Bound }, { description: 'Contacts.' }),
     segments: Type.Object({ used: Used, limit: Limit }, { description: 'Segments of contacts.' }),
     broadcasts: Type.Object(
-      { used: Used, limit: Type.Null({ description: 'There is no limit.' }) },
+      { used: Used, limit: Type.Null({ description: 'No limit.' }) },
       { description: 'Broadcasts.' },
     ),
     ai_credits: Type.Object(
       {
         used: Used,
         limit: Limit,
-        next_increase_at: Nullable(Timestamp, { description: 'When there is more; null: never.' }),
+        next_increase_at: Nullable(Timestamp, { description: 'When the limit resets; null: never.' }),
       },
-      { description: 'Always nothing: for clients of the hosted service only.' },
+      { description: 'Always empty; for clients of the hosted service.' },
     ),
     automation_runs: Type.Object(
       { used: Used, limit: Bound, resets_at: Timestamp },
-      { description: 'Always nothing: for clients of the hosted service only.' },
+      { description: 'Always empty; for clients of the hosted service.' },
     ),
     domains: Type.Object({ used: Used, limit: Limit }, { description: 'Domains to send from.' }),
     rate_limit: Type.Object(
       {
-        limit: count('How many requests are taken in `duration`.'),
-        duration: Type.String({ description: 'How long that is.', examples: ['1s'] }),
+        limit: count('Number of requests allowed in `duration`.'),
+        duration: Type.String({ description: 'Length of the interval.', examples: ['1s'] }),
       },
-      { description: 'How fast requests may come.' },
+      { description: 'The API rate limit.' },
     ),
   },
-  { description: 'What the team has used of its plan.' },
+  { description: "Usage of the team's plan." },
 )
 export type Usage = Static<typeof Usage>
 
@@ -65,8 +65,8 @@ const periods = (description: string, example: string) =>
   Type.Array(
     Type.Object(
       {
-        period: Type.String({ description: 'Its name.', examples: [example] }),
-        used: count('Recipients that counted against the limit.'),
+        period: Type.String({ description: 'The day or month.', examples: [example] }),
+        used: count('Recipients that count against the limit.'),
       },
       { description: 'A day or month of UTC.' },
     ),
@@ -80,6 +80,6 @@ export const UsageHistory = Type.Object(
     days: periods('The last 30 days, oldest first.', '2026-11-20'),
     months: periods('The last 12 months, oldest first.', '2026-11'),
   },
-  { description: 'What the team used day by day and month by month.' },
+  { description: 'Usage of the team by day and month.' },
 )
 export type UsageHistory = Static<typeof UsageHistory>

@@ -5,69 +5,71 @@ import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shar
 const reference = { object: kind('webhook'), id: Id }
 const endpoint = Type.String({
   description:
-    'Where events are posted to: an https:// URL on a public host, or one in `webhooks.allow_networks`.',
+    'The URL that receives events: https:// on a public host, or on a host in `webhooks.allow_networks`.',
   examples: ['https://app.example.com/webhooks'],
 })
-const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'The event types that it is told of.' })
-const given = Type.Array(Type.String(), { description: 'The event types that it is told of: one or more.' })
+const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'Event types to send.' })
+const given = Type.Array(Type.String(), { description: 'Event types to send: one or more.' })
 const status = literals(['enabled', 'disabled'], {
-  description: 'disabled: nothing is sent; what waits stays, and what happens meanwhile can be replayed.',
+  description:
+    'disabled: no events are sent. Pending events are kept, and events that happen meanwhile can be replayed.',
 })
 const secret = Type.String({
-  description: 'What its requests are signed with.',
+  description: 'The secret that signs its requests.',
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
 })
 
 /** POST /webhooks */
-export const CreateWebhook = Type.Object(
-  { endpoint, events: given },
-  { description: 'An endpoint to be told.' },
-)
+export const CreateWebhook = Type.Object({ endpoint, events: given }, { description: 'A webhook to create.' })
 export const WebhookCreated = Type.Object(
   { ...reference, signing_secret: secret },
-  { description: 'The webhook with its signing secret.' },
+  { description: 'The webhook and its signing secret.' },
 )
 /** PATCH /webhooks/:id */
 export const UpdateWebhook = Type.Object(
   {
-    endpoint: Type.Optional(Nullable(endpoint, { description: 'Another URL; null: as it is.' })),
-    events: Type.Optional(Nullable(given, { description: 'Other event types; null: as they are.' })),
+    endpoint: Type.Optional(Nullable(endpoint, { description: 'A new URL; null: unchanged.' })),
+    events: Type.Optional(Nullable(given, { description: 'New event types; null: unchanged.' })),
     status: Type.Optional(
-      Nullable(status, { description: 'enabled or disabled: nothing is sent; null: as it is.' }),
+      Nullable(status, { description: 'enabled, or disabled: no events are sent; null: unchanged.' }),
     ),
   },
-  { description: 'What changes; the rest stays.' },
+  { description: 'The settings to change. Others stay the same.' },
 )
 export const WebhookRef = Type.Object(reference, { description: 'The webhook.' })
 
 const health = {
-  last_success_at: Nullable(Timestamp, { description: 'The last answer with a 2xx, to the minute.' }),
-  failing_since: Nullable(Timestamp, { description: 'The first failure since the last success.' }),
+  last_success_at: Nullable(Timestamp, {
+    description: 'Time of the last 2xx response, accurate to the minute.',
+  }),
+  failing_since: Nullable(Timestamp, { description: 'Time of the first failure since the last success.' }),
   disabled_at: Nullable(Timestamp, { description: 'When it was disabled.' }),
   disabled_reason: Nullable(Type.String(), {
-    description: 'Why: by a person, or because it failed for five days.',
+    description: 'Who disabled it: a user, or the server after five days of failures.',
   }),
 }
 const setting = { id: Id, endpoint, events, status, created_at: Timestamp, ...health }
 const milliseconds = (description: string) => Nullable(Type.Integer(), { description })
 const requests = Type.Object(
   {
-    count: Type.Integer({ description: 'How many there were; of more than 1000, the newest 1000 count.' }),
-    taken: Type.Integer({ description: 'Those that were answered with a 2xx.' }),
-    median_ms: milliseconds('How long half of the answers took at most; null when nothing was answered.'),
-    p95_ms: milliseconds('How long 95 of 100 answers took at most; null when nothing was answered.'),
+    count: Type.Integer({
+      description: 'Number of requests; if more than 1000, only the newest 1000 are counted.',
+    }),
+    taken: Type.Integer({ description: 'Requests with a 2xx response.' }),
+    median_ms: milliseconds('Median response time; null: no responses.'),
+    p95_ms: milliseconds('95th percentile of the response time; null: no responses.'),
   },
-  { description: 'Requests of the last 24 hours, test events among them.' },
+  { description: 'Requests of the last 24 hours, including test events.' },
 )
 export type WebhookRequests = Static<typeof requests>
 const summary = { ...setting, requests_last_day: requests }
 
 /** A webhook as the audit log writes it down: how it is set, not how it does. */
-export const WebhookSetting = Type.Object(setting, { description: 'An endpoint that is told of events.' })
+export const WebhookSetting = Type.Object(setting, { description: 'A webhook.' })
 export type WebhookSetting = Static<typeof WebhookSetting>
 
 /** An element of GET /webhooks. */
-export const WebhookSummary = Type.Object(summary, { description: 'An endpoint that is told of events.' })
+export const WebhookSummary = Type.Object(summary, { description: 'A webhook.' })
 export type WebhookSummary = Static<typeof WebhookSummary>
 export const WebhookList = listOf(WebhookSummary, 'webhooks')
 /** GET /webhooks/:id */
@@ -76,69 +78,67 @@ export const Webhook = Type.Object(
     object: kind('webhook'),
     ...summary,
     signing_secret: secret,
-    old_secret_until: Nullable(Timestamp, { description: 'Until when the secret before it signs too.' }),
+    old_secret_until: Nullable(Timestamp, { description: 'Until when the previous secret also signs.' }),
   },
-  { description: 'An endpoint that is told of events.' },
+  { description: 'A webhook.' },
 )
 export type Webhook = Static<typeof Webhook>
 /** DELETE /webhooks/:id */
 export const WebhookDeleted = Type.Object(
   { ...reference, deleted: Deleted },
-  { description: 'The webhook that was removed.' },
+  { description: 'The removed webhook.' },
 )
 
 const MessageId = Type.String({
-  description: 'What the receiver sees as `svix-id`, the same in every attempt.',
+  description: 'The `svix-id` header, the same for every attempt.',
   examples: ['msg_019aa7b1c1f07c6e8f6a3d1b2c4e5f60'],
 })
 const about = Type.Object(
   {
-    object: literals(['email', 'domain', 'suppression'], { description: 'What kind of thing.' }),
+    object: literals(['email', 'domain', 'suppression'], { description: 'Kind of object.' }),
     id: Type.String({ description: 'Its id.' }),
     names: Type.Array(Type.String(), {
-      description:
-        'As the endpoint is told: recipients of the email, the name of the domain, the address on the suppression list.',
+      description: 'As in the payload: recipients of the email, name of the domain, or suppressed address.',
     }),
-    subject: Nullable(Type.String(), { description: 'Of the email; null where it is none.' }),
+    subject: Nullable(Type.String(), { description: 'Subject of the email; null: not an email.' }),
     erased: Type.Boolean({
-      description:
-        "A person's data was erased here: a pseudonym stands for the address, the subject is empty.",
+      description: 'Personal data was erased: the address is a pseudonym, and the subject is empty.',
     }),
-    removed: Type.Boolean({ description: 'The email is no longer kept; only its events are.' }),
+    removed: Type.Boolean({ description: 'The email is no longer stored; only its events are.' }),
   },
-  { description: 'What an event is about.' },
+  { description: 'The object of an event.' },
 )
 export type WebhookAbout = Static<typeof about>
 const lastRequest = Type.Object(
   {
     sent_at: Timestamp,
-    http_status_code: Type.Integer({ description: 'Status of the answer; 0 when there was none.' }),
-    duration_ms: Type.Integer({ description: 'From the beginning to the end of the answer.' }),
-    error: Nullable(Type.String(), { description: 'Why it failed; null for a success.' }),
+    http_status_code: Type.Integer({ description: 'Status of the response; 0: no response.' }),
+    duration_ms: Type.Integer({ description: 'Duration of the request and response.' }),
+    error: Nullable(Type.String(), { description: 'Why it failed; null: it succeeded.' }),
   },
-  { description: 'The newest request.' },
+  { description: 'The latest request.' },
 )
 const event = {
   id: MessageId,
-  type: literals([...WEBHOOK_EVENTS, PING], { description: 'What happened.' }),
+  type: literals([...WEBHOOK_EVENTS, PING], { description: 'Type of the event.' }),
   created_at: Timestamp,
   status: literals(WEBHOOK_DELIVERY_STATES, {
     description:
-      'pending: it waits for its next attempt · attempting: a request is under way · failed: given up.',
+      'pending: waiting for the next attempt · attempting: request in progress · failed: no more attempts.',
   }),
-  attempts: Type.Integer({ description: 'Attempts since it was made or replayed.' }),
-  next_attempt_at: Nullable(Timestamp, { description: 'When it is tried next; null when it is over.' }),
-  email_id: Nullable(Type.String(), { description: 'The email that it is about.' }),
+  attempts: Type.Integer({ description: 'Attempts since it was created or replayed.' }),
+  next_attempt_at: Nullable(Timestamp, { description: 'Time of the next attempt; null: final.' }),
+  email_id: Nullable(Type.String(), { description: 'The email that the event concerns.' }),
   about: Nullable(about, {
-    description: 'What it is about; null for a test event. Not at the hosted service.',
+    description: 'What the event concerns; null: a test event.',
   }),
   last_request: Nullable(lastRequest, {
     description:
-      'The newest request, also of before a replay; null before the first. Not at the hosted service.',
+      'The latest request, including those before a replay; null: none yet. Not part of the hosted API.',
   }),
 }
 /** An element of GET /webhooks/:id/events. */
-export const WebhookEventSummary = Type.Object(event, { description: 'An event on its way to the endpoint.' })
+export const WebhookEventSummary = Type.Object(event, { description: 'A webhook delivery.' })
 export type WebhookEventSummary = Static<typeof WebhookEventSummary>
 export const WebhookEventList = listOf(WebhookEventSummary, 'events')
 /** GET /webhooks/:id/events/:event_id */
@@ -148,22 +148,22 @@ export const WebhookEvent = Type.Object(
     ...event,
     payload: Type.Object(
       {
-        type: Type.String({ description: 'What happened.' }),
-        created_at: Type.String({ description: 'When, in ISO 8601.' }),
+        type: Type.String({ description: 'Type of the event.' }),
+        created_at: Type.String({ description: 'Time of the event, in ISO 8601.' }),
         data: Type.Record(Type.String(), Type.Unknown(), {
-          description: 'About what, see docs/webhooks.md.',
+          description: 'Details of the event, see docs/webhooks.md.',
         }),
       },
-      { description: 'What is posted. It is sent as compact JSON.' },
+      { description: 'The payload. It is sent as compact JSON.' },
     ),
   },
-  { description: 'An event on its way to the endpoint.' },
+  { description: 'A webhook delivery.' },
 )
 export type WebhookEvent = Static<typeof WebhookEvent>
 /** POST /webhooks/:id/events/:event_id/replay */
 export const WebhookEventRef = Type.Object(
   { object: kind('webhook_event'), id: MessageId },
-  { description: 'The event, which is sent again.' },
+  { description: 'The event that is sent again.' },
 )
 
 const fields = (what: string) => Type.Record(Type.String(), Type.String(), { description: what })
@@ -172,16 +172,16 @@ export const WebhookAttempt = Type.Object(
   {
     id: Id,
     event_id: MessageId,
-    http_status_code: Type.Integer({ description: 'Status of the answer; 0 when there was none.' }),
-    response: Type.String({ description: 'The first 4 KiB of the answer.' }),
+    http_status_code: Type.Integer({ description: 'Status of the response; 0: no response.' }),
+    response: Type.String({ description: 'The first 4 KiB of the response.' }),
     sent_at: Timestamp,
-    duration_ms: Type.Integer({ description: 'From the beginning to the end of the answer.' }),
-    error: Nullable(Type.String(), { description: 'Why it failed; null for a success.' }),
-    ip: Nullable(Type.String(), { description: 'The address of the endpoint.' }),
-    request_headers: fields('The header fields that were sent.'),
-    response_headers: fields('The header fields of the answer.'),
+    duration_ms: Type.Integer({ description: 'Duration of the request and response.' }),
+    error: Nullable(Type.String(), { description: 'Why it failed; null: it succeeded.' }),
+    ip: Nullable(Type.String(), { description: 'The IP address of the endpoint.' }),
+    request_headers: fields('The request headers.'),
+    response_headers: fields('The response headers.'),
   },
-  { description: 'A request to the endpoint, and its answer.' },
+  { description: 'A request to a webhook, and its response.' },
 )
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 export const WebhookAttemptList = listOf(WebhookAttempt, 'attempts')
@@ -192,38 +192,37 @@ export const ReplayWebhook = Type.Object(
     event_ids: Type.Optional(
       Type.Array(MessageId, {
         description:
-          'These events, from 1 to 100 of them, whatever became of them: all are sent again, or none where one is not of this webhook.',
+          '1 to 100 event ids. All of them are sent again, whatever their state; none are sent if one does not belong to this webhook.',
       }),
     ),
     since: Type.Optional(
       Type.String({
-        description: 'In place of `event_ids`: events from this instant on, ISO 8601.',
+        description: 'Instead of `event_ids`: events at or after this time, ISO 8601.',
         examples: ['2026-11-20T08:00:00Z'],
       }),
     ),
-    until: Type.Optional(
-      Type.String({ description: 'Events before this instant. Without it, all until now.' }),
-    ),
+    until: Type.Optional(Type.String({ description: 'Events before this time. Default: now.' })),
     only: Type.Optional(
       literals(['undelivered', 'all'], {
-        description: 'undelivered (default): what the endpoint did not take · all: also what it took.',
+        description:
+          'undelivered (default): events that were not delivered successfully · all: also successful ones.',
       }),
     ),
   },
-  { description: 'Events one by one, or a range of time.' },
+  { description: 'Selected events, or a time range.' },
 )
 export const WebhookReplayed = Type.Object(
-  { ...reference, events: Type.Integer({ description: 'How many events are sent because of it.' }) },
-  { description: 'What is sent again.' },
+  { ...reference, events: Type.Integer({ description: 'Number of events that will be sent.' }) },
+  { description: 'The events that are sent again.' },
 )
 /** POST /webhooks/:id/ping */
 export const WebhookPinged = Type.Object(
   {
     object: kind('webhook_event'),
     id: MessageId,
-    status: literals(['success', 'failed'], { description: 'Whether the endpoint took it.' }),
+    status: literals(['success', 'failed'], { description: 'Whether the webhook returned a 2xx status.' }),
     attempt: WebhookAttempt,
   },
-  { description: 'What came of a test event.' },
+  { description: 'The result of a test event.' },
 )
 export type WebhookPinged = Static<typeof WebhookPinged>

@@ -40,7 +40,7 @@ const EXPIRED: Ending = {
   type: 'email.bounced',
   cause: (last) =>
     last
-      ? { ...last, by: 'operator', note: `Given up by an operator. Last attempt: ${last.note}` }
+      ? { ...last, by: 'operator', note: `Expired by an operator. Last attempt: ${last.note}` }
       : {
           phase: 'queue',
           host: null,

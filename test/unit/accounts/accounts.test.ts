@@ -36,7 +36,7 @@ describe('the first owner', () => {
     expect(team.name).toBe('Acme')
     expect(await accounts.firstTeam()).toEqual(team)
     await expect(accounts.createOwner({ ...owner, email: 'b@example.com' })).rejects.toThrow(
-      'This server has an owner already. Sign in with that address.',
+      "This server already has an owner. Sign in with the owner's address.",
     )
   })
 

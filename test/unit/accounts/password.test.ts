@@ -21,9 +21,8 @@ test.each([
   expect(judgePassword(password, names, breached)).toBeNull()
 })
 
-const guessed =
-  'a password that is not among the first to be guessed; a few words that nobody else would put together are good'
-const yours = 'a password that is more than your address or the name of the team or the server'
+const guessed = 'a password that is harder to guess, such as a few unrelated words'
+const yours = 'a password that is not just your email address, or the name of the team or server'
 
 test.each([
   ['', 'at least 10 characters'],

@@ -42,7 +42,7 @@ afterEach(async () => {
 })
 
 const tokenOf = async () => (await setUp.open())!.token
-const INVALID = /^This set-up link is wrong, used already or too old\./
+const INVALID = /^This setup link is invalid, expired or already used\./
 
 describe('the set-up link', () => {
   test('makes the owner, writes it down, and is used up', async () => {
@@ -97,7 +97,7 @@ describe('the set-up link', () => {
     const token = await tokenOf()
     await accounts.createOwner(OWNER)
     await expect(setUp.use({ token, ...OWNER, email: 'eve@shop.example' })).rejects.toThrow(
-      'This server has an owner already.',
+      'This server already has an owner.',
     )
   })
 })

@@ -37,7 +37,7 @@ test('the hook gets the record in its environment, and none of our settings', as
 test('a hook that does not end is killed with what it started', async () => {
   await withScript('#!/bin/sh\nsleep 600 & sleep 600\n', async (file) => {
     await expect(createHook(file, 1, systemClock)('present', 'mail.a.test', 'v')).rejects.toThrow(
-      `acme.hook ${file} present for mail.a.test failed: it did not end within 1 seconds.`,
+      `acme.hook ${file} present for mail.a.test failed: it did not finish within 1 seconds.`,
     )
   })
 })
@@ -54,6 +54,6 @@ test('a hook that is not there says so', async () => {
   await expect(
     createHook('/nonexistent/hook', 5, systemClock)('cleanup', 'mail.a.test', 'v'),
   ).rejects.toThrow(
-    /^acme\.hook \/nonexistent\/hook cleanup for mail\.a\.test failed: .*ENOENT\. Is it there, and executable by the service\?$/,
+    /^acme\.hook \/nonexistent\/hook cleanup for mail\.a\.test failed: .*ENOENT\. Check that it exists and that the service can execute it\.$/,
   )
 })

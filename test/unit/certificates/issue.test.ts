@@ -99,8 +99,8 @@ test('a hook that cannot take away what it published costs no certificate', asyn
   await running({ challenge: 'dns-01', hook: { file, seconds: 30 } }, async (host) => {
     await had(host)
     expect(await host.heard(2)).toEqual([
-      `what proved a name to the authority is left behind: take it away by hand acme.hook ${file} cleanup for ${HOSTNAME} failed: exit code 4. no such record`,
-      'a new certificate is in use',
+      `could not remove the validation record of a name; remove it by hand acme.hook ${file} cleanup for ${HOSTNAME} failed: exit code 4. no such record`,
+      'installed a new certificate',
     ])
   })
   await rm(folder, { recursive: true })
@@ -146,7 +146,7 @@ test('a certificate whose key is damaged costs the others nothing, and another o
       () => host.shown('links.acme.test'),
       ({ subjectaltname }) => subjectaltname === 'DNS:links.acme.test',
     )
-    expect(await host.heard(1)).toEqual(['a new certificate is in use'])
+    expect(await host.heard(1)).toEqual(['installed a new certificate'])
   })
   await rm(dataDir, { recursive: true })
 })
@@ -177,9 +177,11 @@ describe('a failure', () => {
       async (host) => {
         const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
         const { error, retryAt, failedAt } = certificates[HOSTNAME]!
-        expect(error).toMatch(/^mail\.sender\.test was not proved to be ours by http-01: .*connect/)
+        expect(error).toMatch(/^The authority could not validate mail\.sender\.test with http-01: .*connect/)
         expect(retryAt - failedAt!).toBe(630_000)
-        expect(await host.heard(1)).toEqual([`no certificate: the one before stays in use ${error}`])
+        expect(await host.heard(1)).toEqual([
+          `could not get a certificate; the previous one stays in use ${error}`,
+        ])
         expect((await host.shown(HOSTNAME)).issuer.CN).toBe(HOSTNAME)
       },
       elsewhere,

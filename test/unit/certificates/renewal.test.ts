@@ -91,7 +91,7 @@ test('an authority that wants every certificate renewed at once gets no second o
     await new Promise((resolve) => setTimeout(resolve, 2000))
     expect((await host.shown(HOSTNAME)).fingerprint256).toBe(first.fingerprint256)
     expect(opinion.asked).toEqual([expect.stringMatching(/^\/renewal\/[\w-]+\.[\w-]+$/)])
-    expect(host.said.filter((line) => line.includes('a new certificate is in use'))).toHaveLength(1)
+    expect(host.said.filter((line) => line.includes('installed a new certificate'))).toHaveLength(1)
   })
 
   // Two days later it does as the authority says.
@@ -103,7 +103,7 @@ test('an authority that wants every certificate renewed at once gets no second o
   await writeFile(file, JSON.stringify(state))
   await running(dataDir, async (host) => {
     await host.until(({ certificates }) => certificates[HOSTNAME]!.hadAt > Date.now() - DAY)
-    expect(await host.heard(1)).toEqual(['a new certificate is in use'])
+    expect(await host.heard(1)).toEqual(['installed a new certificate'])
   })
   await rm(dataDir, { recursive: true })
 })

@@ -34,7 +34,7 @@ test('an appliance is backed up, restored beside, and what it had is there', asy
   const target = join(folder, 'restored')
   const restored = await posthaste(['restore', file, '--data-dir', target])
   expect(restored).toMatchObject({ code: 0, stderr: '' })
-  expect(restored.stdout).toContain('Nothing waited.')
+  expect(restored.stdout).toContain('No deliveries were queued.')
   expect(readFileSync(join(target, 'restored-config', 'posthaste.toml'))).toEqual(readFileSync(config))
   const occupied = await posthaste(['restore', file, '--data-dir', target])
   expect(occupied.code).toBe(1)
@@ -61,7 +61,7 @@ test('a backup counts although its entry in the audit log cannot be written, and
   db.close()
   expect(await posthaste(['backup', file, '--no-verify', '--config', config])).toMatchObject({
     code: 0,
-    stderr: 'The backup is made, but the audit log could not be written: the disk is full\n',
+    stderr: 'The backup was created, but the audit log could not be written: the disk is full\n',
   })
   expect(existsSync(file)).toBe(true)
 })

@@ -73,7 +73,7 @@ describe('setup', () => {
     expect(await run(['setup', '--email', 'other@sender.test'], 'a long password\n')).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'This server has an owner already. Sign in with that address.\n',
+      stderr: "This server already has an owner. Sign in with the owner's address.\n",
     })
   })
 })
@@ -83,7 +83,7 @@ describe('domain', () => {
     const { code, stdout, stderr } = await run(['domain', 'add', 'Sender.test'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.replaceAll(/p=[\w+/=]{9,}/g, 'p=KEY'))
-      .toBe(`sender.test was added. Publish these records where its DNS is kept, then run:
+      .toBe(`Added sender.test. Publish these records with its DNS provider, then run:
 posthaste domain verify sender.test
 
 DKIM   TXT  posthaste._domainkey.sender.test
@@ -101,7 +101,7 @@ SPF    TXT  send.sender.test
 DMARC  TXT  _dmarc.sender.test  (recommended)
   v=DMARC1; p=none;
 
-Many DNS panels want the name without the domain at its end:
+Many DNS control panels expect names without the domain at the end:
 posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
 `)
   })
@@ -160,16 +160,16 @@ missing      DMARC  TXT  _dmarc.sender.test  (recommended)
 Looked for as well, and not needed to send: MTA-STS not there, TLS-RPT not
 there, BIMI not there.
 
-Reverse DNS (PTR) of the addresses that its mail leaves from: not checked. No
+Reverse DNS (PTR) of the sending IPs: not checked. No
 source address is known yet: the server writes them down when it starts. See:
 posthaste source list
 
 SELECTOR           ALGORITHM       STATE    SINCE
-  WHAT IT MEANS
+  MEANING
 posthaste          rsa-sha256      active   TIME
   signs
 posthaste-ed25519  ed25519-sha256  pending  TIME
-  signs once its record is seen
+  signs once its record is found in DNS
 `)
     const shown = await json(['domain', 'show', 'sender.test'])
     const dkim = shown.records.find(({ record }) => record === 'DKIM')!.value
@@ -203,7 +203,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
         {
           name: 'PTR',
           status: 'not_started',
-          note: 'No source address is known yet: the server writes them down when it starts.',
+          note: 'No sending IP is known yet. The server records them when it starts.',
         },
       ],
     }
@@ -249,7 +249,7 @@ posthaste-ed25519  ed25519-sha256  pending  TIME
     await run(['domain', 'add', 'other.test'])
     expect(await run(['domain', 'remove', 'other.test'])).toEqual({
       code: 0,
-      stdout: 'other.test is removed. Its DNS records are of no use any more.\n',
+      stdout: 'Removed other.test. Its DNS records are no longer needed.\n',
       stderr: '',
     })
     expect(await run(['domain', 'show', 'other.test'])).toEqual({
@@ -268,7 +268,7 @@ describe('queue', () => {
     await storeDeferred(storage, { emailId, deliveryId })
     const { code, stdout } = await run(['queue', 'list', '--domain', 'One.test'])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^2 waiting, 0 held, 0 in flight; the oldest since [\d-]{10} [\d:]{8} UTC\n/)
+    expect(stdout).toMatch(/^2 waiting, 0 held, 0 in flight; oldest since [\d-]{10} [\d:]{8} UTC\n/)
     expect(stdout).toContain(`${deliveryId}  a@one.test\n  waiting, 1 attempt, next `)
     expect(stdout).toContain('  The server asks to wait. (451 later\u{fffd}]0;owned\u{fffd})\n')
     expect(stdout).not.toContain('b@two.test')
@@ -306,7 +306,7 @@ describe('queue', () => {
     expect(await json(['queue', 'show', deliveryId])).toMatchObject({ object: 'timeline', email_id: emailId })
     const unknown = await run(['queue', 'show', '0197c3e2-5a71-7000-8000-1c2d3e4f5061'])
     expect(unknown).toMatchObject({ code: 1, stdout: '' })
-    expect(unknown.stderr).toMatch(/^There is no email and no waiting delivery with the id 0197c3e2/)
+    expect(unknown.stderr).toMatch(/^No email or queued delivery has the ID 0197c3e2/)
   })
 
   test('what a change would touch is shown first, and nothing is changed', async () => {
@@ -338,12 +338,12 @@ describe('queue', () => {
     expect(await run(['queue', 'drop'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'This would give up everything that waits. Name a condition such as --domain, or say --all.\n',
+      stderr: 'This would end all queued deliveries. Add a condition such as --domain, or use --all.\n',
     })
     expect(await run(['queue', 'drop', '--id', deliveryId])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'This cannot be undone: look at it with --dry-run, then say --yes.\n',
+      stderr: 'This cannot be undone. Preview it with --dry-run, then confirm with --yes.\n',
     })
     expect(await run(['queue', 'drop', '--id', deliveryId, '--yes'])).toMatchObject({
       code: 0,
@@ -375,11 +375,11 @@ describe('queue', () => {
     const { audit_id: id, rule } = await json(['queue', 'hold', '--new', '--provider', 'google'])
     expect(rule).toMatchObject({ object: 'hold_rule', id, provider: 'google', domain: null })
     const counted = await run(['queue', 'count'])
-    expect(counted.stdout).toContain('New mail is held to:\nDOMAIN  PROVIDER  TAG  TEAM  RULE\n')
+    expect(counted.stdout).toContain('Rules that hold new mail:\nDOMAIN  PROVIDER  TAG  TEAM  RULE\n')
     expect(counted.stdout).toContain(`any     google    any  any   ${id}\n`)
     expect(await run(['queue', 'undo', id])).toMatchObject({
       stdout: expect.stringMatching(
-        /^0 deliveries are released\.\nNew mail of that kind is no longer held\.\nUndo: /,
+        /^0 deliveries are released\.\nNew mail that matches is no longer held\.\nUndo: /,
       ) as string,
     })
     expect((await json(['queue', 'count'])).hold_rules).toEqual([])

@@ -23,7 +23,7 @@ test.each([
   expect(await posthaste([...command.split(' '), '--config', config])).toEqual({
     code: 1,
     stdout: '',
-    stderr: `The appliance was never started: there is no database in ${dataDir}. First run: posthaste setup --email you@example.com, then: posthaste serve\n`,
+    stderr: `Posthaste has not been set up: there is no database in ${dataDir}. First run: posthaste setup --email you@example.com, then: posthaste serve\n`,
   })
   expect(readdirSync(dirname(config))).toEqual(['posthaste.toml'])
 })
@@ -33,7 +33,7 @@ test('without a configuration it is the sandbox that was never started', async (
   expect(await posthaste(['domain', 'list'], { env })).toEqual({
     code: 1,
     stdout: '',
-    stderr: `The sandbox was never started: there is no database in ${dataDir}. First run: posthaste serve\n`,
+    stderr: `The sandbox has not been started: there is no database in ${dataDir}. First run: posthaste serve\n`,
   })
   expect(existsSync(dataDir)).toBe(false)
 })

@@ -28,7 +28,7 @@ test('without --yes and without a person at the terminal nothing is erased', asy
   expect(await run('erase', ADA)).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'This cannot be undone: look at it with --dry-run, then say --yes.\n',
+    stderr: 'This cannot be undone. Preview it with --dry-run, then confirm with --yes.\n',
   })
   expect(await waiting()).toEqual([ADA, 'bob@x.example'])
 })
@@ -36,9 +36,9 @@ test('without --yes and without a person at the terminal nothing is erased', asy
 test('--dry-run counts what an erasure would touch, and touches nothing', async () => {
   const { code, stdout, stderr } = await run('erase', ADA, '--dry-run')
   expect([code, stderr]).toEqual([0, ''])
-  expect(stdout).toMatch(/^An erasure would touch:\n/)
-  expect(stdout).toMatch(/^deliveries that wait, given up +1$/m)
-  expect(stdout).toMatch(/^emails that name the address +1$/m)
+  expect(stdout).toMatch(/^The erasure would affect:\n/)
+  expect(stdout).toMatch(/^queued deliveries failed +1$/m)
+  expect(stdout).toMatch(/^emails with the address +1$/m)
   const counted = JSON.parse((await run('erase', ADA, '--dry-run', '--json')).stdout) as object
   expect(counted).toMatchObject({ counts: { deliveries: 1, emails: 1, recipients: 1 } })
   expect(await waiting()).toEqual([ADA, 'bob@x.example'])
@@ -70,5 +70,5 @@ test('a second time there is nothing left to erase', async () => {
   const { code, stdout } = await run('erase', ADA, '--yes')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^Erased\. Receipt \S+:\n/)
-  expect(stdout).toMatch(/^emails that name the address +0$/m)
+  expect(stdout).toMatch(/^emails with the address +0$/m)
 })

@@ -6,7 +6,7 @@ import { userName } from '../../../appliance/commands/user-name.ts'
 test('where access was denied it is told who was, as root’s commands run as another user', () => {
   const denied = new Error("EACCES: permission denied, open '/root/hosted.key'")
   expect(fileReason(denied)).toBe(
-    `${denied.message}. The user ${userName()} may not: give that user access, or run it as another (docs/install.md).`,
+    `${denied.message}. The user ${userName()} has no permission. Grant it, or run the command as another user (docs/install.md).`,
   )
   expect(fileReason(new Error('No mail. EPERM: x.'))).toMatch(/^No mail\. EPERM: x\. The user /)
 })

@@ -65,7 +65,7 @@ describe('the health check of a container', () => {
   test('one that has not begun to listen is not healthy', async () => {
     expect(await checkHealth(dataDir)).toEqual({
       ok: false,
-      words: `The daemon does not listen yet: there is no daemon.json in ${dataDir}.`,
+      words: `The daemon is not listening yet: there is no daemon.json in ${dataDir}.`,
     })
   })
 
@@ -76,7 +76,7 @@ describe('the health check of a container', () => {
     const { ok, words } = await checkHealth(dataDir)
     expect({ ok, words }).toEqual({
       ok: false,
-      words: `http://127.0.0.1:${port}/healthz did not answer: connect ECONNREFUSED 127.0.0.1:${port}`,
+      words: `http://127.0.0.1:${port}/healthz did not respond: connect ECONNREFUSED 127.0.0.1:${port}`,
     })
   })
 

@@ -98,7 +98,7 @@ describe('from another appliance', () => {
   test('a dry run tells what would happen and changes nothing', async () => {
     const { code, stdout, stderr } = await here.run(...bring('--dry-run'))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toBe(`From ${there.url} to the team "My team"; nothing is changed:
+    expect(stdout).toBe(`From ${there.url} to the team "My team"; dry run, nothing is changed:
               THERE  TO ADD  HERE ALREADY  LEFT OUT
 domains       2      2       0             0
 suppressions  92     92      0             0
@@ -113,7 +113,7 @@ API keys      2      2       0             0
     const moved = await here.run(...bring('--secrets', secrets, '--zone', zone))
     expect(moved).toMatchObject({ code: 0, stderr: '' })
     expect(moved.stdout).toContain('domains       2      2      0             0\n')
-    expect(moved.stdout).toContain('note: news.sender.test: bounces come back to bounce.news.sender.test')
+    expect(moved.stdout).toContain('note: news.sender.test: both services use the return path')
 
     expect(statSync(secrets).mode & 0o777).toBe(0o600)
     const kept = readFileSync(secrets, 'utf8').trim().split('\n')
@@ -142,7 +142,7 @@ API keys      2      2       0             0
       {
         email: 'gone@customer.test',
         created_at: '2026-01-02 03:04:05+00',
-        reason: `Moved from ${there.url}`,
+        reason: `Imported from ${there.url}`,
       },
     ])
 
@@ -157,7 +157,7 @@ API keys      2      2       0             0
       ...{ secrets: [], failure: null },
     })
     expect((await here.json<Printed>(...bring('--enable', '--only', 'webhooks'))).webhooks.notes).toEqual([
-      { what: 'https://app.example.com/hook', text: 'it is enabled now' },
+      { what: 'https://app.example.com/hook', text: 'it is now enabled' },
     ])
     expect((await here.json<{ data: object[] }>('webhook', 'list')).data).toMatchObject([
       { status: 'enabled', disabled_reason: null, events: ['email.delivered', 'email.bounced'] },
@@ -241,7 +241,7 @@ describe('from the hosted service', () => {
     expect(preview.code).toBe(1)
     const run = await bring('--json')
     expect(run.code).toBe(1)
-    expect(run.stderr).toBe('7 objects were left out, for the reasons above.\n')
+    expect(run.stderr).toBe('7 objects were skipped for the reasons above.\n')
     const printed = result(run)
     expect(printed).toMatchObject({
       ...{
@@ -259,14 +259,17 @@ describe('from the hosted service', () => {
     expect(result(preview)).toMatchObject({ domains, suppressions, webhooks, keys, secrets: [], zone: '' })
     expect(domains.notes).toHaveLength(2)
     expect(webhooks.reasons).toEqual([
-      { what: 'https://app.example/none', text: 'the other side tells no endpoint or no events of it' },
+      { what: 'https://app.example/none', text: 'the hosted API returned no endpoint or events for it' },
       { what: 'http://intranet.example/hook', text: expect.stringContaining('an https:// URL') as string },
     ])
     expect(webhooks.notes).toEqual([
-      { what: 'https://app.example/hook', text: 'without events that are not known here: email.teleported' },
+      {
+        what: 'https://app.example/hook',
+        text: 'without events that are not supported here: email.teleported',
+      },
     ])
     expect(keys.reasons).toEqual([
-      { what: 'lost', text: 'it may only send as a domain that the other side does not list' },
+      { what: 'lost', text: 'it is restricted to a domain that the hosted API does not list' },
     ])
     expect(printed.secrets).toMatchObject([
       { object: 'webhook', events: ['email.sent'] },
@@ -312,7 +315,7 @@ describe('from the hosted service', () => {
     expect(first.code).toBe(0)
     expect(first.stdout).toMatch(/^API key "printed" \(full_access\): re_\S{20,}\n/)
     expect(first.stdout).toContain(
-      'note: 1 key: the other side does not tell what they may do; here it is full_access',
+      'note: 1 key: the hosted API does not report their permission; they get full_access',
     )
     expect((await bring('--only', 'keys')).stdout).not.toContain('re_')
   })
@@ -339,7 +342,7 @@ describe('from the hosted service', () => {
     const key = ['--key-file', here.path('key')]
     expect(await says('--from', 'http://api.example.com', ...key)).toMatch(/^1 --from takes .*https:\/\//)
     expect(await says('--from', hosted.url, '--key-file', here.path('nothing'))).toBe(
-      `1 The key file cannot be read: there is no ${here.path('nothing')}\n`,
+      `1 Cannot read the key file: there is no ${here.path('nothing')}\n`,
     )
     expect(await says('--from', hosted.url, ...key, '--only', 'domains,contacts')).toMatch(
       /^2 .*Some of domains, suppressions/s,

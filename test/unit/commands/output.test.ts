@@ -26,7 +26,7 @@ test('what is wider by itself is broken between its words, and longer words stay
   const sentence =
     'It may be switched off once no mail from before the day of the change is on its way any more.'
   const lines = table(
-    ['SELECTOR', 'WHAT IT MEANS'],
+    ['SELECTOR', 'MEANING'],
     [
       ['posthaste', sentence],
       ['other', 'x'.repeat(90)],
@@ -34,7 +34,7 @@ test('what is wider by itself is broken between its words, and longer words stay
   )
   expect(lines).toEqual([
     'SELECTOR',
-    '  WHAT IT MEANS',
+    '  MEANING',
     'posthaste',
     '  It may be switched off once no mail from before the day of the change is on',
     '  its way any more.',

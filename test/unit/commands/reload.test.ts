@@ -32,6 +32,6 @@ describe('a reload', () => {
   test('goes on with what is in use when a part or the configuration is not sound', async () => {
     const appliance = { reload: async () => [new Error('the key does not belong to it')] }
     const status = await reload({ appliance, running, reread: reread({}), log })
-    expect(status).toBe('Reloaded in part: see the log. The configuration has mistakes: see the log.')
+    expect(status).toBe('Reloaded partially. See the log. The configuration has errors. See the log.')
   })
 })

@@ -42,7 +42,7 @@ describe('domain', () => {
     expect(again).toMatchObject({ object: 'dkim_rotation', dkim_keys: [{ state: 'pending' }, {}] })
     const shown = await run(['domain', 'show', 'rotate.test'])
     expect(shown.stdout).toMatch(
-      /^posthaste-\d{8} +rsa-sha256 +pending .*\n {2}signs once its record is seen$/m,
+      /^posthaste-\d{8} +rsa-sha256 +pending .*\n {2}signs once its record is found in DNS$/m,
     )
     await run(['domain', 'remove', 'rotate.test'])
   })
@@ -53,7 +53,7 @@ describe('key', () => {
     const { code, stdout, stderr } = await run(['key', 'create', '--name', 'app', '--domain', 'sender.test'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^re_\w{8}_\w{32}\n$/)
-    expect(stderr).toBe('Keep the token now: it is stored nowhere and never shown again.\n')
+    expect(stderr).toBe("Save the token now. It won't be shown again.\n")
   })
 
   test('list never shows tokens, revoke ends a key', async () => {
@@ -66,7 +66,7 @@ describe('key', () => {
     expect(lines).toContain(`  ${token.slice(0, 11)}…  full_access`)
     expect(stdout).not.toMatch(/re_\w{9}/)
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
-    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Key ${id} is revoked.\n` })
+    expect(await run(['key', 'revoke', id])).toMatchObject({ code: 0, stdout: `Revoked key ${id}.\n` })
     expect(await run(['key', 'revoke', id])).toMatchObject({
       code: 1,
       stderr: 'API key not found. See: posthaste key list\n',
@@ -105,7 +105,7 @@ describe('suppression', () => {
     })
     expect(await run(['suppression', 'add', 'Ada@Bücher.test'])).toEqual({
       code: 0,
-      stdout: 'Nothing is sent to Ada@xn--bcher-kva.test any more (manual).\n',
+      stdout: 'Suppressed Ada@xn--bcher-kva.test (manual).\n',
       stderr: '',
     })
     const added = await json(['suppression', 'add', 'ada@bücher.test'])
@@ -132,17 +132,17 @@ describe('suppression', () => {
   test('import and export carry the list as CSV', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'posthaste-list-')), 'list.csv')
     await writeFile(file, 'email,created_at\nbob@csv.test,2026-01-02T03:04:05Z\nnonsense,\n')
-    const warned = 'line 3: "nonsense" is not an email address; left out\n'
+    const warned = 'line 3: "nonsense" is not an email address; skipped\n'
     expect(await run(['suppression', 'import', file, '--preview', '--origin', 'bounce'])).toEqual({
-      ...{ code: 0, stdout: 'To add: 1 · there already: 0 · left out: 1\n', stderr: warned },
+      ...{ code: 0, stdout: 'To add: 1 · already present: 0 · skipped: 1\n', stderr: warned },
     })
     expect(await run(['suppression', 'import', file, '--origin', 'bounce'])).toEqual({
-      ...{ code: 0, stdout: 'Added: 1 · there already: 0 · left out: 1\n', stderr: warned },
+      ...{ code: 0, stdout: 'Added: 1 · already present: 0 · skipped: 1\n', stderr: warned },
     })
     expect((await run(['suppression', 'export', '--origin', 'bounce'])).stdout).toBe(
       'email,origin,created_at,source_id,reason,reply\nbob@csv.test,bounce,2026-01-02T03:04:05.000Z,,,\n',
     )
     const { code, stderr } = await run(['suppression', 'import', `${file}.missing`])
-    expect([code, stderr]).toEqual([1, `The list cannot be read: there is no ${file}.missing\n`])
+    expect([code, stderr]).toEqual([1, `Cannot read the list: there is no ${file}.missing\n`])
   })
 })

@@ -48,7 +48,7 @@ describe('provider', () => {
   test.each([
     [['google', 'connections=0'], 'connections'],
     [['google', 'conections=3'], 'conections'],
-    [['google', 'connections'], '"connections" sets nothing. Write name=number, such as connections=3.'],
+    [['google', 'connections'], '"connections" is not valid. Use name=number, such as connections=3.'],
   ])('set %j is wrong usage', async (args, why) => {
     const text = await says('provider', 'set', ...args)
     expect(text).toMatch(/^2 /)
@@ -68,7 +68,7 @@ describe('provider', () => {
 
 describe('lane', () => {
   test('is not there before anything was sent', async () => {
-    expect(await says('lane', 'list')).toBe('0 Nothing is known of any lane yet.\n')
+    expect(await says('lane', 'list')).toBe('0 No lanes yet.\n')
   })
 
   test('is listed with its reason, paused and resumed', async () => {

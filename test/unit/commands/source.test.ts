@@ -36,32 +36,34 @@ describe('source', () => {
     )
     expect(
       await says('source', 'add', '192.0.2.7', '--pool', 'news', '--hostname', 'mx7.sender.test'),
-    ).toContain(
-      '0 Mail leaves from 192.0.2.7, too (pool news), as soon as the daemon sees it,\nwithin a minute.',
-    )
+    ).toContain('0 Added 192.0.2.7 to the pool news. The daemon starts using it within a minute.')
     expect(await says('source', 'hostname', '192.0.2.7', '-')).toBe(
-      "0 Mail from 192.0.2.7 introduces itself as the appliance's hostname.\n",
+      "0 The EHLO name of 192.0.2.7 is now the server's hostname.\n",
     )
     expect(await says('source', 'suspend', '192.0.2.7')).toBe(
-      '0 Nothing leaves from 192.0.2.7 until: posthaste source resume 192.0.2.7\n',
+      '0 Suspended 192.0.2.7. To resume, run: posthaste source resume 192.0.2.7\n',
     )
     expect(await says('source', 'list')).toContain('192.0.2.7: Suspended: An operator suspended it.')
     expect(await says('source', 'resume', '192.0.2.7')).toBe(
-      '0 192.0.2.7 is used again, unless the next check suspends it.\n',
+      '0 Resumed 192.0.2.7. The next check may suspend it again.\n',
     )
-    expect(await says('source', 'warm-up', '192.0.2.7')).toContain('0 192.0.2.7 is being warmed up since 20')
+    expect(await says('source', 'warm-up', '192.0.2.7')).toContain('0 192.0.2.7 has been warming up since 20')
     expect(await says('source', 'warm-up', '192.0.2.7', '--end')).toBe(
-      '0 192.0.2.7 is warm: no plan limits it.\n',
+      '0 192.0.2.7 is not being warmed up and has no daily limit.\n',
     )
     expect(await says('source', 'assign', 'news', '--stream', 'broadcast')).toContain(
-      '0 That mail goes through the pool news (',
+      '0 Assigned the mail to the pool news (',
     )
-    expect(await says('source', 'pool', '192.0.2.7', 'default')).toBe('0 192.0.2.7 is in the pool default.\n')
+    expect(await says('source', 'pool', '192.0.2.7', 'default')).toBe(
+      '0 192.0.2.7 is now in the pool default.\n',
+    )
     const { stdout } = await run(['source', 'list', '--json'])
     const listed = JSON.parse(stdout) as { data: { ip: string }[]; assignments: { id: string }[] }
     expect(listed.data.map(({ ip }) => ip)).toEqual(['192.0.2.7'])
-    expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 The assignment is removed.\n')
-    expect(await says('source', 'remove', '192.0.2.7')).toBe('0 Nothing leaves from 192.0.2.7 any more.\n')
+    expect(await says('source', 'unassign', listed.assignments[0]!.id)).toBe('0 Removed the assignment.\n')
+    expect(await says('source', 'remove', '192.0.2.7')).toBe(
+      '0 Removed 192.0.2.7. No more mail is sent from it.\n',
+    )
   })
 
   test('what makes no sense is refused with one line', async () => {
@@ -72,7 +74,7 @@ describe('source', () => {
       '1 Source 192.0.2.99 not found. See: posthaste source list\n',
     )
     expect(await says('source', 'assign', 'nowhere')).toBe(
-      '1 Invalid `pool` field: a pool that has a source: default.\n',
+      '1 Invalid `pool` field: a pool that has a sending IP: default.\n',
     )
     expect(await says('source', 'assign', 'default', '--domain', 'none.test')).toBe(
       '1 Domain none.test not found. See: posthaste domain list\n',
@@ -86,7 +88,7 @@ describe('doctor', () => {
     expect([code, stderr]).toEqual([1, ''])
     expect(stdout).toMatch(/^FAILED {3}/)
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-      'DNS server 127.0.0.1:9 refused the connection: nothing listens there',
+      'DNS server 127.0.0.1:9 refused the connection: nothing is listening',
     )
     expect(stdout).toMatch(/\n\d+ failed, \d+ warnings?, \d+ skipped, \d+ ok\n$/)
   })

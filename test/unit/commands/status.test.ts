@@ -70,7 +70,7 @@ describe('what needs a person', () => {
   test('a daemon that is gone or a listener that does not answer', () => {
     expect(ids({ daemon: null })).toEqual(['daemon'])
     expect(ids({ daemon: { ...WELL.daemon!, alive: false } })).toEqual(['daemon'])
-    expect(ids({ listeners: [{ address: 'smtp://0.0.0.0:25', trouble: 'does not answer' }] })).toEqual([
+    expect(ids({ listeners: [{ address: 'smtp://0.0.0.0:25', trouble: 'does not respond' }] })).toEqual([
       'listener:smtp://0.0.0.0:25',
     ])
   })
@@ -110,7 +110,7 @@ describe('what needs a person', () => {
 
 test('the screen says how things stand', () => {
   expect(describeStatus(WELL, [])).toEqual([
-    'mail.sender.test: all is well.',
+    'mail.sender.test: everything is fine.',
     '',
     'daemon       version 0.1.0, pid 7, up 1 d 2 h, since 2026-11-19 10:00:00 UTC',
     'listens      smtp://0.0.0.0:25',
@@ -135,7 +135,7 @@ test('--json has the problems', () => {
   expect(presentStatus(facts, needsPerson(facts))).toMatchObject({
     object: 'status',
     needs_attention: true,
-    problems: [{ id: 'daemon', found: 'The daemon does not run.' }],
+    problems: [{ id: 'daemon', found: 'The daemon is not running.' }],
     daemon: null,
     last_hour: { delivered: 90, bounced: 2, delayed: 3 },
   })
@@ -155,5 +155,5 @@ test('without a daemon the command says so with exit code 1, and makes nothing i
   const stopped = await posthaste(['status', '--config', config])
   expect(stopped.code).toBe(1)
   expect(stopped.stdout).toContain('daemon       does not run\n')
-  expect(stopped.stdout).toContain('Daemon: The daemon does not run.')
+  expect(stopped.stdout).toContain('Daemon: The daemon is not running.')
 })

@@ -17,7 +17,7 @@ describe('team', () => {
   test('plan gives the team another plan', async () => {
     expect(await run(['team', 'plan', 'free'])).toEqual({
       code: 0,
-      stdout: 'Team "Acme" has the plan free: 100 recipients a day and 3000 recipients a month.\n',
+      stdout: 'The team "Acme" now has the plan free: 100 recipients a day and 3000 recipients a month.\n',
       stderr: '',
     })
     const { id: teamId, name } = (await storage.firstTeam({}, 0))!
@@ -36,7 +36,7 @@ describe('team', () => {
     expect(await run(['team', 'plan', 'gold'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'There is no plan gold. There are: unlimited, free.\n',
+      stderr: 'Unknown plan gold. Available plans: unlimited, free.\n',
     })
   })
 })

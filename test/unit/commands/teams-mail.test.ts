@@ -38,7 +38,7 @@ test('queue show says so where no team has it', async () => {
   expect(await run('queue', 'show', id)).toEqual({
     code: 1,
     stdout: '',
-    stderr: `There is no email and no waiting delivery with the id ${id}. Finished deliveries: use the email's id.\n`,
+    stderr: `No email or queued delivery has the ID ${id}. For a finished delivery, use the ID of its email.\n`,
   })
 })
 
@@ -59,7 +59,7 @@ test('commands act for the first team, or for the one that --team names by its n
   expect(await run('domain', 'show', `${id}.example`, '--team', id)).toMatchObject({ code: 0, stderr: '' })
   expect(await run('domain', 'list', '--team', 'nobody')).toEqual({
     ...{ code: 1, stdout: '' },
-    stderr: 'There is no team nobody. See: posthaste team list\n',
+    stderr: 'Team nobody not found. See: posthaste team list\n',
   })
 })
 
@@ -86,9 +86,9 @@ test('what is made for a team is that team’s, and in its audit log', async () 
 test('erase forgets a person of the team that is named, and says that there are others', async () => {
   const erased = async (...args: string[]) => (await run('erase', 'ada@x.example', '--yes', ...args)).stdout
   const first = await erased()
-  expect(first).toMatch(/^emails that name the address +0$/m)
-  expect(first).toContain(`That is the team "${teams[0]!.name}". Others have what they had`)
-  expect(await erased('--team', teams[1]!.name)).toMatch(/^emails that name the address +1$/m)
+  expect(first).toMatch(/^emails with the address +0$/m)
+  expect(first).toContain(`This applies only to the team "${teams[0]!.name}"`)
+  expect(await erased('--team', teams[1]!.name)).toMatch(/^emails with the address +1$/m)
 })
 
 test('doctor finds a domain of a second team', async () => {
@@ -128,7 +128,7 @@ test('a team is named the same way wherever all teams are meant otherwise, by it
   for (const command of [['queue', 'hold'], ['audit'], ['source', 'assign', 'default']])
     expect(await run(...command, '--team', 'nobody')).toEqual({
       ...{ code: 1, stdout: '' },
-      stderr: 'There is no team nobody. See: posthaste team list\n',
+      stderr: 'Team nobody not found. See: posthaste team list\n',
     })
 })
 
@@ -137,7 +137,7 @@ test('of several teams with one name the ids are told; an id means its team, wha
   await storage.renameTeam({ id: second.id, name: first.name }, Date.now())
   expect(await run('audit', '--team', first.name)).toEqual({
     ...{ code: 1, stdout: '' },
-    stderr: `Several teams are called ${first.name}. Give the id of one: ${first.id}, ${second.id}\n`,
+    stderr: `Several teams are named ${first.name}. Use the ID of one: ${first.id}, ${second.id}\n`,
   })
   await storage.renameTeam({ id: second.id, name: first.id }, Date.now())
   const listed = (await run('domain', 'list', '--json', '--team', first.id)).stdout

@@ -55,7 +55,7 @@ describe('help', () => {
   test('is a name like others after a command', async () => {
     const { config } = installation()
     const { stderr } = await posthaste(['domain', 'show', 'help', '--config', config])
-    expect(stderr).toMatch(/^The appliance was never started: /)
+    expect(stderr).toMatch(/^Posthaste has not been set up: /)
   })
 })
 
@@ -79,7 +79,7 @@ describe.concurrent('a configuration with mistakes', () => {
       stdout: '',
       stderr: `The configuration has 2 mistakes:
   ${config}:4: http.listen[0] is "nowhere"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.
-  ${config}:6: there is no key delivery.prot. Did you mean delivery.port?
+  ${config}:6: unknown key delivery.prot. Did you mean delivery.port?
 `,
     })
   })
@@ -95,7 +95,7 @@ describe.concurrent('a configuration with mistakes', () => {
     const { code, stderr } = await posthaste(['key', 'list', '--config', '/nonexistent/posthaste.toml'])
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'The configuration has a mistake:\n  /nonexistent/posthaste.toml: there is no such file.\n',
+      stderr: 'The configuration has a mistake:\n  /nonexistent/posthaste.toml: file not found.\n',
     })
   })
 })

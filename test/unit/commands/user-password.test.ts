@@ -23,7 +23,7 @@ describe('user', () => {
     expect(await run(['password', 'Owner@acme.example'], 'Sunshine2024\n')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
-        'Invalid `password` field: a password that is not among the first',
+        'Invalid `password` field: a password that is harder to guess',
       ) as string,
     })
     const done = await run(['password', 'Owner@acme.example'], 'another quiet harbour\n')
@@ -50,13 +50,13 @@ describe('user', () => {
 
   test('reset-factors and reset-link say it in lines that fit a terminal', async () => {
     expect((await run(['reset-factors', owner.email])).stdout).toBe(
-      'owner@acme.example had no second factor. All sessions of the account have ended.\n' +
-        'The password alone is enough until a new factor is set up.\n',
+      'owner@acme.example had no second factor. All sessions of the account were ended.\n' +
+        'The password alone is enough to sign in until a second step is set up.\n',
     )
     const [url, , ...sentences] = (await run(['reset-link', owner.email])).stdout.split('\n')
     expect(url).toMatch(/^https:\/\/mail\.sender\.test\/dashboard\/reset#/)
     expect(sentences.join(' ')).toMatch(
-      /^With this link owner@acme\.example chooses a new password\. It works once, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
+      /^Password reset link for owner@acme\.example\. It works once and expires at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
     )
     expect(sentences.filter((line) => line.length > 80)).toEqual([])
   })
@@ -71,8 +71,8 @@ describe('user', () => {
     await storage.linkIdentity({ identity }, now)
     const kept = await run(['reset-factors', owner.email])
     expect(kept.stdout).toBe(
-      'owner@acme.example had no second factor. All sessions of the account have ended.\n' +
-        'The password alone is enough until a new factor is set up.\n' +
+      'owner@acme.example had no second factor. All sessions of the account were ended.\n' +
+        'The password alone is enough to sign in until a second step is set up.\n' +
         'Still linked: the account owner@gmail.example at google. It opens the account,\ntoo.\n' +
         'If somebody else may have it: posthaste user reset-factors owner@acme.example\n--unlink\n',
     )
@@ -93,12 +93,12 @@ describe('user', () => {
       code: 1,
       stdout: '',
       stderr:
-        'No password came. Type it at a terminal, or pass it as the first line of standard input; nothing was changed.\n',
+        'No password given. Type it at a terminal, or pass it as the first line of standard input. Nothing was changed.\n',
     })
   })
 
   test('says when nobody has the address', async () => {
-    const none = { code: 1, stdout: '', stderr: 'Nobody has an account with the address x@acme.example.\n' }
+    const none = { code: 1, stdout: '', stderr: 'There is no account with the address x@acme.example.\n' }
     expect(await run(['password', 'x@acme.example'], 'another quiet harbour\n')).toEqual(none)
     expect(await run(['reset-link', 'x@acme.example'])).toEqual(none)
   })

@@ -48,7 +48,9 @@ afterAll(() => receiver.close())
 
 describe('webhook', () => {
   test('an endpoint is added, shown, rotated, disabled, enabled and removed', async () => {
-    expect(await says('webhook', 'list')).toBe('0 There are no webhooks.\n')
+    expect(await says('webhook', 'list')).toBe(
+      '0 No webhooks. Add one: posthaste webhook add https://example.com/hook\n',
+    )
     const made = await json<{ id: string; signing_secret: string; events: string[] }>(
       ...['webhook', 'add', receiver.url, '--events', 'email.delivered, email.bounced'],
     )
@@ -57,37 +59,35 @@ describe('webhook', () => {
     expect(await says('webhook', 'show', id)).toBe(
       `0 ${receiver.url}\nno requests yet\nSecret: ${secret}\nEvents: email.delivered, email.bounced\n` +
         'Last 24 hours: no requests\n' +
-        'Nothing was sent to it yet.\n',
+        'No requests yet.\n',
     )
     expect(await says('webhook', 'rotate', id)).toMatch(
-      /^0 Secret: whsec_\S+\nThe old one signs too for 24 hours\.\n$/,
+      /^0 Secret: whsec_\S+\nThe old secret stays valid for 24 hours\.\n$/,
     )
     expect(await says('webhook', 'show', id)).not.toContain(secret)
     expect(await says('webhook', 'disable', id)).toBe(
-      `0 ${receiver.url} is disabled. What waits for it stays.\n`,
+      `0 ${receiver.url} is disabled. Its pending events are kept.\n`,
     )
     expect(await says('webhook', 'enable', id)).toBe(
-      `0 ${receiver.url} is enabled. What it missed can be sent: posthaste webhook replay\n`,
+      `0 ${receiver.url} is enabled. To send missed events, run: posthaste webhook replay\n`,
     )
     expect(await says('webhook', 'list')).toContain(
       `${id}  ${receiver.url}\n  no requests yet  no requests\n`,
     )
-    expect(await says('webhook', 'remove', id)).toBe('0 Removed. Nothing more is sent to it.\n')
+    expect(await says('webhook', 'remove', id)).toBe('0 Removed. No more events are sent to it.\n')
     expect(await says('webhook', 'show', id)).toBe('1 Webhook not found. See: posthaste webhook list\n')
   })
 
   test('a ping reaches the endpoint, and a failing one is exit code 1 with the reason', async () => {
     const { id } = await json<{ id: string }>('webhook', 'add', receiver.url)
     const before = receiver.received.length
-    expect(await says('webhook', 'ping', id)).toMatch(
-      /^0 The endpoint answered with status 200 after \d+ ms\.\n$/,
-    )
+    expect(await says('webhook', 'ping', id)).toMatch(/^0 The webhook returned status 200 after \d+ ms\.\n$/)
     expect(receiver.received).toHaveLength(before + 1)
     receiver.behave((_, response) => {
       response.statusCode = 503
       response.end()
     })
-    expect(await says('webhook', 'ping', id)).toBe('1 The endpoint answered with status 503.\n')
+    expect(await says('webhook', 'ping', id)).toBe('1 The endpoint returned status 503.\n')
     receiver.behave()
     const shown = await says('webhook', 'show', id)
     const times = 'p50 \\d+ ms, p95 \\d+ ms'
@@ -97,7 +97,7 @@ describe('webhook', () => {
     const { requests_last_day: day } = await json<{ requests_last_day: object }>('webhook', 'show', id)
     expect(day).toMatchObject({ count: 2, taken: 1 })
     expect(shown).toMatch(/SENT +STATUS +TOOK +EVENT\n {2}RESULT\n/)
-    expect(shown).toMatch(/ 503 .*\n {2}The endpoint answered with status 503\.\n/)
+    expect(shown).toMatch(/ 503 .*\n {2}The endpoint returned status 503\.\n/)
     expect(shown).toMatch(/ 200 .*\n {2}succeeded\n/)
     await says('webhook', 'remove', id)
   })
@@ -107,10 +107,10 @@ describe('webhook', () => {
       ...['webhook', 'add', receiver.url, '--events', 'email.delivered'],
     )
     const replay = (...options: string[]) => says('webhook', 'replay', id, ...options)
-    expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 2 events are sent.\n')
-    expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 0 events are sent.\n')
+    expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 Sending 2 events.\n')
+    expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 Sending 0 events.\n')
     expect(await replay('--since', 'yesterday')).toBe(
-      '2 --since takes an instant such as 2026-11-20T08:00:00Z.\n',
+      '2 --since takes a time such as 2026-11-20T08:00:00Z.\n',
     )
     expect(await replay('--since', '2020-01-02', '--until', '2020-01-01')).toBe(
       '2 --until must be after --since.\n',
@@ -129,15 +129,15 @@ describe('webhook', () => {
     const events = select.pluck().all(id)
     db.close()
     expect(events).toHaveLength(2)
-    expect(await replay('--event-ids', events.join(', '))).toBe('0 2 events are sent.\n')
-    expect(await replay('--event-ids', events[0]!)).toBe('0 1 event is sent.\n')
+    expect(await replay('--event-ids', events.join(', '))).toBe('0 Sending 2 events.\n')
+    expect(await replay('--event-ids', events[0]!)).toBe('0 Sending 1 event.\n')
     expect(await replay('--event-ids', 'msg_1')).toBe(
-      '1 Invalid `event_ids` field: "msg_1" is no event of this webhook.\n',
+      '1 Invalid `event_ids` field: "msg_1" is not an event of this webhook.\n',
     )
     expect(await replay('--event-ids', 'msg_1', '--all')).toBe(
-      '2 Take --event-ids alone, or a range of time.\n',
+      '2 Use either --event-ids or a time range, not both.\n',
     )
-    expect(await replay()).toBe('2 Say which events: --since, or --event-ids.\n')
+    expect(await replay()).toBe('2 Select events with --since or --event-ids.\n')
     await says('webhook', 'remove', id)
   })
 
@@ -172,7 +172,9 @@ describe('metrics', () => {
     expect(await by('--by', 'colour')).toMatch(
       /^2 .*`by`.*one of period, domain, provider, tag, bounce_category/,
     )
-    expect(await by('--by', 'provider')).toMatch(/^2 --metrics sent: here it is all, or one of delivered,/)
+    expect(await by('--by', 'provider')).toMatch(
+      /^2 --metrics sent is not available here; use all or one of delivered,/,
+    )
     const report = await json<{ by: string; totals: object; data: { value: string; counts: object }[] }>(
       ...['metrics', 'breakdown', '--by', 'provider'],
     )
@@ -181,12 +183,12 @@ describe('metrics', () => {
   })
 
   test('are counted again, which says how many numbers were wrong', async () => {
-    expect(await says('metrics', 'recompute')).toBe('0 All numbers were right.\n')
+    expect(await says('metrics', 'recompute')).toBe('0 All numbers were correct.\n')
     const db = new Database(join(place.dataDir, 'posthaste.db'))
     expect(db.prepare("update metrics set n = 7 where counter = 'delivered'").run().changes).toBe(1)
     db.close()
     expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n7\n')
-    expect(await says('metrics', 'recompute')).toBe('0 1 numbers were wrong and are right now.\n')
+    expect(await says('metrics', 'recompute')).toBe('0 Corrected 1 numbers.\n')
     expect(await says('metrics', 'show', '--metrics', 'delivered')).toContain('\n2\n')
   })
 })

@@ -15,16 +15,16 @@ describe('[acme]', () => {
   })
   test('complains when it is written without that', () => {
     expect(read({ acme__email: 'you@sender.test' })).toEqual([
-      'acme.email does nothing until acme.agree_terms is true: read the terms of the authority, then set it.',
+      'acme.email has no effect until acme.agree_terms is true. Read the terms of the certificate authority, then set it.',
     ])
   })
   test('needs what its way of proving needs', () => {
     const agreed = { acme__agree_terms: 'true' }
     expect(read({ ...agreed, acme__challenge: 'dns-01' })).toEqual([
-      'acme.challenge "dns-01" needs acme.hook.',
+      'acme.challenge "dns-01" requires acme.hook.',
     ])
     expect(read({ ...agreed, acme__challenge: 'tls-alpn-01' })).toEqual([
-      'acme.challenge "tls-alpn-01" needs http.tls_listen.',
+      'acme.challenge "tls-alpn-01" requires http.tls_listen.',
     ])
     expect(
       read({ ...agreed, acme__challenge: 'tls-alpn-01', http__tls_listen: '0.0.0.0:443' }),
@@ -32,14 +32,12 @@ describe('[acme]', () => {
   })
   test('takes both parts of a binding or none', () => {
     expect(read({ acme__agree_terms: 'true', acme__eab_key_id: 'kid-1' })).toEqual([
-      'acme.eab_key_id and acme.eab_hmac_key go together: set both or neither.',
+      'acme.eab_key_id and acme.eab_hmac_key belong together: set both or neither.',
     ])
   })
   test('speaks with its authority over TLS only', () => {
     expect(read({ acme__agree_terms: 'true', acme__directory: 'http://ca.test/dir' })).toEqual([
-      expect.stringContaining(
-        'expected "letsencrypt", "letsencrypt-staging" or an https:// address',
-      ) as string,
+      expect.stringContaining('expected "letsencrypt", "letsencrypt-staging" or an https:// URL') as string,
     ])
   })
 })

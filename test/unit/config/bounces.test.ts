@@ -100,25 +100,25 @@ describe('bounce rules', () => {
     ],
     [
       [],
-      'rule[0].topic has no condition and would fit every reply: give one of code, enhanced, text, phase, provider.',
+      'rule[0].topic has no condition, so it would match every reply: set one of code, enhanced, text, phase, provider.',
     ],
     [
       ['text = ["("]'],
-      'rule[0].text has a pattern that is no regular expression (Invalid regular expression: /(/iu: Unterminated group).',
+      'rule[0].text has a pattern that is not a regular expression (Invalid regular expression: /(/iu: Unterminated group).',
     ],
     [['text = ["(a+)+b"]'], 'rule[0].text has a pattern that repeats a group with +: (a+)+b.'],
     [
       ['code = ["5xx"]', 'minutes = 5'],
-      'rule[0].minutes goes with the other of shaping and minutes: set both or neither.',
+      'rule[0].minutes requires both shaping and minutes: set both or neither.',
     ],
     [
       ['code = ["5xx"]', 'shaping = "slow"'],
-      'rule[0].shaping goes with the other of shaping and minutes: set both or neither.',
+      'rule[0].shaping requires both shaping and minutes: set both or neither.',
     ],
-    [['code = ["5xx"]', 'link = "https://a.example/"'], 'rule[0].link needs an advice that it belongs to.'],
+    [['code = ["5xx"]', 'link = "https://a.example/"'], 'rule[0].link requires an advice.'],
     [
       ['code = ["5xx"]', 'advice = "Ask."', 'link = "javascript:x"'],
-      'rule[0].link is no https: or mailto: address.',
+      'rule[0].link is not an https: or mailto: URL.',
     ],
   ])('%j: %s', (lines, complaint) => {
     expect(refused(rule(...lines)).map((one) => one.replace(/^bounces\.toml:\d+: /, ''))).toEqual([complaint])
@@ -127,22 +127,22 @@ describe('bounce rules', () => {
   test('only what is about the recipient may suppress', () => {
     const toml = rule('code = ["550"]').replace('"bounce"', '"suppress"')
     expect(refused(toml)).toEqual([
-      'bounces.toml:4: rule[0].action is "suppress", which only the category "recipient" may have: nothing else tells that the address is dead.',
+      'bounces.toml:4: rule[0].action is "suppress", which only the category "recipient" can have: no other category shows that the address is invalid.',
     ])
   })
 
   test('what is about our address may not end a delivery', () => {
     const toml = rule('code = ["550"]').replace('"policy"', '"reputation"')
     expect(refused(toml)).toEqual([
-      'bounces.toml:4: rule[0].action is "bounce"; the category "reputation" takes only "defer": it is about our address, never about the recipient.',
+      'bounces.toml:4: rule[0].action is "bounce"; the category "reputation" accepts only "defer": it concerns the sending IP, never the recipient.',
     ])
   })
 
   test('a file of something else is refused', () => {
-    expect(refused('rules = 1')).toEqual([
-      'bounces.toml:1: there is no key rules; a rule begins with [[rule]].',
+    expect(refused('rules = 1')).toEqual(['bounces.toml:1: unknown key rules; a rule starts with [[rule]].'])
+    expect(refused('rule = 1')).toEqual([
+      'bounces.toml:1: rule must be a list: write [[rule]] before each rule.',
     ])
-    expect(refused('rule = 1')).toEqual(['bounces.toml:1: rule is no list: write [[rule]] before each rule.'])
   })
 
   test('a file that cannot be read or is not TOML is named', () => {
@@ -163,13 +163,13 @@ describe('patterns on text of strangers', () => {
     ['[+*]{2}', undefined],
     ['(a|b)*', 'repeats a group with *'],
     ['(ab){2,3}', 'repeats a group with {2,3}'],
-    ['x.*y', 'has .*; write .{0,80}'],
-    ['x.+y', 'has .+; write .{0,80}'],
+    ['x.*y', 'has .*; use .{0,80}'],
+    ['x.+y', 'has .+; use .{0,80}'],
     ['x.{0,}y', 'allows more than 100 repetitions with {0,}'],
     ['x{101}', 'allows more than 100 repetitions with {101}'],
     ['x.{0,500}y', 'allows more than 100 repetitions with {0,500}'],
-    ['(a)\\1', 'refers back to a group'],
-    ['a+b+c+d+', 'repeats more than 3 things in one alternative'],
+    ['(a)\\1', 'has a backreference'],
+    ['a+b+c+d+', 'has more than 3 quantifiers in one alternative'],
   ])('%s: %s', (pattern, why) => {
     expect(whyUnsafe(pattern)).toBe(why)
   })

@@ -112,7 +112,7 @@ allow_networks = ["127.0.0.0/8", "fd00::/8", "192.0.2.7"]
 
   test('notes settings that have no effect in this version', () => {
     expect(load(`${minimal}[storage]\nurl = "postgres://db.example/mail"\n`).notes).toEqual([
-      'storage.url is set, but has no effect in this version (PostgreSQL).',
+      'storage.url is set but has no effect in this version (PostgreSQL).',
     ])
   })
 
@@ -180,9 +180,9 @@ describe('the environment', () => {
         POSTHASTE_A__B: 'x',
       }),
     ).toEqual([
-      'POSTHASTE_HTTP__LISTNE: there is no setting of this name. Did you mean POSTHASTE_HTTP__LISTEN?',
-      'POSTHASTE_HOSTNAM: there is no setting of this name. Did you mean POSTHASTE_HOSTNAME?',
-      'POSTHASTE_A__B: there is no setting of this name.',
+      'POSTHASTE_HTTP__LISTNE: unknown setting. Did you mean POSTHASTE_HTTP__LISTEN?',
+      'POSTHASTE_HOSTNAM: unknown setting. Did you mean POSTHASTE_HOSTNAME?',
+      'POSTHASTE_A__B: unknown setting.',
       'POSTHASTE_DNS__TRUST_AD: dns.trust_ad is "yes"; expected true or false.',
       'POSTHASTE_DELIVERY__PORT: delivery.port is "abc"; expected a whole number from 1 to 65535.',
     ])
@@ -197,15 +197,15 @@ describe('the environment', () => {
   test('ignores, with a note, what container platforms make up', () => {
     expect(load(minimal, { POSTHASTE_SERVICE_HOST: '10.0.0.1', POSTHASTE_PORT_8025_TCP: 'x' }).notes).toEqual(
       [
-        'The environment variable POSTHASTE_SERVICE_HOST is no setting of Posthaste and was ignored.',
-        'The environment variable POSTHASTE_PORT_8025_TCP is no setting of Posthaste and was ignored.',
+        'The environment variable POSTHASTE_SERVICE_HOST is not a Posthaste setting and was ignored.',
+        'The environment variable POSTHASTE_PORT_8025_TCP is not a Posthaste setting and was ignored.',
       ],
     )
   })
 
   test('never repeats a secret', () => {
     const [complaint] = complaintsOf(`${minimal}[storage]\nurl = ["postgres://u:hunter2@h/n"]\n`)
-    expect(complaint).toBe(':3: storage.url is a value that is not shown; expected a text.')
+    expect(complaint).toBe(':3: storage.url is a value (hidden); expected a text.')
   })
 })
 
@@ -231,15 +231,15 @@ patience = 5
 level = "verbose"
 `
     expect(complaintsOf(text)).toEqual([
-      ':1: there is no key hostnme. Did you mean hostname?',
+      ':1: unknown key hostnme. Did you mean hostname?',
       ':2: data_dir is "relative"; expected an absolute path such as /var/lib/posthaste.',
       ':5: http.listen[1] is "0.0.0.0:99999"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
       ':9: http.public_url is "https://mail.example.com/mail"; expected an origin such as https://mail.example.com, without a path.',
-      ':10: there is no key htpt. Did you mean http?',
+      ':10: unknown key htpt. Did you mean http?',
       ':13: delivery.port is "25"; expected a whole number from 1 to 65535.',
       ':14: delivery.source_ips[0] is "192.0.2.300"; expected an IP address such as 192.0.2.1 or 2001:db8::1.',
       ':15: delivery.allow_networks[0] is "10.0.0.0/33"; expected a network such as 10.0.0.0/8 or fd00::/8.',
-      ':16: there is no key delivery.patience.',
+      ':16: unknown key delivery.patience.',
       ':18: log.level is "verbose"; expected "debug" or "info" or "warn" or "error".',
       expect.stringMatching(/^hostname is missing: .* Set it in .* or as POSTHASTE_HOSTNAME\.$/),
     ])
@@ -254,7 +254,7 @@ level = "verbose"
     ['', '""'],
   ])('name the hostname %j', (hostname, found) => {
     expect(complaintsOf(`hostname = "${hostname}"`)).toEqual([
-      `:1: hostname is ${found}; expected a fully qualified host name such as mail.example.com.`,
+      `:1: hostname is ${found}; expected a fully qualified hostname such as mail.example.com.`,
     ])
   })
 
@@ -296,8 +296,8 @@ level = "verbose"
 
   test('say where a key of another section belongs', () => {
     expect(complaintsOf(`${minimal}listen = ["0.0.0.0:1"]\n[http]\nport = 80`)).toEqual([
-      ':2: there is no key listen. Did you mean http.listen?',
-      ':4: there is no key http.port. Did you mean delivery.port?',
+      ':2: unknown key listen. Did you mean http.listen?',
+      ':4: unknown key http.port. Did you mean delivery.port?',
     ])
   })
 
@@ -343,13 +343,13 @@ client_id = "x"
 `
     const complaints = complaintsOf(text)
     expect(complaints).toEqual([
-      ':3: sign_in.providers needs http.public_url, or http.admin_url where the dashboard has an origin of its own: providers send people back to that address.',
-      ':8: sign_in.providers[0].join needs allowed_domains with the preset "google", where anybody can have an account.',
-      ':11: sign_in.providers[1].id is "google" again; each provider needs its own.',
-      ':14: sign_in.providers[1].client_secret and client_secret_file are both set: keep one of them.',
-      ':16: sign_in.providers[1].link_by_email does not go with the preset "github": an address that was verified there once stays so when it is taken away.',
-      ':18: sign_in.providers[2].issuer is missing: the address of the provider, such as https://login.example.com.',
-      ':18: sign_in.providers[2].client_secret is missing: set it, or client_secret_file.',
+      ':3: sign_in.providers requires http.public_url, or http.admin_url if the dashboard has a separate origin. Providers redirect to that address.',
+      ':8: sign_in.providers[0].join requires allowed_domains with the preset "google", because anyone can create a Google account.',
+      ':11: sign_in.providers[1].id is "google" again; each provider needs a unique id.',
+      ':14: sign_in.providers[1].client_secret and client_secret_file are both set. Keep only one.',
+      ':16: sign_in.providers[1].link_by_email cannot be used with the preset "github": GitHub keeps an address verified even after its owner loses it.',
+      ':18: sign_in.providers[2].issuer is missing: the URL of the provider, such as https://login.example.com.',
+      ':18: sign_in.providers[2].client_secret is missing: set it or client_secret_file.',
     ])
   })
 
@@ -358,10 +358,8 @@ client_id = "x"
     (issuer) => {
       const text = `${minimal}\n[[sign_in.providers]]\nid = "a"\nclient_id = "x"\nclient_secret = 5\nissuer = "${issuer}"\n`
       const [secret, address] = complaintsOf(text)
-      expect(secret).toBe(
-        ':6: sign_in.providers[0].client_secret is a value that is not shown; expected a text.',
-      )
-      expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected an address such as`)
+      expect(secret).toBe(':6: sign_in.providers[0].client_secret is a value (hidden); expected a text.')
+      expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected a URL such as`)
     },
   )
 
@@ -375,24 +373,24 @@ log.level = 1
 http = { listen = [] }
 `),
     ).toEqual([
-      ':1: there is no key note.',
+      ':1: unknown key note.',
       ':4: log.level is 1; expected "debug" or "info" or "warn" or "error".',
-      ':5: hostname is 2; expected a fully qualified host name such as mail.example.com.',
+      ':5: hostname is 2; expected a fully qualified hostname such as mail.example.com.',
       ':6: http.listen is an empty list; expected a list of at least one, each an address with port, such as 0.0.0.0:8025 or [::]:8025.',
     ])
   })
 
   test('name a strange key whatever characters it has', () => {
     expect(complaintsOf(`${minimal}"a[b" = 1\n"__proto__" = 2\nconstructor = 3\n`)).toEqual([
-      expect.stringContaining('there is no key a[b.'),
-      expect.stringContaining('there is no key __proto__.'),
-      expect.stringContaining('there is no key constructor.'),
+      expect.stringContaining('unknown key a[b.'),
+      expect.stringContaining('unknown key __proto__.'),
+      expect.stringContaining('unknown key constructor.'),
     ])
   })
 
   test('name a section that is written as a value', () => {
     expect(complaintsOf(`${minimal}http = 80`)).toEqual([
-      ':2: http is a section: write [http] before its keys.',
+      ':2: http is a section. Write [http] before its keys.',
     ])
   })
 
@@ -407,7 +405,7 @@ max_connections = 5
 `),
     ).toEqual([
       ':3: storage.engine "postgres" is not available in this version; use "sqlite".',
-      ':5: tls.cert and tls.key go together: set both or neither.',
+      ':5: tls.cert and tls.key belong together: set both or neither.',
       ':7: delivery.max_connections_per_domain is 10, more than delivery.max_connections (5).',
     ])
   })
@@ -415,7 +413,7 @@ max_connections = 5
   test('name a file that was asked for and is not there', () => {
     const loaded = loadConfig({ file: join(folder, 'none.toml'), env: {} })
     expect('complaints' in loaded && loaded.complaints.map(formatComplaint)).toEqual([
-      `${folder}/none.toml: there is no such file.`,
+      `${folder}/none.toml: file not found.`,
     ])
   })
 

@@ -28,12 +28,12 @@ networks = ["10.0.0.0/24"]
 api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
 `
   expect(complaintsOf(text)).toEqual([
-    ':5: smtp.starttls and http.listen both have 127.0.0.1:8025: give each a port of its own.',
+    ':5: smtp.starttls and http.listen both have 127.0.0.1:8025. Use a different port for each.',
     ':6: smtp.implicit_tls has 127.0.0.1:465 twice.',
-    ':7: smtp.trusted and smtp.implicit_tls both have 127.0.0.1:465: give each a port of its own.',
+    ':7: smtp.trusted and smtp.implicit_tls both have 127.0.0.1:465. Use a different port for each.',
   ])
   expect(
     complaintsOf(`hostname = "mail.example.com"
 [http]\nlisten = ["0.0.0.0:465"]\n`),
-  ).toEqual([':3: smtp.implicit_tls and http.listen both have 0.0.0.0:465: give each a port of its own.'])
+  ).toEqual([':3: smtp.implicit_tls and http.listen both have 0.0.0.0:465. Use a different port for each.'])
 })

@@ -52,18 +52,18 @@ describe('plans', () => {
       'daily = -1',
     ]
     expect(refused(toml.join('\n'))).toEqual([
-      'plans.toml:1: basic is no plan: write [basic] with its limits below it.',
+      'plans.toml:1: basic must be a table: write [basic] with its limits below it.',
       'plans.toml:4: free.daily is "many"; expected a whole number of recipients, 0 or more.',
       'plans.toml:5: free.monthly is 1.5; expected a whole number of recipients, 0 or more.',
-      'plans.toml:6: there is no limit free.hourly; there are daily and monthly.',
-      'plans.toml:7: Gold is no name for a plan: small letters, digits, - and _, at most 50.',
+      'plans.toml:6: unknown limit free.hourly; expected daily or monthly.',
+      'plans.toml:7: Gold is not a valid plan name: use lowercase letters, digits, - and _, at most 50.',
       'plans.toml:8: Gold.daily is -1; expected a whole number of recipients, 0 or more.',
     ])
   })
 
   test('must have the one that every new team gets', () => {
     expect(refused('[free]\ndaily = 1\n')).toEqual([
-      'plans.toml: the plan [unlimited] is missing: every new team has it.',
+      'plans.toml: the plan [unlimited] is missing. New teams start with it.',
     ])
   })
 

@@ -31,9 +31,7 @@ describe('a connection that is kept', () => {
     await say(server, second)
     const third = await say(server)
     expect(third.lines).toEqual([
-      expect.stringMatching(
-        /^connect \(Over the connection that was opened at \S+Z \(message 3 on it\)\.\)$/,
-      ),
+      expect.stringMatching(/^connect \(Reused the connection opened at \S+Z \(message 3 on it\)\.\)$/),
       'mail MAIL FROM:<bounce@sender.test> > 250 ok',
       'rcpt RCPT TO:<bob@example.org> > 250 ok',
       'data DATA > 354 go',

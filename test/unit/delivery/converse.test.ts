@@ -18,7 +18,7 @@ describe('an ordinary conversation', () => {
       'rcpt RCPT TO:<bob@example.org> > 250 2.1.5 recipient ok',
       'data DATA > 354 go on',
       'body > 250 2.0.0 queued as 1 (21 bytes)',
-      expect.stringMatching(/^quit QUIT \(The answer is not waited for/),
+      expect.stringMatching(/^quit QUIT \(Posthaste does not wait for the reply/),
     ])
     for (const step of said.steps)
       expect(step).toMatchObject({ host: 'mx.self-signed.test', ip: server.address })
@@ -98,7 +98,7 @@ describe('an ordinary conversation', () => {
     })
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
     expect(said.lines.find((line) => line.startsWith('mail'))).toContain(
-      'The server does not offer 8BITMIME: the message was converted to 7-bit text and signed again',
+      'The server does not offer 8BITMIME, so the message was converted to 7-bit text and signed again',
     )
     expect(server.connections[0]!.received.toString('latin1')).toContain(
       'DATA\r\nSubject: x\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nGr=C3=BC=C3=9Fe an alle dort\r\n.\r\n',
@@ -125,13 +125,13 @@ describe('what the server cannot take', () => {
     expect([...said.outcome.values()][0]).toMatchObject({
       failure: {
         status: '5.3.4',
-        note: 'mx.self-signed.test takes messages of up to 20 bytes; this one has 21.',
+        note: 'mx.self-signed.test accepts messages of up to 20 bytes; this one has 21.',
       },
     })
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
   })
 
-  test('8-bit text below a signature is not sent without 8BITMIME', async () => {
+  test('8-bit text inside a signed is not sent without 8BITMIME', async () => {
     const message =
       'Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\nGrüße\r\n--b\r\nContent-Type: application/pgp-signature\r\n\r\nx\r\n--b--\r\n'
     const said = await talk(await serve(offering('PIPELINING')), { message })
@@ -139,7 +139,7 @@ describe('what the server cannot take', () => {
     expect([...said.outcome.values()][0]).toMatchObject({
       failure: {
         status: '5.6.3',
-        note: 'mx.self-signed.test does not offer 8BITMIME, and the message cannot be converted to 7-bit text: it has 8-bit text below a signature or encryption, which a change would break.',
+        note: 'mx.self-signed.test does not offer 8BITMIME, and the message cannot be converted to 7-bit text: it has 8-bit text inside a signed or encrypted part, which a conversion would break.',
       },
     })
     expect(said.lines.some((line) => line.startsWith('mail'))).toBe(false)
@@ -148,7 +148,7 @@ describe('what the server cannot take', () => {
   test('its SIZE is of the converted message', async () => {
     const text = 'Subject: x\r\n\r\nüüüüüüüüüüüüüüüüüüüü\r\n'
     const said = await talk(await serve(offering('SIZE 60')), { message: text })
-    expect(noteOf(said)).toMatch(/takes messages of up to 60 bytes; this one has \d{3}\.$/)
+    expect(noteOf(said)).toMatch(/accepts messages of up to 60 bytes; this one has \d{3}\.$/)
   })
 
   test('SIZE without a limit, or of zero, is no limit', async () => {
@@ -323,7 +323,7 @@ describe('TLS', () => {
     const said = await talk(server)
     expect(said.fates['bob@example.org']).toMatch(/^accepted/)
     expect(said.lines).toContain(
-      'starttls STARTTLS > 454 4.7.0 not now (TLS is refused; going on in plain text.)',
+      'starttls STARTTLS > 454 4.7.0 not now (TLS was refused; continuing in plain text.)',
     )
   })
 
@@ -340,9 +340,7 @@ describe('TLS', () => {
   test('with replies injected before the handshake is not trusted', async () => {
     const server = await serve([...dialog(start), { send: '220 go\r\n250 injected\r\n' }], simple)
     const said = await talk(server)
-    expect(said.lines.find((line) => line.startsWith('tls'))).toContain(
-      'more than a reply before the TLS handshake',
-    )
+    expect(said.lines.find((line) => line.startsWith('tls'))).toContain('extra data before the TLS handshake')
     expect(said.tls).toBeNull()
   })
 })

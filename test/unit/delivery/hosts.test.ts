@@ -15,7 +15,7 @@ describe("addresses of this machine's interfaces", () => {
   test('are off limits, however they are written; others behind the same name are not', () => {
     const { addresses, forbidden } = sorted(['93.184.1.1', '93.184.1.2', '2a00:1450:0:0::1'])
     expect(addresses).toEqual(['93.184.1.2'])
-    expect(forbidden).toEqual(["93.184.1.1 is this machine's own", "2a00:1450:0:0::1 is this machine's own"])
+    expect(forbidden).toEqual(['93.184.1.1 is an address of this machine', '2a00:1450:0:0::1 is an address of this machine'])
   })
 
   test('are used when they are listed', () => {
@@ -29,7 +29,7 @@ describe('addresses in private networks', () => {
     ['10.0.0.5', 'in a private network (RFC 1918)'],
     ['172.20.1.1', 'in a private network (RFC 1918)'],
     ['192.168.1.1', 'in a private network (RFC 1918)'],
-    ['100.64.0.9', 'in a shared network behind carrier-grade NAT (RFC 6598)'],
+    ['100.64.0.9', 'in the shared address space of carrier-grade NAT (RFC 6598)'],
     ['fd12::1', 'in a private network (RFC 4193)'],
   ])('are off limits unless they are listed: %s', (ip, why) => {
     expect(sorted([ip])).toMatchObject({ addresses: [], forbidden: [`${ip} is ${why}`] })

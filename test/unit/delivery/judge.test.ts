@@ -171,7 +171,7 @@ describe('the sentence for people', () => {
         host: 'mx.example.org',
         ip: '192.0.2.9',
         reply,
-        note: 'mx.example.org took the message.',
+        note: 'mx.example.org accepted the message.',
       },
     })
   })

@@ -383,7 +383,7 @@ describe('addresses', () => {
   test('off limits are explained to the operator', async () => {
     const { route: found, steps } = await find({ 'example.org': { A: ['127.0.0.1'] } })
     expect(found.kind === 'failed' && found.failure.note).toMatch(
-      /^The mail exchanger's address 127\.0\.0\.1 is loopback; list it in delivery\.allow_networks to deliver there\.$/,
+      /^The mail exchanger's address 127\.0\.0\.1 is loopback\. To deliver there, add it to delivery\.allow_networks\.$/,
     )
     expect(steps.at(-1)!.note).toMatch(/^not tried: 127\.0\.0\.1 is .*loopback/)
   })

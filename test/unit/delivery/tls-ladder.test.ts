@@ -47,14 +47,16 @@ describe('the handshake', () => {
     expect(first.tls).toMatchObject({ version: 'TLSv1.3', group: 'X25519', verified: true })
     expect(connects(first)).toEqual([
       expect.stringContaining('Connected from'),
-      expect.stringContaining('Connected again, for a smaller ClientHello, because TLS failed, from'),
+      expect.stringContaining('Connected again with a smaller ClientHello, because TLS failed, from'),
     ])
     expect(first.tlsResult).toMatchObject({ resultType: 'successful-session' })
     await clock.advance(3 * day - minute)
     const second = await say(server)
     expect(second.tls).toMatchObject({ group: 'X25519' })
     expect(connects(second)).toEqual([
-      expect.stringMatching(/Connected for a smaller ClientHello, as the full one failed on \S+Z, from/),
+      expect.stringMatching(
+        /Connected with a smaller ClientHello, because the full one failed on \S+Z, from/,
+      ),
     ])
     await clock.advance(minute)
     expect(connects(await say(server))).toHaveLength(2)
@@ -96,7 +98,7 @@ describe('the handshake', () => {
     const first = await say(server)
     expect(first.tlsResult).toMatchObject({ resultType: 'validation-failure' })
     const second = await say(server)
-    expect(second.lines[0]).toMatch(/^connect \(Connected without TLS, which failed on \S+Z, from/)
+    expect(second.lines[0]).toMatch(/^connect \(Connected without TLS, because TLS failed on \S+Z, from/)
     expect(second.lines.join()).not.toContain('STARTTLS >')
     await clock.advance(60 * minute)
     const third = await say(server)
@@ -135,8 +137,8 @@ describe('the handshake', () => {
     expect(fateOf(said)).toBe('accepted 250 queued')
     const handshakes = said.steps.filter(({ name }) => name === 'tls')
     expect(handshakes.map(({ note }) => note)).toEqual([
-      'did not answer within 60 seconds',
-      'With a smaller ClientHello: did not answer within 60 seconds',
+      'did not respond within 60 seconds',
+      'With a smaller ClientHello: did not respond within 60 seconds',
     ])
   })
 
@@ -166,9 +168,7 @@ describe('the handshake', () => {
     const server = await serve(broken, broken, only, tls())
     const said = await say(server, { idleMs: minute })
     expect(fateOf(said)).toMatch(/^tls starttls 530/)
-    expect(noteOf(said)).toBe(
-      'mx.trusted.test takes mail over TLS only, and the TLS handshake with it fails.',
-    )
+    expect(noteOf(said)).toBe('mx.trusted.test accepts mail only over TLS, but the TLS handshake failed.')
     expect((await say(server)).tls).toMatchObject({ verified: true })
     expect(server.connections).toHaveLength(4)
   })

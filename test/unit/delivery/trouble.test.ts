@@ -24,7 +24,7 @@ describe('connections that break', () => {
       'after EHLO',
       'S: 220 mx\n C: EHLO *\n S: <reset>',
       'network ehlo',
-      /reset the connection \(waiting for the answer to EHLO\)/,
+      /reset the connection \(waiting for the reply to EHLO\)/,
     ],
     [
       'in an unfinished reply',
@@ -32,7 +32,7 @@ describe('connections that break', () => {
       'network ehlo',
       /closed the connection/,
     ],
-    ['at DATA', `${upTo('S: 354')} S: <close>`, 'network data', /waiting for the answer to DATA/],
+    ['at DATA', `${upTo('S: 354')} S: <close>`, 'network data', /waiting for the reply to DATA/],
     [
       'after the final dot',
       `${upTo('S: 250 2.0.0')} S: <close>`,
@@ -49,7 +49,7 @@ describe('connections that break', () => {
     const server = await serve([...dialog(upTo('C: <body>')), { expect: /^x+$/ }, { close: 'reset' }])
     const said = await talk(server, { message: Buffer.alloc(30_000_000, 'x'.repeat(70) + '\r\n') })
     expect(said.fates['bob@example.org']).toBe('network body')
-    expect(noteOf(said)).toContain('while the message was sent')
+    expect(noteOf(said)).toContain('while sending the message')
   })
 })
 
@@ -108,7 +108,7 @@ describe('servers that are slow', () => {
     await expect.poll(over).toBe(true)
     const said = await talking
     expect(said.fates['bob@example.org']).toBe(fate)
-    expect(noteOf(said)).toContain(`did not answer within ${minutes * 60} seconds`)
+    expect(noteOf(said)).toContain(`did not respond within ${minutes * 60} seconds`)
     expect(said.steps.at(-1)!.ms).toBeGreaterThanOrEqual(minutes * minute - 5)
   })
 
@@ -140,7 +140,7 @@ describe('servers that are slow', () => {
     const said = await talking
     server.close()
     expect(said.fates['bob@example.org']).toBe('timeout body')
-    expect(noteOf(said)).toContain('did not answer within 180 seconds (while the message was sent)')
+    expect(noteOf(said)).toContain('did not respond within 180 seconds (while sending the message)')
   })
 
   test('nothing outlasts the attempt', async () => {
@@ -171,6 +171,6 @@ describe('servers that are slow', () => {
     await clock.advance(minute)
     const said = await talking
     expect(said.fates['bob@example.org']).toBe('timeout body')
-    expect(noteOf(said)).toContain('did not answer within 600 seconds (after the whole message was sent')
+    expect(noteOf(said)).toContain('did not respond within 600 seconds (after the whole message was sent')
   })
 })

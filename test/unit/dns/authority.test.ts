@@ -101,9 +101,9 @@ describe('resolveAuthoritative', () => {
     first.set('example.test', 'REFUSED')
     second.set('example.test', 'TIMEOUT')
     expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toBe(
-      'None of the name servers of example.test could be asked: ' +
+      'None of the name servers of example.test could be queried: ' +
         `ns1.host.test: Cannot look up TXT of example.test: DNS server ${first.address}:${first.port} answered REFUSED; ` +
-        `ns2.host.test: Cannot look up TXT of example.test: DNS server ${second.address}:${second.port} did not answer within 300 ms`,
+        `ns2.host.test: Cannot look up TXT of example.test: DNS server ${second.address}:${second.port} did not respond within 300 ms`,
     )
   })
 
@@ -113,8 +113,8 @@ describe('resolveAuthoritative', () => {
     expect(first.queries).toEqual([])
     recursive.set('ns2.host.test', undefined)
     expect(noteOf(await resolver.resolveAuthoritative('example.test', 'TXT'))).toBe(
-      'None of the name servers of example.test could be asked: ' +
-        `ns1.host.test has the address ${first.address}, which is off limits; ns2.host.test has no address`,
+      'None of the name servers of example.test could be queried: ' +
+        `ns1.host.test has the address ${first.address}, which is not allowed; ns2.host.test has no address`,
     )
   })
 
@@ -149,7 +149,7 @@ describe('survey', () => {
     expect(servers.map(({ answer }) => answer.kind)).toEqual(['failed', 'failed', 'failed'])
     expect(noteOf(servers[0]!.answer)).toContain(first.address)
     expect(noteOf(servers[1]!.answer)).toBe(
-      `ns2.host.test has the address ${second.address}, which is off limits`,
+      `ns2.host.test has the address ${second.address}, which is not allowed`,
     )
     expect(noteOf(servers[2]!.answer)).toBe('ns3.host.test has no address')
   })

@@ -65,7 +65,7 @@ describe('a response', () => {
     bytes.writeUInt16BE(3, rdlengthAt)
     expect(read(bytes.subarray(0, -1))).toEqual({
       kind: 'failed',
-      note: 'sent A records that cannot be read',
+      note: 'sent malformed A records',
     })
     bytes.writeUInt16BE(400, rdlengthAt)
     expect(() => decodeMessage(bytes)).toThrow('a record runs past the end')
@@ -107,7 +107,7 @@ describe('a response', () => {
   test('that says NXDOMAIN and has records is believed in neither', () => {
     expect(read(response({ flags: codec.RECURSION_AVAILABLE | 3 }))).toEqual({
       kind: 'failed',
-      note: 'answered NXDOMAIN together with records',
+      note: 'returned NXDOMAIN together with records',
     })
   })
 

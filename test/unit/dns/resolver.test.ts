@@ -71,7 +71,7 @@ describe('records', () => {
       records: [{ preference: 2, exchange: 'good.test' }],
     })
     expect(noteOf(await resolver.resolve('none.test', 'MX'))).toBe(
-      `Cannot look up MX of none.test: DNS server ${at} sent MX records that cannot be read`,
+      `Cannot look up MX of none.test: DNS server ${at} sent malformed MX records`,
     )
   })
 
@@ -101,16 +101,16 @@ describe('absent or failed', () => {
     ['REFUSED', 'answered REFUSED'],
     ['FORMERR', 'answered FORMERR'],
     ['NOTIMP', 'answered NOTIMP'],
-    ['GARBAGE', 'sent an answer that cannot be read'],
+    ['GARBAGE', 'sent a malformed answer'],
     ['TRUNCATE', 'sent a truncated answer over TCP'],
-    ['TIMEOUT', 'did not answer within 200 ms'],
-    ['WRONG-ID', 'did not answer within 200 ms (1 packets that do not match the question were ignored)'],
+    ['TIMEOUT', 'did not respond within 200 ms'],
+    ['WRONG-ID', 'did not respond within 200 ms (1 packets that do not match the question were ignored)'],
     [
       'WRONG-QUESTION',
-      'did not answer within 200 ms (1 packets that do not match the question were ignored)',
+      'did not respond within 200 ms (1 packets that do not match the question were ignored)',
     ],
-    ['REFERRAL', 'answered with a referral instead of an answer: it does not recurse for this machine'],
-    ['LAME', 'is neither recursive nor authoritative, and had no answer'],
+    ['REFERRAL', 'returned a referral instead of an answer: it does not recurse for this machine'],
+    ['LAME', 'is neither recursive nor authoritative, and returned no answer'],
   ] as const)('%s is a failure, never a fact', async (failure, note) => {
     const { resolver, at } = await setUp({ 'x.test': failure }, {}, SHORT)
     expect(await resolver.resolve('x.test', 'MX')).toEqual({
@@ -125,7 +125,7 @@ describe('absent or failed', () => {
     await server.close()
     const { resolver } = resolverFor([at])
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
-      `Cannot look up A of x.test: DNS server ${at} refused the connection: nothing listens there`,
+      `Cannot look up A of x.test: DNS server ${at} refused the connection: nothing is listening`,
     )
   })
 
@@ -201,7 +201,7 @@ describe('servers', () => {
     const failing = await serve({ 'x.test': 'SERVFAIL' })
     const { resolver } = resolverFor([silent, failing], SHORT)
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
-      `Cannot look up A of x.test: DNS server ${silent.address}:${silent.port} did not answer within 200 ms; ` +
+      `Cannot look up A of x.test: DNS server ${silent.address}:${silent.port} did not respond within 200 ms; ` +
         `DNS server ${failing.address}:${failing.port} answered SERVFAIL`,
     )
     expect([silent.queries.length, failing.queries.length]).toEqual([2, 1])
@@ -244,7 +244,7 @@ describe('servers', () => {
     const { resolver, server, at } = await setUp({}, {}, SHORT)
     server.replace(() => (server.queries.at(-1)!.transport === 'tcp' ? 'TIMEOUT' : 'TRUNCATE'))
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
-      `Cannot look up A of x.test: DNS server ${at} did not answer over TCP within 200 ms`,
+      `Cannot look up A of x.test: DNS server ${at} did not respond over TCP within 200 ms`,
     )
   })
 
@@ -282,7 +282,7 @@ describe('servers', () => {
     asked.bind(0, '127.0.0.1')
     await once(asked, 'listening')
     const { resolver } = resolverFor([`127.0.0.1:${asked.address().port}`], SHORT)
-    expect(noteOf(await resolver.resolve('x.test', 'A'))).toMatch(/did not answer within 200 ms$/)
+    expect(noteOf(await resolver.resolve('x.test', 'A'))).toMatch(/did not respond within 200 ms$/)
   })
 
   test('ids and source ports differ from query to query', async () => {
@@ -311,7 +311,7 @@ describe('servers', () => {
     const { resolver } = resolverFor([], { systemFile: file })
     // Nobody listens on port 53 of that address.
     expect(noteOf(await resolver.resolve('x.test', 'A'))).toBe(
-      `Cannot look up A of x.test: DNS server ${address} refused the connection: nothing listens there`,
+      `Cannot look up A of x.test: DNS server ${address} refused the connection: nothing is listening`,
     )
   })
 

@@ -26,7 +26,7 @@ test.each([
   '[::1]53',
 ])('%j is refused with a hint', (entry) => {
   expect(() => parseServer(entry)).toThrow(
-    `dns.servers: "${entry}" is not an address: write ip, ip:port or [ip6]:port`,
+    `dns.servers: "${entry}" is not an address. Use ip, ip:port or [ip6]:port`,
   )
 })
 

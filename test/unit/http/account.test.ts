@@ -78,7 +78,7 @@ describe('changing the password', () => {
     expect((await there.call('GET', '/session')).status).toBe(401)
     expect((await signIn(owner.password)).status).toBe(403)
     expect((await notices())[0]).toMatchObject({
-      subject: 'Your password for Posthaste was changed',
+      subject: 'Your Posthaste password was changed',
       to: [owner.email],
     })
     await here.call('POST', '/account/password', { current: next, new: owner.password })
@@ -89,17 +89,13 @@ describe('changing the password', () => {
     const change = (current: string, password: string) =>
       here.call('POST', '/account/password', { current, new: password })
     expect((await change('wrong', 'another quiet harbour')).text).toBe(
-      errorText(
-        403,
-        'validation_error',
-        'Invalid `current` field: this is not the password of your account.',
-      ),
+      errorText(403, 'validation_error', 'Invalid `current` field: wrong password.'),
     )
     const weak = await change(owner.password, 'Sunshine2024')
     expect(weak.status).toBe(422)
-    expect(weak.text).toContain('Invalid `new` field: a password that is not among the first to be guessed')
+    expect(weak.text).toContain('Invalid `new` field: a password that is harder to guess')
     expect((await change(owner.password, 'acme-mail-owner')).text).toContain(
-      'Invalid `new` field: a password that is more than your address or the name of the team or the server.',
+      'Invalid `new` field: a password that is not just your email address, or the name of the team or server.',
     )
     expect((await signIn(owner.password)).status).toBe(200)
   })
@@ -135,7 +131,7 @@ describe('a forgotten password', () => {
       errorText(
         403,
         'validation_error',
-        'This link was used, has expired or is not whole. Ask for a new one with "Forgot your password?" on the sign-in page.',
+        'This link is incomplete, expired or already used. Request a new one with "Forgot your password?" on the sign-in page.',
       ),
     )
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 10 }, api.clock.now())
@@ -194,11 +190,7 @@ describe('a forgotten password', () => {
 
   test('cannot be asked for by other sites, nor by their forms', async () => {
     const at = `${api.url}/session/reset`
-    const foreign = errorText(
-      403,
-      'validation_error',
-      'This request comes from another site and was refused.',
-    )
+    const foreign = errorText(403, 'validation_error', 'This request came from another site and was refused.')
     for (const headers of [
       { origin: 'https://evil.example' },
       { 'sec-fetch-site': 'cross-site' },
@@ -221,7 +213,7 @@ describe('a forgotten password', () => {
       errorText(
         403,
         'validation_error',
-        'This email is from the server to one person: its content is shown to nobody else.',
+        'The server sent this email to one person, so its content is hidden from everyone else.',
       ),
     )
     for (const path of [`/emails/${id}`, `/emails/${id}/timeline`, '/logs', '/emails'])

@@ -124,7 +124,7 @@ describe('attachments by URL', () => {
     ['http://2130706433/', 'must be on a host with a public address'],
     ['http://[::ffff:127.0.0.1]/', 'must be on a host with a public address'],
     ['http://intranet.example/', 'must be on a host with a public address'],
-    ['FILES/missing', 'was answered with status 404 instead of 200'],
+    ['FILES/missing', 'returned status 404 instead of 200'],
   ])('are refused with place and reason, and nothing is stored: %s', async (url, reason) => {
     const before = await api.count()
     const path = url.replace('FILES', files)
@@ -264,7 +264,7 @@ describe('attachments of an email', () => {
     expect((await get(tampered)).text).toBe(errorText(404, 'not_found', 'Attachment not found'))
     await api.clock.advance(3_600_000)
     expect((await get(url)).text).toBe(
-      errorText(410, 'not_found', 'This link has expired. Ask the API for a new one.'),
+      errorText(410, 'not_found', 'This link has expired. Request a new one from the API.'),
     )
   })
 })

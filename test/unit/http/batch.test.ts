@@ -87,7 +87,7 @@ const bad: [string, unknown, number, string, string][] = [
     { ...hello, attachments: [{ content: 'QQ==' }] },
     422,
     'validation_error',
-    'The `attachments` field is not supported in a batch: send this email on its own.',
+    'The `attachments` field is not supported in batches. Send this email with a separate request.',
   ],
   [
     'with a template',

@@ -143,7 +143,7 @@ describe('a new domain', () => {
       { name: 'x.example', tracking_subdomain: 'send' },
       422,
       'validation_error',
-      'Invalid `tracking_subdomain` field: another label than that of the return path.',
+      "Invalid `tracking_subdomain` field: a label different from the return path's.",
     ],
     [
       { name: 'x.example', capabilities: { sending: 'disabled' } },

@@ -43,9 +43,9 @@ describe('GET /emails/search', () => {
     const refusals: [query: string, says: string][] = [
       ['status=lost', 'Invalid `status`: some of queued, scheduled,'],
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
-      ['to=', 'Invalid `to`: one text of 1 to 998 characters'],
+      ['to=', 'Invalid `to`: a single text of 1 to 998 characters'],
       ['to=a&to=b', 'Invalid `to`: one text'],
-      ['since=yesterday', 'Invalid `since`: an instant in ISO 8601'],
+      ['since=yesterday', 'Invalid `since`: a time in ISO 8601'],
       ['tag=a:b:c', 'Invalid `tag`: `name` or `name:value`'],
       ['id=7', 'The `id` must be a valid UUID.'],
       ['before=' + newId(0), 'Invalid `before`: a search runs forwards'],
@@ -150,7 +150,7 @@ describe('POST /emails/:id/resend', () => {
     const { status, json } = await api.call('POST', `/emails/${strange}/resend`)
     expect(status).toBe(422)
     expect((json as { message: string }).message).toBe(
-      'This email cannot be sent again: its header names others than those it was sent to. Send it anew from where it came from.',
+      'This email cannot be sent again: its header lists different recipients than its envelope. Send it again from your app.',
     )
   })
 })

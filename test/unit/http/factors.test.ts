@@ -15,17 +15,17 @@ const MINUTE = 60_000
 const over = errorText(
   401,
   'validation_error',
-  'This sign-in took too long, or had too many wrong codes. Begin again with your password.',
+  'Sign-in expired, or too many codes were wrong. Start again with your password.',
 )
 const wrong = errorText(
   403,
   'validation_error',
-  'Wrong code, or one that was used before. Wait for the next one, and see that the clock of your phone is right.',
+  "Incorrect or already used code. Wait for a new one, and check your phone's clock.",
 )
 const refused = errorText(
   403,
   'validation_error',
-  'This passkey was not accepted. Try again, or use another way to sign in.',
+  'This passkey was not accepted. Try again, or sign in another way.',
 )
 
 /** A browser after the first step. Time goes on, so that counters of tries start anew. */
@@ -67,7 +67,7 @@ const optionsOf = async (browser: Browser, path = '/session/passkey/options') =>
     await browser.call('POST', path),
   ).options
 
-describe('an app for codes', () => {
+describe('an authenticator app', () => {
   test('counts only after its first code came back', async () => {
     await api.accounts.factors.reset({ email: owner.email })
     const browser = await firstStep()
@@ -271,7 +271,7 @@ describe('a passkey', () => {
     const answer = await browser.call('POST', '/session/passkey', {
       response: phished.get(await optionsOf(browser)),
     })
-    expect(answer.text).toContain('Passkeys of this server work at')
+    expect(answer.text).toContain('Passkeys for this server work only at')
   })
 
   test('cannot be added twice, and needs a host name', async () => {
@@ -279,7 +279,7 @@ describe('a passkey', () => {
     expect((await addPasskey(browser, device)).status).toBe(409)
     const byAddress = openBrowser(api.url)
     expect((await byAddress.call('POST', '/session/passkey/options')).text).toContain(
-      'Passkeys are bound to a host name, and 127.0.0.1 is an address',
+      'Passkeys are bound to a hostname, and 127.0.0.1 is an IP address',
     )
   })
 
@@ -304,7 +304,7 @@ describe('changing factors', () => {
     const proof = errorText(
       403,
       'validation_error',
-      'Show that it is you: give your password or a second factor again.',
+      'Confirm your identity: enter your password or complete the second step again.',
     )
     for (const [method, path] of [
       ['DELETE', '/account/totp'],
@@ -314,11 +314,7 @@ describe('changing factors', () => {
     ] as const)
       expect((await browser.call(method, path)).text).toBe(proof)
     expect((await browser.call('POST', '/account/proof', { password: 'wrong' })).text).toBe(
-      errorText(
-        403,
-        'validation_error',
-        'Invalid `password` field: this is not the password of your account.',
-      ),
+      errorText(403, 'validation_error', 'Invalid `password` field: wrong password.'),
     )
     expect((await browser.call('POST', '/account/proof', {})).status).toBe(422)
     expect((await browser.call('POST', '/account/proof', { code: codeAt(secret, now()) })).status).toBe(200)
@@ -352,7 +348,7 @@ describe('changing factors', () => {
       errorText(
         403,
         'validation_error',
-        'The password is not enough here: this session began without your second factor. Show a second factor.',
+        'A password is not enough here: this session started without your second step. Complete the second step.',
       ),
     )
     expect(await everyWay()).toEqual([403, 403, 403, 403])
@@ -387,7 +383,7 @@ test('a team that asks for second factors opens nothing but the own account befo
   const required = errorText(
     403,
     'validation_error',
-    'The team asks for a second factor. Set one up in your account, or show it: until then nothing else is open.',
+    'This team requires two-step sign-in. Set up a second step in your account, or confirm it, to continue.',
   )
   const strong = await withTotp()
   await api.storage.setMfaRequired({ id: api.teamId, required: true }, now())

@@ -29,7 +29,7 @@ describe('set-up', () => {
       errorText(
         403,
         'validation_error',
-        'This set-up link is wrong, used already or too old. Restart the appliance: it prints a new one, good for 24 hours.',
+        'This setup link is invalid, expired or already used. Restart Posthaste to get a new link, valid for 24 hours.',
       ),
     )
     expect(answer.headers.getSetCookie()).toEqual([])

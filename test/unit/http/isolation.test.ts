@@ -119,7 +119,7 @@ describe('from a thing of its own, another team reaches nothing of this one', ()
     const alone = await their('POST', `/webhooks/${id}/events/${event}/replay`, {})
     const selected = await their('POST', `/webhooks/${id}/replay`, { event_ids: [event] })
     expect([alone.status, selected.status]).toEqual([404, 422])
-    expect(selected.text).toContain('is no event of this webhook')
+    expect(selected.text).toContain('is not an event of this webhook')
   })
 
   test('a key is not bound to a domain of this one', async () => {

@@ -48,7 +48,7 @@ describe('an invitation', () => {
       operator: true,
     })
     expect((await as(cookieOf(answer), 'GET', '/team')).status).toBe(200)
-    const over = 'This invitation was used, withdrawn or has expired. Ask the team for a new one.'
+    const over = 'This invitation is expired, withdrawn or already used. Ask the team for a new one.'
     expect(said(await accept(token))).toEqual([403, over])
   })
 
@@ -96,7 +96,7 @@ describe('an invitation', () => {
 
 describe('an admin', () => {
   test('neither makes nor touches owners', async () => {
-    const only = 'Only an owner may make, change or remove owners. Ask an owner of the team.'
+    const only = 'Only owners can add, change or remove owners. Ask an owner of the team.'
     const members = await api.storage.listMembers({ teamId: api.teamId }, 0)
     const [boss, mate] = [members[0]!, members.find(({ role }) => role === 'developer')!]
     for (const [method, path, body] of [
@@ -156,7 +156,7 @@ describe('somebody who is in no team any more', () => {
     const other = { token, password: 'another granite plum 78' }
     expect(said(await ask(`${api.url}/invitations/accept`, 'POST', other))).toEqual([
       403,
-      'Invalid `password` field: this is not the password of your account.',
+      'Invalid `password` field: wrong password.',
     ])
     const answer = await accept(token)
     expect(answer.json).toMatchObject({ user: { id: userId, email }, role: 'viewer' })

@@ -56,7 +56,7 @@ describe('GET /nodes', () => {
     const { status, json } = await ask(`${api.url}/nodes`, 'GET', undefined, { cookie: tenant })
     expect([status, json]).toMatchObject([
       403,
-      { message: 'Only the team that runs this server may see and change its addresses.' },
+      { message: 'Only the team that operates this server can view and change its sending IPs.' },
     ])
   })
 })

@@ -57,7 +57,7 @@ test('says why it cannot be sent: without a verified domain, and to what is no a
   const { send } = await senderFor(api)
   expect(await send({ ...notice, to: 'nobody' })).toEqual({
     sent: false,
-    reason: 'mail cannot be sent to this address',
+    reason: 'the address is not valid',
   })
   const { id } = api.domain
   await api.storage.saveDomainCheck({ teamId: api.teamId, id, status: 'failed', checks: [] }, api.clock.now())

@@ -151,7 +151,7 @@ test('its real owner gets it by a link in the mail, and whoever made it is out b
   const { problem, browser } = await byProvider('company', 'victim-2', email)
   expect(problem).toBe(null)
   expect(await own(browser)).toBe(email)
-  expect(await mailTo(email)).toContain('Nobody had shown before that this address is theirs')
+  expect(await mailTo(email)).toContain('This email address had not been confirmed before')
   const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 5 }, api.clock.now())
   expect(items.find(({ action }) => action === 'account.password_reset')?.after).toEqual({
     ...{ address_proven: true, identities_unlinked: 1, passkeys_not_alone: 0 },
@@ -168,7 +168,7 @@ test('a passkey from before the proof opens nothing by itself, and a second fact
   const alone = await byPasskey(device)
   expect([alone.status, json<{ message: string }>(alone).message]).toEqual([
     403,
-    'The passkey “Laptop” is older than the proof that this address is yours, so it opens nothing by itself. Sign in with your password; then remove it and add it anew.',
+    'The passkey “Laptop” was added before this email address was confirmed, so it cannot sign you in by itself. Sign in with your password, then remove the passkey and add it again.',
   ])
   // Who has both is asked for both: a mailbox alone takes no factor away.
   const victim = openBrowser(api.url)
@@ -190,7 +190,7 @@ test('whoever came by the link of the mail has shown that the address is theirs'
     (await byProvider('any', 'person-4', 'x@else.example')).browser.cookies.has('posthaste_sign_in'),
   ).toBe(true)
   expect((await byPasskey(device)).status).toBe(200)
-  expect(await mailTo(email)).not.toContain('Nobody had shown before')
+  expect(await mailTo(email)).not.toContain('had not been confirmed before')
 
   const other = somebody()
   await madeBy((await invite(other)).mailed, VICTIM)

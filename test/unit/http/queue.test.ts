@@ -49,7 +49,7 @@ describe('looking at the queue', () => {
     const first = (await api.call('GET', '/queue?limit=2')).json as Listed
     expect(first.has_more).toBe(true)
     expect(first.data.map(({ recipient }) => recipient)).toEqual(['a@x.example', 'b@x.example'])
-    expect(first.data[0]!.waiting?.why).toBe('its turn comes now')
+    expect(first.data[0]!.waiting?.why).toBe('next in line')
     const second = (await api.call('GET', `/queue?limit=2&after=${first.data[1]!.id}`)).json as Listed
     expect(second).toMatchObject({ has_more: false, data: [{ recipient: 'c@x.example' }] })
   })
@@ -66,15 +66,15 @@ describe('looking at the queue', () => {
   })
 
   test.each([
-    ['?domian=x.example', 'domian', 'the conditions are domain, provider, '],
+    ['?domian=x.example', 'domian', 'unknown condition; expected one of domain, provider, '],
     ['?domain=a..b', 'domain', 'it must be a domain such as example.com'],
     ['?older_than=soon', 'older_than', 'it must be a duration such as 90m, 2h or 3d'],
     ['?state=gone', 'state', 'it must be one of waiting, held'],
     ['?category=x', 'category', 'it must be one of recipient, '],
     ['?email_id=7', 'email_id', 'it must be a UUID'],
-    ['?tag=a%20b', 'tag', 'it must be name or name=value of a tag'],
+    ['?tag=a%20b', 'tag', 'it must be a tag as name or name=value'],
     ['?team_id=x', 'team_id', 'it must be a UUID, or all'],
-    ['?domain=a.example&domain=b.example', 'domain', 'it must be one text of at most 500 characters'],
+    ['?domain=a.example&domain=b.example', 'domain', 'it must be a single text of at most 500 characters'],
   ])('a bad filter is named: %s', async (query, field, expected) => {
     const { status, json } = await api.call('GET', `/queue${query}`)
     expect(status).toBe(422)
@@ -177,7 +177,7 @@ describe('the queue by pool and provider', () => {
     const many = Array.from({ length: 201 }, () => data[0]!.id).join(',')
     const refused = await api.call('POST', '/queue/preview', { action: 'hold', filter: { id: many } })
     expect(refused).toMatchObject({ status: 422 })
-    expect(refused.text).toContain('up to 200 UUIDs with commas between')
+    expect(refused.text).toContain('up to 200 comma-separated UUIDs')
   })
 })
 
@@ -228,7 +228,7 @@ describe('changing the queue', () => {
     await send('a@x.example')
     const { status, json } = await api.call('POST', `/queue/${action}`, { filter: {} })
     expect(status).toBe(422)
-    expect((json as { message: string }).message).toMatch(/^Invalid `filter` field: it names no condition/)
+    expect((json as { message: string }).message).toMatch(/^Invalid `filter` field: it has no condition/)
     expect((await act(action, { all: true })).count).toBe(1)
   })
 
@@ -240,7 +240,7 @@ describe('changing the queue', () => {
       errorText(
         409,
         'validation_error',
-        'Nothing was done: this would touch 2 deliveries now, and 1 were expected. Preview it again.',
+        'Nothing was changed: 2 deliveries match now, but 1 were expected. Preview the change again.',
       ),
     )
     expect(await listed()).toHaveLength(2)
@@ -268,7 +268,7 @@ describe('changing the queue', () => {
       errorText(
         409,
         'validation_error',
-        'This cannot be undone: queue.drop is not among hold, release and re-route.',
+        'This cannot be undone: only hold, release and reroute can be undone, not queue.drop.',
       ),
     )
   })
@@ -292,7 +292,7 @@ describe('changing the queue', () => {
   test('new mail is held only by what it has when it comes', async () => {
     const { json } = await api.call('POST', '/queue/hold', { new: true, filter: { older_than: '1h' } })
     expect(json).toMatchObject({
-      message: 'Invalid `filter` field: new mail is held by domain, provider, team and tag only.',
+      message: 'Invalid `filter` field: new mail can be held only by domain, provider, team and tag.',
     })
   })
 })

@@ -102,7 +102,7 @@ describe('a scheduled email', () => {
       errorText(
         422,
         'validation_error',
-        `This email cannot be ${change}: only a scheduled email can, and this one is ${state}.`,
+        `This email cannot be ${change} because it is ${state}. Only scheduled emails can be ${change}.`,
       )
     const canceled = await schedule()
     await api.call('POST', `/emails/${canceled}/cancel`)

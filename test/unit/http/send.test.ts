@@ -180,7 +180,7 @@ describe('bad input', () => {
       body,
       400,
       'validation_error',
-      'The request body is not UTF-8: JSON is always sent in it (RFC 8259 §8.1).',
+      'The request body is not valid UTF-8, which JSON requires (RFC 8259 §8.1).',
     ),
   )
 
@@ -253,7 +253,7 @@ describe('bad input', () => {
       { ...hello, [field]: Array.from({ length: 51 }, (_, i) => `r${i}@example.com`) },
       422,
       'validation_error',
-      `The \`${field}\` field takes at most 50 recipients.`,
+      `The \`${field}\` field accepts at most 50 recipients.`,
     ),
   )
 
@@ -322,7 +322,7 @@ describe('bad input', () => {
     'a compressed body, %j, in words of its own',
     async (headers) => {
       const answer = await api.call('POST', '/emails', JSON.stringify(hello), headers)
-      const sentence = 'The request body is compressed: send it as it is, without `Content-Encoding`.'
+      const sentence = 'The request body is compressed. Send it uncompressed, without `Content-Encoding`.'
       expect(answer.text).toBe(errorText(415, 'validation_error', sentence))
       await nothingStored()
     },

@@ -201,7 +201,7 @@ describe('the sandbox inbox', () => {
 
 describe('the server', () => {
   const invalid = 'The request is not valid HTTP.'
-  const oneHost = 'A request needs exactly one `Host` field (RFC 9112 §3.2).'
+  const oneHost = 'A request must have exactly one `Host` header (RFC 9112 §3.2).'
   const wrongMethod = 'Method is not allowed for the requested path.'
   test.each([
     ['nonsense', 'GARBAGE', 400, invalid],
@@ -222,7 +222,7 @@ describe('the server', () => {
       'an endless path',
       `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nhost: x`,
       431,
-      'The request has too many or too long headers.',
+      'The request headers are too many or too long.',
     ],
     ['a request to no host', 'GET /healthz HTTP/1.1', 400, oneHost],
     ['a request to two hosts', 'GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b', 400, oneHost],

@@ -19,7 +19,7 @@ const browser = async (more: Record<string, string> = {}) => ({
   ...more,
 })
 const own = { 'x-requested-with': 'dashboard', 'sec-fetch-site': 'same-origin' }
-const foreign = errorText(403, 'validation_error', 'This request comes from another site and was refused.')
+const foreign = errorText(403, 'validation_error', 'This request came from another site and was refused.')
 
 describe('signing in', () => {
   test('gives a cookie that scripts and other sites do not get', async () => {

@@ -79,12 +79,15 @@ describe('a source', () => {
     [{ ip: 'fe80::1%eth0' }, invalid('ip', 'an IP address of this machine, such as 192.0.2.1')],
     [
       { ip: '192.0.2.7', pool: 'Big Pool' },
-      invalid('pool', 'a name of small letters, digits, - and _, at most 50 characters'),
+      invalid('pool', 'a name of lowercase letters, digits, - and _, at most 50 characters'),
     ],
-    [{ ip: '192.0.2.7', hostname: 'mx' }, invalid('hostname', 'a full host name such as mail2.example.com')],
+    [
+      { ip: '192.0.2.7', hostname: 'mx' },
+      invalid('hostname', 'a fully qualified hostname such as mail2.example.com'),
+    ],
     [
       { ip: '192.0.2.7', hostname: 'mx.a\r\nQUIT' },
-      invalid('hostname', 'a full host name such as mail2.example.com'),
+      invalid('hostname', 'a fully qualified hostname such as mail2.example.com'),
     ],
   ])('%j is refused', async (body, message) => {
     expect(await text('POST', '/sources', body)).toBe(message)
@@ -93,13 +96,13 @@ describe('a source', () => {
   test('that is there already is refused, and one of the configuration stays', async () => {
     await api.call('POST', '/sources', { ip: '192.0.2.8' })
     expect(await text('POST', '/sources', { ip: '192.0.2.8' })).toBe(
-      errorText(409, 'validation_error', 'The source 192.0.2.8 is there already.'),
+      errorText(409, 'validation_error', 'The sending IP 192.0.2.8 already exists.'),
     )
     expect(await text('DELETE', '/sources/192.0.2.1')).toBe(
       errorText(
         409,
         'validation_error',
-        'The source 192.0.2.1 comes from the configuration: take it out of `delivery.source_ips`, or suspend it.',
+        'The sending IP 192.0.2.1 comes from the configuration file. Remove it from `delivery.source_ips`, or suspend it.',
       ),
     )
     expect(await text('PATCH', '/sources/192.0.2.8', { state: 'gone' })).toContain('Invalid `state` field')
@@ -118,7 +121,7 @@ describe('the light PTR of a domain', () => {
   }
 
   test('is what was found last at the addresses that its mail leaves from', async () => {
-    const unseen = { name: 'PTR', status: 'not_started', note: '192.0.2.1 was not looked at yet.' }
+    const unseen = { name: 'PTR', status: 'not_started', note: '192.0.2.1 has not been checked yet.' }
     expect(await lights('/domains')).toEqual([unseen, unseen])
 
     const advice = 'Have the PTR record of 192.0.2.1 set to mail.acme.example.'
@@ -167,7 +170,7 @@ describe('an assignment', () => {
   })
 
   test.each([
-    [{ pool: 'nowhere' }, invalid('pool', 'a pool that has a source: default')],
+    [{ pool: 'nowhere' }, invalid('pool', 'a pool that has a sending IP: default')],
     [{ pool: 'default', team_id: 'x' }, invalid('team_id', 'it must be a UUID')],
     [{ pool: 'default', team_id: newId(0) }, errorText(404, 'not_found', 'Team not found')],
     [{ pool: 'default', domain_id: newId(0) }, errorText(404, 'not_found', 'Domain not found')],

@@ -109,16 +109,11 @@ describe('many at once', () => {
 
   test.each([
     ['add', {}, 'missing_required_field', 'Missing `emails` field.'],
-    ['add', { emails: [] }, 'validation_error', 'Invalid `emails` field: from 1 to 100 of them at once.'],
-    [
-      'add',
-      { emails: many(101) },
-      'validation_error',
-      'Invalid `emails` field: from 1 to 100 of them at once.',
-    ],
+    ['add', { emails: [] }, 'validation_error', 'Invalid `emails` field: 1 to 100 at a time.'],
+    ['add', { emails: many(101) }, 'validation_error', 'Invalid `emails` field: 1 to 100 at a time.'],
     ['remove', {}, 'missing_required_field', 'Missing `emails` field.'],
     ['remove', { ids: null, emails: null }, 'missing_required_field', 'Missing `emails` field.'],
-    ['remove', { ids: [] }, 'validation_error', 'Invalid `ids` field: from 1 to 100 of them at once.'],
+    ['remove', { ids: [] }, 'validation_error', 'Invalid `ids` field: 1 to 100 at a time.'],
     [
       'remove',
       { ids: [newId(0)], emails: ['a@b.example'] },
@@ -156,7 +151,7 @@ describe('a list as CSV', () => {
       { line: 7, text: 'luck', expected: 'an origin: bounce, complaint, manual' },
       {
         ...{ line: 8, text: '2999-01-01T00:00:00Z' },
-        expected: 'a time that is over, in ISO 8601: 2026-11-20T08:15:00Z',
+        expected: 'a past time in ISO 8601, such as 2026-11-20T08:15:00Z',
       },
     ],
     first: ['one@csv.example', '=2+3@csv.example', 'four@csv.example'],
@@ -201,11 +196,7 @@ describe('a list as CSV', () => {
     const refused = async (body: object) => (await api.call('POST', '/suppressions/import', body)).text
     expect(await refused({ csv: 'x\n'.repeat(100_001) })).toBe(
       errorText(
-        ...([
-          422,
-          'validation_error',
-          'Invalid `csv` field: at most 100000 lines; cut it in pieces.',
-        ] as const),
+        ...([422, 'validation_error', 'Invalid `csv` field: at most 100000 lines; split the file.'] as const),
       ),
     )
     expect(await refused({})).toBe(errorText(422, 'missing_required_field', 'Missing `csv` field.'))
@@ -219,7 +210,7 @@ describe('a list as CSV', () => {
       'bare1@csv.example',
     ])
     expect((await api.call('GET', '/suppressions?search=a&search=b')).text).toBe(
-      errorText(422, 'validation_error', 'Invalid `search`: one text of at most 254 characters.'),
+      errorText(422, 'validation_error', 'Invalid `search`: a single text of at most 254 characters.'),
     )
     expect((await api.call('GET', '/suppressions?search=%00')).text).toBe(
       errorText(422, 'validation_error', 'Invalid `search`: text without NUL characters.'),

@@ -56,7 +56,7 @@ async function failed(webhookId: string, deliveryId: string): Promise<void> {
   await api.storage.leaseWebhookDeliveries(room, now)
   const attempt = {
     ...{ id: newId(now), deliveryId, webhookId, teamId: api.teamId, sentAt: now, durationMs: 1240 },
-    ...{ status: 503, error: 'The endpoint answered with status 503.', ip: '192.0.2.1' },
+    ...{ status: 503, error: 'The endpoint returned status 503.', ip: '192.0.2.1' },
     ...{ requestHeaders: {}, responseHeaders: {}, response: '' },
   }
   const disable = { failingBefore: 0, leastFailures: 1000, reason: 'dead' }
@@ -113,18 +113,18 @@ describe('the replay of a selection', () => {
       const { status, json } = await replay(id, body)
       return `${status} ${json.message}`
     }
-    const none = (wrong: string) => `422 Invalid \`event_ids\` field: "${wrong}" is no event of this webhook.`
+    const none = (wrong: string) =>
+      `422 Invalid \`event_ids\` field: "${wrong}" is not an event of this webhook.`
     expect(await refused({ event_ids: [mine, theirs] })).toBe(none(theirs))
     expect(await refused({ event_ids: [mine, unknown] })).toBe(none(unknown))
     expect(await refused({ event_ids: ['x'.repeat(99)] })).toBe(none('x'.repeat(60)))
     expect(await statesOf(id)).toEqual({ [mine]: 'failed' })
-    const count = (n: number) =>
-      `422 Invalid \`event_ids\` field: from 1 to 100 ids of events, and these are ${n}.`
+    const count = (n: number) => `422 Invalid \`event_ids\` field: 1 to 100 event IDs; got ${n}.`
     expect(await refused({ event_ids: [] })).toBe(count(0))
     expect(await refused({ event_ids: Array.from({ length: 101 }, (_, n) => `msg_${n}`) })).toBe(count(101))
     expect(await refused({ event_ids: mine })).toMatch(/^422 Invalid `event_ids` field: it must be an array/)
     expect(await refused({ event_ids: [mine], since: '2026-01-01T00:00:00Z' })).toBe(
-      '422 Invalid `event_ids` field: either these or `since`, `until` and `only`, not both.',
+      '422 Invalid `event_ids` field: either these, or `since`, `until` and `only`, not both.',
     )
     expect(await refused({})).toBe('422 Missing `since` or `event_ids` field.')
     const sending = { authorization: `Bearer ${api.sending}` }
@@ -158,7 +158,7 @@ describe('the log of events', () => {
       ['email.sent', { object: 'email', id: email, names: to, subject: 'Your receipt', ...plain }],
     ])
     expect(listed[3]!.last_request).toMatchObject({
-      ...{ http_status_code: 503, duration_ms: 1240, error: 'The endpoint answered with status 503.' },
+      ...{ http_status_code: 503, duration_ms: 1240, error: 'The endpoint returned status 503.' },
     })
     expect(listed[0]!.last_request).toBeNull()
     expect((await api.call('GET', `/webhooks/${id}/events/${sent}`)).json).toMatchObject(listed[3]!)

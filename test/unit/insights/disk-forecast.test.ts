@@ -10,7 +10,7 @@ import { createTestClock } from '../../world/clock.ts'
 import { said } from './fixtures.ts'
 
 const MB = 1_000_000
-const NOW = '100 MB are held, and there is room for 900 MB more on the disk.'
+const NOW = '100 MB used, 900 MB left on the disk.'
 
 const facts = (fullInDays: number | null, days = 7, budget: number | null = null) => ({
   ...{ days, budget },
@@ -21,25 +21,29 @@ describe('what the forecast says', () => {
   test('nothing before there are two days to compare', () => {
     expect(said(judgeForecast(facts(null, 1)))).toEqual([
       'skipped',
-      `${NOW} How it grows is known after two days: it is written down once a day.`,
+      `${NOW} The growth rate is known after two days; it is recorded once a day.`,
       null,
     ])
   })
 
   test('what does not grow, or lasts longer than a week, is well', () => {
-    expect(said(judgeForecast(facts(null)))).toEqual(['ok', `${NOW} It did not grow in the last week.`, null])
+    expect(said(judgeForecast(facts(null)))).toEqual([
+      'ok',
+      `${NOW} Disk usage did not grow in the last week.`,
+      null,
+    ])
     expect(said(judgeForecast(facts(8)))).toEqual([
       'ok',
-      `${NOW} At the rate of the last week that is for 8 days.`,
+      `${NOW} At last week's rate, that lasts 8 days.`,
       null,
     ])
   })
 
   test('a week or less is a warning that says what to do', () => {
     const [status, found, advice] = said(judgeForecast(facts(7)))
-    expect([status, found]).toEqual(['warning', `${NOW} At the rate of the last week that is for 7 days.`])
+    expect([status, found]).toEqual(['warning', `${NOW} At last week's rate, that lasts 7 days.`])
     expect(advice).toMatch(
-      /^On a full disk no mail is taken\. Shorten \[retention\], set retention\.disk_budget_mb/,
+      /^The server accepts no mail when the disk is full\. Shorten the periods in \[retention\], set retention\.disk_budget_mb/,
     )
     expect(said(judgeForecast(facts(1)))[1]).toMatch(/for 1 day\.$/)
   })
@@ -47,7 +51,7 @@ describe('what the forecast says', () => {
   test('where there is a budget, its end is what counts', () => {
     const [, found, advice] = said(judgeForecast(facts(3, 7, 1000 * MB)))
     expect(found).toContain('on the disk or in retention.disk_budget_mb')
-    expect(advice).toMatch(/^Beyond the budget bodies are removed before their time\./)
+    expect(advice).toMatch(/^Above the budget, bodies are deleted early\./)
   })
 })
 

@@ -46,12 +46,24 @@ afterAll(() => names.close())
 describe('reverse DNS', () => {
   const judge = async (ip: string, helo = HELO) => said(judgePtr(await lookUpPtr(names.fresh(), ip), helo))
   const ask = (ip: string, helo = HELO) =>
-    `Have the PTR record of ${ip} set to ${helo}: whoever gave you the address can, often in the customer's panel.`
+    `Set the PTR record of ${ip} to ${helo}. The provider of the address can do this, often in its control panel.`
 
   test('passes where it leads back to the address, over IPv4 and IPv6', async () => {
-    expect(await judge('192.0.2.1')).toEqual(['ok', `192.0.2.1 is ${HELO}, and back.`, null])
-    expect(await judge('192.0.2.4')).toEqual(['ok', `192.0.2.4 is ${HELO}, and back.`, null])
-    expect(await judge('2001:db8::1')).toEqual(['ok', `2001:db8::1 is ${HELO}, and back.`, null])
+    expect(await judge('192.0.2.1')).toEqual([
+      'ok',
+      `192.0.2.1 resolves to ${HELO}, and ${HELO} resolves to 192.0.2.1.`,
+      null,
+    ])
+    expect(await judge('192.0.2.4')).toEqual([
+      'ok',
+      `192.0.2.4 resolves to ${HELO}, and ${HELO} resolves to 192.0.2.4.`,
+      null,
+    ])
+    expect(await judge('2001:db8::1')).toEqual([
+      'ok',
+      `2001:db8::1 resolves to ${HELO}, and ${HELO} resolves to 2001:db8::1.`,
+      null,
+    ])
   })
 
   test('fails without a record', async () => {
@@ -65,12 +77,12 @@ describe('reverse DNS', () => {
   test('fails where it leads elsewhere, and says which record is missing', async () => {
     expect(await judge('192.0.2.3')).toEqual([
       'failed',
-      `192.0.2.3 points to ${HELO} (192.0.2.1, 192.0.2.4), which does not lead back to it.`,
-      `Publish the A record of ${HELO}: 192.0.2.3.`,
+      `The PTR record of 192.0.2.3 is ${HELO} (192.0.2.1, 192.0.2.4), which does not resolve back to it.`,
+      `Publish the A record 192 for ${HELO}.0.2.3.`,
     ])
     expect(await judge('192.0.2.8')).toEqual([
       'failed',
-      '192.0.2.8 points to gone.acme.example (no address), which does not lead back to it.',
+      'The PTR record of 192.0.2.8 is gone.acme.example (no address), which does not resolve back to it.',
       ask('192.0.2.8'),
     ])
   })
@@ -79,14 +91,14 @@ describe('reverse DNS', () => {
     const [status, found] = await judge('192.0.2.5')
     expect([status, found]).toEqual([
       'warning',
-      `192.0.2.5 is other.acme.example and leads back, but mail introduces itself as ${HELO}.`,
+      `The PTR record of 192.0.2.5 is other.acme.example, which resolves back to it, but the EHLO name is ${HELO}.`,
     ])
   })
 
   test('warns of a name that looks like a home connection', async () => {
     expect((await judge('192.0.2.9', 'ip-192-0-2-9.acme.example')).slice(0, 2)).toEqual([
       'warning',
-      '192.0.2.9 is ip-192-0-2-9.acme.example, which looks like the name of a home connection.',
+      'The PTR record of 192.0.2.9 is ip-192-0-2-9.acme.example, which looks like a residential connection.',
     ])
   })
 
@@ -124,34 +136,35 @@ describe('a blocklist', () => {
 
   test('that lists it fails, or warns where it takes nothing out of use', async () => {
     const found = 'Test list lists 192.0.2.1: sent spam (127.0.0.2).'
-    const advice = 'Find out what was sent and stop it first; then ask for removal at https://bl.test/'
+    const advice =
+      'First find and stop the mail that caused the listing. Then request removal at https://bl.test/'
     expect(await judge('192.0.2.1')).toEqual(['failed', found, advice])
     expect(await judge('192.0.2.1', { suspend: false })).toEqual(['warning', found, advice])
     expect((await judge('192.0.2.5'))[1]).toBe(
-      'Test list lists 192.0.2.5: an answer that is not in the table (127.0.0.77).',
+      'Test list lists 192.0.2.5: an unknown return code (127.0.0.77).',
     )
   })
 
   test('that refuses the resolver, is rewritten on the way, is dead or does not answer says nothing', async () => {
     expect(await judge('192.0.2.2')).toEqual([
       'skipped',
-      'Test list does not answer this resolver (127.255.255.254: the resolver is a public one).',
-      'Use a resolver of your own on this machine to ask Test list.',
+      'Test list refuses queries from this resolver (127.255.255.254: the resolver is a public one).',
+      'Run a resolver on this machine to query Test list.',
     ])
     expect(await judge('192.0.2.3')).toEqual([
       'skipped',
-      'Test list seems to answer 203.0.113.9, which no blocklist does: somebody on the way changes DNS answers.',
-      'Use a resolver of your own on this machine.',
+      'Test list appears to return 203.0.113.9, which blocklists never do: something on the network path changes DNS answers.',
+      'Run a resolver on this machine.',
     ])
     expect(await judge('192.0.2.1', { zone: 'dead.test' })).toEqual([
       'skipped',
-      'Test list lists everything now, so its answer says nothing: the list has probably ended.',
+      'Test list lists every address, so its answers mean nothing: the list was probably shut down.',
       null,
     ])
     expect((await judge('192.0.2.4'))[0]).toBe('skipped')
     expect(await judge('192.0.2.9', { zone: 'deaf.test' })).toEqual([
       'skipped',
-      'Test list does not list its own test entry: it cannot be asked through this resolver.',
+      'Test list does not list its own test entry, so it cannot be queried through this resolver.',
       null,
     ])
   })
@@ -170,7 +183,7 @@ describe('a blocklist', () => {
       [
         'blocklists:192.0.2.1:unasked',
         'skipped',
-        'dead.test lists everything now, so its answer says nothing: the list has probably ended.',
+        'dead.test lists every address, so its answers mean nothing: the list was probably shut down.',
       ],
       ['blocklists:192.0.2.1', 'ok', '192.0.2.1 is not on empty.test, void.test.'],
     ])
@@ -192,7 +205,7 @@ describe('the EHLO name', () => {
   test.each(['mail.local', 'mail.acme.lan', 'mail'])('%s is of the local network only', async (name) => {
     expect((await judge(name)).slice(0, 2)).toEqual([
       'failed',
-      `${name} is a name of the local network only: receivers cannot look it up.`,
+      `${name} exists only in the local network, so receivers cannot look it up.`,
     ])
   })
 
@@ -201,8 +214,8 @@ describe('the EHLO name', () => {
     names.dns.set('slow.acme.org', 'SERVFAIL')
     expect(await judge('nowhere.acme.org')).toEqual([
       'failed',
-      'nowhere.acme.org has no address. Many receivers refuse mail from a server whose name leads nowhere.',
-      'Publish an A record of nowhere.acme.org with the public address of this machine.',
+      'nowhere.acme.org has no address record. Many receivers refuse mail from a server whose name does not resolve.',
+      'Publish an A record for nowhere.acme.org with the public address of this machine.',
     ])
     expect((await judge('slow.acme.org'))[0]).toBe('skipped')
   })
@@ -217,12 +230,12 @@ describe('the EHLO name', () => {
     const at = (ip: string, behind: string | null = null) => ({ ip, family: 4 as const, behind })
     expect(judgeHostAddresses(host, [at('192.0.2.4')]).status).toBe('ok')
     expect(judgeHostAddresses(host, [at('192.0.2.1', '10.0.0.2')]).found).toBe(
-      `${HELO} is 192.0.2.1, 192.0.2.4, 2001:db8::1; this machine is 10.0.0.2, so a router stands between (NAT). That the router sends from 192.0.2.1 is believed.`,
+      `${HELO} resolves to 192.0.2.1, 192.0.2.4, 2001:db8::1, but this machine is 10.0.0.2, so it is behind a router (NAT). Posthaste assumes that the router sends from 192.0.2.1.`,
     )
     expect(said(judgeHostAddresses(host, [at('203.0.113.1')]))).toEqual([
       'warning',
-      `${HELO} is 192.0.2.1, 192.0.2.4, 2001:db8::1, but mail leaves from 203.0.113.1.`,
-      `Publish 203.0.113.1 for ${HELO}, or send from where it leads to: delivery.source_ips.`,
+      `${HELO} resolves to 192.0.2.1, 192.0.2.4, 2001:db8::1, but mail is sent from 203.0.113.1.`,
+      `Publish 203.0.113.1 for ${HELO}, or send from the published address (delivery.source_ips).`,
     ])
     expect(judgeHostAddresses(host, []).status).toBe('warning')
     expect(judgeHostAddresses(await lookUpHost(names.fresh(), 'gone.example'), []).status).toBe('skipped')
@@ -236,7 +249,7 @@ describe('SPF for an address', () => {
   test('passes by network and by host name', async () => {
     expect(await judge('send.acme.example')).toEqual([
       'ok',
-      'send.acme.example lets mail come from 2001:db8::1.',
+      'send.acme.example allows mail from 2001:db8::1.',
       null,
     ])
     expect((await judge('send.name.example'))[0]).toBe('ok')
@@ -245,7 +258,7 @@ describe('SPF for an address', () => {
   test('fails where the policy leaves it out or is missing, and says nothing without DNS', async () => {
     expect((await judge('send.four.example')).slice(0, 2)).toEqual([
       'failed',
-      'SPF of send.four.example does not let mail come from 2001:db8::1 (softfail).',
+      'SPF of send.four.example does not allow mail from 2001:db8::1 (softfail).',
     ])
     expect((await judge('send.none.example'))[0]).toBe('failed')
     expect((await judge('send.slow.example'))[0]).toBe('skipped')

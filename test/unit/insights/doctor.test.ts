@@ -108,11 +108,15 @@ test('looks at SPF of the EHLO name, and says what to publish', async () => {
     return said(findings.find(({ id }) => id === `spf-helo:${HELO}`)!)
   }
   const publish = `Publish a TXT record at ${HELO}: v=spf1 a ip4:192.0.2.1 -all`
-  expect(await look(undefined)).toEqual(['ok', `${HELO} has no SPF record, which is recommended.`, publish])
-  expect(await look(['v=spf1 a -all'])).toEqual(['ok', `${HELO} lets mail come from this machine.`, null])
+  expect(await look(undefined)).toEqual([
+    'ok',
+    `${HELO} has no SPF record. Publishing one is recommended.`,
+    publish,
+  ])
+  expect(await look(['v=spf1 a -all'])).toEqual(['ok', `${HELO} allows mail from this machine.`, null])
   expect(await look(['v=spf1 ip4:192.0.2.7 -all'])).toEqual([
     'warning',
-    `SPF of ${HELO} does not let mail come from 192.0.2.1 (fail).`,
+    `SPF of ${HELO} does not allow mail from 192.0.2.1 (fail).`,
     publish,
   ])
 })
@@ -128,7 +132,7 @@ test('looks at the domains of all teams where that is asked for, and names the o
   expect(theirs).toMatchObject({
     id: `other-team:${team.id}:domain:theirs.example`,
     title: `Records of theirs.example (team "${team.name}")`,
-    advice: `posthaste domain show theirs.example --team ${team.id} prints what to publish.`,
+    advice: `To see the records to publish, run: posthaste domain show theirs.example --team ${team.id}`,
   })
   expect(others).toEqual([])
 })
@@ -153,9 +157,9 @@ test('looks at one domain when asked', async () => {
   expect(sound).toMatchObject({
     ...{ id: 'domain:shop.example', status: 'ok' },
     found:
-      'All required records are published. The DMARC policy is p=none without rua: nobody acts on it, and nobody reports.',
+      'All required records are published. The DMARC policy is p=none without rua, so receivers neither enforce it nor send reports.',
     advice:
-      'Add rua=mailto:you@shop.example to the record at _dmarc.shop.example: receivers then report daily who sends as shop.example.',
+      'Add rua=mailto:you@shop.example to the record at _dmarc.shop.example: receivers then send daily reports about mail that claims to be from shop.example.',
   })
   expect(brief(rest)).toEqual(['ok blocklists:shop.example'])
   for (const policy of ['v=DMARC1; p=none; rua=mailto:d@shop.example', 'v=DMARC1; p=quarantine']) {
@@ -177,8 +181,9 @@ test('looks at the rest when the storage does not open, and says why it did not'
   const findings = await examine({ ...deps, storage: { unavailable: 'The database is damaged.' } })
   expect(findings.find(({ id }) => id === 'storage')).toEqual({
     ...{ id: 'storage', title: 'Storage', status: 'failed' },
-    found: 'The database is damaged. Domains and sources are not known without it.',
-    advice: 'No mail can be taken until it opens: see the disk, and who owns data_dir.',
+    found: 'The database is damaged. Domains and sending IPs cannot be checked without it.',
+    advice:
+      'The server cannot accept mail until the storage opens. Check the disk and the owner of data_dir.',
   })
   expect(brief(findings)).toContain('ok ptr:192.0.2.1')
 })
@@ -204,8 +209,8 @@ test('tells of sources that are suspended', async () => {
   const found = (await examine(deps)).find(({ id }) => id === 'suspended:192.0.2.1')
   expect(found).toMatchObject({
     status: 'warning',
-    found: 'It is suspended, nothing leaves from it: It is listed.',
-    advice: 'It is used again by itself once the reason is gone.',
+    found: 'It is suspended, so no mail is sent from it: It is listed.',
+    advice: 'It resumes automatically when the cause is fixed.',
   })
 })
 
@@ -213,7 +218,7 @@ test('is one screen of text', () => {
   const findings: Finding[] = [
     {
       ...{ id: 'port25:auto', title: 'Outbound port 25 from this machine', status: 'failed' },
-      found: 'No mail exchanger can be reached: mx.example.net does not answer within 8 seconds.',
+      found: 'No mail exchanger can be reached: mx.example.net does not respond within 8 seconds.',
       advice: 'No mail can leave. Ask the provider to open outgoing TCP port 25.',
     },
     {
@@ -270,11 +275,11 @@ test('the data that comes with the program can be read, and data that cannot is 
   expect(messages.sort()).toEqual([
     'The blocklists cannot be used:',
     'list[0].delist is missing; expected a web address.',
-    'list[0].listed."10.0.0.1": expected an address in 127.0.0.0/8 or "*", and words.',
+    'list[0].listed."10.0.0.1": expected an address in 127.0.0.0/8 or "*", and a text.',
     'list[0].lists: expected "addresses" or "domains".',
     'list[0].name is missing; expected a name.',
     'list[0].suspend: expected true or false.',
-    'there is no key list[0].more.',
+    'unknown key list[0].more.',
   ])
   writeFileSync(file, 'port25 = ["a b"]\nclock = ["http://plain.test"]\n')
   expect(() => loadTargets(file)).toThrow('expected a list of origins such as https://www.example.com')

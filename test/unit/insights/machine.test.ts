@@ -77,27 +77,27 @@ describe('port 25', () => {
       'failed',
       'No mail exchanger can be reached: mx0.test refuses connections.',
     ])
-    expect(advice).toContain('Most hosting providers block outgoing port 25 until they are asked')
+    expect(advice).toContain('Most hosting providers block outgoing port 25 by default')
   })
 
   test('is intercepted when something else answers', async () => {
     expect((await ask([await listen('554 no mail from here\r\n'), await listen(null)])).slice(0, 2)).toEqual([
       'failed',
-      'Something answers on port 25, but not as a mail exchanger does: mx0.test says "554 no mail from here"; mx1.test takes the connection but says nothing for 0 seconds.',
+      'Something responds on port 25, but not like a mail exchanger: mx0.test says "554 no mail from here"; mx1.test accepts the connection but sends nothing for 0 seconds.',
     ])
   })
 
   test('cannot be told without DNS', async () => {
     expect(await ask([], 'auto', ['gone.test'])).toEqual([
       'skipped',
-      'No mail exchanger could be dialled: DNS gave no address of any.',
-      'See what is said about the resolver.',
+      'No mail exchanger could be contacted: DNS returned no address for any of them.',
+      'See the findings about the resolver.',
     ])
   })
 
   test('cannot be dialled from an address that is not here', async () => {
     expect((await ask([await listen('220 hi\r\n')], '192.0.2.1'))[1]).toBe(
-      'No mail exchanger can be reached: mx0.test was not dialled: the source address is not one of this machine.',
+      'No mail exchanger can be reached: mx0.test was not contacted: the sending IP is not an address of this machine.',
     )
     expect(await probeAddress('192.0.2.1')).toBe('192.0.2.1 is not an address of this machine')
     expect(await probeAddress(freeAddress())).toBe(null)
@@ -116,20 +116,20 @@ describe('the resolver', () => {
       if (name === 'broken.test') return 'SERVFAIL'
       return name === 'cached.test' ? { ...good, ttl: (ttl -= 7) } : good
     })
-    expect(said(judgeAnswers(seen))).toEqual(['ok', 'The resolver answers.', null])
+    expect(said(judgeAnswers(seen))).toEqual(['ok', 'The resolver responds.', null])
     expect(said(judgeCaching(seen))).toEqual([
       'ok',
-      'The resolver remembers answers: the TTL of cached.test fell from 293 to 286 seconds.',
+      'The resolver caches answers: the TTL of cached.test fell from 293 to 286 seconds.',
       null,
     ])
     expect(said(judgeValidation(seen, true))).toEqual([
       'ok',
-      'The resolver validates, and dns.trust_ad is on: DANE is used.',
+      'The resolver validates DNSSEC and dns.trust_ad is on, so DANE is used.',
       null,
     ])
     expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
       'ok',
-      'The resolver validates, but dns.trust_ad is off: DANE is not used.',
+      'The resolver validates DNSSEC, but dns.trust_ad is off, so DANE is not used.',
     ])
   })
 
@@ -147,16 +147,16 @@ describe('the resolver', () => {
     const seen = await facts({ 'cached.test': good, 'signed.test': { A: '192.0.2.1' }, 'broken.test': good })
     const alike = { ...seen, first: { ...seen.first, ms: 20 }, second: { ...seen.second, ms: 15 } }
     expect(judgeCaching(alike).found).toBe(
-      'The resolver does not seem to remember answers: the TTL of cached.test stayed at 300 seconds.',
+      'The resolver does not seem to cache answers: the TTL of cached.test stayed at 300 seconds.',
     )
-    const how = 'The resolver does not validate: it answers for broken.test, whose signatures are broken'
+    const how = 'The resolver does not validate DNSSEC: it resolves broken.test, whose signatures are broken'
     expect(said(judgeValidation(seen, false)).slice(0, 2)).toEqual([
       'warning',
       `${how}. DANE cannot be used.`,
     ])
     expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
       'failed',
-      `${how}. dns.trust_ad is on all the same, so forged records are believed.`,
+      `${how}. But dns.trust_ad is on, so Posthaste trusts forged records.`,
     ])
   })
 
@@ -168,7 +168,7 @@ describe('the resolver', () => {
     })
     expect(said(judgeValidation(seen, true)).slice(0, 2)).toEqual([
       'warning',
-      'The resolver refuses broken.test, but does not say that signed.test is authentic (AD). DANE cannot be used.',
+      'The resolver rejects broken.test, but does not mark signed.test as authentic (AD flag). DANE cannot be used.',
     ])
   })
 
@@ -196,12 +196,12 @@ describe('the clock', () => {
     [
       31_000,
       'warning',
-      'The clock is 31 seconds ahead of https://a.test: retries, signatures and certificates depend on it.',
+      'The clock is 31 seconds ahead of https://a.test. Retries, signatures and certificates depend on it.',
     ],
     [
       -400_000,
       'failed',
-      'The clock is 400 seconds behind https://a.test: retries, signatures and certificates depend on it.',
+      'The clock is 400 seconds behind https://a.test. Retries, signatures and certificates depend on it.',
     ],
   ])('%i ms off is %s', (off, status, found) => {
     expect(judge(off).slice(0, 2)).toEqual([status, found])
@@ -220,7 +220,7 @@ describe('the clock', () => {
     const nobody = await askTime('https://127.0.0.1:9')
     expect(said(judgeTime([nobody], at))).toEqual([
       'skipped',
-      'No web server could be asked for the time: https://127.0.0.1:9 ECONNREFUSED.',
+      'No web server returned the time: https://127.0.0.1:9 ECONNREFUSED.',
       null,
     ])
   })
@@ -238,27 +238,23 @@ describe('the disk', () => {
   })
 
   test.each([
-    [facts({}), 'ok', '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 4.3 ms.'],
+    [facts({}), 'ok', '50.0 GiB of 100.0 GiB free, 90% of its inodes; a durable write takes 4.3 ms.'],
     [facts({ inodes: 0, inodesFree: 0 }), 'ok', '50.0 GiB of 100.0 GiB free; a durable write takes 4.3 ms.'],
-    [facts({ free: 9 * GIB }), 'warning', '9.0 GiB of 100.0 GiB free, 90 % of its inodes.'],
-    [facts({ free: 1.5 * GIB }), 'failed', '1.5 GiB of 100.0 GiB free, 90 % of its inodes.'],
-    [facts({ inodesFree: 1 }), 'failed', '50.0 GiB of 100.0 GiB free, 1 % of its inodes.'],
+    [facts({ free: 9 * GIB }), 'warning', '9.0 GiB of 100.0 GiB free, 90% of its inodes.'],
+    [facts({ free: 1.5 * GIB }), 'failed', '1.5 GiB of 100.0 GiB free, 90% of its inodes.'],
+    [facts({ inodesFree: 1 }), 'failed', '50.0 GiB of 100.0 GiB free, 1% of its inodes.'],
     [
       facts({}, { ms: 250 }),
       'warning',
-      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 250 ms, which is slow.',
+      '50.0 GiB of 100.0 GiB free, 90% of its inodes; a durable write takes 250 ms, which is slow.',
     ],
-    [facts({}, { note: 'EROFS: read-only' }), 'failed', 'Nothing can be written to /data: EROFS: read-only.'],
+    [facts({}, { note: 'EROFS: read-only' }), 'failed', '/data is not writable: EROFS: read-only.'],
     [
       facts({}, null),
       'ok',
-      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; the directory is made at the first start.',
+      '50.0 GiB of 100.0 GiB free, 90% of its inodes; the directory is created at the first start.',
     ],
-    [
-      { path: '/data', space: { note: 'EACCES' }, write: null },
-      'failed',
-      '/data cannot be looked at: EACCES.',
-    ],
+    [{ path: '/data', space: { note: 'EACCES' }, write: null }, 'failed', '/data cannot be read: EACCES.'],
   ])('case %#', (measured, status, found) => {
     expect(said(judgeDisk(measured)).slice(0, 2)).toEqual([status, found])
   })
@@ -286,11 +282,11 @@ describe('the certificate', () => {
     const judge = (at: number, hostname: string | null = 'mail.acme.example') =>
       said(judgeCertificate({ file: 'f', certificate: signed }, hostname, at))
     const date = new Date(ends).toISOString().slice(0, 10)
-    expect(judge(ends - 30 * DAY)).toEqual(['ok', `mail.acme.example is certified until ${date}.`, null])
+    expect(judge(ends - 30 * DAY)).toEqual(['ok', `Valid until ${date} for mail.acme.example.`, null])
     expect(judge(ends - 30 * DAY, null)[0]).toBe('ok')
-    expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It ends in 10 days, on ${date}.`])
-    expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It ended on ${date}: clients refuse it.`])
-    expect(judge(Date.parse(signed.validFrom) - 1000)[1]).toBe('It is not valid yet: is the clock right?')
+    expect(judge(ends - 10 * DAY).slice(0, 2)).toEqual(['warning', `It expires in 10 days, on ${date}.`])
+    expect(judge(ends + 1000).slice(0, 2)).toEqual(['failed', `It expired on ${date}, so clients reject it.`])
+    expect(judge(Date.parse(signed.validFrom) - 1000)[1]).toBe('It is not valid yet. Check the clock.')
     expect(judge(ends - 30 * DAY, 'other.example').slice(0, 2)).toEqual([
       'failed',
       'It is for DNS:mail.acme.example, not for other.example.',
@@ -303,13 +299,13 @@ describe('the certificate', () => {
     const read = () => readCertificate(undefined, dataDir)
     expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'warning',
-      'No certificate is configured: a self-signed one is made at the first start.',
+      'No certificate is configured. The server creates a self-signed one at the first start.',
     ])
     mkdirSync(join(dataDir, 'tls'), { recursive: true })
     writeFileSync(join(dataDir, 'tls', 'self-signed.json'), JSON.stringify(pair))
     expect(said(judgeCertificate(await read(), 'mail.acme.example', now)).slice(0, 2)).toEqual([
       'warning',
-      'It is self-signed (until 2035-12-30): apps must be told to trust it.',
+      'It is self-signed (valid until 2035-12-30), so apps must be configured to trust it.',
     ])
     const missing = await readCertificate(join(dataDir, 'none.pem'), dataDir)
     expect(said(judgeCertificate(missing, 'mail.acme.example', now)).slice(0, 2)).toEqual([
@@ -366,7 +362,7 @@ describe('the ports of the daemon', () => {
   test('answer', async () => {
     expect(await judge(smtp(await listen(ours)), http(await listen(null)))).toEqual([
       'ok',
-      'All 2 configured ports answer.',
+      'All 2 configured ports respond.',
       null,
     ])
   })
@@ -374,7 +370,7 @@ describe('the ports of the daemon', () => {
   test('answer in part', async () => {
     expect((await judge(smtp(await listen(ours)), smtp(closed))).slice(0, 2)).toEqual([
       'warning',
-      `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports answer.`,
+      `${closed.ip}:9 (smtp.starttls) refuses connections; 1 of 2 ports respond.`,
     ])
   })
 
@@ -382,14 +378,14 @@ describe('the ports of the daemon', () => {
     const other = await listen('220 localhost ESMTP Postfix\r\n')
     expect((await judge(smtp(other))).slice(0, 2)).toEqual([
       'failed',
-      `Another program answers: ${other.ip}:${other.port} (smtp.starttls) says "220 localhost ESMTP Postfix".`,
+      `Another program is listening: ${other.ip}:${other.port} (smtp.starttls) says "220 localhost ESMTP Postfix".`,
     ])
   })
 
   test('are not judged while the daemon does not run', async () => {
     expect((await judge(smtp(closed), http(closed))).slice(0, 2)).toEqual([
       'skipped',
-      'None of the configured ports answers: the daemon does not run.',
+      'No configured port responds: the daemon is not running.',
     ])
     expect(await http({ ip: '127.0.0.1', port: 0 })).toBe(null)
   })

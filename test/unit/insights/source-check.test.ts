@@ -99,7 +99,7 @@ describe('a look at a source', () => {
     ])
     const nowhere = await look('10.0.0.2', { hostname: 'gone.example' })
     expect(nowhere.findings[1]!.found).toBe(
-      '10.0.0.2 has no public address, and gone.example leads to none: how receivers see its mail cannot be told, so reverse DNS and blocklists were not asked.',
+      '10.0.0.2 has no public address, and gone.example resolves to none. Posthaste cannot tell which address receivers see, so it did not check reverse DNS and blocklists.',
     )
     expect(brief(await look('fd00::2', { hostname: 'gone.example' })).at(-1)).toBe('ipv6 true')
   })
@@ -233,9 +233,9 @@ test('what another team publishes is told and takes IPv6 from nobody', async () 
     id: 'other-team:spf:2001:db8::1:send.none.example',
     title: 'SPF of send.none.example for 2001:db8::1 (team "Them")',
     status: 'warning',
-    found: 'SPF of send.none.example does not let mail come from 2001:db8::1 (none).',
+    found: 'SPF of send.none.example does not allow mail from 2001:db8::1 (none).',
     advice:
-      'The team must publish the SPF record that posthaste domain show --team their-id prints; till then large receivers may refuse its mail over IPv6.',
+      'The team must publish the SPF record that posthaste domain show --team their-id prints. Until then, large providers may refuse its mail over IPv6.',
   })
   expect(decideState(source('2001:db8::1'), seen, [])).toMatchObject({ state: 'active' })
   expect(presentSource(source('2001:db8::1', { health: seen })).checks.map(({ id }) => id)).not.toContain(

@@ -183,7 +183,7 @@ describe('a message', () => {
     ['a line that cannot be folded', mail(`Subject: ${'x'.repeat(1000)}\r\n\r\n`)],
     ['a NUL in its header', mail('Subject: \0\r\n\r\n')],
     [
-      '8-bit text below a signature',
+      '8-bit text inside a signed',
       mail('Content-Type: multipart/signed; boundary=b\r\n\r\n--b\r\n\r\nü\r\n--b--\r\n'),
     ],
     ['8-bit text where none may be', mail('Reporting-MTA: dns; ü\r\n', 'message/delivery-status')],

@@ -22,7 +22,7 @@ test('a message that takes too long to read is refused, and holds nobody up', as
   const reading = reader.read(endless, 'a')
   const refused = expect(reading).rejects.toMatchObject({
     key: 'message_malformed',
-    message: 'The message cannot be taken: reading its parts takes too much time or memory.',
+    message: 'The message cannot be accepted: parsing its parts takes too much time or memory.',
   })
   await clock.advance(10_000)
   await refused
@@ -41,7 +41,7 @@ test('a thread reads one message after the other, good or bad', async () => {
     reader.read(Buffer.from(`${nested}\r\nx\r\n${'x\r\n'.repeat(5000)}`), 'a'),
   ).rejects.toMatchObject({
     key: 'message_malformed',
-    message: 'The message cannot be taken: its parts are nested too deeply.',
+    message: 'The message cannot be accepted: its parts are nested too deeply.',
   })
   expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
 })

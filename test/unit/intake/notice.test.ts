@@ -25,7 +25,7 @@ describe('a notice', () => {
         'It holds for 30 minutes.',
         '',
         '-- ',
-        'Sent by the mail server mail.example.com',
+        'Sent by the Posthaste server mail.example.com',
         '',
       ].join('\n'),
     )

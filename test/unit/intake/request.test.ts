@@ -204,7 +204,7 @@ describe('a request is refused', () => {
     const many = Array.from({ length: 51 }, (_, i) => `r${i}@example.com`)
     expect(refused({ [field]: many })).toEqual({
       key: 'too_many_recipients',
-      message: `The \`${field}\` field takes at most 50 recipients.`,
+      message: `The \`${field}\` field accepts at most 50 recipients.`,
     })
   })
 

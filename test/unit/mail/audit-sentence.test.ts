@@ -79,7 +79,7 @@ test.each<[Partial<Said>, string]>([
   [{ after: null }, 'ada@acme.com started to rotate DKIM for acme.com; the outcome is unknown'],
   [
     { after: { refused: 'not_found' } },
-    'ada@acme.com tried to rotate DKIM for acme.com, but it does not exist',
+    'ada@acme.com tried to rotate DKIM for acme.com, but it was not found',
   ],
   [
     { after: { refused: 'rotation_under_way' } },
@@ -175,7 +175,7 @@ test.each<[AuditAction, Partial<Said>, string]>([
     { before: { plan: 'free' }, target: 'plan pro' },
     'changed the plan of the team from free to pro',
   ],
-  ['team.security', { details: { mfa_required: true } }, 'started requiring a second factor in the team'],
+  ['team.security', { details: { mfa_required: true } }, 'started requiring two-step sign-in for the team'],
   [
     'source.update',
     { target: 'source 192.0.2.1', before: { state: 'active' }, after: { state: 'suspended' } },

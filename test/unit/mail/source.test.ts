@@ -80,18 +80,18 @@ describe('usable sources', () => {
   test('that are missing have a reason each', () => {
     const sources = [{ ...a, ...suspended }, c, source('2001:db8::2')]
     expect(whyNoSource(sources, 'news', 4)).toBe(
-      'No source address can be used for IPv4: the pool news is empty; 192.0.2.1 is suspended (It is listed); 2001:db8::1 is IPv6; 2001:db8::2 is IPv6.',
+      'No sending IP is usable for IPv4: the pool news is empty; 192.0.2.1 is suspended (It is listed); 2001:db8::1 is IPv6; 2001:db8::2 is IPv6.',
     )
     expect(whyNoSource([source(AUTO)], 'default', 6)).toBe(
-      'No source address can be used for IPv6: the address that the system chooses has not been checked yet.',
+      "No sending IP is usable for IPv6: the system's default address has not been checked yet.",
     )
     expect(whyNoSource([source(AUTO, { health: { findings: [], ipv6: null } })], 'default', 6)).toContain(
-      'has no IPv6, or DNS gave no answer about it',
+      'has no IPv6, or a DNS lookup for it failed',
     )
     expect(
       whyNoSource([source('2001:db8::3', { health: { findings: [], ipv6: false } })], 'default', 6),
     ).toBe(
-      'No source address can be used for IPv6: 2001:db8::3 has no PTR or SPF record that receivers over IPv6 demand.',
+      'No sending IP is usable for IPv6: 2001:db8::3 lacks the PTR or SPF record that receivers require over IPv6.',
     )
   })
 })

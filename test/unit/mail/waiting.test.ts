@@ -16,7 +16,7 @@ describe('a reason in one line', () => {
     [{ key: 'held' }, 'Held by an operator'],
     [{ key: 'scheduled' }, 'Scheduled by the sender'],
     [{ key: 'due' }, 'Next in line'],
-    [{ key: 'in_flight', attempt: 2 }, 'Attempt 2 is under way'],
+    [{ key: 'in_flight', attempt: 2 }, 'Attempt 2 is in progress'],
     [
       { key: 'deferred', attempt: 2, note: 'mx.a.test wants less mail.', reply },
       'mx.a.test wants less mail (421 4.7.28)',

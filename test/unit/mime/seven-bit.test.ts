@@ -157,7 +157,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
     [
       'something signed',
       lines('Content-Type: multipart/signed; boundary=b', '', '--b', '', 'ü', '--b--'),
-      'it has 8-bit text below a signature or encryption, which a change would break',
+      'it has 8-bit text inside a signed or encrypted part, which a conversion would break',
     ],
     [
       'something encrypted',
@@ -173,12 +173,12 @@ describe('a message that goes to a server without 8BITMIME', () => {
         '--b--',
         '--a--',
       ),
-      'it has 8-bit text below a signature or encryption, which a change would break',
+      'it has 8-bit text inside a signed or encrypted part, which a conversion would break',
     ],
     [
       'an address beyond ASCII in a message within',
       lines('Content-Type: message/rfc822', '', 'To: zoë@a.test', '', 'x'),
-      'the field To cannot be written in short lines of ASCII',
+      'the field To cannot be encoded as short ASCII lines',
     ],
     [
       'an unknown encoding',
@@ -198,7 +198,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
     [
       'two types',
       lines('Content-Type: text/plain', 'Content-Type: text/html', '', 'ü'),
-      'a part names its type or its encoding twice',
+      'a part has two Content-Type or Content-Transfer-Encoding fields',
     ],
     [
       'a header that ends in the middle',
@@ -208,7 +208,7 @@ describe('a message that goes to a server without 8BITMIME', () => {
     [
       'parts within parts within parts',
       `${Array.from({ length: 30 }, (_, n) => lines(`Content-Type: multipart/mixed; boundary=b${n}-`, '', `--b${n}-`)).join('')}\r\nü\r\n`,
-      'it has too many parts within parts',
+      'its parts are nested too deeply',
     ],
   ])('cannot be converted with %s', async (_, message, why) => {
     expect(await whyNot(message)).toBe(why)

@@ -69,7 +69,7 @@ describe('a list', () => {
     }
     expect(await all(hosted().list('/things'))).toHaveLength(250)
     expect(waits).toEqual([4000, 1000])
-    expect(told).toEqual(['GET /things?limit=100&after=t99: the other side asks to wait 4 seconds.'])
+    expect(told).toEqual(['GET /things?limit=100&after=t99: the hosted API requested a wait of 4 seconds.'])
   })
 
   test('waits for the end of a window that is used up', async () => {
@@ -84,11 +84,11 @@ describe('a list', () => {
   test('that turns in circles or has no ids to go on from is a failure', async () => {
     const page = (data: object[]) => ({ status: 200, body: { has_more: true, data } })
     world.instead = () => page([{ id: 'same' }])
-    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
     world.instead = () => page([])
-    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
     world.instead = () => page([{ name: 'no id' }])
-    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
   })
 
   test.each([
@@ -107,7 +107,7 @@ describe('a service that does not answer', () => {
   test('is asked five times and then told, with what to do', async () => {
     first(99, refusal(503, 'service_unavailable', 'Maintenance.'))
     expect((await failure(hosted().get('/things'))).message).toBe(
-      'GET /things: the other side answered with status 503: Maintenance (asked 5 times). Run it again when the other side answers: what was done stays done.',
+      'GET /things: the hosted API returned status 503: Maintenance (asked 5 times). Run the import again when the hosted API responds. Completed steps are kept.',
     )
     expect(waits).toEqual([1000, 2000, 4000, 8000])
   })
@@ -115,7 +115,7 @@ describe('a service that does not answer', () => {
   test('at all, likewise', async () => {
     const { message, status } = await failure(hosted({ base: 'http://127.0.0.1:9' }).get('/things'))
     expect(message).toMatch(
-      /^GET \/things: the other side cannot be reached \(\w.*\) \(asked 5 times\)\. Run it again/,
+      /^GET \/things: the hosted API cannot be reached \(\w.*\) \(after 5 attempts\)\. Run the import again/,
     )
     expect(status).toBe(null)
   })
@@ -130,7 +130,7 @@ describe('the key', () => {
   test('that is wrong is told once, without asking again', async () => {
     const { message, status } = await failure(hosted({ key: 're_wrong_0123' }).get('/things'))
     expect(message).toBe(
-      'GET /things: the other side answered with status 403: API key is invalid. The key file needs a key of the other side that works and has full access.',
+      'GET /things: the hosted API returned status 403: API key is invalid. The key file must contain a valid key with full access.',
     )
     expect(status).toBe(403)
     expect(world.asked).toHaveLength(1)
@@ -152,12 +152,12 @@ describe('the key', () => {
 
   test('goes nowhere else: a redirect is not followed', async () => {
     world.instead = () => ({ status: 302, headers: { location: `${world.url}/things` } })
-    expect((await failure(hosted().get('/elsewhere'))).message).toContain('answered with status 302')
+    expect((await failure(hosted().get('/elsewhere'))).message).toContain('returned status 302')
     expect(world.asked).toEqual(['GET /elsewhere'])
   })
 
   test.each([['', 'two words', 're_\nfoo bar', 'short', 'ré_0123456789']].flat())('cannot be %j', (text) => {
-    expect(() => readKey(text)).toThrow('The key file has to contain the API key')
+    expect(() => readKey(text)).toThrow('The key file must contain only an API key')
   })
 
   test('is read without the line end behind it', () => {
@@ -186,8 +186,6 @@ describe('the address of the API', () => {
     'https://api.example.com/?key=1',
     '',
   ])('%j is refused', (text) => {
-    expect(() => readBase(text)).toThrow(
-      '--from takes the address of the API, such as https://api.example.com',
-    )
+    expect(() => readBase(text)).toThrow('--from must be the URL of the API, such as https://api.example.com')
   })
 })

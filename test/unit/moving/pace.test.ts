@@ -20,7 +20,7 @@ describe('an answer of the hosted service', () => {
     ['nonsense', { 'retry-after': 'soon' }, 1000],
   ])('with status 429 and %s makes it wait', (_, headers, afterMs) => {
     expect(decide(answered(429, headers as Record<string, string>), 1, NOW)).toEqual({
-      ...{ kind: 'again', afterMs, why: `asks to wait ${afterMs / 1000} seconds` },
+      ...{ kind: 'again', afterMs, why: `requested a wait of ${afterMs / 1000} seconds` },
     })
   })
 
@@ -39,7 +39,7 @@ describe('an answer of the hosted service', () => {
     const waits = [1, 2, 3, 4].map((attempt) => decide(answered(503), attempt, NOW))
     expect(waits.map((one) => one.kind === 'again' && one.afterMs)).toEqual([1000, 2000, 4000, 8000])
     expect(decide(answered(503), 5, NOW)).toEqual({
-      ...{ kind: 'stop', status: 503, why: 'answered with status 503 (asked 5 times)' },
+      ...{ kind: 'stop', status: 503, why: 'returned status 503 (asked 5 times)' },
     })
   })
 
@@ -52,10 +52,10 @@ describe('an answer of the hosted service', () => {
   test('that refuses stops it at once, with its sentence; a redirect too', () => {
     const body = JSON.stringify({ statusCode: 401, name: 'restricted_api_key', message: 'Only sends.' })
     expect(decide(answered(401, {}, body), 1, NOW)).toEqual({
-      ...{ kind: 'stop', status: 401, why: 'answered with status 401: Only sends' },
+      ...{ kind: 'stop', status: 401, why: 'returned status 401: Only sends' },
     })
     expect(decide(answered(302, {}, '<html>'), 1, NOW)).toEqual({
-      ...{ kind: 'stop', status: 302, why: 'answered with status 302' },
+      ...{ kind: 'stop', status: 302, why: 'returned status 302' },
     })
   })
 })

@@ -67,19 +67,19 @@ describe('the zone file', () => {
   const long = `( "v=DKIM1; k=rsa; p=${'A'.repeat(237)}" "${'A'.repeat(63)}" )`
   test('has at once what stands beside, and later what replaces', () => {
     const zone = zoneText([moved('bounce', 'links')])
-    expect(zone).toBe(`; news.acme.example: at once, beside what is there
+    expect(zone).toBe(`; news.acme.example: publish now, in addition to the existing records
 posthaste._domainkey.news.acme.example. 3600 IN TXT ${long}
-; only where the domain has no DMARC record yet
+; only if the domain has no DMARC record yet
 _dmarc.news.acme.example. 3600 IN TXT "v=DMARC1; p=none;"
-; news.acme.example: at the switch, instead of what is there
+; news.acme.example: publish at the switch, replacing the existing records
 ; instead of feedback-smtp.eu.ses.example
 bounce.news.acme.example. 3600 IN MX 10 mail.acme.example.
 ; instead of "v=spf1 include:ses.example ~all"
-; while both send, one record for both: "v=spf1 ip4:192.0.2.7 include:ses.example ~all"
+; while both services send, use one record for both: "v=spf1 ip4:192.0.2.7 include:ses.example ~all"
 bounce.news.acme.example. 3600 IN TXT "v=spf1 ip4:192.0.2.7 ~all"
 ; optional
 ; instead of links1.dns.example
-; tracked links in mail that the other side has sent lead through this name and break; rather take another label
+; tracked links in mail already sent by the hosted service use this name and would break; use a different label
 links.news.acme.example. 3600 IN CNAME mail.acme.example.
 `)
     expect(sharesReturnPath(moved('bounce', null))).toBe(true)

@@ -206,8 +206,8 @@ describe('the text for people', () => {
   test('tells what happened, to which message, and in whose words', () => {
     expect(read(due()).text).toBe(`This is the mail system at mail.example.org.
 
-Your message could not be delivered to the recipients below. It has been
-given up and will not be tried again.
+Your message could not be delivered to the recipients below. No further
+attempts will be made.
 
 Subject: Invoice 7
 Accepted: Fri, 20 Nov 2026 08:05:07 +0000
@@ -222,7 +222,9 @@ Email: 019b76da-a803-708b-bebe-c89fb19b6d3a
 
   test('of one whose time was up tells of the last attempt', () => {
     const expired = delivery({ state: 'expired', attempts: 21, cause: said('451 4.3.2 Not now') })
-    expect(read(due({ deliveries: [expired] })).text).toContain('Given up after 21 attempts. The last one:')
+    expect(read(due({ deliveries: [expired] })).text).toContain(
+      'Expired after 21 attempts. The last attempt:',
+    )
   })
 
   test('keeps what is not ASCII, and drops what could deceive', () => {

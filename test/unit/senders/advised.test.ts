@@ -22,7 +22,9 @@ async function found(domain: string): Promise<[key: string, status: string, foun
   const twice = opinions.filter(({ status }) => status === 'failed')
   expect(opinions.flatMap(({ note }) => note ?? [])).toEqual(
     twice.map((): unknown =>
-      expect.stringMatching(/^There are 2 of them at \S+; who reads them takes none\. Keep one\.$/),
+      expect.stringMatching(
+        /^There are 2 such records at \S+, so receivers ignore all of them\. Keep one\.$/,
+      ),
     ),
   )
   return opinions.map(({ key, status, found }) => [key, status, found])
@@ -79,7 +81,7 @@ test('a light has a note where no record of the domain says what is wrong', () =
     {
       name: 'PTR',
       status: 'not_started',
-      note: 'No source address is known yet: the server writes them down when it starts.',
+      note: 'No sending IP is known yet. The server records them when it starts.',
     },
   ])
 })

@@ -62,19 +62,19 @@ describe('the name for tracked links', () => {
       'wrong.test',
       { CNAME: 'www.wrong.test' },
       'failed',
-      'The CNAME leads to www.wrong.test. Set mail.sender.test.',
+      'The CNAME points to www.wrong.test. Change it to mail.sender.test.',
     ],
     [
       'doubled.test',
       { CNAME: 'mail.sender.test.doubled.test' },
       'failed',
-      'The target became mail.sender.test.doubled.test. Enter mail.sender.test. with a dot at its end.',
+      'The DNS panel changed the target to mail.sender.test.doubled.test. Enter mail.sender.test. with a dot at the end.',
     ],
     [
       'address.test',
       { A: '192.0.2.1' },
       'failed',
-      'links.address.test has addresses instead of a CNAME record: a proxy answers in its place. Switch the proxy off for this name ("DNS only"), or replace the address by the CNAME record.',
+      'links.address.test has addresses instead of a CNAME record, so a proxy is probably active. Turn off the proxy for this name ("DNS only"), or replace the addresses with the CNAME record.',
     ],
   ])('in %s', async (name, records, status, note) => {
     world.dns.set(`links.${name}`, records)
@@ -139,7 +139,7 @@ describe('what is looked up', () => {
     const { statuses, notes } = await check('broken.test')
     expect(statuses[0]).toBe('DKIM posthaste: temporary_failure')
     expect(notes[0]).toMatch(
-      /^DNS gave no answer for posthaste\._domainkey\.broken\.test: .* check again later\.$/,
+      /^The DNS lookup of posthaste\._domainkey\.broken\.test failed: .* Check again later\.$/,
     )
   })
 })

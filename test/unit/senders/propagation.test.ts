@@ -64,9 +64,7 @@ describe('a record on its way', () => {
     first.set('posthaste._domainkey.example.test', { TXT: DKIM })
     const half = recordOf(await look(), 'DKIM posthaste')
     expect(half.status).toBe('partial')
-    expect(half.note).toBe(
-      '1 of 2 name servers have it. The others follow by themselves, mostly within minutes.',
-    )
+    expect(half.note).toBe('1 of 2 name servers have it. The others usually follow within minutes.')
     expect(half.servers.map((one) => [one.host, one.status, one.found])).toEqual([
       ['ns1.host.test', 'verified', [DKIM]],
       ['ns2.host.test', 'pending', []],
@@ -126,7 +124,7 @@ describe('the usual mistakes are named', () => {
       'Tracking links.example.test',
       'links.example.test',
       { A: '192.0.2.80' },
-      /a proxy answers in its place/,
+      /a proxy is probably active/,
     ],
   ])('%s', async (_, key, name, records, note) => {
     publish(name, records)

@@ -59,7 +59,7 @@ describe('the expected records', () => {
         required: false,
         label: 'recommended',
         advice:
-          'Recommended: large mailbox providers expect a DMARC policy of any strictness. Add rua=mailto: and an address of yours to receive daily reports of who sends as the domain.',
+          'Recommended: large mailbox providers expect a DMARC policy, however strict. To receive daily reports about mail that claims to be from the domain, add rua=mailto: and your address.',
       },
     ])
   })
@@ -105,14 +105,14 @@ describe('the expected records', () => {
       [
         'DKIM last',
         'old key',
-        'Keep this record until 2026-01-08: mail that was signed with it may still be on its way.',
+        'Keep this record until 2026-01-08: receivers may still verify mail signed with it.',
       ],
       [
         'DKIM short',
         'optional',
-        'Optional: once this record is seen, mail gets a second, shorter signature (RFC 8463).',
+        'Optional: once this record is found in DNS, mail gets a second, shorter signature (RFC 8463).',
       ],
-      ['DKIM next', 'next key', 'The next key: signing changes to it once this record is seen.'],
+      ['DKIM next', 'next key', 'The next key: Posthaste signs with it once this record is found in DNS.'],
     ])
   })
 

@@ -72,29 +72,29 @@ test('addresses that nothing leaves from do not count', () => {
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')]), bulk], toBulk).status).toBe('verified')
   expect(lookAt([suspended])).toEqual({
     status: 'not_started',
-    note: 'No source address can be used now: nothing leaves.',
+    note: 'No sending IP is usable right now, so no mail is sent.',
   })
 })
 
 test('what cannot be told is said, and nobody is blamed for it', () => {
   expect(lookAt([])).toEqual({
     status: 'not_started',
-    note: 'No source address is known yet: the server writes them down when it starts.',
+    note: 'No sending IP is known yet. The server records them when it starts.',
   })
   expect(lookAt([source('auto', null)])).toEqual({
     status: 'not_started',
-    note: 'The address that the system chooses was not looked at yet.',
+    note: "The system's default address has not been checked yet.",
   })
-  expect(lookAt([source('192.0.2.9', null)]).note).toBe('192.0.2.9 was not looked at yet.')
+  expect(lookAt([source('192.0.2.9', null)]).note).toBe('192.0.2.9 has not been checked yet.')
   const unseen = finding('seen:auto', 'skipped', 'This machine has no public address.', 'Publish it.')
   expect(lookAt([source('auto', [unseen])])).toEqual({
     status: 'not_started',
     note: 'This machine has no public address. Publish it.',
   })
-  const unanswered = finding('ptr:192.0.2.1', 'skipped', 'DNS gave no answer: timeout.')
+  const unanswered = finding('ptr:192.0.2.1', 'skipped', 'The DNS lookup failed: timeout.')
   expect(lookAt([source('192.0.2.1', [unanswered])])).toEqual({
     status: 'temporary_failure',
-    note: 'DNS gave no answer: timeout.',
+    note: 'The DNS lookup failed: timeout.',
   })
 })
 

@@ -71,7 +71,7 @@ describe('DKIM', () => {
       'another key',
       found(`v=DKIM1; k=rsa; p=${otherKey}`),
       'failed',
-      /^p= is another key: MIIBIjAN….{8} instead of MIIBIjAN….{8}\. Replace/,
+      /^p= is a different key: MIIBIjAN….{8} instead of MIIBIjAN….{8}\. Replace/,
     ],
     [
       'cut off',
@@ -79,14 +79,19 @@ describe('DKIM', () => {
       'failed',
       /cut off after 237 of its 392 characters/,
     ],
-    ['revoked', found('v=DKIM1; k=rsa; p='), 'failed', /empty p= says that the key is revoked/],
+    [
+      'revoked',
+      found('v=DKIM1; k=rsa; p='),
+      'failed',
+      /p= tag is empty, which means that the key is revoked/,
+    ],
     ['without key', found('v=DKIM1; k=rsa'), 'failed', /no p= tag/],
     ['quoted', found(`"v=DKIM1; k=rsa; p=${publicKey}"`), 'failed', /contains quotation marks/],
     [
       'quotes inside the key',
       found(`v=DKIM1; p=${publicKey.slice(0, half)}" "${publicKey.slice(half)}`),
       'failed',
-      /quotation marks inside the key/,
+      /key contains quotation marks/,
     ],
     [
       'escaped semicolons',
@@ -100,15 +105,15 @@ describe('DKIM', () => {
       'failed',
       /There are 2 TXT records at posthaste\._domainkey\.example\.com/,
     ],
-    ['wrong version', found(`v=DKIM2; p=${publicKey}`), 'failed', /begin with v=DKIM1/],
-    ['version not first', found(`k=rsa; v=DKIM1; p=${publicKey}`), 'failed', /begin with v=DKIM1/],
-    ['other type', found(`v=DKIM1; k=ed25519; p=${publicKey}`), 'failed', /k=ed25519, but ours is k=rsa/],
-    ['SHA-1 only', found(`v=DKIM1; h=sha1; p=${publicKey}`), 'failed', /h=sha1 forbids SHA-256/],
+    ['wrong version', found(`v=DKIM2; p=${publicKey}`), 'failed', /start with v=DKIM1/],
+    ['version not first', found(`k=rsa; v=DKIM1; p=${publicKey}`), 'failed', /start with v=DKIM1/],
+    ['other type', found(`v=DKIM1; k=ed25519; p=${publicKey}`), 'failed', /k=ed25519, but it must be k=rsa/],
+    ['SHA-1 only', found(`v=DKIM1; h=sha1; p=${publicKey}`), 'failed', /h=sha1 does not allow SHA-256/],
     [
       'not for email',
       found(`v=DKIM1; s=tlsrpt; p=${publicKey}`),
       'failed',
-      /s=tlsrpt forbids the key for email/,
+      /s=tlsrpt does not allow the key for email/,
     ],
     ['no tags', found('google-site-verification'), 'failed', /not a DKIM key record/],
     ['a tag twice', found(`v=DKIM1; p=${publicKey}; p=${publicKey}`), 'failed', /not a DKIM key record/],
@@ -122,13 +127,13 @@ describe('DKIM', () => {
       'no such type',
       nothing('nodata'),
       'pending',
-      /^posthaste\._domainkey\.example\.com exists, but has no TXT record/,
+      /^posthaste\._domainkey\.example\.com exists but has no TXT record/,
     ],
     [
       'DNS silent',
       failed,
       'temporary_failure',
-      /^DNS gave no answer for posthaste\._domainkey\.example\.com: timeout\./,
+      /^The DNS lookup of posthaste\._domainkey\.example\.com failed: timeout\./,
     ],
   ])
 })
@@ -155,15 +160,15 @@ describe('SPF by name', () => {
       'not us',
       found('v=spf1 include:_spf.example.org ~all'),
       'failed',
-      /does not name this server\. Add a:mail\.example\.net before/,
+      /does not include this server\. Add a:mail\.example\.net before/,
     ],
-    ['another host', found('v=spf1 a:mail.example.org ~all'), 'failed', /does not name this server/],
+    ['another host', found('v=spf1 a:mail.example.org ~all'), 'failed', /does not include this server/],
     ['after all', found('v=spf1 -all a:mail.example.net'), 'failed', /comes after "all"/],
     [
       'negated',
       found('v=spf1 -a:mail.example.net ~all'),
       'failed',
-      /^-a:mail\.example\.net does not authorise this server\. Write a:mail/,
+      /^-a:mail\.example\.net does not authorize this server\. Use a:mail/,
     ],
     [
       'two policies',
@@ -176,9 +181,9 @@ describe('SPF by name', () => {
       'bad term',
       found('v=spf1 a:mail.example.net ipv4:192.0.2.1 ~all'),
       'failed',
-      /"ipv4:192\.0\.2\.1" is no SPF term/,
+      /"ipv4:192\.0\.2\.1" is not a valid SPF term/,
     ],
-    ['a stray space before', found(' v=spf1 a:mail.example.net ~all'), 'failed', /begin with "v=spf1 "/],
+    ['a stray space before', found(' v=spf1 a:mail.example.net ~all'), 'failed', /start with "v=spf1 "/],
     [
       'other version',
       found('v=spf10 a:mail.example.net'),
@@ -187,7 +192,7 @@ describe('SPF by name', () => {
     ],
     ['other texts only', found('hello'), 'pending', /but none with an SPF policy/],
     ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at send\.example\.com/],
-    ['DNS silent', failed, 'temporary_failure', /This says nothing about the record/],
+    ['DNS silent', failed, 'temporary_failure', /The record may still be correct/],
   ])
 })
 
@@ -218,9 +223,9 @@ describe('DMARC', () => {
     ['stricter', found('v=DMARC1; p=reject; rua=mailto:dmarc@example.com; adkim=s'), 'verified', null],
     ['beside other texts', found('v=spf1 -all', 'v=DMARC1;p=quarantine'), 'verified', null],
     ['no policy', found('v=DMARC1; rua=mailto:dmarc@example.com'), 'failed', /no p= tag/],
-    ['unknown policy', found('v=DMARC1; p=block'), 'failed', /p=block is no policy/],
+    ['unknown policy', found('v=DMARC1; p=block'), 'failed', /p=block is not a valid policy/],
     ['twice', found('v=DMARC1; p=none', 'v=DMARC1; p=reject'), 'failed', /There are 2 DMARC records/],
-    ['commas', found('v=DMARC1, p=none'), 'failed', /begin with v=DMARC1;/],
+    ['commas', found('v=DMARC1, p=none'), 'failed', /start with v=DMARC1;/],
     ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at _dmarc\.example\.com/],
   ])
 })
@@ -252,7 +257,7 @@ describe('the MX record of the return path', () => {
     [
       'elsewhere',
       [[10, 'mx.example.org']],
-      /leads to mx\.example\.org, so bounces would not come back\. Set mail\.example\.net\./,
+      /points to mx\.example\.org, so bounces would not reach this server\. Change it to mail\.example\.net\./,
     ],
     [
       'behind another',
@@ -260,7 +265,7 @@ describe('the MX record of the return path', () => {
         [20, 'mail.example.net'],
         [10, 'mx.example.org'],
       ],
-      /^mx\.example\.org has preference 10 and takes the bounces before mail\.example\.net \(20\)/,
+      /^mx\.example\.org has preference 10, so it receives the bounces before mail\.example\.net \(20\)/,
     ],
     [
       'beside another',
@@ -309,7 +314,7 @@ describe('a record in the wrong place', () => {
   test('behind a CNAME that leads nowhere', () => {
     expect(judge({ cname: 'old.example.org' })).toMatchObject({
       status: 'failed',
-      note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, where there is no TXT record. Replace it by the TXT record.',
+      note: 'posthaste._domainkey.example.com is a CNAME to old.example.org, which has no TXT record. Replace it with the TXT record.',
     })
   })
 })

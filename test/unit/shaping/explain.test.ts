@@ -46,7 +46,7 @@ describe('what a delivery waits for', () => {
   test('an operator', () => {
     expect(why(waiting({ state: 'held' }))).toMatchObject({
       until: null,
-      why: 'held by an operator, until somebody releases it',
+      why: 'held by an operator until released',
     })
   })
 
@@ -54,7 +54,7 @@ describe('what a delivery waits for', () => {
     const dueAt = now + 90 * 60_000
     expect(why(waiting({ attempts: 2, dueAt, cause }))).toMatchObject({
       until: dueAt,
-      why: 'attempt 3 comes at 14:31 UTC: mx.a.test asks to come back later',
+      why: 'attempt 3 at 14:31 UTC: mx.a.test asks to come back later',
     })
   })
 
@@ -66,14 +66,14 @@ describe('what a delivery waits for', () => {
     const delivery = waiting({ provider: 'yahoo', attempts: 1, dueAt: now + 60_000, cause })
     expect(why(delivery, { '192.0.2.7': state })).toMatchObject({
       until: now + 120 * 60_000,
-      why: 'waits until 15:01 UTC: Yahoo answered TSS04: it defers mail from this IP because of unexpected volume or complaints',
+      why: 'paused until 15:01 UTC: Yahoo replied TSS04: it defers mail from this IP because of unexpected volume or complaints',
     })
   })
 
   test('a connection', () => {
     expect(why(waiting(), { '192.0.2.7': fresh })).toMatchObject({
       until: null,
-      why: 'its turn comes when one of 5 connections to Google from 192.0.2.7 is free',
+      why: 'waiting for one of 5 connections to Google from 192.0.2.7',
     })
   })
 
@@ -82,7 +82,7 @@ describe('what a delivery waits for', () => {
     const state = { ...fresh, today: { day: '2026-11-21', sent: 200, complained: 0 } }
     expect(why(waiting(), { '192.0.2.7': state }, [warming])).toMatchObject({
       until: Date.UTC(2026, 10, 22),
-      why: 'warm-up: 200 of 200 messages to Google were sent today from 192.0.2.7; goes on at 2026-11-22 00:00 UTC',
+      why: 'warm-up: 200 of 200 messages to Google sent today from 192.0.2.7; continues at 2026-11-22 00:00 UTC',
     })
   })
 
@@ -100,7 +100,7 @@ describe('what a delivery waits for', () => {
   test('a source that can be used', () => {
     const suspended = source('192.0.2.7', { state: 'suspended', stateReason: 'it is listed.' })
     expect(why(waiting(), {}, [suspended])?.why).toBe(
-      'No source address can be used for IPv4: 192.0.2.7 is suspended (it is listed)',
+      'No sending IP is usable for IPv4: 192.0.2.7 is suspended (it is listed)',
     )
   })
 })

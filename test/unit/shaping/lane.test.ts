@@ -69,7 +69,7 @@ describe('a lane', () => {
     const again = observe(once, signal('slower', { since: noon + 3 }), other, noon + 4)
     expect(allowed(again, other.limits, noon).connections).toBe(1)
     expect(laneWords(again.reason!, other.name)).toBe(
-      'hosting.example gets one message at a time until it accepts mail again: it has had enough',
+      'sending one message at a time until hosting.example accepts mail again: it has had enough',
     )
   })
 
@@ -91,7 +91,7 @@ describe('a lane', () => {
     const state = observe(freshLane(other.limits), signal('silent'), other, noon + 1)
     expect(allowed(state, other.limits, noon + 1)).toEqual({ connections: 2, rate: 6000 })
     expect(laneWords(state.reason!, other.name)).toBe(
-      'hosting.example gets 2 connections at most: it has had enough',
+      'at most 2 connections to hosting.example: it has had enough',
     )
   })
 
@@ -125,7 +125,7 @@ describe('a pause', () => {
     const at = noon + 61 * minute
     const paused = observe(freshLane(yahoo.limits), { ...tss04, since: at }, yahoo, at)
     expect(laneWords(paused.reason!, yahoo.name)).toBe(
-      'Yahoo answered TSS04: it defers mail from this IP because of unexpected volume or complaints',
+      'Yahoo replied TSS04: it defers mail from this IP because of unexpected volume or complaints',
     )
     expect(isPaused(paused, at)).toBe(true)
     expect(roomIn(paused, yahoo.limits, 0, at)).toBe(0)

@@ -77,15 +77,15 @@ warm_up = [50, 100]
   })
 
   test.each([
-    ['', 'the table [default] is missing: every provider has its limits.'],
+    ['', 'the table [default] is missing. It sets the limits that others inherit.'],
     ['[default]\nconnections = 0', 'default.connections is 0; expected a whole number from 1 to 500.'],
     ['[default]', 'default.messages_per_minute is missing.'],
-    [`${base}[acme]\nmx = ["acme.example"]`, 'acme.name is missing: what people call it.'],
-    [`${base}[acme]\nname = "Acme"`, 'acme.mx: expected a list of host names, or domains above them.'],
-    [`${base}[acme]\nname = "Acme"\nmx = ["a.example"]\nspeed = 1`, 'there is no key acme.speed.'],
+    [`${base}[acme]\nmx = ["acme.example"]`, "acme.name is missing: the provider's display name."],
+    [`${base}[acme]\nname = "Acme"`, 'acme.mx: expected a list of MX hostnames or their parent domains.'],
+    [`${base}[acme]\nname = "Acme"\nmx = ["a.example"]\nspeed = 1`, 'unknown key acme.speed.'],
     [
       `${base}[[default.pauses]]\nminutes = 1\nsays = "x"`,
-      'default.pauses[0] fits every reply: expected text, enhanced or both.',
+      'default.pauses[0] matches every reply: expected text, enhanced or both.',
     ],
     [
       `${base}[[default.pauses]]\ntext = '(a+)+'\nminutes = 1\nsays = "x"`,
@@ -93,11 +93,11 @@ warm_up = [50, 100]
     ],
     [
       `${base}[[default.pauses]]\ntext = '('\nminutes = 1\nsays = "x"`,
-      'default.pauses[0].text is no regular expression',
+      'default.pauses[0].text is not a regular expression',
     ],
     [
       `${base}[a]\nname = "A"\nmx = ["x.example"]\n[b]\nname = "B"\nmx = ["x.example"]`,
-      'b.mx has x.example, which a has too.',
+      'b.mx has x.example, which a also has.',
     ],
   ])('is refused with what is wrong: %#', (text, complaint) => {
     const load = () => loadProviders({ connections: 10 }, write(text))

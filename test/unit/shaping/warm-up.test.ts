@@ -67,7 +67,7 @@ describe('the share of a day is judged', () => {
   test('says what happened', () => {
     const judged = warmUpJudged(lane(2, 100, 11, goodBefore), { since, paused: false }, provider, at(2))
     expect(laneWords(judged.reason!, 'Google')).toBe(
-      'the warm-up for Google went back to 50 messages a day: 11 of 100 messages were refused',
+      'the warm-up limit for Google was reduced to 50 messages a day: 11 of 100 messages were refused',
     )
     expect(judged.reasonAt).toBe(at(2))
   })

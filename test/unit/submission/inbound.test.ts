@@ -88,7 +88,7 @@ describe('the return path of an email', () => {
       ...[
         ...to(path),
         '> DATA',
-        '< 550 5.7.1 A return path takes delivery reports only: …',
+        '< 550 5.7.1 A return path accepts only delivery reports…',
         '> RSET',
         '< 250 …',
       ],
@@ -173,7 +173,11 @@ describe('probing and flooding', () => {
     await open()
     const one = (answer: string[]) => [...NULL, ...to('postmaster@mail.acme.example'), ...answer]
     const taken = Array.from({ length: 10 }, () => one(data(report(), RECEIVED))).flat()
-    await talk(...HELLO, ...taken, ...one(['> DATA', '< 450 4.7.1 Too many messages without sign-in. …']))
+    await talk(
+      ...HELLO,
+      ...taken,
+      ...one(['> DATA', '< 450 4.7.1 Too many messages without authentication. …']),
+    )
     await door.clock.advance(60 * 60_000)
     await talk(...HELLO, ...one(data(report(), RECEIVED)))
   })
@@ -261,7 +265,7 @@ describe('mail to postmaster', () => {
     await talk(...HELLO, ...MAIL, ...data(own, RECEIVED))
     await expect
       .poll(async () => (await box()).map(({ forwarding }) => forwarding))
-      .toEqual([{ state: 'skipped', reason: 'this server forwarded it before: a mail loop' }])
+      .toEqual([{ state: 'skipped', reason: 'this server already forwarded it, so this is a mail loop' }])
     expect(door.notices).toEqual([])
   })
 

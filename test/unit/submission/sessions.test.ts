@@ -142,7 +142,7 @@ describe('certificates', () => {
     await copyFile(join(world, 'trusted.key'), files.key)
     const running = await open({ files })
     await copyFile(join(world, 'self-signed.key'), files.key)
-    await expect(running.certificates.reload()).rejects.toThrow(/cannot be used .+ the key must belong to it/)
+    await expect(running.certificates.reload()).rejects.toThrow(/is not usable .+ the key must match it/)
     ;(await secure(running.ports.implicit)).destroy()
   })
 
@@ -219,7 +219,7 @@ describe('stopping', () => {
     const ended = once(tls, 'end')
     await running.close()
     await ended
-    expect(said).toBe('421 4.3.2 The server is shutting down. Try again shortly; nothing was accepted.\r\n')
+    expect(said).toBe('421 4.3.2 The server is shutting down. Nothing was accepted. Try again shortly.\r\n')
   })
 
   test('waits for nobody who has yet to shake hands, to say who he is, or to close after goodbye', async () => {
@@ -251,12 +251,12 @@ describe('a port that cannot be had', () => {
     const first = createServer()
     const { port } = await bindServer(first, '127.0.0.1:0', 'smtp.starttls')
     await expect(bindServer(createServer(), `127.0.0.1:${port}`, 'smtp.starttls')).rejects.toThrow(
-      `Cannot listen on 127.0.0.1:${port} (smtp.starttls): another program has port ${port};`,
+      `Cannot listen on 127.0.0.1:${port} (smtp.starttls): another program uses port ${port};`,
     )
     first.close()
     const denied = Object.assign(new Error('denied'), { code: 'EACCES' })
     expect(whyNotBound(denied, '0.0.0.0:25', 'smtp.starttls')).toMatch(
-      /^Cannot listen on 0\.0\.0\.0:25 \(smtp\.starttls\): ports below 1024 are for privileged processes\./,
+      /^Cannot listen on 0\.0\.0\.0:25 \(smtp\.starttls\): ports below 1024 require privileges\./,
     )
   })
 })

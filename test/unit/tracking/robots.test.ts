@@ -14,8 +14,8 @@ describe('machines are told from people', () => {
   const judge = createJudge(loadRobots())
   const rows: [Partial<Visit>, Partial<Moment>, boolean, string | null][] = [
     [{}, {}, false, null],
-    [{ method: 'HEAD' }, {}, true, 'asked for the head only'],
-    [{ userAgent: '' }, {}, true, 'said nothing of itself'],
+    [{ method: 'HEAD' }, {}, true, 'sent a HEAD request'],
+    [{ userAgent: '' }, {}, true, 'sent no User-Agent'],
     [{ purpose: 'prefetch;prerender' }, {}, true, 'loaded ahead'],
     [{ userAgent: 'Mozilla/5.0' }, {}, true, 'Apple Mail Privacy Protection'],
     [
@@ -37,7 +37,7 @@ describe('machines are told from people', () => {
     [{ userAgent: 'Mozilla/5.0 (compatible; Barracuda)' }, {}, true, 'Barracuda'],
     [{ userAgent: 'curl/8.0' }, {}, true, 'a program, not a browser'],
     [{}, { deliveredAt: null }, true, 'came before the delivery'],
-    [{}, { deliveredAt: 58_001 }, true, 'came with the delivery'],
+    [{}, { deliveredAt: 58_001 }, true, 'came within seconds of the delivery'],
     [{}, { deliveredAt: 58_000 }, false, null],
     [{}, { links: 3 }, false, null],
     [{}, { links: 4 }, true, 'followed many links at once'],
@@ -80,7 +80,7 @@ describe('rules of one’s own', () => {
     ['[[rule]]\nname = "X"\nis = "human"\nagents = ["x"]\n', 'rule[0].is'],
     ['[[rule]]\nname = "X"\nis = "robot"\nnetworks = ["10.0.0.0/99"]\n', '10.0.0.0/99'],
     ['[robot]\nname = "X"\n', 'there is no key robot'],
-    ['rule = 7\n', 'rule is no list'],
+    ['rule = 7\n', 'rule must be a list'],
   ])('%j is refused', (text, complaint) => {
     expect(() => loadRobots(file(text))).toThrow(complaint)
   })

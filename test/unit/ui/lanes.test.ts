@@ -107,7 +107,7 @@ describe('a queued delivery', () => {
   test('is held, or under way', () => {
     const held = delivery({ state: 'held', waiting: { until: null, why: '', reason: { key: 'held' } } })
     expect([deliveryState(held), deliveryWords(held, true)]).toEqual([
-      ...['held', 'Held by an operator, until somebody releases it.'],
+      ...['held', 'Held by an operator until released.'],
     ])
     expect([deliveryState(delivery({})), deliveryLine(delivery({}))]).toEqual([
       ...['sending', 'An attempt is under way'],

@@ -334,7 +334,7 @@ describe('why a delivery waits', () => {
     })
 
   test('is told once where the next attempt waits for the reason of the last', () => {
-    const why = 'attempt 2 comes at 14:31 UTC: mx.example says that the mailbox is full'
+    const why = 'attempt 2 at 14:31 UTC: mx.example says that the mailbox is full'
     expect(whyWaiting(waiting(why))).toBe('mx.example says that the mailbox is full.')
     expect(outlook(waiting(why), 0).detail).toBe('mx.example says that the mailbox is full.')
   })
@@ -345,7 +345,7 @@ describe('why a delivery waits', () => {
       note,
       reply: { code: 452, enhanced: '4.2.2', text: 'full' },
     })
-    const why = 'attempt 2 comes at 14:31 UTC: mx.example says that the mailbox is full'
+    const why = 'attempt 2 at 14:31 UTC: mx.example says that the mailbox is full'
     expect(whyWaiting(waiting(why, { cause: coded('mx.example says that the mailbox is full.') }))).toBe(
       'mx.example says that the mailbox is full (452 4.2.2).',
     )
@@ -356,17 +356,15 @@ describe('why a delivery waits', () => {
   })
 
   test('is told as well where its lane is what it waits for', () => {
-    expect(whyWaiting(waiting('its turn comes when one of 2 connections to Example is free'))).toBe(
-      'mx.example says that the mailbox is full. Its turn comes when one of 2 connections to Example is free.',
+    expect(whyWaiting(waiting('waiting for one of 2 connections to Example'))).toBe(
+      'mx.example says that the mailbox is full. Waiting for one of 2 connections to Example.',
     )
-    expect(whyWaiting(waiting('its turn comes now', { cause: null }))).toBe('Its turn comes now.')
+    expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Its turn comes now.')
   })
 
   test('is the operator alone where it is held, and nothing where nothing is known', () => {
-    const held = 'held by an operator, until somebody releases it'
-    expect(whyWaiting(waiting(held, { state: 'held' }))).toBe(
-      'Held by an operator, until somebody releases it.',
-    )
+    const held = 'held by an operator until released'
+    expect(whyWaiting(waiting(held, { state: 'held' }))).toBe('Held by an operator until released.')
     expect(whyWaiting(waiting(null))).toBe('mx.example says that the mailbox is full.')
     expect(whyWaiting(waiting(null, { cause: null }))).toBe('')
   })

@@ -37,7 +37,7 @@ describe('distances', () => {
 
 describe('a sentence of the appliance', () => {
   const at = Date.UTC(2026, 10, 20, 15, 1, 40, 7)
-  const why = ': Yahoo answered TSS04 at 13:01 UTC'
+  const why = ': Yahoo replied TSS04 at 13:01 UTC'
 
   test.each([
     ['waits until 15:01 UTC', ['waits until ', '']],
@@ -45,7 +45,7 @@ describe('a sentence of the appliance', () => {
     ['waits until 15:01 UTC: paused until 15:01 UTC', ['waits until ', ': paused until ', '']],
     [`waits until 15:01 UTC${why}`, ['waits until ', why]],
     ['waits until 2026-11-19 15:01 UTC', ['waits until 2026-11-19 15:01 UTC']],
-    ['its turn comes now', ['its turn comes now']],
+    ['next in line', ['next in line']],
   ])('is cut where it names the instant: %s', (sentence, pieces) => {
     expect(aroundTime(sentence, at)).toEqual(pieces)
   })

@@ -33,7 +33,7 @@ describe('arming', () => {
   test('a data directory that crashtest did not make is refused by name', () => {
     const refused = armCrashPoint({ [CRASH_POINT_VARIABLE]: 'data:1' }, folder)
     expect(refused).toBe(
-      `POSTHASTE_CRASH_POINT is set, and ${folder} was not made by posthaste crashtest: the daemon would kill itself. Unset it.`,
+      `POSTHASTE_CRASH_POINT is set, but ${folder} was not created by posthaste crashtest. The daemon would kill itself. Unset it.`,
     )
   })
 
@@ -75,7 +75,7 @@ test('a daemon on an ordinary data directory refuses to start', async () => {
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const [code] = (await once(child, 'exit')) as [number | null]
   expect(code).toBe(1)
-  expect(said).toContain('was not made by posthaste crashtest')
+  expect(said).toContain('was not created by posthaste crashtest')
 })
 
 test('every point of the table is in the code once, and is told of in docs/reliability.md', async () => {

@@ -6,8 +6,8 @@ import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
 
 const GIGABYTE = 2 ** 30
-const NO_READ = 'The database does not answer within 5 seconds. Look at the disk and data_dir, then restart.'
-const NO_WRITE = 'The database does not take writes within 5 seconds. Look at the disk under data_dir.'
+const NO_READ = 'The database did not respond within 5 seconds. Check the disk and data_dir, then restart.'
+const NO_WRITE = 'The database did not complete a write within 5 seconds. Check the disk under data_dir.'
 
 async function health(more: Partial<HealthDeps> = {}) {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })
@@ -72,7 +72,9 @@ describe('health', () => {
     const { checks, storage } = await health({ lastFailure: () => 'database or disk is full' })
     expect(await checks.ready()).toEqual({
       ok: false,
-      reasons: ['The last change could not be stored. The log tells why; look at the disk under data_dir.'],
+      reasons: [
+        'The last change could not be stored. See the log for the reason, and check the disk under data_dir.',
+      ],
     })
     expect((await checks.alive()).ok).toBe(true)
     await storage.close()
@@ -84,7 +86,7 @@ describe('health', () => {
     expect(await checks.ready()).toEqual({
       ok: false,
       reasons: [
-        'The disk under data_dir has less than 100 MB free (storage.min_free_mb): mail is refused. Make room.',
+        'The disk under data_dir has less than 100 MB free (storage.min_free_mb), so mail is refused. Free some space.',
       ],
     })
     free += 1
@@ -100,7 +102,7 @@ describe('health', () => {
     expect(await checks.alive()).toEqual({ ok: true, reasons: [] })
     expect(await checks.ready()).toEqual({
       ok: false,
-      reasons: ['This node is stopping. It will be back, or another one takes the mail.'],
+      reasons: ['This node is stopping. It will restart, or another node will take over.'],
     })
     await storage.close()
   })

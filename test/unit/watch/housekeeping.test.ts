@@ -26,7 +26,7 @@ test('a stop ends well although the chores of this hour failed', async () => {
   await chores.run()
   expect(lines).toHaveLength(1)
   expect(JSON.parse(lines[0]!)).toMatchObject({
-    msg: 'housekeeping failed; it is tried again in an hour',
+    msg: 'housekeeping failed; will retry in an hour',
     err: { message: 'The storage is closed.' },
   })
   await expect(chores.stop()).resolves.toBeUndefined()

@@ -214,7 +214,7 @@ describe('what goes wrong is told', () => {
     const { port } = await serve((_, response) => response.writeHead(status).end())
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',
-      note: `was answered with status ${status} instead of 200`,
+      note: `returned status ${status} instead of 200`,
     })
   })
 
@@ -237,7 +237,7 @@ describe('what goes wrong is told', () => {
     }
     expect(await get('http://files.example/', { lookup })).toEqual({
       kind: 'failed',
-      note: 'is on a host whose address cannot be looked up at the moment',
+      note: 'is on a host that cannot be resolved right now',
     })
   })
 
@@ -250,7 +250,7 @@ describe('what goes wrong is told', () => {
     const fetched = await get(`http://files.example:${port}/`, {}, (bytes) => (counted += bytes))
     expect(fetched).toEqual({
       kind: 'failed',
-      note: 'was answered in a compressed form, although none was asked for',
+      note: 'returned compressed content that was not requested',
     })
     expect(counted).toBe(0)
   })
@@ -284,7 +284,7 @@ describe('what goes wrong is told', () => {
     })
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',
-      note: 'broke off before its end',
+      note: 'ended before all data was received',
     })
   })
 
@@ -327,7 +327,7 @@ describe('what goes wrong is told', () => {
     const { port } = await raw((socket) => socket.end(bytes))
     expect(await get(`http://files.example:${port}/`)).toEqual({
       kind: 'failed',
-      note: 'was answered with something that is not HTTP',
+      note: 'did not return a valid HTTP response',
     })
   })
 })

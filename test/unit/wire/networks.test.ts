@@ -15,7 +15,7 @@ describe('targets', () => {
     ['172.16.0.1', 'in a private network (RFC 1918)'],
     ['192.168.1.1', 'in a private network (RFC 1918)'],
     ['169.254.169.254', 'link-local'],
-    ['100.64.0.1', 'in a shared network behind carrier-grade NAT (RFC 6598)'],
+    ['100.64.0.1', 'in the shared address space of carrier-grade NAT (RFC 6598)'],
     ['224.0.0.1', 'multicast'],
     ['255.255.255.255', 'the broadcast address'],
     ['192.0.2.1', 'reserved for a special purpose'],
@@ -35,9 +35,9 @@ describe('targets', () => {
     ['::ffff:127.0.0.1', 'loopback'],
     ['::ffff:a00:1', 'in a private network (RFC 1918)'],
     ['::ffff:0:127.0.0.1', 'reserved for a special purpose'],
-    ['64:ff9b::169.254.169.254', 'a wrapping of 169.254.169.254, which is link-local'],
-    ['2002:7f00:1::', 'a wrapping of 127.0.0.1, which is loopback'],
-    ['2002:a00:1::1', 'a wrapping of 10.0.0.1, which is in a private network (RFC 1918)'],
+    ['64:ff9b::169.254.169.254', 'an address that embeds 169.254.169.254, which is link-local'],
+    ['2002:7f00:1::', 'an address that embeds 127.0.0.1, which is loopback'],
+    ['2002:a00:1::1', 'an address that embeds 10.0.0.1, which is in a private network (RFC 1918)'],
     ['mx.example.com', 'not an IP address'],
     ['2130706433', 'not an IP address'],
     ['0x7f.1', 'not an IP address'],
@@ -62,10 +62,10 @@ describe('targets', () => {
   })
 
   test.each([
-    ['93.184.1.1', "this machine's own"],
-    ['::ffff:93.184.1.1', "this machine's own"],
-    ['::ffff:5db8:101', "this machine's own"],
-    ['2a00:1450:0::1', "this machine's own"],
+    ['93.184.1.1', 'an address of this machine'],
+    ['::ffff:93.184.1.1', 'an address of this machine'],
+    ['::ffff:5db8:101', 'an address of this machine'],
+    ['2a00:1450:0::1', 'an address of this machine'],
     ['64:ff9b::93.184.1.1', "a wrapping of 93.184.1.1, which is this machine's own"],
     ['2002:5db8:101::', "a wrapping of 93.184.1.1, which is this machine's own"],
     ['93.184.1.2', undefined],
@@ -118,10 +118,10 @@ describe('networks', () => {
       '"10.0.0.1/8" has bits set after the prefix: did you mean 10.0.0.0/8?; ' +
         '"fd00::1/64" has bits set after the prefix: did you mean fd00::/64?; ' +
         '"10.0.0.0/33" has a prefix longer than 32 bits; ' +
-        '"localhost" is not a network: write it as 10.0.0.0/8 or fd00::/8; ' +
-        '"10.0.0.0/" is not a network: write it as 10.0.0.0/8 or fd00::/8; ' +
-        '"10/8" is not a network: write it as 10.0.0.0/8 or fd00::/8; ' +
-        '"1.2.3.4/8/8" is not a network: write it as 10.0.0.0/8 or fd00::/8',
+        '"localhost" is not a network; use the form 10.0.0.0/8 or fd00::/8; ' +
+        '"10.0.0.0/" is not a network; use the form 10.0.0.0/8 or fd00::/8; ' +
+        '"10/8" is not a network; use the form 10.0.0.0/8 or fd00::/8; ' +
+        '"1.2.3.4/8/8" is not a network; use the form 10.0.0.0/8 or fd00::/8',
     )
   })
 })

@@ -77,7 +77,7 @@ describe('a receiver', () => {
     receiver.behave((_, response) => response.writeHead(500, { 'x-why': 'broken' }).end('no\0pe'))
     expect(await post()).toMatchObject({
       status: 500,
-      error: 'The endpoint answered with status 500.',
+      error: 'The endpoint returned status 500.',
       response: 'no\u{fffd}pe',
       responseHeaders: { 'x-why': 'broken' },
     })
@@ -87,7 +87,7 @@ describe('a receiver', () => {
     receiver.behave(() => undefined)
     expect(await post(receiver.url, { deadlineMs: 200 })).toMatchObject({
       status: null,
-      error: 'The endpoint did not answer within 0 seconds.',
+      error: 'The endpoint did not respond within 0 seconds.',
     })
   })
 
@@ -95,7 +95,7 @@ describe('a receiver', () => {
     receiver.behave((_, response) => void response.writeHead(200).write('part'))
     const posted = await post(receiver.url, { deadlineMs: 300 })
     expect(posted).toMatchObject({ status: 200, response: 'part' })
-    expect(posted.error).toMatch(/^The endpoint did not answer within/)
+    expect(posted.error).toMatch(/^The endpoint did not respond within/)
   })
 
   test('that redirects is not followed', async () => {
@@ -129,7 +129,7 @@ describe('a receiver', () => {
     receiver.behave((_, _response, raw) => void raw.socket.destroy())
     expect(await post()).toMatchObject({
       status: null,
-      error: 'The endpoint closed the connection without an answer.',
+      error: 'The endpoint closed the connection without a response.',
     })
   })
 
@@ -140,7 +140,7 @@ describe('a receiver', () => {
     })
     expect(await post()).toMatchObject({
       status: 200,
-      error: 'The endpoint broke off its answer before the end.',
+      error: 'The endpoint ended its response early.',
       response: 'part',
     })
   })
@@ -148,7 +148,7 @@ describe('a receiver', () => {
   test('that is not there', async () => {
     expect(await post('http://127.0.0.1:9999/')).toMatchObject({
       status: null,
-      error: 'The endpoint refuses connections.',
+      error: 'The endpoint refused the connection.',
     })
   })
 })
@@ -180,7 +180,7 @@ describe('an address', () => {
 
   test('that is public needs https', async () => {
     expect(await post('http://app.test/', { lookup: () => Promise.resolve(['8.8.8.8']) })).toMatchObject({
-      error: 'The endpoint must use https://: http:// is for networks in webhooks.allow_networks.',
+      error: 'The endpoint must use https:// (http:// only for networks in webhooks.allow_networks).',
     })
   })
 })

@@ -122,7 +122,7 @@ describe('DANE-TA', () => {
     const record = tlsa(stranger.x509, 2, 0, 1)
     expect(matchDane(chain(leaf, stranger), [record], [host], at)).toEqual({
       ok: false,
-      why: 'has a chain that does not hold together',
+      why: 'has a broken chain',
       resultType: 'validation-failure',
     })
   })
@@ -132,7 +132,7 @@ describe('DANE-TA', () => {
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(forged, leaf, intermediate), [record], [host], at)).toMatchObject({
       ok: false,
-      why: 'has a chain that does not hold together',
+      why: 'has a broken chain',
     })
   })
 
@@ -141,7 +141,7 @@ describe('DANE-TA', () => {
     const record = tlsa(intermediate.x509, 2, 0, 1)
     expect(matchDane(chain(client, intermediate), [record], [host], at)).toMatchObject({
       ok: false,
-      why: 'is not made for servers',
+      why: 'is not meant for servers',
     })
   })
 })

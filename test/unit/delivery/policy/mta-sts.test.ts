@@ -70,7 +70,7 @@ describe('a policy in enforce', () => {
   test('leaves out a host that it does not name, and counts that', async () => {
     expect(await demand('mx.evil.test')).toMatchObject({
       kind: 'skip',
-      why: 'mx.evil.test is an MX of trusted.test, but not one that its MTA-STS policy names (*.trusted.test).',
+      why: 'mx.evil.test is an MX of trusted.test, but its MTA-STS policy does not list it (*.trusted.test).',
       resultType: 'validation-failure',
     })
     await policies.flush()
@@ -191,7 +191,7 @@ describe('no policy comes of', () => {
       'a page that is missing',
       { status: 404, body: '' },
       'sts-policy-fetch-error',
-      'was answered with status 404 instead of 200',
+      'returned status 404 instead of 200',
     ],
     [
       'a redirect',
