@@ -62,8 +62,8 @@ export function sortOut(name: string, addresses: string[], deps: HostDeps): Foun
 function describe(found: Found, failures: string[]): string {
   const left = [
     ...found.addresses,
-    ...found.forbidden.map((why) => `not tried: ${why}`),
-    ...found.unreachable.map((ip) => `${ip} (no way to IPv${isIP(ip)} from here)`),
+    ...found.forbidden.map((why) => `not attempted: ${why}`),
+    ...found.unreachable.map((ip) => `${ip} (no route to IPv${isIP(ip)} from this machine)`),
     ...failures,
   ]
   return left.length > 0 ? left.join(', ') : 'no address'

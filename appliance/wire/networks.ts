@@ -86,7 +86,7 @@ const words: Record<string, string> = {
 function judge4(address: ipaddr.IPv4, own: readonly string[]): string | undefined {
   const range = address.range()
   if (range !== 'unicast') return words[range] ?? 'reserved for a special purpose'
-  return own.includes(address.toString()) ? "this machine's own" : undefined
+  return own.includes(address.toString()) ? 'an address of this machine' : undefined
 }
 
 /** Addresses that carry an IPv4 address lead to that one, and are judged by it. */
@@ -106,7 +106,7 @@ function judge6(
   // IANA has given out global unicast addresses from 2000::/3 only; the rest is reserved or long deprecated,
   // such as the IPv4-compatible ::127.0.0.1.
   if (address.parts[0]! >> 13 !== 1) return 'outside the global unicast space 2000::/3'
-  return own.includes(address.toRFC5952String()) ? "this machine's own" : undefined
+  return own.includes(address.toRFC5952String()) ? 'an address of this machine' : undefined
 }
 
 /** The IPv4 address inside NAT64's well-known prefix (RFC 6052 §2.1) and 6to4 (RFC 3056 §2). */

@@ -96,7 +96,9 @@ describe('the official client', () => {
     expect(await create('https://app.example/', ['email.snet'])).toMatchObject({
       status: 422,
       body: {
-        message: expect.stringContaining('Invalid `events` field: "email.snet" is no event type') as string,
+        message: expect.stringContaining(
+          'Invalid `events` field: "email.snet" is not an event type',
+        ) as string,
       },
     })
     expect(await create('https://app.example/', [])).toMatchObject({ status: 422 })

@@ -34,7 +34,7 @@ test('an appliance is backed up, restored beside, and what it had is there', asy
   const target = join(folder, 'restored')
   const restored = await posthaste(['restore', file, '--data-dir', target])
   expect(restored).toMatchObject({ code: 0, stderr: '' })
-  expect(restored.stdout).toContain('Nothing waited.')
+  expect(restored.stdout).toContain('No deliveries were queued.')
   expect(readFileSync(join(target, 'restored-config', 'posthaste.toml'))).toEqual(readFileSync(config))
   const occupied = await posthaste(['restore', file, '--data-dir', target])
   expect(occupied.code).toBe(1)

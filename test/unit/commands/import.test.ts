@@ -142,7 +142,7 @@ API keys      2      2       0             0
       {
         email: 'gone@customer.test',
         created_at: '2026-01-02 03:04:05+00',
-        reason: `Moved from ${there.url}`,
+        reason: `Imported from ${there.url}`,
       },
     ])
 

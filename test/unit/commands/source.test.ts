@@ -38,7 +38,7 @@ describe('source', () => {
       await says('source', 'add', '192.0.2.7', '--pool', 'news', '--hostname', 'mx7.sender.test'),
     ).toContain('0 Added 192.0.2.7 to the pool news. The daemon starts using it within a minute.')
     expect(await says('source', 'hostname', '192.0.2.7', '-')).toBe(
-      "0 Mail from 192.0.2.7 introduces itself as the appliance's hostname.\n",
+      "0 The EHLO name of 192.0.2.7 is now the server's hostname.\n",
     )
     expect(await says('source', 'suspend', '192.0.2.7')).toBe(
       '0 Suspended 192.0.2.7. To resume, run: posthaste source resume 192.0.2.7\n',

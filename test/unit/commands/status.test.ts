@@ -110,7 +110,7 @@ describe('what needs a person', () => {
 
 test('the screen says how things stand', () => {
   expect(describeStatus(WELL, [])).toEqual([
-    'mail.sender.test: all is well.',
+    'mail.sender.test: everything is fine.',
     '',
     'daemon       version 0.1.0, pid 7, up 1 d 2 h, since 2026-11-19 10:00:00 UTC',
     'listens      smtp://0.0.0.0:25',

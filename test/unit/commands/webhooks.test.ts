@@ -130,7 +130,7 @@ describe('webhook', () => {
     db.close()
     expect(events).toHaveLength(2)
     expect(await replay('--event-ids', events.join(', '))).toBe('0 Sending 2 events.\n')
-    expect(await replay('--event-ids', events[0]!)).toBe('0 1 event is sent.\n')
+    expect(await replay('--event-ids', events[0]!)).toBe('0 Sending 1 event.\n')
     expect(await replay('--event-ids', 'msg_1')).toBe(
       '1 Invalid `event_ids` field: "msg_1" is not an event of this webhook.\n',
     )
@@ -183,7 +183,7 @@ describe('metrics', () => {
   })
 
   test('are counted again, which says how many numbers were wrong', async () => {
-    expect(await says('metrics', 'recompute')).toBe('0 All numbers were right.\n')
+    expect(await says('metrics', 'recompute')).toBe('0 All numbers were correct.\n')
     const db = new Database(join(place.dataDir, 'posthaste.db'))
     expect(db.prepare("update metrics set n = 7 where counter = 'delivered'").run().changes).toBe(1)
     db.close()

@@ -359,7 +359,7 @@ client_id = "x"
       const text = `${minimal}\n[[sign_in.providers]]\nid = "a"\nclient_id = "x"\nclient_secret = 5\nissuer = "${issuer}"\n`
       const [secret, address] = complaintsOf(text)
       expect(secret).toBe(':6: sign_in.providers[0].client_secret is a value (hidden); expected a text.')
-      expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected an address such as`)
+      expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected a URL such as`)
     },
   )
 

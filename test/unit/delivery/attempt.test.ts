@@ -370,7 +370,7 @@ describe('where there is no way', () => {
   test.each([
     ['the domain does not exist', {}, 'bounced email.bounced', 'route'],
     [
-      'the domain takes no mail',
+      'the domain accepts no mail',
       { 'example.test': { nullMx: true as const } },
       'bounced email.bounced',
       'route',

@@ -48,11 +48,11 @@ describe('replies are read', () => {
 
 describe('what is no reply is refused', () => {
   test.each([
-    ['HTTP/1.1 400 Bad Request\r\n', /no SMTP reply: "HTTP/],
-    ['\r\n', /no SMTP reply/],
-    ['199 x\r\n', /no SMTP reply/],
-    ['2500 x\r\n', /no SMTP reply/],
-    ['25\r\n', /no SMTP reply/],
+    ['HTTP/1.1 400 Bad Request\r\n', /not an SMTP reply: "HTTP/],
+    ['\r\n', /not an SMTP reply/],
+    ['199 x\r\n', /not an SMTP reply/],
+    ['2500 x\r\n', /not an SMTP reply/],
+    ['25\r\n', /not an SMTP reply/],
     ['250-a\r\n550 b\r\n', /two codes, 250 and 550/],
   ])('%j', (text, complaint) => {
     expect(read(text)).toMatch(complaint)
@@ -62,7 +62,7 @@ describe('what is no reply is refused', () => {
     ['a line without end', 'x'.repeat(10_000_000), 65_536, /line of more than 4096 bytes/],
     ['a long line', `250 ${'x'.repeat(5000)}\r\n`, 1000, /line of more than 4096 bytes/],
     ['a reply without end', '250-x\r\n'.repeat(1_000_000), 65_536, /does not end/],
-    ['blank lines without end', '\r\n'.repeat(5_000_000), 65_536, /no SMTP reply/],
+    ['blank lines without end', '\r\n'.repeat(5_000_000), 65_536, /not an SMTP reply/],
     ['replies without end', '250 ok\r\n'.repeat(1_000_000), 65_536, /nobody asked for/],
   ])('%s, soon', async (_, text, size, complaint) => {
     const cost = await costOf(() => expect(read(text, size)).toMatch(complaint))

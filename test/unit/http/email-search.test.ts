@@ -45,7 +45,7 @@ describe('GET /emails/search', () => {
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
       ['to=', 'Invalid `to`: a single text of 1 to 998 characters'],
       ['to=a&to=b', 'Invalid `to`: one text'],
-      ['since=yesterday', 'Invalid `since`: an instant in ISO 8601'],
+      ['since=yesterday', 'Invalid `since`: a time in ISO 8601'],
       ['tag=a:b:c', 'Invalid `tag`: `name` or `name:value`'],
       ['id=7', 'The `id` must be a valid UUID.'],
       ['before=' + newId(0), 'Invalid `before`: a search runs forwards'],

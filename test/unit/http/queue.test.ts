@@ -228,7 +228,7 @@ describe('changing the queue', () => {
     await send('a@x.example')
     const { status, json } = await api.call('POST', `/queue/${action}`, { filter: {} })
     expect(status).toBe(422)
-    expect((json as { message: string }).message).toMatch(/^Invalid `filter` field: it names no condition/)
+    expect((json as { message: string }).message).toMatch(/^Invalid `filter` field: it has no condition/)
     expect((await act(action, { all: true })).count).toBe(1)
   })
 

@@ -121,7 +121,7 @@ describe('the log of requests', () => {
       ['status=', 'Invalid `status`: a single text of 1 to 998 characters'],
       ['stauts=200', 'Invalid `stauts`: one of method, status,'],
       ['email_id=7', 'The `email_id` must be a valid UUID.'],
-      ['since=yesterday', 'Invalid `since`: an instant in ISO 8601'],
+      ['since=yesterday', 'Invalid `since`: a time in ISO 8601'],
       ['before=01890000-0000-7000-8000-000000000000', 'Invalid `before`: a search runs forwards'],
     ]
     for (const [query, says] of refusals) {

@@ -90,7 +90,7 @@ describe('each route refuses the roles that lack its right, and no other', () =>
       if (open || path === '/live' || (path === '/session' && method === 'DELETE')) continue
       if (path === '/account/sessions' && method === 'DELETE') continue
       const { status, text } = await visit(role, method, path)
-      const refused = status === 403 && text.includes('This needs the role')
+      const refused = status === 403 && text.includes('This action requires the role')
       const right = expected(method, path)
       if (refused !== (right !== 'none' && !may(role, right))) wrong.push(`${method} ${path} (${status})`)
     }

@@ -367,7 +367,7 @@ describe('what providers say', () => {
 
   test.each([
     ['is down', 'down', 'The down does not answer.'],
-    ['is no issuer', 'wrong', 'is not set up right'],
+    ['is no issuer', 'wrong', 'is misconfigured'],
   ])('a provider that %s at the start is named in a sentence', async (_, id, sentence) => {
     const answer = await ask(`${api.url}/session/oidc/${id}`, 'POST', {}, page)
     expect([answer.status, answer.text]).toEqual([502, expect.stringContaining(sentence)])

@@ -238,21 +238,21 @@ describe('the disk', () => {
   })
 
   test.each([
-    [facts({}), 'ok', '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 4.3 ms.'],
+    [facts({}), 'ok', '50.0 GiB of 100.0 GiB free, 90% of its inodes; a durable write takes 4.3 ms.'],
     [facts({ inodes: 0, inodesFree: 0 }), 'ok', '50.0 GiB of 100.0 GiB free; a durable write takes 4.3 ms.'],
-    [facts({ free: 9 * GIB }), 'warning', '9.0 GiB of 100.0 GiB free, 90 % of its inodes.'],
-    [facts({ free: 1.5 * GIB }), 'failed', '1.5 GiB of 100.0 GiB free, 90 % of its inodes.'],
-    [facts({ inodesFree: 1 }), 'failed', '50.0 GiB of 100.0 GiB free, 1 % of its inodes.'],
+    [facts({ free: 9 * GIB }), 'warning', '9.0 GiB of 100.0 GiB free, 90% of its inodes.'],
+    [facts({ free: 1.5 * GIB }), 'failed', '1.5 GiB of 100.0 GiB free, 90% of its inodes.'],
+    [facts({ inodesFree: 1 }), 'failed', '50.0 GiB of 100.0 GiB free, 1% of its inodes.'],
     [
       facts({}, { ms: 250 }),
       'warning',
-      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; a durable write takes 250 ms, which is slow.',
+      '50.0 GiB of 100.0 GiB free, 90% of its inodes; a durable write takes 250 ms, which is slow.',
     ],
     [facts({}, { note: 'EROFS: read-only' }), 'failed', '/data is not writable: EROFS: read-only.'],
     [
       facts({}, null),
       'ok',
-      '50.0 GiB of 100.0 GiB free, 90 % of its inodes; the directory is created at the first start.',
+      '50.0 GiB of 100.0 GiB free, 90% of its inodes; the directory is created at the first start.',
     ],
     [{ path: '/data', space: { note: 'EACCES' }, write: null }, 'failed', '/data cannot be read: EACCES.'],
   ])('case %#', (measured, status, found) => {

@@ -84,11 +84,11 @@ describe('a list', () => {
   test('that turns in circles or has no ids to go on from is a failure', async () => {
     const page = (data: object[]) => ({ status: 200, body: { has_more: true, data } })
     world.instead = () => page([{ id: 'same' }])
-    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
     world.instead = () => page([])
-    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
     world.instead = () => page([{ name: 'no id' }])
-    expect((await failure(all(hosted().list('/things')))).message).toContain('does not go on')
+    expect((await failure(all(hosted().list('/things')))).message).toContain('there is no next page')
   })
 
   test.each([
@@ -115,7 +115,7 @@ describe('a service that does not answer', () => {
   test('at all, likewise', async () => {
     const { message, status } = await failure(hosted({ base: 'http://127.0.0.1:9' }).get('/things'))
     expect(message).toMatch(
-      /^GET \/things: the hosted API cannot be reached \(\w.*\) \(asked 5 times\)\. Run it again/,
+      /^GET \/things: the hosted API cannot be reached \(\w.*\) \(after 5 attempts\)\. Run the import again/,
     )
     expect(status).toBe(null)
   })

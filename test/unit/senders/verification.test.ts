@@ -108,7 +108,7 @@ describe('DKIM', () => {
     ['wrong version', found(`v=DKIM2; p=${publicKey}`), 'failed', /start with v=DKIM1/],
     ['version not first', found(`k=rsa; v=DKIM1; p=${publicKey}`), 'failed', /start with v=DKIM1/],
     ['other type', found(`v=DKIM1; k=ed25519; p=${publicKey}`), 'failed', /k=ed25519, but it must be k=rsa/],
-    ['SHA-1 only', found(`v=DKIM1; h=sha1; p=${publicKey}`), 'failed', /h=sha1 forbids SHA-256/],
+    ['SHA-1 only', found(`v=DKIM1; h=sha1; p=${publicKey}`), 'failed', /h=sha1 does not allow SHA-256/],
     [
       'not for email',
       found(`v=DKIM1; s=tlsrpt; p=${publicKey}`),
@@ -127,7 +127,7 @@ describe('DKIM', () => {
       'no such type',
       nothing('nodata'),
       'pending',
-      /^posthaste\._domainkey\.example\.com exists, but has no TXT record/,
+      /^posthaste\._domainkey\.example\.com exists but has no TXT record/,
     ],
     [
       'DNS silent',
@@ -223,7 +223,7 @@ describe('DMARC', () => {
     ['stricter', found('v=DMARC1; p=reject; rua=mailto:dmarc@example.com; adkim=s'), 'verified', null],
     ['beside other texts', found('v=spf1 -all', 'v=DMARC1;p=quarantine'), 'verified', null],
     ['no policy', found('v=DMARC1; rua=mailto:dmarc@example.com'), 'failed', /no p= tag/],
-    ['unknown policy', found('v=DMARC1; p=block'), 'failed', /p=block is no policy/],
+    ['unknown policy', found('v=DMARC1; p=block'), 'failed', /p=block is not a valid policy/],
     ['twice', found('v=DMARC1; p=none', 'v=DMARC1; p=reject'), 'failed', /There are 2 DMARC records/],
     ['commas', found('v=DMARC1, p=none'), 'failed', /start with v=DMARC1;/],
     ['no such name', nothing('nxdomain'), 'pending', /^Nothing is published at _dmarc\.example\.com/],

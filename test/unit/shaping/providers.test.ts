@@ -93,7 +93,7 @@ warm_up = [50, 100]
     ],
     [
       `${base}[[default.pauses]]\ntext = '('\nminutes = 1\nsays = "x"`,
-      'default.pauses[0].text is no regular expression',
+      'default.pauses[0].text is not a regular expression',
     ],
     [
       `${base}[a]\nname = "A"\nmx = ["x.example"]\n[b]\nname = "B"\nmx = ["x.example"]`,

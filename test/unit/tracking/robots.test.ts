@@ -80,7 +80,7 @@ describe('rules of one’s own', () => {
     ['[[rule]]\nname = "X"\nis = "human"\nagents = ["x"]\n', 'rule[0].is'],
     ['[[rule]]\nname = "X"\nis = "robot"\nnetworks = ["10.0.0.0/99"]\n', '10.0.0.0/99'],
     ['[robot]\nname = "X"\n', 'there is no key robot'],
-    ['rule = 7\n', 'rule is no list'],
+    ['rule = 7\n', 'rule must be a list'],
   ])('%j is refused', (text, complaint) => {
     expect(() => loadRobots(file(text))).toThrow(complaint)
   })

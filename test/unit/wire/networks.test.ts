@@ -62,10 +62,10 @@ describe('targets', () => {
   })
 
   test.each([
-    ['93.184.1.1', "this machine's own"],
-    ['::ffff:93.184.1.1', "this machine's own"],
-    ['::ffff:5db8:101', "this machine's own"],
-    ['2a00:1450:0::1', "this machine's own"],
+    ['93.184.1.1', 'an address of this machine'],
+    ['::ffff:93.184.1.1', 'an address of this machine'],
+    ['::ffff:5db8:101', 'an address of this machine'],
+    ['2a00:1450:0::1', 'an address of this machine'],
     ['64:ff9b::93.184.1.1', "a wrapping of 93.184.1.1, which is this machine's own"],
     ['2002:5db8:101::', "a wrapping of 93.184.1.1, which is this machine's own"],
     ['93.184.1.2', undefined],
