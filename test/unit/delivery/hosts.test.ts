@@ -15,7 +15,10 @@ describe("addresses of this machine's interfaces", () => {
   test('are off limits, however they are written; others behind the same name are not', () => {
     const { addresses, forbidden } = sorted(['93.184.1.1', '93.184.1.2', '2a00:1450:0:0::1'])
     expect(addresses).toEqual(['93.184.1.2'])
-    expect(forbidden).toEqual(['93.184.1.1 is an address of this machine', '2a00:1450:0:0::1 is an address of this machine'])
+    expect(forbidden).toEqual([
+      '93.184.1.1 is an address of this machine',
+      '2a00:1450:0:0::1 is an address of this machine',
+    ])
   })
 
   test('are used when they are listed', () => {
