@@ -30,7 +30,7 @@ describe('a reason in one line', () => {
     [{ key: 'paused', because: null, ...where, source: null }, 'Google is paused by an operator'],
     [
       { key: 'paused', because: answered, ...where },
-      'Google answered "421 4.7.28 Too much mail. Slow down.": it wants less mail (for now)',
+      'Google replied "421 4.7.28 Too much mail. Slow down.": it wants less mail (for now)',
     ],
     [
       { key: 'warm_up', sent: 50, share: 50, ...where },

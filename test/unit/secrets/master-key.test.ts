@@ -198,7 +198,7 @@ describe('the key', () => {
     const dataDir = await newDataDir()
     const file = join(await makePlace(), 'key')
     const places = placesOf(dataDir, { keyFile: file })
-    expect(await refusal(places)).toContain(`${file} (secrets.master_key_file): no such file`)
+    expect(await refusal(places)).toContain(`${file} (secrets.master_key_file): file not found`)
     for (const text of [
       '',
       'secret',
@@ -227,7 +227,7 @@ test('a sealed value that was moved to another row does not open', async () => {
   take.run(other.webhook.id, stock.webhook.id)
   db.close()
   await expect(on(placesOf(dataDir), (storage) => readStock(storage, stock))).rejects.toThrow(
-    `The secret in webhooks.secret:${stock.webhook.id} was changed, or moved there from elsewhere`,
+    `The secret in webhooks.secret:${stock.webhook.id} cannot be decrypted: it was changed or moved`,
   )
   expect(await on(placesOf(dataDir), (storage) => readStock(storage, other))).toEqual(stockOf(other))
 })
@@ -304,7 +304,7 @@ describe('an exchange of the key', () => {
     const places = placesOf(dataDir, { env: { POSTHASTE_MASTER_KEY: next } })
     expect(await on(places, (storage) => readStock(storage, stock))).toEqual(stockOf(stock))
     expect(() => rekey(options(dataDir, { env: places.env, newKeyFile }), sqliteSealing, T0)).toThrow(
-      'holds the present key',
+      'contains the current key',
     )
   })
 })

@@ -77,7 +77,7 @@ describe('DKIM', () => {
       'cut off',
       found(`v=DKIM1; k=rsa; p=${publicKey.slice(0, 237)}`),
       'failed',
-      /cut off after 237 of its 392 characters/,
+      /truncated after 237 of 392 characters/,
     ],
     [
       'revoked',
@@ -174,7 +174,7 @@ describe('SPF by name', () => {
       'two policies',
       found('v=spf1 a:mail.example.net ~all', 'v=spf1 mx ~all'),
       'failed',
-      /There are 2 SPF records at send\.example\.com; .*Merge them/,
+      /There are 2 SPF records at send\.example\.com, .*Merge them/,
     ],
     ['quoted', found('"v=spf1 a:mail.example.net ~all"'), 'failed', /quotation marks/],
     [
@@ -273,13 +273,13 @@ describe('the MX record of the return path', () => {
         [10, 'mail.example.net'],
         [10, 'mx.example.org'],
       ],
-      /takes the bounces/,
+      /receives the bounces/,
     ],
     ['null', [[0, '']], /A null MX record/],
     [
       'zone added to the target',
       [[10, 'mail.example.net.example.com']],
-      /became mail\.example\.net\.example\.com\. Enter mail\.example\.net\. with a dot/,
+      /to mail\.example\.net\.example\.com\. Enter mail\.example\.net\. with a dot/,
     ],
   ])('%s', (_, records, note) => {
     const check = judge(...records)
