@@ -37,7 +37,7 @@ export function judgeDomain(
     ? { id: `${OTHER_TEAMS}${team.id}:domain:${name}`, title: `Records of ${name} (${ofTeam(team)})` }
     : { id: `domain:${name}`, title: `Records of ${name}` }
   const isBad = ({ check }: SeenRecord): boolean => check.status === 'failed' || check.status === 'pending'
-  const advice = `posthaste domain show ${name}${team ? ` --team ${team.id}` : ''} prints what to publish.`
+  const advice = `To see the records to publish, run: posthaste domain show ${name}${team ? ` --team ${team.id}` : ''}`
   const tell = (bad: readonly SeenRecord[]): string =>
     bad
       .map(({ record, check }) => `${record.record} (${record.type} ${record.fqdn}): ${check.note ?? ''}`)

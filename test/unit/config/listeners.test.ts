@@ -29,7 +29,7 @@ api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
 `
   expect(complaintsOf(text)).toEqual([
     ':5: smtp.starttls and http.listen both have 127.0.0.1:8025. Use a different port for each.',
-    ':6: smtp.implicit_tls has 127.0.0.1:465 twice.',
+    ':6: smtp.implicit_tls lists 127.0.0.1:465 twice.',
     ':7: smtp.trusted and smtp.implicit_tls both have 127.0.0.1:465. Use a different port for each.',
   ])
   expect(

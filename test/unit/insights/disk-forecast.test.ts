@@ -45,7 +45,7 @@ describe('what the forecast says', () => {
     expect(advice).toMatch(
       /^The server accepts no mail when the disk is full\. Shorten the periods in \[retention\], set retention\.disk_budget_mb/,
     )
-    expect(said(judgeForecast(facts(1)))[1]).toMatch(/for 1 day\.$/)
+    expect(said(judgeForecast(facts(1)))[1]).toMatch(/lasts 1 day\.$/)
   })
 
   test('where there is a budget, its end is what counts', () => {

@@ -78,7 +78,7 @@ describe('reverse DNS', () => {
     expect(await judge('192.0.2.3')).toEqual([
       'failed',
       `The PTR record of 192.0.2.3 is ${HELO} (192.0.2.1, 192.0.2.4), which does not resolve back to it.`,
-      `Publish the A record 192 for ${HELO}.0.2.3.`,
+      `Publish the A record 192.0.2.3 for ${HELO}.`,
     ])
     expect(await judge('192.0.2.8')).toEqual([
       'failed',

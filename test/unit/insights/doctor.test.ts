@@ -231,8 +231,8 @@ test('is one screen of text', () => {
     { ...{ id: 'dns', title: 'DNSSEC', status: 'ok' }, found: 'Not used.', advice: 'Turn it on.' },
   ]
   expect(describeFindings(findings).join('\n')).toBe(`FAILED   Outbound port 25 from this machine
-         No mail exchanger can be reached: mx.example.net does not answer within
-         8 seconds.
+         No mail exchanger can be reached: mx.example.net does not respond
+         within 8 seconds.
          -> No mail can leave. Ask the provider to open outgoing TCP port 25.
 WARNING  Disk of /data
          Nearly full.
@@ -273,8 +273,8 @@ test('the data that comes with the program can be read, and data that cannot is 
     .split('\n')
     .map((line) => line.replace(/^.*?lists\.toml(:\d+)?: /, ''))
   expect(messages.sort()).toEqual([
-    'The blocklists cannot be used:',
-    'list[0].delist is missing; expected a web address.',
+    'The blocklists could not be loaded:',
+    'list[0].delist is missing; expected a URL.',
     'list[0].listed."10.0.0.1": expected an address in 127.0.0.0/8 or "*", and a text.',
     'list[0].lists: expected "addresses" or "domains".',
     'list[0].name is missing; expected a name.',

@@ -176,7 +176,7 @@ describe('a pause', () => {
     )
     expect(state.pause?.until).toBe(noon + 240 * minute)
     expect(laneWords(state.reason!, other.name)).toBe(
-      'hosting.example answered "421 go away": it has had enough',
+      'hosting.example replied "421 go away": it has had enough',
     )
   })
 

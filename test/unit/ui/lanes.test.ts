@@ -95,7 +95,7 @@ describe('a queued delivery', () => {
       ...['retrying', 'mx.b.example wants less mail (421 4.7.28)'],
     ])
     expect(deliveryWords(put, true)).toBe(
-      'Attempt 2 comes at 2026-11-21 14:31:00 UTC: mx.b.example wants less mail.',
+      'Attempt 2 at 2026-11-21 14:31:00 UTC: mx.b.example wants less mail.',
     )
   })
 

@@ -359,7 +359,7 @@ describe('why a delivery waits', () => {
     expect(whyWaiting(waiting('waiting for one of 2 connections to Example'))).toBe(
       'mx.example says that the mailbox is full. Waiting for one of 2 connections to Example.',
     )
-    expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Its turn comes now.')
+    expect(whyWaiting(waiting('next in line', { cause: null }))).toBe('Next in line.')
   })
 
   test('is the operator alone where it is held, and nothing where nothing is known', () => {
