@@ -60,7 +60,7 @@ export const REFUSALS = {
     'validation_error',
     401,
     '535 5.7.8',
-    'Sign-in expired, or too many codes were wrong. Start again with your password.',
+    'Sign-in expired, or you entered too many wrong codes. Start again with your password.',
   ),
   wrong_code: entry(
     'validation_error',
@@ -102,7 +102,7 @@ export const REFUSALS = {
     'validation_error',
     409,
     '554 5.5.1',
-    'No authenticator app is waiting for its first code. Start the setup again.',
+    'No authenticator app setup is in progress. Start the setup again.',
   ),
   passkey_refused: entry(
     'validation_error',
@@ -282,7 +282,7 @@ export const REFUSALS = {
     'validation_error',
     431,
     '500 5.5.2',
-    'The request headers are too many or too long.',
+    'The request has too many headers, or they are too long.',
   ),
   request_timeout: entry(
     'validation_error',
@@ -478,7 +478,7 @@ export const REFUSALS = {
     'validation_error',
     403,
     '550 5.7.1',
-    'Another account of this server has verified the {domain} domain. It has to remove the domain there before it can be verified here.',
+    'Another team on this server has verified the {domain} domain. It must remove the domain before you can verify it here.',
   ),
 
   // ── the addresses that mail leaves from
@@ -628,7 +628,7 @@ export const REFUSALS = {
     'validation_error',
     422,
     '552 5.2.2',
-    'The limit of stored messages for this return path is reached.',
+    'The limit of stored messages for this return path has been reached.',
   ),
   inbound_rate: entry(
     'rate_limit_exceeded',

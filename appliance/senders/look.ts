@@ -74,7 +74,7 @@ function heldByAnother(opinion: RecordOpinion): RecordOpinion {
   return proof ? { ...opinion, status: 'failed', note: HELD } : opinion
 }
 
-const HELD = 'Another account of this server has verified this domain, and has to remove it first.'
+const HELD = 'Another team on this server has verified this domain, and must remove it first.'
 
 /** Adds when each opinion was formed, and since when it has been the same. */
 function dated(opinions: RecordOpinion[], before: readonly RecordCheck[], now: number): RecordCheck[] {

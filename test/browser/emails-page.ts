@@ -174,8 +174,8 @@ function oneEmail(stage: Stage): void {
 
   test('in the dark its preview says whether the message has colours for that', async () => {
     const { page, at, posthaste } = stage
-    const own = 'This message has no dark colors. Its own colors stay unchanged.'
-    const dark = 'This message has its own dark colors.'
+    const own = 'This message has no dark-mode styles, so its colors don’t change.'
+    const dark = 'This message has its own dark-mode styles.'
     const cases: [html: string, said: string][] = [
       ['<p style="font-weight: bold; color-scheme: light">As it comes</p>', ''],
       ['<p style="background-color: #fff">Painted</p>', own],
@@ -258,7 +258,7 @@ function oneEmail(stage: Stage): void {
     await sound(page, 'email-links')
     await page.goto(at(`/emails/${id}?tab=webhooks`))
     await page
-      .getByText(/^No webhook received events of this email|email\.sent/)
+      .getByText(/^No webhook received events for this email|email\.sent/)
       .first()
       .waitFor()
   })

@@ -115,7 +115,10 @@ test('the status of an email to several says how many, failures first, in the li
 
 test.each([
   ['ada@nxdomain.example', 'The recipient’s domain does not exist, so no mail server was contacted.'],
-  ['ada@nullmx.example', 'This domain accepts no mail (null MX, RFC 7505), so no mail server was contacted.'],
+  [
+    'ada@nullmx.example',
+    'This domain does not accept mail (null MX, RFC 7505), so no mail server was contacted.',
+  ],
   ['complained@resend.dev', 'It was delivered, and the recipient reported it as spam.'],
 ])('the end of an email to %s is told by its cause', async (to, end) => {
   const { page } = desk
@@ -251,7 +254,9 @@ test('the Headers tab names the DKIM keys that signed an email, and what its rec
   const { page } = desk
   const id = await sendAndWait({ to: 'signed@reader.example', subject: 'Signed here' }, ended)
   await page.goto(at(`/emails/${id}?tab=headers`))
-  await page.getByText(/^Sent with a DKIM signature of example\.test, selector posthaste \(RSA\)\./).waitFor()
+  await page
+    .getByText(/^Sent with a DKIM signature for example\.test, selector posthaste \(RSA\)\./)
+    .waitFor()
   await sound(page, 'email-headers')
   await page.goto(at('/inbox'))
   await page.getByRole('link', { name: 'signed@reader.example' }).first().click()

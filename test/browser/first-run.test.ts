@@ -121,7 +121,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   // 3: nothing is published, then one server has a record, then all have all.
   await page.getByLabel('Domain').fill('shop.example')
   await page.getByRole('button', { name: 'Add domain' }).click()
-  await page.getByText('Answers of each name server of the zone').waitFor()
+  await page.getByText('Responses from each of the zone’s name servers').waitFor()
   const [{ id }] = await page.evaluate<[{ id: string }]>(
     `fetch('/domains').then((answer) => answer.json()).then(({ data }) => data)`,
   )

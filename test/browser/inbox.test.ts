@@ -56,7 +56,7 @@ test('a message is found by its words, has its subject on a telephone, and leads
 
 test('the IPs say at a glance whether one needs attention', async () => {
   await page.goto(at('/sources'))
-  await page.getByText('Your IP is in use, no problems found.').waitFor()
+  await page.getByText('Your IP is in use. No problems found.').waitFor()
   await page.getByRole('row', { name: 'Chosen by the system' }).getByText('in use').waitFor()
   await sound(page, 'ips')
   await posthaste.call('PATCH', '/sources/auto', { state: 'suspended' })

@@ -292,7 +292,7 @@ describe('settings', () => {
 
     await page.getByRole('link', { name: 'Erase a person’s data…' }).click()
     await page.getByLabel('Email address').fill('ada@queued.example')
-    await page.getByRole('button', { name: 'Show what is affected' }).click()
+    await page.getByRole('button', { name: 'Show affected data' }).click()
     await page.getByText('You can’t undo it.').waitFor()
     await sound(page, 'erasure')
     expect(await list('/erasures')).toEqual([])

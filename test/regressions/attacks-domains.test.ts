@@ -74,7 +74,7 @@ const authorize = (teamId: string) =>
 const held = {
   key: 'domain_held',
   message:
-    'Another account of this server has verified the shop.test domain. It has to remove the domain there before it can be verified here.',
+    'Another team on this server has verified the shop.test domain. It must remove the domain before you can verify it here.',
 }
 
 describe('finding 13: a domain is unique only once verified', () => {

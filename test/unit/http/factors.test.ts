@@ -15,7 +15,7 @@ const MINUTE = 60_000
 const over = errorText(
   401,
   'validation_error',
-  'Sign-in expired, or too many codes were wrong. Start again with your password.',
+  'Sign-in expired, or you entered too many wrong codes. Start again with your password.',
 )
 const wrong = errorText(
   403,

@@ -222,7 +222,7 @@ describe('the server', () => {
       'an endless path',
       `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nhost: x`,
       431,
-      'The request headers are too many or too long.',
+      'The request has too many headers, or they are too long.',
     ],
     ['a request to no host', 'GET /healthz HTTP/1.1', 400, oneHost],
     ['a request to two hosts', 'GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b', 400, oneHost],

@@ -6,17 +6,17 @@ describe('a header field', () => {
     [
       'DKIM-Signature',
       'v=1; a=rsa-sha256; c=relaxed/relaxed; d=shop.example;\r\n s=posthaste; h=from:from:to:\r\n subject; bh=x=; b=y=',
-      'DKIM signature of shop.example, selector posthaste (RSA). It covers the body and 3 header fields.',
+      'DKIM signature for shop.example, selector posthaste (RSA). It covers the body and 3 header fields.',
     ],
     [
       'dkim-signature',
       'v=1; a=ed25519-sha256; d=shop.example; s=k1; h=to; b=y',
-      'DKIM signature of shop.example, selector k1 (Ed25519). It covers the body and 1 header field. It does not cover From, so it proves nothing.',
+      'DKIM signature for shop.example, selector k1 (Ed25519). It covers the body and 1 header field. It does not cover From, so it proves nothing.',
     ],
     [
       'Authentication-Results',
       'mx.example 1; dkim=pass (2048-bit; x) header.d=shop.example header.s=k1; spf=softfail smtp.mailfrom=send.shop.example; dmarc=fail header.from=shop.example; iprev=pass',
-      'Checked by mx.example: DKIM for shop.example passed; SPF for send.shop.example soft-failed: the sender is not listed, but the domain does not demand rejection; DMARC for shop.example failed.',
+      'Checked by mx.example: DKIM for shop.example passed; SPF for send.shop.example soft-failed: the sender is not listed, but the domain does not ask for rejection; DMARC for shop.example failed.',
     ],
     ['Received-SPF', 'Pass (mx.example: domain of x)', 'SPF passed.'],
   ])('%s is explained', (name, value, sentence) => {

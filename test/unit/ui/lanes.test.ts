@@ -110,7 +110,7 @@ describe('a queued delivery', () => {
       ...['held', 'Held by an operator until released.'],
     ])
     expect([deliveryState(delivery({})), deliveryLine(delivery({}))]).toEqual([
-      ...['sending', 'An attempt is under way'],
+      ...['sending', 'An attempt is in progress'],
     ])
   })
 })

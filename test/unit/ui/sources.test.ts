@@ -10,9 +10,9 @@ const source = (state: Given['state'], ...found: Given['checks'][number]['status
 const sound = source('active', 'ok', 'skipped')
 
 test.each([
-  [[source('active')], 'Your IP is in use, no problems found.'],
+  [[source('active')], 'Your IP is in use. No problems found.'],
   [[source('suspended')], 'Your IP needs attention.'],
-  [[sound, sound], 'All 2 IPs are in use, no problems found.'],
+  [[sound, sound], 'All 2 IPs are in use. No problems found.'],
   [[sound, source('active', 'warning')], '1 of 2 IPs needs attention.'],
   [[sound, source('suspended'), source('active', 'ok', 'failed')], '2 of 3 IPs need attention.'],
 ])('the IPs %o are summed up as %s', (sources, words) => {

@@ -241,7 +241,7 @@ describe('the end of a delivery', () => {
     [
       'bounced',
       { status: '5.1.10', category: 'recipient' },
-      'Final: undeliverable. This domain accepts no mail (null MX, RFC 7505), so no mail server was contacted.',
+      'Final: undeliverable. This domain does not accept mail (null MX, RFC 7505), so no mail server was contacted.',
     ],
     [
       'bounced',
@@ -256,19 +256,23 @@ describe('the end of a delivery', () => {
     [
       'bounced',
       { host: 'mx.example', phase: 'mail', status: '5.6.7', category: 'policy' },
-      'Final: undeliverable. mx.example does not support what this message needs.',
+      'Final: undeliverable. mx.example does not support a feature that this message requires.',
     ],
     [
       'expired',
       { category: 'dns' },
-      'Final: expired. The domain’s DNS records could not be looked up in time. There are no more attempts.',
+      'Final: expired. The domain’s DNS records could not be looked up in time. No more attempts will be made.',
     ],
     [
       'expired',
       { category: 'temporary' },
-      'Final: expired. No mail server accepted it in time. There are no more attempts.',
+      'Final: expired. No mail server accepted it in time. No more attempts will be made.',
     ],
-    ['expired', { by: 'operator' }, 'Final: expired. An operator ended the attempts. It was not delivered.'],
+    [
+      'expired',
+      { by: 'operator' },
+      'Final: expired. An operator stopped further attempts. It was not delivered.',
+    ],
     [
       'failed',
       { by: 'operator' },
@@ -283,7 +287,7 @@ describe('the end of a delivery', () => {
     [
       'failed',
       { phase: 'sign' },
-      'Final: failed. It could not be sent from here. Fix the problem above, then send it again.',
+      'Final: failed. This server could not send it. Fix the problem above, then send it again.',
     ],
   ] as const)('%s because of %j', (state, change, words) => {
     expect(ends(state, change)).toBe(words)

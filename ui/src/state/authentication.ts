@@ -7,12 +7,12 @@ const RESULTS = new Map(
   Object.entries({
     pass: 'passed',
     fail: 'failed',
-    softfail: 'soft-failed: the sender is not listed, but the domain does not demand rejection',
-    neutral: 'was neutral: the domain says nothing about this sender',
+    softfail: 'soft-failed: the sender is not listed, but the domain does not ask for rejection',
+    neutral: 'was neutral: the domain makes no claim about this sender',
     none: 'found no record or signature to check',
-    policy: 'was rejected by a policy of the receiver',
-    temperror: 'could not be completed: temporary error',
-    permerror: 'could not be completed: a record or the signature is invalid',
+    policy: 'was rejected by the receiver’s policy',
+    temperror: 'could not be completed because of a temporary error',
+    permerror: 'could not be completed because a record or signature is invalid',
   }),
 )
 
@@ -47,7 +47,7 @@ function signature(value: string): string | null {
   const algorithm = ALGORITHMS.get(tags.get('a') ?? '') ?? tags.get('a')
   const covered = new Set(fields.toLowerCase().split(':'))
   const from = covered.has('from') ? '' : ' It does not cover From, so it proves nothing.'
-  return `DKIM signature of ${domain}, selector ${selector}${algorithm ? ` (${algorithm})` : ''}. It covers the body and ${covered.size} header ${covered.size === 1 ? 'field' : 'fields'}.${from}`
+  return `DKIM signature for ${domain}, selector ${selector}${algorithm ? ` (${algorithm})` : ''}. It covers the body and ${covered.size} header ${covered.size === 1 ? 'field' : 'fields'}.${from}`
 }
 
 /** The parts of an Authentication-Results (RFC 8601 §2.2): who looked, and what each check found. */
@@ -72,7 +72,7 @@ export function signedSentences(attempts: readonly Pick<Attempt, 'signatures'>[]
   const signed = attempts.flatMap(({ signatures }) =>
     signatures.map(
       ({ domain, selector, algorithm }) =>
-        `Sent with a DKIM signature of ${domain}, selector ${selector} (${ALGORITHMS.get(algorithm) ?? algorithm}). The key is at ${selector}._domainkey.${domain}.`,
+        `Sent with a DKIM signature for ${domain}, selector ${selector} (${ALGORITHMS.get(algorithm) ?? algorithm}). The key is at ${selector}._domainkey.${domain}.`,
     ),
   )
   return [stored, ...new Set(signed)]

@@ -26,13 +26,13 @@ export const SEARCH_KEYS = {
   tag: 'a tag: name or name:value',
   key: 'the name or ID of an API key',
   id: 'the email’s ID',
-  reply: 'text of the mail server’s reply, such as a queue ID',
-  event: 'an event at any time, not only the last: bounced, opened',
-  happened: 'when the event happened: 2026-11-01..2026-11-08, end excluded',
+  reply: 'text in the mail server’s reply, such as a queue ID',
+  event: 'any event, not only the latest: bounced, opened',
+  happened: 'when the event happened: 2026-11-01..2026-11-08, excluding the end',
   provider: 'the recipient’s mailbox provider',
   bounce: 'the bounce category: recipient, mailbox-full',
-  after: 'accepted since a date or time, or in the last 24h, 7d',
-  before: 'accepted before a date or time, or 24h, 7d ago',
+  after: 'accepted since a date or time, or within a period such as 24h or 7d',
+  before: 'accepted before a date or time, or an age such as 24h or 7d',
 } as const
 type Key = keyof typeof SEARCH_KEYS
 const isKey = (text: string): text is Key => Object.hasOwn(SEARCH_KEYS, text)
@@ -114,7 +114,7 @@ function condition({ key, value }: Token, now: number, utc: boolean): [string, s
   if (key === 'after' || key === 'before') {
     const at = instantIn(value, now, utc)
     if (at === undefined)
-      return `“${key}:${value}” is not a time. Use a date such as 2026-11-20, or 24h, or 7d.`
+      return `“${key}:${value}” is not a time. Use a date such as 2026-11-20, or an age such as 24h or 7d.`
     return [key === 'after' ? 'since' : 'until', new Date(at).toISOString()]
   }
   if (key === 'event') return ['event', STATUS_WORDS[value] ?? value]

@@ -51,7 +51,7 @@ export function laneMinutes(lanes: readonly Lane[]): number[] {
 /** An hour of minutes in words, for those who do not see its line. */
 export function hourWords(minutes: readonly number[]): string {
   const sum = minutes.reduce((all, count) => all + count, 0)
-  return `${sum.toLocaleString('en')} messages in the last hour, at most ${Math.max(0, ...minutes)} in a minute`
+  return `${sum.toLocaleString('en')} messages in the last hour, peaking at ${Math.max(0, ...minutes)} per minute`
 }
 
 const STATE_OF: Record<WaitReason['key'], QueueState> = {
@@ -80,13 +80,13 @@ export function deliveryState(delivery: Delivery): QueueState {
 /** Why a delivery waits, in one line. */
 export function deliveryLine(delivery: Delivery): string {
   const reason = reasonOf(delivery)
-  return reason === null ? 'An attempt is under way' : waitLine(reason)
+  return reason === null ? 'An attempt is in progress' : waitLine(reason)
 }
 
 /** The same as a sentence, with its time in the viewer's zone. */
 export function deliveryWords(delivery: Delivery, inUtc: boolean): string {
   const reason = reasonOf(delivery)
-  if (reason === null) return 'An attempt is under way.'
+  if (reason === null) return 'An attempt is in progress.'
   const until = delivery.waiting?.until ? instant(delivery.waiting.until) : null
   const words = waitWords(reason, until, (at) => `${exact(at, inUtc)} ${zone(at, inUtc)}`)
   const [first = ''] = words.split(' ', 1)

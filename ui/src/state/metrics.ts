@@ -185,7 +185,7 @@ const CATEGORY_WORDS: Record<string, string> = {
   content: 'Message content',
   size: 'Message too large',
   tls: 'Encryption (TLS)',
-  dns: 'DNS records, theirs or ours',
+  dns: 'DNS records (theirs or ours)',
   network: 'Connections and timeouts',
   quota: 'Sending too much or too fast',
   temporary: 'Temporary server problem that lasted too long',

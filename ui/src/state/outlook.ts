@@ -17,9 +17,9 @@ type Ending = [title: string, detail: string]
 const NOBODY_ASKED: Record<string, string> = {
   '5.1.2': 'The recipient’s domain does not exist, so no mail server was contacted.',
   '5.1.3': 'The recipient’s address cannot be used in SMTP, so the message was not sent.',
-  '5.1.10': 'This domain accepts no mail (null MX, RFC 7505), so no mail server was contacted.',
+  '5.1.10': 'This domain does not accept mail (null MX, RFC 7505), so no mail server was contacted.',
   '5.3.4': 'The message is larger than the recipient’s mail server accepts.',
-  '5.4.6': 'Mail for this domain would come back to this server, so it was not sent.',
+  '5.4.6': 'Mail for this domain would loop back to this server, so it was not sent.',
 }
 
 function bounced({ cause }: Delivery): Ending {
@@ -31,7 +31,7 @@ function bounced({ cause }: Delivery): Ending {
     return ['Final: undeliverable', 'The domain has no usable mail server, so none was contacted.']
   if (cause?.category === 'tls')
     return ['Final: not sent', `${host} does not offer the TLS protection that the sender requires.`]
-  return ['Final: undeliverable', `${host} does not support what this message needs.`]
+  return ['Final: undeliverable', `${host} does not support a feature that this message requires.`]
 }
 
 /** What kept a delivery from its end until its time was over. */
@@ -44,9 +44,9 @@ const LAST_PROBLEM: Partial<Record<string, string>> = {
 
 function expired({ cause }: Delivery): Ending {
   if (cause?.by === 'operator')
-    return ['Final: expired', 'An operator ended the attempts. It was not delivered.']
+    return ['Final: expired', 'An operator stopped further attempts. It was not delivered.']
   const problem = LAST_PROBLEM[cause?.category ?? ''] ?? 'No mail server accepted it in time.'
-  return ['Final: expired', `${problem} There are no more attempts.`]
+  return ['Final: expired', `${problem} No more attempts will be made.`]
 }
 
 function failed({ cause }: Delivery): Ending {
@@ -56,7 +56,7 @@ function failed({ cause }: Delivery): Ending {
     return ['Final: erased', 'The recipient’s data was erased, so it was not sent.']
   if (cause?.status === '5.4.4')
     return ['Final: failed', 'This server’s settings do not allow connections to the domain’s mail servers.']
-  return ['Final: failed', 'It could not be sent from here. Fix the problem above, then send it again.']
+  return ['Final: failed', 'This server could not send it. Fix the problem above, then send it again.']
 }
 
 function ending(delivery: Delivery): Ending {

@@ -22,7 +22,7 @@ export const QUEUE_STATE: Record<QueueState, Look> = {
   warm_up: { word: 'warm-up limit', tone: 'amber', icon: Flame },
   rate_limited: { word: 'rate-limited', tone: 'amber', icon: Gauge },
   retrying: { word: 'waiting to retry', tone: 'amber', icon: Clock },
-  busy: { word: 'connections full', tone: 'blue', icon: Gauge },
+  busy: { word: 'connection limit', tone: 'blue', icon: Gauge },
   sending: { word: 'sending', tone: 'blue', icon: Send },
   due: { word: 'next in line', tone: 'slate', icon: Layers },
   unresolved: { word: 'not looked up', tone: 'slate', icon: CircleDashed },

@@ -23,8 +23,8 @@ const isSound = ({ state, checks }: Pick<Source, 'state' | 'checks'>): boolean =
 export function summaryOf(sources: readonly Pick<Source, 'state' | 'checks'>[]): string {
   const wrong = sources.filter((source) => !isSound(source)).length
   if (sources.length === 1)
-    return wrong === 0 ? 'Your IP is in use, no problems found.' : 'Your IP needs attention.'
-  if (wrong === 0) return `All ${sources.length} IPs are in use, no problems found.`
+    return wrong === 0 ? 'Your IP is in use. No problems found.' : 'Your IP needs attention.'
+  if (wrong === 0) return `All ${sources.length} IPs are in use. No problems found.`
   return `${wrong} of ${sources.length} IPs ${wrong === 1 ? 'needs' : 'need'} attention.`
 }
 
