@@ -161,7 +161,7 @@ test('what is kept is shown after a restart, whoever the authority is then', asy
       expect((await host.shown(HOSTNAME)).issuer.CN).toMatch(/^Pebble Intermediate/)
       // It is of another authority than the configured one, which cannot be asked.
       const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]!.failures === 1)
-      expect(certificates[HOSTNAME]!.error).toMatch(/cannot be asked: connect ECONNREFUSED/)
+      expect(certificates[HOSTNAME]!.error).toMatch(/could not be reached: connect ECONNREFUSED/)
     },
     gone,
   )
@@ -236,7 +236,7 @@ test('an authority for customers is entered with what it gave, and says so where
       {},
       async (host) => {
         const { certificates } = await host.until((memory) => memory.certificates[HOSTNAME]?.failures === 1)
-        expect(certificates[HOSTNAME]!.error).toMatch(/set acme\.eab_key_id and acme\.eab_hmac_key/)
+        expect(certificates[HOSTNAME]!.error).toMatch(/Set acme\.eab_key_id and acme\.eab_hmac_key/)
       },
       closed,
     )

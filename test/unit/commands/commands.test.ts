@@ -68,7 +68,7 @@ describe('setup', () => {
       'a long password\r\nnot this',
     )
     expect(done).toMatchObject({ code: 0, stderr: '' })
-    expect(done.stdout).toContain('Team "Acme" and its owner owner@sender.test are ready.')
+    expect(done.stdout).toContain('Created the team "Acme" with the owner owner@sender.test.')
     expect(done.stdout).toContain('posthaste domain add example.com')
     expect(await run(['setup', '--email', 'other@sender.test'], 'a long password\n')).toEqual({
       code: 1,
@@ -134,35 +134,33 @@ Checked TIME UTC, next TIME UTC
 missing      DKIM   TXT  posthaste._domainkey.sender.test
   expected  v=DKIM1; k=rsa; p=KEY
   found     nothing
-  Nothing is published at posthaste._domainkey.sender.test. Add the TXT record;
-  new records can take some minutes to be seen.
+  Nothing is published at posthaste._domainkey.sender.test. Add the TXT record.
+  New records can take a few minutes to appear.
 
 missing      DKIM   TXT  posthaste-ed25519._domainkey.sender.test  (optional)
   expected  v=DKIM1; k=ed25519; p=KEY
   found     nothing
   Nothing is published at posthaste-ed25519._domainkey.sender.test. Add the TXT
-  record; new records can take some minutes to be seen.
+  record. New records can take a few minutes to appear.
 
 wrong        SPF    MX   send.sender.test
   expected  10 mail.sender.test
   found     10 mx.elsewhere.test
-  The MX record leads to mx.elsewhere.test, so bounces would not come back. Set
-  mail.sender.test.
+  The MX record points to mx.elsewhere.test, so bounces would not reach this
+  server. Change it to mail.sender.test.
 
 ok           SPF    TXT  send.sender.test
 
 missing      DMARC  TXT  _dmarc.sender.test  (recommended)
   expected  v=DMARC1; p=none;
   found     nothing
-  Nothing is published at _dmarc.sender.test. Add the TXT record; new records
-  can take some minutes to be seen.
+  Nothing is published at _dmarc.sender.test. Add the TXT record. New records
+  can take a few minutes to appear.
 
-Looked for as well, and not needed to send: MTA-STS not there, TLS-RPT not
-there, BIMI not there.
+Optional records: MTA-STS missing, TLS-RPT missing, BIMI missing.
 
-Reverse DNS (PTR) of the sending IPs: not checked. No
-source address is known yet: the server writes them down when it starts. See:
-posthaste source list
+Reverse DNS (PTR) of the sending IPs: not checked. No sending IP is known yet.
+The server records them when it starts. See: posthaste source list
 
 SELECTOR           ALGORITHM       STATE    SINCE
   MEANING
@@ -302,7 +300,7 @@ describe('queue', () => {
     ])
     expect(byEmail.stdout).toBe(byDelivery.stdout)
     expect(byEmail.stdout).toContain('             > RCPT TO:<a@one.test>\n             < 451 4.7.1 later')
-    expect(byEmail.stdout).toContain('attempt of ')
+    expect(byEmail.stdout).toContain('attempt at ')
     expect(await json(['queue', 'show', deliveryId])).toMatchObject({ object: 'timeline', email_id: emailId })
     const unknown = await run(['queue', 'show', '0197c3e2-5a71-7000-8000-1c2d3e4f5061'])
     expect(unknown).toMatchObject({ code: 1, stdout: '' })
@@ -347,14 +345,14 @@ describe('queue', () => {
     })
     expect(await run(['queue', 'drop', '--id', deliveryId, '--yes'])).toMatchObject({
       code: 0,
-      stdout: '1 delivery is given up.\n',
+      stdout: '1 delivery is dropped.\n',
     })
     expect(await run(['queue', 'expire', '--older-than', '1d', '--yes'])).toMatchObject({
-      stdout: '0 deliveries are given up.\n',
+      stdout: '0 deliveries are expired.\n',
     })
     expect(await run(['queue', 'expire', '--all', '--yes'])).toMatchObject({
       code: 0,
-      stdout: '1 delivery is given up.\n',
+      stdout: '1 delivery is expired.\n',
     })
     expect(await run(['queue', 'list'])).toMatchObject({
       code: 0,

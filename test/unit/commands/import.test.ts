@@ -99,7 +99,7 @@ describe('from another appliance', () => {
     const { code, stdout, stderr } = await here.run(...bring('--dry-run'))
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toBe(`From ${there.url} to the team "My team"; dry run, nothing is changed:
-              THERE  TO ADD  HERE ALREADY  LEFT OUT
+              THERE  TO ADD  ALREADY HERE  SKIPPED
 domains       2      2       0             0
 suppressions  92     92      0             0
 webhooks      1      1       0             0
@@ -181,7 +181,7 @@ API keys      2      2       0             0
     writeFileSync(weak, body.token)
     const { code, stderr } = await here.run('import', '--from', there.url, '--key-file', weak)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/status 401: This API key is restricted.* needs a key .* full access\.\n$/s)
+    expect(stderr).toMatch(/status 401: This API key is restricted.* must contain a valid key with full access\.\n$/s)
     expect(stderr).not.toContain(body.token)
   })
 })
@@ -291,10 +291,10 @@ describe('from the hosted service', () => {
     hosted.instead = (_, number) => (number === 12 ? { status: 200, raw: '{"data":[' } : undefined)
     const broken = await bring('--only', 'suppressions', '--json')
     expect(broken.code).toBe(1)
-    expect(broken.stderr).toContain('no JSON')
+    expect(broken.stderr).toContain('did not return JSON')
     expect(result(broken)).toMatchObject({
       suppressions: { added: 1000 },
-      failure: expect.stringContaining('no JSON') as string,
+      failure: expect.stringContaining('did not return JSON') as string,
     })
 
     hosted.asked.length = 0
@@ -340,9 +340,9 @@ describe('from the hosted service', () => {
       return `${code} ${stderr}`
     }
     const key = ['--key-file', here.path('key')]
-    expect(await says('--from', 'http://api.example.com', ...key)).toMatch(/^1 --from takes .*https:\/\//)
+    expect(await says('--from', 'http://api.example.com', ...key)).toMatch(/^1 --from must be .*https:\/\//)
     expect(await says('--from', hosted.url, '--key-file', here.path('nothing'))).toBe(
-      `1 Cannot read the key file: there is no ${here.path('nothing')}\n`,
+      `1 Cannot read the key file: ${here.path('nothing')} does not exist\n`,
     )
     expect(await says('--from', hosted.url, ...key, '--only', 'domains,contacts')).toMatch(
       /^2 .*Some of domains, suppressions/s,

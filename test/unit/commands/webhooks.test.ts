@@ -110,7 +110,7 @@ describe('webhook', () => {
     expect(await replay('--since', '2020-01-01T00:00:00Z')).toBe('0 Sending 2 events.\n')
     expect(await replay('--since', '2020-01-01', '--until', '2020-01-02')).toBe('0 Sending 0 events.\n')
     expect(await replay('--since', 'yesterday')).toBe(
-      '2 --since takes a time such as 2026-11-20T08:00:00Z.\n',
+      '2 --since must be a time such as 2026-11-20T08:00:00Z.\n',
     )
     expect(await replay('--since', '2020-01-02', '--until', '2020-01-01')).toBe(
       '2 --until must be after --since.\n',

@@ -308,9 +308,9 @@ describe('TLS', () => {
       ...['connect', 'greeting', 'ehlo', 'mail', 'rcpt', 'data', 'body', 'quit'],
     ])
     expect(said.lines[4]).toMatch(/^tls \(.+handshake/i)
-    expect(said.lines[5]).toContain('again, for a smaller ClientHello')
+    expect(said.lines[5]).toContain('again with a smaller ClientHello')
     expect(said.lines[9]).toMatch(/^tls \(With a smaller ClientHello: .+handshake/i)
-    expect(said.lines[10]).toContain('again, without TLS')
+    expect(said.lines[10]).toContain('again without TLS')
   })
 
   test('that breaks right after the handshake is given up too', async () => {

@@ -385,7 +385,7 @@ describe('addresses', () => {
     expect(found.kind === 'failed' && found.failure.note).toMatch(
       /^The mail exchanger's address 127\.0\.0\.1 is loopback\. To deliver there, add it to delivery\.allow_networks\.$/,
     )
-    expect(steps.at(-1)!.note).toMatch(/^not tried: 127\.0\.0\.1 is .*loopback/)
+    expect(steps.at(-1)!.note).toMatch(/^not attempted: 127\.0\.0\.1 is .*loopback/)
   })
 
   test.each([

@@ -137,8 +137,8 @@ describe('the handshake', () => {
     expect(fateOf(said)).toBe('accepted 250 queued')
     const handshakes = said.steps.filter(({ name }) => name === 'tls')
     expect(handshakes.map(({ note }) => note)).toEqual([
-      'did not respond within 60 seconds',
-      'With a smaller ClientHello: did not respond within 60 seconds',
+      'did not reply within 60 seconds',
+      'With a smaller ClientHello: did not reply within 60 seconds',
     ])
   })
 

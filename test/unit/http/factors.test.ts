@@ -239,7 +239,7 @@ describe('a passkey', () => {
     const answer = await browser.call('POST', '/session/passkey', {
       response: device.get(await optionsOf(browser)),
     })
-    expect(answer.text).toContain('The passkey “Laptop” counts backwards')
+    expect(answer.text).toContain('The signature counter of the passkey “Laptop” went backwards')
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 1 }, now())
     expect(items).toMatchObject([
       {

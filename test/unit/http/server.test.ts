@@ -337,7 +337,7 @@ describe('the server', () => {
     for (const url of urls) expect((await ask(url, 'GET')).text).toBe('x')
     const free = likelyFreePort()
     await expect(none.listen([`127.0.0.1:${free}`, new URL(urls[1]!).host])).rejects.toThrow(
-      'another program has port',
+      'another program uses port',
     )
     await expect(ask(`http://127.0.0.1:${free}`, 'GET')).rejects.toThrow()
     await servers.close()

@@ -216,7 +216,7 @@ Email: 019b76da-a803-708b-bebe-c89fb19b6d3a
 
 <ada@example.net>
     mx.example.net refuses.
-    mx.example.net [192.0.2.1] said: 550 5.1.1 No such user
+    mx.example.net [192.0.2.1] replied: 550 5.1.1 No such user
 `)
   })
 
