@@ -345,9 +345,9 @@ describe('from the hosted service', () => {
       `1 Cannot read the key file: ${here.path('nothing')} does not exist\n`,
     )
     expect(await says('--from', hosted.url, ...key, '--only', 'domains,contacts')).toMatch(
-      /^2 .*Some of domains, suppressions/s,
+      /^2 .*comma-separated list of: domains, suppressions/s,
     )
-    expect(await says('--from', hosted.url, ...key, '--team', 'nobody')).toMatch(/^1 There is no team nobody/)
+    expect(await says('--from', hosted.url, ...key, '--team', 'nobody')).toMatch(/^1 Team nobody not found/)
     expect(await says('--from', hosted.url)).toMatch(/^2 .*--key-file/s)
     writeFileSync(here.path('open'), '', { mode: 0o644 })
     expect(await says('--from', hosted.url, ...key, '--secrets', here.path('open'))).toMatch(/^1 .*chmod 600/)
