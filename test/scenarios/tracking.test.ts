@@ -126,7 +126,7 @@ describe('a domain that asked for it', () => {
       [false, 'Gmail image proxy'],
       [true, 'sent a HEAD request'],
       [true, 'Barracuda'],
-      [true, 'loaded ahead'],
+      [true, 'prefetched the content'],
     ])
     expect(payloads().map(({ type }) => type)).toEqual(['email.opened'])
     expect(await lastEvent(id)).toBe('opened')

@@ -37,48 +37,85 @@ export function lookUp(text: () => string): LookUp {
   }
 }
 
+/** Milliseconds after the last key before suppressions are searched. */
+const REST = 150
+
+/** A list that is read once, when it is first needed. Pages read theirs anew: this one only leads to them. */
+function listOnce<Row>(
+  needed: () => boolean,
+  load: (signal: AbortSignal) => Promise<{ data: Row[] }>,
+): { readonly rows: readonly Row[]; readonly busy: boolean } {
+  let rows = $state.raw<readonly Row[]>([])
+  let busy = $state(true)
+  const wanted = $derived(needed())
+  $effect(() => {
+    if (!wanted || !busy) return
+    const round = new AbortController()
+    void load(round.signal)
+      .then(({ data }) => (rows = data))
+      .catch(() => undefined)
+      .finally(() => (busy &&= round.signal.aborted))
+    return () => round.abort()
+  })
+  return {
+    get rows() {
+      return rows
+    },
+    get busy() {
+      return wanted && busy
+    },
+  }
+}
+
 function namedLike(text: () => string): { readonly entries: readonly Place[]; readonly busy: boolean } {
   const wanted = $derived(text().trim().toLowerCase())
   const enough = $derived(wanted.length >= ENOUGH)
-  const domains = resource({ key: () => (enough ? 'domains' : null), load: listDomains })
-  const webhooks = resource({ key: () => (enough ? 'webhooks' : null), load: listWebhooks })
-  const keys = resource({ key: () => (enough ? 'api-keys' : null), load: listApiKeys })
-  const suppressions = resource({
-    key: () => (enough ? `palette suppressions ${wanted}` : null),
-    load: (signal) => listSuppressions({ origin: '', search: wanted }, SHOWN, signal),
+  const domains = listOnce(() => enough, listDomains)
+  const webhooks = listOnce(() => enough, listWebhooks)
+  const keys = listOnce(() => enough, listApiKeys)
+  let rested = $state('')
+  $effect(() => {
+    const now = wanted
+    const timer = setTimeout(() => (rested = now), REST)
+    return () => clearTimeout(timer)
   })
-  const found = <Row>(rows: readonly Row[] | undefined, words: (row: Row) => string[]): Row[] =>
-    enough ? holding(rows ?? [], wanted, words).slice(0, SHOWN) : []
+  const suppressions = resource({
+    key: () => (rested.length >= ENOUGH ? `palette suppressions ${rested}` : null),
+    load: (signal) => listSuppressions({ origin: '', search: rested }, SHOWN, signal),
+  })
+  const found = <Row>(rows: readonly Row[], words: (row: Row) => string[]): Row[] =>
+    enough ? holding(rows, wanted, words).slice(0, SHOWN) : []
   const entries = $derived<Place[]>([
-    ...found(domains.data?.data, ({ name }) => [name]).map(({ id, name }) => ({
+    ...found(domains.rows, ({ name }) => [name]).map(({ id, name }) => ({
       path: `/domains/${id}`,
       label: `Domain: ${name}`,
       icon: Globe,
     })),
-    ...found(webhooks.data?.data, ({ endpoint }) => [endpoint]).map(({ id, endpoint }) => ({
+    ...found(webhooks.rows, ({ endpoint }) => [endpoint]).map(({ id, endpoint }) => ({
       path: `/webhooks/${id}`,
       label: `Webhook: ${endpoint}`,
       icon: Webhook,
     })),
-    ...found(keys.data?.data, ({ name, prefix }) => [name, prefix ?? '']).map(({ id, name }) => ({
+    ...found(keys.rows, ({ name, prefix }) => [name, prefix ?? '']).map(({ id, name }) => ({
       path: `/api-keys?key=${id}`,
       label: `API key: ${name || '(no name)'}`,
       icon: KeyRound,
     })),
-    ...found(suppressions.data?.data, ({ email }) => [email]).map(({ id, email }) => ({
+    ...found(suppressions.data?.data ?? [], ({ email }) => [email]).map(({ id, email }) => ({
       path: `/suppressions?id=${id}`,
       label: `Suppression: ${email}`,
       icon: ShieldOff,
     })),
   ])
-  const lists = [domains, webhooks, keys, suppressions]
-  const busy = $derived(enough && lists.some(({ data, error }) => data === undefined && error === null))
+  const searching = $derived(
+    enough && (rested !== wanted || (suppressions.data === undefined && suppressions.error === null)),
+  )
   return {
     get entries() {
       return entries
     },
     get busy() {
-      return busy
+      return searching || domains.busy || webhooks.busy || keys.busy
     },
   }
 }
