@@ -163,7 +163,7 @@ function addDomains({ group, addInTeam, does, doesTo, doesWith }: Registrar): vo
   on('show', 'Show the expected and found DNS records').action(doesTo(showDomain))
   on('verify', 'Check the DNS records; exit code 1 if any is missing').action(doesTo(verifyDomain))
   on('rotate', 'Create new DKIM keys and print their DNS records').action(doesTo(rotateDomain))
-  on('bodies', 'Keep the bodies of its emails, or discard each body once the email is final')
+  on('bodies', "Keep the bodies of a domain's emails, or discard each one once the email is final")
     .addArgument(new Argument('<what>', 'For emails accepted from now on').choices(['keep', 'discard']))
     .action(doesWith(setBodies))
   on('remove', 'Remove a domain and its DKIM keys').action(doesTo(removeDomain))

@@ -43,7 +43,11 @@ export function addQueue({ group, add, does, doesTo }: Registrar): void {
       .option('--yes', 'Skip the confirmation prompt')
   final('expire', 'Expire deliveries now: they bounce, and the sender gets a report')
   final('drop', 'Drop deliveries: they fail without another attempt')
-  add('undo', 'Undo a hold and its rule, a release or a reroute, for deliveries not changed since', queue)
+  add(
+    'undo',
+    "Undo a hold and its rule, a release or a reroute, for deliveries that haven't changed since",
+    queue,
+  )
     .addArgument(new Argument('<id>', 'ID of the audit entry').argParser(parseId))
     .action(doesTo(undoQueue))
 }

@@ -8,7 +8,7 @@ export const acmeSection = section(
     agree_terms: Type.Boolean({
       default: false,
       description:
-        "You agree to the certificate authority's terms of service. Let's Encrypt publishes its terms at https://letsencrypt.org/repository/.",
+        "Set this to true if you agree to the certificate authority's terms of service. Let's Encrypt publishes its terms at https://letsencrypt.org/repository/.",
     }),
     directory: Type.String({
       format: 'acme-directory',

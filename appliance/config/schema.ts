@@ -25,7 +25,7 @@ export const ConfigSchema = Type.Object(
     storage: section('Storage of queued and finished mail.', {
       engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')], {
         default: 'sqlite',
-        description: 'The storage engine. "sqlite" needs nothing else.',
+        description: 'The storage engine. "sqlite" needs no separate database server.',
       }),
       url: Type.Optional(
         Type.String({
@@ -39,14 +39,14 @@ export const ConfigSchema = Type.Object(
         maximum: 1_000_000_000,
         default: 64,
         description:
-          'Megabytes (of a million bytes) that must be free on the disk of data_dir. Below this, Posthaste temporarily refuses new mail (452 4.3.1, HTTP 507) but keeps delivering accepted mail. 0: refuse only when the disk is full.',
+          'Megabytes (of a million bytes) that must be free on the disk of data_dir. Below this, Posthaste temporarily refuses new mail (452 4.3.1, HTTP 507) but keeps delivering accepted mail. With 0, it refuses mail only when the disk is full.',
       }),
       reserve_mb: Type.Integer({
         minimum: 0,
         maximum: 1_000_000,
         default: 16,
         description:
-          'Size of the file "reserve" in data_dir, in megabytes (of a million bytes). If another program fills the disk, Posthaste deletes the file, so that it can still record the outcomes of accepted mail. It recreates the file when there is space again. min_free_mb is counted in addition. 0: no reserve.',
+          'Size of the file "reserve" in data_dir, in megabytes (of a million bytes). If another program fills the disk, Posthaste deletes the file, so that it can still record the outcomes of accepted mail. It recreates the file when there is space again. min_free_mb is counted in addition. With 0, there is no reserve.',
       }),
     }),
     secrets: section('The master key that encrypts stored secrets (docs/security.md).', {
@@ -66,20 +66,20 @@ export const ConfigSchema = Type.Object(
         { minItems: 1 },
       ),
       tls_listen: strings(
-        'HTTPS addresses to listen on, host:port, with the certificates of [tls] and [acme]. An empty list: none.',
+        'HTTPS addresses to listen on, host:port, with the certificates of [tls] and [acme]. An empty list turns HTTPS off.',
         'host-port',
       ),
       admin_listen: strings(
-        'Separate addresses for the dashboard and everything that people sign in for, host:port. If this or admin_tls_listen is set, listen and tls_listen serve only apps. An empty list: listen serves everything.',
+        'Separate addresses for the dashboard and all API paths that require a sign-in, host:port. If this or admin_tls_listen is set, listen and tls_listen serve only apps. If both are empty, listen serves everything.',
         'host-port',
       ),
-      admin_tls_listen: strings('The same over HTTPS.', 'host-port'),
+      admin_tls_listen: strings('The same as admin_listen, but with HTTPS.', 'host-port'),
       hsts_days: Type.Integer({
         minimum: 0,
         maximum: 3650,
         default: 0,
         description:
-          'Days for which browsers must use only HTTPS (Strict-Transport-Security, sent over HTTPS). 0: the header is not sent. Browsers remember the value until it expires, so it cannot be revoked earlier.',
+          'Days for which browsers must use only HTTPS (Strict-Transport-Security, sent over HTTPS). With 0, the header is not sent. Browsers remember the value until it expires, so it cannot be revoked earlier.',
       }),
       public_url: Type.Optional(
         Type.String({
@@ -150,7 +150,7 @@ export const ConfigSchema = Type.Object(
       trust_ad: Type.Boolean({
         default: false,
         description:
-          'The resolvers validate DNSSEC and the connection to them is secure, such as unbound on this machine. Required for DANE; without it, Posthaste ignores TLSA records.',
+          'Set this to true if the resolvers validate DNSSEC and the connection to them is secure, as with unbound on this machine. It is required for DANE; without it, Posthaste ignores TLSA records.',
       }),
     }),
     delivery: section('Delivery to mail exchangers.', {
@@ -181,14 +181,14 @@ export const ConfigSchema = Type.Object(
         }),
       ),
       test_domains: strings(
-        'Test domains whose addresses Posthaste simulates without sending: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list: none.',
+        'Test domains whose addresses Posthaste simulates without sending: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list turns test addresses off.',
         'hostname',
         ['resend.dev', 'test.posthaste.invalid'],
       ),
       feedback_id: Type.Boolean({
         default: true,
         description:
-          'Add a Feedback-ID field to mail that has none. Gmail uses it to group complaints. It holds how the mail was submitted, a hash of the team, and transactional or broadcast.',
+          'Add a Feedback-ID field to mail that has none. Gmail uses it to group complaints. It contains how the mail was submitted, a hash of the team, and the stream (transactional or broadcast).',
       }),
       max_connections: Type.Integer({
         minimum: 1,
@@ -218,7 +218,7 @@ export const ConfigSchema = Type.Object(
           Type.String({
             format: 'address',
             description:
-              'Sender address of the reports, on a verified domain of the first team. Unset: Posthaste sends no reports, but you can still view their content.',
+              'Sender address of the reports, on a verified domain of the first team. If unset, Posthaste sends no reports, but you can still view their content.',
           }),
         ),
         contact: Type.Optional(
@@ -238,7 +238,7 @@ export const ConfigSchema = Type.Object(
         }),
       ),
     }),
-    webhooks: section('Webhooks.', {
+    webhooks: section('Webhook settings.', {
       allow_networks: strings(
         "Private or loopback networks, or this machine's own addresses, that webhook URLs may point to, in CIDR notation. Plain http:// is also allowed for them.",
         'network',
@@ -265,7 +265,7 @@ export const ConfigSchema = Type.Object(
         }),
       ),
     }),
-    limits: section('Limits.', {
+    limits: section('Limits for requests and messages.', {
       rate_per_second: Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
@@ -293,7 +293,7 @@ export const ConfigSchema = Type.Object(
         maximum: 3650,
         default: 30,
         description:
-          'Days to keep each request. Bodies are kept up to 16 KiB each, without secrets and attachments. A busy app produces a few hundred megabytes a day. 0: no new requests are logged.',
+          'Days to keep each request. Bodies are kept up to 16 KiB each, without secrets and attachments. A busy app produces a few hundred megabytes a day. With 0, no new requests are logged.',
       }),
     }),
     retention: section(
@@ -304,7 +304,7 @@ export const ConfigSchema = Type.Object(
           maximum: 36_500,
           default: 30,
           description:
-            'HTML, text, attachments and the message itself. 0: deleted within an hour after the email is final.',
+            'Bodies: HTML, text, attachments and the message itself. With 0, they are deleted within an hour after the email is final.',
         }),
         attempts_days: Type.Integer({
           minimum: 1,
@@ -328,14 +328,14 @@ export const ConfigSchema = Type.Object(
           minimum: 0,
           maximum: 36_500,
           default: 730,
-          description: 'Audit log entries, in days after the action. 0: forever.',
+          description: 'Audit log entries, in days after the action. With 0, they are kept forever.',
         }),
         disk_budget_mb: Type.Optional(
           Type.Integer({
             minimum: 100,
             maximum: 1_000_000_000,
             description:
-              'Maximum disk usage of the database and messages, in megabytes (of a million bytes). Above it, Posthaste deletes the oldest bodies of finished emails early. Unset: limited only by the disk.',
+              'Maximum disk usage of the database and messages, in megabytes (of a million bytes). Above it, Posthaste deletes the oldest bodies of finished emails early. If unset, the size of the disk is the only limit.',
           }),
         ),
       },
@@ -358,7 +358,7 @@ export const ConfigSchema = Type.Object(
     }),
     metrics: section('Endpoints for Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
       listen: strings(
-        'Addresses of a separate listener without authentication, host:port. Choose addresses that are not reachable from outside. An empty list: none. On http.listen, /metrics requires an API key of the team that operates the server.',
+        'Addresses of a separate listener without authentication, host:port. Choose addresses that are not reachable from outside. An empty list turns this listener off. On http.listen, /metrics requires an API key of the team that operates the server.',
         'host-port',
       ),
     }),

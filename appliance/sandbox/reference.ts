@@ -12,9 +12,9 @@ export function renderSandbox(): string {
   return `# The sandbox
 
 To try Posthaste without sending real mail, run \`./scripts/start\` without a configuration file. It starts the complete server with a simulated
-internet on loopback: a DNS server that resolves every domain, and two mail exchangers, \`mx1\` and \`mx2\`, for each of them. The delivery path is the same
-as in production: MX lookups, TLS, SMTP and retries. Arriving mail is verified (DKIM, SPF, DMARC) and shown in the dashboard's Inbox and by \`GET /sandbox/messages\`.
-Each team sees its own mail there. The first team also sees mail that belongs to no team, such as bounces passed back to an app, and mail that the server
+internet on loopback. A DNS server resolves every domain, and each domain has two mail exchangers, \`mx1\` and \`mx2\`. The delivery path is the same
+as in production: MX lookups, TLS, SMTP and retries. The sandbox verifies incoming mail (DKIM, SPF, DMARC). You can read it in the dashboard's Inbox or with \`GET /sandbox/messages\`.
+Each team sees its own mail there. The first team also sees mail that belongs to no team, such as bounces passed back to an app. It also sees mail that the server
 itself sends. That includes password reset links, so do not use the sandbox for anything that must stay secret.
 
 The first start creates a team, an owner, the verified domain \`example.test\` and an API key. Every start prints them. Domains that you add are verified immediately, because
