@@ -130,7 +130,7 @@ describe('a full disk', () => {
 
     const refused = await post('refused@away.test')
     expect(refused).toMatchObject({ status: 507, body: { name: 'application_error' } })
-    expect(refused.body.message).toMatch(/too little free disk space.*nothing was accepted/)
+    expect(refused.body.message).toMatch(/too little free disk space.*Nothing was accepted/)
     expect(await bySmtp()).toMatch(/^452 4\.3\.1 /)
     const ready = await fetch(`${appliance.url}/readyz`)
     expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('storage.min_free_mb')])

@@ -116,7 +116,7 @@ test('after a week the old keys are retired and erased, and their records may go
     `${next.rsa} active`,
     `${next.ed25519} active`,
   ])
-  expect(done.dkim_keys[0]!.note).toMatch(/Its record may be removed\.$/)
+  expect(done.dkim_keys[0]!.note).toMatch(/Its record can be removed\.$/)
   expect(done.records.filter(({ record }) => record === 'DKIM')).toHaveLength(2)
   const stored = await appliance.appliance.storage.dkimKeys({ domainId: domain.id }, world.clock.now())
   expect(stored.map(({ privateKey }) => privateKey.length > 0)).toEqual([false, false, true, true])

@@ -181,7 +181,9 @@ API keys      2      2       0             0
     writeFileSync(weak, body.token)
     const { code, stderr } = await here.run('import', '--from', there.url, '--key-file', weak)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/status 401: This API key is restricted.* must contain a valid key with full access\.\n$/s)
+    expect(stderr).toMatch(
+      /status 401: This API key is restricted.* must contain a valid key with full access\.\n$/s,
+    )
     expect(stderr).not.toContain(body.token)
   })
 })
