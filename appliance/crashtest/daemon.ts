@@ -69,7 +69,7 @@ export function startDaemon(config: string, point?: string): Daemon {
 
 /** It says so before it has started, and nothing where there were none. */
 function tookOverIn(output: string): number | null {
-  const said = /"deliveries":(\d+),"msg":"took over deliveries/.exec(output)
+  const said = /"deliveries":(\d+),"msg":"recovered deliveries/.exec(output)
   if (said) return Number(said[1])
   return output.includes(STARTED) ? 0 : null
 }

@@ -49,7 +49,7 @@ const email = { from: 'a@example.test', to: 'defer@customer.test', subject: 's',
 
 /** What SMTP answers. */
 async function bySmtp(daemon: SandboxDaemon): Promise<string | undefined> {
-  const port = Number(/STARTTLS at [\d.]+:(\d+)/.exec(daemon.output())![1])
+  const port = Number(/STARTTLS on [\d.]+:(\d+)/.exec(daemon.output())![1])
   const auth = { user: 'posthaste', pass: daemon.apiKey }
   const transport = createTransport({ host: '127.0.0.1', port, tls: { rejectUnauthorized: false }, auth })
   try {
