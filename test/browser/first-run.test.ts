@@ -79,7 +79,7 @@ const domainOf = (id: string) =>
 describe('before there is an owner', () => {
   test('the dashboard says where the link is, and makes nobody an owner without it', async () => {
     await page.goto(at('/'))
-    await page.getByText('open the setup link that it printed').waitFor()
+    await page.getByText('Open the setup link that the server printed').waitFor()
     await expect.poll(() => page.url()).toBe(at('/setup'))
     await sound(page, 'setup-no-link')
   })
@@ -109,7 +109,7 @@ test('the wizard leads from an empty data directory to the first delivered email
   await page.getByRole('button', { name: 'Create owner' }).click()
 
   // 2: the token is out of the address bar, and what the checks find shows.
-  await page.getByText('to other mail servers').waitFor()
+  await page.getByText('Other mail servers know this server as').waitFor()
   await expect.poll(() => page.url()).toBe(at('/setup'))
   expect(await setUp().open()).toBeNull()
   await page.getByRole('link', { name: /^Set up/ }).waitFor()

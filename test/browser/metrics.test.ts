@@ -169,7 +169,7 @@ test('metrics count what happens, and each number leads to its emails', async ()
   await page.getByRole('button', { name: 'Days: Custom' }).click()
   await page.getByLabel('First day').fill('2020-01-01')
   await page.getByRole('button', { name: 'Show' }).click()
-  await page.getByRole('alert').filter({ hasText: 'At most 400 days' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The range is longer than 400 days' }).waitFor()
   await page.goto(at('/metrics'))
 
   const [file] = await Promise.all([
