@@ -366,7 +366,7 @@ export const REFUSALS = {
     'validation_error',
     422,
     '554 5.5.1',
-    'This email cannot be sent again: {reason}. Send it again from your app.',
+    'This email cannot be resent from here: {reason}. Resend it from your app.',
   ),
   body_not_array: entry('validation_error', 422, '554 5.6.0', 'The `request.body` field must be an `array`.'),
   link_expired: entry(
@@ -566,7 +566,7 @@ export const REFUSALS = {
     'validation_error',
     400,
     '500 5.5.2',
-    'A command is one line of at most {limit} octets that ends in CR LF and has no other control characters.',
+    'A command must be a single line of at most {limit} octets that ends in CR LF and has no other control characters.',
   ),
   smtp_unknown_command: entry('validation_error', 400, '500 5.5.1', 'Command not recognized.'),
   smtp_not_implemented: entry('validation_error', 400, '502 5.5.1', 'Command not implemented.'),

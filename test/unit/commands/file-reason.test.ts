@@ -13,7 +13,7 @@ test('where access was denied it is told who was, as root’s commands run as an
 
 test('what is not there, and a directory in the place of a file, are told in words', async () => {
   const reason = (path: string) => readFile(path).catch(fileReason)
-  expect(await reason('/nowhere/list.csv')).toBe('there is no /nowhere/list.csv')
+  expect(await reason('/nowhere/list.csv')).toBe('/nowhere/list.csv does not exist')
   expect(await reason('/')).toBe('it is a directory')
 })
 

@@ -39,7 +39,7 @@ test('the key is shown, exchanged while no daemon runs, and the act is in the au
     ]) as unknown,
   })
   const text = await run(['secrets', 'status'])
-  expect(text.stdout).toContain(`Sealed with the master key ${before.key_id}`)
+  expect(text.stdout).toContain(`Encrypted with the master key ${before.key_id}`)
   expect(text.stdout).not.toContain(readFileSync(own, 'utf8').trim())
 
   const lock = await lockDataDir(dataDir)
@@ -114,10 +114,10 @@ test('a backup without the key says so, and what is restored from it waits for t
   const file = join(folder, 'apart.backup')
   const made = await run(['backup', file, '--no-master-key'])
   expect(made.code).toBe(0)
-  expect(made.stdout).toContain('which is not in it')
+  expect(made.stdout).toContain('It does not include the master key')
   const target = join(folder, 'restored')
   const restored = await run(['restore', file, '--data-dir', target])
-  expect(restored.stdout.replaceAll('\n', ' ')).toContain('The daemon does not start without it')
+  expect(restored.stdout.replaceAll('\n', ' ')).toContain('The server needs it to start')
   expect(existsSync(join(target, 'master.key'))).toBe(false)
   writeFileSync(config, `hostname = "mail.sender.test"\ndata_dir = "${target}"\n`)
   expect(await run(['webhook', 'show', id])).toMatchObject({ code: 1 })

@@ -62,7 +62,7 @@ describe('key', () => {
     const { stdout } = await run(['key', 'list'])
     const lines = stdout.replaceAll(/\n {2}/g, '  ')
     expect(lines).toMatch(/^ID {36}PREFIX {8}PERMISSION .*NAME\n/)
-    expect(lines).toMatch(/ {2}re_\w{8}… {2}sends as sender\.test {2}- +app\n/)
+    expect(lines).toMatch(/ {2}re_\w{8}… {2}only sender\.test {2}- +app\n/)
     expect(lines).toContain(`  ${token.slice(0, 11)}…  full_access`)
     expect(stdout).not.toMatch(/re_\w{9}/)
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
@@ -143,6 +143,6 @@ describe('suppression', () => {
       'email,origin,created_at,source_id,reason,reply\nbob@csv.test,bounce,2026-01-02T03:04:05.000Z,,,\n',
     )
     const { code, stderr } = await run(['suppression', 'import', `${file}.missing`])
-    expect([code, stderr]).toEqual([1, `Cannot read the list: there is no ${file}.missing\n`])
+    expect([code, stderr]).toEqual([1, `Cannot read the list: ${file}.missing does not exist\n`])
   })
 })

@@ -41,7 +41,7 @@ describe('provider', () => {
 
   test('tells which replies pause it', async () => {
     expect(await says('provider', 'show', 'yahoo')).toMatch(
-      /^pauses \d+ minutes: it defers .*unexpected volume/m,
+      /^pauses \d+ minutes if the provider defers .*unexpected volume/m,
     )
   })
 

@@ -147,13 +147,13 @@ test('without a daemon the command says so with exit code 1, and makes nothing i
   mkdirSync(dataDir)
   const never = await posthaste(['status', '--config', config])
   expect(never).toMatchObject({ code: 1, stderr: '' })
-  expect(never.stdout).toContain('The appliance was never started')
+  expect(never.stdout).toContain('Posthaste has not been set up')
   expect(readdirSync(dataDir)).toEqual([])
   await posthaste(['setup', '--email', 'owner@sender.test', '--config', config], {
     input: 'a long password\n',
   })
   const stopped = await posthaste(['status', '--config', config])
   expect(stopped.code).toBe(1)
-  expect(stopped.stdout).toContain('daemon       does not run\n')
+  expect(stopped.stdout).toContain('daemon       not running\n')
   expect(stopped.stdout).toContain('Daemon: The daemon is not running.')
 })

@@ -77,7 +77,7 @@ describe.concurrent('a configuration with mistakes', () => {
     expect(await posthaste(['domain', 'list', '--config', config])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `The configuration has 2 mistakes:
+      stderr: `The configuration has 2 errors:
   ${config}:4: http.listen[0] is "nowhere"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.
   ${config}:6: unknown key delivery.prot. Did you mean delivery.port?
 `,
@@ -88,14 +88,14 @@ describe.concurrent('a configuration with mistakes', () => {
     const { config } = installation('[log]\nlevel = 5\n')
     const { code, stderr } = await posthaste(['serve', '--config', config])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^The configuration has a mistake:\n {2}.*:4: log\.level is 5; expected /)
+    expect(stderr).toMatch(/^The configuration has an error:\n {2}.*:4: log\.level is 5; expected /)
   })
 
   test('is told of a file that is not there', async () => {
     const { code, stderr } = await posthaste(['key', 'list', '--config', '/nonexistent/posthaste.toml'])
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'The configuration has a mistake:\n  /nonexistent/posthaste.toml: file not found.\n',
+      stderr: 'The configuration has an error:\n  /nonexistent/posthaste.toml: file not found.\n',
     })
   })
 })

@@ -28,7 +28,7 @@ describe('user', () => {
     })
     const done = await run(['password', 'Owner@acme.example'], 'another quiet harbour\n')
     expect(done).toMatchObject({ code: 0, stderr: '' })
-    expect(done.stdout).toContain('The password of owner@acme.example is set.')
+    expect(done.stdout).toContain('Set the password of owner@acme.example')
     expect(await accounts().signIn(owner)).toBeUndefined()
     expect(await accounts().signIn({ ...owner, password: 'another quiet harbour' })).toMatchObject({
       kind: 'session',
@@ -50,7 +50,7 @@ describe('user', () => {
 
   test('reset-factors and reset-link say it in lines that fit a terminal', async () => {
     expect((await run(['reset-factors', owner.email])).stdout).toBe(
-      'owner@acme.example had no second factor. All sessions of the account were ended.\n' +
+      'owner@acme.example had no second step. All sessions of the account were ended.\n' +
         'The password alone is enough to sign in until a second step is set up.\n',
     )
     const [url, , ...sentences] = (await run(['reset-link', owner.email])).stdout.split('\n')
@@ -71,10 +71,10 @@ describe('user', () => {
     await storage.linkIdentity({ identity }, now)
     const kept = await run(['reset-factors', owner.email])
     expect(kept.stdout).toBe(
-      'owner@acme.example had no second factor. All sessions of the account were ended.\n' +
+      'owner@acme.example had no second step. All sessions of the account were ended.\n' +
         'The password alone is enough to sign in until a second step is set up.\n' +
-        'Still linked: the account owner@gmail.example at google. It opens the account,\ntoo.\n' +
-        'If somebody else may have it: posthaste user reset-factors owner@acme.example\n--unlink\n',
+        'Still linked: the account owner@gmail.example at google. It can also be used to\nsign in.\n' +
+        'If someone else may control it, run: posthaste user reset-factors\nowner@acme.example --unlink\n',
     )
     expect(await storage.listIdentities({ userId }, now)).toEqual([identity])
     const taken = await run(['reset-factors', owner.email, '--unlink', '--json'])

@@ -108,7 +108,7 @@ describe('servers that are slow', () => {
     await expect.poll(over).toBe(true)
     const said = await talking
     expect(said.fates['bob@example.org']).toBe(fate)
-    expect(noteOf(said)).toContain(`did not respond within ${minutes * 60} seconds`)
+    expect(noteOf(said)).toContain(`did not reply within ${minutes * 60} seconds`)
     expect(said.steps.at(-1)!.ms).toBeGreaterThanOrEqual(minutes * minute - 5)
   })
 
@@ -140,7 +140,7 @@ describe('servers that are slow', () => {
     const said = await talking
     server.close()
     expect(said.fates['bob@example.org']).toBe('timeout body')
-    expect(noteOf(said)).toContain('did not respond within 180 seconds (while sending the message)')
+    expect(noteOf(said)).toContain('did not reply within 180 seconds (while sending the message)')
   })
 
   test('nothing outlasts the attempt', async () => {
@@ -171,6 +171,6 @@ describe('servers that are slow', () => {
     await clock.advance(minute)
     const said = await talking
     expect(said.fates['bob@example.org']).toBe('timeout body')
-    expect(noteOf(said)).toContain('did not respond within 600 seconds (after the whole message was sent')
+    expect(noteOf(said)).toContain('did not reply within 600 seconds (after the whole message was sent')
   })
 })

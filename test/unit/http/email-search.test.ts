@@ -41,14 +41,14 @@ describe('GET /emails/search', () => {
 
   test('refuses what it does not understand, naming it', async () => {
     const refusals: [query: string, says: string][] = [
-      ['status=lost', 'Invalid `status`: some of queued, scheduled,'],
+      ['status=lost', 'Invalid `status`: a comma-separated list of queued, scheduled,'],
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
       ['to=', 'Invalid `to`: a single text of 1 to 998 characters'],
-      ['to=a&to=b', 'Invalid `to`: one text'],
+      ['to=a&to=b', 'Invalid `to`: a single text'],
       ['since=yesterday', 'Invalid `since`: a time in ISO 8601'],
       ['tag=a:b:c', 'Invalid `tag`: `name` or `name:value`'],
       ['id=7', 'The `id` must be a valid UUID.'],
-      ['before=' + newId(0), 'Invalid `before`: a search runs forwards'],
+      ['before=' + newId(0), 'Invalid `before`: a search pages only forward'],
       ['limit=101', 'Invalid `limit`'],
     ]
     for (const [query, says] of refusals) {
@@ -150,7 +150,7 @@ describe('POST /emails/:id/resend', () => {
     const { status, json } = await api.call('POST', `/emails/${strange}/resend`)
     expect(status).toBe(422)
     expect((json as { message: string }).message).toBe(
-      'This email cannot be sent again: its header lists different recipients than its envelope. Send it again from your app.',
+      'This email cannot be resent from here: its header lists different recipients than its envelope. Resend it from your app.',
     )
   })
 })

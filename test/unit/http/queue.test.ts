@@ -91,7 +91,7 @@ describe('looking at the queue', () => {
     expect((await asForeign('GET', `/queue/${own}`)).status).toBe(404)
     await api.storage.dropQueue({}, api.clock.now())
     expect((await api.call('GET', `/queue/${own}`)).text).toBe(
-      errorText(404, 'not_found', 'Waiting delivery not found'),
+      errorText(404, 'not_found', 'Queued delivery not found'),
     )
   })
 
@@ -252,7 +252,7 @@ describe('changing the queue', () => {
       errorText(422, 'missing_required_field', 'Missing `pool` field.'),
     )
     expect((await api.call('POST', '/queue/reroute', { pool: 'warm' })).text).toContain(
-      'it must have a source',
+      'it must be a pool with a sending IP',
     )
     await api.call('POST', '/sources', { ip: '127.0.0.1', pool: 'warm' })
     const moved = await act('reroute', { pool: 'warm' })

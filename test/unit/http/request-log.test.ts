@@ -117,12 +117,12 @@ describe('the log of requests', () => {
   test('a search refuses what it does not understand, naming it', async () => {
     const refusals: [query: string, says: string][] = [
       ['method=FETCH', 'Invalid `method`: a comma-separated list of GET, POST,'],
-      ['status=6xx', 'Invalid `status`: statuses such as `422`, `5xx` or `5.7.1`'],
+      ['status=6xx', 'Invalid `status`: comma-separated statuses such as `422`, `5xx` or `5.7.1`'],
       ['status=', 'Invalid `status`: a single text of 1 to 998 characters'],
       ['stauts=200', 'Invalid `stauts`: one of method, status,'],
       ['email_id=7', 'The `email_id` must be a valid UUID.'],
       ['since=yesterday', 'Invalid `since`: a time in ISO 8601'],
-      ['before=01890000-0000-7000-8000-000000000000', 'Invalid `before`: a search runs forwards'],
+      ['before=01890000-0000-7000-8000-000000000000', 'Invalid `before`: a search pages only forward'],
     ]
     for (const [query, says] of refusals) {
       const { status, json } = await api.call('GET', `/logs/search?${query}`)

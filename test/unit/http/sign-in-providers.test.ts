@@ -308,7 +308,7 @@ describe('a stranger', () => {
     const { id } = (list.json as { data: [{ id: string }] }).data[0]
     const refused = await ask(`${api.url}/account/identities/${id}`, 'DELETE', undefined, headers)
     expect(refused.status).toBe(409)
-    expect(refused.text).toContain('your last way in')
+    expect(refused.text).toContain('your only way to sign in')
     // Again, and still one person.
     expect((await whoami(await signIn('joining'))).user.email).toBe('joiner@acme.example')
   })
@@ -366,7 +366,7 @@ describe('what providers say', () => {
   })
 
   test.each([
-    ['is down', 'down', 'The down does not answer.'],
+    ['is down', 'down', 'The down is not responding.'],
     ['is no issuer', 'wrong', 'is misconfigured'],
   ])('a provider that %s at the start is named in a sentence', async (_, id, sentence) => {
     const answer = await ask(`${api.url}/session/oidc/${id}`, 'POST', {}, page)

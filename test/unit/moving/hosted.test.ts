@@ -92,11 +92,11 @@ describe('a list', () => {
   })
 
   test.each([
-    ['no JSON', { status: 200, raw: '<html>Welcome' }, 'no JSON'],
-    ['JSON that is broken off', { status: 200, raw: '{"data":[{"id":' }, 'no JSON'],
-    ['an object without data', { status: 200, body: { object: 'list' } }, 'no list of objects'],
-    ['a list of texts', { status: 200, body: { data: ['a'] } }, 'no list of objects'],
-    ['null', { status: 200, raw: 'null' }, 'no list of objects'],
+    ['did not return JSON', { status: 200, raw: '<html>Welcome' }, 'did not return JSON'],
+    ['JSON that is broken off', { status: 200, raw: '{"data":[{"id":' }, 'did not return JSON'],
+    ['an object without data', { status: 200, body: { object: 'list' } }, 'did not return a list of objects'],
+    ['a list of texts', { status: 200, body: { data: ['a'] } }, 'did not return a list of objects'],
+    ['null', { status: 200, raw: 'null' }, 'did not return a list of objects'],
   ])('that is %s is a failure', async (_, answer, words) => {
     world.instead = () => answer
     expect((await failure(all(hosted().list('/things')))).message).toContain(words)
@@ -107,7 +107,7 @@ describe('a service that does not answer', () => {
   test('is asked five times and then told, with what to do', async () => {
     first(99, refusal(503, 'service_unavailable', 'Maintenance.'))
     expect((await failure(hosted().get('/things'))).message).toBe(
-      'GET /things: the hosted API returned status 503: Maintenance (asked 5 times). Run the import again when the hosted API responds. Completed steps are kept.',
+      'GET /things: the hosted API returned status 503: Maintenance (after 5 attempts). Run the import again when the hosted API responds. Completed steps are kept.',
     )
     expect(waits).toEqual([1000, 2000, 4000, 8000])
   })

@@ -39,7 +39,7 @@ describe('an answer of the hosted service', () => {
     const waits = [1, 2, 3, 4].map((attempt) => decide(answered(503), attempt, NOW))
     expect(waits.map((one) => one.kind === 'again' && one.afterMs)).toEqual([1000, 2000, 4000, 8000])
     expect(decide(answered(503), 5, NOW)).toEqual({
-      ...{ kind: 'stop', status: 503, why: 'returned status 503 (asked 5 times)' },
+      ...{ kind: 'stop', status: 503, why: 'returned status 503 (after 5 attempts)' },
     })
   })
 

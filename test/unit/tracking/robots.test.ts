@@ -16,7 +16,7 @@ describe('machines are told from people', () => {
     [{}, {}, false, null],
     [{ method: 'HEAD' }, {}, true, 'sent a HEAD request'],
     [{ userAgent: '' }, {}, true, 'sent no User-Agent'],
-    [{ purpose: 'prefetch;prerender' }, {}, true, 'loaded ahead'],
+    [{ purpose: 'prefetch;prerender' }, {}, true, 'prefetched the content'],
     [{ userAgent: 'Mozilla/5.0' }, {}, true, 'Apple Mail Privacy Protection'],
     [
       {
@@ -76,10 +76,10 @@ describe('rules of one’s own', () => {
   })
 
   test.each([
-    ['[[rule]]\nname = "All"\nis = "robot"\n', 'would fit everybody'],
+    ['[[rule]]\nname = "All"\nis = "robot"\n', 'would match everyone'],
     ['[[rule]]\nname = "X"\nis = "human"\nagents = ["x"]\n', 'rule[0].is'],
     ['[[rule]]\nname = "X"\nis = "robot"\nnetworks = ["10.0.0.0/99"]\n', '10.0.0.0/99'],
-    ['[robot]\nname = "X"\n', 'there is no key robot'],
+    ['[robot]\nname = "X"\n', 'unknown key robot'],
     ['rule = 7\n', 'rule must be a list'],
   ])('%j is refused', (text, complaint) => {
     expect(() => loadRobots(file(text))).toThrow(complaint)

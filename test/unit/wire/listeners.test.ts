@@ -13,7 +13,7 @@ test.each([
 test.each(['', '8025', 'localhost', 'localhost:99999', ':::8025', '[x]:1'])(
   'the address %j is refused, with an example',
   (text) => {
-    expect(() => parseHostPort(text)).toThrow('write host:port, such as 0.0.0.0:587')
+    expect(() => parseHostPort(text)).toThrow('use host:port, such as 0.0.0.0:587')
   },
 )
 

@@ -66,8 +66,8 @@ describe('targets', () => {
     ['::ffff:93.184.1.1', 'an address of this machine'],
     ['::ffff:5db8:101', 'an address of this machine'],
     ['2a00:1450:0::1', 'an address of this machine'],
-    ['64:ff9b::93.184.1.1', "a wrapping of 93.184.1.1, which is this machine's own"],
-    ['2002:5db8:101::', "a wrapping of 93.184.1.1, which is this machine's own"],
+    ['64:ff9b::93.184.1.1', 'an address that embeds 93.184.1.1, which is an address of this machine'],
+    ['2002:5db8:101::', 'an address that embeds 93.184.1.1, which is an address of this machine'],
     ['93.184.1.2', undefined],
   ])('%s is forbidden to a machine with 93.184.1.1 and 2a00:1450::1: %s', (ip, why) => {
     const own = ['93.184.1.1', '2a00:1450::1']
