@@ -17,7 +17,7 @@ const MAX_AGE = 300
  * @param routes filled while routes are added; complete when the server listens
  */
 export function documentRoutes(app: App, routes: readonly RouteFacts[], version: string): void {
-  // As octets: whoever asks, however often, takes no processor time to write them and no memory while they wait to be read.
+  // Kept as buffers, so repeated requests share one copy and cost no serialization.
   let document: Buffer | undefined
   let page: Buffer | undefined
 

@@ -87,7 +87,7 @@ export const sqliteSealing: SealingStorage = {
   reseal(args, now) {
     const db = openWriter(join(args.dataDir, DATABASE))
     try {
-      // What is replaced is overwritten with zeros, not only marked as free.
+      // Overwrites replaced values with zeros instead of only marking them as free.
       db.pragma('secure_delete = on')
       const done = db.transaction(() => resealAll(db, args, now)).immediate()
       if (done) db.pragma('wal_checkpoint(truncate)')

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { ReadableStream } from 'node:stream/web'
 import { StorageRefused } from '../failures.ts'
 
-/** Who may read a backup: holders of identities, by their recipients (`age1…`), or whoever knows a passphrase. */
+/** Who can decrypt a backup: the holders of the identities for these recipients (`age1…`), or anyone with the passphrase. */
 export type Encryption = { recipients: string[] } | { passphrase: string }
 
 /** What opens an encrypted backup: identities (`AGE-SECRET-KEY-1…`), or a passphrase. */

@@ -31,7 +31,7 @@ export interface BackupOptions {
   version: string
   /** The file with the master key of this id, when it is to be in the backup; undefined when it is not, or is elsewhere. */
   masterKey?: ((id: string) => Buffer | undefined) | undefined
-  /** Who may read the backup; without it, whoever has the file. */
+  /** Who can decrypt the backup; if absent, the backup is not encrypted. */
   encryption?: Encryption | undefined
 }
 
