@@ -38,7 +38,7 @@ export class SmtpWire {
   #wake = (): void => undefined
   #unlisten = (): void => undefined
 
-  /** @param stopping aborted when Posthaste stops; this destroys the socket and rejects pending reads */
+  /** @param stopping aborted when Posthaste stops; this destroys the socket and ends pending reads */
   constructor(socket: Socket, clock: Clock, until: number, stopping?: AbortSignal) {
     this.#clock = clock
     this.until = until
