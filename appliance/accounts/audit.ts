@@ -4,7 +4,7 @@ import { withoutSecrets } from '../mail/audit-values.ts'
 import { targetNameIn } from '../mail/audit-target.ts'
 import { actorFields, type Actor, type AuditAction, type NewAuditEntry } from '../mail/audit.ts'
 import { newId } from '../mail/ids.ts'
-import type { AuditStorage } from '../storage/storage.ts'
+import type { Storage } from '../storage/storage.ts'
 
 /** An act that is about to happen. */
 export interface Act {
@@ -23,7 +23,7 @@ export interface Act {
 
 /** Writes an act down before it happens. Returns the entry's id, for `endAct`. */
 export async function beginAct(
-  storage: Pick<AuditStorage, 'appendAudit'>,
+  storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,
   act: Act,
 ): Promise<string> {
@@ -39,7 +39,7 @@ export async function beginAct(
  * is known only now, the id of what was made
  */
 export async function endAct(
-  storage: Pick<AuditStorage, 'completeAudit'>,
+  storage: Pick<Storage, 'completeAudit'>,
   clock: Clock,
   { id, after, target }: { id: string; after: unknown; target?: string | undefined },
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function endAct(
 
 /** Writes down an act that has happened, in one entry. For what is no route with `audit`: commands, sign-ins. */
 export async function recordAct(
-  storage: Pick<AuditStorage, 'appendAudit'>,
+  storage: Pick<Storage, 'appendAudit'>,
   clock: Clock,
   { after, ...act }: Act & { after?: unknown },
 ): Promise<void> {

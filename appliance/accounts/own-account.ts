@@ -38,7 +38,7 @@ export interface OwnAccount {
   beginReset(args: { email: string; byMail: boolean }): Promise<ResetLink | undefined>
   /**
    * Sets the password that a link was made for. All sessions end, second factors stay. What the first proof of the address ended is in
-   * `firstProof`, see `AccountStorage.setPassword`.
+   * `firstProof`, see `setPassword` (storage/accounts.ts).
    * Refuses: `reset_link_over` for a link that was used, has expired or never was, `invalid_field` (password): then it stays good.
    */
   finishReset(args: { token: string; password: string }): Promise<{

@@ -1,7 +1,7 @@
 /** The first run: whoever holds the link that the daemon printed becomes the owner. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { AuditStorage, Storage, Team, User } from '../storage/storage.ts'
+import type { Storage, Team, User } from '../storage/storage.ts'
 import { recordAct } from './audit.ts'
 import { hashToken, isToken, newToken } from './tokens.ts'
 
@@ -39,7 +39,7 @@ export interface SetUp {
 
 /** What the set-up stands on. */
 export interface SetUpDeps {
-  storage: Pick<Storage, 'firstTeam' | 'createTicket' | 'takeTicket'> & Pick<AuditStorage, 'appendAudit'>
+  storage: Pick<Storage, 'firstTeam' | 'createTicket' | 'takeTicket' | 'appendAudit'>
   clock: Clock
   accounts: {
     createOwner(args: {

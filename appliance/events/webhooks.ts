@@ -7,12 +7,11 @@ import type {
   NewWebhookDelivery,
   Page,
   PageArgs,
-  Storage,
   Webhook,
   WebhookAttempt,
   WebhookDelivery,
   WebhookRequests,
-  WebhookStorage,
+  StorageOf,
 } from '../storage/storage.ts'
 import { presentPing } from '../wireformat/wireformat.ts'
 import type { Poster } from '../wire/post.ts'
@@ -83,7 +82,7 @@ export interface Webhooks {
 }
 
 export interface WebhooksDeps {
-  storage: Pick<Storage, keyof WebhookStorage>
+  storage: StorageOf<'webhooks' | 'webhookDeliveries' | 'webhookQueue' | 'outbox'>
   poster: Poster
   clock: Clock
   agent: string

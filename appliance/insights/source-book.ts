@@ -14,7 +14,7 @@ import {
 } from '../mail/source.ts'
 import type { SendingHost } from '../senders/records.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
-import type { SourceChange, SourceStorage } from '../storage/storage.ts'
+import type { SourceChange, StorageOf } from '../storage/storage.ts'
 import { canonicalIp } from '../wire/networks.ts'
 
 /** A new source. */
@@ -63,7 +63,7 @@ export interface SourceBook {
 }
 
 export interface SourceBookDeps {
-  storage: SourceStorage
+  storage: StorageOf<'sources'>
   clock: Clock
   hostname: string
   /** See `SendingHost`. */

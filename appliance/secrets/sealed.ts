@@ -1,15 +1,6 @@
 /** Seals secrets on their way into the storage and opens them on their way out: nothing above or below knows of it. */
 import { LRUCache } from 'lru-cache'
-import {
-  secretPlace,
-  type DkimKey,
-  type FactorStorage,
-  type SecretStorage,
-  type SenderStorage,
-  type Storage,
-  type Webhook,
-  type WebhookStorage,
-} from '../storage/storage.ts'
+import { secretPlace, type DkimKey, type Storage, type Webhook } from '../storage/storage.ts'
 import type { Sealer } from './seal.ts'
 
 /** Opened values kept: opening one costs some 30 microseconds, and webhooks and domains that are busy ask for theirs all the time. */
@@ -74,9 +65,9 @@ export function sealed<S extends Storage>(storage: S, sealer: Sealer): S {
 }
 
 function senders(
-  storage: SenderStorage,
+  storage: Storage,
   { sealKey, openKey }: Forms,
-): Pick<SenderStorage, 'createDomain' | 'addDkimKeys' | 'dkimKeys' | 'signingKeys'> {
+): Pick<Storage, 'createDomain' | 'addDkimKeys' | 'dkimKeys' | 'signingKeys'> {
   return {
     createDomain: (args, now) => storage.createDomain({ ...args, keys: args.keys.map(sealKey) }, now),
     addDkimKeys: (args, now) => storage.addDkimKeys({ ...args, keys: args.keys.map(sealKey) }, now),
@@ -86,10 +77,10 @@ function senders(
 }
 
 function webhooks(
-  storage: WebhookStorage,
+  storage: Storage,
   { sealText, sealWebhook, openWebhook }: Forms,
 ): Pick<
-  WebhookStorage,
+  Storage,
   | 'createWebhook'
   | 'listWebhooks'
   | 'getWebhook'
@@ -113,10 +104,7 @@ function webhooks(
   }
 }
 
-function factors(
-  storage: FactorStorage,
-  { sealBytes, openBytes }: Forms,
-): Pick<FactorStorage, 'startTotp' | 'findTotp'> {
+function factors(storage: Storage, { sealBytes, openBytes }: Forms): Pick<Storage, 'startTotp' | 'findTotp'> {
   return {
     startTotp: (args, now) =>
       storage.startTotp({ ...args, secret: sealBytes(args.secret, secretPlace.totp(args.userId)) }, now),
@@ -127,7 +115,7 @@ function factors(
   }
 }
 
-function named(storage: SecretStorage, { sealBytes, openBytes }: Forms): SecretStorage {
+function named(storage: Storage, { sealBytes, openBytes }: Forms): Pick<Storage, 'secret'> {
   return {
     secret: async ({ name, fresh }, now) => {
       const place = secretPlace.named(name)

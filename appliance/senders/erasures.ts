@@ -5,7 +5,7 @@ import type { Actor } from '../mail/audit.ts'
 import { noCounts, type ErasureCounts, type ErasureKind } from '../mail/erasure.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Erasure, ErasureStorage, ErasureSurvey, Page, PageArgs } from '../storage/storage.ts'
+import type { Erasure, ErasureSurvey, Page, PageArgs, Storage, StorageOf } from '../storage/storage.ts'
 import { silentLogger, type Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
 
@@ -26,7 +26,7 @@ export interface Erasures {
 }
 
 export interface ErasuresDeps {
-  storage: ErasureStorage
+  storage: StorageOf<'erasures'> & Pick<Storage, 'eraseStep'>
   clock: Clock
   log?: Logger
   /** How often it is looked for erasures that other processes left, in milliseconds. */

@@ -2,7 +2,7 @@
  * Remembers for a moment what every request asks: whose key that is, whether the domain may send, which plan the team has, which pool its mail leaves from.
  * Each answer is one trip to the reading thread, and there are four for an email that costs little else.
  */
-import type { QuotaStorage, SenderStorage, SourceStorage, Storage } from './storage.ts'
+import type { Storage, StorageOf } from './storage.ts'
 
 /**
  * How long an answer is believed, in milliseconds. Changes made through this storage are seen at once; those of other
@@ -14,7 +14,7 @@ const MOST = 10_000
 
 /** What a method means for what is remembered. A new method has to be put here. */
 const effects: Record<
-  keyof SenderStorage | keyof QuotaStorage | keyof SourceStorage,
+  keyof StorageOf<'apiKeys' | 'domains' | 'dkimKeys' | 'quotas' | 'sources'>,
   'asks' | 'changes' | 'nothing'
 > = {
   findApiKey: 'asks',

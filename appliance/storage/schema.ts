@@ -5,7 +5,7 @@
  * Every table carries `team_id`, except `teams` (its own id), those of a person, who may be a member of several teams (`users`,
  * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`, `postmaster_messages` and `migrations`.
  */
-import type { Generated } from 'kysely'
+import type { Generated, Kysely } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
 import type { EventType, LastEvent } from '../mail/event.ts'
@@ -793,3 +793,6 @@ export interface Tables {
   audit_log: AuditLogTable
   hold_rules: HoldRulesTable
 }
+
+/** A connection in the middle of a transaction, as the methods that are written once for both engines use it. */
+export type Db = Kysely<Tables>

@@ -1,99 +1,158 @@
 /**
- * The port of storage. A method is a transaction: it happens whole, durably, or not at all; when its promise
- * resolves, it has happened. `now` is the caller's clock in Unix milliseconds. Objects that come out are plain data.
+ * The port of storage. A method is a transaction: it happens whole, durably, or not at all. When its promise resolves, it has
+ * happened. `now` is the caller's clock in Unix milliseconds. Objects that come out are plain data.
  *
- * Nothing outside this folder knows the engine, sees a row, or holds a transaction. One file of `ports/` for each noun.
+ * Nothing outside this folder knows the engine, sees a row, or holds a transaction. Each noun has a file with its types, reads, writes and SQL;
+ * the methods below follow from what the nouns list (nouns.ts).
  */
-import type { AccountStorage } from './ports/accounts.ts'
-import type { AuditStorage } from './ports/audit.ts'
-import type { EmailStorage } from './ports/emails.ts'
-import type { EmailSearchStorage } from './ports/email-search.ts'
-import type { ErasureStorage } from './ports/erasures.ts'
-import type { FactorStorage } from './ports/factors.ts'
-import type { IdentityStorage } from './ports/identities.ts'
-import type { LaneStorage } from './ports/lanes.ts'
-import type { LogStorage } from './ports/logs.ts'
-import type { MemberStorage } from './ports/members.ts'
-import type { MetricsStorage } from './ports/metrics.ts'
-import type { QuotaStorage } from './ports/quotas.ts'
-import type { ReceiptStorage } from './ports/receipts.ts'
-import type { ReceivedStorage } from './ports/received.ts'
-import type { ReportStorage } from './ports/reports.ts'
-import type { RetentionStorage } from './ports/retention.ts'
-import type { SecretStorage } from './ports/secrets.ts'
-import type { SenderStorage } from './ports/senders.ts'
-import type { SessionStorage } from './ports/sessions.ts'
-import type { SourceStorage } from './ports/sources.ts'
-import type { SpoolStorage } from './ports/spool.ts'
-import type { SuppressionStorage } from './ports/suppressions.ts'
-import type { TicketStorage } from './ports/tickets.ts'
-import type { TlsPolicyStorage } from './ports/tls-policies.ts'
-import type { TrackingStorage } from './ports/tracking.ts'
-import type { WebhookStorage } from './ports/webhooks.ts'
+import type { Erasure } from './erasures/erasures.ts'
+import type { nouns } from './nouns.ts'
+import type { ReportRef } from './reports.ts'
+import type { PurgeArgs, Purged } from './retention.ts'
+import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
 
-export type * from './ports/accounts.ts'
-export type * from './ports/audit.ts'
-export type * from './ports/backup.ts'
-export type * from './ports/email-search.ts'
-export type * from './ports/emails.ts'
-export type * from './ports/erasures.ts'
-export type * from './ports/factors.ts'
-export type * from './ports/identities.ts'
-export type * from './ports/lanes.ts'
-export type * from './ports/logs.ts'
-export type * from './ports/members.ts'
-export type * from './ports/metrics.ts'
-export type * from './ports/page.ts'
-export type * from './ports/quotas.ts'
-export type * from './ports/receipts.ts'
-export type * from './ports/received.ts'
-export type * from './ports/reports.ts'
-export type * from './ports/retention.ts'
-export { secretPlace } from './ports/sealing.ts'
-export type * from './ports/sealing.ts'
-export type * from './ports/secrets.ts'
-export type * from './ports/senders.ts'
-export type * from './ports/sessions.ts'
-export type * from './ports/snapshots.ts'
-export type * from './ports/sources.ts'
-export type * from './ports/spool.ts'
-export type * from './ports/suppressions.ts'
-export type * from './ports/tickets.ts'
-export type * from './ports/tls-policies.ts'
-export type * from './ports/tracking.ts'
-export type * from './ports/webhooks.ts'
+export type { FirstProof, User } from './accounts.ts'
+export type { ApiKey, Permission } from './api-keys.ts'
+export type { AuditFilter } from './audit.ts'
+export type { BackupAbout, BackupCounts, BackupDone, Held, Restored } from './backup/manifest.ts'
+export type { DkimKey, DkimKeyChange, DkimKeyState } from './dkim-keys.ts'
+export type {
+  Domain,
+  DomainCheck,
+  DomainSettings,
+  DomainStatus,
+  DomainWatch,
+  RecordCheck,
+  RecordStatus,
+} from './domains.ts'
+export type { EmailFilter, EmailsFound, FoundEmail, Happened } from './email-search.ts'
+export type {
+  AttachmentInfo,
+  Attempt,
+  Delivery,
+  Email,
+  EmailEvent,
+  EmailHistory,
+  EmailSummary,
+  ScheduleChange,
+  Tag,
+} from './emails.ts'
+export type { Erasure, ErasurePhase, ErasureSurvey, ErasureSurveyArgs } from './erasures/erasures.ts'
+export type { LiveEvent } from './events.ts'
+export type { FactorCounts, Passkey, TotpFactor } from './factors.ts'
+export type { Admission, Identity } from './identities.ts'
+export type { FoundInvitation, Invitation, Joining, NewInvitation } from './invitations.ts'
+export type { LaneDay, LaneRecord, ProviderSettings } from './lanes.ts'
+export type { ListedRequest, LogFilter, LogsFound, RequestLog, RequestLogSummary } from './logs.ts'
+export type { Member, MemberChange } from './members.ts'
+export type {
+  BreakdownQuery,
+  BreakdownSum,
+  EmailMetricsSum,
+  MetricsQuery,
+  MetricsSpan,
+  MetricsSum,
+} from './metrics/metrics.ts'
+export type { TagCount, TagStretch } from './metrics/tags.ts'
+export type { Page, PageArgs } from './page.ts'
+export type { HoldRule } from './queue/hold-rules.ts'
+export type { QueueChangeArgs, QueueFilter, SurveyGroup, TagFilter } from './queue/queue.ts'
+export type { Step, StepArgs } from './queue/steps.ts'
+export type { PeriodUsage, QuotaLimit, Usage, UsageHistory } from './quotas.ts'
+export type { NewReceipt, Receipt, ReceiptName } from './receipts.ts'
+export type {
+  Forwarding,
+  PostmasterLimits,
+  PostmasterMessage,
+  ReceivedMessage,
+  ReturnedLimits,
+  ReturnedMessage,
+  WithBytes,
+} from './received.ts'
+export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'
+export type { DiskUse, PurgeArgs, Purged } from './retention.ts'
+export type { Resealing, Sealing, SealingStorage, SecretCount } from './sealing.ts'
+export type { FoundSession, Session, SignInMethod } from './sessions.ts'
+export type { SourceChange } from './sources.ts'
+export type { LeaseArgs, LeasedDelivery } from './spool/lease.ts'
+export type { NewDelivery, NewEmail, PutArgs, PutResult } from './spool/put.ts'
+export type { Change, SettleArgs } from './spool/settle.ts'
+export type { Snapshot } from './sqlite/snapshots.ts'
+export type { Complaint, NewSuppression, Suppression, SuppressionRef } from './suppressions.ts'
+export type { Membership, Team, TeamDetails } from './teams.ts'
+export type { Ticket, TicketKind } from './tickets.ts'
+export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsReportRecord, TlsTally } from './tls-policies.ts'
+export type { NewHit, TrackedEmail } from './tracking.ts'
+export type {
+  NewWebhookDelivery,
+  WebhookAttempt,
+  WebhookDelivery,
+  WebhookRequests,
+} from './webhooks/deliveries.ts'
+export type { NotMade, OutboxEvent } from './webhooks/outbox.ts'
+export type { LeasedWebhookDelivery, WebhookLeaseArgs, WebhookSettleArgs } from './webhooks/queue.ts'
+export type { Webhook, WebhookListener } from './webhooks/webhooks.ts'
+export type { Actor, ActorKind, AuditEntry } from '../mail/audit.ts'
+export type { ErasureCounts, ErasureKind } from '../mail/erasure.ts'
+export { secretPlace } from './sealing.ts'
+export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './metrics/counters.ts'
+export { every } from './queue/every.ts'
 
-export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './counters.ts'
-export { every } from './steps.ts'
+type Nouns = typeof nouns
+type Listed<Kind extends string> = {
+  [N in keyof Nouns]: Nouns[N] extends Record<Kind, infer Methods> ? Methods : never
+}[keyof Nouns]
+type Together<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
+  ? All
+  : never
 
-export interface Storage
-  extends
-    AccountStorage,
-    MemberStorage,
-    SessionStorage,
-    FactorStorage,
-    TicketStorage,
-    AuditStorage,
-    SenderStorage,
-    SuppressionStorage,
-    EmailStorage,
-    EmailSearchStorage,
-    SecretStorage,
-    RetentionStorage,
-    ErasureStorage,
-    IdentityStorage,
-    SpoolStorage,
-    LaneStorage,
-    ReceiptStorage,
-    QuotaStorage,
-    LogStorage,
-    MetricsStorage,
-    ReceivedStorage,
-    ReportStorage,
-    TlsPolicyStorage,
-    TrackingStorage,
-    WebhookStorage,
-    SourceStorage {
+/** A function of a connection as a method: the engine gives the connection and the transaction. */
+type Method<F> = F extends (db: never, ...rest: infer Rest) => infer Result
+  ? (args: Rest extends [infer Args, ...unknown[]] ? Args : object, now: number) => Promise<Awaited<Result>>
+  : never
+type Methods<M> = { [Name in keyof M]: Method<M[Name]> }
+/** The same for what an engine prepares: a function that makes the method. */
+type PreparedMethods<M> = {
+  [Name in keyof M]: M[Name] extends (db: never) => (args: infer Args, now: number) => infer Result
+    ? (args: Args, now: number) => Promise<Awaited<Result>>
+    : never
+}
+
+/** The methods of some nouns, by the names of nouns.ts. */
+export type StorageOf<N extends keyof Nouns> = Pick<Storage, keyof Storage & MethodName<Nouns[N]>>
+type MethodName<Noun> = Noun extends unknown
+  ? {
+      [Kind in keyof Noun]: Kind extends 'reads' | 'writes' | 'prepared' ? keyof Noun[Kind] : never
+    }[keyof Noun]
+  : never
+
+/** Methods that are one call to one thread, by the way in which they run. */
+export type ReadMethods = Methods<Together<Listed<'reads'>>>
+export type WriteMethods = Methods<Together<Listed<'writes'>>> &
+  Omit<PreparedMethods<Together<Listed<'prepared'>>>, 'put' | 'putReport'>
+
+/** Methods of the engine itself, since large messages are files. */
+export interface MessageMethods {
+  /** The acceptance boundary: emails, messages, deliveries, receipt and counts become durable together, or nothing does. */
+  put(args: PutArgs, now: number): Promise<PutResult>
+  /** Stores a report, an email of its own, and what it tells is no longer due. False, and nothing stored, when some of it was not due any more. */
+  putReport(args: ReportRef & { report: NewEmail }, now: number): Promise<boolean>
+  /** The message as accepted. */
+  getMessage(args: { emailId: string }, now: number): Promise<Uint8Array | undefined>
+  /** Removes html, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages. */
+  purgeBodies(args: PurgeArgs, now: number): Promise<Purged>
+  /**
+   * The same, and subject, headers, names of attachments and logged requests, for emails of domains whose bodies are not kept.
+   * `before`: those accepted before; `after` is not used.
+   */
+  purgeUnkeptBodies(args: PurgeArgs, now: number): Promise<Purged>
+  /** Removes final emails with all that belongs to them. `most` bounds the rows of recipients and events, one email at least. */
+  purgeEmails(args: PurgeArgs, now: number): Promise<Purged>
+  /** Does one step of an erasure; `finishedAt` tells whether it was the last. Undefined when there is no such erasure. */
+  eraseStep(args: { id: string }, now: number): Promise<Erasure | undefined>
+}
+
+export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
   /** Finishes what is pending and closes the engine. */
   close(): Promise<void>
 }

@@ -12,6 +12,7 @@ serve(() => {
   const insert = db.prepare('insert into requests (id, body, created_at) values (?, ?, ?)')
   return {
     most: 256,
+    methods: [],
     execute: createGroupCommit(db, ({ args, now }) => {
       const { id, body } = args as { id: string; body: string }
       insert.run(id, body, now)

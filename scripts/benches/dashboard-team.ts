@@ -1,7 +1,7 @@
 /** What the team of `many-emails.ts` has beside its emails, for the dashboard: somebody who signs in, domains, and roll-ups of half a year. */
 import Database from 'better-sqlite3'
 import { firstIdAt, newId } from '../../appliance/mail/ids.ts'
-import { QUARTER, quarterOf } from '../../appliance/storage/counters.ts'
+import { QUARTER, quarterOf } from '../../appliance/storage/metrics/counters.ts'
 import { START, TEAM } from './many-emails.ts'
 
 /** Who signs in: the sandbox takes an owner of this name for its own, and gives it a password. */

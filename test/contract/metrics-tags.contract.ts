@@ -4,7 +4,7 @@ import { breakDownInPieces } from '../../appliance/events/metrics-pieces.ts'
 import { catchUp } from '../../appliance/events/metrics-tags.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { BreakdownQuery, Storage, Tag } from '../../appliance/storage/storage.ts'
-import { TAGS_A_DAY } from '../../appliance/storage/tag-counts.ts'
+import { TAGS_A_DAY } from '../../appliance/storage/metrics/tag-counts.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from './fixtures.ts'
 
 const QUARTER = 15 * MINUTE

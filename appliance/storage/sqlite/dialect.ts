@@ -8,7 +8,7 @@ import {
   type DatabaseConnection,
   type QueryResult,
 } from 'kysely'
-import type { Tables } from '../schema.ts'
+import type { Db, Tables } from '../schema.ts'
 import type { Connection } from './connection.ts'
 
 /** Lists of parameters make texts of many lengths: the cache of statements must end somewhere. */
@@ -18,7 +18,7 @@ const MOST_STATEMENTS = 500
  * Kysely on a connection whose transactions belong to somebody else. Every query is answered within microtasks, so
  * that a method that awaits only queries finishes before any other message is looked at. Statements are prepared once.
  */
-export function kyselyOn(db: Connection): Kysely<Tables> {
+export function kyselyOn(db: Connection): Db {
   const connection = new OwnedConnection(db)
   const notOurs = (): never => {
     throw new Error('A storage method is a transaction already; it cannot begin one.')

@@ -1,7 +1,7 @@
 import { crashAtCommit } from '../../watch/crash-points.ts'
 import type { Connection } from './connection.ts'
 import { pack } from './failures.ts'
-import type { Call, Outcome } from './protocol.ts'
+import type { Call, Outcome } from './serve.ts'
 
 /** What became of a batch; `committed` tells whether the disk was asked at all. */
 export interface Batch {

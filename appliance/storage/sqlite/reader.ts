@@ -1,22 +1,26 @@
 /** The thread that reads: a slow list never makes an accepted email wait. */
 import { workerData } from 'node:worker_threads'
-import { parts, reads } from '../methods/methods.ts'
+import { methodsOf } from '../nouns.ts'
+import type { Db } from '../schema.ts'
 import { openReader } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
-import { diskUse } from './disk-use.ts'
 import { pack } from './failures.ts'
 import { serve } from './serve.ts'
+
+type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 
 serve(() => {
   const { file } = workerData as { file: string }
   const db = openReader(file)
   const kysely = kyselyOn(db)
-  const methods = new Map(Object.entries({ ...reads, ...parts, diskUse }))
+  const reads = methodsOf<Read>('reads')
+  const methods = new Map([...reads, ...methodsOf<Read>('innerReads')])
   const begin = db.prepare('begin')
   const end = db.prepare('commit')
   return {
     // One at a time: the transaction begins after the call was made, so it sees every write that was answered before.
     most: 1,
+    methods: reads.map(([name]) => name),
     async execute(calls) {
       const [call] = calls
       if (!call) return { outcomes: [], committed: false }
@@ -25,8 +29,7 @@ serve(() => {
       try {
         const method = methods.get(call.method)
         if (!method) throw new Error(`The storage has no method ${call.method} that reads.`)
-        const run = method as (on: typeof kysely, args: never, now: number) => Promise<unknown>
-        return { outcomes: [{ id, value: await run(kysely, args as never, now) }], committed: false }
+        return { outcomes: [{ id, value: await method(kysely, args, now) }], committed: false }
       } catch (error) {
         return { outcomes: [{ id, failure: pack(error) }], committed: false }
       } finally {

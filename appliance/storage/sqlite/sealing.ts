@@ -7,7 +7,7 @@ import {
   type Sealing,
   type SealingStorage,
   type SecretCount,
-} from '../ports/sealing.ts'
+} from '../sealing.ts'
 import { openReader, openWriter, type Connection } from './connection.ts'
 import { DATABASE } from './directory.ts'
 

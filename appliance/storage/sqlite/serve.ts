@@ -1,12 +1,33 @@
 import { parentPort, receiveMessageOnPort, type Transferable } from 'node:worker_threads'
 import { watchSpareMemory } from '../../watch/spare-memory.ts'
-import { StorageRefused } from './failures.ts'
+import { type Failure, StorageRefused } from './failures.ts'
 import type { Batch } from './group-commit.ts'
-import type { Call, Outcome, Report, Request } from './protocol.ts'
+
+/** One method call on its way to a storage thread. */
+export interface Call {
+  id: number
+  method: string
+  args: unknown
+  now: number
+}
+
+/** What the main thread says to a storage thread; `close` comes last. */
+export type Request = { kind: 'calls'; calls: Call[] } | { kind: 'close' }
+
+/** What became of a call. */
+export type Outcome = { id: number; value: unknown } | { id: number; failure: Failure }
+
+/** What a storage thread answers: first `ready` or `refused`, then outcomes; its end is the end of the thread. */
+export type Report =
+  | { kind: 'ready'; methods: string[] }
+  | { kind: 'refused'; message: string }
+  | { kind: 'outcomes'; outcomes: Outcome[]; committed: boolean }
 
 /** What a storage thread does with calls, most `most` at once, and when it is told to end. */
 export interface Service {
   most: number
+  /** The methods of the port that it runs. */
+  methods: string[]
   execute(calls: Call[]): Promise<Batch>
   close(): void
 }
@@ -59,7 +80,7 @@ export function serve(open: () => Service): void {
     take(request)
     if (!running) void drain()
   })
-  report({ kind: 'ready' })
+  report({ kind: 'ready', methods: service.methods })
 }
 
 /** Bytes that own their whole buffer move to the other thread; a view of a larger one is copied by the clone. */

@@ -1,5 +1,7 @@
 /** The database as it was before an upgrade, for the way back. */
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   existsSync,
   fsyncSync,
@@ -9,15 +11,23 @@ import {
   renameSync,
   rmSync,
   statSync,
-  chmodSync,
-  chownSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Snapshot } from '../storage.ts'
 import type { Connection } from './connection.ts'
 import { SNAPSHOTS } from './directory.ts'
 import { pack, StorageRefused } from './failures.ts'
 import type { Migration } from './migrate.ts'
+
+/** Copies of the database from before an upgrade. */
+export interface Snapshot {
+  /** Its path. */
+  file: string
+  /** Number of its newest migration. */
+  schema: number
+  /** Bytes. */
+  size: number
+  createdAt: number
+}
 
 /** Snapshots that are kept: those of the last two upgrades. */
 const KEPT = 2

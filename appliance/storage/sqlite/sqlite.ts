@@ -1,9 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
-import type { partsThatWrite } from '../methods/methods.ts'
-import type { ErasedStep } from '../methods/erasures.ts'
-import type { PurgedRows } from '../methods/retention.ts'
+import type { ErasedStep } from '../erasures/erasures.ts'
+import type { PurgedRows } from '../retention.ts'
 import type {
   Erasure,
   NewEmail,
@@ -11,24 +10,25 @@ import type {
   Purged,
   PutArgs,
   PutResult,
+  ReadMethods,
   ReportRef,
   Storage,
+  WriteMethods,
 } from '../storage.ts'
 import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
 import { refuseVanished } from './integrity.ts'
 import { LARGEST_ROW, MessageFiles } from './message-files.ts'
-import type { StoreReportArgs } from './put-report.ts'
-import type { StoreArgs, StoredEmail } from './put.ts'
+import type { StoreReportArgs } from '../spool/put.ts'
+import type { StoreArgs, StoredEmail } from '../spool/put.ts'
 import { Thread } from './thread.ts'
-import { WHICH_THREAD, type OneCall } from './which-thread.ts'
 
 export { StorageLost, StorageRefused } from './failures.ts'
 export { lockDataDir } from './lock.ts'
-export { backUp } from './backup/backup.ts'
-export { appendEntry } from './backup/audit-entry.ts'
-export { restore } from './backup/restore.ts'
-export type { Decryption, Encryption } from './backup/age.ts'
+export { backUp } from '../backup/backup.ts'
+export { appendEntry } from '../backup/copy.ts'
+export { restore } from '../backup/restore.ts'
+export type { Decryption, Encryption } from '../backup/age.ts'
 export { sqliteSealing } from './sealing.ts'
 export { listSnapshots } from './snapshots.ts'
 
@@ -136,14 +136,15 @@ class Assembly {
     }
   }
 
-  /** The types hold because the table has a row for each of these methods and each thread knows its own. */
-  #oneCalls(): Pick<Storage, OneCall> {
-    const threads = { reader: this.#reader, writer: this.#writer }
-    const calls = Object.entries(WHICH_THREAD).map(([method, which]) => [
-      method,
-      (args: unknown, now: number) => this.#call(threads[which], method, args, now),
-    ])
-    return Object.fromEntries(calls) as Pick<Storage, OneCall>
+  /** The types hold because they are made of the same lists that each thread runs. */
+  #oneCalls(): ReadMethods & WriteMethods {
+    const calls = [this.#reader, this.#writer].flatMap((thread) =>
+      thread.methods.map((method) => [
+        method,
+        (args: unknown, now: number) => this.#call(thread, method, args, now),
+      ]),
+    )
+    return Object.fromEntries(calls) as ReadMethods & WriteMethods
   }
 
   #call(thread: Thread, method: string, args: unknown, now: number): Promise<unknown> {
@@ -219,7 +220,7 @@ class Assembly {
 
   /** The rows first: a file whose row is gone is swept after a crash, a row whose file is gone would be missed. */
   async #purge(
-    method: Exclude<keyof typeof partsThatWrite, 'eraseStep'>,
+    method: 'purgeBodies' | 'purgeUnkeptBodies' | 'purgeEmails',
     args: PurgeArgs,
     now: number,
   ): Promise<Purged> {

@@ -1,6 +1,6 @@
 import { Worker, type Transferable } from 'node:worker_threads'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
-import type { Call, Outcome, Report, Request } from './protocol.ts'
+import type { Call, Outcome, Report, Request } from './serve.ts'
 
 interface Pending {
   resolve: (value: unknown) => void
@@ -34,6 +34,8 @@ export class Thread {
   commits = 0
   /** Calls that it has answered. */
   calls = 0
+  /** The methods of the port that it runs. */
+  methods: readonly string[] = []
   readonly #worker: Worker
   readonly #onLost: (error: StorageLost) => void
   readonly #pending = new Map<number, Pending>()
@@ -130,6 +132,7 @@ export class Thread {
     switch (report.kind) {
       case 'ready':
         this.#state = 'open'
+        this.methods = report.methods
         return this.#opened.resolve(undefined)
       case 'refused':
         this.#state = 'closing'

@@ -13,7 +13,7 @@ import {
   restore,
   type SqliteStorage,
 } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/sqlite/backup/tar.ts'
+import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/backup/tar.ts'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
 import { snapshotBefore } from '../../../appliance/storage/sqlite/snapshots.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'

@@ -3,6 +3,7 @@ import { serve } from '../../../appliance/storage/sqlite/serve.ts'
 
 serve(() => ({
   most: 1,
+  methods: [],
   execute() {
     throw new Error('out of memory')
   },

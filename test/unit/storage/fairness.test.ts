@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { destinationOf, type QueueName } from '../../../appliance/mail/queue.ts'
 import { batches } from '../../../appliance/delivery/dispatch.ts'
 import type { LeasedDelivery } from '../../../appliance/storage/storage.ts'
-import { createLease } from '../../../appliance/storage/sqlite/lease.ts'
+import { createLease } from '../../../appliance/storage/spool/lease.ts'
 import { leaseArgs, T0 } from '../../contract/fixtures.ts'
 import { fill, openMemory, type Waiting } from './waiting.ts'
 

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
-import { createLease } from '../../../appliance/storage/sqlite/lease.ts'
-import { createSettle } from '../../../appliance/storage/sqlite/settle.ts'
+import { createLease } from '../../../appliance/storage/spool/lease.ts'
+import { createSettle } from '../../../appliance/storage/spool/settle.ts'
 import { change, leaseArgs, MINUTE, T0 } from '../../contract/fixtures.ts'
 
 test('what waited in the lane of its domain waits in an unplaced queue after 0009, in flight, held and final ones too', () => {

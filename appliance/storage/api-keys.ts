@@ -1,0 +1,124 @@
+import type { Selectable } from 'kysely'
+import type { ApiKeysTable, Db } from './schema.ts'
+
+export type Permission = 'full_access' | 'sending_access'
+
+export interface ApiKey {
+  id: string
+  teamId: string
+  name: string
+  permission: Permission
+  /** The only domain it may send as; null for any of the team's. */
+  domainId: string | null
+  /** The first characters of the token; null for keys of older versions until they are used again. */
+  prefix: string | null
+  createdAt: number
+  lastUsedAt: number | null
+}
+
+const toApiKey = (row: Selectable<ApiKeysTable>): ApiKey => ({
+  id: row.id,
+  teamId: row.team_id,
+  name: row.name,
+  permission: row.permission,
+  domainId: row.domain_id,
+  prefix: row.prefix,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at,
+})
+
+export async function createApiKey(db: Db, key: ApiKey & { tokenHash: string }): Promise<void> {
+  await db
+    .insertInto('api_keys')
+    .values({
+      id: key.id,
+      team_id: key.teamId,
+      name: key.name,
+      permission: key.permission,
+      domain_id: key.domainId,
+      token_hash: key.tokenHash,
+      prefix: key.prefix,
+      created_at: key.createdAt,
+      last_used_at: key.lastUsedAt,
+    })
+    .execute()
+}
+
+export async function findApiKey(db: Db, args: { tokenHash: string }): Promise<ApiKey | undefined> {
+  const row = await db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('token_hash', '=', args.tokenHash)
+    .executeTakeFirst()
+  return row && toApiKey(row)
+}
+
+/** By its id alone: for listeners that are bound to a key in the configuration. */
+export async function getApiKey(db: Db, args: { id: string }): Promise<ApiKey | undefined> {
+  const row = await db.selectFrom('api_keys').selectAll().where('id', '=', args.id).executeTakeFirst()
+  return row && toApiKey(row)
+}
+
+/** Newest first. */
+export async function listApiKeys(db: Db, args: { teamId: string }): Promise<ApiKey[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('team_id', '=', args.teamId)
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(toApiKey)
+}
+
+export async function renameApiKey(
+  db: Db,
+  args: { teamId: string; id: string; name: string },
+): Promise<boolean> {
+  const renamed = await db
+    .updateTable('api_keys')
+    .set({ name: args.name })
+    .where('id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .executeTakeFirstOrThrow()
+  return renamed.numUpdatedRows > 0n
+}
+
+export async function deleteApiKey(db: Db, args: { teamId: string; id: string }): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('api_keys')
+    .where('id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .executeTakeFirstOrThrow()
+  return deleted.numDeletedRows > 0n
+}
+
+/**
+ * Notes the last use of keys, many at once, and the prefix of those that have none yet.
+ * A later use that is already noted stays.
+ */
+export async function touchApiKeys(
+  db: Db,
+  args: { uses: { id: string; at: number; prefix: string | null }[] },
+): Promise<void> {
+  for (const { id, at, prefix } of args.uses) {
+    if (prefix !== null)
+      await db
+        .updateTable('api_keys')
+        .set({ prefix })
+        .where('id', '=', id)
+        .where('prefix', 'is', null)
+        .execute()
+    await db
+      .updateTable('api_keys')
+      .set({ last_used_at: at })
+      .where('id', '=', id)
+      .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', at)]))
+      .execute()
+  }
+}
+
+/** The methods of storage that are about api keys. */
+export const methods = {
+  reads: { findApiKey, getApiKey, listApiKeys },
+  writes: { createApiKey, deleteApiKey, touchApiKeys, renameApiKey },
+}

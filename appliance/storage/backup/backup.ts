@@ -1,0 +1,216 @@
+/** `posthaste backup`: the whole appliance in one file, while it runs. */
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { type Connection, openReader } from '../sqlite/connection.ts'
+import { DATABASE, MESSAGES, syncDirectory } from '../sqlite/directory.ts'
+import { pack, StorageRefused } from '../sqlite/failures.ts'
+import { sealingOf } from '../sqlite/sealing.ts'
+import { createEncryption, type Encryption, type Step } from './age.ts'
+import { copyDatabase, countAll, dropBodies, emailsInFiles, openCopy, schemaOf } from './copy.ts'
+import { type BackupDone, FORMAT, KEY_NAME, type Manifest, MANIFEST_NAME, MARK_NAME } from './manifest.ts'
+import { verifyBackup } from './restore.ts'
+import { tarEnd, tarHeader, tarPadding } from './tar.ts'
+
+export interface BackupOptions {
+  dataDir: string
+  /** The file to make; it must not exist. */
+  file: string
+  /** Whether bodies and messages of finished emails come along. Those of waiting mail always do. */
+  bodies: boolean
+  /** Whether the backup is restored into a scratch directory and checked. */
+  verify: boolean
+  /** The configuration and what it names, to be kept beside. */
+  configuration: { name: `config/${string}`; bytes: Buffer }[]
+  /** Of the program. */
+  version: string
+  /** The file with the master key of this id, when it is to be in the backup; undefined when it is not, or is elsewhere. */
+  masterKey?: ((id: string) => Buffer | undefined) | undefined
+  /** Who can decrypt the backup; if absent, the backup is not encrypted. */
+  encryption?: Encryption | undefined
+}
+
+/**
+ * Makes a backup: a consistent copy of the database, the messages that are files, the appliance's own certificate and the
+ * configuration, in one compressed archive of mode 0600. It gets its name when it is whole, and checked where that is wanted.
+ * Of an encrypted backup nothing plain is ever beside the file: it may be on another disk.
+ * @throws StorageRefused with the reason; nothing is left behind
+ */
+export async function backUp(options: BackupOptions, now: number): Promise<BackupDone> {
+  const { file, dataDir } = options
+  const beside = `${file}.partial-${process.pid}`
+  const encryption = options.encryption && createEncryption(options.encryption)
+  const scratch = encryption ? join(dataDir, `backup.partial-${process.pid}`) : beside
+  const places = { scratch, archive: join(beside, 'archive') }
+  try {
+    if (await exists(file)) throw new StorageRefused(`${file} exists. Name a file that does not.`)
+    if (!(await exists(join(dataDir, DATABASE))))
+      throw new StorageRefused(`There is no database in ${dataDir}: nothing to back up.`)
+    if (!(await exists(dirname(file))))
+      throw new StorageRefused(`There is no directory ${dirname(file)}. Make it, or name another.`)
+    await clearLeftovers(file)
+    await clearLeftovers(join(dataDir, 'backup'))
+    for (const directory of new Set([beside, scratch])) await mkdir(directory, { mode: 0o700 })
+    const manifest = await makeArchive(options, places, encryption?.encrypt, now)
+    if (options.verify) await verifyBackup(places.archive, join(scratch, 'restored'), encryption?.check)
+    const { size } = await stat(places.archive)
+    // A link fails where a rename would replace a file that somebody made meanwhile.
+    await link(places.archive, file)
+    await syncDirectory(dirname(file))
+    const { format: _format, files: _files, ...about } = manifest
+    return { about, size, verified: options.verify }
+  } catch (error) {
+    if (error instanceof StorageRefused) throw error
+    throw new StorageRefused(`The backup was not made. ${pack(error).message}`)
+  } finally {
+    for (const directory of [beside, scratch]) await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Removes what killed backups to the same file left. */
+async function clearLeftovers(file: string): Promise<void> {
+  const begin = `${basename(file)}.partial-`
+  for (const name of await readdir(dirname(file))) {
+    const pid = name.startsWith(begin) ? Number(name.slice(begin.length)) : NaN
+    if (Number.isInteger(pid) && pid > 0 && !isRunning(pid))
+      await rm(join(dirname(file), name), { recursive: true, force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it runs, and is another user's.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}
+
+async function makeArchive(
+  options: BackupOptions,
+  { scratch, archive }: { scratch: string; archive: string },
+  encrypt: Step | undefined,
+  now: number,
+): Promise<Manifest> {
+  const { dataDir, bodies, version } = options
+  const copy = join(scratch, DATABASE)
+  copyDatabase(join(dataDir, DATABASE), copy)
+  const db = openCopy(copy)
+  try {
+    if (!bodies) dropBodies(db)
+    const schema = schemaOf(db)
+    const sealing = sealingOf(db)
+    const key = sealing && options.masterKey?.(sealing.keyId)
+    const manifest: Manifest = {
+      ...{ format: FORMAT, version, createdAt: now, schema, bodies, counts: countAll(db), files: [] },
+      masterKey: sealing ? { id: sealing.keyId, included: key !== undefined } : null,
+    }
+    const source = Readable.from(archiveOf({ ...options, key }, db, manifest), { objectMode: false })
+    const target = createWriteStream(archive, { mode: 0o600, flags: 'wx', flush: true })
+    if (encrypt) await pipeline(source, createGzip(), encrypt, target)
+    else await pipeline(source, createGzip(), target)
+    return manifest
+  } finally {
+    db.close()
+  }
+}
+
+/** The bytes of the archive. The database comes after the messages: of those that retention removed meanwhile it must not speak. */
+async function* archiveOf(
+  { dataDir, configuration, key }: BackupOptions & { key: Buffer | undefined },
+  db: Connection,
+  manifest: Manifest,
+): AsyncGenerator<Buffer> {
+  const at = manifest.createdAt
+  yield* plain(MARK_NAME, json({ format: FORMAT, version: manifest.version }), at)
+  const ownKey = key ? [{ name: KEY_NAME, bytes: key }] : []
+  for (const { name, bytes } of [...(await ownCertificate(dataDir)), ...ownKey, ...configuration]) {
+    yield* plain(name, bytes, at)
+    manifest.files.push({
+      name,
+      size: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+    })
+  }
+  for (const id of emailsInFiles(db)) {
+    const name = `${MESSAGES}/${id.slice(-2)}/${id}`
+    const found = await openMessage(join(dataDir, name), id, dataDir)
+    if (found) yield* streamed(name, found, manifest)
+    else db.prepare('delete from messages where email_id = ?').run(id)
+  }
+  manifest.counts = countAll(db)
+  yield* streamed(DATABASE, await open(db.name, 'r'), manifest)
+  yield* plain(MANIFEST_NAME, json(manifest), at)
+  yield tarEnd()
+}
+
+const json = (value: object): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)
+
+function* plain(name: string, bytes: Buffer, at: number): Generator<Buffer> {
+  yield tarHeader({ name, size: bytes.length }, at)
+  yield bytes
+  yield tarPadding(bytes.length)
+}
+
+/** A file's bytes, with its row in the manifest; closes the file. */
+async function* streamed(name: string, file: FileHandle, manifest: Manifest): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  const { size } = await file.stat()
+  yield tarHeader({ name, size }, manifest.createdAt)
+  let read = 0
+  // `end` bounds it: what the header told must be what comes.
+  const stream = size === 0 ? [] : file.createReadStream({ end: size - 1, highWaterMark: 256 * 1024 })
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    hash.update(chunk)
+    read += chunk.length
+    yield chunk
+  }
+  await file.close()
+  if (read !== size) throw new StorageRefused(`${name} became shorter while it was read.`)
+  yield tarPadding(size)
+  manifest.files.push({ name, size, sha256: hash.digest('hex') })
+}
+
+/** The file of a message; undefined when retention removed it since the database was copied. */
+async function openMessage(path: string, emailId: string, dataDir: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  const live = openReader(join(dataDir, DATABASE))
+  try {
+    if (live.prepare('select 1 from messages where email_id = ?').get(emailId) === undefined) return undefined
+  } finally {
+    live.close()
+  }
+  throw new StorageRefused(
+    `The message of email ${emailId} should be in ${path}, which is not there. Restore the file from an older backup, or drop the email.`,
+  )
+}
+
+/** The certificate that the appliance made for itself, where it has. */
+async function ownCertificate(dataDir: string): Promise<{ name: string; bytes: Buffer }[]> {
+  const name = 'tls/self-signed.json'
+  try {
+    return [{ name, bytes: await readFile(join(dataDir, name)) }]
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

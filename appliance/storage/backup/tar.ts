@@ -1,0 +1,113 @@
+/**
+ * Archives in the ustar format of POSIX.1-2001 (pax, "ustar Interchange Format"), so that any tar can unpack a backup. Plain files
+ * only; sizes of 8 GiB and more as the base-256 numbers that GNU tar and libarchive know.
+ */
+const BLOCK = 512
+
+/** Largest size that eleven octal digits can tell. */
+const LARGEST_OCTAL = 0o77777777777
+
+/** A file of an archive: its size is known before its bytes are. */
+export interface TarFile {
+  name: string
+  size: number
+}
+
+/** The block before a file's bytes. `at` is Unix milliseconds. Throws `RangeError` for names of more than 100 bytes. */
+export function tarHeader({ name, size }: TarFile, at: number): Buffer {
+  const header = Buffer.alloc(BLOCK)
+  if (Buffer.byteLength(name) > 100) throw new RangeError(`${name} is too long a name for the archive.`)
+  header.write(name, 0)
+  header.write('0000600\0', 100)
+  header.write('0000000\0', 108)
+  header.write('0000000\0', 116)
+  if (size <= LARGEST_OCTAL) header.write(`${size.toString(8).padStart(11, '0')}\0`, 124)
+  else {
+    header[124] = 0x80
+    header.writeBigUInt64BE(BigInt(size), 128)
+  }
+  header.write(
+    `${Math.floor(at / 1000)
+      .toString(8)
+      .padStart(11, '0')}\0`,
+    136,
+  )
+  header.write('0', 156)
+  header.write('ustar\x0000', 257)
+  header.write(`${checksum(header).toString(8).padStart(6, '0')}\0 `, 148)
+  return header
+}
+
+/** The zeros that fill a file's last block. */
+export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
+
+/** Two empty blocks end an archive. */
+export const tarEnd = (): Buffer => Buffer.alloc(2 * BLOCK)
+
+/** What a reader meets: the beginning of a file, then its bytes piece by piece. */
+export type TarPart = { kind: 'file'; file: TarFile } | { kind: 'bytes'; bytes: Buffer }
+
+/**
+ * Reads an archive as it comes. Throws an `Error` for what is no archive, ends too early, or holds anything but plain files: links
+ * and devices have no place in ours.
+ */
+export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<TarPart> {
+  let buffered: Buffer = Buffer.alloc(0)
+  // Of the file that is being read: bytes still to come, then those that fill its last block.
+  let left = 0
+  let padding = 0
+  let ended = false
+  for await (const chunk of chunks) {
+    buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk])
+    for (;;) {
+      if (left > 0) {
+        const bytes = buffered.subarray(0, left)
+        if (bytes.length === 0) break
+        yield { kind: 'bytes', bytes }
+        left -= bytes.length
+        buffered = buffered.subarray(bytes.length)
+        continue
+      }
+      if (buffered.length < padding + BLOCK) break
+      const header = buffered.subarray(padding, padding + BLOCK)
+      buffered = buffered.subarray(padding + BLOCK)
+      padding = 0
+      if (ended || header.every((byte) => byte === 0)) {
+        ended = true
+        continue
+      }
+      const file = readHeader(header)
+      left = file.size
+      padding = tarPadding(file.size).length
+      yield { kind: 'file', file }
+    }
+  }
+  if (!ended) throw new Error('the archive ends too early')
+}
+
+function readHeader(header: Buffer): TarFile {
+  if (header.toString('latin1', 257, 262) !== 'ustar' || octal(header, 148, 8) !== checksum(header))
+    throw new Error('it is no tar archive, or damaged')
+  const name = text(header, 0, 100)
+  const type = header.toString('latin1', 156, 157)
+  if (type !== '0' && type !== '\0') throw new Error(`${name} is no plain file`)
+  const size = header[124] === 0x80 ? Number(header.readBigUInt64BE(128)) : octal(header, 124, 12)
+  if (!Number.isSafeInteger(size)) throw new Error(`the size of ${name} is no number`)
+  return { name, size }
+}
+
+function text(header: Buffer, from: number, length: number): string {
+  const field = header.subarray(from, from + length)
+  const end = field.indexOf(0)
+  return field.toString('utf8', 0, end < 0 ? length : end)
+}
+
+const octal = (header: Buffer, from: number, length: number): number =>
+  Number.parseInt(text(header, from, length).trim(), 8)
+
+/** The sum of the header's bytes, its own eight counted as spaces. */
+function checksum(header: Buffer): number {
+  let sum = 8 * 0x20
+  for (let at = 0; at < BLOCK; at++) if (at < 148 || at >= 156) sum += header[at]!
+  return sum
+}

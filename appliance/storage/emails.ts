@@ -1,0 +1,338 @@
+/** Emails from the moment at which they are ours. */
+/** The sender's second thoughts about an email that waits for its time. */
+import type { Selectable } from 'kysely'
+import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from '../mail/event.ts'
+import type { Transcript } from '../mail/transcript.ts'
+import type { Cause, DeliveryState } from '../mail/verdict.ts'
+import { type Page, type PageArgs, pageOf } from './page.ts'
+import { selectDeliveries, toDelivery } from './recipients.ts'
+import type { Db, EmailsTable } from './schema.ts'
+import type { NewEmail } from './spool/put.ts'
+
+export interface Tag {
+  name: string
+  value: string
+}
+
+export interface AttachmentInfo {
+  id: string
+  filename: string | null
+  contentType: string
+  contentId: string | null
+  disposition: 'attachment' | 'inline'
+  size: number
+}
+
+/** What lists show of an email. */
+export interface EmailSummary {
+  id: string
+  teamId: string
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string[]
+  subject: string
+  messageId: string
+  lastEvent: LastEvent
+  scheduledAt: number | null
+  createdAt: number
+}
+
+export interface Email extends EmailSummary {
+  domainId: string
+  apiKeyId: string | null
+  via: NewEmail['via']
+  html: string | null
+  text: string | null
+  headers: { name: string; value: string }[]
+  tags: Tag[]
+  attachments: AttachmentInfo[]
+  returnPath: string
+  /** Bytes of the message. */
+  size: number
+}
+
+/** The fate of one recipient so far. */
+export interface Delivery {
+  id: string
+  emailId: string
+  teamId: string
+  recipient: string
+  field: 'to' | 'cc' | 'bcc'
+  /** Where it waits, or waited last: the pool of source addresses, and the mailbox provider or `?domain` before one was looked up. */
+  pool: string
+  provider: string
+  state: DeliveryState
+  attempts: number
+  createdAt: number
+  updatedAt: number
+  /** When it will be tried next; null when it is final. While an attempt runs, the time at which it would be tried again after a crash. */
+  dueAt: number | null
+  /** When it will be given up; null when it is final. */
+  expiresAt: number | null
+  /** The time that its sender chose; null: at once. */
+  scheduledAt: number | null
+  /** Why it is in this state; null before the first attempt. */
+  cause: Cause | null
+}
+
+export interface Attempt {
+  id: string
+  teamId: string
+  emailId: string
+  deliveryIds: string[]
+  startedAt: number
+  endedAt: number
+  transcript: Transcript
+}
+
+export interface EmailEvent {
+  id: string
+  emailId: string
+  deliveryId: string | null
+  type: EmailEventType
+  createdAt: number
+  data: EventData
+}
+
+/** All that is known of one email: the page "what happened to it" in one read. */
+export interface EmailHistory {
+  deliveries: Delivery[]
+  attempts: Attempt[]
+  events: EmailEvent[]
+}
+
+/** What became of a wish to change a scheduled email; nothing was changed unless it says so. */
+export type ScheduleChange =
+  { kind: 'changed' } | { kind: 'unknown' } | { kind: 'not_scheduled'; lastEvent: LastEvent }
+
+/** The columns that lists show. */
+export const summaryColumns = [
+  'id',
+  'team_id',
+  'from_header',
+  'to_header',
+  'cc_header',
+  'bcc_header',
+  'reply_to',
+  'subject',
+  'message_id',
+  'last_event',
+  'scheduled_at',
+  'created_at',
+] as const
+
+const strings = (json: string): string[] => JSON.parse(json) as string[]
+
+/** A row of `summaryColumns` as the port shows it. */
+export const toSummary = (
+  row: Pick<Selectable<EmailsTable>, (typeof summaryColumns)[number]>,
+): EmailSummary => ({
+  id: row.id,
+  teamId: row.team_id,
+  from: row.from_header,
+  to: strings(row.to_header),
+  cc: strings(row.cc_header),
+  bcc: strings(row.bcc_header),
+  replyTo: strings(row.reply_to),
+  subject: row.subject,
+  messageId: row.message_id,
+  lastEvent: row.last_event,
+  scheduledAt: row.scheduled_at,
+  createdAt: row.created_at,
+})
+
+/** Newest first; without reports, which nobody sent. */
+export async function listEmails(db: Db, args: PageArgs): Promise<Page<EmailSummary>> {
+  const emails = db
+    .selectFrom('emails')
+    .select(summaryColumns)
+    .where('team_id', '=', args.teamId)
+    .where('via', '!=', 'report')
+  return pageOf(emails, args, toSummary)
+}
+
+export async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<Email | undefined> {
+  const row = await db
+    .selectFrom('emails')
+    .leftJoin('contents', 'contents.email_id', 'emails.id')
+    .selectAll('emails')
+    .select(['contents.html', 'contents.text'])
+    .where('emails.id', '=', args.id)
+    .where('emails.team_id', '=', args.teamId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return {
+    ...toSummary(row),
+    domainId: row.domain_id,
+    apiKeyId: row.api_key_id,
+    via: row.via,
+    html: row.html,
+    text: row.text,
+    headers: JSON.parse(row.headers) as Email['headers'],
+    tags: JSON.parse(row.tags) as Tag[],
+    attachments: JSON.parse(row.attachments) as AttachmentInfo[],
+    returnPath: row.return_path,
+    size: row.size,
+  }
+}
+
+/** Whose email it is; undefined when there is none. */
+export async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<string | undefined> {
+  const found = db.selectFrom('emails').select('team_id').where('id', '=', emailId)
+  return (await found.executeTakeFirst())?.team_id
+}
+
+export async function getHistory(db: Db, args: { teamId: string; id: string }): Promise<EmailHistory> {
+  const deliveries = await selectDeliveries(db)
+    .where('r.email_id', '=', args.id)
+    .where('r.team_id', '=', args.teamId)
+    .orderBy('r.id')
+    .execute()
+  return {
+    deliveries: deliveries.map(toDelivery),
+    attempts: await attemptsOf(db, args),
+    events: await eventsOf(db, args),
+  }
+}
+
+async function attemptsOf(db: Db, args: { teamId: string; id: string }): Promise<Attempt[]> {
+  const rows = await db
+    .selectFrom('attempts')
+    .selectAll()
+    .where('email_id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .orderBy('started_at')
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    teamId: row.team_id,
+    emailId: row.email_id,
+    deliveryIds: strings(row.delivery_ids),
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    transcript: JSON.parse(row.transcript) as Transcript,
+  }))
+}
+
+async function eventsOf(db: Db, args: { teamId: string; id: string }): Promise<EmailEvent[]> {
+  const rows = await db
+    .selectFrom('events')
+    .selectAll()
+    .where('email_id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .orderBy('seq')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    emailId: args.id,
+    deliveryId: row.delivery_id,
+    // Those of an email are of no other kind.
+    type: row.type as EmailEventType,
+    createdAt: row.created_at,
+    data: JSON.parse(row.data) as EventData,
+  }))
+}
+
+/** The stored bytes of a message; null when the engine keeps them in a file; undefined when there is no such email. */
+export async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Array | null | undefined> {
+  const row = await db
+    .selectFrom('messages')
+    .select('body')
+    .where('email_id', '=', args.emailId)
+    .executeTakeFirst()
+  return row?.body
+}
+
+/** Which of these emails have their message in a file: what a sweep of message files must keep. */
+export async function messagesInFiles(db: Db, args: { ids: string[] }): Promise<string[]> {
+  if (args.ids.length === 0) return []
+  const rows = await db
+    .selectFrom('messages')
+    .select('email_id')
+    .where('email_id', 'in', args.ids)
+    .where('body', 'is', null)
+    .execute()
+  return rows.map((row) => row.email_id)
+}
+
+/**
+ * The row that decides: `lease` turns `scheduled` into `sent` in the transaction in which it takes the first delivery, so
+ * of a lease and a change at the same instant one finds it and the other does not.
+ */
+const scheduled = lastEventOf('email.scheduled')
+
+/** Moves a scheduled email to another time. Either this or the first lease of one of its deliveries happens. */
+export async function reschedule(
+  db: Db,
+  args: { teamId: string; id: string; scheduledAt: number; expiresAt: number },
+): Promise<ScheduleChange> {
+  const { numUpdatedRows } = await db
+    .updateTable('emails')
+    .set({ scheduled_at: args.scheduledAt })
+    .where('id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .where('last_event', '=', scheduled)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return refusal(db, args)
+  await db
+    .updateTable('deliveries')
+    .set({ due_at: args.scheduledAt, expires_at: args.expiresAt })
+    .where('email_id', '=', args.id)
+    .execute()
+  return { kind: 'changed' }
+}
+
+const cause: Cause = {
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  by: 'sender',
+  note: 'canceled by its sender',
+}
+
+/**
+ * Gives a scheduled email up: `last_event` and its waiting deliveries become canceled. Either this or a lease happens.
+ */
+export async function cancel(
+  db: Db,
+  args: { teamId: string; id: string },
+  now: number,
+): Promise<ScheduleChange> {
+  const { numUpdatedRows } = await db
+    .updateTable('emails')
+    .set({ last_event: 'canceled' })
+    .where('id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .where('last_event', '=', scheduled)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return refusal(db, args)
+  await db
+    .updateTable('recipients')
+    .set({ state: 'canceled', cause: JSON.stringify(cause), updated_at: now })
+    .where('email_id', '=', args.id)
+    .where('state', '=', 'waiting')
+    .execute()
+  await db.deleteFrom('deliveries').where('email_id', '=', args.id).execute()
+  return { kind: 'changed' }
+}
+
+async function refusal(db: Db, args: { teamId: string; id: string }): Promise<ScheduleChange> {
+  const row = await db
+    .selectFrom('emails')
+    .select('last_event')
+    .where('id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .executeTakeFirst()
+  return row ? { kind: 'not_scheduled', lastEvent: row.last_event } : { kind: 'unknown' }
+}
+
+/** The methods of storage that are about emails. */
+export const methods = {
+  reads: { listEmails, getEmail, teamOfEmail, getHistory },
+  writes: { reschedule, cancel },
+  innerReads: { messageBody, messagesInFiles },
+}

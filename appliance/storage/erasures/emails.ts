@@ -1,0 +1,313 @@
+/** The emails that name an erased address, with all that belongs to them. */
+import { sql } from 'kysely'
+import { dropErased } from '../queue/drop.ts'
+import type { Db } from '../schema.ts'
+import type { Part, Scan } from './erasures.ts'
+
+/** Waiting deliveries looked at in one step: each that is dropped costs some five statements. */
+const DELIVERIES = 200
+
+/** Emails looked at in one step, and their recipients. */
+const EMAILS = 100
+
+const RECIPIENTS = 2000
+
+/** Rows of recipients, events and attempts, and bytes of messages and transcripts, that belong to emails of one step; one email at least. */
+const BELONGINGS = 300
+
+const MOST_BYTES = 2_000_000
+
+/** Whether a recipient is the address. The engine's `lower` knows ASCII, so what a person wrote is compared as it is, too. */
+const isAddress = (column: string, { address }: Scan) =>
+  sql<boolean>`(${sql.ref(column)} in (${address}, ${address.toLowerCase()}) or lower(${sql.ref(column)}) = ${address.toLowerCase()})`
+
+/** Drops what waits for the address. By the domain, for which there is an index. */
+export async function queuePhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
+  const rows = await db
+    .selectFrom('deliveries as d')
+    .innerJoin('recipients as r', 'r.id', 'd.id')
+    .select(['d.id', 'd.team_id'])
+    .select(isAddress('r.recipient', scan).as('same'))
+    .where('d.domain', '=', scan.address.slice(scan.address.lastIndexOf('@') + 1).toLowerCase())
+    .where('d.id', '>', after)
+    .orderBy('d.id')
+    .limit(DELIVERIES)
+    .execute()
+  const ids = rows.filter((row) => Boolean(row.same) && row.team_id === scan.teamId).map(({ id }) => id)
+  if (scan.write && ids.length > 0) await dropErased(db, ids, scan.pseudonym, now)
+  return { counts: { deliveries: ids.length }, next: rows.length < DELIVERIES ? null : rows.at(-1)!.id }
+}
+
+const COLUMNS = ['to_header', 'cc_header', 'bcc_header', 'reply_to', 'headers'] as const
+
+async function emailsAfter(db: Db, { teamId }: Scan, after: string) {
+  return db
+    .selectFrom('emails')
+    .select(['id', 'size', ...COLUMNS])
+    .where('team_id', '=', teamId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(EMAILS)
+    .execute()
+}
+
+type EmailRow = Awaited<ReturnType<typeof emailsAfter>>[number]
+
+const groupCount = async (
+  db: Db,
+  table: 'recipients' | 'events' | 'attempts',
+  ids: string[],
+): Promise<Map<string, number>> => {
+  const rows = await db
+    .selectFrom(table)
+    .select('email_id')
+    .select((count) => count.fn.countAll<number>().as('count'))
+    .where('email_id', 'in', ids)
+    .groupBy('email_id')
+    .execute()
+  return new Map(rows.flatMap((row) => (row.email_id === null ? [] : [[row.email_id, Number(row.count)]])))
+}
+
+/** As many of the rows, from the first on, as are worth so much; one at least. */
+function upTo<T>(rows: T[], most: number, worth: (row: T) => number): T[] {
+  let sum = 0
+  const end = rows.findIndex((row, at) => (sum += worth(row)) > most && at > 0)
+  return end < 0 ? rows : rows.slice(0, end)
+}
+
+/** Finds emails to the address and those that name it, and erases it there. */
+export async function emailsPhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
+  const listed = await emailsAfter(db, scan, after)
+  if (listed.length === 0) return { counts: {}, next: null }
+  const counts = await groupCount(
+    db,
+    'recipients',
+    listed.map(({ id }) => id),
+  )
+  const looked = upTo(listed, RECIPIENTS, ({ id }) => counts.get(id) ?? 0)
+  const recipients = await recipientsOf(
+    db,
+    scan,
+    looked.map(({ id }) => id),
+  )
+  const named = looked.filter(
+    (row) => recipients.has(row.id) || scan.eraser.finds(COLUMNS.map((column) => row[column]).join('\n')),
+  )
+  const chosen = await affordable(db, named, counts)
+  const total: Required<Pick<Part, 'counts' | 'files'>> = { counts: {}, files: [] }
+  for (const row of chosen) {
+    const part = await eraseEmail(db, scan, row, recipients.get(row.id) ?? [], now)
+    for (const [kind, count] of Object.entries(part.counts) as [keyof Part['counts'], number][])
+      total.counts[kind] = (total.counts[kind] ?? 0) + count
+    total.files.push(...(part.files ?? []))
+  }
+  const whole = chosen.length === named.length
+  const last = whole ? looked.at(-1)!.id : chosen.at(-1)!.id
+  const next = whole && looked.length === listed.length && listed.length < EMAILS ? null : last
+  return { ...total, next }
+}
+
+async function affordable(db: Db, named: EmailRow[], recipients: Map<string, number>): Promise<EmailRow[]> {
+  if (named.length === 0) return []
+  const ids = named.map(({ id }) => id)
+  const events = await groupCount(db, 'events', ids)
+  const attempts = await groupCount(db, 'attempts', ids)
+  const rows = upTo(
+    named,
+    BELONGINGS,
+    ({ id }) => (recipients.get(id) ?? 0) + (events.get(id) ?? 0) + (attempts.get(id) ?? 0),
+  )
+  return upTo(rows, MOST_BYTES, ({ size }) => size)
+}
+
+/** Ids of the address's recipient rows, by email. */
+async function recipientsOf(db: Db, scan: Scan, emailIds: string[]): Promise<Map<string, string[]>> {
+  const rows = await db
+    .selectFrom('recipients')
+    .select(['id', 'email_id'])
+    .where('email_id', 'in', emailIds)
+    .where(isAddress('recipient', scan))
+    .execute()
+  return new Map(
+    [...Map.groupBy(rows, (row) => row.email_id)].map(([id, same]) => [id, same.map((row) => row.id)]),
+  )
+}
+
+async function eraseEmail(
+  db: Db,
+  scan: Scan,
+  row: EmailRow,
+  deliveryIds: string[],
+  now: number,
+): Promise<Omit<Part, 'next'>> {
+  const events = await eraseEvents(db, scan, row.id, deliveryIds)
+  const attempts = await eraseAttempts(db, scan, row.id, deliveryIds)
+  const reports = await reportsAbout(db, deliveryIds)
+  // Accepted since the queue was looked through: nothing may be sent to the pseudonym.
+  const deliveries = scan.write ? await dropErased(db, deliveryIds, scan.pseudonym, now) : 0
+  if (scan.write) {
+    await hideHeaders(db, scan, row)
+    await hideRecipients(db, scan, deliveryIds, now)
+  }
+  const bodies = { bodies: 0, bodies_later: 0, files: [] as string[] }
+  // A report that was sent quotes the address, too.
+  for (const id of [row.id, ...reports]) await eraseBody(db, scan, id, bodies)
+  const { files, ...gone } = bodies
+  return {
+    counts: { deliveries, emails: 1, recipients: deliveryIds.length, events, attempts, ...gone },
+    files,
+  }
+}
+
+async function hideHeaders(db: Db, { eraser }: Scan, row: EmailRow): Promise<void> {
+  const hidden = COLUMNS.map((column) => [column, JSON.stringify(eraser.hideIn(JSON.parse(row[column])))])
+  await db
+    .updateTable('emails')
+    .set(Object.fromEntries(hidden) as Partial<Record<(typeof COLUMNS)[number], string>>)
+    .where('id', '=', row.id)
+    .execute()
+}
+
+async function hideRecipients(
+  db: Db,
+  { eraser, pseudonym }: Scan,
+  deliveryIds: string[],
+  now: number,
+): Promise<void> {
+  for (const id of deliveryIds) {
+    const { cause } = await db
+      .selectFrom('recipients')
+      .select('cause')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const hidden = cause === null ? null : JSON.stringify(eraser.hideIn(JSON.parse(cause) as unknown, true))
+    await db
+      .updateTable('recipients')
+      .set({ recipient: pseudonym, orcpt: null, cause: hidden })
+      .where('id', '=', id)
+      .execute()
+    // What was to be told about it, and would name it, is not.
+    await db
+      .updateTable('reports')
+      .set({ done_at: now })
+      .where('delivery_id', '=', id)
+      .where('done_at', 'is', null)
+      .execute()
+  }
+}
+
+async function reportsAbout(db: Db, deliveryIds: string[]): Promise<string[]> {
+  if (deliveryIds.length === 0) return []
+  const rows = await db
+    .selectFrom('reports')
+    .select('report_id')
+    .where('delivery_id', 'in', deliveryIds)
+    .where('report_id', 'is not', null)
+    .execute()
+  return [...new Set(rows.flatMap(({ report_id }) => report_id ?? []))]
+}
+
+/** Removes a body, or has it removed when the email is final: others still wait for it. */
+async function eraseBody(
+  db: Db,
+  { write, teamId }: Scan,
+  emailId: string,
+  found: { bodies: number; bodies_later: number; files: string[] },
+): Promise<void> {
+  const row = await db
+    .selectFrom('messages as m')
+    .select(sql<number>`(m.body is null)`.as('in_file'))
+    .select(
+      sql<number>`(exists (select 1 from deliveries d where d.email_id = m.email_id)
+        or exists (select 1 from reports r where r.email_id = m.email_id and r.done_at is null))`.as(
+        'needed',
+      ),
+    )
+    .where('m.email_id', '=', emailId)
+    .executeTakeFirst()
+  const needed = Boolean(row?.needed)
+  if (row && !needed) {
+    found.bodies += 1
+    if (row.in_file) found.files.push(emailId)
+  }
+  if (needed) found.bodies_later += 1
+  if (!write) return
+  await db.deleteFrom('contents').where('email_id', '=', emailId).execute()
+  await hideRequests(db, emailId)
+  if (needed) {
+    await db
+      .insertInto('bodies_due')
+      .values({ email_id: emailId, team_id: teamId, erased: 1 })
+      .onConflict((conflict) => conflict.column('email_id').doUpdateSet({ erased: 1 }))
+      .execute()
+    return
+  }
+  await db.deleteFrom('messages').where('email_id', '=', emailId).execute()
+  await db
+    .updateTable('emails')
+    .set({ subject: '', headers: '[]', attachments: '[]' })
+    .where('id', '=', emailId)
+    .execute()
+}
+
+/** The request that made an email has its body. */
+async function hideRequests(db: Db, emailId: string): Promise<void> {
+  await db
+    .updateTable('request_logs')
+    .set({ request_body: null })
+    .where('id', 'in', (logs) =>
+      logs.selectFrom('request_log_emails').select('log_id').where('email_id', '=', emailId),
+    )
+    .execute()
+}
+
+interface Opened {
+  open?: { ipAddress: string; userAgent: string }
+  click?: { ipAddress: string; userAgent: string; link: string }
+}
+
+/** Who opened or clicked cannot be told apart in an email to several, so it goes for all of them. */
+function withoutReader(data: object): object {
+  const { open, click, ...rest } = data as Opened
+  return {
+    ...rest,
+    ...(open ? { open: { ...open, ipAddress: '', userAgent: '' } } : {}),
+    ...(click ? { click: { ...click, ipAddress: '', userAgent: '', link: '' } } : {}),
+  }
+}
+
+async function eraseEvents(db: Db, scan: Scan, emailId: string, deliveryIds: string[]): Promise<number> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['seq', 'delivery_id', 'data'])
+    .where('email_id', '=', emailId)
+    .execute()
+  let count = 0
+  for (const { seq, delivery_id: deliveryId, data } of rows) {
+    const theirs = deliveryId !== null && deliveryIds.includes(deliveryId)
+    const hidden = JSON.stringify(scan.eraser.hideIn(withoutReader(JSON.parse(data) as object), theirs))
+    if (hidden === data) continue
+    count += 1
+    if (scan.write) await db.updateTable('events').set({ data: hidden }).where('seq', '=', seq).execute()
+  }
+  return count
+}
+
+async function eraseAttempts(db: Db, scan: Scan, emailId: string, deliveryIds: string[]): Promise<number> {
+  const rows = await db
+    .selectFrom('attempts')
+    .select(['id', 'delivery_ids', 'transcript'])
+    .where('email_id', '=', emailId)
+    .execute()
+  let count = 0
+  for (const { id, delivery_ids: ids, transcript } of rows) {
+    const theirs = (JSON.parse(ids) as string[]).some((one) => deliveryIds.includes(one))
+    if (!theirs && !scan.eraser.finds(transcript)) continue
+    const hidden = JSON.stringify(scan.eraser.hideIn(JSON.parse(transcript) as object, theirs))
+    if (hidden === transcript) continue
+    count += 1
+    if (scan.write)
+      await db.updateTable('attempts').set({ transcript: hidden }).where('id', '=', id).execute()
+  }
+  return count
+}

@@ -1,0 +1,203 @@
+/** Where an erased address stands beside emails: requests, webhooks, receipts, the suppression list. */
+import { sql } from 'kysely'
+import { erasedSuppressionKey } from '../../mail/erasure.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import type { Db } from '../schema.ts'
+import type { Part, Scan } from './erasures.ts'
+
+/** Rows in one step, each of up to 32 kilobytes that are searched. */
+const REQUESTS = 50
+
+/** Payloads and answers of endpoints are some kilobytes. */
+const TOLD = 200
+
+const RECEIPTS = 500
+
+/** JSON with the address hidden; as text where it is none. */
+function hideText({ eraser }: Scan, text: string): string {
+  try {
+    return JSON.stringify(eraser.hideIn(JSON.parse(text) as unknown))
+  } catch {
+    return eraser.hide(text) // An endpoint may answer anything.
+  }
+}
+
+const hideMaybe = (scan: Scan, text: string | null): string | null =>
+  text === null ? null : hideText(scan, text)
+
+/** The log of requests. */
+export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const rows = await db
+    .selectFrom('request_logs')
+    .select(['id', 'endpoint', 'query', 'message', 'request_body', 'response_body'])
+    .where('team_id', '=', scan.teamId)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(REQUESTS)
+    .execute()
+  const found = rows.filter((row) =>
+    scan.eraser.finds([row.endpoint, row.query, row.message, row.request_body, row.response_body].join('\n')),
+  )
+  for (const row of scan.write ? found : [])
+    await db
+      .updateTable('request_logs')
+      .set({
+        endpoint: scan.eraser.hide(row.endpoint),
+        query: hideMaybe(scan, row.query),
+        message: hideMaybe(scan, row.message),
+        request_body: hideMaybe(scan, row.request_body),
+        response_body: hideMaybe(scan, row.response_body),
+      })
+      .where('id', '=', row.id)
+      .execute()
+  return { counts: { requests: found.length }, next: rows.length < REQUESTS ? null : rows.at(-1)!.id }
+}
+
+/** A payload without address, subject, and who opened or clicked. */
+function hidePayload({ eraser }: Scan, payload: string): string {
+  const told = eraser.hideIn(JSON.parse(payload) as { data?: Record<string, unknown> })
+  const { data } = told
+  if (typeof data !== 'object' || data === null) return JSON.stringify(told)
+  const hidden: Record<string, unknown> = { ...data }
+  if ('subject' in data) hidden.subject = ''
+  for (const act of ['open', 'click'])
+    if (typeof data[act] === 'object' && data[act] !== null) {
+      const emptied = Object.entries(data[act]).map(([name, value]) => [
+        name,
+        ['ipAddress', 'userAgent', 'link'].includes(name) ? '' : (value as unknown),
+      ])
+      hidden[act] = Object.fromEntries(emptied)
+    }
+  return JSON.stringify({ ...told, data: hidden })
+}
+
+/** What endpoints were told, and are to be told. */
+export async function webhooksPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const rows = await db
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'team_id', 'payload'])
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(TOLD)
+    .execute()
+  const found = rows.filter((row) => row.team_id === scan.teamId && scan.eraser.finds(row.payload))
+  for (const row of scan.write ? found : [])
+    await db
+      .updateTable('webhook_deliveries')
+      .set({ payload: hidePayload(scan, row.payload) })
+      .where('id', '=', row.id)
+      .execute()
+  return { counts: { webhook_deliveries: found.length }, next: rows.length < TOLD ? null : rows.at(-1)!.id }
+}
+
+/** What endpoints answered. */
+export async function attemptsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const rows = await db
+    .selectFrom('webhook_attempts')
+    .select(['id', 'team_id', 'error', 'request_headers', 'response_headers', 'response'])
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(TOLD)
+    .execute()
+  const found = rows.filter(
+    (row) =>
+      row.team_id === scan.teamId &&
+      scan.eraser.finds(
+        [row.error ?? '', row.request_headers, row.response_headers, row.response].join('\n'),
+      ),
+  )
+  for (const row of scan.write ? found : [])
+    await db
+      .updateTable('webhook_attempts')
+      .set({
+        error: row.error === null ? null : scan.eraser.hide(row.error),
+        request_headers: hideText(scan, row.request_headers),
+        response_headers: hideText(scan, row.response_headers),
+        response: hideText(scan, row.response),
+      })
+      .where('id', '=', row.id)
+      .execute()
+  return { counts: { webhook_attempts: found.length }, next: rows.length < TOLD ? null : rows.at(-1)!.id }
+}
+
+/** Answers to idempotent requests: those that name the address go, a day before their time at most. */
+export async function receiptsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const [scope = '', key = ''] = after === '' ? [] : (JSON.parse(after) as [string, string])
+  const rows = await db
+    .selectFrom('receipts')
+    .select(['scope', 'key', 'body'])
+    .where('team_id', '=', scan.teamId)
+    .where(sql<boolean>`(scope, key) > (${scope}, ${key})`)
+    .orderBy('scope')
+    .orderBy('key')
+    .limit(RECEIPTS)
+    .execute()
+  const found = rows.filter((row) => scan.eraser.finds(`${row.key}\n${row.body}`))
+  for (const row of scan.write ? found : [])
+    await db
+      .deleteFrom('receipts')
+      .where('team_id', '=', scan.teamId)
+      .where('scope', '=', row.scope)
+      .where('key', '=', row.key)
+      .execute()
+  const last = rows.at(-1)
+  return {
+    counts: { receipts: found.length },
+    next: rows.length < RECEIPTS ? null : JSON.stringify([last!.scope, last!.key]),
+  }
+}
+
+/** The suppression list, and what was told of it. */
+export async function suppressionsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
+  const listed = after === '' ? await eraseListed(db, scan) : 0
+  const { count, next } = await eraseTold(db, scan, Number(after))
+  return { counts: { suppressions: listed, events: count }, next }
+}
+
+/** Events that are about no email: some hundred bytes each. */
+const OTHERS = 500
+
+async function eraseTold(
+  db: Db,
+  { teamId, eraser, write }: Scan,
+  after: number,
+): Promise<{ count: number; next: string | null }> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['seq', 'team_id', 'data'])
+    .where('email_id', 'is', null)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(OTHERS)
+    .execute()
+  const found = rows.filter((row) => row.team_id === teamId && eraser.finds(row.data))
+  for (const { seq, data } of write ? found : []) {
+    const hidden = JSON.stringify(eraser.hideIn(JSON.parse(data) as object))
+    await db.updateTable('events').set({ data: hidden }).where('seq', '=', seq).execute()
+  }
+  return { count: found.length, next: rows.length < OTHERS ? null : String(rows.at(-1)!.seq) }
+}
+
+/** An address that is suppressed stays so, under its hash; one that was taken off the list is forgotten. */
+async function eraseListed(db: Db, scan: Scan): Promise<number> {
+  const { teamId, address, hash, pseudonym, write } = scan
+  const key = suppressionKey(address)
+  const row = await db
+    .selectFrom('suppressions')
+    .select('id')
+    .where('team_id', '=', teamId)
+    .where('address', '=', key)
+    .executeTakeFirst()
+  const count = row ? 1 : 0
+  if (!write) return count
+  await db.deleteFrom('unsuppressed').where('team_id', '=', teamId).where('address', '=', key).execute()
+  if (!row) return count
+  const hashed = erasedSuppressionKey(hash)
+  await db.deleteFrom('suppressions').where('team_id', '=', teamId).where('address', '=', hashed).execute()
+  await db
+    .updateTable('suppressions')
+    .set({ address: hashed, email: pseudonym, reply: null, reason: null })
+    .where('id', '=', row.id)
+    .execute()
+  return count
+}

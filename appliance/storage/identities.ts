@@ -1,0 +1,179 @@
+/** Who people are at identity providers: further ways in, beside or in the place of a password. */
+import type { Selectable } from 'kysely'
+import type { Role } from '../mail/roles.ts'
+import type { User } from './accounts.ts'
+import { acceptInvitation, addUser, openInvitations } from './invitations.ts'
+import type { Db, IdentitiesTable } from './schema.ts'
+
+/** What a provider calls a person, and whom that means here. */
+export interface Identity {
+  id: string
+  userId: string
+  /** The row of `sign_in.providers` that it came through. */
+  provider: string
+  /** With `subject` the name of the person at the provider, which is never given to somebody else. */
+  issuer: string
+  subject: string
+  /** The address that the provider told last: for people to see which account it is, and for nothing else. */
+  email: string
+  createdAt: number
+  /** The last sign-in by it; null: none yet. */
+  lastUsedAt: number | null
+}
+
+/** Where somebody new belongs: what becomes of an invitation, or of `join` in the configuration. */
+export interface Admission {
+  teamId: string
+  role: Role
+}
+
+const toIdentity = (row: Selectable<IdentitiesTable>): Identity => ({
+  id: row.id,
+  userId: row.user_id,
+  provider: row.provider,
+  issuer: row.issuer,
+  subject: row.subject,
+  email: row.email,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at,
+})
+
+export async function findIdentity(
+  db: Db,
+  args: { issuer: string; subject: string },
+): Promise<Identity | undefined> {
+  const row = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('issuer', '=', args.issuer)
+    .where('subject', '=', args.subject)
+    .executeTakeFirst()
+  return row && toIdentity(row)
+}
+
+/** The oldest first. */
+export async function listIdentities(db: Db, { userId }: { userId: string }): Promise<Identity[]> {
+  const rows = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+  return rows.map(toIdentity)
+}
+
+/** `taken` when it means another person; what is linked already stays, with the new address. */
+export async function linkIdentity(
+  db: Db,
+  { identity }: { identity: Identity },
+): Promise<'linked' | 'taken'> {
+  const there = await findIdentity(db, identity)
+  if (there && there.userId !== identity.userId) return 'taken'
+  if (there) {
+    const { provider, email } = identity
+    await db.updateTable('identities').set({ provider, email }).where('id', '=', there.id).execute()
+  } else await insert(db, identity)
+  return 'linked'
+}
+
+/** Notes a sign-in by it, and the address of today. */
+export async function useIdentity(
+  db: Db,
+  { id, email }: { id: string; email: string },
+  now: number,
+): Promise<void> {
+  await db.updateTable('identities').set({ email, last_used_at: now }).where('id', '=', id).execute()
+}
+
+/**
+ * Removes one and ends the sessions that were begun by its provider, but `keep` (a token hash), for which the provider
+ * vouches no more. `last` when the user has no
+ * password, no passkey and no other identity of `providers`: then it stays, and with it a way in.
+ */
+export async function unlinkIdentity(
+  db: Db,
+  { userId, id, providers, keep }: { userId: string; id: string; providers: string[]; keep: string | null },
+): Promise<'unlinked' | 'last' | 'missing'> {
+  const all = await listIdentities(db, { userId })
+  const one = all.find((identity) => identity.id === id)
+  if (!one) return 'missing'
+  const others = all.some((other) => other.id !== id && providers.includes(other.provider))
+  if (!others && !(await entersWithout(db, userId))) return 'last'
+  await db.deleteFrom('identities').where('id', '=', id).execute()
+  const method = `oidc:${one.provider}` as const
+  const begun = db.deleteFrom('sessions').where('user_id', '=', userId).where('method', '=', method)
+  await (keep === null ? begun : begun.where('token_hash', '!=', keep)).execute()
+  const kept = db.updateTable('sessions').set({ vouched: 0 }).where('user_id', '=', userId)
+  await kept.where('method', '=', method).execute()
+  return 'unlinked'
+}
+
+/** Whether there is a way in without any provider. */
+async function entersWithout(db: Db, userId: string): Promise<boolean> {
+  const user = await db
+    .selectFrom('users')
+    .select('password_hash')
+    .where('id', '=', userId)
+    .executeTakeFirst()
+  if (user !== undefined && user.password_hash !== '') return true
+  const passkey = await db
+    .selectFrom('passkeys')
+    .select('id')
+    .where('user_id', '=', userId)
+    .limit(1)
+    .executeTakeFirst()
+  return passkey !== undefined
+}
+
+/**
+ * Makes a person who has no password, with the identity, a member of every team that invited the address, or of `join`
+ * where none did; the invitations are used up. Undefined when nobody invited and there is no `join`, when its team is gone,
+ * and when the address or the identity is somebody's meanwhile: nothing is made then.
+ */
+export async function admitNewcomer(
+  db: Db,
+  { user, identity, join }: { user: User; identity: Identity; join: Admission | null },
+  now: number,
+): Promise<Admission[] | undefined> {
+  const invited = await openInvitations(db, user, now)
+  const joins = invited.length === 0 && join !== null && (await isTeam(db, join.teamId))
+  if (invited.length === 0 && !joins) return undefined
+  if (await findIdentity(db, identity)) return undefined
+  if (!(await addUser(db, user))) return undefined
+  await insert(db, identity)
+  const who = { userId: user.id }
+  for (const { id } of invited) await acceptInvitation(db, { id, who }, now)
+  if (!joins) return invited.map(({ teamId, role }) => ({ teamId, role }))
+  const { teamId, role } = join
+  await db
+    .insertInto('members')
+    .values({ team_id: teamId, user_id: user.id, role, created_at: now })
+    .execute()
+  return [join]
+}
+
+async function isTeam(db: Db, id: string): Promise<boolean> {
+  return (await db.selectFrom('teams').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
+}
+
+async function insert(db: Db, identity: Identity): Promise<void> {
+  await db
+    .insertInto('identities')
+    .values({
+      id: identity.id,
+      user_id: identity.userId,
+      provider: identity.provider,
+      issuer: identity.issuer,
+      subject: identity.subject,
+      email: identity.email,
+      created_at: identity.createdAt,
+      last_used_at: identity.lastUsedAt,
+    })
+    .execute()
+}
+
+/** The methods of storage that are about identities. */
+export const methods = {
+  reads: { findIdentity, listIdentities },
+  writes: { linkIdentity, useIdentity, unlinkIdentity, admitNewcomer },
+}

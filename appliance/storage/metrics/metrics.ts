@@ -1,0 +1,326 @@
+/** What was counted: roll-ups of the events, written with them. */
+import { sql } from 'kysely'
+import type { Db, MetricsTable } from '../schema.ts'
+import { QUARTER, quarterOf, type SummedBy } from './counters.ts'
+import { correctSums } from './sums.ts'
+import { recountTags, tagRows } from './tags.ts'
+
+/** Which numbers are asked for. Times are Unix milliseconds; a range includes its start and ends before its end. */
+export interface MetricsQuery {
+  teamId: string
+  /** Only these domains; undefined: all. */
+  domainIds?: string[] | undefined
+  /** Only these mailbox providers; undefined: all. Not heeded by `sumEmailMetrics`. */
+  providers?: string[] | undefined
+  /** The ranges, in their order and not overlapping; ends that are no quarter of an hour count whole quarters. */
+  ranges: readonly { start: number; end: number }[]
+  /** Of `sumMetrics`: the sums are of all these domains together, and their `domainId` is empty. Half the work where many send. */
+  together?: boolean
+  /**
+   * Of `sumMetrics`: read the sums of this length (`SUMMED` of storage/counters.ts), where the ranges are whole and end before
+   * what `metricsSummed` tells. Not for both domains and providers. Undefined: quarters of an hour.
+   */
+  length?: number | undefined
+}
+
+/** A sum within one of the ranges. */
+export interface MetricsSum {
+  /** Start of the range. */
+  start: number
+  domainId: string
+  /** Name of the counter, such as `delivered` or `bounced_permanent` (storage/counters.ts). */
+  counter: string
+  n: number
+}
+
+/** What a range is broken down by, and how far. */
+export interface BreakdownQuery extends Omit<MetricsQuery, 'ranges' | 'together'> {
+  range: { start: number; end: number }
+  by: 'domain' | 'provider' | 'tag'
+  /** Counters that matter: sums are of these, and size is too. */
+  counters: readonly string[]
+  /** How many values are told one by one: the largest. */
+  most: number
+}
+
+/** A sum of one domain, provider or tag (`name:value`); `value` null: of all that are not told one by one. */
+export interface BreakdownSum {
+  value: string | null
+  counter: string
+  n: number
+}
+
+/** A sum of one email within one of the ranges. */
+export interface EmailMetricsSum extends MetricsSum {
+  emailId: string
+}
+
+/** A time of a team in which something happened or was counted. */
+export interface MetricsSpan {
+  teamId: string
+  first: number
+  last: number
+}
+
+/** Ranges in one statement: two values for each must fit the engine's 32 766 parameters. */
+const ROUND = 2000
+
+type Range = MetricsQuery['ranges'][number]
+
+/** The ranges as a table `ranges (start, at, until)`: `start` names the range that a stretch of time belongs to. */
+const rangesTable = (stretches: readonly (Range & { of: number })[]) =>
+  sql`(values ${sql.join(stretches.map(({ of, start, end }) => sql`(${of}, ${start}, ${end})`))})`
+
+/** Ranges in whole quarters, since the roll-ups know nothing smaller. */
+const inQuarters = ({ start, end }: Range): Range => ({
+  start: quarterOf(start),
+  end: quarterOf(end - 1) + QUARTER,
+})
+
+/** Each quarter, or sum, of a range by itself: so the few rows of one value are found by the key, and no others are read. */
+function oneByOne({ start, end }: Range, length: number): Range[] {
+  const count = Math.round((end - start) / length)
+  return Array.from({ length: count }, (_, i) => ({
+    start: start + i * length,
+    end: start + (i + 1) * length,
+  }))
+}
+
+type Filter = Pick<MetricsQuery, 'domainIds' | 'providers'>
+
+/** The domains and providers that are asked for, of rows called `m`. */
+const onlyOf = ({ domainIds, providers }: Filter) => {
+  const domains = domainIds ? sql`and m.domain_id in (${sql.join(domainIds)})` : sql``
+  return providers ? sql`${domains} and m.provider in (${sql.join(providers)})` : domains
+}
+
+/** Rows `m` that are summed: where they are read, under which condition, and what tells them apart. */
+function rowsOf(query: Filter & { teamId: string; length?: number | undefined }, dimension: SummedBy) {
+  const { teamId, length, domainIds, providers } = query
+  if (length === undefined)
+    return {
+      from: sql`metrics m`,
+      where: sql`m.team_id = ${teamId} ${onlyOf(query)}`,
+      value: sql.ref(dimension === 'provider' ? 'm.provider' : 'm.domain_id'),
+    }
+  const values = dimension === 'domain' ? domainIds : providers
+  const only = values ? sql`and m.value in (${sql.join(values)})` : sql``
+  return {
+    from: sql`metrics_sums m`,
+    where: sql`m.team_id = ${teamId} and m.dimension = ${dimension} and m.length = ${length} ${only}`,
+    value: sql.ref('m.value'),
+  }
+}
+
+/** The sums that answer for a question. */
+function dimensionOf({ together, domainIds, providers }: MetricsQuery): SummedBy {
+  if (providers) return 'provider'
+  return together === true && !domainIds ? 'all' : 'domain'
+}
+
+/** Whether the key finds the rows of one stretch without reading others. */
+const isNarrow = ({ domainIds, providers, length }: Filter & { length?: number | undefined }): boolean =>
+  domainIds !== undefined || (providers !== undefined && length !== undefined)
+
+/**
+ * From the roll-ups: at most a day of quarters in one call, since a month of a large team holds the reading thread for a second
+ * (`sumInPieces` of events/metrics-pieces.ts).
+ */
+export async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
+  const { length } = query
+  const { from, where, value } = rowsOf(query, dimensionOf(query))
+  const domain = query.together ? sql`''` : value
+  const apart = query.together ? sql`` : sql`${value},`
+  const sums = new Map<string, MetricsSum>()
+  const stretches = query.ranges.flatMap((range) => {
+    const whole = length === undefined ? inQuarters(range) : range
+    const parts = isNarrow(query) ? oneByOne(whole, length ?? QUARTER) : [whole]
+    return parts.map((part) => ({ ...part, of: range.start }))
+  })
+  for (let at = 0; at < stretches.length; at += ROUND) {
+    const { rows } = await sql<{ start: number; domain_id: string; counter: string; n: number }>`
+      with ranges (start, at, until) as ${rangesTable(stretches.slice(at, at + ROUND))}
+      select ranges.start, ${domain} as domain_id, m.counter, sum(m.n) as n
+      from ranges cross join ${from}
+      where ${where} and ${isNarrow(query) ? sql`m.at = ranges.at` : sql`m.at >= ranges.at and m.at < ranges.until`}
+      group by ranges.start, ${apart} m.counter
+    `.execute(db)
+    for (const { start, domain_id: domainId, counter, n } of rows) {
+      const key = `${start} ${domainId} ${counter}`
+      const known = sums.get(key)
+      if (known) known.n += Number(n)
+      else sums.set(key, { start: Number(start), domainId, counter, n: Number(n) })
+    }
+  }
+  return [...sums.values()]
+}
+
+/**
+ * From the roll-ups, by domain, mailbox provider or tag; of at most a day of quarters as well (`breakDownInPieces`). With a `length` there
+ * may be no filter but of what it is broken down by, and by tag one. By tag there are only days, and only what `addTagCounts` added.
+ */
+export async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
+  const { length } = query
+  const range = length === undefined ? inQuarters(query.range) : query.range
+  const { from, where, value } = query.by === 'tag' ? tagRows(query) : rowsOf(query, query.by)
+  const parts = isNarrow(query) ? oneByOne(range, length ?? QUARTER) : [range]
+  const { rows } = await sql<BreakdownSum>`
+    with ranges (start, at, until) as ${rangesTable(parts.map((part) => ({ ...part, of: 0 })))},
+    sums as (
+      select ${value} as value, m.counter, sum(m.n) as n from ranges cross join ${from}
+      where ${where} and ${isNarrow(query) ? sql`m.at = ranges.at` : sql`m.at >= ranges.at and m.at < ranges.until`}
+        and m.counter in (${sql.join(query.counters)})
+      group by ${value}, m.counter
+    ),
+    largest as (
+      select value from sums where value is not null group by value order by sum(n) desc, value limit ${query.most}
+    ),
+    told as (
+      select case when value in (select value from largest) then value end as value, counter, n from sums
+    )
+    select value, counter, sum(n) as n from told group by value, counter
+  `.execute(db)
+  return rows.map(({ value: told, counter, n }) => ({ value: told, counter, n: Number(n) }))
+}
+
+/**
+ * From the events, of these emails or of all. Undefined when more than `mostEvents` would have to be read: then the
+ * question has to be narrower.
+ */
+export async function sumEmailMetrics(
+  db: Db,
+  {
+    teamId,
+    domainIds,
+    ranges,
+    emailIds,
+    mostEvents,
+  }: MetricsQuery & { emailIds?: string[] | undefined; mostEvents: number },
+): Promise<EmailMetricsSum[] | undefined> {
+  const [from, until] = [ranges[0]!.start, ranges.at(-1)!.end]
+  let query = db
+    .selectFrom('events')
+    .select(['email_id', 'domain_id', 'counted', 'amount', 'created_at'])
+    .where('team_id', '=', teamId)
+    .where('created_at', '>=', from)
+    .where('created_at', '<', until)
+    .where('email_id', 'is not', null)
+  if (emailIds) query = query.where('email_id', 'in', emailIds)
+  if (domainIds) query = query.where('domain_id', 'in', domainIds)
+  const rows = await query.limit(mostEvents + 1).execute()
+  if (rows.length > mostEvents) return undefined
+  const sums = new Map<string, EmailMetricsSum>()
+  for (const row of rows) {
+    const range = ranges.findLast(({ start }) => start <= row.created_at)!
+    for (const counter of row.counted.split(' ')) {
+      const key = `${range.start} ${row.email_id!} ${counter}`
+      const sum = sums.get(key)
+      if (sum) sum.n += row.amount
+      else
+        sums.set(key, {
+          ...{ start: range.start, emailId: row.email_id!, domainId: row.domain_id, counter, n: row.amount },
+        })
+    }
+  }
+  return [...sums.values()]
+}
+
+/** The time that there is anything to recompute of, of each team. */
+export async function metricsSpans(db: Db): Promise<MetricsSpan[]> {
+  const { rows } = await sql<{ team_id: string; first: number; last: number }>`
+    select team_id, min(first) as first, max(last) as last from (
+      select team_id, min(created_at) as first, max(created_at) as last from events group by team_id
+      union all select team_id, min(at), max(at) from metrics group by team_id
+    ) as spans group by team_id order by team_id
+  `.execute(db)
+  return rows.map(({ team_id, first, last }) => ({
+    teamId: team_id,
+    first: Number(first),
+    last: Number(last),
+  }))
+}
+
+type Row = MetricsTable
+
+const keyOf = ({ at, domain_id, counter, provider }: Row) => `${at} ${domain_id} ${counter} ${provider}`
+
+/**
+ * Makes the roll-ups of a team from its events again, for the quarters of an hour from `start` until before `end`, whole
+ * quarters both, and the sums of the days in it; those by tag too, as far as they have come. Quarters of which events were deleted stay as they are. Returns how many
+ * numbers were wrong, and how many quarters were left.
+ */
+export async function recomputeMetrics(
+  db: Db,
+  { teamId, start, end }: { teamId: string; start: number; end: number },
+): Promise<{ changed: number; left: number }> {
+  const kept = await db
+    .selectFrom('metrics_kept')
+    .select('at')
+    .where('team_id', '=', teamId)
+    .where('at', '>=', start)
+    .where('at', '<', end)
+    .execute()
+  const leave = new Set(kept.map(({ at }) => at))
+  const stored = await db
+    .selectFrom('metrics')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('at', '>=', start)
+    .where('at', '<', end)
+    .execute()
+  const is = byKey(stored.filter(({ at }) => !leave.has(at)))
+  const should = byKey((await counted(db, teamId, start, end)).filter(({ at }) => !leave.has(at)))
+  const wrong = [...is.values()].filter((row) => !should.has(keyOf(row)))
+  const missing = [...should.values()].filter((row) => is.get(keyOf(row))?.n !== row.n)
+  for (const { at, domain_id, counter, provider } of wrong)
+    await db
+      .deleteFrom('metrics')
+      .where('team_id', '=', teamId)
+      .where('at', '=', at)
+      .where('domain_id', '=', domain_id)
+      .where('counter', '=', counter)
+      .where('provider', '=', provider)
+      .execute()
+  for (const row of missing)
+    await db
+      .insertInto('metrics')
+      .values(row)
+      .onConflict((conflict) => conflict.doUpdateSet({ n: row.n }))
+      .execute()
+  const sums = await correctSums(db, teamId, { start, end })
+  const tags = await recountTags(db, teamId, { start, end }, leave)
+  return { changed: wrong.length + missing.length + sums + tags, left: leave.size }
+}
+
+const byKey = (rows: Row[]) => new Map(rows.map((row) => [keyOf(row), row]))
+
+/** The roll-ups as the events say that they are. */
+async function counted(db: Db, teamId: string, start: number, end: number): Promise<Row[]> {
+  const sums = new Map<string, Row>()
+  for (let at = start; at < end; at += QUARTER) {
+    const events = await db
+      .selectFrom('events')
+      .select(['domain_id', 'provider', 'counted'])
+      .select((select) => select.fn.sum<number>('amount').as('n'))
+      .where('team_id', '=', teamId)
+      .where('created_at', '>=', at)
+      .where('created_at', '<', at + QUARTER)
+      .where('counted', '!=', '')
+      .groupBy(['domain_id', 'provider', 'counted'])
+      .execute()
+    for (const { domain_id, provider, counted: counters, n } of events)
+      for (const counter of counters.split(' ')) {
+        const row = { team_id: teamId, at, domain_id, counter, provider, n: Number(n) }
+        const known = sums.get(keyOf(row))
+        if (known) known.n += row.n
+        else sums.set(keyOf(row), row)
+      }
+  }
+  return [...sums.values()]
+}
+
+/** The methods of storage that are about metrics. */
+export const methods = {
+  reads: { sumMetrics, breakDownMetrics, sumEmailMetrics, metricsSpans },
+  writes: { recomputeMetrics },
+}

@@ -1,0 +1,154 @@
+/** Sums of the roll-ups of days that are over: hours, days and weeks of UTC, so that months are not added up from quarters of an hour. */
+import { type RawBuilder, sql } from 'kysely'
+import type { Db, MetricsSumsTable } from '../schema.ts'
+import { startOfSum, SUMMED, type SummedBy } from './counters.ts'
+
+interface Range {
+  start: number
+  end: number
+}
+
+const [WEEK, DAY, HOUR] = SUMMED.all
+
+/**
+ * Before when the sums of hours, days and weeks are complete, a midnight of UTC; it only grows. 0: there are none.
+ */
+export async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<number> {
+  const row = await db
+    .selectFrom('metrics_summed')
+    .select('until')
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row?.until ?? 0
+}
+
+/** Teams with roll-ups of days that are over and not summed up. */
+export async function metricsToSum(db: Db, _: object, now: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select t.id from teams t left join metrics_summed s on s.team_id = t.id
+    where exists (
+      select 1 from metrics m
+      where m.team_id = t.id and m.at >= coalesce(s.until, 0) and m.at < ${startOfSum(DAY, now)}
+    ) order by t.id
+  `.execute(db)
+  return rows.map(({ id }) => id)
+}
+
+/** Sums up the next day of a team that is over; whether there was one. */
+export async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number): Promise<boolean> {
+  const from = await metricsSummed(db, { teamId })
+  const next = await db
+    .selectFrom('metrics')
+    .select('at')
+    .where('team_id', '=', teamId)
+    .where('at', '>=', from)
+    .where('at', '<', startOfSum(DAY, now))
+    .orderBy('at')
+    .limit(1)
+    .executeTakeFirst()
+  // Days without mail have no sums.
+  if (next) await sumDay(db, teamId, startOfSum(DAY, next.at))
+  const until = next ? startOfSum(DAY, next.at) + DAY : Math.max(from, startOfSum(DAY, now))
+  if (until === from) return false
+  await sumWeeks(db, teamId, { start: from, end: until })
+  await db
+    .insertInto('metrics_summed')
+    .values({ team_id: teamId, until })
+    .onConflict((conflict) => conflict.doUpdateSet({ until }))
+    .execute()
+  return next !== undefined
+}
+
+/** Sums of a day that has none, from its quarters; each row is read twice. */
+async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
+  const range = { start: day, end: day + DAY }
+  await fromQuarters(db, teamId, 'provider', HOUR, range)
+  await fromSums(db, teamId, 'provider', { of: HOUR, length: DAY }, range)
+  await fromQuarters(db, teamId, 'domain', DAY, range)
+  await sql`
+    insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
+    select team_id, 'all', length, at, '', counter, sum(n) from metrics_sums
+    where team_id = ${teamId} and dimension = 'provider' and length in (${HOUR}, ${DAY})
+      and at >= ${range.start} and at < ${range.end}
+    group by length, at, counter
+  `.execute(db)
+}
+
+const fromQuarters = (db: Db, teamId: string, by: 'domain' | 'provider', length: number, range: Range) => {
+  const value = sql.ref(by === 'domain' ? 'domain_id' : 'provider')
+  return sql`
+    insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
+    select team_id, ${by}, ${length}, at - at % ${length}, ${value}, counter, sum(n) from metrics
+    where team_id = ${teamId} and at >= ${range.start} and at < ${range.end}
+    group by at - at % ${length}, ${value}, counter
+  `.execute(db)
+}
+
+const fromSums = (
+  db: Db,
+  teamId: string,
+  dimension: SummedBy,
+  { of, length }: { of: number; length: number },
+  { start, end }: Range,
+) =>
+  sql`
+    insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
+    select team_id, dimension, ${length}, ${start}, value, counter, sum(n) from metrics_sums
+    where team_id = ${teamId} and dimension = ${dimension} and length = ${of} and at >= ${start} and at < ${end}
+    group by value, counter
+  `.execute(db)
+
+/** Sums of the weeks that end in a range of midnights (after its start), from those of their days. */
+async function sumWeeks(db: Db, teamId: string, { start, end }: Range): Promise<void> {
+  const days = await db
+    .selectFrom('metrics_sums')
+    .select('at')
+    .distinct()
+    .where('team_id', '=', teamId)
+    .where('dimension', '=', 'all')
+    .where('length', '=', DAY)
+    .where('at', '>=', startOfSum(WEEK, start))
+    .where('at', '<', end)
+    .execute()
+  const weeks = new Set(days.map(({ at }) => startOfSum(WEEK, at)))
+  for (const week of weeks)
+    if (week + WEEK > start && week + WEEK <= end)
+      for (const dimension of ['all', 'domain', 'provider'] as const)
+        await fromSums(db, teamId, dimension, { of: DAY, length: WEEK }, { start: week, end: week + WEEK })
+}
+
+type Row = MetricsSumsTable
+
+const keyOf = ({ dimension, length, at, value, counter }: Row) =>
+  `${dimension} ${length} ${at} ${value} ${counter}`
+
+/** Makes the sums of the days and weeks that a range touches anew from the quarters; returns how many were wrong. */
+export async function correctSums(db: Db, teamId: string, { start, end }: Range): Promise<number> {
+  const until = await metricsSummed(db, { teamId })
+  let wrong = 0
+  for (let day = startOfSum(DAY, start); day < Math.min(end, until); day += DAY) {
+    const week = startOfSum(WEEK, day)
+    const where = sql`team_id = ${teamId} and dimension in ('all', 'domain', 'provider')
+      and (length in (${HOUR}, ${DAY}) and at >= ${day} and at < ${day + DAY} or length = ${WEEK} and at = ${week})`
+    const before = await stored(db, where)
+    await sql`delete from metrics_sums where ${where}`.execute(db)
+    await sumDay(db, teamId, day)
+    if (week + WEEK <= until) await sumWeeks(db, teamId, { start: week, end: week + WEEK })
+    const after = await stored(db, where)
+    const keys = new Set([...before.keys(), ...after.keys()])
+    // What was taken back to nothing is no other number than what is not there.
+    for (const key of keys) if ((before.get(key) ?? 0) !== (after.get(key) ?? 0)) wrong += 1
+  }
+  return wrong
+}
+
+async function stored(db: Db, where: RawBuilder<unknown>): Promise<Map<string, number>> {
+  const { rows } = await sql<Row>`select * from metrics_sums where ${where}`.execute(db)
+  return new Map(rows.map((row) => [keyOf(row), Number(row.n)]))
+}
+
+/** The methods of storage that are about sums. */
+export const methods = {
+  reads: { metricsSummed, metricsToSum },
+  writes: { sumMetricsUp },
+}

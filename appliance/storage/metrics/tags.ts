@@ -1,0 +1,274 @@
+/** Roll-ups by tag, made from the events behind the mail. */
+import { sql } from 'kysely'
+import type { Tag } from '../emails.ts'
+import type { Db } from '../schema.ts'
+import { QUARTER } from './counters.ts'
+import type { BreakdownQuery } from './metrics.ts'
+import {
+  affordable,
+  countTags,
+  DAY,
+  dayOf,
+  daysOfTags,
+  differences,
+  keyOfCount,
+  keyOfDay,
+  type TagDay,
+  type TaggedEvent,
+  type ToldTag,
+} from './tag-counts.ts'
+
+/** What events add to a roll-up by tag. */
+export interface TagCount {
+  teamId: string
+  /** Start of the quarter of an hour. */
+  at: number
+  domainId: string
+  /** Empty where the event is about several recipients. */
+  provider: string
+  /** `name:value`; empty for those that are not told apart. */
+  tag: string
+  counter: string
+  n: number
+}
+
+/** What the next stretch of the events adds to the roll-ups by tag. */
+export interface TagStretch {
+  /** Numbers of events: after the first, up to and with the last. The same: there is nothing to add. */
+  from: number
+  to: number
+  counts: TagCount[]
+}
+
+/** The cursor that tells how far the events were counted. */
+const NAME = 'tags'
+
+/** Events of a stretch, and numbers that it adds: each is a row of a quarter and up to three of its day. */
+const [EVENTS, NUMBERS] = [250, 500]
+
+/** Rows in one statement: seven values for each must fit the engine's 32 766 parameters. */
+const ROUND = 1000
+
+/** What is read of an event. */
+interface Row {
+  team_id: string
+  created_at: number
+  domain_id: string
+  provider: string
+  counted: string
+  amount: number
+  tags: string
+}
+
+const toEvent = (row: Row): TaggedEvent => ({
+  teamId: row.team_id,
+  createdAt: row.created_at,
+  domainId: row.domain_id,
+  provider: row.provider,
+  counted: row.counted,
+  amount: Number(row.amount),
+  tags: JSON.parse(row.tags) as Tag[],
+})
+
+/** Counted events of emails with tags. Those of which the email is gone are gone as well. */
+const selectTagged = (db: Db) =>
+  db
+    .selectFrom('events as v')
+    .innerJoin('emails as e', 'e.id', 'v.email_id')
+    .select(['v.domain_id', 'v.provider', 'v.counted', 'e.tags'])
+    .where('v.counted', '!=', '')
+    .where('e.tags', '!=', '[]')
+
+async function cursorOf(db: Db): Promise<number> {
+  const row = await db.selectFrom('cursors').select('seq').where('name', '=', NAME).executeTakeFirstOrThrow()
+  return row.seq
+}
+
+/** The next stretch that is not in the roll-ups by tag, some hundreds of events. */
+export async function readTagCounts(db: Db): Promise<
+  TagStretch & {
+    /** When its first event happened; null: there is none. */
+    since: number | null
+    /** There are events after it. */
+    more: boolean
+  }
+> {
+  const from = await cursorOf(db)
+  const events = await db
+    .selectFrom('events')
+    .select(['seq', 'created_at'])
+    .where('seq', '>', from)
+    .orderBy('seq')
+    .limit(EVENTS + 1)
+    .execute()
+  const [first] = events
+  if (!first) return { from, to: from, counts: [], since: null, more: false }
+  const last = events.slice(0, EVENTS).at(-1)!.seq
+  const tagged = await selectTagged(db)
+    .select(['v.seq', 'v.team_id', 'v.created_at', 'v.amount'])
+    .where('v.seq', '>', from)
+    .where('v.seq', '<=', last)
+    .orderBy('v.seq')
+    .execute()
+  const all = tagged.map(toEvent)
+  const count = affordable(all, NUMBERS)
+  const to = count < all.length ? tagged[count - 1]!.seq : last
+  const counts = countTags(all.slice(0, count), await toldOn(db, all))
+  return { from, to, counts, since: first.created_at, more: to < events.at(-1)!.seq }
+}
+
+/** Tags that are told apart on the days of these events. */
+async function toldOn(db: Db, events: readonly TaggedEvent[]): Promise<ToldTag[]> {
+  const days = new Map(
+    events.map(({ teamId, createdAt }) => [
+      `${teamId} ${dayOf(createdAt)}`,
+      { teamId, day: dayOf(createdAt) },
+    ]),
+  )
+  if (days.size === 0) return []
+  const values = [...days.values()].map(({ teamId, day }) => sql`(${teamId}, ${day})`)
+  const { rows } = await sql<{ team_id: string; at: number; tag: string }>`
+    with days (team_id, at) as (values ${sql.join(values)})
+    select distinct m.team_id, m.at, m.tag from days cross join metrics_tags_days m
+    where m.team_id = days.team_id and m.dimension = 'all' and m.at = days.at and m.tag <> ''
+  `.execute(db)
+  return rows.map(({ team_id: teamId, at, tag }) => ({ teamId, day: Number(at), tag }))
+}
+
+const ofCount = ({ teamId, at, domainId, provider, tag, counter, n }: TagCount) => ({
+  ...{ team_id: teamId, at, domain_id: domainId, provider, tag, counter, n },
+})
+
+const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
+
+/**
+ * Adds a stretch to the roll-ups by tag and moves past it; false: another process was faster, and nothing was added.
+ */
+export async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<boolean> {
+  const moved = await db
+    .updateTable('cursors')
+    .set({ seq: to })
+    .where('name', '=', NAME)
+    .where('seq', '=', from)
+    .executeTakeFirstOrThrow()
+  if (moved.numUpdatedRows === 0n) return false
+  await addRows(db, counts)
+  return true
+}
+
+/** Adds numbers to the quarters and to their days. */
+async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
+  for (const rows of inRounds(counts.map(ofCount)))
+    await db
+      .insertInto('metrics_tags')
+      .values(rows)
+      .onConflict((conflict) => conflict.doUpdateSet({ n: sql`metrics_tags.n + excluded.n` }))
+      .execute()
+  for (const rows of inRounds(daysOfTags(counts).map(ofDay)))
+    await db
+      .insertInto('metrics_tags_days')
+      .values(rows)
+      .onConflict((conflict) => conflict.doUpdateSet({ n: sql`metrics_tags_days.n + excluded.n` }))
+      .execute()
+}
+
+const inRounds = <T>(rows: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(rows.length / ROUND) }, (_, i) => rows.slice(i * ROUND, (i + 1) * ROUND))
+
+/** Rows `m` that a breakdown by tag sums: where they are read, under which condition, and what tells them apart. */
+export function tagRows({ teamId, length, domainIds, providers }: BreakdownQuery) {
+  const value = sql`nullif(m.tag, '')`
+  const among = (column: string, values: string[] | undefined) =>
+    values ? sql`and ${sql.ref(column)} in (${sql.join(values)})` : sql``
+  if (length === undefined)
+    return {
+      from: sql`metrics_tags m`,
+      where: sql`m.team_id = ${teamId} ${among('m.domain_id', domainIds)} ${among('m.provider', providers)}`,
+      value,
+    }
+  const dimension = domainIds ? 'domain' : providers ? 'provider' : 'all'
+  return {
+    from: sql`metrics_tags_days m`,
+    where: sql`m.team_id = ${teamId} and m.dimension = ${dimension} ${among('m.value', domainIds ?? providers)}`,
+    value,
+  }
+}
+
+interface Range {
+  start: number
+  end: number
+}
+
+/**
+ * Makes the quarters of a range and the days that they are of again, from the events up to the cursor; returns how many numbers were
+ * wrong.
+ * @param leave quarters that stay as they are
+ */
+export async function recountTags(
+  db: Db,
+  teamId: string,
+  range: Range,
+  leave: ReadonlySet<number>,
+): Promise<number> {
+  const days = { start: dayOf(range.start), end: dayOf(range.end - 1) + DAY }
+  const stored = await quartersOf(db, teamId, days)
+  const stays = ({ at }: TagCount) => at < range.start || at >= range.end || leave.has(at)
+  const kept = stored.filter(stays)
+  const told = kept.flatMap(({ at, tag }) => (tag === '' ? [] : [{ teamId, day: dayOf(at), tag }]))
+  const counted = countTags(await eventsOf(db, teamId, range), told)
+  const right = [...kept, ...counted.filter((row) => !stays(row))]
+  const wrong =
+    differences(stored, right, keyOfCount) +
+    differences(await daysOf(db, teamId, days), daysOfTags(right), keyOfDay)
+  if (wrong > 0) {
+    await db.deleteFrom('metrics_tags').where(within(teamId, days)).execute()
+    await db.deleteFrom('metrics_tags_days').where(ofDays(teamId, days)).execute()
+    await addRows(db, right)
+  }
+  return wrong
+}
+
+const within = (teamId: string, { start, end }: Range) =>
+  sql<boolean>`team_id = ${teamId} and at >= ${start} and at < ${end}`
+
+/** Names all dimensions, so that the key finds the rows. */
+const ofDays = (teamId: string, days: Range) =>
+  sql<boolean>`dimension in ('all', 'domain', 'provider') and ${within(teamId, days)}`
+
+async function quartersOf(db: Db, teamId: string, range: Range): Promise<TagCount[]> {
+  const rows = await db.selectFrom('metrics_tags').selectAll().where(within(teamId, range)).execute()
+  return rows.map(({ team_id, domain_id, n, ...row }) => ({
+    ...{ ...row, teamId: team_id, domainId: domain_id, n: Number(n) },
+  }))
+}
+
+async function daysOf(db: Db, teamId: string, range: Range): Promise<TagDay[]> {
+  const rows = await db.selectFrom('metrics_tags_days').selectAll().where(ofDays(teamId, range)).execute()
+  return rows.map(({ team_id, n, ...row }) => ({ ...row, teamId: team_id, n: Number(n) }))
+}
+
+/** Events of a range of whole quarters, those that are alike as one, in the order of the first of them. */
+async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<TaggedEvent[]> {
+  const until = await cursorOf(db)
+  const found: { first: number; event: TaggedEvent }[] = []
+  for (let at = start; at < end; at += QUARTER) {
+    const rows = await selectTagged(db)
+      .select((select) => select.fn.sum<number>('v.amount').as('amount'))
+      .select((select) => select.fn.min<number>('v.seq').as('first'))
+      .where('v.team_id', '=', teamId)
+      .where('v.created_at', '>=', at)
+      .where('v.created_at', '<', at + QUARTER)
+      .where('v.seq', '<=', until)
+      .groupBy(['v.domain_id', 'v.provider', 'v.counted', 'e.tags'])
+      .execute()
+    for (const row of rows)
+      found.push({ first: row.first, event: toEvent({ ...row, team_id: teamId, created_at: at }) })
+  }
+  return found.sort((a, b) => a.first - b.first).map(({ event }) => event)
+}
+
+/** The methods of storage that are about tags. */
+export const methods = {
+  reads: { readTagCounts },
+  writes: { addTagCounts },
+}

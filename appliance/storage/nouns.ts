@@ -1,0 +1,102 @@
+/**
+ * Everything that is stored, by noun. A noun's `reads` run on the reading thread and its `writes` on the writing one, each as a transaction of its
+ * own. `prepared` are writes whose statements the engine prepares once, because they are hot. The engine makes methods of its own out of
+ * `innerReads` and `innerWrites`, which know nothing of the files that hold large messages.
+ * Only the storage threads load this file: the rest of the program takes types from it (storage.ts).
+ */
+import { methods as accounts } from './accounts.ts'
+import { methods as apiKeys } from './api-keys.ts'
+import { methods as audit } from './audit.ts'
+import { methods as dkimKeys } from './dkim-keys.ts'
+import { methods as domains } from './domains.ts'
+import { methods as emailSearch } from './email-search.ts'
+import { methods as emails } from './emails.ts'
+import { methods as erasures } from './erasures/erasures.ts'
+import { methods as events } from './events.ts'
+import { methods as factors } from './factors.ts'
+import { methods as identities } from './identities.ts'
+import { methods as invitations } from './invitations.ts'
+import { methods as lanes } from './lanes.ts'
+import { methods as logs } from './logs.ts'
+import { methods as members } from './members.ts'
+import { methods as metrics } from './metrics/metrics.ts'
+import { methods as metricSums } from './metrics/sums.ts'
+import { methods as metricTags } from './metrics/tags.ts'
+import { methods as dropping } from './queue/drop.ts'
+import { methods as holdRules } from './queue/hold-rules.ts'
+import { methods as placing } from './queue/place.ts'
+import { methods as queue } from './queue/queue.ts'
+import { methods as quotas } from './quotas.ts'
+import { methods as receipts } from './receipts.ts'
+import { methods as received } from './received.ts'
+import { methods as reports } from './reports.ts'
+import { methods as retention } from './retention.ts'
+import { methods as secrets } from './secrets.ts'
+import { methods as sessions } from './sessions.ts'
+import { methods as sources } from './sources.ts'
+import { methods as leasing } from './spool/lease.ts'
+import { methods as accepting } from './spool/put.ts'
+import { methods as settling } from './spool/settle.ts'
+import { methods as suppressions } from './suppressions.ts'
+import { methods as teams } from './teams.ts'
+import { methods as tickets } from './tickets.ts'
+import { methods as tlsPolicies } from './tls-policies.ts'
+import { methods as tracking } from './tracking.ts'
+import { methods as webhookDeliveries } from './webhooks/deliveries.ts'
+import { methods as outbox } from './webhooks/outbox.ts'
+import { methods as webhookQueue } from './webhooks/queue.ts'
+import { methods as webhooks } from './webhooks/webhooks.ts'
+
+export const nouns = {
+  accounts,
+  apiKeys,
+  audit,
+  dkimKeys,
+  domains,
+  emailSearch,
+  emails,
+  erasures,
+  events,
+  factors,
+  identities,
+  invitations,
+  lanes,
+  logs,
+  members,
+  metrics,
+  metricSums,
+  metricTags,
+  dropping,
+  holdRules,
+  placing,
+  queue,
+  quotas,
+  receipts,
+  received,
+  reports,
+  retention,
+  secrets,
+  sessions,
+  sources,
+  leasing,
+  accepting,
+  settling,
+  suppressions,
+  teams,
+  tickets,
+  tlsPolicies,
+  tracking,
+  webhookDeliveries,
+  outbox,
+  webhookQueue,
+  webhooks,
+}
+
+/** How a method runs. */
+type Kind = 'reads' | 'writes' | 'prepared' | 'innerReads' | 'innerWrites'
+
+/** The methods of one kind, of all nouns. `F` is what the engine takes them for: a function of a connection. */
+export const methodsOf = <F>(kind: Kind): [name: string, method: F][] =>
+  Object.values<Partial<Record<Kind, object>>>(nouns).flatMap(
+    (noun) => Object.entries(noun[kind] ?? {}) as [string, F][],
+  )

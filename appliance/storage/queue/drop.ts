@@ -1,0 +1,224 @@
+import type { ExpressionBuilder } from 'kysely'
+import type { Category, SubType } from '../../mail/bounce.ts'
+import { reportWanted } from '../../mail/dsn.ts'
+import { type EventData, lastEventOf } from '../../mail/event.ts'
+import { newId } from '../../mail/ids.ts'
+import type { QueueAction } from '../../mail/queue-action.ts'
+import { formatReply } from '../../mail/reply.ts'
+import type { Cause } from '../../mail/verdict.ts'
+import { recordEvents } from '../events.ts'
+import { fromNotify } from '../recipients.ts'
+import type { Db, Tables } from '../schema.ts'
+import type { NewEmail } from '../spool/put.ts'
+import type { QueueFilter } from './queue.ts'
+import { nextPortion, type Step, type StepArgs } from './steps.ts'
+
+/** Deliveries in one round of statements: eight values for each event must fit the engine's 32 766 parameters. */
+const ROUND = 500
+
+/** How a delivery ends that an operator gives up. */
+interface Ending {
+  state: 'failed' | 'expired'
+  type: 'email.failed' | 'email.bounced'
+  /** @param last why it waited; null before the first attempt */
+  cause: (last: Cause | null) => Cause
+  data: (cause: Cause) => EventData
+}
+
+const reason = 'dropped by an operator'
+
+const erased = "the recipient's data was erased"
+
+const DROPPED: Ending = {
+  state: 'failed',
+  type: 'email.failed',
+  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, by: 'operator', note: reason }),
+  data: () => ({ failed: { reason } }),
+}
+
+/** What the last attempt found stays the cause, as when the time to deliver is over. */
+const EXPIRED: Ending = {
+  state: 'expired',
+  type: 'email.bounced',
+  cause: (last) =>
+    last
+      ? { ...last, by: 'operator', note: `Expired by an operator. Last attempt: ${last.note}` }
+      : {
+          phase: 'queue',
+          host: null,
+          ip: null,
+          reply: null,
+          by: 'operator',
+          note: 'Given up by an operator before any attempt.',
+        },
+  data: ({ reply, status, category, note }) => {
+    // RFC 3464 §2.3.6: the type of a diagnostic code that no server spoke is private.
+    const words = reply
+      ? `smtp; ${formatReply(reply)}`
+      : `x-posthaste; ${[status, note].filter(Boolean).join(' ')}`
+    const subType = category === undefined ? 'General' : (SUB_TYPE[category] ?? 'General')
+    const bounce = { type: 'Transient' as const, subType, message: note, diagnosticCode: [words] }
+    return { bounce: category === undefined ? bounce : { ...bounce, category } }
+  },
+}
+
+const SUB_TYPE: Partial<Record<Category, SubType>> = {
+  'mailbox-full': 'MailboxFull',
+  size: 'MessageTooLarge',
+  content: 'ContentRejected',
+}
+
+/** Gives waiting or held deliveries up: state `failed`, event `email.failed`. Those in flight are left alone. */
+export async function dropQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
+  return endStep(db, 'drop', DROPPED, args, now)
+}
+
+/** The same as if their time were over: state `expired`, event `email.bounced`. */
+export async function expireQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
+  return endStep(db, 'expire', EXPIRED, args, now)
+}
+
+const ERASED: Ending = {
+  state: 'failed',
+  type: 'email.failed',
+  cause: () => ({ phase: 'queue', host: null, ip: null, reply: null, by: 'erasure', note: erased }),
+  data: () => ({ failed: { reason: erased } }),
+}
+
+/**
+ * Ends deliveries whose recipient is being erased: the event is under the pseudonym, and no sender gets a report, which would name
+ * the address. The recipients keep it until their email is erased, which is found by it. Returns how many of them waited.
+ */
+export async function dropErased(db: Db, ids: string[], pseudonym: string, now: number): Promise<number> {
+  if (ids.length === 0) return 0
+  const rows = await db
+    .selectFrom('deliveries as d')
+    .innerJoin('emails as e', 'e.id', 'd.email_id')
+    .select(['d.id', 'd.team_id', 'd.email_id', 'e.via', 'e.domain_id', 'd.provider'])
+    .where('d.id', 'in', ids)
+    .orderBy('d.id')
+    .execute()
+  const unnamed = { recipient: pseudonym, notify: null, cause: null, report_to: null }
+  await giveUp(
+    db,
+    ERASED,
+    rows.map((row) => ({ ...row, ...unnamed })),
+    now,
+  )
+  return rows.length
+}
+
+async function endStep(
+  db: Db,
+  action: QueueAction,
+  ending: Ending,
+  args: QueueFilter & StepArgs,
+  now: number,
+): Promise<Step> {
+  const portion = await nextPortion(db, { ...args, touch: { action } }, args, now)
+  if (!portion) return { count: 0, next: null }
+  const rows = await db
+    .selectFrom('deliveries as d')
+    .innerJoin('recipients as r', 'r.id', 'd.id')
+    .innerJoin('emails as e', 'e.id', 'd.email_id')
+    .select(['d.id', 'd.team_id', 'd.email_id'])
+    .select(['r.recipient', 'r.notify', 'r.cause', 'e.report_to', 'e.via', 'e.domain_id', 'd.provider'])
+    .where('d.id', 'in', (query) => query.selectFrom('deliveries').select('id').where(portion.where))
+    .orderBy('d.id')
+    .execute()
+  for (let at = 0; at < rows.length; at += ROUND) await giveUp(db, ending, rows.slice(at, at + ROUND), now)
+  return { count: rows.length, next: portion.next }
+}
+
+/** What the queue knew of a recipient until now. */
+const last = <C extends 'attempts' | 'pool' | 'provider'>(
+  set: ExpressionBuilder<Tables, 'recipients'>,
+  column: C,
+) =>
+  set
+    .selectFrom('deliveries')
+    .select(`deliveries.${column}`)
+    .whereRef('deliveries.id', '=', 'recipients.id')
+    .$asScalar()
+    .$notNull()
+
+interface Given {
+  id: string
+  team_id: string
+  email_id: string
+  recipient: string
+  notify: string | null
+  cause: string | null
+  report_to: string | null
+  via: NewEmail['via']
+  domain_id: string
+  provider: string
+}
+
+async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Promise<void> {
+  const { state, type } = ending
+  const rows = given.map((row) => ({
+    ...row,
+    cause: ending.cause(row.cause === null ? null : (JSON.parse(row.cause) as Cause)),
+  }))
+  const ids = rows.map(({ id }) => id)
+  // Deliveries that end with the same words are written together: usually all, or all of one host.
+  for (const [cause, same] of Map.groupBy(rows, (row) => JSON.stringify(row.cause)))
+    await db
+      .updateTable('recipients')
+      .set((set) => ({
+        state,
+        cause,
+        updated_at: now,
+        attempts: last(set, 'attempts'),
+        pool: last(set, 'pool'),
+        provider: last(set, 'provider'),
+      }))
+      .where(
+        'id',
+        'in',
+        same.map(({ id }) => id),
+      )
+      .execute()
+  await db.deleteFrom('deliveries').where('id', 'in', ids).execute()
+  // Nobody sent a report, so nobody hears of its way.
+  const events = rows
+    .filter(({ via }) => via !== 'report')
+    .map(({ id, team_id: teamId, email_id: emailId, recipient, cause, domain_id: domainId, provider }) => {
+      const data: EventData = { recipient, cause, ...ending.data(cause) }
+      const about = { id: newId(now), teamId, emailId, deliveryId: id, domainId, provider }
+      return { ...about, type, createdAt: now, data }
+    })
+  await recordEvents(db, events)
+  await oweReports(db, rows, now)
+  await db
+    .updateTable('emails')
+    .set({ last_event: lastEventOf(type) })
+    .where('id', 'in', [...new Set(rows.map((row) => row.email_id))])
+    .execute()
+}
+
+/** What the senders of deliveries that were given up are to be told. */
+async function oweReports(db: Db, rows: Omit<Given, 'cause'>[], now: number): Promise<void> {
+  const owed = rows.filter(
+    ({ report_to, notify }) => report_to !== null && reportWanted(fromNotify(notify), 'failed'),
+  )
+  if (owed.length === 0) return
+  const values = owed.map(({ id, team_id, email_id }) => ({
+    delivery_id: id,
+    kind: 'failed' as const,
+    team_id,
+    email_id,
+    created_at: now,
+  }))
+  await db
+    .insertInto('reports')
+    .values(values)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** The methods of storage that are about drop. */
+export const methods = {
+  writes: { dropQueue, expireQueue },
+}

@@ -1,0 +1,130 @@
+/** How much a team may send, and how much it has sent. */
+import type { Db } from './schema.ts'
+import type { Connection } from './sqlite/connection.ts'
+
+/** Recipients accepted in the UTC day and month of a moment. */
+export interface Usage {
+  daily: number
+  monthly: number
+}
+
+/** Recipients accepted in one UTC day (`2026-11-20`) or month (`2026-11`). */
+export interface PeriodUsage {
+  period: string
+  used: number
+}
+
+export interface UsageHistory {
+  days: PeriodUsage[]
+  months: PeriodUsage[]
+}
+
+/** What one `put` must not exceed; every recipient counts, suppressed ones too. */
+export interface QuotaLimit {
+  teamId: string
+  /** Recipients in a UTC day; null for any number. Counted in both cases. */
+  daily: number | null
+  /** Recipients in a UTC month; null for any number. */
+  monthly: number | null
+}
+
+/** The names of the UTC day and month of a moment, as `quotas.period` has them. */
+export function periodsOf(now: number): { day: string; month: string } {
+  const day = new Date(now).toISOString().slice(0, 10)
+  return { day, month: day.slice(0, 7) }
+}
+
+const DAY = 86_400_000
+
+/** The names of the newest UTC days, oldest first; the last one is that of `now`. */
+function newestDays(now: number, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => periodsOf(now - (count - 1 - i) * DAY).day)
+}
+
+/** The names of the newest UTC months, oldest first. */
+function newestMonths(now: number, count: number): string[] {
+  const date = new Date(now)
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
+  return Array.from({ length: count }, (_, i) => periodsOf(Date.UTC(year, month - (count - 1 - i), 1)).month)
+}
+
+/** The name of the team's plan; undefined when there is no such team. */
+export async function planOf(db: Db, args: { teamId: string }): Promise<string | undefined> {
+  const row = await db.selectFrom('teams').select('plan').where('id', '=', args.teamId).executeTakeFirst()
+  return row?.plan
+}
+
+/** False when there is no such team. */
+export async function setPlan(db: Db, args: { teamId: string; plan: string }): Promise<boolean> {
+  const updated = await db
+    .updateTable('teams')
+    .set({ plan: args.plan })
+    .where('id', '=', args.teamId)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+/** What was counted in the UTC day and month of `now`. */
+export async function usage(db: Db, args: { teamId: string }, now: number): Promise<Usage> {
+  const { day, month } = periodsOf(now)
+  const rows = await db
+    .selectFrom('quotas')
+    .select(['period', 'used'])
+    .where('team_id', '=', args.teamId)
+    .where('period', 'in', [day, month])
+    .execute()
+  const used = (period: string) => rows.find((row) => row.period === period)?.used ?? 0
+  return { daily: used(day), monthly: used(month) }
+}
+
+/**
+ * What was counted in the newest UTC days and months up to those of `now`, oldest first, also where it was nothing.
+ */
+export async function usageHistory(
+  db: Db,
+  { teamId, days, months }: { teamId: string; days: number; months: number },
+  now: number,
+): Promise<UsageHistory> {
+  const wanted = { days: newestDays(now, days), months: newestMonths(now, months) }
+  const rows = await db
+    .selectFrom('quotas')
+    .select(['period', 'used'])
+    .where('team_id', '=', teamId)
+    .where('period', 'in', [...wanted.days, ...wanted.months])
+    .execute()
+  const used = new Map(rows.map((row) => [row.period, row.used]))
+  const whole = (periods: string[]) => periods.map((period) => ({ period, used: used.get(period) ?? 0 }))
+  return { days: whole(wanted.days), months: whole(wanted.months) }
+}
+
+/** Part of `put`: counts recipients, or says of which period they are too many; then nothing was counted. */
+export type Count = (quota: QuotaLimit, recipients: number, now: number) => Usage | 'daily' | 'monthly'
+
+export function createCount(db: Connection): Count {
+  const used = db
+    .prepare<[string, string], number>('select used from quotas where team_id = ? and period = ?')
+    .pluck()
+  const add = db
+    .prepare<[string, string, number], number>(
+      `insert into quotas (team_id, period, used) values (?, ?, ?)
+       on conflict (team_id, period) do update set used = used + excluded.used
+       returning used`,
+    )
+    .pluck()
+  const isOver = (teamId: string, period: string, recipients: number, limit: number | null): boolean =>
+    limit !== null && (used.get(teamId, period) ?? 0) + recipients > limit
+
+  return ({ teamId, daily, monthly }, recipients, now) => {
+    const { day, month } = periodsOf(now)
+    // The month first: who is out of both need not come back tomorrow.
+    if (isOver(teamId, month, recipients, monthly)) return 'monthly'
+    if (isOver(teamId, day, recipients, daily)) return 'daily'
+    return { daily: add.get(teamId, day, recipients)!, monthly: add.get(teamId, month, recipients)! }
+  }
+}
+
+/** The methods of storage that are about quotas. */
+export const methods = {
+  reads: { planOf, usage, usageHistory },
+  writes: { setPlan },
+}

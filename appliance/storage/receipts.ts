@@ -1,0 +1,74 @@
+/** Receipts of idempotent requests: what was answered, kept so that the same request can be asked again without harm. */
+import type { Db } from './schema.ts'
+
+/** A key means something only for one team, method and path. */
+export interface ReceiptName {
+  teamId: string
+  /** Method and path: `POST /emails`. */
+  scope: string
+  /** As the caller gave it, 1–256 characters. */
+  key: string
+}
+
+export interface Receipt {
+  /** Tells one request body from another. */
+  fingerprint: string
+  /** The body of the answer, JSON. */
+  body: string
+  /** Emails that the request made, in its order. */
+  emailIds: string[]
+}
+
+/** Becomes durable together with the emails that it answers for. */
+export interface NewReceipt extends ReceiptName, Receipt {
+  /** From then on the key may be used anew (Unix milliseconds). */
+  expiresAt: number
+}
+
+/** The unexpired receipt of a request. */
+export async function findReceipt(db: Db, args: ReceiptName, now: number): Promise<Receipt | undefined> {
+  const row = await db
+    .selectFrom('receipts')
+    .select(['fingerprint', 'body', 'email_ids'])
+    .where('team_id', '=', args.teamId)
+    .where('scope', '=', args.scope)
+    .where('key', '=', args.key)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && toReceipt(row)
+}
+
+/** A row as the port shows it. */
+export function toReceipt(row: { fingerprint: string; body: string; email_ids: string }): Receipt {
+  return {
+    fingerprint: row.fingerprint,
+    body: row.body,
+    emailIds: JSON.parse(row.email_ids) as string[],
+  }
+}
+
+/** Removes expired receipts, at most `limit`, the oldest first; returns how many. */
+export async function purgeReceipts(db: Db, args: { limit: number }, now: number): Promise<number> {
+  const expired = await db
+    .selectFrom('receipts')
+    .select(['team_id', 'scope', 'key'])
+    .where('expires_at', '<=', now)
+    .orderBy('expires_at')
+    .limit(args.limit)
+    .execute()
+  for (const { team_id, scope, key } of expired) {
+    await db
+      .deleteFrom('receipts')
+      .where('team_id', '=', team_id)
+      .where('scope', '=', scope)
+      .where('key', '=', key)
+      .execute()
+  }
+  return expired.length
+}
+
+/** The methods of storage that are about receipts. */
+export const methods = {
+  reads: { findReceipt },
+  writes: { purgeReceipts },
+}

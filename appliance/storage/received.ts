@@ -1,0 +1,361 @@
+/** Mail that port 25 takes from clients that have not signed in. Nothing about it is verified. */
+import { type Selectable, sql } from 'kysely'
+import { isPseudonym } from '../mail/erasure.ts'
+import { firstIdAt } from '../mail/ids.ts'
+import type { DomainStatus } from './domains.ts'
+import { type Page, type PageArgs, pageOf } from './page.ts'
+import type { Db, PostmasterMessagesTable } from './schema.ts'
+
+/** A received message without its bytes. */
+export interface ReceivedMessage {
+  id: string
+  receivedAt: number
+  /** MAIL FROM; empty for the null sender. */
+  mailFrom: string
+  rcptTo: string
+  /** The client's address, and what it called itself. */
+  ip: string
+  helo: string
+  /** TLS version; null for plain text. */
+  tls: string | null
+  /** Bytes of the message. */
+  size: number
+}
+
+/** A message that came to the return path of an email. */
+export interface ReturnedMessage extends ReceivedMessage {
+  /** False when only the envelope is stored, because the content of the email is not kept. */
+  hasContent: boolean
+}
+
+/** What happens to a postmaster message beside being kept. */
+export type Forwarding =
+  { state: 'off' | 'due' } | { state: 'done'; emailId: string } | { state: 'skipped'; reason: string }
+
+/** A message to postmaster or abuse. */
+export interface PostmasterMessage extends ReceivedMessage {
+  forwarding: Forwarding
+}
+
+/** The bytes exactly as they arrived, CRLF line ends, dots unstuffed. */
+export interface WithBytes {
+  bytes: Uint8Array
+}
+
+/** How much is kept. Every row counts 1024 bytes more than its content. */
+export interface ReturnedLimits {
+  /** Messages and bytes of one email; further ones are refused. */
+  emailMessages: number
+  emailBytes: number
+  /** Bytes of one team and of all; the oldest are removed, in all those of the team that has most. */
+  teamBytes: number
+  allBytes: number
+}
+
+/** Messages and bytes in the postmaster mailbox; the oldest are removed. */
+export interface PostmasterLimits {
+  messages: number
+  bytes: number
+}
+
+/** What a row counts beside its content, as the triggers of the migration count it. */
+const ROW_BYTES = 1024
+
+/** Rows removed at a time while there is too much. */
+const ROUND = 100
+
+const COLUMNS = ['id', 'received_at', 'mail_from', 'rcpt_to', 'ip', 'helo', 'tls', 'size'] as const
+
+type Row = Pick<Selectable<PostmasterMessagesTable>, (typeof COLUMNS)[number]>
+
+const toMessage = (row: Row): ReceivedMessage => ({
+  id: row.id,
+  receivedAt: row.received_at,
+  mailFrom: row.mail_from,
+  rcptTo: row.rcpt_to,
+  ip: row.ip,
+  helo: row.helo,
+  tls: row.tls,
+  size: row.size,
+})
+
+const toRow = (message: ReceivedMessage): Row => ({
+  id: message.id,
+  received_at: message.receivedAt,
+  mail_from: message.mailFrom,
+  rcpt_to: message.rcptTo,
+  ip: message.ip,
+  helo: message.helo,
+  tls: message.tls,
+  size: message.size,
+})
+
+/** The team and return path of an email; undefined when there is none. */
+export async function findReturnPath(
+  db: Db,
+  { emailId }: { emailId: string },
+): Promise<{ teamId: string; returnPath: string } | undefined> {
+  const row = await db
+    .selectFrom('emails')
+    .select(['team_id', 'return_path'])
+    .where('id', '=', emailId)
+    .executeTakeFirst()
+  return row && { teamId: row.team_id, returnPath: row.return_path }
+}
+
+/** Statuses of the domains of which `name` (lower case, A-labels) is the name or the return path host. */
+export async function domainsServedAs(db: Db, { name }: { name: string }): Promise<DomainStatus[]> {
+  // A return path is one label.
+  const dot = name.indexOf('.')
+  const [label, parent] = [name.slice(0, dot), name.slice(dot + 1)]
+  const rows = await db
+    .selectFrom('domains')
+    .select('status')
+    .where('name', 'in', [name, parent])
+    .where((where) => where.or([where('name', '=', name), where('return_path', '=', label)]))
+    .execute()
+  return rows.map(({ status }) => status)
+}
+
+/** Stores a returned message. Nothing is stored unless the answer is `kept`. */
+export async function keepReturned(
+  db: Db,
+  {
+    emailId,
+    message,
+    limits,
+  }: { emailId: string; message: ReceivedMessage & WithBytes; limits: ReturnedLimits },
+): Promise<'kept' | 'full' | 'unknown'> {
+  const email = await db
+    .selectFrom('emails as e')
+    .leftJoin('domains as d', 'd.id', 'e.domain_id')
+    .select(['e.team_id', 'd.keep_bodies'])
+    .where('e.id', '=', emailId)
+    .executeTakeFirst()
+  if (!email) return 'unknown'
+  const { count, bytes } = await heldOf(db, emailId)
+  const body = email.keep_bodies !== 0 && !(await isErased(db, emailId)) ? message.bytes : null
+  const more = body?.byteLength ?? 0
+  if (count >= limits.emailMessages || bytes + more > limits.emailBytes) return 'full'
+  await db
+    .insertInto('returned_messages')
+    .values({ ...toRow(message), team_id: email.team_id, email_id: emailId, body })
+    .execute()
+  await trimTeam(db, email.team_id, limits.teamBytes)
+  await trimAll(db, limits.allBytes)
+  return 'kept'
+}
+
+async function heldOf(db: Db, emailId: string): Promise<{ count: number; bytes: number }> {
+  const row = await db
+    .selectFrom('returned_messages')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .select(sql<number>`coalesce(sum(length(body)), 0)`.as('bytes'))
+    .where('email_id', '=', emailId)
+    .executeTakeFirstOrThrow()
+  return { count: Number(row.count), bytes: Number(row.bytes) }
+}
+
+/** Whether a recipient of the email was erased: what comes back would name that person again. */
+async function isErased(db: Db, emailId: string): Promise<boolean> {
+  const rows = await db
+    .selectFrom('recipients')
+    .select('recipient')
+    .where('email_id', '=', emailId)
+    .where('recipient', 'like', 'erased-%')
+    .execute()
+  return rows.some(({ recipient }) => isPseudonym(recipient))
+}
+
+async function trimTeam(db: Db, teamId: string, most: number): Promise<void> {
+  for (;;) {
+    const use = await db
+      .selectFrom('returned_use')
+      .select('bytes')
+      .where('team_id', '=', teamId)
+      .executeTakeFirst()
+    if (!use || use.bytes <= most || !(await removeOldest(db, teamId, use.bytes - most))) return
+  }
+}
+
+/** The team that has most gives way, so that nobody's messages are flushed out by another team's. */
+async function trimAll(db: Db, most: number): Promise<void> {
+  for (;;) {
+    const uses = await db.selectFrom('returned_use').selectAll().orderBy('bytes', 'desc').execute()
+    const excess = uses.reduce((sum, { bytes }) => sum + bytes, 0) - most
+    if (excess <= 0 || !(await removeOldest(db, uses[0]!.team_id, excess))) return
+  }
+}
+
+/** Removes up to `ROUND` messages; false when there is none. */
+async function removeOldest(db: Db, teamId: string, excess: number): Promise<boolean> {
+  const rows = await db
+    .selectFrom('returned_messages')
+    .select(['id', sql<number>`coalesce(length(body), 0)`.as('bytes')])
+    .where('team_id', '=', teamId)
+    .orderBy('id')
+    .limit(ROUND)
+    .execute()
+  if (rows.length === 0) return false
+  await db.deleteFrom('returned_messages').where('id', 'in', oldestOf(rows, excess)).execute()
+  return true
+}
+
+/** Ids from the first on, until their bytes are enough. */
+function oldestOf(rows: { id: string; bytes: number }[], enough: number): string[] {
+  let sum = 0
+  const last = rows.findIndex(({ bytes }) => (sum += bytes + ROW_BYTES) >= enough)
+  return rows.slice(0, last < 0 ? rows.length : last + 1).map(({ id }) => id)
+}
+
+/** All returned messages of an email, newest first: `ReturnedLimits` bounds them. */
+export async function listReturned(
+  db: Db,
+  { teamId, emailId }: { teamId: string; emailId: string },
+): Promise<ReturnedMessage[]> {
+  const rows = await db
+    .selectFrom('returned_messages')
+    .select(COLUMNS)
+    .select(sql<number>`(body is not null)`.as('has_content'))
+    .where('email_id', '=', emailId)
+    .where('team_id', '=', teamId)
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map((row) => ({ ...toMessage(row), hasContent: Boolean(row.has_content) }))
+}
+
+/** The bytes of one; undefined when there is none, or its content is not kept. */
+export async function getReturned(
+  db: Db,
+  { teamId, emailId, id }: { teamId: string; emailId: string; id: string },
+): Promise<Uint8Array | undefined> {
+  const row = await db
+    .selectFrom('returned_messages')
+    .select('body')
+    .where('id', '=', id)
+    .where('email_id', '=', emailId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row?.body ?? undefined
+}
+
+export async function keepPostmaster(
+  db: Db,
+  {
+    message,
+    forward,
+    limits,
+  }: { message: ReceivedMessage & WithBytes; forward: 'off' | 'due'; limits: PostmasterLimits },
+): Promise<void> {
+  await db
+    .insertInto('postmaster_messages')
+    .values({ ...toRow(message), body: message.bytes, forward, forwarded_as: null, reason: null })
+    .execute()
+  const rows = await db
+    .selectFrom('postmaster_messages')
+    .select(['id', sql<number>`length(body)`.as('bytes')])
+    .orderBy('id', 'desc')
+    .execute()
+  let sum = 0
+  const over = rows.filter(
+    ({ bytes }, at) => (sum += bytes + ROW_BYTES) > limits.bytes || at >= limits.messages,
+  )
+  if (over.length === 0) return
+  await db
+    .deleteFrom('postmaster_messages')
+    .where(
+      'id',
+      'in',
+      over.map(({ id }) => id),
+    )
+    .execute()
+}
+
+const FORWARD_COLUMNS = [...COLUMNS, 'forward', 'forwarded_as', 'reason'] as const
+
+const toPostmaster = (
+  row: Pick<Selectable<PostmasterMessagesTable>, (typeof FORWARD_COLUMNS)[number]>,
+): PostmasterMessage => ({ ...toMessage(row), forwarding: toForwarding(row) })
+
+function toForwarding({
+  forward,
+  forwarded_as: emailId,
+  reason,
+}: Pick<Selectable<PostmasterMessagesTable>, 'forward' | 'forwarded_as' | 'reason'>): Forwarding {
+  if (forward === 'done') return { state: 'done', emailId: emailId ?? '' }
+  return forward === 'skipped' ? { state: 'skipped', reason: reason ?? '' } : { state: forward }
+}
+
+/** Newest first. */
+export async function listPostmaster(
+  db: Db,
+  args: Omit<PageArgs, 'teamId'>,
+): Promise<Page<PostmasterMessage>> {
+  return pageOf(db.selectFrom('postmaster_messages').select(FORWARD_COLUMNS), args, toPostmaster)
+}
+
+export async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array | undefined> {
+  const found = db.selectFrom('postmaster_messages').select('body').where('id', '=', id)
+  return (await found.executeTakeFirst())?.body
+}
+
+/** The oldest message to be forwarded. */
+export async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | undefined> {
+  const row = await db
+    .selectFrom('postmaster_messages')
+    .select([...FORWARD_COLUMNS, 'body'])
+    .where('forward', '=', 'due')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { ...toPostmaster(row), bytes: row.body }
+}
+
+export async function settlePostmaster(
+  db: Db,
+  { id, forwarding }: { id: string; forwarding: Exclude<Forwarding, { state: 'off' | 'due' }> },
+): Promise<void> {
+  const { state } = forwarding
+  await db
+    .updateTable('postmaster_messages')
+    .set({
+      forward: state,
+      forwarded_as: state === 'done' ? forwarding.emailId : null,
+      reason: state === 'skipped' ? forwarding.reason : null,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Removes what was received before; returns how many. `most` bounds the rows of each kind. */
+export async function purgeReceived(
+  db: Db,
+  { before, most }: { before: number; most: number },
+): Promise<number> {
+  let count = 0
+  for (const table of ['returned_messages', 'postmaster_messages'] as const) {
+    const old = db
+      .selectFrom(table)
+      .select('id')
+      .where('id', '<', firstIdAt(before))
+      .orderBy('id')
+      .limit(most)
+    const removed = await db.deleteFrom(table).where('id', 'in', old).executeTakeFirst()
+    count += Number(removed.numDeletedRows)
+  }
+  return count
+}
+
+/** The methods of storage that are about received. */
+export const methods = {
+  reads: {
+    findReturnPath,
+    domainsServedAs,
+    listReturned,
+    getReturned,
+    listPostmaster,
+    getPostmaster,
+    duePostmaster,
+  },
+  writes: { keepReturned, keepPostmaster, settlePostmaster, purgeReceived },
+}

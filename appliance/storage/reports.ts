@@ -1,0 +1,153 @@
+/** Reports that senders are owed: due from the transaction that decided a delivery, made once. */
+import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
+import type { RequireTls } from '../mail/require-tls.ts'
+import type { Cause, DeliveryState } from '../mail/verdict.ts'
+import { fromNotify } from './recipients.ts'
+import type { Db } from './schema.ts'
+import type { Connection } from './sqlite/connection.ts'
+
+/** Deliveries of one email about which the same thing is to be told: one report. */
+export interface DueReport {
+  kind: ReportKind
+  emailId: string
+  teamId: string
+  domainId: string
+  /** The email's sending domain; null when it was removed meanwhile. */
+  domain: string | null
+  subject: string
+  messageId: string
+  reportTo: string
+  /** When the email was accepted. */
+  createdAt: number
+  dsn: EnvelopeDsn
+  /** What the sender said of encryption on the way (RFC 8689): it holds for the report, too. */
+  requireTls: RequireTls
+  deliveries: ReportedDelivery[]
+}
+
+/** A delivery as it stands when the report is made. */
+export interface ReportedDelivery {
+  id: string
+  recipient: string
+  dsn: RecipientDsn
+  state: DeliveryState
+  attempts: number
+  /** When the last attempt ended, or the delivery was given up. */
+  updatedAt: number
+  /** When it will be given up; null when it is final. */
+  expiresAt: number | null
+  cause: Cause | null
+}
+
+/** Which due reports are meant. */
+export interface ReportRef {
+  kind: ReportKind
+  deliveryIds: string[]
+}
+
+/** Due reports, those of the oldest emails first. */
+export async function dueReports(db: Db, args: { limit: number }): Promise<DueReport[]> {
+  const heads = await db
+    .selectFrom('reports')
+    .innerJoin('emails as e', 'e.id', 'reports.email_id')
+    .leftJoin('domains', 'domains.id', 'e.domain_id')
+    .select(['reports.kind', 'e.id', 'e.team_id', 'e.domain_id', 'domains.name as domain', 'e.subject'])
+    .select(['e.message_id', 'e.report_to', 'e.created_at', 'e.ret', 'e.envid', 'e.require_tls'])
+    .distinct()
+    .where('reports.done_at', 'is', null)
+    .where('e.report_to', 'is not', null)
+    .orderBy('reports.email_id')
+    .orderBy('reports.kind')
+    .limit(args.limit)
+    .execute()
+  const due: DueReport[] = []
+  for (const row of heads) {
+    due.push({
+      kind: row.kind,
+      emailId: row.id,
+      teamId: row.team_id,
+      domainId: row.domain_id,
+      domain: row.domain,
+      subject: row.subject,
+      messageId: row.message_id,
+      reportTo: row.report_to!,
+      createdAt: row.created_at,
+      dsn: { ret: row.ret, envid: row.envid },
+      requireTls: row.require_tls,
+      deliveries: await deliveriesOf(db, row),
+    })
+  }
+  return due
+}
+
+async function deliveriesOf(
+  db: Db,
+  { id, kind }: { id: string; kind: ReportRef['kind'] },
+): Promise<ReportedDelivery[]> {
+  const rows = await db
+    .selectFrom('reports')
+    .innerJoin('recipients as r', 'r.id', 'reports.delivery_id')
+    .leftJoin('deliveries as d', 'd.id', 'r.id')
+    .select([
+      'r.id',
+      'r.recipient',
+      'r.notify',
+      'r.orcpt',
+      'r.state',
+      'r.attempts',
+      'r.cause',
+      'r.updated_at',
+    ])
+    .select('d.expires_at')
+    .where('reports.email_id', '=', id)
+    .where('reports.kind', '=', kind)
+    .where('reports.done_at', 'is', null)
+    .orderBy('r.id')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    recipient: row.recipient,
+    dsn: { notify: fromNotify(row.notify), orcpt: row.orcpt },
+    state: row.state,
+    attempts: row.attempts,
+    updatedAt: row.updated_at,
+    expiresAt: row.expires_at,
+    cause: row.cause === null ? null : (JSON.parse(row.cause) as Cause),
+  }))
+}
+
+/** There is nothing to tell any more: no longer due, and no report made. */
+export async function dropReports(db: Db, { kind, deliveryIds }: ReportRef, now: number): Promise<void> {
+  if (deliveryIds.length === 0) return
+  await db
+    .updateTable('reports')
+    .set({ done_at: now })
+    .where('delivery_id', 'in', deliveryIds)
+    .where('kind', '=', kind)
+    .where('done_at', 'is', null)
+    .execute()
+}
+
+/** A report that somebody is to be sent. */
+interface Owed {
+  deliveryId: string
+  kind: ReportKind
+  teamId: string
+  emailId: string
+}
+
+/** Part of `put` and `settle`: a report is due from now on, once for each delivery and kind. */
+export function createOwe(db: Connection): (owed: Owed, now: number) => void {
+  const insert = db.prepare(
+    `insert into reports (delivery_id, kind, team_id, email_id, created_at) values (?, ?, ?, ?, ?)
+     on conflict (delivery_id, kind) do nothing`,
+  )
+  return ({ deliveryId, kind, teamId, emailId }, now) =>
+    void insert.run(deliveryId, kind, teamId, emailId, now)
+}
+
+/** The methods of storage that are about reports. */
+export const methods = {
+  reads: { dueReports },
+  writes: { dropReports },
+}

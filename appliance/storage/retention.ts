@@ -1,0 +1,331 @@
+/** What only SQLite can tell of its file, and do with it. */
+import { sql } from 'kysely'
+import { firstIdAt } from '../mail/ids.ts'
+import type { Db } from './schema.ts'
+import type { Connection } from './sqlite/connection.ts'
+
+/** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
+/** One step of removing: what is older than `before` (Unix milliseconds), oldest first. */
+export interface PurgeArgs {
+  before: number
+  /** Rows looked at. */
+  most: number
+  /** Where the step before ended; nothing begins at the start. */
+  after?: string | undefined
+  /** Bytes of messages that are enough, for `purgeBodies`. */
+  enough?: number | undefined
+}
+
+export interface Purged {
+  /** Emails, attempts or events that were removed, or lost their bodies. */
+  count: number
+  /** Bytes of messages that were removed. */
+  bytes: number
+  /** Where the next step begins; null when there is none. */
+  next: string | null
+}
+
+/** What the appliance holds on the disk, in bytes. */
+export interface DiskUse {
+  /** Of the database, without pages that are free. */
+  database: number
+  /** Pages of it that are free. */
+  free: number
+  /** Of messages that are files. */
+  files: number
+}
+
+/** What a step removed, and the emails whose messages were files: the engine removes those after the commit. */
+export interface PurgedRows extends Purged {
+  files: string[]
+}
+
+/** Bytes of messages in one step: deleting a row touches each of its pages. */
+const MOST_BYTES = 2_000_000
+
+const flag = (value: number | boolean): boolean => Boolean(value)
+
+/** 1 when nothing of an email waits, and no report about it is due, which would quote it. */
+const final = (emailId: string) => sql<number>`(
+  not exists (select 1 from deliveries d where d.email_id = ${sql.ref(emailId)})
+  and not exists (select 1 from reports r where r.email_id = ${sql.ref(emailId)} and r.done_at is null))`
+
+/** A message that may go. */
+interface Candidate {
+  email_id: string
+  size: number
+  in_file: number
+  final: number
+}
+
+/** Takes candidates in their order until the bytes are enough; tells where it ended. */
+function choose(
+  rows: Candidate[],
+  most: number,
+  enough = Infinity,
+): { chosen: Candidate[]; next: string | null; bytes: number } {
+  const chosen: Candidate[] = []
+  let inDatabase = 0
+  let bytes = 0
+  let last: string | null = null
+  for (const row of rows) {
+    if (inDatabase >= MOST_BYTES || bytes >= enough) return { chosen, next: last, bytes }
+    last = row.email_id
+    if (!flag(row.final)) continue
+    chosen.push(row)
+    bytes += row.size
+    if (!flag(row.in_file)) inDatabase += row.size
+  }
+  return { chosen, next: rows.length < most ? null : last, bytes }
+}
+
+const filesOf = (rows: Candidate[]): string[] =>
+  rows.filter((row) => flag(row.in_file)).map((row) => row.email_id)
+
+async function dropBodies(db: Db, emailIds: string[]): Promise<void> {
+  if (emailIds.length === 0) return
+  await db.deleteFrom('messages').where('email_id', 'in', emailIds).execute()
+  await db.deleteFrom('contents').where('email_id', 'in', emailIds).execute()
+}
+
+/**
+ * Removes html, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages.
+ */
+export async function purgeBodies(
+  db: Db,
+  { before, most, after = '', enough }: PurgeArgs,
+): Promise<PurgedRows> {
+  const rows: Candidate[] = await db
+    .selectFrom('messages as m')
+    .innerJoin('emails as e', 'e.id', 'm.email_id')
+    .select(['m.email_id', 'e.size', sql<number>`(m.body is null)`.as('in_file')])
+    .select(final('m.email_id').as('final'))
+    .where('m.email_id', '>', after)
+    .where('m.email_id', '<', firstIdAt(before))
+    .orderBy('m.email_id')
+    .limit(most)
+    .execute()
+  const { chosen, next, bytes } = choose(rows, most, enough)
+  await dropBodies(
+    db,
+    chosen.map((row) => row.email_id),
+  )
+  return { count: chosen.length, bytes, next, files: filesOf(chosen) }
+}
+
+/**
+ * The same, and subject, headers, names of attachments and logged requests, for emails of domains whose bodies are not kept.
+ * `before`: those accepted before; `after` is not used.
+ */
+export async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgedRows> {
+  const rows: Candidate[] = await db
+    .selectFrom('bodies_due as b')
+    .innerJoin('emails as e', 'e.id', 'b.email_id')
+    .leftJoin('messages as m', 'm.email_id', 'b.email_id')
+    .select(['b.email_id', 'e.size', sql<number>`(m.email_id is not null and m.body is null)`.as('in_file')])
+    .select(final('b.email_id').as('final'))
+    .where('e.created_at', '<', before)
+    // What a report will quote stays due until the report is made.
+    .where(
+      sql<boolean>`not exists (select 1 from reports r where r.email_id = b.email_id and r.done_at is null)`,
+    )
+    // Of an erasure, they stay until nothing waits: no trigger brings those back.
+    .where((where) =>
+      where.or([
+        where('b.erased', '=', 0),
+        sql<boolean>`not exists (select 1 from deliveries d where d.email_id = b.email_id)`,
+      ]),
+    )
+    .orderBy('b.email_id')
+    .limit(most)
+    .execute()
+  const { chosen, next, bytes } = choose(rows, most)
+  const ids = chosen.map((row) => row.email_id)
+  await dropBodies(db, ids)
+  if (ids.length > 0) {
+    await db
+      .updateTable('emails')
+      .set({ subject: '', headers: '[]', attachments: '[]' })
+      .where('id', 'in', ids)
+      .execute()
+    await db
+      .updateTable('request_logs')
+      .set({ request_body: null })
+      .where('id', 'in', (logs) =>
+        logs.selectFrom('request_log_emails').select('log_id').where('email_id', 'in', ids),
+      )
+      .execute()
+  }
+  // Those that still wait come back when their last delivery goes.
+  const looked = next === null ? rows : rows.filter((row) => row.email_id <= next)
+  if (looked.length > 0)
+    await db
+      .deleteFrom('bodies_due')
+      .where(
+        'email_id',
+        'in',
+        looked.map((row) => row.email_id),
+      )
+      .execute()
+  return { count: chosen.length, bytes, next, files: filesOf(chosen) }
+}
+
+export async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
+  const rows = await db
+    .selectFrom('attempts as a')
+    .select(['a.id', final('a.email_id').as('final')])
+    .where('a.id', '>', after)
+    .where('a.id', '<', firstIdAt(before))
+    .orderBy('a.id')
+    .limit(most)
+    .execute()
+  const ids = rows.filter((row) => flag(row.final)).map((row) => row.id)
+  if (ids.length > 0) await db.deleteFrom('attempts').where('id', 'in', ids).execute()
+  return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
+}
+
+/** Those that consumers have not read yet stay. */
+export async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
+  const rows = await db
+    .selectFrom('events as v')
+    .select(['v.id', final('v.email_id').as('final')])
+    .select(sql<number>`(v.seq <= coalesce((select min(seq) from cursors), v.seq))`.as('read'))
+    .where('v.id', '>', after)
+    .where('v.id', '<', firstIdAt(before))
+    .orderBy('v.id')
+    .limit(most)
+    .execute()
+  const ids = rows.filter((row) => flag(row.final) && flag(row.read)).map((row) => row.id)
+  if (ids.length > 0) await db.deleteFrom('events').where('id', 'in', ids).execute()
+  return { count: ids.length, bytes: 0, next: rows.length < most ? null : rows.at(-1)!.id }
+}
+
+/** 1 when no event of an email is yet to be counted by its tags: without the email they would be counted nowhere. */
+const countedByTag = sql<number>`(e.tags = '[]' or not exists (
+  select 1 from events v where v.email_id = e.id and v.seq > (select seq from cursors where name = 'tags')))`.as(
+  'counted_by_tag',
+)
+
+/** Emails looked at in one step, whatever belongs to them. */
+const MOST_EMAILS = 100
+
+/**
+ * Removes final emails with all that belongs to them. `most` bounds the rows of recipients and events, one email at least.
+ */
+export async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgedRows> {
+  const rows = await db
+    .selectFrom('emails as e')
+    .leftJoin('messages as m', 'm.email_id', 'e.id')
+    .select(['e.id as email_id', 'e.size', final('e.id').as('final')])
+    .select(sql<number>`(m.email_id is not null and m.body is null)`.as('in_file'))
+    .select(sql<number>`(m.email_id is not null)`.as('has_body'))
+    .select(
+      sql<number>`(select count(*) from recipients where email_id = e.id)
+        + (select count(*) from events where email_id = e.id)`.as('rows'),
+    )
+    .select(countedByTag)
+    .where('e.id', '>', after)
+    .where('e.id', '<', firstIdAt(before))
+    .orderBy('e.id')
+    .limit(MOST_EMAILS)
+    .execute()
+  const within: typeof rows = []
+  let belongings = 0
+  for (const row of rows) {
+    if (within.length > 0 && belongings + Number(row.rows) > most) break
+    belongings += Number(row.rows)
+    within.push(row)
+  }
+  const candidates = within.map((row) => ({
+    ...row,
+    size: flag(row.has_body) ? row.size : 0,
+    final: Number(flag(row.final) && flag(row.counted_by_tag)),
+  }))
+  const { chosen, next, bytes } = choose(
+    candidates,
+    within.length === rows.length ? MOST_EMAILS : within.length,
+  )
+  const ids = chosen.map((row) => row.email_id)
+  if (ids.length > 0) await db.deleteFrom('emails').where('id', 'in', ids).execute()
+  return { count: ids.length, bytes, next, files: filesOf(chosen) }
+}
+
+/** Notes how much is held on a UTC day (`2026-11-20`), and forgets days before `since`. */
+export async function saveDiskDay(
+  db: Db,
+  { day, bytes, since }: { day: string; bytes: number; since: string },
+): Promise<void> {
+  await db
+    .insertInto('disk_days')
+    .values({ day, bytes })
+    .onConflict((conflict) => conflict.column('day').doUpdateSet({ bytes }))
+    .execute()
+  await db.deleteFrom('disk_days').where('day', '<', since).execute()
+}
+
+/** Oldest first. */
+export function listDiskDays(db: Db): Promise<{ day: string; bytes: number }[]> {
+  return db.selectFrom('disk_days').select(['day', 'bytes']).orderBy('day').execute()
+}
+
+/** Whether bodies of a domain's emails are kept, from now on; false when there is no such domain. */
+export async function setKeepBodies(
+  db: Db,
+  { teamId, domainId, keep }: { teamId: string; domainId: string; keep: boolean },
+): Promise<boolean> {
+  const updated = await db
+    .updateTable('domains')
+    .set({ keep_bodies: keep ? 1 : 0 })
+    .where('id', '=', domainId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+/** Names of the domains whose bodies are not kept. */
+export async function domainsWithoutBodies(db: Db, { teamId }: { teamId: string }): Promise<string[]> {
+  const rows = await db
+    .selectFrom('domains')
+    .select('name')
+    .where('team_id', '=', teamId)
+    .where('keep_bodies', '=', 0)
+    .orderBy('name')
+    .execute()
+  return rows.map((row) => row.name)
+}
+
+export async function diskUse(db: Db): Promise<DiskUse> {
+  const pages = await sql<{ used: number; free: number }>`
+    select (page_count - freelist_count) * page_size as used, freelist_count * page_size as free
+    from pragma_page_count, pragma_freelist_count, pragma_page_size
+  `.execute(db)
+  const { bytes } = await db
+    .selectFrom('messages as m')
+    .innerJoin('emails as e', 'e.id', 'm.email_id')
+    .select(sql<number | null>`sum(e.size)`.as('bytes'))
+    .where('m.body', 'is', null)
+    .executeTakeFirstOrThrow()
+  const [{ used, free }] = pages.rows as [{ used: number; free: number }]
+  return { database: used, free, files: bytes ?? 0 }
+}
+
+/**
+ * Gives at most `pages` free pages back to the file system; how many. Databases of before version 0.1 keep them for reuse.
+ * Nothing happens in a database that was made without `auto_vacuum`.
+ */
+export function createShrink(db: Connection): (args: { pages: number }) => number {
+  const free = db.prepare<[], number>('pragma freelist_count').pluck()
+  return ({ pages }) => {
+    const before = free.get() ?? 0
+    db.pragma(`incremental_vacuum(${Math.trunc(pages)})`)
+    return before - (free.get() ?? 0)
+  }
+}
+
+/** The methods of storage that are about retention. */
+export const methods = {
+  reads: { listDiskDays, domainsWithoutBodies, diskUse },
+  writes: { purgeAttempts, purgeEvents, saveDiskDay, setKeepBodies },
+  prepared: { shrink: createShrink },
+  innerWrites: { purgeBodies, purgeUnkeptBodies, purgeEmails },
+}

@@ -1,0 +1,252 @@
+import type { Role } from '../mail/roles.ts'
+import { isPassword, toHash, type User } from './accounts.ts'
+import { hasSecondFactor } from './factors.ts'
+import type { Db, SessionsTable } from './schema.ts'
+import type { Team } from './teams.ts'
+
+/** What somebody signed in with; `oidc:` is followed by the id of the identity provider. */
+export type SignInMethod = 'password' | 'passkey' | `oidc:${string}`
+
+/** A signed-in browser. The cookie holds a random token; only its SHA-256 is stored. */
+export interface Session {
+  tokenHash: string
+  /** Names it where the token must not be told. */
+  id: string
+  teamId: string
+  userId: string
+  createdAt: number
+  expiresAt: number
+  /** To some minutes. */
+  lastSeenAt: number
+  /** When its person last showed the password or a factor. */
+  provedAt: number
+  method: SignInMethod
+  /** More than a password stands behind it: a second factor, a passkey, or a provider that is trusted with it. */
+  strong: boolean
+  /** It is strong by the word of the provider that it began at, which stays when the person's own factors go. */
+  vouched: boolean
+  ip: string | null
+  userAgent: string | null
+}
+
+/** A session with all that decides what its person may do. */
+export interface FoundSession {
+  session: Session
+  user: User
+  team: Team
+  /** In that team. */
+  role: Role
+  hasSecondFactor: boolean
+  /** The team lets nobody in without a second factor. */
+  mfaRequired: boolean
+}
+
+/**
+ * One that a factor made strong is so only while its person has a factor, here and from then on.
+ * @param args.passwordHash what the password that began it was compared with; false when it is another meanwhile, and there is no session
+ * The factor may have gone since it was shown, so that is looked at in the same step.
+ */
+export async function createSession(
+  db: Db,
+  { passwordHash, ...session }: Session & { passwordHash?: string | undefined },
+): Promise<boolean> {
+  if (passwordHash !== undefined && !(await isPassword(db, session.userId, passwordHash))) return false
+  const shown = session.strong && !session.vouched && (await hasSecondFactor(db, session))
+  await db
+    .insertInto('sessions')
+    .values({
+      token_hash: session.tokenHash,
+      team_id: session.teamId,
+      user_id: session.userId,
+      created_at: session.createdAt,
+      expires_at: session.expiresAt,
+      id: session.id,
+      last_seen_at: session.lastSeenAt,
+      proved_at: session.provedAt,
+      method: session.method,
+      strong: shown ? 1 : 0,
+      vouched: session.vouched ? 1 : 0,
+      ip: session.ip,
+      user_agent: session.userAgent,
+    })
+    .execute()
+  return true
+}
+
+/**
+ * An unexpired session with its user and team.
+ * Joined with `members`, so that a session ends with the membership.
+ */
+export async function findSession(
+  db: Db,
+  { tokenHash }: { tokenHash: string },
+  now: number,
+): Promise<FoundSession | undefined> {
+  const row = await db
+    .selectFrom('sessions as s')
+    .innerJoin('members as m', (on) =>
+      on.onRef('m.team_id', '=', 's.team_id').onRef('m.user_id', '=', 's.user_id'),
+    )
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .innerJoin('teams as t', 't.id', 's.team_id')
+    .select(['s.team_id', 's.user_id', 's.created_at', 's.expires_at', 's.ip', 's.user_agent'])
+    .select(['s.id', 's.last_seen_at', 's.proved_at', 's.method', 's.strong', 's.vouched'])
+    .select(['u.email', 'u.password_hash', 'u.created_at as user_created_at', 'u.proven_at'])
+    .select(['t.name as team_name', 't.created_at as team_created_at', 't.mfa_required', 'm.role'])
+    .where('s.token_hash', '=', tokenHash)
+    .where('s.expires_at', '>', now)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { team_id: teamId, user_id: userId } = row
+  return {
+    session: {
+      tokenHash,
+      teamId,
+      userId,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+      id: row.id,
+      lastSeenAt: row.last_seen_at,
+      provedAt: row.proved_at,
+      method: row.method,
+      ...strength(row),
+      ip: row.ip,
+      userAgent: row.user_agent,
+    },
+    user: {
+      id: userId,
+      email: row.email,
+      passwordHash: toHash(row.password_hash),
+      createdAt: row.user_created_at,
+      provenAt: row.proven_at,
+    },
+    team: { id: teamId, name: row.team_name, createdAt: row.team_created_at },
+    role: row.role,
+    hasSecondFactor: await hasSecondFactor(db, { userId }),
+    mfaRequired: row.mfa_required === 1,
+  }
+}
+
+/** Notes that it was used. */
+export async function touchSession(db: Db, args: { tokenHash: string }, now: number): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ last_seen_at: now })
+    .where('token_hash', '=', args.tokenHash)
+    .execute()
+}
+
+/**
+ * Notes that its person showed the password or a factor; `strong` when it was a factor, and the person still has one.
+ * A password after a factor takes nothing away; as for the factor, see `createSession`.
+ */
+export async function proveSession(
+  db: Db,
+  { tokenHash, strong }: { tokenHash: string; strong: boolean },
+  now: number,
+): Promise<void> {
+  const proved = await db
+    .updateTable('sessions')
+    .set({ proved_at: now })
+    .where('token_hash', '=', tokenHash)
+    .returning('user_id')
+    .executeTakeFirst()
+  if (!strong || !proved || !(await hasSecondFactor(db, { userId: proved.user_id }))) return
+  await db.updateTable('sessions').set({ strong: 1 }).where('token_hash', '=', tokenHash).execute()
+}
+
+export async function deleteSession(db: Db, args: { tokenHash: string }): Promise<void> {
+  await db.deleteFrom('sessions').where('token_hash', '=', args.tokenHash).execute()
+}
+
+/** Removes expired sessions; returns how many. */
+export async function purgeSessions(db: Db, _args: object, now: number): Promise<number> {
+  const deleted = await db.deleteFrom('sessions').where('expires_at', '<=', now).executeTakeFirstOrThrow()
+  return Number(deleted.numDeletedRows)
+}
+
+/** What stands behind a session, out of its row. */
+export const strength = (
+  row: Pick<SessionsTable, 'strong' | 'vouched'>,
+): Pick<Session, 'strong' | 'vouched'> => ({
+  strong: row.strong === 1 || row.vouched === 1,
+  vouched: row.vouched === 1,
+})
+
+/** Those that have not ended, the one used last first. */
+export async function listSessions(db: Db, { userId }: { userId: string }, now: number): Promise<Session[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .orderBy('last_seen_at', 'desc')
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => ({
+    tokenHash: row.token_hash,
+    id: row.id,
+    teamId: row.team_id,
+    userId: row.user_id,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastSeenAt: row.last_seen_at,
+    provedAt: row.proved_at,
+    method: row.method,
+    ...strength(row),
+    ip: row.ip,
+    userAgent: row.user_agent,
+  }))
+}
+
+/** Ends one of the person's own; false when there is no such session. */
+export async function endSession(db: Db, { userId, id }: { userId: string; id: string }): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return deleted.numDeletedRows > 0n
+}
+
+/** Ends all of the person's but `keep` (a token hash); returns how many. */
+export async function endSessions(
+  db: Db,
+  { userId, keep }: { userId: string; keep: string | null },
+): Promise<number> {
+  const theirs = db.deleteFrom('sessions').where('user_id', '=', userId)
+  const deleted = await (
+    keep === null ? theirs : theirs.where('token_hash', '!=', keep)
+  ).executeTakeFirstOrThrow()
+  return Number(deleted.numDeletedRows)
+}
+
+/** Lets a session go on under the hash of another token; false when it has ended. */
+export async function renewSession(
+  db: Db,
+  { tokenHash, renewed }: { tokenHash: string; renewed: string },
+  now: number,
+): Promise<boolean> {
+  const changed = await db
+    .updateTable('sessions')
+    .set({ token_hash: renewed })
+    .where('token_hash', '=', tokenHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  return changed.numUpdatedRows > 0n
+}
+
+/** A person's own sessions, in whichever team they are. */
+export const methods = {
+  reads: { findSession, listSessions },
+  writes: {
+    createSession,
+    touchSession,
+    proveSession,
+    deleteSession,
+    endSession,
+    endSessions,
+    renewSession,
+    purgeSessions,
+  },
+}

@@ -1,0 +1,145 @@
+/** The addresses that mail leaves from, and which mail uses which of them. They are the appliance's, of no team. */
+import type { Selectable, Updateable } from 'kysely'
+import type { Assignment, Source, SourceHealth } from '../mail/source.ts'
+import type { Db, PoolAssignmentsTable, SourcesTable } from './schema.ts'
+
+/** What can be changed of a source; what is not given stays. */
+export type SourceChange = Partial<Omit<Source, 'ip' | 'origin'>>
+
+const toSource = (row: Selectable<SourcesTable>): Source => ({
+  ip: row.ip,
+  pool: row.pool,
+  hostname: row.hostname,
+  state: row.state,
+  stateReason: row.state_reason,
+  suspendedBy: row.suspended_by,
+  warmUpSince: row.warm_up_since,
+  origin: row.origin,
+  health: row.health === null ? null : (JSON.parse(row.health) as SourceHealth),
+  checkedAt: row.checked_at,
+})
+
+const text = (health: SourceHealth | null): string | null => health && JSON.stringify(health)
+
+/** The columns of what is given, and no others. */
+function columnsOf({ health, ...change }: SourceChange): Updateable<SourcesTable> {
+  const columns = {
+    pool: change.pool,
+    hostname: change.hostname,
+    state: change.state,
+    state_reason: change.stateReason,
+    suspended_by: change.suspendedBy,
+    warm_up_since: change.warmUpSince,
+    health: health === undefined ? undefined : text(health),
+    checked_at: change.checkedAt,
+  }
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
+}
+
+/** All sources, by pool and address. */
+export async function listSources(db: Db): Promise<Source[]> {
+  const rows = await db.selectFrom('sources').selectAll().orderBy('pool').orderBy('ip').execute()
+  return rows.map(toSource)
+}
+
+/** Adds a source unless its address is there already, which then stays as it is; tells whether it was added. */
+export async function addSource(db: Db, { source }: { source: Source }): Promise<boolean> {
+  const { ip, origin, ...rest } = source
+  const added = await db
+    .insertInto('sources')
+    .values({ ip, origin, ...(columnsOf(rest) as Omit<SourcesTable, 'ip' | 'origin'>) })
+    .onConflict((conflict) => conflict.column('ip').doNothing())
+    .executeTakeFirstOrThrow()
+  return (added.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/**
+ * Changes a source; false when there is none. With `seen`, only while state and who suspended it are still like that:
+ * a check must not end what an operator did meanwhile.
+ */
+export async function saveSource(
+  db: Db,
+  {
+    ip,
+    change,
+    seen,
+  }: { ip: string; change: SourceChange; seen?: Pick<Source, 'state' | 'suspendedBy'> | undefined },
+): Promise<boolean> {
+  // An update of nothing is none in SQL; the row's own address stands for it.
+  let query = db
+    .updateTable('sources')
+    .set({ ip, ...columnsOf(change) })
+    .where('ip', '=', ip)
+  if (seen)
+    query = query
+      .where('state', '=', seen.state)
+      .where('suspended_by', seen.suspendedBy === null ? 'is' : '=', seen.suspendedBy)
+  const updated = await query.executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+/** False when there is none. */
+export async function removeSource(db: Db, { ip }: { ip: string }): Promise<boolean> {
+  const deleted = await db.deleteFrom('sources').where('ip', '=', ip).executeTakeFirstOrThrow()
+  return deleted.numDeletedRows > 0n
+}
+
+const toAssignment = (row: Selectable<PoolAssignmentsTable>): Assignment => ({
+  id: row.id,
+  teamId: row.team_id,
+  domainId: row.domain_id,
+  stream: row.stream,
+  pool: row.pool,
+})
+
+/** All assignments, oldest first. */
+export async function listAssignments(db: Db): Promise<Assignment[]> {
+  const rows = await db.selectFrom('pool_assignments').selectAll().orderBy('id').execute()
+  return rows.map(toAssignment)
+}
+
+/**
+ * Adds an assignment, or changes the pool of the one that is about the same mail; returns what is stored. Undefined when
+ * team or domain do not exist, or the domain is another team's.
+ */
+export async function saveAssignment(
+  db: Db,
+  { assignment }: { assignment: Assignment },
+): Promise<Assignment | undefined> {
+  const { id, teamId, domainId, stream, pool } = assignment
+  if (!(await ownersExist(db, assignment))) return undefined
+  const same = (await listAssignments(db)).find(
+    (one) => one.teamId === teamId && one.domainId === domainId && one.stream === stream,
+  )
+  if (same) {
+    await db.updateTable('pool_assignments').set({ pool }).where('id', '=', same.id).execute()
+    return { ...same, pool }
+  }
+  await db
+    .insertInto('pool_assignments')
+    .values({ id, team_id: teamId, domain_id: domainId, stream, pool })
+    .execute()
+  return assignment
+}
+
+async function ownersExist(db: Db, { teamId, domainId }: Assignment): Promise<boolean> {
+  if (domainId !== null) {
+    let query = db.selectFrom('domains').select('id').where('id', '=', domainId)
+    if (teamId !== null) query = query.where('team_id', '=', teamId)
+    return (await query.executeTakeFirst()) !== undefined
+  }
+  if (teamId === null) return true
+  return (await db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()) !== undefined
+}
+
+/** False when there is none. */
+export async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean> {
+  const deleted = await db.deleteFrom('pool_assignments').where('id', '=', id).executeTakeFirstOrThrow()
+  return deleted.numDeletedRows > 0n
+}
+
+/** The methods of storage that are about sources. */
+export const methods = {
+  reads: { listSources, listAssignments },
+  writes: { addSource, saveSource, removeSource, saveAssignment, removeAssignment },
+}

@@ -1,0 +1,288 @@
+import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
+import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
+import { newId } from '../../mail/ids.ts'
+import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
+import type { RequireTls } from '../../mail/require-tls.ts'
+import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
+import type { Cause } from '../../mail/verdict.ts'
+import type { AttachmentInfo, Tag } from '../emails.ts'
+import { createRecordEvent, type NewEvent } from '../events.ts'
+import { createHolds } from '../queue/hold-rules.ts'
+import { createCount, type QuotaLimit, type Usage } from '../quotas.ts'
+import { type NewReceipt, type Receipt, toReceipt } from '../receipts.ts'
+import { toNotify } from '../recipients.ts'
+import { createOwe, type ReportRef } from '../reports.ts'
+import type { Connection } from '../sqlite/connection.ts'
+import { createListed } from '../suppressions.ts'
+
+/** One recipient of a new email: how the spool will first hold it. */
+export interface NewDelivery {
+  id: string
+  /** Envelope recipient: local part as given, domain in A-labels. */
+  recipient: string
+  field: 'to' | 'cc' | 'bcc'
+  dueAt: number
+  expiresAt: number
+  /**
+   * Why it will not be sent at all: then it is stored as suppressed, which is final. Null: it is queued, unless `put`
+   * finds the address on the team's suppression list.
+   */
+  suppressed: Cause | null
+  /** What RCPT said of reports; null for an email that did not come by SMTP. */
+  dsn: RecipientDsn | null
+}
+
+/** An accepted request, about to become durable. */
+export interface NewEmail {
+  id: string
+  teamId: string
+  domainId: string
+  apiKeyId: string | null
+  /** `report`: made by the appliance itself, about an email that somebody sent. `notice`: from the appliance itself to a person. */
+  via: 'rest' | 'smtp' | 'dashboard' | 'report' | 'notice'
+  /** The header fields as the caller gave them, decoded. */
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string[]
+  subject: string
+  html: string | null
+  text: string | null
+  headers: { name: string; value: string }[]
+  tags: Tag[]
+  attachments: AttachmentInfo[]
+  messageId: string
+  /** Envelope sender, unique to the email (VERP); empty for a report, about which there are no reports (RFC 5321 §4.5.5). */
+  returnPath: string
+  /** Who is sent reports about it: MAIL FROM of an email that came by SMTP, when it is the app's own. Null: nobody is. */
+  reportTo: string | null
+  /** What MAIL said of reports; null for an email that did not come by SMTP. */
+  dsn: EnvelopeDsn | null
+  /** What the sender said of encryption on the way (RFC 8689). */
+  requireTls: RequireTls
+  scheduledAt: number | null
+  /** What it competes with while it waits. */
+  stream: Stream
+  /** The pool of source addresses that it leaves from. */
+  pool: string
+  /** The complete RFC 5322 message, CRLF line ends, unsigned. */
+  message: Uint8Array
+  deliveries: NewDelivery[]
+}
+
+/** What becomes durable together: all emails of one request, its receipt, and what they count. */
+export interface PutArgs {
+  emails: NewEmail[]
+  /** Of a request that may be asked again; null for one without a key. */
+  receipt: NewReceipt | null
+  /** Null when nothing is to be counted. */
+  quota: QuotaLimit | null
+}
+
+/** In every case but `stored` nothing was changed. */
+export type PutResult =
+  /** `usage` counts these emails too; null when nothing was to be counted. */
+  | { kind: 'stored'; usage: Usage | null }
+  /** The emails are more than is left of the period. */
+  | { kind: 'over_quota'; period: 'daily' | 'monthly' }
+  /** The request was answered before, perhaps by another process. */
+  | { kind: 'replay'; receipt: Receipt }
+
+/** A new email as it crosses to the writer: `body` is null when the message is in a file already. */
+export type StoredEmail = Omit<NewEmail, 'message'> & { body: Uint8Array | null; size: number }
+
+/** Arguments of `put` as they cross to the writer. */
+export interface StoreArgs {
+  emails: StoredEmail[]
+  receipt: NewReceipt | null
+  quota: QuotaLimit | null
+}
+
+/**
+ * The acceptance boundary: emails, messages, deliveries, receipt and counts become durable together, or nothing does.
+ * hot: plain statements, prepared once.
+ */
+export function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
+  const insert = createInsertEmail(db)
+  const count = createCount(db)
+  // Asked where it is written: elsewhere it would be one more trip to a thread, and older than the commit.
+  const origin = createListed(db)
+  const heedSuppressions = ({ teamId, deliveries }: StoredEmail): void => {
+    for (const delivery of deliveries) {
+      const found = origin(teamId, delivery.recipient)
+      if (found !== undefined) delivery.suppressed ??= suppressedCause({ origin: found })
+    }
+  }
+  const findReceipt = db.prepare<[string, string, string, number], Parameters<typeof toReceipt>[0]>(
+    `select fingerprint, body, email_ids from receipts
+     where team_id = ? and scope = ? and key = ? and expires_at > ?`,
+  )
+  // What it replaces has expired.
+  const insertReceipt = db.prepare(
+    `insert or replace into receipts (team_id, scope, key, fingerprint, body, email_ids, created_at, expires_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+
+  return ({ emails, receipt, quota }, now) => {
+    // The receipt before the quota: what was answered once is answered again, whatever is left.
+    const known = receipt && findReceipt.get(receipt.teamId, receipt.scope, receipt.key, now)
+    if (known) return { kind: 'replay', receipt: toReceipt(known) }
+    const recipients = emails.reduce((sum, { deliveries }) => sum + deliveries.length, 0)
+    const usage = quota && count(quota, recipients, now)
+    if (typeof usage === 'string') return { kind: 'over_quota', period: usage }
+    for (const email of emails) {
+      heedSuppressions(email)
+      insert(email, now)
+    }
+    if (receipt) {
+      const { teamId, scope, key, fingerprint, body, emailIds, expiresAt } = receipt
+      insertReceipt.run(teamId, scope, key, fingerprint, body, JSON.stringify(emailIds), now, expiresAt)
+    }
+    return { kind: 'stored', usage }
+  }
+}
+
+/** Stores an email with its deliveries, and what is to be told of those that are not made. */
+export function createInsertEmail(db: Connection): (email: StoredEmail, now: number) => void {
+  const insertEmail = db.prepare(
+    `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
+       reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
+       sent_at, created_at, report_to, ret, envid, require_tls)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?)`,
+  )
+  const insertContent = db.prepare('insert into contents (email_id, team_id, html, text) values (?, ?, ?, ?)')
+  const insertMessage = db.prepare('insert into messages (email_id, team_id, body) values (?, ?, ?)')
+  const recordEvent = createRecordEvent(db)
+  const insertRecipients = createInsertRecipients(db, recordEvent)
+
+  return (email, now) => {
+    const { id, teamId, deliveries, domainId } = email
+    const event = newEvent(email, now)
+    const queued = deliveries.some(({ suppressed }) => suppressed === null)
+    insertEmail.run(...emailValues(email, queued, now))
+    insertContent.run(id, teamId, email.html, email.text)
+    insertMessage.run(id, teamId, email.body)
+    if (queued && email.scheduledAt !== null)
+      recordEvent(event('email.scheduled', null, {}), { domainId, provider: '' })
+    insertRecipients(email, event, now)
+  }
+}
+
+/** Stores the recipients of an email: those that are sent to with their deliveries, the others with why not. */
+function createInsertRecipients(db: Connection, recordEvent: ReturnType<typeof createRecordEvent>) {
+  const owe = createOwe(db)
+  const holdsOf = createHolds(db)
+  const insertRecipient = db.prepare(
+    `insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
+       updated_at, notify, orcpt)
+     values (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)`,
+  )
+  const providerOf = db
+    .prepare<[string], string>('select provider from destinations where domain = ?')
+    .pluck()
+  const insertDelivery = db.prepare(
+    `insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner,
+       lease_until, held, attempts, created_at, expires_at, touched_by)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, ?, 0, ?, ?, ?)`,
+  )
+
+  return (email: StoredEmail, event: ReturnType<typeof newEvent>, now: number): void => {
+    const { id, teamId, deliveries, pool, stream, domainId } = email
+    const holding = holdsOf(email)
+    for (const { id: deliveryId, recipient, field, dueAt, expiresAt, suppressed, dsn } of deliveries) {
+      const state = suppressed ? 'suppressed' : 'waiting'
+      const cause = suppressed && JSON.stringify(suppressed)
+      const asked = [toNotify(dsn?.notify ?? null), dsn?.orcpt ?? null]
+      const domain = recipient.slice(recipient.lastIndexOf('@') + 1).toLowerCase()
+      const provider = providerOf.get(domain) ?? unplaced(domain)
+      insertRecipient.run(
+        ...[deliveryId, teamId, id, recipient, field, pool, provider, state, cause, now, now],
+        ...asked,
+      )
+      if (suppressed) {
+        const data = { recipient, cause: suppressed, suppressed: suppressedData(suppressed) }
+        recordEvent(event('email.suppressed', deliveryId, data), { domainId, provider })
+        if (email.reportTo !== null && reportWanted(dsn?.notify ?? null, 'failed'))
+          owe({ deliveryId, kind: 'failed', teamId, emailId: id }, now)
+        continue
+      }
+      const queue = formatQueue({ pool, provider, stream, teamId })
+      const rule = holding({ domain, provider })
+      insertDelivery.run(
+        ...[deliveryId, teamId, id, queue, pool, provider, stream, domain, dueAt, rule === null ? 0 : 1, now],
+        ...[expiresAt, rule],
+      )
+    }
+  }
+}
+
+/** Makes the events of a new email. */
+const newEvent =
+  ({ id: emailId, teamId }: StoredEmail, now: number) =>
+  (type: EmailEventType, deliveryId: string | null, data: EventData): NewEvent => ({
+    ...{ id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data },
+  })
+
+/** What `last_event` of a new email is; one that goes to nobody is done. */
+function firstState({ scheduledAt }: StoredEmail, queued: boolean): string {
+  if (!queued) return lastEventOf('email.suppressed')
+  return scheduledAt === null ? 'queued' : lastEventOf('email.scheduled')
+}
+
+function emailValues(email: StoredEmail, queued: boolean, now: number): (string | number | null)[] {
+  return [
+    email.id,
+    email.teamId,
+    email.domainId,
+    email.apiKeyId,
+    email.via,
+    email.from,
+    JSON.stringify(email.to),
+    JSON.stringify(email.cc),
+    JSON.stringify(email.bcc),
+    JSON.stringify(email.replyTo),
+    email.subject,
+    JSON.stringify(email.headers),
+    JSON.stringify(email.tags),
+    JSON.stringify(email.attachments),
+    email.messageId,
+    email.returnPath,
+    email.size,
+    firstState(email, queued),
+    email.scheduledAt,
+    now,
+    email.reportTo,
+    email.dsn?.ret ?? null,
+    email.dsn?.envid ?? null,
+    email.requireTls,
+  ]
+}
+
+/** Arguments of `putReport` as they cross to the writer. */
+export interface StoreReportArgs extends ReportRef {
+  email: StoredEmail
+}
+
+/**
+ * Stores a report, an email of its own, and what it tells is no longer due. False, and nothing stored, when some of it was not due any more.
+ * what makes a report exactly one, whoever else is making it at this moment.
+ */
+export function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
+  const insert = createInsertEmail(db)
+  const isDue = db.prepare<[string, string]>(
+    'select 1 from reports where delivery_id = ? and kind = ? and done_at is null',
+  )
+  const done = db.prepare('update reports set done_at = ?, report_id = ? where delivery_id = ? and kind = ?')
+  return ({ email, kind, deliveryIds }, now) => {
+    if (!deliveryIds.every((id) => isDue.get(id, kind))) return false
+    insert(email, now)
+    for (const id of deliveryIds) done.run(now, email.id, id, kind)
+    return true
+  }
+}
+
+/** The methods of storage that are about put. */
+export const methods = {
+  prepared: { put: createPut, putReport: createPutReport },
+}

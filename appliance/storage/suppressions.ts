@@ -1,0 +1,333 @@
+/** Addresses that a team does not send to. */
+import { type Selectable, sql } from 'kysely'
+import { addressHash, erasedSuppressionKey } from '../mail/erasure.ts'
+import { type EventData, lastEventOf } from '../mail/event.ts'
+import { newId } from '../mail/ids.ts'
+import { formatReply } from '../mail/reply.ts'
+import { suppressionKey, type SuppressionOrigin } from '../mail/suppression.ts'
+import type { Cause } from '../mail/verdict.ts'
+import { erasureKey } from './erasures/erasures.ts'
+import { createRecordEvent, type OtherEvent, recordOthers } from './events.ts'
+import { type Page, type PageArgs, pageOf } from './page.ts'
+import type { Db, SuppressionsTable } from './schema.ts'
+import type { Connection } from './sqlite/connection.ts'
+
+export interface Suppression {
+  id: string
+  teamId: string
+  /** As it was first given, the domain in A-labels. */
+  email: string
+  origin: SuppressionOrigin
+  /** The email that bounced or was complained about; null for one put there by hand. */
+  sourceId: string | null
+  /** Why, in one sentence; null where nobody said. */
+  reason: string | null
+  /** What the mail server said, as one line; null: no server said it. */
+  reply: string | null
+  /** When the address was last taken off the list before it came back (Unix milliseconds); null: it never was. */
+  removedAt: number | null
+  createdAt: number
+}
+
+/** An entry that is to be made; whether the address was on the list before, the storage knows. */
+export type NewSuppression = Omit<Suppression, 'removedAt' | 'reason' | 'reply'> &
+  Partial<Pick<Suppression, 'reason' | 'reply'>>
+
+/** Somebody complained about an email. */
+export interface Complaint {
+  teamId: string
+  /** The delivery that brought it to them. */
+  deliveryId: string
+  /** Who told us, in a sentence. */
+  reason: string
+  /** Whether the address goes onto the list. */
+  suppress: boolean
+}
+
+/** Which ones are meant: by id, or by address in any case. */
+export type SuppressionRef = { id: string } | { email: string }
+
+const toSuppression = (row: Selectable<SuppressionsTable>): Suppression => ({
+  id: row.id,
+  teamId: row.team_id,
+  email: row.email,
+  origin: row.origin,
+  sourceId: row.source_id,
+  reason: row.reason,
+  reply: row.reply,
+  removedAt: row.removed_at,
+  createdAt: row.created_at,
+})
+
+const toRow = (one: NewSuppression, teamId: string, removedAt: number | null): SuppressionsTable => ({
+  id: one.id,
+  team_id: teamId,
+  address: suppressionKey(one.email),
+  email: one.email,
+  origin: one.origin,
+  source_id: one.sourceId,
+  created_at: one.createdAt,
+  reason: one.reason ?? null,
+  reply: one.reply ?? null,
+  removed_at: removedAt,
+})
+
+const tellOf =
+  (type: OtherEvent['type']) =>
+  ({ teamId, id, email, origin, sourceId, createdAt }: Suppression): OtherEvent => ({
+    ...{ teamId, type },
+    data: { suppression: { id, email, origin, sourceId, createdAt } },
+  })
+
+/**
+ * Adds those that are not there yet, all or none, at most 500. Returns what is stored for each address, in the order
+ * given: for an address that was suppressed before, the older entry. Records `suppression.added` for each unless `quiet`.
+ * The unique address decides.
+ */
+export async function addSuppressions(
+  db: Db,
+  {
+    teamId,
+    suppressions,
+    quiet = false,
+  }: { teamId: string; suppressions: NewSuppression[]; quiet?: boolean },
+  now: number,
+): Promise<Suppression[]> {
+  if (suppressions.length === 0) return []
+  const keys = suppressions.map(({ email }) => suppressionKey(email))
+  const removed = await db
+    .selectFrom('unsuppressed')
+    .select(['address', 'removed_at'])
+    .where('team_id', '=', teamId)
+    .where('address', 'in', keys)
+    .execute()
+  const removedAt = new Map(removed.map((row) => [row.address, row.removed_at]))
+  await db
+    .insertInto('suppressions')
+    .values(suppressions.map((one, at) => toRow(one, teamId, removedAt.get(keys[at]!) ?? null)))
+    .onConflict((conflict) => conflict.columns(['team_id', 'address']).doNothing())
+    .execute()
+  const stored = await storedOf(db, teamId, keys)
+  const fresh = new Set(suppressions.map(({ id }) => id))
+  const added = [...stored.values()].filter(({ id }) => fresh.has(id))
+  if (!quiet) await recordOthers(db, added.map(tellOf('suppression.added')), now)
+  return keys.map((key) => stored.get(key)!)
+}
+
+/** The entries of some addresses, by `suppressionKey`. One read on the unique index. */
+async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<string, Suppression>> {
+  const secret = await erasureKey(db)
+  const hashed = new Map(keys.map((key) => [erasedSuppressionKey(addressHash(secret, teamId, key)), key]))
+  const rows = await db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('address', 'in', [...new Set(keys), ...hashed.keys()])
+    .execute()
+  return new Map(rows.map((row) => [hashed.get(row.address) ?? row.address, toSuppression(row)]))
+}
+
+/** Those of `addresses` (A-label domains, any case) that are suppressed; `address` is as asked. */
+export async function findSuppressed(
+  db: Db,
+  { teamId, addresses }: { teamId: string; addresses: string[] },
+): Promise<(Suppression & { address: string })[]> {
+  if (addresses.length === 0) return []
+  const found = await storedOf(db, teamId, addresses.map(suppressionKey))
+  return addresses.flatMap((address) => {
+    const suppression = found.get(suppressionKey(address))
+    return suppression ? [{ ...suppression, address }] : []
+  })
+}
+
+export async function getSuppression(
+  db: Db,
+  { teamId, ref }: { teamId: string; ref: SuppressionRef },
+): Promise<Suppression | undefined> {
+  if ('email' in ref) {
+    const key = suppressionKey(ref.email)
+    return (await storedOf(db, teamId, [key])).get(key)
+  }
+  const row = await db
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('id', '=', ref.id)
+    .executeTakeFirst()
+  return row && toSuppression(row)
+}
+
+/** `search`: only addresses that contain this, in any case. */
+export async function listSuppressions(
+  db: Db,
+  {
+    teamId,
+    origin,
+    search,
+    ...page
+  }: PageArgs & { origin?: SuppressionOrigin | undefined; search?: string | undefined },
+): Promise<Page<Suppression>> {
+  let query = db.selectFrom('suppressions').selectAll().where('team_id', '=', teamId)
+  if (origin !== undefined) query = query.where('origin', '=', origin)
+  if (search !== undefined) query = query.where(sql<boolean>`address like ${containing(search)} escape '\\'`)
+  return pageOf(query, page, toSuppression)
+}
+
+const containing = (text: string): string => `%${suppressionKey(text).replaceAll(/[\\%_]/g, '\\$&')}%`
+
+/**
+ * Removes those that are there, all in one transaction; returns them in the order asked. It is remembered: an address that comes back
+ * says when it was removed. Records `suppression.removed`.
+ */
+export async function removeSuppressions(
+  db: Db,
+  { teamId, refs }: { teamId: string; refs: SuppressionRef[] },
+  now: number,
+): Promise<Suppression[]> {
+  const removed: Suppression[] = []
+  for (const ref of refs) {
+    const found = await getSuppression(db, { teamId, ref })
+    if (!found) continue
+    await db.deleteFrom('suppressions').where('id', '=', found.id).execute()
+    await db
+      .insertInto('unsuppressed')
+      .values({ team_id: teamId, address: suppressionKey(found.email), removed_at: now })
+      .onConflict((conflict) => conflict.columns(['team_id', 'address']).doUpdateSet({ removed_at: now }))
+      .execute()
+    removed.push(found)
+  }
+  await recordOthers(db, removed.map(tellOf('suppression.removed')), now)
+  return removed
+}
+
+/** Looks an address up on the suppression list of a team: under itself, and under its hash where it was erased. What put it there; undefined: it is not listed. */
+export function createListed(
+  db: Connection,
+): (teamId: string, address: string) => SuppressionOrigin | undefined {
+  const listed = db
+    .prepare<[string, string], SuppressionOrigin>(
+      'select origin from suppressions where team_id = ? and address = ?',
+    )
+    .pluck()
+  // Hashes are hexadecimal: none comes after this letter. Few teams have any, and making one takes 25 microseconds.
+  const anyErased = db
+    .prepare<[string, string, string], number>(
+      'select 1 from suppressions where team_id = ? and address >= ? and address < ? limit 1',
+    )
+    .pluck()
+  const erased = [erasedSuppressionKey(''), erasedSuppressionKey('g')] as const
+  // Made by a migration, and never changed.
+  const key = db.prepare<[], Buffer>("select value from secrets where name = 'erasures'").pluck().get()!
+  return (teamId, address) => {
+    const found = listed.get(teamId, suppressionKey(address))
+    if (found !== undefined || anyErased.get(teamId, ...erased) === undefined) return found
+    return listed.get(teamId, erasedSuppressionKey(addressHash(key, teamId, address)))
+  }
+}
+
+/** An address that is dead, or whose owner complained, and how that became known. */
+export interface Suppress {
+  teamId: string
+  /** The domain in A-labels. */
+  email: string
+  origin: Exclude<SuppressionOrigin, 'manual'>
+  /** The email that bounced or was complained about. */
+  emailId: string
+  /** One sentence. */
+  reason: string
+  /** The reply of the server as one line; null: no server said it. */
+  reply: string | null
+}
+
+/**
+ * Part of `settle` and `complain`: an address goes onto the list of its team. One that is there keeps its entry, but that a complaint counts
+ * more than what put it there before: who takes it off the list must know.
+ */
+export function createSuppress(db: Connection): (suppress: Suppress, now: number) => void {
+  const insert = db.prepare<unknown[], { id: string; email: string; createdAt: number }>(
+    `insert into suppressions (id, team_id, address, email, origin, source_id, created_at, reason, reply, removed_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, (select removed_at from unsuppressed where team_id = ? and address = ?))
+     on conflict (team_id, address) do update
+       set origin = excluded.origin, source_id = excluded.source_id, reason = excluded.reason, reply = excluded.reply
+       where excluded.origin = 'complaint' and suppressions.origin <> 'complaint'
+     returning id, email, created_at as createdAt`,
+  )
+  const recordEvent = createRecordEvent(db)
+  return ({ teamId, email, origin, emailId, reason, reply }, now) => {
+    const address = suppressionKey(email)
+    const id = newId(now)
+    const stored = insert.get(
+      ...[id, teamId, address, email, origin, emailId, now, reason, reply],
+      ...[teamId, address],
+    )
+    // An entry that only has another reason now was told of before.
+    if (stored?.id !== id) return
+    const data = { suppression: { ...stored, origin, sourceId: emailId } }
+    const about = { emailId: null, deliveryId: null, createdAt: now }
+    recordEvent({ ...about, id: newId(now), teamId, type: 'suppression.added', data })
+  }
+}
+
+/** What became of one delivery. */
+interface News {
+  teamId: string
+  emailId: string
+  cause: Cause
+  data: EventData
+}
+
+/** Part of `settle`: a dead address goes onto the list with the news of it, so that no email accepted after this commit is sent there. */
+export function createHeedBounce(db: Connection): (news: News, now: number) => void {
+  const suppress = createSuppress(db)
+  return ({ teamId, emailId, cause, data }, now) => {
+    if (data.bounce?.suppress !== true || data.recipient === undefined) return
+    const { note: reason, reply } = cause
+    const said = reply && formatReply(reply)
+    suppress({ teamId, email: data.recipient, origin: 'bounce', emailId, reason, reply: said }, now)
+  }
+}
+
+interface Known {
+  email_id: string
+  recipient: string
+}
+
+/**
+ * Records `email.complained` for a delivery, and puts its address onto the list where that is asked for, in one transaction.
+ * `known`: it was complained about before; `unknown`: the team has no such delivery. Then nothing was changed.
+ * and part of `settle`.
+ */
+export function createComplain(
+  db: Connection,
+): (complaint: Complaint, now: number) => 'recorded' | 'known' | 'unknown' {
+  const find = db.prepare<[string, string], Known>(
+    'select email_id, recipient from recipients where id = ? and team_id = ?',
+  )
+  const before = db.prepare<[string, string]>(
+    `select 1 from events where email_id = ? and delivery_id = ? and type = 'email.complained'`,
+  )
+  const recordEvent = createRecordEvent(db)
+  const updateEmail = db.prepare('update emails set last_event = ? where id = ?')
+  const suppress = createSuppress(db)
+
+  return ({ teamId, deliveryId, reason, suppress: listed }, now) => {
+    const known = find.get(deliveryId, teamId)
+    if (!known) return 'unknown'
+    const { email_id: emailId, recipient } = known
+    // Providers repeat their reports.
+    if (before.get(emailId, deliveryId)) return 'known'
+    const type = 'email.complained'
+    const data: EventData = { recipient, complaint: { source: reason } }
+    recordEvent({ id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data })
+    updateEmail.run(lastEventOf(type), emailId)
+    if (listed) suppress({ teamId, email: recipient, origin: 'complaint', emailId, reason, reply: null }, now)
+    return 'recorded'
+  }
+}
+
+/** The methods of storage that are about suppressions. */
+export const methods = {
+  reads: { findSuppressed, getSuppression, listSuppressions },
+  writes: { addSuppressions, removeSuppressions },
+  prepared: { complain: createComplain },
+}

@@ -1,0 +1,126 @@
+/** What is good once and for a short time: a sign-in that waits for its second factor, a challenge, a link in a mail. */
+import type { Selectable } from 'kysely'
+import type { Db, TicketsTable } from './schema.ts'
+
+/**
+ * second_factor: the password was right · passkey: a challenge of WebAuthn · oidc: somebody is at an identity provider ·
+ * reset: a link that sets a new password · set_up: the link that makes the first owner
+ */
+export type TicketKind = 'second_factor' | 'passkey' | 'oidc' | 'reset' | 'set_up'
+
+/** Whoever holds the token holds the ticket; only the token's SHA-256 is stored. */
+export interface Ticket {
+  /** SHA-256 of the token, in hex. */
+  tokenHash: string
+  kind: TicketKind
+  /** Whose it is; it ends with the user. Null: nobody's yet. */
+  userId: string | null
+  /** Plain JSON. */
+  data: unknown
+  createdAt: number
+  expiresAt: number
+}
+
+const toTicket = (row: Selectable<TicketsTable>): Ticket => ({
+  tokenHash: row.token_hash,
+  kind: row.kind,
+  userId: row.user_id,
+  data: JSON.parse(row.data),
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+})
+
+export async function createTicket(db: Db, ticket: Ticket): Promise<void> {
+  await db
+    .insertInto('tickets')
+    .values({
+      token_hash: ticket.tokenHash,
+      kind: ticket.kind,
+      user_id: ticket.userId,
+      data: JSON.stringify(ticket.data),
+      created_at: ticket.createdAt,
+      expires_at: ticket.expiresAt,
+      attempts: 0,
+    })
+    .execute()
+}
+
+/** The ticket, when it is of that kind and has not expired. */
+export async function peekTicket(
+  db: Db,
+  { tokenHash, kind }: { tokenHash: string; kind: TicketKind },
+  now: number,
+): Promise<Ticket | undefined> {
+  const row = await db
+    .selectFrom('tickets')
+    .selectAll()
+    .where('token_hash', '=', tokenHash)
+    .where('kind', '=', kind)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && toTicket(row)
+}
+
+/**
+ * Like `peekTicket`, and it is gone afterwards: of several takers exactly one gets it.
+ * The removal decides who has it, not a look beforehand.
+ */
+export async function takeTicket(
+  db: Db,
+  { tokenHash, kind }: { tokenHash: string; kind: TicketKind },
+  now: number,
+): Promise<Ticket | undefined> {
+  const row = await db
+    .deleteFrom('tickets')
+    .where('token_hash', '=', tokenHash)
+    .where('kind', '=', kind)
+    .where('expires_at', '>', now)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toTicket(row)
+}
+
+/** Like `peekTicket`, and counts the try; the ticket is gone with the one after `most`. */
+export async function tryTicket(
+  db: Db,
+  { tokenHash, kind, most }: { tokenHash: string; kind: TicketKind; most: number },
+  now: number,
+): Promise<Ticket | undefined> {
+  const row = await db
+    .updateTable('tickets')
+    .set((is) => ({ attempts: is('attempts', '+', 1) }))
+    .where('token_hash', '=', tokenHash)
+    .where('kind', '=', kind)
+    .where('expires_at', '>', now)
+    .returningAll()
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (row.attempts <= most) return toTicket(row)
+  await db.deleteFrom('tickets').where('token_hash', '=', tokenHash).execute()
+  return undefined
+}
+
+/** Ends all tickets of a user that are of these kinds; returns how many. */
+export async function dropTickets(
+  db: Db,
+  { userId, kinds }: { userId: string; kinds: TicketKind[] },
+): Promise<number> {
+  const deleted = await db
+    .deleteFrom('tickets')
+    .where('user_id', '=', userId)
+    .where('kind', 'in', kinds)
+    .executeTakeFirstOrThrow()
+  return Number(deleted.numDeletedRows)
+}
+
+/** Removes expired ones; returns how many. */
+export async function purgeTickets(db: Db, _args: object, now: number): Promise<number> {
+  const deleted = await db.deleteFrom('tickets').where('expires_at', '<=', now).executeTakeFirstOrThrow()
+  return Number(deleted.numDeletedRows)
+}
+
+/** The methods of storage that are about tickets. */
+export const methods = {
+  reads: { peekTicket },
+  writes: { createTicket, takeTicket, tryTicket, dropTickets, purgeTickets },
+}

@@ -1,0 +1,302 @@
+import { type Selectable, sql } from 'kysely'
+import { firstIdAt } from '../../mail/ids.ts'
+import type { WebhookDeliveryState } from '../../mail/webhook.ts'
+import { type Page, type PageArgs, pageOf } from '../page.ts'
+import type { Db, WebhookAttemptsTable, WebhookDeliveriesTable } from '../schema.ts'
+
+/** Something that an endpoint is to be told. */
+export interface NewWebhookDelivery {
+  /** `msg_…`; sorts by time. The same in every attempt. */
+  id: string
+  webhookId: string
+  teamId: string
+  /** Null for a ping. */
+  eventId: string | null
+  emailId: string | null
+  type: string
+  /** The body, byte for byte. */
+  payload: string
+  /** When the event happened. */
+  createdAt: number
+}
+
+export interface WebhookDelivery extends NewWebhookDelivery {
+  status: WebhookDeliveryState
+  /** Since it was made or replayed. */
+  attempts: number
+  /** When it is tried next; null when it is final. */
+  dueAt: number | null
+  /** Whether the email that it is about is still there; false where it is about none. */
+  emailKept: boolean
+  /** The newest request, also of before a replay; null when there was none. */
+  last: Pick<WebhookAttempt, 'sentAt' | 'durationMs' | 'status' | 'error'> | null
+}
+
+/** One request to an endpoint and its answer. */
+export interface WebhookAttempt {
+  id: string
+  deliveryId: string
+  webhookId: string
+  teamId: string
+  sentAt: number
+  durationMs: number
+  /** Status of the answer; null when there was none. */
+  status: number | null
+  /** Why it failed, as a sentence; null for a success. */
+  error: string | null
+  /** The address that was spoken to; null when none was reached. */
+  ip: string | null
+  requestHeaders: Record<string, string>
+  responseHeaders: Record<string, string>
+  /** The beginning of the answer's body. */
+  response: string
+}
+
+/** How the requests to an endpoint went. */
+export interface WebhookRequests {
+  /** How many there were, at most as many as were asked for. */
+  count: number
+  /** Those that the endpoint took: answered with a 2xx. */
+  taken: number
+  /** How long the answers took, whatever they said: what half and 95 of 100 stayed within (nearest rank). Null without an answer. */
+  medianMs: number | null
+  p95Ms: number | null
+}
+
+/** All deliveries, with whether their emails are still there. */
+const selectDeliveries = (db: Db) =>
+  db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .select(
+      sql<number>`exists (select 1 from emails where emails.id = webhook_deliveries.email_id)`.as(
+        'email_kept',
+      ),
+    )
+
+/** A row of `selectDeliveries` as the port shows it, but for its requests: `withLast`. */
+const toDelivery = (row: Selectable<WebhookDeliveriesTable> & { email_kept: number }): WebhookDelivery => ({
+  id: row.id,
+  webhookId: row.webhook_id,
+  teamId: row.team_id,
+  eventId: row.event_id,
+  emailId: row.email_id,
+  type: row.type,
+  payload: row.payload,
+  createdAt: row.created_at,
+  status: row.status,
+  attempts: row.attempts,
+  dueAt: row.due_at,
+  emailKept: Boolean(row.email_kept),
+  last: null,
+})
+
+/** The deliveries with the newest request of each, which one query reads for all of them. */
+async function withLast(db: Db, deliveries: WebhookDelivery[]): Promise<WebhookDelivery[]> {
+  if (deliveries.length === 0) return []
+  const rows = await db
+    .selectFrom('webhook_attempts')
+    .select(['delivery_id', 'sent_at', 'duration_ms', 'status', 'error'])
+    .where('id', 'in', (newest) =>
+      newest
+        .selectFrom('webhook_attempts')
+        .select((select) => select.fn.max('id').as('id'))
+        .where(
+          'delivery_id',
+          'in',
+          deliveries.map(({ id }) => id),
+        )
+        .groupBy('delivery_id'),
+    )
+    .execute()
+  const last = new Map(
+    rows.map((row) => [
+      row.delivery_id,
+      { sentAt: row.sent_at, durationMs: row.duration_ms, status: row.status, error: row.error },
+    ]),
+  )
+  return deliveries.map((one) => ({ ...one, last: last.get(one.id) ?? null }))
+}
+
+/** Newest first. */
+export async function listWebhookDeliveries(
+  db: Db,
+  {
+    teamId,
+    webhookId,
+    status,
+    type,
+    ...page
+  }: PageArgs & {
+    webhookId: string
+    status?: WebhookDeliveryState | undefined
+    type?: string | undefined
+  },
+): Promise<Page<WebhookDelivery>> {
+  let query = selectDeliveries(db).where('webhook_id', '=', webhookId).where('team_id', '=', teamId)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (type !== undefined) query = query.where('type', '=', type)
+  const { items, hasMore } = await pageOf(query, page, toDelivery)
+  return { items: await withLast(db, items), hasMore }
+}
+
+export async function getWebhookDelivery(
+  db: Db,
+  { teamId, webhookId, id }: { teamId: string; webhookId: string; id: string },
+): Promise<WebhookDelivery | undefined> {
+  const row = await selectDeliveries(db)
+    .where('id', '=', id)
+    .where('webhook_id', '=', webhookId)
+    .where('team_id', '=', teamId)
+    .executeTakeFirst()
+  return row && (await withLast(db, [toDelivery(row)]))[0]
+}
+
+const toAttempt = (row: Selectable<WebhookAttemptsTable>): WebhookAttempt => ({
+  id: row.id,
+  deliveryId: row.delivery_id,
+  webhookId: row.webhook_id,
+  teamId: row.team_id,
+  sentAt: row.sent_at,
+  durationMs: row.duration_ms,
+  status: row.status,
+  error: row.error,
+  ip: row.ip,
+  requestHeaders: JSON.parse(row.request_headers) as Record<string, string>,
+  responseHeaders: JSON.parse(row.response_headers) as Record<string, string>,
+  response: row.response,
+})
+
+/** Newest first; of one delivery, or of all to the endpoint. */
+export async function listWebhookAttempts(
+  db: Db,
+  {
+    teamId,
+    webhookId,
+    deliveryId,
+    ...page
+  }: PageArgs & { webhookId: string; deliveryId?: string | undefined },
+): Promise<Page<WebhookAttempt>> {
+  let query = db
+    .selectFrom('webhook_attempts')
+    .selectAll()
+    .where('webhook_id', '=', webhookId)
+    .where('team_id', '=', teamId)
+  if (deliveryId !== undefined) query = query.where('delivery_id', '=', deliveryId)
+  return pageOf(query, page, toAttempt)
+}
+
+/**
+ * How the requests since `since` went, of the newest `most` of them.
+ * Ids begin with their time: the index by endpoint and id bounds what is read.
+ */
+export async function countWebhookRequests(
+  db: Db,
+  { teamId, webhookId, since, most }: { teamId: string; webhookId: string; since: number; most: number },
+): Promise<WebhookRequests> {
+  const rows = await db
+    .selectFrom('webhook_attempts')
+    .select(['duration_ms', 'status', 'error'])
+    .where('webhook_id', '=', webhookId)
+    .where('team_id', '=', teamId)
+    .where('id', '>=', firstIdAt(since))
+    .where('sent_at', '>=', since)
+    .orderBy('id', 'desc')
+    .limit(most)
+    .execute()
+  const answered = rows.filter(({ status }) => status !== null)
+  const took = answered.map(({ duration_ms: ms }) => ms).sort((a, b) => a - b)
+  const within = (share: number) => took[Math.ceil(share * took.length) - 1] ?? null
+  return {
+    count: rows.length,
+    taken: rows.filter(({ error }) => error === null).length,
+    medianMs: within(0.5),
+    p95Ms: within(0.95),
+  }
+}
+
+/**
+ * Stored deliveries are due again, with all attempts before them. Returns those that are not there: while there is one, nothing is changed.
+ */
+export async function replayWebhookDeliveries(
+  db: Db,
+  { teamId, webhookId, ids: wanted }: { teamId: string; webhookId: string; ids: string[] },
+  now: number,
+): Promise<string[]> {
+  const rows = await ids(db)
+    .where('id', 'in', wanted)
+    .where('webhook_id', '=', webhookId)
+    .where('team_id', '=', teamId)
+    .execute()
+  const known = new Set(rows.map(({ id }) => id))
+  const missing = wanted.filter((id) => !known.has(id))
+  if (missing.length > 0) return missing
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ status: 'pending', attempts: 0, due_at: now, settled_at: null })
+    .where('id', 'in', wanted)
+    .execute()
+  return []
+}
+
+/**
+ * Removes deliveries that were settled before `before`, or waited that long for an endpoint that is gone or disabled; returns how many.
+ */
+export async function purgeWebhookDeliveries(
+  db: Db,
+  { before, most }: { before: number; most: number },
+): Promise<number> {
+  const settled = await remove(db, (of) =>
+    of.where('settled_at', '<', before).orderBy('settled_at').limit(most),
+  )
+  if (settled === most) return settled
+  const waiting = await remove(db, (of) =>
+    of
+      .where('due_at', 'is not', null)
+      .where('created_at', '<', before)
+      .where('webhook_id', 'not in', (enabled) =>
+        enabled.selectFrom('webhooks').select('id').where('status', '=', 'enabled'),
+      )
+      .limit(most - settled),
+  )
+  return settled + waiting
+}
+
+const ids = (db: Db) => db.selectFrom('webhook_deliveries').select('id')
+
+async function remove(
+  db: Db,
+  which: (of: ReturnType<typeof ids>) => ReturnType<typeof ids>,
+): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('webhook_deliveries')
+    .where('id', 'in', which(ids(db)))
+    .executeTakeFirstOrThrow()
+  return Number(numDeletedRows)
+}
+
+/** What webhooks were told of an email, oldest first; the first `limit`. */
+export async function webhooksOfEmail(
+  db: Db,
+  { teamId, emailId, limit }: { teamId: string; emailId: string; limit: number },
+): Promise<WebhookDelivery[]> {
+  const rows = await selectDeliveries(db)
+    .where('email_id', '=', emailId)
+    .where('team_id', '=', teamId)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return withLast(db, rows.map(toDelivery))
+}
+
+/** The methods of storage that are about deliveries. */
+export const methods = {
+  reads: {
+    webhooksOfEmail,
+    listWebhookDeliveries,
+    getWebhookDelivery,
+    listWebhookAttempts,
+    countWebhookRequests,
+  },
+  writes: { replayWebhookDeliveries, purgeWebhookDeliveries },
+}

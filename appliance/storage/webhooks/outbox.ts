@@ -1,0 +1,163 @@
+/** What happened, as webhooks read it. */
+import type { EventData } from '../../mail/event.ts'
+import type { Db } from '../schema.ts'
+import type { NewEmail } from '../spool/put.ts'
+import { toListener, type WebhookListener } from './webhooks.ts'
+
+/** An event as webhooks need it, with what they tell of its email. */
+export interface OutboxEvent {
+  seq: number
+  id: string
+  teamId: string
+  emailId: string | null
+  type: string
+  createdAt: number
+  data: EventData
+  email:
+    | (Pick<NewEmail, 'via' | 'from' | 'to' | 'subject' | 'messageId' | 'tags' | 'headers'> & {
+        createdAt: number
+      })
+    | null
+}
+
+/** A delivery that the suppression list prevented. */
+export interface NotMade {
+  teamId: string
+  emailId: string
+  deliveryId: string
+  /** Where it would have gone, in A-labels. */
+  recipient: string
+}
+
+const NAME = 'webhooks'
+
+const selectEvents = (db: Db) =>
+  db
+    .selectFrom('events as v')
+    .leftJoin('emails as e', 'e.id', 'v.email_id')
+    .select(['v.seq', 'v.id', 'v.team_id', 'v.email_id', 'v.type', 'v.created_at', 'v.data'])
+    .select(['e.via', 'e.from_header', 'e.to_header', 'e.subject', 'e.message_id', 'e.tags', 'e.headers'])
+    .select('e.created_at as email_created_at')
+
+type Row = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number]
+
+const toEvent = (row: Row): OutboxEvent => ({
+  seq: row.seq,
+  id: row.id,
+  teamId: row.team_id,
+  emailId: row.email_id,
+  type: row.type,
+  createdAt: row.created_at,
+  data: JSON.parse(row.data) as EventData,
+  email:
+    row.email_id === null
+      ? null
+      : {
+          via: row.via!,
+          from: row.from_header!,
+          to: JSON.parse(row.to_header!) as string[],
+          subject: row.subject!,
+          messageId: row.message_id!,
+          tags: JSON.parse(row.tags!) as NewEmail['tags'],
+          headers: JSON.parse(row.headers!) as NewEmail['headers'],
+          createdAt: row.email_created_at!,
+        },
+})
+
+/**
+ * Events after the cursor `webhooks`, oldest first, and the enabled webhooks of all teams; none of both where nobody listens. `to` is the
+ * last event that was looked at. `suppressed`: the deliveries among them that were never made, whoever listens.
+ * The webhooks are read after the events, so that one that was made before an event is not missed.
+ * Where nobody listens the events are not read at all.
+ */
+export async function readOutbox(
+  db: Db,
+  { limit }: { limit: number },
+): Promise<{
+  from: number
+  to: number
+  events: OutboxEvent[]
+  webhooks: WebhookListener[]
+  suppressed: NotMade[]
+}> {
+  const cursor = await db.selectFrom('cursors').select('seq').where('name', '=', NAME).executeTakeFirst()
+  const from = cursor?.seq ?? 0
+  const last = await db
+    .selectFrom('events')
+    .select((select) => select.fn.max('seq').as('seq'))
+    .executeTakeFirst()
+  const nothing = { from, to: Math.max(from, last?.seq ?? 0), events: [], webhooks: [], suppressed: [] }
+  if (nothing.to === from) return nothing
+  if (!(await anyEnabled(db))) return { ...nothing, suppressed: await notMade(db, from, nothing.to) }
+  const rows = await selectEvents(db)
+    .where('v.seq', '>', from)
+    .where('v.seq', '<=', nothing.to)
+    .orderBy('v.seq')
+    .limit(limit)
+    .execute()
+  const webhooks = await db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').execute()
+  const to = rows.length < limit ? nothing.to : rows.at(-1)!.seq
+  const suppressed = await notMade(db, from, to)
+  return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toListener), suppressed }
+}
+
+/** Deliveries that the suppression list prevented, among the events after `from` up to `to`. */
+async function notMade(db: Db, from: number, to: number): Promise<NotMade[]> {
+  const rows = await db
+    .selectFrom('events')
+    .select(['team_id', 'email_id', 'delivery_id', 'data'])
+    .where('seq', '>', from)
+    .where('seq', '<=', to)
+    .where('type', '=', 'email.suppressed')
+    .execute()
+  return rows.map((row) => ({
+    teamId: row.team_id,
+    emailId: row.email_id!,
+    deliveryId: row.delivery_id!,
+    recipient: (JSON.parse(row.data) as EventData).recipient ?? '',
+  }))
+}
+
+async function anyEnabled(db: Db): Promise<boolean> {
+  const found = await db
+    .selectFrom('webhooks')
+    .select('id')
+    .where('status', '=', 'enabled')
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** Events of a team from `since` to before `until`, after the position, oldest first. */
+export async function listTeamEvents(
+  db: Db,
+  {
+    teamId,
+    since,
+    until,
+    after,
+    limit,
+  }: {
+    teamId: string
+    since: number
+    until: number
+    after: { createdAt: number; seq: number } | null
+    limit: number
+  },
+): Promise<OutboxEvent[]> {
+  let query = selectEvents(db)
+    .where('v.team_id', '=', teamId)
+    .where('v.created_at', '>=', after?.createdAt ?? since)
+    .where('v.created_at', '<', until)
+  if (after)
+    query = query.where((where) =>
+      where.or([where('v.created_at', '>', after.createdAt), where('v.seq', '>', after.seq)]),
+    )
+  const rows = await query.orderBy('v.created_at').orderBy('v.seq').limit(limit).execute()
+  return rows.map(toEvent)
+}
+
+/** The methods of storage that are about outbox. */
+export const methods = {
+  reads: { readOutbox, listTeamEvents },
+}

@@ -1,0 +1,179 @@
+/** Webhooks: endpoints of a team that are told what happens, what each is to be told, and every attempt to do so. */
+import type { Selectable } from 'kysely'
+import type { WebhookStatus } from '../../mail/webhook.ts'
+import type { Db, WebhooksTable } from '../schema.ts'
+
+export interface Webhook {
+  id: string
+  teamId: string
+  /** The URL. */
+  endpoint: string
+  /** The event types that it is told of. */
+  events: string[]
+  status: WebhookStatus
+  /** `whsec_` and the key in base64. */
+  secret: string
+  /** The secret before it, which signs too until then. */
+  oldSecret: { secret: string; until: number } | null
+  createdAt: number
+  /** The last success, to the minute; null when there was none. */
+  succeededAt: number | null
+  /** The first failure since the last success. */
+  failingSince: number | null
+  /** When and why it was disabled: by itself, when every attempt failed for days. Null while it is enabled. */
+  disabled: { at: number; reason: string } | null
+}
+
+/** A webhook without its secrets. */
+export type WebhookListener = Omit<Webhook, 'secret' | 'oldSecret'>
+
+function toWebhook(row: Selectable<WebhooksTable>): Webhook {
+  const oldSecret =
+    row.old_secret === null ? null : { secret: row.old_secret, until: row.old_secret_until ?? 0 }
+  return { ...toListener(row), secret: row.secret, oldSecret }
+}
+
+/** A row as an object of the port, without its secrets. */
+export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    endpoint: row.endpoint,
+    events: JSON.parse(row.events) as string[],
+    status: row.status,
+    createdAt: row.created_at,
+    succeededAt: row.succeeded_at,
+    failingSince: row.failing_since,
+    disabled: row.disabled_at === null ? null : { at: row.disabled_at, reason: row.disabled_reason ?? '' },
+  }
+}
+
+/** False, and nothing stored, when the team has `most` of them. */
+export async function createWebhook(
+  db: Db,
+  { webhook, most }: { webhook: Webhook; most: number },
+): Promise<boolean> {
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('team_id', '=', webhook.teamId)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= most) return false
+  await db
+    .insertInto('webhooks')
+    .values({
+      id: webhook.id,
+      team_id: webhook.teamId,
+      endpoint: webhook.endpoint,
+      events: JSON.stringify(webhook.events),
+      status: webhook.status,
+      secret: webhook.secret,
+      old_secret: webhook.oldSecret?.secret ?? null,
+      old_secret_until: webhook.oldSecret?.until ?? null,
+      created_at: webhook.createdAt,
+      succeeded_at: webhook.succeededAt,
+      failing_since: webhook.failingSince,
+      failures: 0,
+      disabled_at: webhook.disabled?.at ?? null,
+      disabled_reason: webhook.disabled?.reason ?? null,
+    })
+    .execute()
+  return true
+}
+
+/** All of a team, newest first. */
+export async function listWebhooks(db: Db, { teamId }: { teamId: string }): Promise<Webhook[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(toWebhook)
+}
+
+export async function getWebhook(db: Db, args: { teamId: string; id: string }): Promise<Webhook | undefined> {
+  const row = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', args.id)
+    .where('team_id', '=', args.teamId)
+    .executeTakeFirst()
+  return row && toWebhook(row)
+}
+
+/** Enabling forgets failures of before. Undefined when there is none. */
+export async function updateWebhook(
+  db: Db,
+  {
+    teamId,
+    id,
+    change,
+    reason,
+  }: {
+    teamId: string
+    id: string
+    change: {
+      endpoint?: string | undefined
+      events?: string[] | undefined
+      status?: WebhookStatus | undefined
+    }
+    /** Why it is disabled, where it is. */
+    reason: string
+  },
+  now: number,
+): Promise<Webhook | undefined> {
+  const { endpoint, events, status } = change
+  const found = await getWebhook(db, { teamId, id })
+  if (!found) return undefined
+  const switched = status !== undefined && status !== found.status
+  // Another address has failed nobody yet.
+  const forget = switched || (endpoint !== undefined && endpoint !== found.endpoint)
+  await db
+    .updateTable('webhooks')
+    .set({
+      id,
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(events === undefined ? {} : { events: JSON.stringify(events) }),
+      ...(forget ? { failing_since: null, failures: 0 } : {}),
+      ...(switched && status === 'enabled' ? { status, disabled_at: null, disabled_reason: null } : {}),
+      ...(switched && status === 'disabled' ? { status, disabled_at: now, disabled_reason: reason } : {}),
+    })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .execute()
+  return getWebhook(db, { teamId, id })
+}
+
+/** The secret of now becomes the old one. Undefined when there is none. */
+export async function rotateWebhookSecret(
+  db: Db,
+  { teamId, id, secret, oldUntil }: { teamId: string; id: string; secret: string; oldUntil: number },
+): Promise<Webhook | undefined> {
+  await db
+    .updateTable('webhooks')
+    .set((set) => ({ old_secret: set.ref('secret'), old_secret_until: oldUntil, secret }))
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .execute()
+  return getWebhook(db, { teamId, id })
+}
+
+/** Nothing more is sent to it. False when there was none. */
+export async function deleteWebhook(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('webhooks')
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .executeTakeFirstOrThrow()
+  return numDeletedRows > 0n
+}
+
+/** The methods of storage that are about webhooks. */
+export const methods = {
+  reads: { listWebhooks, getWebhook },
+  writes: { createWebhook, updateWebhook, rotateWebhookSecret, deleteWebhook },
+}
