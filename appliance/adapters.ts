@@ -1,6 +1,4 @@
 /** The real adapters behind the ports, as the configuration asks for them. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from './clock/clock.ts'
 import { loadBlocklists, loadTargets, type Blocklist, type Config } from './config/config.ts'
@@ -19,179 +17,16 @@ import {
   type SourceWatcher,
 } from './insights/insights.ts'
 import { createEvents, createWebhooks, type Events, type EventsDeps, type Webhooks } from './events/events.ts'
-import type { Actor } from './mail/audit.ts'
 import type { Finding } from './mail/finding.ts'
 import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from './reports/tls-reports.ts'
-import {
-  cleanOnce,
-  MasterKeyRefused,
-  ownKey,
-  rekey,
-  sealed,
-  secretsStatus,
-  unlock,
-  type KeyPlaces,
-  type Rekeyed,
-  type Sealer,
-  type SecretsStatus,
-} from './secrets/secrets.ts'
-import { remembered } from './storage/remembered.ts'
-import {
-  appendEntry,
-  backUp,
-  hasDatabase,
-  listSnapshots,
-  lockDataDir,
-  openSqlite,
-  restore,
-  sqliteSealing,
-  StorageRefused,
-  type Decryption,
-  type Encryption,
-} from './storage/sqlite/sqlite.ts'
-import type { BackupDone, Domain, Restored, Snapshot, Storage } from './storage/storage.ts'
+import type { Domain, Storage } from './storage/storage.ts'
 import { createSubmission, type ListenRequest, type SubmissionDeps } from './submission/submission.ts'
 import { VERSION } from './version.ts'
-import { armCrashPoint } from './watch/crash-points.ts'
 import type { Logger } from './watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from './wire/fetch.ts'
-import { CannotStart } from './wire/listeners.ts'
 import { createPoster, type Poster } from './wire/post.ts'
 import { isForbiddenTarget, type Cidr, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
 import { machineAddresses, refreshedAddresses } from './wire/own-addresses.ts'
-
-/**
- * Opens the storage; it is made, or brought up to date, when it has to be. Rejects with a sentence for people.
- * @param options.onLost called when the engine died: nothing can be stored or read any more
- * @param options.alone the caller has locked the data directory, and nobody is served yet
- */
-export async function openStorage(
-  config: Config,
-  { onLost, alone = false }: { onLost?: ((error: Error) => void) | undefined; alone?: boolean } = {},
-): ReturnType<typeof openSqlite> {
-  const refused = armCrashPoint(process.env, config.data_dir)
-  if (refused !== undefined) throw new CannotStart(refused)
-  const storage = await orCannotStart(openSqlite({ dataDir: config.data_dir, ...(onLost ? { onLost } : {}) }))
-  try {
-    return remembered(sealed(storage, await orCannotStart(unlockSecrets(config, alone))))
-  } catch (error) {
-    await storage.close()
-    throw error
-  }
-}
-
-/** Where the master key comes from. */
-const keyPlaces = ({ data_dir: dataDir, secrets: { master_key_file: keyFile } }: Config): KeyPlaces => ({
-  ...{ dataDir, keyFile, env: process.env },
-})
-
-async function unlockSecrets(config: Config, alone: boolean): Promise<Sealer> {
-  const sealer = unlock(keyPlaces(config), sqliteSealing, Date.now())
-  // It rewrites the whole database, once: for a daemon before it serves, never beside one.
-  if (alone) cleanOnce(config.data_dir, sqliteSealing, Date.now())
-  return sealer
-}
-
-/** How secrets are stored, without changing anything. */
-export const lookAtSecrets = (config: Config): SecretsStatus =>
-  secretsStatus(keyPlaces(config), sqliteSealing)
-
-/** Exchanges the master key. Rejects with a sentence for people while a daemon runs. */
-export async function rekeySecrets(config: Config, newKeyFile: string | undefined): Promise<Rekeyed> {
-  const lock = await lockDataDir(config.data_dir)
-  try {
-    return rekey({ ...keyPlaces(config), newKeyFile }, sqliteSealing, Date.now())
-  } finally {
-    lock.release()
-  }
-}
-
-/** Makes this process the one daemon of the data directory. Rejects with a sentence for people. */
-export const lockDirectory = ({ data_dir: dataDir }: Config): ReturnType<typeof lockDataDir> =>
-  orCannotStart(lockDataDir(dataDir))
-
-/** What the storage refuses is a reason not to start: a line for people, no stack. */
-async function orCannotStart<T>(step: Promise<T>): Promise<T> {
-  try {
-    return await step
-  } catch (error) {
-    const known = error instanceof StorageRefused || error instanceof MasterKeyRefused
-    throw known ? new CannotStart(error.message, { cause: error }) : error
-  }
-}
-
-/**
- * Makes a backup of the appliance, running or not, without changing it.
- * @param source the file that the configuration came from
- */
-export async function makeBackup(
-  config: Config,
-  source: string | null,
-  {
-    withKey,
-    ...options
-  }: {
-    file: string
-    bodies: boolean
-    verify: boolean
-    withKey: boolean
-    encryption?: Encryption | undefined
-  },
-  now: number,
-): Promise<BackupDone> {
-  const configuration = await configurationFiles(config, source)
-  const masterKey = (id: string) => (withKey ? ownKey(keyPlaces(config), id) : undefined)
-  return backUp({ ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey }, now)
-}
-
-/** The files that say how the appliance is set up; a backup keeps them beside. */
-async function configurationFiles({ tls, delivery, limits, doctor }: Config, source: string | null) {
-  const named: [`config/${string}`, string | null | undefined][] = [
-    ['config/posthaste.toml', source],
-    ['config/tls-cert.pem', tls.cert],
-    ['config/tls-key.pem', tls.key],
-    ...tls.additional.flatMap(({ cert, key }, at): [`config/${string}`, string][] => [
-      [`config/tls-cert-${at + 1}.pem`, cert],
-      [`config/tls-key-${at + 1}.pem`, key],
-    ]),
-    ['config/bounces.toml', delivery.bounces],
-    ['config/providers.toml', delivery.providers],
-    ['config/plans.toml', limits.plans],
-    ['config/blocklists.toml', doctor.blocklists],
-    ['config/doctor.toml', doctor.targets],
-  ]
-  const given = named.flatMap(([name, path]) => (path === null || path === undefined ? [] : [{ name, path }]))
-  return Promise.all(given.map(async ({ name, path }) => ({ name, bytes: await readFile(path) })))
-}
-
-/** Whether there is something to open; a look makes no database, which a restore would refuse to write over. */
-export const hasStorage = ({ data_dir: dataDir }: Config): boolean => hasDatabase(dataDir)
-
-/** The audit log beside a daemon, or without one; the database is not brought up to date. */
-export const auditLogOf = ({ data_dir: dataDir }: Config): Pick<Storage, 'appendAudit'> => ({
-  appendAudit: ({ entry }) =>
-    new Promise((resolve) => {
-      appendEntry({ dataDir, entry })
-      resolve()
-    }),
-})
-
-/** Restores a backup into an empty directory, on hold. */
-export async function restoreBackup(
-  options: { file: string; dataDir: string; by: Actor; decryption?: Decryption | undefined },
-  now: number,
-): Promise<Restored> {
-  return restore(options, now)
-}
-
-/** The copies of the database from before upgrades, newest last. */
-export const snapshotsOf = ({ data_dir: dataDir }: Config): Snapshot[] => listSnapshots(dataDir)
-
-/** Number of the newest schema that this program knows. */
-export async function schemaVersion(): Promise<number> {
-  const files = await readdir(join(import.meta.dirname, 'storage', 'migrations', 'sqlite'))
-  return Math.max(...files.map((name) => Number.parseInt(name, 10)).filter(Number.isInteger))
-}
 
 /** Makes the resolver; `change` overrides, for the sandbox and tests. */
 export function openResolver(

@@ -4,26 +4,25 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import {
-  lockDirectory,
   openDoctor,
   openEvents,
   openFetch,
   openResolver,
   openSourceBook,
   openSourceWatcher,
-  openStorage,
   openSubmission,
   openTlsPolicies,
   openTlsReporter,
 } from './adapters.ts'
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
+import { lockDirectory, openDaemonStorage } from './assembly/storage.ts'
 import type { Appliance, ComposeOptions } from './appliance.ts'
 import { createCapacity, type Capacity } from './capacity/capacity.ts'
 import { listenHttp, openCertified } from './certified.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
 import { createDelivery, type Delivery, type DeliveryDeps } from './delivery/delivery.ts'
-import { announcing, type Events } from './events/events.ts'
+import type { Events } from './events/events.ts'
 import { openFirstRun } from './first-run.ts'
 import { createHttp } from './http/http.ts'
 import { createMetricsListener } from './http/metrics-listener.ts'
@@ -55,7 +54,6 @@ import {
   type Senders,
 } from './senders/senders.ts'
 import { makeRoomToStart, openReserve } from './storage/reserve.ts'
-import { withRoom } from './storage/room.ts'
 import type { Storage } from './storage/storage.ts'
 import { createTracking, reachable } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
@@ -63,7 +61,6 @@ import { createHealth, type HealthChecks } from './watch/health.ts'
 import { startHousekeeping, viewDisk } from './watch/housekeeping.ts'
 import type { Logger } from './watch/log.ts'
 import { createInstruments, type Instruments } from './watch/metrics.ts'
-import { observed } from './watch/observed.ts'
 import type { Certificates } from './wire/certificates.ts'
 import { openSignInProviders } from './sign-in-providers.ts'
 import { openTables, type LiveTables } from './tables.ts'
@@ -157,15 +154,16 @@ async function openGround(
   const { leastFree } = room
   const reserve = await openReserve(room)
   started.defer(() => reserve.close())
-  const engine = await openStorage(config, { onLost: options.onLost, alone: true })
-  started.defer(() => engine.close())
   const freeBytes = () => reserve.freeBytes()
-  const opened = withRoom(engine, { freeBytes, leastFree, log })
   const known = (id: string) => providers().providers.some((one) => one.id === id)
   const instruments = createInstruments({ clock, version: VERSION, knownProvider: known })
   started.defer(() => instruments.close())
-  const { storage: measured, writes } = observed(opened, instruments, clock)
-  const storage = announcing(measured, () => events.wake())
+  let events: Events | undefined
+  const { storage, writes } = await openDaemonStorage(config, {
+    ...{ instruments, clock, onLost: options.onLost, onEvents: () => events?.wake() },
+    room: { freeBytes, leastFree, log },
+  })
+  started.defer(() => storage.close())
   const lastFailure = () => writes.lastFailure()
   const health = createHealth({ storage, clock, freeBytes, leastFree, lastFailure })
   const sandbox = options.sandbox ? await openSandbox({ config, storage, clock }) : null
@@ -173,11 +171,11 @@ async function openGround(
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
   const telling = { storage, resolver, clock, log, pollMs: options.pollMs }
-  const events: Events = openEvents(config, telling, options.webhookHosts)
-  started.defer(() => events.stop())
+  events = openEvents(config, telling, options.webhookHosts)
+  started.defer(events.stop)
   const base = { config, options, log, clock, started, storage, sandbox, resolver, events }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
-  return { ...base, instruments, health, capacity, stats: () => opened.stats() }
+  return { ...base, instruments, health, capacity, stats: () => storage.stats() }
 }
 
 /** Who may send, and from which addresses of this machine. */

@@ -9,7 +9,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 // Loaded by the commands that need them: the others answer sooner.
-const adapters = () => import('./adapters.ts')
+const adapters = async () => ({
+  ...(await import('./adapters.ts')),
+  ...(await import('./assembly/storage.ts')),
+})
 
 process.exitCode = await runProgram(process.argv.slice(2), adapters, VERSION)
 

@@ -130,6 +130,7 @@ const DOORS: Record<string, string[]> = {
 const GRAPH = [
   'appliance.ts',
   'adapters.ts',
+  'assembly/storage.ts',
   'certified.ts',
   'compose.ts',
   'first-run.ts',
@@ -163,8 +164,8 @@ const PACKAGES: Record<string, string[]> = {
   '@node-rs/argon2': ['accounts/'],
   '@simplewebauthn/server': ['accounts/passkeys.ts'],
   otpauth: ['accounts/totp.ts'],
-  'age-encryption': ['storage/sqlite/backup/age.ts'],
-  'better-sqlite3': ['storage/sqlite/'],
+  'age-encryption': ['storage/backup/age.ts'],
+  'better-sqlite3': ['storage/sqlite/', 'storage/backup/copy.ts'],
   'chrono-node': ['intake/schedule.ts'],
   commander: ['main.ts', 'commands/'],
   'dns-packet': ['dns/', 'sandbox/'],
@@ -218,7 +219,11 @@ function imports(): Import[] {
 
 const all = imports()
 const isLocal = ({ to }: Import): boolean => to.endsWith('.ts')
-const folderOf = (path: string): string => (path.includes(sep) ? path.split(sep)[0]! : '')
+/** The folder of a file; `assembly` is a part of the object graph, as the files at the root are. */
+const folderOf = (path: string): string => {
+  const folder = path.includes(sep) ? path.split(sep)[0]! : ''
+  return folder === 'assembly' ? '' : folder
+}
 const line = ({ from, to }: Import): string => `${from} imports ${to}`
 
 describe('the arrows', () => {
@@ -228,7 +233,7 @@ describe('the arrows', () => {
 
   test('every folder has its row in the table', () => {
     const folders = new Set(globSync('*/', { cwd: root }).map((name) => relative('.', name)))
-    expect([...folders].filter((folder) => !(folder in ARROWS))).toEqual([])
+    expect([...folders].filter((folder) => folder !== 'assembly' && !(folder in ARROWS))).toEqual([])
   })
 
   test('folders import only what the table allows', () => {

@@ -43,7 +43,7 @@ export type Adapters = () => Promise<{
     clock: Clock,
     change?: { servers: string[]; authoritativePort: number },
   ) => Resolver
-  schemaVersion: () => Promise<number>
+  schemaVersion: () => number
   makeBackup: (
     config: Config,
     source: string | null,
@@ -96,7 +96,6 @@ export interface Context {
   resolver: Resolver
   output: Output
   /** Number of the newest migration, which opening the storage has made. */
-  schemaVersion: () => Promise<number>
   /** The team that the command acts for: that of its option `--team`, or else the first. Fails when there is none. */
   team: () => Promise<Pick<Team, 'id' | 'name'>>
   /** The team of its option `--team`; undefined where that was not given: all teams are meant. */
@@ -146,7 +145,6 @@ export async function withContext(
       if (!first) throw new Failure(`There is no owner yet. First run: ${SETUP}`)
       return (await namedTeam()) ?? first
     }
-    const schemaVersion = async () => (await adapters()).schemaVersion()
     await command({
       config,
       clock,
@@ -159,7 +157,6 @@ export async function withContext(
       output,
       team,
       namedTeam,
-      schemaVersion,
     })
     return 0
   })

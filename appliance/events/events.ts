@@ -59,36 +59,3 @@ export function createEvents(deps: EventsDeps): Events {
     },
   }
 }
-
-/** Methods of the storage after which there may be new events. */
-const TELLING = [
-  'put',
-  'lease',
-  'settle',
-  'cancel',
-  'reschedule',
-  'dropQueue',
-  'putReport',
-  'complain',
-  'recordHit',
-  'createDomain',
-  'updateDomain',
-  'deleteDomain',
-  'saveDomainCheck',
-  'scheduleDomainCheck',
-  'addSuppressions',
-  'removeSuppressions',
-] as const
-
-/** The same storage; `wake` is called when something was written that may have made an event. */
-export function announcing(storage: Storage, wake: () => void): Storage {
-  const announced = TELLING.map((name) => {
-    const then = async (args: unknown, now: number): Promise<unknown> => {
-      const result = await (storage[name] as (args: unknown, now: number) => Promise<unknown>)(args, now)
-      wake()
-      return result
-    }
-    return [name, then] as const
-  })
-  return { ...storage, ...Object.fromEntries(announced) }
-}

@@ -59,45 +59,7 @@ export interface SandboxMail {
 
 /** All that the server needs from the rest of the appliance. */
 export interface HttpDeps {
-  storage: Pick<
-    Storage,
-    | 'listEmails'
-    | 'listReturned'
-    | 'getReturned'
-    | 'listPostmaster'
-    | 'getPostmaster'
-    | 'getEmail'
-    | 'searchEmails'
-    | 'webhooksOfEmail'
-    | 'getHistory'
-    | 'findSuppressed'
-    | 'getMessage'
-    | 'nextDue'
-    | 'saveLogs'
-    | 'listLogs'
-    | 'searchLogs'
-    | 'getLog'
-    | 'secret'
-    | 'firstTeam'
-    | 'listTlsResults'
-    | 'listTlsReports'
-    | 'metricsSummed'
-    | 'sumMetrics'
-    | 'breakDownMetrics'
-    | 'readTagCounts'
-    | 'addTagCounts'
-    | 'liveEvents'
-    | 'lastEvent'
-    | 'listLanes'
-    | 'sumEmailMetrics'
-    | 'listDomains'
-    | 'listAudit'
-    | 'getAudit'
-    | 'appendAudit'
-    | 'completeAudit'
-    | 'domainsWithoutBodies'
-    | 'setKeepBodies'
-  >
+  storage: Storage
   senders: Omit<Senders, 'watch' | 'close' | 'findDomain' | 'verifyDomain'>
   /** What clients may use at once. */
   capacity: Capacity

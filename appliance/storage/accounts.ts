@@ -45,7 +45,7 @@ const emailKey = (email: string): string => email.toLowerCase()
  * Makes the team with its first owner; refuses with `exists` when there is a user with that address, and with `onlyFirst` when there is a team.
  * Two callers with one address cannot both win: the unique key decides, not a look beforehand.
  */
-export async function createOwner(
+async function createOwner(
   db: Db,
   { team, user, onlyFirst = false }: { team: Team; user: User; onlyFirst?: boolean },
   now: number,
@@ -79,7 +79,7 @@ export async function createOwner(
  * by itself before does so no more: identities go, and passkeys become second steps. Returns what became of them then, else null.
  * @param args.was the hash that the old password was compared with; `stale` when it is another meanwhile, and nothing is changed
  */
-export async function setPassword(
+async function setPassword(
   db: Db,
   {
     userId,
@@ -122,7 +122,7 @@ async function proveAddress(db: Db, userId: string, now: number): Promise<FirstP
 }
 
 /** The case of letters does not matter. */
-export async function findUser(db: Db, args: { email: string }): Promise<User | undefined> {
+async function findUser(db: Db, args: { email: string }): Promise<User | undefined> {
   const row = await db
     .selectFrom('users')
     .select(userColumns)
@@ -132,7 +132,7 @@ export async function findUser(db: Db, args: { email: string }): Promise<User | 
 }
 
 /** All of them, by address. */
-export async function listUsers(db: Db): Promise<(User & { hasSecondFactor: boolean })[]> {
+async function listUsers(db: Db): Promise<(User & { hasSecondFactor: boolean })[]> {
   const rows = await db.selectFrom('users').select(userColumns).orderBy('email_key').execute()
   const users: (User & { hasSecondFactor: boolean })[] = []
   for (const row of rows)
@@ -140,7 +140,7 @@ export async function listUsers(db: Db): Promise<(User & { hasSecondFactor: bool
   return users
 }
 
-export async function getUser(db: Db, { id }: { id: string }): Promise<User | undefined> {
+async function getUser(db: Db, { id }: { id: string }): Promise<User | undefined> {
   const row = await db.selectFrom('users').select(userColumns).where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
 }

@@ -27,7 +27,7 @@ const toApiKey = (row: Selectable<ApiKeysTable>): ApiKey => ({
   lastUsedAt: row.last_used_at,
 })
 
-export async function createApiKey(db: Db, key: ApiKey & { tokenHash: string }): Promise<void> {
+async function createApiKey(db: Db, key: ApiKey & { tokenHash: string }): Promise<void> {
   await db
     .insertInto('api_keys')
     .values({
@@ -44,7 +44,7 @@ export async function createApiKey(db: Db, key: ApiKey & { tokenHash: string }):
     .execute()
 }
 
-export async function findApiKey(db: Db, args: { tokenHash: string }): Promise<ApiKey | undefined> {
+async function findApiKey(db: Db, args: { tokenHash: string }): Promise<ApiKey | undefined> {
   const row = await db
     .selectFrom('api_keys')
     .selectAll()
@@ -54,13 +54,13 @@ export async function findApiKey(db: Db, args: { tokenHash: string }): Promise<A
 }
 
 /** By its id alone: for listeners that are bound to a key in the configuration. */
-export async function getApiKey(db: Db, args: { id: string }): Promise<ApiKey | undefined> {
+async function getApiKey(db: Db, args: { id: string }): Promise<ApiKey | undefined> {
   const row = await db.selectFrom('api_keys').selectAll().where('id', '=', args.id).executeTakeFirst()
   return row && toApiKey(row)
 }
 
 /** Newest first. */
-export async function listApiKeys(db: Db, args: { teamId: string }): Promise<ApiKey[]> {
+async function listApiKeys(db: Db, args: { teamId: string }): Promise<ApiKey[]> {
   const rows = await db
     .selectFrom('api_keys')
     .selectAll()
@@ -70,10 +70,7 @@ export async function listApiKeys(db: Db, args: { teamId: string }): Promise<Api
   return rows.map(toApiKey)
 }
 
-export async function renameApiKey(
-  db: Db,
-  args: { teamId: string; id: string; name: string },
-): Promise<boolean> {
+async function renameApiKey(db: Db, args: { teamId: string; id: string; name: string }): Promise<boolean> {
   const renamed = await db
     .updateTable('api_keys')
     .set({ name: args.name })
@@ -83,7 +80,7 @@ export async function renameApiKey(
   return renamed.numUpdatedRows > 0n
 }
 
-export async function deleteApiKey(db: Db, args: { teamId: string; id: string }): Promise<boolean> {
+async function deleteApiKey(db: Db, args: { teamId: string; id: string }): Promise<boolean> {
   const deleted = await db
     .deleteFrom('api_keys')
     .where('id', '=', args.id)
@@ -96,7 +93,7 @@ export async function deleteApiKey(db: Db, args: { teamId: string; id: string })
  * Notes the last use of keys, many at once, and the prefix of those that have none yet.
  * A later use that is already noted stays.
  */
-export async function touchApiKeys(
+async function touchApiKeys(
   db: Db,
   args: { uses: { id: string; at: number; prefix: string | null }[] },
 ): Promise<void> {

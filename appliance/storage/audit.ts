@@ -121,7 +121,7 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
 }
 
 /** Undefined for entries of other teams, where a team is given. `appliance`: as in the filter. */
-export async function getAudit(
+async function getAudit(
   db: Db,
   { id, ...whose }: { id: string } & Pick<AuditFilter, 'teamId' | 'appliance'>,
 ): Promise<AuditEntry | undefined> {
@@ -131,10 +131,7 @@ export async function getAudit(
 }
 
 /** Newest first. */
-export async function listAudit(
-  db: Db,
-  args: AuditFilter & Omit<PageArgs, 'teamId'>,
-): Promise<Page<AuditEntry>> {
+async function listAudit(db: Db, args: AuditFilter & Omit<PageArgs, 'teamId'>): Promise<Page<AuditEntry>> {
   const entries = meeting(within(db.selectFrom('audit_log'), args), args)
   return pageOf(entries.selectAll(), args, toEntry)
 }
@@ -143,10 +140,7 @@ export async function listAudit(
  * Removes entries of before an instant (Unix milliseconds), oldest first; returns how many. Those of rules that still hold
  * mail stay: undoing needs them.
  */
-export async function purgeAudit(
-  db: Db,
-  { before, most }: { before: number; most: number },
-): Promise<number> {
+async function purgeAudit(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   const old = db
     .selectFrom('audit_log')
     .select('id')

@@ -66,7 +66,7 @@ export async function insertKeys(db: Db, keys: readonly DkimKey[]): Promise<void
  * Adds the keys of a rotation in the place of pending ones. `rotating`: one waits for its record already, and nothing is
  * changed. `gone`: there is no such domain.
  */
-export async function addDkimKeys(
+async function addDkimKeys(
   db: Db,
   { teamId, domainId, keys }: { teamId: string; domainId: string; keys: DkimKey[] },
 ): Promise<'added' | 'rotating' | 'gone'> {
@@ -89,7 +89,7 @@ export async function addDkimKeys(
  * All keys of a domain, oldest first.
  * Oldest first.
  */
-export async function dkimKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
+async function dkimKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
   const rows = await db
     .selectFrom('dkim_keys')
     .selectAll()
@@ -103,7 +103,7 @@ export async function dkimKeys(db: Db, args: { domainId: string }): Promise<Dkim
  * The keys that sign for a domain now: never an Ed25519 key alone.
  * RSA first: few verifiers know Ed25519 (RFC 8463), and some stop at the first signature.
  */
-export async function signingKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
+async function signingKeys(db: Db, args: { domainId: string }): Promise<DkimKey[]> {
   const rows = await db
     .selectFrom('dkim_keys')
     .selectAll()

@@ -159,7 +159,7 @@ async function tell(
   domain: ToldDomain | undefined,
   now: number,
 ): Promise<void> {
-  if (domain) await recordOthers(db, [{ teamId, type, data: { domain } }], now)
+  if (domain) recordOthers(db, [{ teamId, type, data: { domain } }], now)
 }
 
 /** Statuses with which a team holds a name: the migration's index `domains_holder` allows one such domain for each name. */
@@ -170,7 +170,7 @@ const HOLDING = ['verified', 'partially_failed'] as const
  * the next ones record with what they change; without it there is none.
  * The unique name within the team decides between two callers.
  */
-export async function createDomain(
+async function createDomain(
   db: Db,
   { domain, keys, told }: { domain: Domain; keys: DkimKey[]; told?: ToldDomain | undefined },
   now: number,
@@ -187,7 +187,7 @@ export async function createDomain(
 }
 
 /** Newest first. */
-export async function listDomains(db: Db, args: { teamId: string }): Promise<Domain[]> {
+async function listDomains(db: Db, args: { teamId: string }): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')
     .selectAll()
@@ -198,7 +198,7 @@ export async function listDomains(db: Db, args: { teamId: string }): Promise<Dom
 }
 
 /** Domains of all teams that have a tracking subdomain, by name. */
-export async function trackingDomains(db: Db): Promise<Domain[]> {
+async function trackingDomains(db: Db): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')
     .selectAll()
@@ -208,7 +208,7 @@ export async function trackingDomains(db: Db): Promise<Domain[]> {
   return rows.map(toDomain)
 }
 
-export async function getDomain(db: Db, args: { teamId: string; id: string }): Promise<Domain | undefined> {
+async function getDomain(db: Db, args: { teamId: string; id: string }): Promise<Domain | undefined> {
   const row = await db
     .selectFrom('domains')
     .selectAll()
@@ -218,10 +218,7 @@ export async function getDomain(db: Db, args: { teamId: string; id: string }): P
   return row && toDomain(row)
 }
 
-export async function findDomain(
-  db: Db,
-  args: { teamId: string; name: string },
-): Promise<Domain | undefined> {
+async function findDomain(db: Db, args: { teamId: string; name: string }): Promise<Domain | undefined> {
   const row = await db
     .selectFrom('domains')
     .selectAll()
@@ -232,7 +229,7 @@ export async function findDomain(
 }
 
 /** Changes what is given; false when there is no such domain. */
-export async function updateDomain(
+async function updateDomain(
   db: Db,
   {
     teamId,
@@ -256,7 +253,7 @@ export async function updateDomain(
 }
 
 /** Its DKIM keys go with it, and the API keys that were restricted to it. */
-export async function deleteDomain(
+async function deleteDomain(
   db: Db,
   args: { teamId: string; id: string; told?: ToldDomain | undefined },
   now: number,
@@ -275,7 +272,7 @@ const since = (status: string, now: number) =>
   sql<number>`case when status = ${status} then status_since else ${now} end`
 
 /** Whether another team has verified the name of this domain, which is then not to be verified for this one. */
-export async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
+async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
   const holder = await db
     .selectFrom('domains as d')
     .innerJoin('domains as other', 'other.name', 'd.name')
@@ -288,7 +285,7 @@ export async function isDomainHeld(db: Db, { id }: { id: string }): Promise<bool
 }
 
 /** Tells whether it was written: a status that may send is not while another team holds the name. */
-export async function saveDomainCheck(
+async function saveDomainCheck(
   db: Db,
   { teamId, id, status, checks, watch, keys = [], told, seen }: DomainCheck,
   now: number,
@@ -332,7 +329,7 @@ export async function saveDomainCheck(
 }
 
 /** Begins or hastens a verification. */
-export async function scheduleDomainCheck(
+async function scheduleDomainCheck(
   db: Db,
   {
     teamId,
@@ -359,7 +356,7 @@ export async function scheduleDomainCheck(
 }
 
 /** Domains of all teams whose next look is due, longest due first. */
-export async function dueDomains(db: Db, args: { limit: number }, now: number): Promise<Domain[]> {
+async function dueDomains(db: Db, args: { limit: number }, now: number): Promise<Domain[]> {
   const rows = await db
     .selectFrom('domains')
     .selectAll()
@@ -371,7 +368,7 @@ export async function dueDomains(db: Db, args: { limit: number }, now: number): 
 }
 
 /** When the next look at any domain is due; undefined when none is. */
-export async function nextDomainCheck(db: Db): Promise<number | undefined> {
+async function nextDomainCheck(db: Db): Promise<number | undefined> {
   const row = await db
     .selectFrom('domains')
     .select('next_check_at')

@@ -98,7 +98,7 @@ const troubleOf = (status: LastEvent): Scope['trouble'] => TROUBLE.find((one) =>
  * Looks at some thousands of emails at most, so that other questions need not wait long: it may find fewer than `limit`, or
  * none, and have more to look at. Without reports, which nobody sent.
  */
-export async function searchEmails(
+async function searchEmails(
   db: Db,
   args: { teamId: string; filter: EmailFilter; limit: number; after?: string | undefined },
 ): Promise<EmailsFound> {
@@ -347,7 +347,7 @@ const BY_ROBOTS = '_by_robots'
  * Whether one event of an email meets all of it. The events of each email that is looked at are read by an index, some
  * microseconds an email.
  */
-export function happenedTo(where: ExpressionBuilder<Tables, 'emails'>, of: Happened): Expression<SqlBool> {
+function happenedTo(where: ExpressionBuilder<Tables, 'emails'>, of: Happened): Expression<SqlBool> {
   let events = where.selectFrom('events as e').select('e.seq').whereRef('e.email_id', '=', 'emails.id')
   if (of.event !== undefined) events = events.where(isCounted(of.event))
   if (of.since !== undefined) events = events.where('e.created_at', '>=', of.since)

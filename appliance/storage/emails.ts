@@ -1,5 +1,4 @@
 /** Emails from the moment at which they are ours. */
-/** The sender's second thoughts about an email that waits for its time. */
 import type { Selectable } from 'kysely'
 import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from '../mail/event.ts'
 import type { Transcript } from '../mail/transcript.ts'
@@ -153,7 +152,7 @@ export async function listEmails(db: Db, args: PageArgs): Promise<Page<EmailSumm
   return pageOf(emails, args, toSummary)
 }
 
-export async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<Email | undefined> {
+async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<Email | undefined> {
   const row = await db
     .selectFrom('emails')
     .leftJoin('contents', 'contents.email_id', 'emails.id')
@@ -179,12 +178,12 @@ export async function getEmail(db: Db, args: { teamId: string; id: string }): Pr
 }
 
 /** Whose email it is; undefined when there is none. */
-export async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<string | undefined> {
+async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<string | undefined> {
   const found = db.selectFrom('emails').select('team_id').where('id', '=', emailId)
   return (await found.executeTakeFirst())?.team_id
 }
 
-export async function getHistory(db: Db, args: { teamId: string; id: string }): Promise<EmailHistory> {
+async function getHistory(db: Db, args: { teamId: string; id: string }): Promise<EmailHistory> {
   const deliveries = await selectDeliveries(db)
     .where('r.email_id', '=', args.id)
     .where('r.team_id', '=', args.teamId)
@@ -237,7 +236,7 @@ async function eventsOf(db: Db, args: { teamId: string; id: string }): Promise<E
 }
 
 /** The stored bytes of a message; null when the engine keeps them in a file; undefined when there is no such email. */
-export async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Array | null | undefined> {
+async function messageBody(db: Db, args: { emailId: string }): Promise<Uint8Array | null | undefined> {
   const row = await db
     .selectFrom('messages')
     .select('body')
@@ -247,7 +246,7 @@ export async function messageBody(db: Db, args: { emailId: string }): Promise<Ui
 }
 
 /** Which of these emails have their message in a file: what a sweep of message files must keep. */
-export async function messagesInFiles(db: Db, args: { ids: string[] }): Promise<string[]> {
+async function messagesInFiles(db: Db, args: { ids: string[] }): Promise<string[]> {
   if (args.ids.length === 0) return []
   const rows = await db
     .selectFrom('messages')
@@ -265,7 +264,7 @@ export async function messagesInFiles(db: Db, args: { ids: string[] }): Promise<
 const scheduled = lastEventOf('email.scheduled')
 
 /** Moves a scheduled email to another time. Either this or the first lease of one of its deliveries happens. */
-export async function reschedule(
+async function reschedule(
   db: Db,
   args: { teamId: string; id: string; scheduledAt: number; expiresAt: number },
 ): Promise<ScheduleChange> {
@@ -297,11 +296,7 @@ const cause: Cause = {
 /**
  * Gives a scheduled email up: `last_event` and its waiting deliveries become canceled. Either this or a lease happens.
  */
-export async function cancel(
-  db: Db,
-  args: { teamId: string; id: string },
-  now: number,
-): Promise<ScheduleChange> {
+async function cancel(db: Db, args: { teamId: string; id: string }, now: number): Promise<ScheduleChange> {
   const { numUpdatedRows } = await db
     .updateTable('emails')
     .set({ last_event: 'canceled' })

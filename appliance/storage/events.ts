@@ -1,10 +1,10 @@
-/** Events of the methods that are written once for both engines. */
-import { type Insertable, sql } from 'kysely'
+/** What happened: the events that webhooks, metrics and the live view are made of. */
 import type { EventData, OTHER_EVENTS } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
+import { preparedOn } from './sqlite/dialect.ts'
 
 /** An event as those who watch need it: they read the rest where they want to see more. */
 export interface LiveEvent {
@@ -35,9 +35,13 @@ export interface CountedUnder {
   amount?: number
 }
 
+let recorded = 0
+/** How many events this thread has written, also those of transactions that were taken back. */
+export const eventsRecorded = (): number => recorded
+
 /**
- * Writes an event, and what it adds to the metrics, in the transaction of the caller: the one place where plain SQL does
- * it (`methods/events.ts` is its like for Kysely). The event keeps what was counted, so that the metrics can be made anew.
+ * Writes an event, and what it adds to the metrics, in the transaction of the caller: no other code does. Methods in Kysely reach it with
+ * `preparedOn`. The event keeps what was counted, so that the metrics can be made anew.
  */
 export function createRecordEvent(db: Connection): (event: NewEvent, under?: CountedUnder) => void {
   const insert = db.prepare(
@@ -60,6 +64,7 @@ export function createRecordEvent(db: Connection): (event: NewEvent, under?: Cou
   ]
 
   return (event, under) => {
+    recorded += 1
     const { teamId, emailId, deliveryId, type, createdAt, data } = event
     const found = emailId === null ? undefined : (under ?? lookUp.get(deliveryId, emailId))
     if (emailId === null || !found) {
@@ -74,19 +79,6 @@ export function createRecordEvent(db: Connection): (event: NewEvent, under?: Cou
   }
 }
 
-/** An event about one recipient of an email, with what the metrics count it under. */
-export interface CountedEvent {
-  id: string
-  teamId: string
-  emailId: string
-  deliveryId: string
-  type: EventsTable['type']
-  createdAt: number
-  data: EventData
-  domainId: string
-  provider: string
-}
-
 /** An event that is about no email: nothing counts it. */
 export interface OtherEvent {
   teamId: string
@@ -95,65 +87,14 @@ export interface OtherEvent {
 }
 
 /** Writes events about other things than emails, in the transaction of the caller. */
-export async function recordOthers(db: Db, events: OtherEvent[], now: number): Promise<void> {
-  if (events.length === 0) return
-  const rows = events.map(({ teamId, type, data }) => ({
-    ...{ id: newId(now), team_id: teamId, email_id: null, delivery_id: null, type, created_at: now },
-    data: JSON.stringify(data),
-  }))
-  await db.insertInto('events').values(rows).execute()
-}
-
-/** Events in one statement: eleven values for each must fit the engine's 32 766 parameters. */
-const ROUND = 1000
-
-/**
- * Writes events and what they add to the metrics, in the transaction of the caller. Not for opens and clicks, of which
- * the first counts for more: those are recorded one by one.
- */
-export async function recordEvents(db: Db, events: readonly CountedEvent[]): Promise<void> {
-  for (let at = 0; at < events.length; at += ROUND) {
-    const rows = events.slice(at, at + ROUND).map(toRow)
-    await db.insertInto('events').values(rows).execute()
-    await addUp(db, rows)
-  }
-}
-
-type Row = Insertable<EventsTable> & { counted: string; domain_id: string; provider: string }
-
-const toRow = (event: CountedEvent): Row => ({
-  id: event.id,
-  team_id: event.teamId,
-  email_id: event.emailId,
-  delivery_id: event.deliveryId,
-  type: event.type,
-  created_at: event.createdAt,
-  data: JSON.stringify(event.data),
-  counted: countersOf(event.type, event.data, false).join(' '),
-  amount: 1,
-  domain_id: event.domainId,
-  provider: event.provider,
-})
-
-async function addUp(db: Db, rows: readonly Row[]): Promise<void> {
-  const about = (row: Row) => ({
-    team_id: row.team_id,
-    at: quarterOf(row.created_at),
-    domain_id: row.domain_id,
-    counter: row.counted,
-    provider: row.provider,
-  })
-  const same = Map.groupBy(rows, (row) => JSON.stringify(about(row)))
-  for (const [first, ...others] of same.values())
-    await db
-      .insertInto('metrics')
-      .values({ ...about(first!), n: 1 + others.length })
-      .onConflict((conflict) => conflict.doUpdateSet({ n: sql`metrics.n + excluded.n` }))
-      .execute()
+export function recordOthers(db: Db, events: OtherEvent[], now: number): void {
+  const record = preparedOn(db, createRecordEvent)
+  for (const event of events)
+    record({ ...event, id: newId(now), emailId: null, deliveryId: null, createdAt: now })
 }
 
 /** Events after a number, of one team or of all, in their order. */
-export async function liveEvents(
+async function liveEvents(
   db: Db,
   { teamId, after, limit }: { teamId?: string | undefined; after: number; limit: number },
 ): Promise<LiveEvent[]> {
@@ -173,7 +114,7 @@ export async function liveEvents(
 }
 
 /** Number of the newest event; 0 when there is none. */
-export async function lastEvent(db: Db): Promise<number> {
+async function lastEvent(db: Db): Promise<number> {
   const row = await db
     .selectFrom('events')
     .select((select) => select.fn.max('seq').as('seq'))

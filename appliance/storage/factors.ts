@@ -47,7 +47,7 @@ export interface FactorCounts {
   recoveryCodes: number
 }
 
-export async function countFactors(db: Db, { userId }: { userId: string }): Promise<FactorCounts> {
+async function countFactors(db: Db, { userId }: { userId: string }): Promise<FactorCounts> {
   const totp = await db
     .selectFrom('totp_factors')
     .select('user_id')
@@ -75,7 +75,7 @@ export async function hasSecondFactor(db: Db, args: { userId: string }): Promise
  * After a factor is gone: where none is left, the recovery codes go too, and the sessions that it made strong are so no
  * more, whatever they began with. What a provider vouches for stays.
  */
-export async function weaken(db: Db, userId: string): Promise<void> {
+async function weaken(db: Db, userId: string): Promise<void> {
   if (await hasSecondFactor(db, { userId })) return
   await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
   await db.updateTable('sessions').set({ strong: 0 }).where('user_id', '=', userId).execute()
@@ -91,7 +91,7 @@ const toTotp = (row: Selectable<TotpFactorsTable>): TotpFactor => ({
 })
 
 /** A new secret, in the place of one that was never confirmed; `exists` where one is in use. */
-export async function startTotp(
+async function startTotp(
   db: Db,
   { userId, secret }: { userId: string; secret: Uint8Array },
   now: number,
@@ -110,13 +110,13 @@ export async function startTotp(
   return inserted.numInsertedOrUpdatedRows === 0n ? 'exists' : 'started'
 }
 
-export async function findTotp(db: Db, { userId }: { userId: string }): Promise<TotpFactor | undefined> {
+async function findTotp(db: Db, { userId }: { userId: string }): Promise<TotpFactor | undefined> {
   const row = await db.selectFrom('totp_factors').selectAll().where('user_id', '=', userId).executeTakeFirst()
   return row && toTotp(row)
 }
 
 /** From here on it counts. False when there is nothing to confirm: of several calls exactly one confirms. */
-export async function confirmTotp(
+async function confirmTotp(
   db: Db,
   { userId, step }: { userId: string; step: number },
   now: number,
@@ -131,7 +131,7 @@ export async function confirmTotp(
 }
 
 /** Takes the code of a time step; false when it, or a later one, was taken before. */
-export async function useTotp(
+async function useTotp(
   db: Db,
   { userId, step }: { userId: string; step: number },
   now: number,
@@ -147,7 +147,7 @@ export async function useTotp(
 }
 
 /** False when there is none. */
-export async function removeTotp(db: Db, { userId }: { userId: string }): Promise<boolean> {
+async function removeTotp(db: Db, { userId }: { userId: string }): Promise<boolean> {
   const removed = await db.deleteFrom('totp_factors').where('user_id', '=', userId).executeTakeFirstOrThrow()
   if (removed.numDeletedRows === 0n) return false
   await weaken(db, userId)
@@ -155,7 +155,7 @@ export async function removeTotp(db: Db, { userId }: { userId: string }): Promis
 }
 
 /** All older ones are void. */
-export async function replaceRecoveryCodes(
+async function replaceRecoveryCodes(
   db: Db,
   { userId, hashes }: { userId: string; hashes: string[] },
   now: number,
@@ -168,10 +168,7 @@ export async function replaceRecoveryCodes(
 }
 
 /** False when there is none such, or it was used: of several callers exactly one uses it. */
-export async function useRecoveryCode(
-  db: Db,
-  { userId, hash }: { userId: string; hash: string },
-): Promise<boolean> {
+async function useRecoveryCode(db: Db, { userId, hash }: { userId: string; hash: string }): Promise<boolean> {
   const used = await db
     .deleteFrom('recovery_codes')
     .where('user_id', '=', userId)
@@ -184,7 +181,7 @@ export async function useRecoveryCode(
  * Takes all factors and recovery codes away, with `unlink` the identities at providers too, and ends the user's sessions and tickets;
  * returns what there was.
  */
-export async function resetFactors(
+async function resetFactors(
   db: Db,
   { userId, unlink }: { userId: string; unlink: boolean },
 ): Promise<FactorCounts & { identities: Identity[] }> {
@@ -214,7 +211,7 @@ const toPasskey = (row: Selectable<PasskeysTable>): Passkey => ({
 /**
  * `exists` when the credential is there already, whosever it is; `full` when the user has `most`; `signed_out` when the session that adds it has ended.
  */
-export async function addPasskey(
+async function addPasskey(
   db: Db,
   { passkey, most, tokenHash }: { passkey: Passkey; most: number; tokenHash?: string },
   now: number,
@@ -245,7 +242,7 @@ export async function addPasskey(
 }
 
 /** The oldest first. */
-export async function listPasskeys(db: Db, { userId }: { userId: string }): Promise<Passkey[]> {
+async function listPasskeys(db: Db, { userId }: { userId: string }): Promise<Passkey[]> {
   const rows = await db
     .selectFrom('passkeys')
     .selectAll()
@@ -255,10 +252,7 @@ export async function listPasskeys(db: Db, { userId }: { userId: string }): Prom
   return rows.map(toPasskey)
 }
 
-export async function findPasskey(
-  db: Db,
-  { credentialId }: { credentialId: string },
-): Promise<Passkey | undefined> {
+async function findPasskey(db: Db, { credentialId }: { credentialId: string }): Promise<Passkey | undefined> {
   const row = await db
     .selectFrom('passkeys')
     .selectAll()
@@ -271,7 +265,7 @@ export async function findPasskey(
  * Notes a signature. False when its counter is not beyond the stored one (WebAuthn §6.1.1: a copy may be in use); devices
  * that do not count say 0 always.
  */
-export async function usePasskey(
+async function usePasskey(
   db: Db,
   { credentialId, counter, synced }: { credentialId: string; counter: number; synced: boolean },
   now: number,
@@ -287,7 +281,7 @@ export async function usePasskey(
 }
 
 /** Undefined where it is not the user's. */
-export async function renamePasskey(
+async function renamePasskey(
   db: Db,
   { userId, id, name }: { userId: string; id: string; name: string },
 ): Promise<Passkey | undefined> {
@@ -304,7 +298,7 @@ export async function renamePasskey(
 /**
  * `missing`: it is not the user's. `last`: there is no password, no other passkey and no identity to enter by; it stays.
  */
-export async function removePasskey(
+async function removePasskey(
   db: Db,
   { userId, id }: { userId: string; id: string },
 ): Promise<'removed' | 'last' | 'missing'> {

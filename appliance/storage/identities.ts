@@ -38,7 +38,7 @@ const toIdentity = (row: Selectable<IdentitiesTable>): Identity => ({
   lastUsedAt: row.last_used_at,
 })
 
-export async function findIdentity(
+async function findIdentity(
   db: Db,
   args: { issuer: string; subject: string },
 ): Promise<Identity | undefined> {
@@ -63,10 +63,7 @@ export async function listIdentities(db: Db, { userId }: { userId: string }): Pr
 }
 
 /** `taken` when it means another person; what is linked already stays, with the new address. */
-export async function linkIdentity(
-  db: Db,
-  { identity }: { identity: Identity },
-): Promise<'linked' | 'taken'> {
+async function linkIdentity(db: Db, { identity }: { identity: Identity }): Promise<'linked' | 'taken'> {
   const there = await findIdentity(db, identity)
   if (there && there.userId !== identity.userId) return 'taken'
   if (there) {
@@ -77,11 +74,7 @@ export async function linkIdentity(
 }
 
 /** Notes a sign-in by it, and the address of today. */
-export async function useIdentity(
-  db: Db,
-  { id, email }: { id: string; email: string },
-  now: number,
-): Promise<void> {
+async function useIdentity(db: Db, { id, email }: { id: string; email: string }, now: number): Promise<void> {
   await db.updateTable('identities').set({ email, last_used_at: now }).where('id', '=', id).execute()
 }
 
@@ -90,7 +83,7 @@ export async function useIdentity(
  * vouches no more. `last` when the user has no
  * password, no passkey and no other identity of `providers`: then it stays, and with it a way in.
  */
-export async function unlinkIdentity(
+async function unlinkIdentity(
   db: Db,
   { userId, id, providers, keep }: { userId: string; id: string; providers: string[]; keep: string | null },
 ): Promise<'unlinked' | 'last' | 'missing'> {
@@ -130,7 +123,7 @@ async function entersWithout(db: Db, userId: string): Promise<boolean> {
  * where none did; the invitations are used up. Undefined when nobody invited and there is no `join`, when its team is gone,
  * and when the address or the identity is somebody's meanwhile: nothing is made then.
  */
-export async function admitNewcomer(
+async function admitNewcomer(
   db: Db,
   { user, identity, join }: { user: User; identity: Identity; join: Admission | null },
   now: number,

@@ -68,7 +68,7 @@ const toInvitation = (row: Row): Invitation => ({
  * Takes the place of an earlier invitation of that address to that team; `member` when it is a member's.
  * @param args most: open invitations of a team; `full` beyond
  */
-export async function invite(
+async function invite(
   db: Db,
   { invitation, most }: { invitation: NewInvitation; most: number },
   now: number,
@@ -104,11 +104,7 @@ export async function invite(
 }
 
 /** Those of a team that hold, the newest first. */
-export async function listInvitations(
-  db: Db,
-  { teamId }: { teamId: string },
-  now: number,
-): Promise<Invitation[]> {
+async function listInvitations(db: Db, { teamId }: { teamId: string }, now: number): Promise<Invitation[]> {
   const rows = await holding(db, now)
     .where('i.team_id', '=', teamId)
     .orderBy('i.created_at', 'desc')
@@ -132,7 +128,7 @@ export async function openInvitations(
 }
 
 /** By either of its links. Undefined when it does not hold any more. */
-export async function findInvitation(
+async function findInvitation(
   db: Db,
   { tokenHash }: { tokenHash: string },
   now: number,
@@ -145,10 +141,7 @@ export async function findInvitation(
 }
 
 /** False when the team has none such. */
-export async function revokeInvitation(
-  db: Db,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<boolean> {
+async function revokeInvitation(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const deleted = await db
     .deleteFrom('invitations')
     .where('team_id', '=', teamId)
@@ -199,7 +192,7 @@ export async function addUser(db: Db, user: User): Promise<boolean> {
 }
 
 /** Removes expired ones; returns how many. */
-export async function purgeInvitations(db: Db, _args: object, now: number): Promise<number> {
+async function purgeInvitations(db: Db, _args: object, now: number): Promise<number> {
   const deleted = await db.deleteFrom('invitations').where('expires_at', '<=', now).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }

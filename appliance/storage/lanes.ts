@@ -36,7 +36,7 @@ export interface LaneDay {
 }
 
 /** Each record takes the place of the one with the same source and provider. */
-export async function saveLanes(db: Db, { lanes }: { lanes: LaneRecord[] }): Promise<void> {
+async function saveLanes(db: Db, { lanes }: { lanes: LaneRecord[] }): Promise<void> {
   for (const lane of lanes) {
     const changing = {
       state: lane.state,
@@ -54,7 +54,7 @@ export async function saveLanes(db: Db, { lanes }: { lanes: LaneRecord[] }): Pro
 }
 
 /** By source and provider. */
-export async function listLanes(db: Db): Promise<LaneRecord[]> {
+async function listLanes(db: Db): Promise<LaneRecord[]> {
   const rows = await db.selectFrom('lanes').selectAll().orderBy('source').orderBy('provider').execute()
   return rows.map((row) => ({
     source: row.source,
@@ -68,7 +68,7 @@ export async function listLanes(db: Db): Promise<LaneRecord[]> {
 }
 
 /** Null ends what was set for the provider. */
-export async function saveProviderSettings(
+async function saveProviderSettings(
   db: Db,
   { provider, settings }: { provider: string; settings: Record<string, unknown> | null },
   now: number,
@@ -86,7 +86,7 @@ export async function saveProviderSettings(
 }
 
 /** By provider. */
-export async function listProviderSettings(db: Db): Promise<ProviderSettings[]> {
+async function listProviderSettings(db: Db): Promise<ProviderSettings[]> {
   const rows = await db.selectFrom('provider_settings').selectAll().orderBy('provider').execute()
   return rows.map(({ provider, settings, updated_at }) => ({
     provider,
@@ -96,7 +96,7 @@ export async function listProviderSettings(db: Db): Promise<ProviderSettings[]> 
 }
 
 /** Adds the numbers to those that are there. */
-export async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void> {
+async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promise<void> {
   for (const { day, source, provider, sent, delivered, deferred, bounced } of days) {
     await db
       .insertInto('lane_days')
@@ -114,7 +114,7 @@ export async function addLaneDays(db: Db, { days }: { days: LaneDay[] }): Promis
 }
 
 /** From that day on (`YYYY-MM-DD`), by day, source and provider. */
-export async function listLaneDays(db: Db, { since }: { since: string }): Promise<LaneDay[]> {
+async function listLaneDays(db: Db, { since }: { since: string }): Promise<LaneDay[]> {
   return db
     .selectFrom('lane_days')
     .selectAll()

@@ -1,5 +1,7 @@
-/** What apps asked of the API and what they were answered. */
-/** Finding requests without an index for each question: keeping one is not to pay for what few ask. */
+/**
+ * What apps asked of the API and what they were answered. Requests are found without an index for each question: keeping one is not to pay for
+ * what few ask.
+ */
 import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
@@ -90,7 +92,7 @@ const summaryColumns = [
 ] as const
 
 /** What a list has of a request. Bodies are long: only that of SMTP is read, for the envelope. */
-export const listedColumns = (row: ExpressionBuilder<Tables, 'request_logs'>) => [
+const listedColumns = (row: ExpressionBuilder<Tables, 'request_logs'>) => [
   ...summaryColumns,
   row.case().when('method', '=', 'SMTP').then(row.ref('request_body')).end().as('smtp_request'),
 ]
@@ -114,13 +116,13 @@ const toSummary = (row: SummaryRow): RequestLogSummary => ({
 })
 
 /** The row as a list has it. */
-export const toListed = (row: SummaryRow & { smtp_request: string | null }): ListedRequest => ({
+const toListed = (row: SummaryRow & { smtp_request: string | null }): ListedRequest => ({
   ...toSummary(row),
   smtpRequest: row.smtp_request,
 })
 
 /** With `emailId`, the request that made that email. */
-export async function listLogs(
+async function listLogs(
   db: Db,
   args: PageArgs & { emailId?: string | undefined },
 ): Promise<Page<ListedRequest>> {
@@ -133,7 +135,7 @@ export async function listLogs(
   return pageOf(query, args, toListed)
 }
 
-export async function getLog(db: Db, args: { teamId: string; id: string }): Promise<RequestLog | undefined> {
+async function getLog(db: Db, args: { teamId: string; id: string }): Promise<RequestLog | undefined> {
   const row = await db
     .selectFrom('request_logs')
     .selectAll()
@@ -156,7 +158,7 @@ export async function getLog(db: Db, args: { teamId: string; id: string }): Prom
 }
 
 /** Removes at most `most` requests from before `before`, oldest first; returns how many. */
-export async function purgeLogs(db: Db, args: { before: number; most: number }): Promise<number> {
+async function purgeLogs(db: Db, args: { before: number; most: number }): Promise<number> {
   const oldest = db
     .selectFrom('request_logs')
     .select('id')
@@ -179,7 +181,7 @@ const LONGEST_SESSION = 24 * 3600 * 1000
  * Looks at some thousands of requests at most, so that other questions need not wait long: it may find fewer than `limit`,
  * or none, and have more to look at.
  */
-export async function searchLogs(
+async function searchLogs(
   db: Db,
   {
     teamId,
@@ -250,7 +252,7 @@ function conditions(where: Where, filter: LogFilter, teamId: string): Expression
  * Keeps requests, many at once.
  * hot: every request of an app comes by here.
  */
-export function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: number) => void {
+function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: number) => void {
   const insertLog = db.prepare(
     `insert into request_logs (id, team_id, api_key_id, method, endpoint, status, duration_ms, ip, user_agent,
        request_body, response_body, created_at, query, enhanced, message)

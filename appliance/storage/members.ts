@@ -45,14 +45,14 @@ const toMember = (teamId: string, row: Row): Member => ({
 })
 
 /** Owners first, then by address. */
-export async function listMembers(db: Db, { teamId }: { teamId: string }): Promise<Member[]> {
+async function listMembers(db: Db, { teamId }: { teamId: string }): Promise<Member[]> {
   const rows = await inTeam(db, teamId).orderBy('u.email_key').execute()
   return rows
     .map((row) => toMember(teamId, row))
     .sort((a, b) => ROLES.indexOf(a.role) - ROLES.indexOf(b.role))
 }
 
-export async function getMember(
+async function getMember(
   db: Db,
   { teamId, userId }: { teamId: string; userId: string },
 ): Promise<Member | undefined> {
@@ -98,7 +98,7 @@ async function dropInvitationsBy(
  * who makes no owners any more those of owners.
  * @param args spareOwners: an owner is not touched
  */
-export async function setRole(
+async function setRole(
   db: Db,
   args: { teamId: string; userId: string; role: Role; spareOwners: boolean },
 ): Promise<MemberChange> {
@@ -120,7 +120,7 @@ export async function setRole(
 /**
  * Ends a membership with the sessions in that team and the invitations that the person sent. A team always keeps an owner.
  */
-export async function removeMember(
+async function removeMember(
   db: Db,
   args: { teamId: string; userId: string; spareOwners: boolean },
 ): Promise<MemberChange> {

@@ -95,8 +95,18 @@ export const nouns = {
 /** How a method runs. */
 type Kind = 'reads' | 'writes' | 'prepared' | 'innerReads' | 'innerWrites'
 
-/** The methods of one kind, of all nouns. `F` is what the engine takes them for: a function of a connection. */
-export const methodsOf = <F>(kind: Kind): [name: string, method: F][] =>
-  Object.values<Partial<Record<Kind, object>>>(nouns).flatMap(
-    (noun) => Object.entries(noun[kind] ?? {}) as [string, F][],
+/** A method as it is listed. `F` is what the engine takes it for: a function of a connection. */
+interface ListedMethod<F> {
+  noun: string
+  name: string
+  run: F
+}
+
+/** The methods of one kind, of all nouns. */
+export const methodsOf = <F>(kind: Kind): ListedMethod<F>[] =>
+  Object.entries<Partial<Record<Kind, object>>>(nouns).flatMap(([noun, methods]) =>
+    Object.entries(methods[kind] ?? {}).map(([name, run]) => ({ noun, name, run: run as F })),
   )
+
+/** What can be said of a method to another thread. */
+export const refOf = ({ noun, name }: ListedMethod<unknown>) => ({ noun, name })

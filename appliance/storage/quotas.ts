@@ -29,7 +29,7 @@ export interface QuotaLimit {
 }
 
 /** The names of the UTC day and month of a moment, as `quotas.period` has them. */
-export function periodsOf(now: number): { day: string; month: string } {
+function periodsOf(now: number): { day: string; month: string } {
   const day = new Date(now).toISOString().slice(0, 10)
   return { day, month: day.slice(0, 7) }
 }
@@ -49,13 +49,13 @@ function newestMonths(now: number, count: number): string[] {
 }
 
 /** The name of the team's plan; undefined when there is no such team. */
-export async function planOf(db: Db, args: { teamId: string }): Promise<string | undefined> {
+async function planOf(db: Db, args: { teamId: string }): Promise<string | undefined> {
   const row = await db.selectFrom('teams').select('plan').where('id', '=', args.teamId).executeTakeFirst()
   return row?.plan
 }
 
 /** False when there is no such team. */
-export async function setPlan(db: Db, args: { teamId: string; plan: string }): Promise<boolean> {
+async function setPlan(db: Db, args: { teamId: string; plan: string }): Promise<boolean> {
   const updated = await db
     .updateTable('teams')
     .set({ plan: args.plan })
@@ -65,7 +65,7 @@ export async function setPlan(db: Db, args: { teamId: string; plan: string }): P
 }
 
 /** What was counted in the UTC day and month of `now`. */
-export async function usage(db: Db, args: { teamId: string }, now: number): Promise<Usage> {
+async function usage(db: Db, args: { teamId: string }, now: number): Promise<Usage> {
   const { day, month } = periodsOf(now)
   const rows = await db
     .selectFrom('quotas')
@@ -80,7 +80,7 @@ export async function usage(db: Db, args: { teamId: string }, now: number): Prom
 /**
  * What was counted in the newest UTC days and months up to those of `now`, oldest first, also where it was nothing.
  */
-export async function usageHistory(
+async function usageHistory(
   db: Db,
   { teamId, days, months }: { teamId: string; days: number; months: number },
   now: number,

@@ -26,7 +26,7 @@ export interface NewReceipt extends ReceiptName, Receipt {
 }
 
 /** The unexpired receipt of a request. */
-export async function findReceipt(db: Db, args: ReceiptName, now: number): Promise<Receipt | undefined> {
+async function findReceipt(db: Db, args: ReceiptName, now: number): Promise<Receipt | undefined> {
   const row = await db
     .selectFrom('receipts')
     .select(['fingerprint', 'body', 'email_ids'])
@@ -48,7 +48,7 @@ export function toReceipt(row: { fingerprint: string; body: string; email_ids: s
 }
 
 /** Removes expired receipts, at most `limit`, the oldest first; returns how many. */
-export async function purgeReceipts(db: Db, args: { limit: number }, now: number): Promise<number> {
+async function purgeReceipts(db: Db, args: { limit: number }, now: number): Promise<number> {
   const expired = await db
     .selectFrom('receipts')
     .select(['team_id', 'scope', 'key'])

@@ -91,7 +91,7 @@ const toRow = (message: ReceivedMessage): Row => ({
 })
 
 /** The team and return path of an email; undefined when there is none. */
-export async function findReturnPath(
+async function findReturnPath(
   db: Db,
   { emailId }: { emailId: string },
 ): Promise<{ teamId: string; returnPath: string } | undefined> {
@@ -104,7 +104,7 @@ export async function findReturnPath(
 }
 
 /** Statuses of the domains of which `name` (lower case, A-labels) is the name or the return path host. */
-export async function domainsServedAs(db: Db, { name }: { name: string }): Promise<DomainStatus[]> {
+async function domainsServedAs(db: Db, { name }: { name: string }): Promise<DomainStatus[]> {
   // A return path is one label.
   const dot = name.indexOf('.')
   const [label, parent] = [name.slice(0, dot), name.slice(dot + 1)]
@@ -118,7 +118,7 @@ export async function domainsServedAs(db: Db, { name }: { name: string }): Promi
 }
 
 /** Stores a returned message. Nothing is stored unless the answer is `kept`. */
-export async function keepReturned(
+async function keepReturned(
   db: Db,
   {
     emailId,
@@ -209,7 +209,7 @@ function oldestOf(rows: { id: string; bytes: number }[], enough: number): string
 }
 
 /** All returned messages of an email, newest first: `ReturnedLimits` bounds them. */
-export async function listReturned(
+async function listReturned(
   db: Db,
   { teamId, emailId }: { teamId: string; emailId: string },
 ): Promise<ReturnedMessage[]> {
@@ -225,7 +225,7 @@ export async function listReturned(
 }
 
 /** The bytes of one; undefined when there is none, or its content is not kept. */
-export async function getReturned(
+async function getReturned(
   db: Db,
   { teamId, emailId, id }: { teamId: string; emailId: string; id: string },
 ): Promise<Uint8Array | undefined> {
@@ -239,7 +239,7 @@ export async function getReturned(
   return row?.body ?? undefined
 }
 
-export async function keepPostmaster(
+async function keepPostmaster(
   db: Db,
   {
     message,
@@ -287,20 +287,17 @@ function toForwarding({
 }
 
 /** Newest first. */
-export async function listPostmaster(
-  db: Db,
-  args: Omit<PageArgs, 'teamId'>,
-): Promise<Page<PostmasterMessage>> {
+async function listPostmaster(db: Db, args: Omit<PageArgs, 'teamId'>): Promise<Page<PostmasterMessage>> {
   return pageOf(db.selectFrom('postmaster_messages').select(FORWARD_COLUMNS), args, toPostmaster)
 }
 
-export async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array | undefined> {
+async function getPostmaster(db: Db, { id }: { id: string }): Promise<Uint8Array | undefined> {
   const found = db.selectFrom('postmaster_messages').select('body').where('id', '=', id)
   return (await found.executeTakeFirst())?.body
 }
 
 /** The oldest message to be forwarded. */
-export async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | undefined> {
+async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | undefined> {
   const row = await db
     .selectFrom('postmaster_messages')
     .select([...FORWARD_COLUMNS, 'body'])
@@ -311,7 +308,7 @@ export async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBy
   return row && { ...toPostmaster(row), bytes: row.body }
 }
 
-export async function settlePostmaster(
+async function settlePostmaster(
   db: Db,
   { id, forwarding }: { id: string; forwarding: Exclude<Forwarding, { state: 'off' | 'due' }> },
 ): Promise<void> {
@@ -328,10 +325,7 @@ export async function settlePostmaster(
 }
 
 /** Removes what was received before; returns how many. `most` bounds the rows of each kind. */
-export async function purgeReceived(
-  db: Db,
-  { before, most }: { before: number; most: number },
-): Promise<number> {
+async function purgeReceived(db: Db, { before, most }: { before: number; most: number }): Promise<number> {
   let count = 0
   for (const table of ['returned_messages', 'postmaster_messages'] as const) {
     const old = db

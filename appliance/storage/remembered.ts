@@ -2,7 +2,7 @@
  * Remembers for a moment what every request asks: whose key that is, whether the domain may send, which plan the team has, which pool its mail leaves from.
  * Each answer is one trip to the reading thread, and there are four for an email that costs little else.
  */
-import type { Storage, StorageOf } from './storage.ts'
+import type { SqliteStorage } from './sqlite/sqlite.ts'
 
 /**
  * How long an answer is believed, in milliseconds. Changes made through this storage are seen at once; those of other
@@ -12,50 +12,15 @@ const BELIEVED = 1000
 /** Answers remembered of each kind; then all are forgotten, so that memory is bounded. */
 const MOST = 10_000
 
-/** What a method means for what is remembered. A new method has to be put here. */
-const effects: Record<
-  keyof StorageOf<'apiKeys' | 'domains' | 'dkimKeys' | 'quotas' | 'sources'>,
-  'asks' | 'changes' | 'nothing'
-> = {
-  findApiKey: 'asks',
-  getApiKey: 'asks',
-  findDomain: 'asks',
-  planOf: 'asks',
-  listAssignments: 'asks',
-  createApiKey: 'nothing',
-  listApiKeys: 'nothing',
-  touchApiKeys: 'nothing',
-  createDomain: 'changes',
-  renameApiKey: 'changes',
-  deleteApiKey: 'changes',
-  deleteDomain: 'changes',
-  updateDomain: 'changes',
-  saveDomainCheck: 'changes',
-  scheduleDomainCheck: 'changes',
-  setPlan: 'changes',
-  saveAssignment: 'changes',
-  removeAssignment: 'changes',
-  listDomains: 'nothing',
-  trackingDomains: 'nothing',
-  isDomainHeld: 'nothing',
-  getDomain: 'nothing',
-  dueDomains: 'nothing',
-  nextDomainCheck: 'nothing',
-  addDkimKeys: 'nothing',
-  dkimKeys: 'nothing',
-  signingKeys: 'nothing',
-  usage: 'nothing',
-  usageHistory: 'nothing',
-  listSources: 'nothing',
-  addSource: 'nothing',
-  saveSource: 'nothing',
-  removeSource: 'nothing',
-}
+/** What is remembered. */
+const ASKED = ['findApiKey', 'getApiKey', 'findDomain', 'planOf', 'listAssignments'] as const
+/** The nouns whose writes make the memory forget. */
+const NOUNS = ['apiKeys', 'domains', 'quotas', 'sources']
 
 type Method = (args: object, now: number) => Promise<unknown>
 
 /** The same storage with a short memory. Only what is found is remembered: a key that was just made works at once everywhere. */
-export function remembered<S extends Storage>(storage: S): S {
+export function remembered<S extends SqliteStorage>(storage: S): S {
   // Grows with each change, so that an answer from before it is not remembered after it.
   let generation = 0
   const memories: Map<string, unknown>[] = []
@@ -90,12 +55,14 @@ export function remembered<S extends Storage>(storage: S): S {
       }
     }
 
-  const changed: Partial<Record<string, Method>> = {}
-  for (const [name, effect] of Object.entries(effects)) {
-    if (effect === 'nothing') continue
-    const asked = name as keyof typeof effects
-    const method: Method = (args, now) => (storage[asked] as Method)(args, now)
-    changed[name] = effect === 'asks' ? asking(method) : changing(method)
+  const method = (name: string): Method => {
+    const found = storage[name as (typeof ASKED)[number]] as Method
+    return (args, now) => found(args, now)
   }
-  return { ...storage, ...changed }
+  const changes = NOUNS.flatMap((noun) => storage.writesOf(noun))
+  return {
+    ...storage,
+    ...Object.fromEntries(ASKED.map((name) => [name, asking(method(name))])),
+    ...Object.fromEntries(changes.map((name) => [name, changing(method(name))])),
+  }
 }

@@ -46,7 +46,7 @@ export interface ReportRef {
 }
 
 /** Due reports, those of the oldest emails first. */
-export async function dueReports(db: Db, args: { limit: number }): Promise<DueReport[]> {
+async function dueReports(db: Db, args: { limit: number }): Promise<DueReport[]> {
   const heads = await db
     .selectFrom('reports')
     .innerJoin('emails as e', 'e.id', 'reports.email_id')
@@ -117,7 +117,7 @@ async function deliveriesOf(
 }
 
 /** There is nothing to tell any more: no longer due, and no report made. */
-export async function dropReports(db: Db, { kind, deliveryIds }: ReportRef, now: number): Promise<void> {
+async function dropReports(db: Db, { kind, deliveryIds }: ReportRef, now: number): Promise<void> {
   if (deliveryIds.length === 0) return
   await db
     .updateTable('reports')

@@ -1,10 +1,9 @@
-/** What only SQLite can tell of its file, and do with it. */
+/** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
 import { sql } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 
-/** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
 /** One step of removing: what is older than `before` (Unix milliseconds), oldest first. */
 export interface PurgeArgs {
   before: number
@@ -91,10 +90,7 @@ async function dropBodies(db: Db, emailIds: string[]): Promise<void> {
 /**
  * Removes html, text and message of final emails. `most` bounds emails; a step ends early at two megabytes of messages.
  */
-export async function purgeBodies(
-  db: Db,
-  { before, most, after = '', enough }: PurgeArgs,
-): Promise<PurgedRows> {
+async function purgeBodies(db: Db, { before, most, after = '', enough }: PurgeArgs): Promise<PurgedRows> {
   const rows: Candidate[] = await db
     .selectFrom('messages as m')
     .innerJoin('emails as e', 'e.id', 'm.email_id')
@@ -117,7 +113,7 @@ export async function purgeBodies(
  * The same, and subject, headers, names of attachments and logged requests, for emails of domains whose bodies are not kept.
  * `before`: those accepted before; `after` is not used.
  */
-export async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgedRows> {
+async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<PurgedRows> {
   const rows: Candidate[] = await db
     .selectFrom('bodies_due as b')
     .innerJoin('emails as e', 'e.id', 'b.email_id')
@@ -170,7 +166,7 @@ export async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Pr
   return { count: chosen.length, bytes, next, files: filesOf(chosen) }
 }
 
-export async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
+async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
   const rows = await db
     .selectFrom('attempts as a')
     .select(['a.id', final('a.email_id').as('final')])
@@ -185,7 +181,7 @@ export async function purgeAttempts(db: Db, { before, most, after = '' }: PurgeA
 }
 
 /** Those that consumers have not read yet stay. */
-export async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
+async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Promise<Purged> {
   const rows = await db
     .selectFrom('events as v')
     .select(['v.id', final('v.email_id').as('final')])
@@ -212,7 +208,7 @@ const MOST_EMAILS = 100
 /**
  * Removes final emails with all that belongs to them. `most` bounds the rows of recipients and events, one email at least.
  */
-export async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgedRows> {
+async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Promise<PurgedRows> {
   const rows = await db
     .selectFrom('emails as e')
     .leftJoin('messages as m', 'm.email_id', 'e.id')
@@ -251,7 +247,7 @@ export async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArg
 }
 
 /** Notes how much is held on a UTC day (`2026-11-20`), and forgets days before `since`. */
-export async function saveDiskDay(
+async function saveDiskDay(
   db: Db,
   { day, bytes, since }: { day: string; bytes: number; since: string },
 ): Promise<void> {
@@ -264,12 +260,12 @@ export async function saveDiskDay(
 }
 
 /** Oldest first. */
-export function listDiskDays(db: Db): Promise<{ day: string; bytes: number }[]> {
+function listDiskDays(db: Db): Promise<{ day: string; bytes: number }[]> {
   return db.selectFrom('disk_days').select(['day', 'bytes']).orderBy('day').execute()
 }
 
 /** Whether bodies of a domain's emails are kept, from now on; false when there is no such domain. */
-export async function setKeepBodies(
+async function setKeepBodies(
   db: Db,
   { teamId, domainId, keep }: { teamId: string; domainId: string; keep: boolean },
 ): Promise<boolean> {
@@ -283,7 +279,7 @@ export async function setKeepBodies(
 }
 
 /** Names of the domains whose bodies are not kept. */
-export async function domainsWithoutBodies(db: Db, { teamId }: { teamId: string }): Promise<string[]> {
+async function domainsWithoutBodies(db: Db, { teamId }: { teamId: string }): Promise<string[]> {
   const rows = await db
     .selectFrom('domains')
     .select('name')
@@ -294,7 +290,7 @@ export async function domainsWithoutBodies(db: Db, { teamId }: { teamId: string 
   return rows.map((row) => row.name)
 }
 
-export async function diskUse(db: Db): Promise<DiskUse> {
+async function diskUse(db: Db): Promise<DiskUse> {
   const pages = await sql<{ used: number; free: number }>`
     select (page_count - freelist_count) * page_size as used, freelist_count * page_size as free
     from pragma_page_count, pragma_freelist_count, pragma_page_size
@@ -313,7 +309,7 @@ export async function diskUse(db: Db): Promise<DiskUse> {
  * Gives at most `pages` free pages back to the file system; how many. Databases of before version 0.1 keep them for reuse.
  * Nothing happens in a database that was made without `auto_vacuum`.
  */
-export function createShrink(db: Connection): (args: { pages: number }) => number {
+function createShrink(db: Connection): (args: { pages: number }) => number {
   const free = db.prepare<[], number>('pragma freelist_count').pluck()
   return ({ pages }) => {
     const before = free.get() ?? 0

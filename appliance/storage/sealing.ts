@@ -1,3 +1,4 @@
+/** Where secrets are stored, and which master key seals them (secrets/secrets.ts). */
 /** Which key everything is sealed with. */
 export interface Sealing {
   keyId: string
@@ -36,7 +37,6 @@ export interface SealingStorage {
   countSecrets(dataDir: string): SecretCount[]
 }
 
-/** Where secrets are stored, and which master key seals them (secrets/secrets.ts). */
 /** Names of places that hold a secret. A sealed value opens at its own place only: it cannot be moved to another row. */
 export const secretPlace = {
   dkimKey: (id: string): string => `dkim_keys.private_key:${id}`,

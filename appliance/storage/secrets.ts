@@ -1,11 +1,7 @@
 import type { Db } from './schema.ts'
 
 /** The secret of this name; `fresh` becomes it where there is none yet. All nodes of one storage get the same. */
-export async function secret(
-  db: Db,
-  args: { name: string; fresh: Uint8Array },
-  now: number,
-): Promise<Uint8Array> {
+async function secret(db: Db, args: { name: string; fresh: Uint8Array }, now: number): Promise<Uint8Array> {
   await db
     .insertInto('secrets')
     .values({ name: args.name, value: args.fresh, created_at: now })

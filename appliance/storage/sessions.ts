@@ -46,7 +46,7 @@ export interface FoundSession {
  * @param args.passwordHash what the password that began it was compared with; false when it is another meanwhile, and there is no session
  * The factor may have gone since it was shown, so that is looked at in the same step.
  */
-export async function createSession(
+async function createSession(
   db: Db,
   { passwordHash, ...session }: Session & { passwordHash?: string | undefined },
 ): Promise<boolean> {
@@ -128,7 +128,7 @@ export async function findSession(
 }
 
 /** Notes that it was used. */
-export async function touchSession(db: Db, args: { tokenHash: string }, now: number): Promise<void> {
+async function touchSession(db: Db, args: { tokenHash: string }, now: number): Promise<void> {
   await db
     .updateTable('sessions')
     .set({ last_seen_at: now })
@@ -140,7 +140,7 @@ export async function touchSession(db: Db, args: { tokenHash: string }, now: num
  * Notes that its person showed the password or a factor; `strong` when it was a factor, and the person still has one.
  * A password after a factor takes nothing away; as for the factor, see `createSession`.
  */
-export async function proveSession(
+async function proveSession(
   db: Db,
   { tokenHash, strong }: { tokenHash: string; strong: boolean },
   now: number,
@@ -155,26 +155,24 @@ export async function proveSession(
   await db.updateTable('sessions').set({ strong: 1 }).where('token_hash', '=', tokenHash).execute()
 }
 
-export async function deleteSession(db: Db, args: { tokenHash: string }): Promise<void> {
+async function deleteSession(db: Db, args: { tokenHash: string }): Promise<void> {
   await db.deleteFrom('sessions').where('token_hash', '=', args.tokenHash).execute()
 }
 
 /** Removes expired sessions; returns how many. */
-export async function purgeSessions(db: Db, _args: object, now: number): Promise<number> {
+async function purgeSessions(db: Db, _args: object, now: number): Promise<number> {
   const deleted = await db.deleteFrom('sessions').where('expires_at', '<=', now).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }
 
 /** What stands behind a session, out of its row. */
-export const strength = (
-  row: Pick<SessionsTable, 'strong' | 'vouched'>,
-): Pick<Session, 'strong' | 'vouched'> => ({
+const strength = (row: Pick<SessionsTable, 'strong' | 'vouched'>): Pick<Session, 'strong' | 'vouched'> => ({
   strong: row.strong === 1 || row.vouched === 1,
   vouched: row.vouched === 1,
 })
 
 /** Those that have not ended, the one used last first. */
-export async function listSessions(db: Db, { userId }: { userId: string }, now: number): Promise<Session[]> {
+async function listSessions(db: Db, { userId }: { userId: string }, now: number): Promise<Session[]> {
   const rows = await db
     .selectFrom('sessions')
     .selectAll()
@@ -200,7 +198,7 @@ export async function listSessions(db: Db, { userId }: { userId: string }, now: 
 }
 
 /** Ends one of the person's own; false when there is no such session. */
-export async function endSession(db: Db, { userId, id }: { userId: string; id: string }): Promise<boolean> {
+async function endSession(db: Db, { userId, id }: { userId: string; id: string }): Promise<boolean> {
   const deleted = await db
     .deleteFrom('sessions')
     .where('user_id', '=', userId)
@@ -210,7 +208,7 @@ export async function endSession(db: Db, { userId, id }: { userId: string; id: s
 }
 
 /** Ends all of the person's but `keep` (a token hash); returns how many. */
-export async function endSessions(
+async function endSessions(
   db: Db,
   { userId, keep }: { userId: string; keep: string | null },
 ): Promise<number> {
@@ -222,7 +220,7 @@ export async function endSessions(
 }
 
 /** Lets a session go on under the hash of another token; false when it has ended. */
-export async function renewSession(
+async function renewSession(
   db: Db,
   { tokenHash, renewed }: { tokenHash: string; renewed: string },
   now: number,

@@ -37,13 +37,13 @@ function columnsOf({ health, ...change }: SourceChange): Updateable<SourcesTable
 }
 
 /** All sources, by pool and address. */
-export async function listSources(db: Db): Promise<Source[]> {
+async function listSources(db: Db): Promise<Source[]> {
   const rows = await db.selectFrom('sources').selectAll().orderBy('pool').orderBy('ip').execute()
   return rows.map(toSource)
 }
 
 /** Adds a source unless its address is there already, which then stays as it is; tells whether it was added. */
-export async function addSource(db: Db, { source }: { source: Source }): Promise<boolean> {
+async function addSource(db: Db, { source }: { source: Source }): Promise<boolean> {
   const { ip, origin, ...rest } = source
   const added = await db
     .insertInto('sources')
@@ -57,7 +57,7 @@ export async function addSource(db: Db, { source }: { source: Source }): Promise
  * Changes a source; false when there is none. With `seen`, only while state and who suspended it are still like that:
  * a check must not end what an operator did meanwhile.
  */
-export async function saveSource(
+async function saveSource(
   db: Db,
   {
     ip,
@@ -79,7 +79,7 @@ export async function saveSource(
 }
 
 /** False when there is none. */
-export async function removeSource(db: Db, { ip }: { ip: string }): Promise<boolean> {
+async function removeSource(db: Db, { ip }: { ip: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('sources').where('ip', '=', ip).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
 }
@@ -93,7 +93,7 @@ const toAssignment = (row: Selectable<PoolAssignmentsTable>): Assignment => ({
 })
 
 /** All assignments, oldest first. */
-export async function listAssignments(db: Db): Promise<Assignment[]> {
+async function listAssignments(db: Db): Promise<Assignment[]> {
   const rows = await db.selectFrom('pool_assignments').selectAll().orderBy('id').execute()
   return rows.map(toAssignment)
 }
@@ -102,7 +102,7 @@ export async function listAssignments(db: Db): Promise<Assignment[]> {
  * Adds an assignment, or changes the pool of the one that is about the same mail; returns what is stored. Undefined when
  * team or domain do not exist, or the domain is another team's.
  */
-export async function saveAssignment(
+async function saveAssignment(
   db: Db,
   { assignment }: { assignment: Assignment },
 ): Promise<Assignment | undefined> {
@@ -133,7 +133,7 @@ async function ownersExist(db: Db, { teamId, domainId }: Assignment): Promise<bo
 }
 
 /** False when there is none. */
-export async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean> {
+async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('pool_assignments').where('id', '=', id).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
 }

@@ -14,11 +14,10 @@ import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
 export type { FirstProof, User } from './accounts.ts'
 export type { ApiKey, Permission } from './api-keys.ts'
 export type { AuditFilter } from './audit.ts'
-export type { BackupAbout, BackupCounts, BackupDone, Held, Restored } from './backup/manifest.ts'
+export type { BackupAbout, BackupDone, Restored } from './backup/manifest.ts'
 export type { DkimKey, DkimKeyChange, DkimKeyState } from './dkim-keys.ts'
 export type {
   Domain,
-  DomainCheck,
   DomainSettings,
   DomainStatus,
   DomainWatch,
@@ -37,28 +36,20 @@ export type {
   ScheduleChange,
   Tag,
 } from './emails.ts'
-export type { Erasure, ErasurePhase, ErasureSurvey, ErasureSurveyArgs } from './erasures/erasures.ts'
+export type { Erasure, ErasurePhase, ErasureSurvey } from './erasures/erasures.ts'
 export type { LiveEvent } from './events.ts'
-export type { FactorCounts, Passkey, TotpFactor } from './factors.ts'
+export type { FactorCounts, Passkey } from './factors.ts'
 export type { Admission, Identity } from './identities.ts'
-export type { FoundInvitation, Invitation, Joining, NewInvitation } from './invitations.ts'
-export type { LaneDay, LaneRecord, ProviderSettings } from './lanes.ts'
-export type { ListedRequest, LogFilter, LogsFound, RequestLog, RequestLogSummary } from './logs.ts'
+export type { FoundInvitation, Invitation, NewInvitation } from './invitations.ts'
+export type { LaneDay, LaneRecord } from './lanes.ts'
+export type { ListedRequest, LogFilter, RequestLog, RequestLogSummary } from './logs.ts'
 export type { Member, MemberChange } from './members.ts'
-export type {
-  BreakdownQuery,
-  BreakdownSum,
-  EmailMetricsSum,
-  MetricsQuery,
-  MetricsSpan,
-  MetricsSum,
-} from './metrics/metrics.ts'
-export type { TagCount, TagStretch } from './metrics/tags.ts'
+export type { BreakdownQuery, BreakdownSum, MetricsQuery, MetricsSum } from './metrics/metrics.ts'
 export type { Page, PageArgs } from './page.ts'
 export type { HoldRule } from './queue/hold-rules.ts'
-export type { QueueChangeArgs, QueueFilter, SurveyGroup, TagFilter } from './queue/queue.ts'
-export type { Step, StepArgs } from './queue/steps.ts'
-export type { PeriodUsage, QuotaLimit, Usage, UsageHistory } from './quotas.ts'
+export type { QueueFilter, SurveyGroup } from './queue/queue.ts'
+export type { Step } from './queue/steps.ts'
+export type { QuotaLimit, Usage, UsageHistory } from './quotas.ts'
 export type { NewReceipt, Receipt, ReceiptName } from './receipts.ts'
 export type {
   Forwarding,
@@ -70,18 +61,18 @@ export type {
   WithBytes,
 } from './received.ts'
 export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'
-export type { DiskUse, PurgeArgs, Purged } from './retention.ts'
-export type { Resealing, Sealing, SealingStorage, SecretCount } from './sealing.ts'
-export type { FoundSession, Session, SignInMethod } from './sessions.ts'
+export type { PurgeArgs, Purged } from './retention.ts'
+export type { SealingStorage } from './sealing.ts'
+export type { Session, SignInMethod } from './sessions.ts'
 export type { SourceChange } from './sources.ts'
 export type { LeaseArgs, LeasedDelivery } from './spool/lease.ts'
 export type { NewDelivery, NewEmail, PutArgs, PutResult } from './spool/put.ts'
 export type { Change, SettleArgs } from './spool/settle.ts'
 export type { Snapshot } from './sqlite/snapshots.ts'
-export type { Complaint, NewSuppression, Suppression, SuppressionRef } from './suppressions.ts'
+export type { NewSuppression, Suppression, SuppressionRef } from './suppressions.ts'
 export type { Membership, Team, TeamDetails } from './teams.ts'
 export type { Ticket, TicketKind } from './tickets.ts'
-export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsReportRecord, TlsTally } from './tls-policies.ts'
+export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsTally } from './tls-policies.ts'
 export type { NewHit, TrackedEmail } from './tracking.ts'
 export type {
   NewWebhookDelivery,
@@ -90,10 +81,10 @@ export type {
   WebhookRequests,
 } from './webhooks/deliveries.ts'
 export type { NotMade, OutboxEvent } from './webhooks/outbox.ts'
-export type { LeasedWebhookDelivery, WebhookLeaseArgs, WebhookSettleArgs } from './webhooks/queue.ts'
+export type { LeasedWebhookDelivery, WebhookLeaseArgs } from './webhooks/queue.ts'
 export type { Webhook, WebhookListener } from './webhooks/webhooks.ts'
-export type { Actor, ActorKind, AuditEntry } from '../mail/audit.ts'
-export type { ErasureCounts, ErasureKind } from '../mail/erasure.ts'
+export type { AuditEntry } from '../mail/audit.ts'
+export type { ErasureCounts } from '../mail/erasure.ts'
 export { secretPlace } from './sealing.ts'
 export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './metrics/counters.ts'
 export { every } from './queue/every.ts'

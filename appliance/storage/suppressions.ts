@@ -84,7 +84,7 @@ const tellOf =
  * given: for an address that was suppressed before, the older entry. Records `suppression.added` for each unless `quiet`.
  * The unique address decides.
  */
-export async function addSuppressions(
+async function addSuppressions(
   db: Db,
   {
     teamId,
@@ -110,7 +110,7 @@ export async function addSuppressions(
   const stored = await storedOf(db, teamId, keys)
   const fresh = new Set(suppressions.map(({ id }) => id))
   const added = [...stored.values()].filter(({ id }) => fresh.has(id))
-  if (!quiet) await recordOthers(db, added.map(tellOf('suppression.added')), now)
+  if (!quiet) recordOthers(db, added.map(tellOf('suppression.added')), now)
   return keys.map((key) => stored.get(key)!)
 }
 
@@ -128,7 +128,7 @@ async function storedOf(db: Db, teamId: string, keys: string[]): Promise<Map<str
 }
 
 /** Those of `addresses` (A-label domains, any case) that are suppressed; `address` is as asked. */
-export async function findSuppressed(
+async function findSuppressed(
   db: Db,
   { teamId, addresses }: { teamId: string; addresses: string[] },
 ): Promise<(Suppression & { address: string })[]> {
@@ -140,7 +140,7 @@ export async function findSuppressed(
   })
 }
 
-export async function getSuppression(
+async function getSuppression(
   db: Db,
   { teamId, ref }: { teamId: string; ref: SuppressionRef },
 ): Promise<Suppression | undefined> {
@@ -158,7 +158,7 @@ export async function getSuppression(
 }
 
 /** `search`: only addresses that contain this, in any case. */
-export async function listSuppressions(
+async function listSuppressions(
   db: Db,
   {
     teamId,
@@ -179,7 +179,7 @@ const containing = (text: string): string => `%${suppressionKey(text).replaceAll
  * Removes those that are there, all in one transaction; returns them in the order asked. It is remembered: an address that comes back
  * says when it was removed. Records `suppression.removed`.
  */
-export async function removeSuppressions(
+async function removeSuppressions(
   db: Db,
   { teamId, refs }: { teamId: string; refs: SuppressionRef[] },
   now: number,
@@ -196,7 +196,7 @@ export async function removeSuppressions(
       .execute()
     removed.push(found)
   }
-  await recordOthers(db, removed.map(tellOf('suppression.removed')), now)
+  recordOthers(db, removed.map(tellOf('suppression.removed')), now)
   return removed
 }
 
@@ -243,7 +243,7 @@ export interface Suppress {
  * Part of `settle` and `complain`: an address goes onto the list of its team. One that is there keeps its entry, but that a complaint counts
  * more than what put it there before: who takes it off the list must know.
  */
-export function createSuppress(db: Connection): (suppress: Suppress, now: number) => void {
+function createSuppress(db: Connection): (suppress: Suppress, now: number) => void {
   const insert = db.prepare<unknown[], { id: string; email: string; createdAt: number }>(
     `insert into suppressions (id, team_id, address, email, origin, source_id, created_at, reason, reply, removed_at)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, (select removed_at from unsuppressed where team_id = ? and address = ?))

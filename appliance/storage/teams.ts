@@ -37,7 +37,7 @@ export async function firstTeam(db: Db): Promise<Team | undefined> {
  * The team that a person enters: the one asked for, where the person is its member, else the one joined first. Undefined
  * for a member of none.
  */
-export async function teamToEnter(
+async function teamToEnter(
   db: Db,
   { userId, teamId }: { userId: string; teamId?: string | undefined },
 ): Promise<Team | undefined> {
@@ -78,15 +78,15 @@ async function details(db: Db, id?: string): Promise<TeamDetails[]> {
 }
 
 /** All teams, the oldest first. */
-export const listTeams = (db: Db): Promise<TeamDetails[]> => details(db)
+const listTeams = (db: Db): Promise<TeamDetails[]> => details(db)
 
-export async function getTeam(db: Db, { id }: { id: string }): Promise<TeamDetails | undefined> {
+async function getTeam(db: Db, { id }: { id: string }): Promise<TeamDetails | undefined> {
   const [team] = await details(db, id)
   return team
 }
 
 /** The teams of a person, the one joined first before the others. */
-export async function membershipsOf(db: Db, { userId }: { userId: string }): Promise<Membership[]> {
+async function membershipsOf(db: Db, { userId }: { userId: string }): Promise<Membership[]> {
   const rows = await db
     .selectFrom('members as m')
     .innerJoin('teams as t', 't.id', 'm.team_id')
@@ -99,7 +99,7 @@ export async function membershipsOf(db: Db, { userId }: { userId: string }): Pro
 }
 
 /** A team with its first owner, who is a user already. */
-export async function createTeam(
+async function createTeam(
   db: Db,
   { team, ownerId }: { team: Team; ownerId: string },
   now: number,
@@ -112,15 +112,12 @@ export async function createTeam(
 }
 
 /** False when there is no such team. */
-export async function renameTeam(db: Db, { id, name }: { id: string; name: string }): Promise<boolean> {
+async function renameTeam(db: Db, { id, name }: { id: string; name: string }): Promise<boolean> {
   const updated = await db.updateTable('teams').set({ name }).where('id', '=', id).executeTakeFirstOrThrow()
   return updated.numUpdatedRows > 0n
 }
 
-export async function setMfaRequired(
-  db: Db,
-  { id, required }: { id: string; required: boolean },
-): Promise<boolean> {
+async function setMfaRequired(db: Db, { id, required }: { id: string; required: boolean }): Promise<boolean> {
   const updated = await db
     .updateTable('teams')
     .set({ mfa_required: required ? 1 : 0 })
@@ -130,7 +127,7 @@ export async function setMfaRequired(
 }
 
 /** Moves a session to another team of its person; false when that is none of theirs. */
-export async function switchTeam(
+async function switchTeam(
   db: Db,
   { tokenHash, teamId }: { tokenHash: string; teamId: string },
   now: number,

@@ -30,7 +30,7 @@ const toTicket = (row: Selectable<TicketsTable>): Ticket => ({
   expiresAt: row.expires_at,
 })
 
-export async function createTicket(db: Db, ticket: Ticket): Promise<void> {
+async function createTicket(db: Db, ticket: Ticket): Promise<void> {
   await db
     .insertInto('tickets')
     .values({
@@ -46,7 +46,7 @@ export async function createTicket(db: Db, ticket: Ticket): Promise<void> {
 }
 
 /** The ticket, when it is of that kind and has not expired. */
-export async function peekTicket(
+async function peekTicket(
   db: Db,
   { tokenHash, kind }: { tokenHash: string; kind: TicketKind },
   now: number,
@@ -65,7 +65,7 @@ export async function peekTicket(
  * Like `peekTicket`, and it is gone afterwards: of several takers exactly one gets it.
  * The removal decides who has it, not a look beforehand.
  */
-export async function takeTicket(
+async function takeTicket(
   db: Db,
   { tokenHash, kind }: { tokenHash: string; kind: TicketKind },
   now: number,
@@ -81,7 +81,7 @@ export async function takeTicket(
 }
 
 /** Like `peekTicket`, and counts the try; the ticket is gone with the one after `most`. */
-export async function tryTicket(
+async function tryTicket(
   db: Db,
   { tokenHash, kind, most }: { tokenHash: string; kind: TicketKind; most: number },
   now: number,
@@ -114,7 +114,7 @@ export async function dropTickets(
 }
 
 /** Removes expired ones; returns how many. */
-export async function purgeTickets(db: Db, _args: object, now: number): Promise<number> {
+async function purgeTickets(db: Db, _args: object, now: number): Promise<number> {
   const deleted = await db.deleteFrom('tickets').where('expires_at', '<=', now).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }

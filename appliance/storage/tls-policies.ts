@@ -74,16 +74,13 @@ const toPolicy = (row: Selectable<StsPoliciesTable>): StoredStsPolicy => ({
 })
 
 /** The policy of a domain, expired ones too. */
-export async function findStsPolicy(
-  db: Db,
-  { domain }: { domain: string },
-): Promise<StoredStsPolicy | undefined> {
+async function findStsPolicy(db: Db, { domain }: { domain: string }): Promise<StoredStsPolicy | undefined> {
   const row = await db.selectFrom('sts_policies').selectAll().where('domain', '=', domain).executeTakeFirst()
   return row && toPolicy(row)
 }
 
 /** Puts it in the place of the domain's earlier one. */
-export async function saveStsPolicy(db: Db, args: StoredStsPolicy): Promise<void> {
+async function saveStsPolicy(db: Db, args: StoredStsPolicy): Promise<void> {
   const row = {
     policy_id: args.id,
     policy: JSON.stringify(args.policy),
@@ -99,12 +96,12 @@ export async function saveStsPolicy(db: Db, args: StoredStsPolicy): Promise<void
 }
 
 /** Notes that the policy was used now. */
-export async function useStsPolicy(db: Db, { domain }: { domain: string }, now: number): Promise<void> {
+async function useStsPolicy(db: Db, { domain }: { domain: string }, now: number): Promise<void> {
   await db.updateTable('sts_policies').set({ used_at: now }).where('domain', '=', domain).execute()
 }
 
 /** Policies that hold, were last fetched before `checkedBefore`, and used after `usedAfter`; the oldest first. */
-export async function dueStsPolicies(
+async function dueStsPolicies(
   db: Db,
   { checkedBefore, usedAfter, limit }: { checkedBefore: number; usedAfter: number; limit: number },
   now: number,
@@ -140,7 +137,7 @@ const KEY = ['day', 'domain', 'policy_key', 'result', 'source_ip', 'mx_host', 'm
  * Adds to the counts. A domain has at most `most` rows in a day; what would be more is counted without source, host and address, and, where
  * that is not enough, not at all.
  */
-export async function addTlsResults(
+async function addTlsResults(
   db: Db,
   { results, most }: { results: TlsTally[]; most: number },
 ): Promise<void> {
@@ -187,7 +184,7 @@ const toResult = (row: Selectable<TlsResultsTable>): TlsTally => ({
 })
 
 /** Counts of the days from `since` on, the newest day first, then by domain. */
-export async function listTlsResults(
+async function listTlsResults(
   db: Db,
   { since, domain, limit }: { since: string; domain?: string | undefined; limit: number },
 ): Promise<TlsTally[]> {
@@ -207,10 +204,7 @@ export async function listTlsResults(
 }
 
 /** All results of one domain and day. */
-export async function tlsResultsOf(
-  db: Db,
-  { day, domain }: { day: string; domain: string },
-): Promise<TlsTally[]> {
+async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: string }): Promise<TlsTally[]> {
   const rows = await db
     .selectFrom('tls_results')
     .selectAll()
@@ -226,7 +220,7 @@ export async function tlsResultsOf(
 }
 
 /** Days from `since` to before `before`, and domains, that have results and no report yet; the oldest first. */
-export async function dueTlsReports(
+async function dueTlsReports(
   db: Db,
   { since, before, limit }: { since: string; before: string; limit: number },
 ): Promise<{ day: string; domain: string }[]> {
@@ -252,7 +246,7 @@ export async function dueTlsReports(
  * Ends a report's being due. False, and nothing changed, when it was ended before: somebody else sends it.
  * The primary key decides.
  */
-export async function saveTlsReport(db: Db, args: TlsReportRecord): Promise<boolean> {
+async function saveTlsReport(db: Db, args: TlsReportRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('tls_reports')
     .values(args)
@@ -261,7 +255,7 @@ export async function saveTlsReport(db: Db, args: TlsReportRecord): Promise<bool
   return (numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-export async function listTlsReports(
+async function listTlsReports(
   db: Db,
   { since, limit }: { since: string; limit: number },
 ): Promise<TlsReportRecord[]> {
@@ -279,7 +273,7 @@ export async function listTlsReports(
  * Removes results and reports of days before `before`, and policies that have expired; returns how many rows.
  * Whole days of one domain at a time, so that a report is never made of half a day.
  */
-export async function purgeTlsResults(
+async function purgeTlsResults(
   db: Db,
   { before, most }: { before: string; most: number },
   now: number,

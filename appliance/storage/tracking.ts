@@ -29,10 +29,7 @@ export interface NewHit {
 }
 
 /** Undefined when there is no such email, or its domain is gone. */
-export async function trackedEmail(
-  db: Db,
-  { emailId }: { emailId: string },
-): Promise<TrackedEmail | undefined> {
+async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<TrackedEmail | undefined> {
   const email = await db
     .selectFrom('emails as e')
     .innerJoin('domains as d', 'd.id', 'e.domain_id')
@@ -58,7 +55,7 @@ export async function trackedEmail(
 }
 
 /** Records the event. A person's also becomes the email's `last_event`, unless that says more already. */
-export function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
+function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const exists = db.prepare<[string, string]>('select 1 from emails where id = ? and team_id = ?')
   const recordEvent = createRecordEvent(db)
   const updateEmail = db.prepare(

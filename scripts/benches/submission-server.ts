@@ -3,7 +3,8 @@
  * Sends a `Target` to its parent; its log goes to standard output, as in production.
  */
 import { join } from 'node:path'
-import { openFetch, openResolver, openStorage, openSubmission } from '../../appliance/adapters.ts'
+import { openFetch, openResolver, openSubmission } from '../../appliance/adapters.ts'
+import { openStorage } from '../../appliance/assembly/storage.ts'
 import { createAccounts } from '../../appliance/accounts/accounts.ts'
 import { createCapacity } from '../../appliance/capacity/capacity.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'

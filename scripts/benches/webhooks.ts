@@ -13,7 +13,6 @@ import { parseArgs } from 'node:util'
 import { openEvents, openResolver } from '../../appliance/adapters.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
-import { announcing } from '../../appliance/events/events.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import { suppressedCause } from '../../appliance/mail/suppression.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
@@ -94,7 +93,7 @@ try {
   const env = { POSTHASTE_HOSTNAME: 'mail.example.com', POSTHASTE_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
   const loaded = loadConfig({ env, defaultFile: '/nonexistent' })
   if ('complaints' in loaded) throw new Error(JSON.stringify(loaded.complaints))
-  const storage = announcing(await openSqlite({ dataDir: folder }), () => events.wake())
+  const storage = await openSqlite({ dataDir: folder, onEvents: () => events.wake() })
   const resolver = openResolver(loaded.config, clock)
   const events = openEvents(loaded.config, { storage, resolver, clock, log: silentLogger() })
   const teams = await makeTeams(storage, ports)

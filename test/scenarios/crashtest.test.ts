@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { openResolver, openStorage } from '../../appliance/adapters.ts'
+import { openResolver } from '../../appliance/adapters.ts'
+import { openStorage } from '../../appliance/assembly/storage.ts'
 import { systemClock } from '../../appliance/clock/clock.ts'
 import { runCrashtest } from '../../appliance/crashtest/crashtest.ts'
 import { CRASH_POINTS } from '../../appliance/watch/crash-points.ts'

@@ -125,7 +125,7 @@ export function holdAll(
 type Nameless = Omit<NewAuditEntry, 'actorName' | 'targetName'>
 
 /** Writes one entry into the audit log of a database that no thread of ours serves. */
-export function writeEntry(db: Connection, entry: Nameless): void {
+function writeEntry(db: Connection, entry: Nameless): void {
   const { id, teamId, at, actor, actorKind, ip, action, target, before, after, details } = entry
   db.prepare(
     `insert into audit_log (id, team_id, at, actor, actor_kind, ip, action, target, before, after, details)

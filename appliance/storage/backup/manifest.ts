@@ -2,7 +2,6 @@
 import { DATABASE, MESSAGES } from '../sqlite/directory.ts'
 import { StorageRefused } from '../sqlite/failures.ts'
 
-/** Backups of the whole appliance in one file. */
 /** How many there are of what people ask for first. */
 export interface BackupCounts {
   emails: number

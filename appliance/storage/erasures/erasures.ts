@@ -40,7 +40,7 @@ export interface ErasureSurvey {
 }
 
 /** What is looked through, in this order. */
-export const ERASURE_PHASES = [
+const ERASURE_PHASES = [
   'queue',
   'emails',
   'requests',
@@ -136,7 +136,7 @@ const toErasure = (row: Selectable<ErasuresTable>): Erasure => ({
 /**
  * Writes an erasure down, and that it began into the audit log. One of the same address that goes on is returned instead.
  */
-export async function beginErasure(
+async function beginErasure(
   db: Db,
   { id, teamId, address, actor }: { id: string; teamId: string; address: string; actor: Actor },
   now: number,
@@ -182,11 +182,7 @@ export interface ErasedStep {
  * Does one step; `finishedAt` tells whether it was the last. Undefined when there is no such erasure.
  * The cursor is in the row, so that whoever comes next goes on where the last one was.
  */
-export async function eraseStep(
-  db: Db,
-  { id }: { id: string },
-  now: number,
-): Promise<ErasedStep | undefined> {
+async function eraseStep(db: Db, { id }: { id: string }, now: number): Promise<ErasedStep | undefined> {
   const row = await db.selectFrom('erasures').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row) return undefined
   if (row.finished_at !== null || row.address === null) return { erasure: toErasure(row), files: [] }
@@ -210,7 +206,7 @@ export async function eraseStep(
 }
 
 /** Counts in one step what an erasure would touch, and changes nothing. */
-export async function surveyErasure(
+async function surveyErasure(
   db: Db,
   { teamId, address, from }: ErasureSurveyArgs,
   now: number,
@@ -225,7 +221,7 @@ export async function surveyErasure(
   }
 }
 
-export async function getErasure(
+async function getErasure(
   db: Db,
   { teamId, id }: { teamId: string; id: string },
 ): Promise<Erasure | undefined> {
@@ -239,13 +235,13 @@ export async function getErasure(
 }
 
 /** Newest first. */
-export async function listErasures(db: Db, args: PageArgs): Promise<Page<Erasure>> {
+async function listErasures(db: Db, args: PageArgs): Promise<Page<Erasure>> {
   const erasures = db.selectFrom('erasures').selectAll().where('team_id', '=', args.teamId)
   return pageOf(erasures, args, toErasure)
 }
 
 /** Ids of those that were begun and not finished, of all teams, oldest first. */
-export async function unfinishedErasures(db: Db): Promise<string[]> {
+async function unfinishedErasures(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('erasures')
     .select('id')

@@ -126,7 +126,7 @@ const isNarrow = ({ domainIds, providers, length }: Filter & { length?: number |
  * From the roll-ups: at most a day of quarters in one call, since a month of a large team holds the reading thread for a second
  * (`sumInPieces` of events/metrics-pieces.ts).
  */
-export async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
+async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSum[]> {
   const { length } = query
   const { from, where, value } = rowsOf(query, dimensionOf(query))
   const domain = query.together ? sql`''` : value
@@ -159,7 +159,7 @@ export async function sumMetrics(db: Db, query: MetricsQuery): Promise<MetricsSu
  * From the roll-ups, by domain, mailbox provider or tag; of at most a day of quarters as well (`breakDownInPieces`). With a `length` there
  * may be no filter but of what it is broken down by, and by tag one. By tag there are only days, and only what `addTagCounts` added.
  */
-export async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
+async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<BreakdownSum[]> {
   const { length } = query
   const range = length === undefined ? inQuarters(query.range) : query.range
   const { from, where, value } = query.by === 'tag' ? tagRows(query) : rowsOf(query, query.by)
@@ -187,7 +187,7 @@ export async function breakDownMetrics(db: Db, query: BreakdownQuery): Promise<B
  * From the events, of these emails or of all. Undefined when more than `mostEvents` would have to be read: then the
  * question has to be narrower.
  */
-export async function sumEmailMetrics(
+async function sumEmailMetrics(
   db: Db,
   {
     teamId,
@@ -226,7 +226,7 @@ export async function sumEmailMetrics(
 }
 
 /** The time that there is anything to recompute of, of each team. */
-export async function metricsSpans(db: Db): Promise<MetricsSpan[]> {
+async function metricsSpans(db: Db): Promise<MetricsSpan[]> {
   const { rows } = await sql<{ team_id: string; first: number; last: number }>`
     select team_id, min(first) as first, max(last) as last from (
       select team_id, min(created_at) as first, max(created_at) as last from events group by team_id
@@ -249,7 +249,7 @@ const keyOf = ({ at, domain_id, counter, provider }: Row) => `${at} ${domain_id}
  * quarters both, and the sums of the days in it; those by tag too, as far as they have come. Quarters of which events were deleted stay as they are. Returns how many
  * numbers were wrong, and how many quarters were left.
  */
-export async function recomputeMetrics(
+async function recomputeMetrics(
   db: Db,
   { teamId, start, end }: { teamId: string; start: number; end: number },
 ): Promise<{ changed: number; left: number }> {

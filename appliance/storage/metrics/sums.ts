@@ -13,7 +13,7 @@ const [WEEK, DAY, HOUR] = SUMMED.all
 /**
  * Before when the sums of hours, days and weeks are complete, a midnight of UTC; it only grows. 0: there are none.
  */
-export async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<number> {
+async function metricsSummed(db: Db, { teamId }: { teamId: string }): Promise<number> {
   const row = await db
     .selectFrom('metrics_summed')
     .select('until')
@@ -23,7 +23,7 @@ export async function metricsSummed(db: Db, { teamId }: { teamId: string }): Pro
 }
 
 /** Teams with roll-ups of days that are over and not summed up. */
-export async function metricsToSum(db: Db, _: object, now: number): Promise<string[]> {
+async function metricsToSum(db: Db, _: object, now: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select t.id from teams t left join metrics_summed s on s.team_id = t.id
     where exists (
@@ -35,7 +35,7 @@ export async function metricsToSum(db: Db, _: object, now: number): Promise<stri
 }
 
 /** Sums up the next day of a team that is over; whether there was one. */
-export async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number): Promise<boolean> {
+async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number): Promise<boolean> {
   const from = await metricsSummed(db, { teamId })
   const next = await db
     .selectFrom('metrics')

@@ -85,7 +85,7 @@ async function cursorOf(db: Db): Promise<number> {
 }
 
 /** The next stretch that is not in the roll-ups by tag, some hundreds of events. */
-export async function readTagCounts(db: Db): Promise<
+async function readTagCounts(db: Db): Promise<
   TagStretch & {
     /** When its first event happened; null: there is none. */
     since: number | null
@@ -144,7 +144,7 @@ const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
 /**
  * Adds a stretch to the roll-ups by tag and moves past it; false: another process was faster, and nothing was added.
  */
-export async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<boolean> {
+async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<boolean> {
   const moved = await db
     .updateTable('cursors')
     .set({ seq: to })

@@ -6,9 +6,11 @@ import { newId } from '../../mail/ids.ts'
 import type { QueueAction } from '../../mail/queue-action.ts'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import { recordEvents } from '../events.ts'
+import { createRecordEvent } from '../events.ts'
 import { fromNotify } from '../recipients.ts'
+import { createOwe } from '../reports.ts'
 import type { Db, Tables } from '../schema.ts'
+import { preparedOn } from '../sqlite/dialect.ts'
 import type { NewEmail } from '../spool/put.ts'
 import type { QueueFilter } from './queue.ts'
 import { nextPortion, type Step, type StepArgs } from './steps.ts'
@@ -74,7 +76,7 @@ export async function dropQueue(db: Db, args: QueueFilter & StepArgs, now: numbe
 }
 
 /** The same as if their time were over: state `expired`, event `email.bounced`. */
-export async function expireQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
+async function expireQueue(db: Db, args: QueueFilter & StepArgs, now: number): Promise<Step> {
   return endStep(db, 'expire', EXPIRED, args, now)
 }
 
@@ -181,16 +183,15 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
       )
       .execute()
   await db.deleteFrom('deliveries').where('id', 'in', ids).execute()
+  const record = preparedOn(db, createRecordEvent)
   // Nobody sent a report, so nobody hears of its way.
-  const events = rows
-    .filter(({ via }) => via !== 'report')
-    .map(({ id, team_id: teamId, email_id: emailId, recipient, cause, domain_id: domainId, provider }) => {
-      const data: EventData = { recipient, cause, ...ending.data(cause) }
-      const about = { id: newId(now), teamId, emailId, deliveryId: id, domainId, provider }
-      return { ...about, type, createdAt: now, data }
-    })
-  await recordEvents(db, events)
-  await oweReports(db, rows, now)
+  for (const row of rows.filter(({ via }) => via !== 'report')) {
+    const { team_id: teamId, email_id: emailId, recipient, cause, domain_id: domainId, provider } = row
+    const data: EventData = { recipient, cause, ...ending.data(cause) }
+    const about = { id: newId(now), teamId, emailId, deliveryId: row.id, createdAt: now }
+    record({ ...about, type, data }, { domainId, provider })
+  }
+  oweReports(db, rows, now)
   await db
     .updateTable('emails')
     .set({ last_event: lastEventOf(type) })
@@ -199,26 +200,14 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
 }
 
 /** What the senders of deliveries that were given up are to be told. */
-async function oweReports(db: Db, rows: Omit<Given, 'cause'>[], now: number): Promise<void> {
-  const owed = rows.filter(
-    ({ report_to, notify }) => report_to !== null && reportWanted(fromNotify(notify), 'failed'),
-  )
-  if (owed.length === 0) return
-  const values = owed.map(({ id, team_id, email_id }) => ({
-    delivery_id: id,
-    kind: 'failed' as const,
-    team_id,
-    email_id,
-    created_at: now,
-  }))
-  await db
-    .insertInto('reports')
-    .values(values)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+function oweReports(db: Db, rows: Omit<Given, 'cause'>[], now: number): void {
+  const owe = preparedOn(db, createOwe)
+  for (const { id, team_id: teamId, email_id: emailId, report_to: reportTo, notify } of rows)
+    if (reportTo !== null && reportWanted(fromNotify(notify), 'failed'))
+      owe({ deliveryId: id, kind: 'failed', teamId, emailId }, now)
 }
 
-/** The methods of storage that are about drop. */
+/** How operators give mail up. */
 export const methods = {
   writes: { dropQueue, expireQueue },
 }

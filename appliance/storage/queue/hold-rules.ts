@@ -27,10 +27,7 @@ export const toHoldRule = (row: Selectable<HoldRulesTable>): HoldRule => ({
 })
 
 /** False when there are `most` rules already. */
-export async function addHoldRule(
-  db: Db,
-  { rule, most }: { rule: HoldRule; most: number },
-): Promise<boolean> {
+async function addHoldRule(db: Db, { rule, most }: { rule: HoldRule; most: number }): Promise<boolean> {
   const { id, teamId, domain, provider, tag, createdAt } = rule
   const { count } = await db
     .selectFrom('hold_rules')
@@ -53,17 +50,14 @@ export async function addHoldRule(
 }
 
 /** Those of a team, or all; oldest first. */
-export async function listHoldRules(
-  db: Db,
-  { teamId }: { teamId?: string | undefined },
-): Promise<HoldRule[]> {
+async function listHoldRules(db: Db, { teamId }: { teamId?: string | undefined }): Promise<HoldRule[]> {
   let query = db.selectFrom('hold_rules').selectAll()
   if (teamId !== undefined) query = query.where('team_id', '=', teamId)
   return (await query.orderBy('id').execute()).map(toHoldRule)
 }
 
 /** False when there is none. What it held stays held. */
-export async function removeHoldRule(db: Db, { id }: { id: string }): Promise<boolean> {
+async function removeHoldRule(db: Db, { id }: { id: string }): Promise<boolean> {
   const deleted = await db.deleteFrom('hold_rules').where('id', '=', id).executeTakeFirstOrThrow()
   return deleted.numDeletedRows > 0n
 }

@@ -132,7 +132,7 @@ const bandOf = (now: number) =>
   )} else ${sql.lit(AGE_BANDS.length)} end`
 
 /** Counts what a filter names, in steps. The sum of all steps is of no single instant. */
-export async function surveyQueue(
+async function surveyQueue(
   db: Db,
   args: QueueFilter & StepArgs,
   now: number,
@@ -178,7 +178,7 @@ export async function surveyQueue(
 const LOOK = 5000
 
 /** At most `limit` deliveries, oldest first; `next` is where to go on looking, even when a step found fewer. */
-export async function listQueue(
+async function listQueue(
   db: Db,
   { limit, after, ...filter }: QueueFilter & { limit: number; after?: string | undefined },
   now: number,
@@ -220,7 +220,7 @@ export async function retryQueue(db: Db, args: QueueFilter & StepArgs, now: numb
 }
 
 /** Lets the next attempt leave from another pool; null: from the one before the last re-route. */
-export async function rerouteQueue(
+async function rerouteQueue(
   db: Db,
   { by, to, ...args }: QueueChangeArgs & { to: string | null },
   now: number,

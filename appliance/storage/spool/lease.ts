@@ -233,7 +233,7 @@ export interface Turn {
  * Part of `lease`: ends a delivery whose address came onto the list while it waited, before anybody is dialled. False where it did not. Reports
  * of ours go out all the same: their reader asked for them.
  */
-export function createWithhold(db: Connection): (turn: Turn, now: number) => boolean {
+function createWithhold(db: Connection): (turn: Turn, now: number) => boolean {
   const listed = createListed(db)
   const finish = db.prepare('delete from deliveries where id = ?')
   const updateRecipient = db.prepare(

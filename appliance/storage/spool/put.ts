@@ -103,7 +103,7 @@ export interface StoreArgs {
  * The acceptance boundary: emails, messages, deliveries, receipt and counts become durable together, or nothing does.
  * hot: plain statements, prepared once.
  */
-export function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
+function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
   const insert = createInsertEmail(db)
   const count = createCount(db)
   // Asked where it is written: elsewhere it would be one more trip to a thread, and older than the commit.
@@ -144,7 +144,7 @@ export function createPut(db: Connection): (args: StoreArgs, now: number) => Put
 }
 
 /** Stores an email with its deliveries, and what is to be told of those that are not made. */
-export function createInsertEmail(db: Connection): (email: StoredEmail, now: number) => void {
+function createInsertEmail(db: Connection): (email: StoredEmail, now: number) => void {
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
@@ -268,7 +268,7 @@ export interface StoreReportArgs extends ReportRef {
  * Stores a report, an email of its own, and what it tells is no longer due. False, and nothing stored, when some of it was not due any more.
  * what makes a report exactly one, whoever else is making it at this moment.
  */
-export function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
+function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
   const insert = createInsertEmail(db)
   const isDue = db.prepare<[string, string]>(
     'select 1 from reports where delivery_id = ? and kind = ? and done_at is null',

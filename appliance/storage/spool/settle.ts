@@ -33,7 +33,7 @@ export interface SettleArgs {
  * for a lane that has no room after all.
  * What `lease` recorded of the email stays: it was tried, or was about to be.
  */
-export async function unlease(
+async function unlease(
   db: Db,
   args: { owner: string; deliveryIds: string[]; dueAt?: number | undefined },
   now: number,
@@ -57,7 +57,7 @@ export async function unlease(
  * Voids the leases of every other owner: their process is gone. The deliveries get the cause and wait for the time that `lease` wrote, those
  * that were tried once for `firstDueAt` if that is sooner. Returns how many.
  */
-export async function voidLeases(
+async function voidLeases(
   db: Db,
   { owner, cause, firstDueAt }: { owner: string; cause: Cause; firstDueAt: number },
 ): Promise<number> {

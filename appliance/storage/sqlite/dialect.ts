@@ -14,11 +14,29 @@ import type { Connection } from './connection.ts'
 /** Lists of parameters make texts of many lengths: the cache of statements must end somewhere. */
 const MOST_STATEMENTS = 500
 
+/** What is known of a Kysely: its connection, and what was prepared on it. */
+const connections = new WeakMap<Db, { db: Connection; prepared: Map<unknown, unknown> }>()
+
+/** What `create` makes of the connection beneath, made once: for methods in Kysely that need what hot methods have prepared. */
+export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
+  const known = connections.get(kysely)
+  if (!known) throw new Error('This Kysely stands on no connection of ours.')
+  const { db, prepared } = known
+  if (!prepared.has(create)) prepared.set(create, create(db))
+  return prepared.get(create) as T
+}
+
 /**
  * Kysely on a connection whose transactions belong to somebody else. Every query is answered within microtasks, so
  * that a method that awaits only queries finishes before any other message is looked at. Statements are prepared once.
  */
 export function kyselyOn(db: Connection): Db {
+  const kysely = create(db)
+  connections.set(kysely, { db, prepared: new Map() })
+  return kysely
+}
+
+function create(db: Connection): Db {
   const connection = new OwnedConnection(db)
   const notOurs = (): never => {
     throw new Error('A storage method is a transaction already; it cannot begin one.')

@@ -7,6 +7,8 @@ import type { Call, Outcome } from './serve.ts'
 export interface Batch {
   outcomes: Outcome[]
   committed: boolean
+  /** Events were stored, so that somebody may have to be told. */
+  told?: boolean
 }
 
 /**

@@ -32,6 +32,9 @@ export function shippedMigrations(): Migration[] {
   })
 }
 
+/** Number of the newest schema that this program knows. */
+export const newestSchema = (): number => shippedMigrations().at(-1)?.number ?? 0
+
 /**
  * Brings the schema up to date, in one transaction, when something is missing; another process may have done it
  * meanwhile. Throws `StorageRefused`, having changed nothing, when the database is not one that this program made.

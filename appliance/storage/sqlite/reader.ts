@@ -1,6 +1,6 @@
 /** The thread that reads: a slow list never makes an accepted email wait. */
 import { workerData } from 'node:worker_threads'
-import { methodsOf } from '../nouns.ts'
+import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'
 import { openReader } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
@@ -14,13 +14,13 @@ serve(() => {
   const db = openReader(file)
   const kysely = kyselyOn(db)
   const reads = methodsOf<Read>('reads')
-  const methods = new Map([...reads, ...methodsOf<Read>('innerReads')])
+  const methods = new Map([...reads, ...methodsOf<Read>('innerReads')].map(({ name, run }) => [name, run]))
   const begin = db.prepare('begin')
   const end = db.prepare('commit')
   return {
     // One at a time: the transaction begins after the call was made, so it sees every write that was answered before.
     most: 1,
-    methods: reads.map(([name]) => name),
+    methods: reads.map(refOf),
     async execute(calls) {
       const [call] = calls
       if (!call) return { outcomes: [], committed: false }

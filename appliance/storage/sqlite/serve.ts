@@ -19,15 +19,21 @@ export type Outcome = { id: number; value: unknown } | { id: number; failure: Fa
 
 /** What a storage thread answers: first `ready` or `refused`, then outcomes; its end is the end of the thread. */
 export type Report =
-  | { kind: 'ready'; methods: string[] }
+  | { kind: 'ready'; methods: MethodRef[] }
   | { kind: 'refused'; message: string }
-  | { kind: 'outcomes'; outcomes: Outcome[]; committed: boolean }
+  | ({ kind: 'outcomes' } & Batch)
+
+/** A method that a thread runs, and the noun that lists it (nouns.ts). */
+export interface MethodRef {
+  noun: string
+  name: string
+}
 
 /** What a storage thread does with calls, most `most` at once, and when it is told to end. */
 export interface Service {
   most: number
   /** The methods of the port that it runs. */
-  methods: string[]
+  methods: MethodRef[]
   execute(calls: Call[]): Promise<Batch>
   close(): void
 }
@@ -67,8 +73,8 @@ export function serve(open: () => Service): void {
         take(next.message as Request)
       }
       if (waiting.length === 0) break
-      const { outcomes, committed } = await service.execute(waiting.splice(0, service.most))
-      report({ kind: 'outcomes', outcomes, committed }, outcomes.flatMap(transferable))
+      const batch = await service.execute(waiting.splice(0, service.most))
+      report({ kind: 'outcomes', ...batch }, batch.outcomes.flatMap(transferable))
     }
     running = false
     if (!closing) return

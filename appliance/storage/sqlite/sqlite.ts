@@ -29,6 +29,7 @@ export { backUp } from '../backup/backup.ts'
 export { appendEntry } from '../backup/copy.ts'
 export { restore } from '../backup/restore.ts'
 export type { Decryption, Encryption } from '../backup/age.ts'
+export { newestSchema } from './migrate.ts'
 export { sqliteSealing } from './sealing.ts'
 export { listSnapshots } from './snapshots.ts'
 
@@ -56,12 +57,16 @@ export interface SqliteOptions {
   logger?: StorageLog | undefined
   /** Told once when a storage thread died: no call works from then on, so the daemon should end and be restarted. */
   onLost?: ((error: StorageLost) => void) | undefined
+  /** Told after each commit that stored events. */
+  onEvents?: (() => void) | undefined
 }
 
 /** The storage on SQLite, with what only this engine has. */
 export interface SqliteStorage extends Storage {
   /** Write calls answered so far, and the commits that they took together. */
   stats(): { commits: number; calls: number }
+  /** Names of the methods of a noun (nouns.ts) that write. */
+  writesOf(noun: string): string[]
 }
 
 /**
@@ -91,6 +96,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStorage>
       script: new URL(`./${name}.ts`, import.meta.url),
       data: { file },
       onLost,
+      onEvents: options.onEvents,
     })
   const writer = await start('writer')
   try {
@@ -131,6 +137,7 @@ class Assembly {
       purgeUnkeptBodies: (args, now) => this.#open(() => this.#purge('purgeUnkeptBodies', args, now)),
       purgeEmails: (args, now) => this.#open(() => this.#purge('purgeEmails', args, now)),
       eraseStep: (args, now) => this.#open(() => this.#erase(args, now)),
+      writesOf: (noun) => this.#writer.methods.filter((one) => one.noun === noun).map(({ name }) => name),
       stats: () => ({ commits: this.#writer.commits, calls: this.#writer.calls }),
       close: () => (this.#closed ??= this.#close()),
     }
@@ -139,9 +146,9 @@ class Assembly {
   /** The types hold because they are made of the same lists that each thread runs. */
   #oneCalls(): ReadMethods & WriteMethods {
     const calls = [this.#reader, this.#writer].flatMap((thread) =>
-      thread.methods.map((method) => [
-        method,
-        (args: unknown, now: number) => this.#call(thread, method, args, now),
+      thread.methods.map(({ name }) => [
+        name,
+        (args: unknown, now: number) => this.#call(thread, name, args, now),
       ]),
     )
     return Object.fromEntries(calls) as ReadMethods & WriteMethods

@@ -1,6 +1,6 @@
 import { Worker, type Transferable } from 'node:worker_threads'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
-import type { Call, Outcome, Report, Request } from './serve.ts'
+import type { Call, MethodRef, Outcome, Report, Request } from './serve.ts'
 
 interface Pending {
   resolve: (value: unknown) => void
@@ -26,6 +26,8 @@ export interface ThreadOptions {
   data: object
   /** Told once when the thread ends without having been asked to. */
   onLost: (error: StorageLost) => void
+  /** Told after each commit that stored events. */
+  onEvents?: (() => void) | undefined
 }
 
 /** The main thread's end of a storage thread: posts calls, and settles their promises when the answers come. */
@@ -35,9 +37,10 @@ export class Thread {
   /** Calls that it has answered. */
   calls = 0
   /** The methods of the port that it runs. */
-  methods: readonly string[] = []
+  methods: readonly MethodRef[] = []
   readonly #worker: Worker
   readonly #onLost: (error: StorageLost) => void
+  readonly #onEvents: (() => void) | undefined
   readonly #pending = new Map<number, Pending>()
   readonly #unsent: Unsent[] = []
   /** The last call of each message that is not answered yet; the thread answers calls in their order. */
@@ -48,8 +51,9 @@ export class Thread {
   #state: 'opening' | 'open' | 'closing' = 'opening'
   #lost: StorageLost | undefined
 
-  private constructor({ name, script, data, onLost }: ThreadOptions) {
+  private constructor({ name, script, data, onLost, onEvents }: ThreadOptions) {
     this.#onLost = onLost
+    this.#onEvents = onEvents
     this.#worker = new Worker(script, { workerData: data, name })
     this.#worker.on('message', (report: Report) => this.#hear(report))
     this.#worker.on('messageerror', (error) => this.#lose(error.message))
@@ -141,6 +145,7 @@ export class Thread {
         if (report.committed) this.commits += 1
         this.calls += report.outcomes.length
         report.outcomes.forEach((outcome) => this.#settle(outcome))
+        if (report.told) this.#onEvents?.()
         return this.#sendWhenRoom()
     }
   }

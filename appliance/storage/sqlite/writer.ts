@@ -2,7 +2,8 @@
 import { dirname } from 'node:path'
 import { workerData } from 'node:worker_threads'
 import { armCrashPoint, crashPoint } from '../../watch/crash-points.ts'
-import { methodsOf } from '../nouns.ts'
+import { eventsRecorded } from '../events.ts'
+import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'
 import { openWriter, type Connection } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
@@ -29,12 +30,11 @@ serve(() => {
   snapshotBefore(db, missing(db, migrations), Date.now())
   applyMigrations(db, migrations)
   const kysely = kyselyOn(db)
-  const inner = methodsOf<Write>('innerWrites')
+  const hot = methodsOf<(on: Connection) => Method>('prepared')
+  const writes = methodsOf<Write>('writes')
   const methods = new Map<string, Method>([
-    ...methodsOf<(on: Connection) => Method>('prepared').map(
-      ([name, prepare]) => [name, prepare(db)] as const,
-    ),
-    ...[...methodsOf<Write>('writes'), ...inner].map(([name, run]) => {
+    ...hot.map(({ name, run }) => [name, run(db)] as const),
+    ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
       const method: Method = (args, now) => run(kysely, args, now)
       return [name, method] as const
     }),
@@ -46,8 +46,12 @@ serve(() => {
   })
   return {
     most: MOST_CALLS,
-    methods: [...methods.keys()].filter((name) => !inner.some(([one]) => one === name)),
-    execute,
+    methods: [...hot, ...writes].map(refOf),
+    async execute(calls) {
+      const before = eventsRecorded()
+      const batch = await execute(calls)
+      return { ...batch, told: eventsRecorded() !== before }
+    },
     close() {
       // Without waiting: another process that reads or writes at this moment will checkpoint itself.
       db.pragma('busy_timeout = 0')

@@ -119,7 +119,7 @@ async function withLast(db: Db, deliveries: WebhookDelivery[]): Promise<WebhookD
 }
 
 /** Newest first. */
-export async function listWebhookDeliveries(
+async function listWebhookDeliveries(
   db: Db,
   {
     teamId,
@@ -140,7 +140,7 @@ export async function listWebhookDeliveries(
   return { items: await withLast(db, items), hasMore }
 }
 
-export async function getWebhookDelivery(
+async function getWebhookDelivery(
   db: Db,
   { teamId, webhookId, id }: { teamId: string; webhookId: string; id: string },
 ): Promise<WebhookDelivery | undefined> {
@@ -168,7 +168,7 @@ const toAttempt = (row: Selectable<WebhookAttemptsTable>): WebhookAttempt => ({
 })
 
 /** Newest first; of one delivery, or of all to the endpoint. */
-export async function listWebhookAttempts(
+async function listWebhookAttempts(
   db: Db,
   {
     teamId,
@@ -218,7 +218,7 @@ export async function countWebhookRequests(
 /**
  * Stored deliveries are due again, with all attempts before them. Returns those that are not there: while there is one, nothing is changed.
  */
-export async function replayWebhookDeliveries(
+async function replayWebhookDeliveries(
   db: Db,
   { teamId, webhookId, ids: wanted }: { teamId: string; webhookId: string; ids: string[] },
   now: number,
@@ -242,7 +242,7 @@ export async function replayWebhookDeliveries(
 /**
  * Removes deliveries that were settled before `before`, or waited that long for an endpoint that is gone or disabled; returns how many.
  */
-export async function purgeWebhookDeliveries(
+async function purgeWebhookDeliveries(
   db: Db,
   { before, most }: { before: number; most: number },
 ): Promise<number> {
@@ -276,7 +276,7 @@ async function remove(
 }
 
 /** What webhooks were told of an email, oldest first; the first `limit`. */
-export async function webhooksOfEmail(
+async function webhooksOfEmail(
   db: Db,
   { teamId, emailId, limit }: { teamId: string; emailId: string; limit: number },
 ): Promise<WebhookDelivery[]> {

@@ -70,7 +70,7 @@ const toEvent = (row: Row): OutboxEvent => ({
  * The webhooks are read after the events, so that one that was made before an event is not missed.
  * Where nobody listens the events are not read at all.
  */
-export async function readOutbox(
+async function readOutbox(
   db: Db,
   { limit }: { limit: number },
 ): Promise<{
@@ -129,7 +129,7 @@ async function anyEnabled(db: Db): Promise<boolean> {
 }
 
 /** Events of a team from `since` to before `until`, after the position, oldest first. */
-export async function listTeamEvents(
+async function listTeamEvents(
   db: Db,
   {
     teamId,

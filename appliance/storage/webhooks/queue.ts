@@ -54,7 +54,7 @@ const about = (one: NewWebhookDelivery): (string | number | null)[] => [
 /**
  * Stores what is to be told and moves the cursor, in one. False, and nothing stored, when the cursor is not at `from` any more.
  */
-export function createFanOut(
+function createFanOut(
   db: Connection,
 ): (args: { from: number; to: number; deliveries: NewWebhookDelivery[] }, now: number) => boolean {
   const move = db.prepare("update cursors set seq = ? where name = 'webhooks' and seq = ?")
@@ -69,7 +69,7 @@ export function createFanOut(
 /**
  * Deliveries of events that the endpoint was told of are due again; the others are stored. Those that are under way or wait stay as they are. Returns how many are due by it.
  */
-export function createReplayEvents(
+function createReplayEvents(
   db: Connection,
 ): (args: { deliveries: NewWebhookDelivery[]; onlyUndelivered: boolean }, now: number) => number {
   const insert = db.prepare(`${INSERT} on conflict (webhook_id, event_id) do nothing`)
@@ -107,7 +107,7 @@ interface Due {
  * anybody dials, so that a crash neither loses one nor hammers an endpoint.
  * Each endpoint is asked in turn, beginning where the last lease ended.
  */
-export function createLeaseWebhooks(
+function createLeaseWebhooks(
   db: Connection,
 ): (args: WebhookLeaseArgs, now: number) => LeasedWebhookDelivery[] {
   const lanes = db.prepare<[], Lane>(
@@ -173,7 +173,7 @@ function createInsertAttempt(db: Connection): (attempt: WebhookAttempt) => void 
 }
 
 /** Writes down an attempt and what it means. `disabled`: the endpoint was disabled just now. */
-export function createSettleWebhook(
+function createSettleWebhook(
   db: Connection,
 ): (args: WebhookSettleArgs, now: number) => { disabled: boolean } {
   const insertAttempt = createInsertAttempt(db)
@@ -210,7 +210,7 @@ export function createSettleWebhook(
 }
 
 /** Stores a delivery that is over, with its attempt: a ping. */
-export function createKeepPing(
+function createKeepPing(
   db: Connection,
 ): (args: { delivery: NewWebhookDelivery; attempt: WebhookAttempt }, now: number) => void {
   const insert = db.prepare(INSERT)

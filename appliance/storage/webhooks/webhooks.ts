@@ -49,7 +49,7 @@ export function toListener(row: Selectable<WebhooksTable>): WebhookListener {
 }
 
 /** False, and nothing stored, when the team has `most` of them. */
-export async function createWebhook(
+async function createWebhook(
   db: Db,
   { webhook, most }: { webhook: Webhook; most: number },
 ): Promise<boolean> {
@@ -82,7 +82,7 @@ export async function createWebhook(
 }
 
 /** All of a team, newest first. */
-export async function listWebhooks(db: Db, { teamId }: { teamId: string }): Promise<Webhook[]> {
+async function listWebhooks(db: Db, { teamId }: { teamId: string }): Promise<Webhook[]> {
   const rows = await db
     .selectFrom('webhooks')
     .selectAll()
@@ -92,7 +92,7 @@ export async function listWebhooks(db: Db, { teamId }: { teamId: string }): Prom
   return rows.map(toWebhook)
 }
 
-export async function getWebhook(db: Db, args: { teamId: string; id: string }): Promise<Webhook | undefined> {
+async function getWebhook(db: Db, args: { teamId: string; id: string }): Promise<Webhook | undefined> {
   const row = await db
     .selectFrom('webhooks')
     .selectAll()
@@ -103,7 +103,7 @@ export async function getWebhook(db: Db, args: { teamId: string; id: string }): 
 }
 
 /** Enabling forgets failures of before. Undefined when there is none. */
-export async function updateWebhook(
+async function updateWebhook(
   db: Db,
   {
     teamId,
@@ -146,7 +146,7 @@ export async function updateWebhook(
 }
 
 /** The secret of now becomes the old one. Undefined when there is none. */
-export async function rotateWebhookSecret(
+async function rotateWebhookSecret(
   db: Db,
   { teamId, id, secret, oldUntil }: { teamId: string; id: string; secret: string; oldUntil: number },
 ): Promise<Webhook | undefined> {
@@ -160,10 +160,7 @@ export async function rotateWebhookSecret(
 }
 
 /** Nothing more is sent to it. False when there was none. */
-export async function deleteWebhook(
-  db: Db,
-  { teamId, id }: { teamId: string; id: string },
-): Promise<boolean> {
+async function deleteWebhook(db: Db, { teamId, id }: { teamId: string; id: string }): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('webhooks')
     .where('id', '=', id)
