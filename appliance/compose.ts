@@ -158,9 +158,9 @@ async function openGround(
   const known = (id: string) => providers().providers.some((one) => one.id === id)
   const instruments = createInstruments({ clock, version: VERSION, knownProvider: known })
   started.defer(() => instruments.close())
-  let events: Events | undefined
+  let wake = (): void => undefined
   const { storage, writes } = await openDaemonStorage(config, {
-    ...{ instruments, clock, onLost: options.onLost, onEvents: () => events?.wake() },
+    ...{ instruments, clock, onLost: options.onLost, onEvents: () => wake() },
     room: { freeBytes, leastFree, log },
   })
   started.defer(() => storage.close())
@@ -171,8 +171,9 @@ async function openGround(
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
   const telling = { storage, resolver, clock, log, pollMs: options.pollMs }
-  events = openEvents(config, telling, options.webhookHosts)
-  started.defer(events.stop)
+  const events = openEvents(config, telling, options.webhookHosts)
+  wake = () => events.wake()
+  started.defer(() => events.stop())
   const base = { config, options, log, clock, started, storage, sandbox, resolver, events }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
   return { ...base, instruments, health, capacity, stats: () => storage.stats() }
