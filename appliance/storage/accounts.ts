@@ -1,4 +1,4 @@
-/** Teams, their people, and who is signed in. */
+/** People and their passwords. */
 import type { Selectable } from 'kysely'
 import { hasSecondFactor } from './factors.ts'
 import type { Db, UsersTable } from './schema.ts'
@@ -145,7 +145,7 @@ async function getUser(db: Db, { id }: { id: string }): Promise<User | undefined
   return row && toUser(row)
 }
 
-/** The methods of storage that are about accounts. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findUser, listUsers, getUser },
   writes: { createOwner, setPassword },

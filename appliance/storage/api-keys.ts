@@ -1,3 +1,4 @@
+/** API keys. Only the hash of a token is stored. */
 import type { Selectable } from 'kysely'
 import type { ApiKeysTable, Db } from './schema.ts'
 
@@ -114,7 +115,7 @@ async function touchApiKeys(
   }
 }
 
-/** The methods of storage that are about api keys. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findApiKey, getApiKey, listApiKeys },
   writes: { createApiKey, deleteApiKey, touchApiKeys, renameApiKey },

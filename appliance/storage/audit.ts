@@ -152,7 +152,7 @@ async function purgeAudit(db: Db, { before, most }: { before: number; most: numb
   return Number(removed.numDeletedRows)
 }
 
-/** The methods of storage that are about audit. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { getAudit, listAudit },
   writes: { appendAudit, completeAudit, purgeAudit },

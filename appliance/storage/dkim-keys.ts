@@ -1,3 +1,4 @@
+/** DKIM keys of domains. */
 import type { Selectable } from 'kysely'
 import type { Db, DkimKeysTable } from './schema.ts'
 
@@ -115,7 +116,7 @@ async function signingKeys(db: Db, args: { domainId: string }): Promise<DkimKey[
   return rows[0]?.algorithm === 'rsa-sha256' ? rows.map(toKey) : []
 }
 
-/** The methods of storage that are about dkim keys. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { dkimKeys, signingKeys },
   writes: { addDkimKeys },

@@ -1,4 +1,4 @@
-/** API keys, sending domains and their DKIM keys. */
+/** Sending domains: their settings, what was seen of their records, and how their verification goes on. */
 import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { ToldDomain } from '../mail/event.ts'
 import { type DkimKey, type DkimKeyChange, insertKeys } from './dkim-keys.ts'
@@ -379,7 +379,7 @@ async function nextDomainCheck(db: Db): Promise<number | undefined> {
   return row?.next_check_at ?? undefined
 }
 
-/** The methods of storage that are about domains. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listDomains, trackingDomains, isDomainHeld, getDomain, findDomain, dueDomains, nextDomainCheck },
   writes: { createDomain, updateDomain, deleteDomain, saveDomainCheck, scheduleDomainCheck },

@@ -372,7 +372,7 @@ const isAbout = (category: NonNullable<Happened['bounce']>): Expression<SqlBool>
     ? sql<SqlBool>`e.counted not like ${`% ${bouncedAbout('%')}`}`
     : sql<SqlBool>`e.counted like ${`% ${bouncedAbout(category)}`}`
 
-/** The methods of storage that are about email search. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { searchEmails },
 }

@@ -325,7 +325,7 @@ async function refusal(db: Db, args: { teamId: string; id: string }): Promise<Sc
   return row ? { kind: 'not_scheduled', lastEvent: row.last_event } : { kind: 'unknown' }
 }
 
-/** The methods of storage that are about emails. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listEmails, getEmail, teamOfEmail, getHistory },
   writes: { reschedule, cancel },

@@ -122,7 +122,7 @@ async function lastEvent(db: Db): Promise<number> {
   return row?.seq ?? 0
 }
 
-/** The methods of storage that are about events. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { liveEvents, lastEvent },
 }

@@ -165,7 +165,7 @@ async function insert(db: Db, identity: Identity): Promise<void> {
     .execute()
 }
 
-/** The methods of storage that are about identities. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findIdentity, listIdentities },
   writes: { linkIdentity, useIdentity, unlinkIdentity, admitNewcomer },

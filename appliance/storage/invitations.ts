@@ -1,3 +1,4 @@
+/** Invitations to teams, from the mail to the new member. */
 import type { Role } from '../mail/roles.ts'
 import type { User } from './accounts.ts'
 import type { Db } from './schema.ts'
@@ -197,7 +198,7 @@ async function purgeInvitations(db: Db, _args: object, now: number): Promise<num
   return Number(deleted.numDeletedRows)
 }
 
-/** The methods of storage that are about invitations. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listInvitations, openInvitations, findInvitation },
   writes: { invite, revokeInvitation, acceptInvitation, purgeInvitations },

@@ -125,7 +125,7 @@ async function listLaneDays(db: Db, { since }: { since: string }): Promise<LaneD
     .execute()
 }
 
-/** The methods of storage that are about lanes. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listLanes, listProviderSettings, listLaneDays },
   writes: { saveLanes, saveProviderSettings, addLaneDays },

@@ -272,7 +272,7 @@ function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: num
   }
 }
 
-/** The methods of storage that are about logs. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listLogs, searchLogs, getLog },
   writes: { purgeLogs },

@@ -1,4 +1,4 @@
-/** Teams, who is in them as what, and who is invited. */
+/** Who is in a team, and as what. */
 import { may, type Role, ROLES } from '../mail/roles.ts'
 import type { Db } from './schema.ts'
 
@@ -133,7 +133,7 @@ async function removeMember(
   return 'done'
 }
 
-/** The methods of storage that are about members. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listMembers, getMember },
   writes: { setRole, removeMember },

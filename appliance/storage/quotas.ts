@@ -123,7 +123,7 @@ export function createCount(db: Connection): Count {
   }
 }
 
-/** The methods of storage that are about quotas. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { planOf, usage, usageHistory },
   writes: { setPlan },

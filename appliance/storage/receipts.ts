@@ -67,7 +67,7 @@ async function purgeReceipts(db: Db, args: { limit: number }, now: number): Prom
   return expired.length
 }
 
-/** The methods of storage that are about receipts. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findReceipt },
   writes: { purgeReceipts },

@@ -340,7 +340,7 @@ async function purgeReceived(db: Db, { before, most }: { before: number; most: n
   return count
 }
 
-/** The methods of storage that are about received. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: {
     findReturnPath,

@@ -318,7 +318,7 @@ function createShrink(db: Connection): (args: { pages: number }) => number {
   }
 }
 
-/** The methods of storage that are about retention. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listDiskDays, domainsWithoutBodies, diskUse },
   writes: { purgeAttempts, purgeEvents, saveDiskDay, setKeepBodies },

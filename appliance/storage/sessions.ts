@@ -1,3 +1,4 @@
+/** Signed-in browsers. */
 import type { Role } from '../mail/roles.ts'
 import { isPassword, toHash, type User } from './accounts.ts'
 import { hasSecondFactor } from './factors.ts'

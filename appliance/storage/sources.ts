@@ -138,7 +138,7 @@ async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean
   return deleted.numDeletedRows > 0n
 }
 
-/** The methods of storage that are about sources. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listSources, listAssignments },
   writes: { addSource, saveSource, removeSource, saveAssignment, removeAssignment },

@@ -325,7 +325,7 @@ export function createComplain(
   }
 }
 
-/** The methods of storage that are about suppressions. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findSuppressed, getSuppression, listSuppressions },
   writes: { addSuppressions, removeSuppressions },

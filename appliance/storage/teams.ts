@@ -1,3 +1,4 @@
+/** Teams: what they are called and ask of their members, and who is in which. */
 import type { Role } from '../mail/roles.ts'
 import type { Db } from './schema.ts'
 
@@ -144,7 +145,7 @@ async function switchTeam(
   return updated.numUpdatedRows > 0n
 }
 
-/** The methods of storage that are about teams. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { teamToEnter, firstTeam, listTeams, getTeam, membershipsOf },
   writes: { createTeam, renameTeam, setMfaRequired, switchTeam },

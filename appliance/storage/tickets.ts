@@ -119,7 +119,7 @@ async function purgeTickets(db: Db, _args: object, now: number): Promise<number>
   return Number(deleted.numDeletedRows)
 }
 
-/** The methods of storage that are about tickets. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { peekTicket },
   writes: { createTicket, takeTicket, tryTicket, dropTickets, purgeTickets },

@@ -306,7 +306,7 @@ async function purgeTlsResults(
   return removed + Number(numDeletedRows)
 }
 
-/** The methods of storage that are about tls policies. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { findStsPolicy, dueStsPolicies, listTlsResults, tlsResultsOf, dueTlsReports, listTlsReports },
   writes: { saveStsPolicy, useStsPolicy, addTlsResults, saveTlsReport, purgeTlsResults },

@@ -70,7 +70,7 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   }
 }
 
-/** The methods of storage that are about tracking. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { trackedEmail },
   prepared: { recordHit: createRecordHit },

@@ -251,7 +251,7 @@ async function unfinishedErasures(db: Db): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The methods of storage that are about erasures. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { surveyErasure, getErasure, listErasures, unfinishedErasures },
   writes: { beginErasure },

@@ -319,7 +319,7 @@ async function counted(db: Db, teamId: string, start: number, end: number): Prom
   return [...sums.values()]
 }
 
-/** The methods of storage that are about metrics. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { sumMetrics, breakDownMetrics, sumEmailMetrics, metricsSpans },
   writes: { recomputeMetrics },

@@ -267,7 +267,7 @@ async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<
   return found.sort((a, b) => a.first - b.first).map(({ event }) => event)
 }
 
-/** The methods of storage that are about tags. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { readTagCounts },
   writes: { addTagCounts },

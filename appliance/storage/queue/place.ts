@@ -60,7 +60,7 @@ async function remember(
     .execute()
 }
 
-/** The methods of storage that are about place. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   writes: { place },
 }

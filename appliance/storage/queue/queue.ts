@@ -1,4 +1,4 @@
-/** What waits: leases, their end, and the operator's hand on the queue. */
+/** What operators see of the queue, and what they do to many deliveries at once. */
 import { sql, type UpdateObject } from 'kysely'
 import type { Category } from '../../mail/bounce.ts'
 import { AGE_BANDS, type QueueAction } from '../../mail/queue-action.ts'
@@ -236,7 +236,7 @@ async function rerouteQueue(
   return changeStep(db, 'reroute', { ...args, touch: { action: 'reroute', pool: to ?? undefined } }, set, now)
 }
 
-/** The methods of storage that are about queue. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { surveyQueue, listQueue },
   writes: { holdQueue, releaseQueue, retryQueue, rerouteQueue },

@@ -1,3 +1,4 @@
+/** Leasing: due deliveries are given to the process that attempts them. */
 import type { Db } from '../schema.ts'
 import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
 import { lastEventOf } from '../../mail/event.ts'
@@ -265,7 +266,7 @@ function createWithhold(db: Connection): (turn: Turn, now: number) => boolean {
   }
 }
 
-/** The methods of storage that are about lease. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { nextDue },
   prepared: { lease: createLease },

@@ -1,3 +1,4 @@
+/** Accepting: emails become durable, with all that belongs to them. */
 import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
@@ -282,7 +283,7 @@ function createPutReport(db: Connection): (args: StoreReportArgs, now: number) =
   }
 }
 
-/** The methods of storage that are about put. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   prepared: { put: createPut, putReport: createPutReport },
 }

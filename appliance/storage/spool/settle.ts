@@ -1,3 +1,4 @@
+/** Settling: what becomes of leased deliveries, and the end of leases. */
 import type { Db } from '../schema.ts'
 import type { ReportKind } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
@@ -159,7 +160,7 @@ export function createSettle(db: Connection): (args: SettleArgs, now: number) =>
   }
 }
 
-/** The methods of storage that are about settle. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   writes: { unlease, voidLeases },
   prepared: { settle: createSettle },

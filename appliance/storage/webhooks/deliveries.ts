@@ -1,3 +1,4 @@
+/** What webhooks were told, as their owners see it: deliveries, attempts, replays. */
 import { type Selectable, sql } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { WebhookDeliveryState } from '../../mail/webhook.ts'
@@ -289,7 +290,7 @@ async function webhooksOfEmail(
   return withLast(db, rows.map(toDelivery))
 }
 
-/** The methods of storage that are about deliveries. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: {
     webhooksOfEmail,

@@ -157,7 +157,7 @@ async function listTeamEvents(
   return rows.map(toEvent)
 }
 
-/** The methods of storage that are about outbox. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { readOutbox, listTeamEvents },
 }

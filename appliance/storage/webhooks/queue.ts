@@ -1,4 +1,4 @@
-/** The hot methods of webhooks: plain statements, prepared once. */
+/** What each webhook is to be told, from the event to the end of its attempts: plain statements, prepared once. */
 import type { Connection } from '../sqlite/connection.ts'
 import type { NewWebhookDelivery, WebhookAttempt } from './deliveries.ts'
 
@@ -221,7 +221,7 @@ function createKeepPing(
   }
 }
 
-/** The methods of storage that are about queue. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   prepared: {
     fanOutWebhooks: createFanOut,

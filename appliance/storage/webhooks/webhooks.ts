@@ -1,4 +1,4 @@
-/** Webhooks: endpoints of a team that are told what happens, what each is to be told, and every attempt to do so. */
+/** Webhooks: endpoints of a team that are told what happens. */
 import type { Selectable } from 'kysely'
 import type { WebhookStatus } from '../../mail/webhook.ts'
 import type { Db, WebhooksTable } from '../schema.ts'
@@ -169,7 +169,7 @@ async function deleteWebhook(db: Db, { teamId, id }: { teamId: string; id: strin
   return numDeletedRows > 0n
 }
 
-/** The methods of storage that are about webhooks. */
+/** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listWebhooks, getWebhook },
   writes: { createWebhook, updateWebhook, rotateWebhookSecret, deleteWebhook },
