@@ -78,7 +78,7 @@ describe.concurrent('a configuration with mistakes', () => {
       code: 1,
       stdout: '',
       stderr: `The configuration has 2 errors:
-  ${config}:4: http.listen[0] is "nowhere"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.
+  ${config}:4: http.listen[0] is "nowhere"; expected an address with a port, such as 0.0.0.0:8025 or [::]:8025.
   ${config}:6: unknown key delivery.prot. Did you mean delivery.port?
 `,
     })
