@@ -54,7 +54,7 @@ function readPrivate(file: string): string {
   try {
     descriptor = openSync(file, 'r')
     if ((fstatSync(descriptor).mode & 0o007) !== 0)
-      throw new Failure(`Everybody on this machine can read ${file}. Run: chmod 600 ${file}`)
+      throw new Failure(`Everyone on this machine can read ${file}. Run: chmod 600 ${file}`)
     return readFileSync(descriptor, 'utf8')
   } catch (error) {
     if (error instanceof Failure) throw error

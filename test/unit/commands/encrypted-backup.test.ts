@@ -49,7 +49,7 @@ test('a backup for a recipient opens with age, and is restored with the identity
 
   const closed = await run(['restore', file, '--data-dir', inside('closed')])
   expect(closed).toMatchObject({ code: 1, stdout: '' })
-  expect(closed.stderr).toContain('is encrypted. Name what opens it: --identity-file, or --passphrase-file')
+  expect(closed.stderr).toContain('is encrypted. To decrypt it, use --identity-file or --passphrase-file')
   const target = inside('opened')
   expect(await run(['restore', file, '--data-dir', target, '--identity-file', identity])).toMatchObject({
     ...{ code: 0, stderr: '' },
@@ -72,7 +72,7 @@ test('a backup with a passphrase opens with it alone', async () => {
   expect(opened).toMatchObject({ code: 0, stderr: '' })
   chmodSync(wrong, 0o644)
   const open = await run(['restore', file, '--data-dir', inside('refused'), '--passphrase-file', wrong])
-  expect(open.stderr).toBe(`Everybody on this machine can read ${wrong}. Run: chmod 600 ${wrong}\n`)
+  expect(open.stderr).toBe(`Everyone on this machine can read ${wrong}. Run: chmod 600 ${wrong}\n`)
 })
 
 test('a backup that age itself encrypted is restored; one with a changed byte is not', async () => {
@@ -88,7 +88,7 @@ test('a backup that age itself encrypted is restored; one with a changed byte is
   writeFileSync(inside('changed.age'), bytes)
   const changed = await open('changed', inside('changed.age'))
   expect(changed).toMatchObject({ code: 1, stdout: '' })
-  expect(changed.stderr).toContain('Nothing was put in place.')
+  expect(changed.stderr).toContain('Nothing was restored.')
   expect(readdirSync(inside('changed')).filter((name) => !name.startsWith('daemon.'))).toEqual([])
   // Who expects an encrypted backup is not given another one.
   expect((await open('plain', plain)).stderr).toContain('is not encrypted')
