@@ -99,12 +99,12 @@ test('what is no recipient, two ways at once, and an empty passphrase are refuse
   expect(await refusedBy(['--recipient', 'age1nobody'])).toMatchObject({
     ...{
       code: 1,
-      stderr: 'age1nobody is no recipient: expected what age-keygen prints as public key, such as age1… .\n',
+      stderr: 'age1nobody is not an age recipient. Expected a public key from age-keygen, such as age1….\n',
     },
   })
   const empty = inside('empty')
   writeFileSync(empty, '\n', { mode: 0o600 })
   expect(await refusedBy(['--recipient', recipient, '--passphrase-file', empty])).toMatchObject({ code: 2 })
-  expect((await refusedBy(['--passphrase-file', empty])).stderr).toContain('no passphrase in its first line')
+  expect((await refusedBy(['--passphrase-file', empty])).stderr).toContain('no passphrase on its first line')
   expect(readdirSync(folder)).not.toContain('never.age')
 })
