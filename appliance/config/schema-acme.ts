@@ -40,7 +40,7 @@ export const acmeSection = section(
       Type.String({
         format: 'absolute-path',
         description:
-          'Program for dns-01. Posthaste calls it with "present" or "cleanup". The environment variables ACME_RECORD and ACME_VALUE hold the name and text of the TXT record. It must exit only when the record is visible in DNS.',
+          'Program for dns-01. Posthaste calls it with "present" or "cleanup". The environment variables ACME_RECORD and ACME_VALUE hold the name and text of the TXT record. It must not exit until the record is visible in DNS.',
       }),
     ),
     hook_seconds: Type.Integer({

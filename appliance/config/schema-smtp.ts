@@ -4,7 +4,7 @@ import { section, strings } from './schema-parts.ts'
 /** `[smtp]`. */
 export const smtpSection = section('SMTP submission and the public MX on port 25.', {
   starttls: strings(
-    'Addresses that offer STARTTLS, host:port. An empty list turns them off. If a port of the default list is not available, Posthaste logs it and starts without it. All ports of a custom list must be available.',
+    'Addresses that offer STARTTLS, host:port. An empty list turns them off. If a port in the default list is not available, Posthaste logs this and starts without it. All ports in a custom list must be available.',
     'host-port',
     ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
   ),
