@@ -288,7 +288,7 @@ export const REFUSALS = {
     'validation_error',
     408,
     '421 4.4.2',
-    'The request timed out before all of it arrived.',
+    'The request timed out before it was complete.',
   ),
   unsupported_body: entry(
     'validation_error',
@@ -373,7 +373,7 @@ export const REFUSALS = {
     'not_found',
     410,
     '550 5.1.1',
-    'This link has expired. Request a new one from the API.',
+    'This link has expired. Request a new one through the API.',
   ),
   share_too_long: entry('validation_error', 422, '554 5.6.0', '`expires_in` must not exceed 48 hours.'),
   too_many_webhooks: entry(
