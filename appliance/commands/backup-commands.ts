@@ -22,9 +22,6 @@ export function addBackups({ add, finish }: Registrar, adapters: Adapters): void
     .argument('<file>', 'Backup file')
     .option('--data-dir <directory>', 'Empty or new directory (default: data_dir in the configuration)')
     .option('--identity-file <file>', 'File with the age identity that decrypts the backup')
-    .option(
-      '--passphrase-file <file>',
-      'File whose first line is the passphrase that decrypts the backup',
-    )
+    .option('--passphrase-file <file>', 'File whose first line is the passphrase that decrypts the backup')
     .action(async (file: string, options: RestoreOptions) => finish(await restore(file, options, adapters)))
 }

@@ -125,9 +125,7 @@ function asRefusal(error: unknown, file: string): StorageRefused {
     return new StorageRefused(
       `${file} could not be restored: it is not a Posthaste backup, or it is damaged (${pack(error).message}). Nothing was restored.`,
     )
-  return new StorageRefused(
-    `${file} could not be restored: ${pack(error).message}. Nothing was restored.`,
-  )
+  return new StorageRefused(`${file} could not be restored: ${pack(error).message}. Nothing was restored.`)
 }
 
 /** Files that say nothing of whether a directory is in use. */
@@ -137,9 +135,7 @@ async function refuseUsed(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // Where a restore was broken off, all that is there came from it.
   if (names.includes(RESTORING) || names.every((name) => IDLE.includes(name))) return
-  throw new StorageRefused(
-    `${dataDir} is not empty. Nothing was changed. Choose an empty or new directory.`,
-  )
+  throw new StorageRefused(`${dataDir} is not empty. Nothing was changed. Choose an empty or new directory.`)
 }
 
 /** Removes what a restore that was broken off left; the sign of it last. */
