@@ -31,7 +31,7 @@ export const smtpSection = section('SMTP submission and the public MX on port 25
     Type.String({
       format: 'address',
       description:
-        'Address that receives mail for postmaster@ and abuse@ of hostname, of your domains and of their return paths. It must not be on this server. If unset, such mail is only stored, and the team that operates the server can read it under Settings, Nodes.',
+        'Address that receives mail for postmaster@ and abuse@ at hostname, your domains and their return paths. It must not be on this server. If unset, such mail is only stored, and the team that operates the server can read it under Settings, Nodes.',
     }),
   ),
   proxy_protocol_from: strings(

@@ -66,7 +66,7 @@ export const ConfigSchema = Type.Object(
         { minItems: 1 },
       ),
       tls_listen: strings(
-        'HTTPS addresses to listen on, host:port, with the certificates of [tls] and [acme]. An empty list turns HTTPS off.',
+        'HTTPS addresses to listen on, host:port, using the certificates from [tls] and [acme]. An empty list turns HTTPS off.',
         'host-port',
       ),
       admin_listen: strings(
