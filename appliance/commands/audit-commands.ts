@@ -7,13 +7,13 @@ import { teamFilter } from './which-team.ts'
 /** Puts `audit` into the program. */
 export function addAudit({ add, does }: Registrar): void {
   add('audit', 'List the audit log, newest first')
-    .addOption(teamFilter('Only actions that concern this team'))
-    .option('--actor <words>', 'Only by this user, API key or account; part of the name is enough')
+    .addOption(teamFilter('Only actions affecting this team'))
+    .option('--actor <words>', 'Only actions by this user, API key or account; part of the name is enough')
     .option(
       '--action <action>',
-      'Only this action, such as domain.update, or all actions on a noun, such as domain',
+      'Only this action, such as domain.update, or all actions on a type, such as domain',
     )
-    .option('--target <target>', 'Only this target: a noun, an ID, both, or part of a name')
+    .option('--target <target>', 'Only this target: a type, an ID, both, or part of a name')
     .option('--since <instant>', 'Only entries from this time on, ISO 8601')
     .option('--until <instant>', 'Only entries before this time, ISO 8601')
     .option('--limit <count>', 'Maximum number of entries (default: 20)', parseCount)

@@ -15,16 +15,13 @@ export function addBackups({ add, finish }: Registrar, adapters: Adapters): void
     .option('--recipient <age1...>', 'Encrypt the backup for this age recipient; repeatable', collect)
     .option(
       '--passphrase-file <file>',
-      'Encrypt the backup with the passphrase in the first line of this file',
+      'Encrypt the backup with the passphrase on the first line of this file',
     )
     .action(async (file: string, options: BackupOptions) => finish(await makeBackup(file, options, adapters)))
   add('restore', 'Restore a backup into a data directory; queued deliveries are held')
     .argument('<file>', 'Backup file')
     .option('--data-dir <directory>', 'Empty or new directory (default: data_dir in the configuration)')
     .option('--identity-file <file>', 'File with the age identity that decrypts the backup')
-    .option(
-      '--passphrase-file <file>',
-      'File with the passphrase that decrypts the backup, in its first line',
-    )
+    .option('--passphrase-file <file>', 'File whose first line is the passphrase that decrypts the backup')
     .action(async (file: string, options: RestoreOptions) => finish(await restore(file, options, adapters)))
 }

@@ -10,7 +10,7 @@ export function addImport({ addInTeam, does }: Registrar): void {
   addInTeam('import', 'Import domains, suppressions, webhooks and API key names from the hosted service')
     .requiredOption('--from <url>', 'URL of its API, such as https://api.example.com')
     .requiredOption('--key-file <file>', 'File with one of its full-access API keys, or - for standard input')
-    .option('--only <kinds>', `Comma-separated kinds, from ${KINDS.join(',')} (default: all)`, parseKinds)
+    .option('--only <kinds>', `Comma-separated kinds: ${KINDS.join(',')} (default: all)`, parseKinds)
     .option('--dry-run', 'Show what would be imported, without changing anything')
     .option(
       '--return-path <label>',
@@ -24,7 +24,7 @@ export function addImport({ addInTeam, does }: Registrar): void {
     )
     .option(
       '--enable',
-      'Enable webhooks that are enabled in the hosted service, including earlier imported ones',
+      'Enable webhooks that are enabled in the hosted service, including previously imported ones',
     )
     .option('--secrets <file>', 'Append new tokens and signing secrets to this file instead of printing them')
     .option('--zone <file>', 'Write the DNS records to publish to this file instead of printing them')

@@ -12,7 +12,7 @@ export function readEncryption({
   passphraseFile?: string
 }): { recipients: string[] } | { passphrase: string } | undefined {
   if (passphraseFile !== undefined && recipient.length > 0)
-    throw new Misuse('--recipient and --passphrase-file do not go together: name one of them.')
+    throw new Misuse('--recipient and --passphrase-file cannot be combined. Use only one of them.')
   if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile) }
   return recipient.length > 0 ? { recipients: recipient } : undefined
 }
@@ -26,7 +26,7 @@ export function readDecryption({
   passphraseFile?: string
 }): { identities: string[] } | { passphrase: string } | undefined {
   if (passphraseFile !== undefined && identityFile !== undefined)
-    throw new Misuse('--identity-file and --passphrase-file do not go together: name one of them.')
+    throw new Misuse('--identity-file and --passphrase-file cannot be combined. Use only one of them.')
   if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile) }
   return identityFile === undefined ? undefined : { identities: readIdentities(identityFile) }
 }
@@ -34,7 +34,7 @@ export function readDecryption({
 /** The first line, without its end. */
 function readPassphrase(file: string): string {
   const [passphrase = ''] = readPrivate(file).split(/\r?\n/)
-  if (passphrase === '') throw new Failure(`${file} has no passphrase in its first line.`)
+  if (passphrase === '') throw new Failure(`${file} has no passphrase on its first line.`)
   return passphrase
 }
 
@@ -44,7 +44,7 @@ function readIdentities(file: string): string[] {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
-  if (lines.length === 0) throw new Failure(`There is no identity in ${file}.`)
+  if (lines.length === 0) throw new Failure(`${file} does not contain an age identity.`)
   return lines
 }
 
@@ -54,7 +54,7 @@ function readPrivate(file: string): string {
   try {
     descriptor = openSync(file, 'r')
     if ((fstatSync(descriptor).mode & 0o007) !== 0)
-      throw new Failure(`Everybody on this machine can read ${file}. Run: chmod 600 ${file}`)
+      throw new Failure(`Everyone on this machine can read ${file}. Run: chmod 600 ${file}`)
     return readFileSync(descriptor, 'utf8')
   } catch (error) {
     if (error instanceof Failure) throw error

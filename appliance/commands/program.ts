@@ -316,7 +316,7 @@ function addDoctor({ add, finish }: Registrar, adapters: Adapters): void {
 function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
   add(
     'crashtest',
-    'Kill a separate test daemon repeatedly while it handles test mail; exit code 1 if any is lost',
+    'Kill a separate test daemon repeatedly while it handles test mail; exit code 1 if any mail is lost',
   )
     .option('--kills <count>', 'Number of kills', parseCount, 100)
     .option('--seed <number>', 'Random seed; the same seed gives the same kills', parseSeed, 1)

@@ -64,7 +64,7 @@ function addFilter(command: Command): Command {
     .option('--older-than <age>', 'Only emails older than this: 90m, 2h, 3d')
     .option('--newer-than <age>', 'Only emails newer than this: 90m, 2h, 3d')
     .addOption(new Option('--state <state>', 'Only deliveries in this state').choices(['waiting', 'held']))
-    .option('--reply <words>', 'Only if the last reply contains these words')
+    .option('--reply <words>', 'Only deliveries whose last reply contains these words')
     .addOption(new Option('--category <category>', 'Only this failure category').choices(CATEGORIES))
     .option('--email <id>', 'Only this email', parseId)
     .option('--id <ids>', 'Only these deliveries, as comma-separated IDs', parseIds)

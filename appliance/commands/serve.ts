@@ -82,7 +82,7 @@ function noteClients(appliance: Appliance, config: Config, log: Logger): () => v
       failed = false
     } catch (error) {
       // A full disk, as a rule: mail is more important, and one line is enough.
-      if (!failed) log.warn({ err: error }, 'what clients use could not be written down for status')
+      if (!failed) log.warn({ err: error }, 'could not save the client usage that posthaste status shows')
       failed = true
     }
   }

@@ -66,7 +66,7 @@ function checkTable(schema: KeySchema, table: Record<string, unknown>, path: str
 
 /** What a key takes, in words: for complaints and for the reference. */
 export function expectation(schema: KeySchema): string {
-  if (schema.anyOf) return schema.anyOf.map((choice) => `"${choice.const}"`).join(' or ')
+  if (schema.anyOf) return choices(schema.anyOf)
   switch (schema.type) {
     case 'boolean':
       return 'true or false'
@@ -75,15 +75,26 @@ export function expectation(schema: KeySchema): string {
     case 'number':
       return schema.exclusiveMinimum === undefined ? 'a number' : `a number above ${schema.exclusiveMinimum}`
     case 'array':
-      return schema.items?.type === 'object'
-        ? 'a list of tables'
-        : `a list${schema.minItems ? ' of at least one' : ''}, each ${expectation(schema.items ?? {})}`
+      return listExpectation(schema)
     case 'object':
       return 'a table'
     case 'string':
     case undefined:
-      return schemaFormat(schema)?.expected ?? 'a text'
+      return schemaFormat(schema)?.expected ?? 'a string'
   }
+}
+
+function listExpectation({ minItems, items = {} }: KeySchema): string {
+  if (items.type === 'object') return 'a list of tables'
+  const count = minItems ? 'one or more ' : ''
+  if (items.anyOf) return `a list of ${count}values from ${choices(items.anyOf)}`
+  return `a list of ${count}${schemaFormat(items)?.plural ?? 'strings'}`
+}
+
+/** Writes `"info", "warn" or "error"`. */
+function choices(anyOf: NonNullable<KeySchema['anyOf']>): string {
+  const quoted = anyOf.map((choice) => `"${choice.const}"`)
+  return quoted.length === 1 ? quoted[0]! : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)!}`
 }
 
 function describe(value: unknown, secret = false): string {

@@ -104,7 +104,7 @@ function readMeanings(key: string, table: unknown, complain: Complain): Record<s
     if ((answer !== '*' && !(isIPv4(answer) && answer.startsWith('127.'))) || typeof meaning !== 'string')
       complain(
         `${key}."${answer}"`,
-        `${key}."${answer}": expected an address in 127.0.0.0/8 or "*", and a text.`,
+        `${key}."${answer}": expected an address in 127.0.0.0/8 or "*", and a string.`,
       )
   return Object.fromEntries(entries.map(([answer, meaning]) => [answer, String(meaning)]))
 }

@@ -1,9 +1,11 @@
 import { isAbsolute } from 'node:path'
 import { isIP } from 'node:net'
 
-/** The formats that the schema names for texts: what a complaint says is expected, and the test. */
+/** A string format that the schema names: what error messages say is expected, and the test. */
 interface Format {
   expected: string
+  /** The same for the items of a list; set for every format that a list uses. */
+  plural?: string
   test(text: string): boolean
 }
 
@@ -61,6 +63,7 @@ export const FORMATS: Record<string, Format> = {
   },
   hostname: {
     expected: 'a fully qualified hostname such as mail.example.com',
+    plural: 'fully qualified hostnames, such as mail.example.com',
     test: (text) => isHostname(text) && text.includes('.'),
   },
   'absolute-path': {
@@ -68,14 +71,16 @@ export const FORMATS: Record<string, Format> = {
     test: (text) => isAbsolute(text) && !text.includes('\0'),
   },
   'host-port': {
-    expected: 'an address with port, such as 0.0.0.0:8025 or [::]:8025',
+    expected: 'an address with a port, such as 0.0.0.0:8025 or [::]:8025',
+    plural: 'addresses with ports, such as 0.0.0.0:8025 or [::]:8025',
     test(text) {
       const parts = splitHostPort(text)
       return parts !== undefined && isPort(parts.port) && (isIP(parts.host) > 0 || isHostname(parts.host))
     },
   },
   'ip-optional-port': {
-    expected: 'an IP address, with or without port, such as 127.0.0.1:53 or [::1]:53',
+    expected: 'an IP address, with or without a port, such as 127.0.0.1:53 or [::1]:53',
+    plural: 'IP addresses, with or without ports, such as 127.0.0.1:53 or [::1]:53',
     test(text) {
       if (isIP(text) > 0) return true
       const parts = splitHostPort(text)
@@ -84,6 +89,7 @@ export const FORMATS: Record<string, Format> = {
   },
   ip: {
     expected: 'an IP address such as 192.0.2.1 or 2001:db8::1',
+    plural: 'IP addresses, such as 192.0.2.1 or 2001:db8::1',
     test: (text) => isIP(text) > 0 && !text.includes('%'),
   },
   address: {
@@ -98,7 +104,11 @@ export const FORMATS: Record<string, Format> = {
       )
     },
   },
-  network: { expected: 'a network such as 10.0.0.0/8 or fd00::/8', test: isNetwork },
+  network: {
+    expected: 'a network such as 10.0.0.0/8 or fd00::/8',
+    plural: 'networks, such as 10.0.0.0/8 or fd00::/8',
+    test: isNetwork,
+  },
   origin: {
     expected: 'an origin such as https://mail.example.com, without a path',
     test: isOrigin,

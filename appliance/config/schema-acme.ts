@@ -25,7 +25,7 @@ export const acmeSection = section(
         'How to prove control of the names: "http-01" (port 80 of each name must reach http.listen or acme.http_listen), "tls-alpn-01" (port 443 must reach http.tls_listen) or "dns-01" (requires acme.hook).',
     }),
     names: strings(
-      'Additional names for the certificate of hostname. Each must resolve to this machine.',
+      'Additional names for the certificate that covers hostname. Each must resolve to this machine.',
       'hostname',
     ),
     tracking_hosts: Type.Boolean({
@@ -40,7 +40,7 @@ export const acmeSection = section(
       Type.String({
         format: 'absolute-path',
         description:
-          'Program for dns-01. Posthaste calls it with "present" or "cleanup". The environment variables ACME_RECORD and ACME_VALUE hold the name and text of the TXT record. It must exit only when the record is visible in DNS.',
+          'Program for dns-01. Posthaste calls it with "present" or "cleanup". The environment variables ACME_RECORD and ACME_VALUE hold the name and text of the TXT record. It must not exit until the record is visible in DNS.',
       }),
     ),
     hook_seconds: Type.Integer({
@@ -61,7 +61,7 @@ export const acmeSection = section(
       Type.String({
         format: 'absolute-path',
         description:
-          'PEM file with the CA certificates to trust when connecting to a private certificate authority. Default: the CA certificates of the runtime.',
+          "PEM file with the CA certificates to trust when connecting to a private certificate authority. Default: the runtime's CA certificates.",
       }),
     ),
   },

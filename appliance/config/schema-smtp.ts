@@ -4,7 +4,7 @@ import { section, strings } from './schema-parts.ts'
 /** `[smtp]`. */
 export const smtpSection = section('SMTP submission and the public MX on port 25.', {
   starttls: strings(
-    'Addresses that offer STARTTLS, host:port. An empty list turns them off. If a port of the default list is not available, Posthaste logs it and starts without it. All ports of a custom list must be available.',
+    'Addresses that offer STARTTLS, host:port. An empty list turns them off. If a port in the default list is not available, Posthaste logs this and starts without it. All ports in a custom list must be available.',
     'host-port',
     ['0.0.0.0:25', '0.0.0.0:587', '0.0.0.0:2587'],
   ),
@@ -31,7 +31,7 @@ export const smtpSection = section('SMTP submission and the public MX on port 25
     Type.String({
       format: 'address',
       description:
-        'Address that receives mail for postmaster@ and abuse@ of hostname, of your domains and of their return paths. It must not be on this server. If unset, such mail is only stored, and the team that operates the server can read it under Settings, Nodes.',
+        'Address that receives mail for postmaster@ and abuse@ at hostname, your domains and their return paths. It must not be on this server. If unset, such mail is only stored, and the team that operates the server can read it under Settings, Nodes.',
     }),
   ),
   proxy_protocol_from: strings(

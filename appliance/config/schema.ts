@@ -39,14 +39,14 @@ export const ConfigSchema = Type.Object(
         maximum: 1_000_000_000,
         default: 64,
         description:
-          'Megabytes (of a million bytes) that must be free on the disk of data_dir. Below this, Posthaste temporarily refuses new mail (452 4.3.1, HTTP 507) but keeps delivering accepted mail. With 0, it refuses mail only when the disk is full.',
+          'Megabytes (1,000,000 bytes each) that must be free on the disk that holds data_dir. Below this, Posthaste temporarily refuses new mail (452 4.3.1, HTTP 507) but keeps delivering accepted mail. With 0, it refuses mail only when the disk is full.',
       }),
       reserve_mb: Type.Integer({
         minimum: 0,
         maximum: 1_000_000,
         default: 16,
         description:
-          'Size of the file "reserve" in data_dir, in megabytes (of a million bytes). If another program fills the disk, Posthaste deletes the file, so that it can still record the outcomes of accepted mail. It recreates the file when there is space again. min_free_mb is counted in addition. With 0, there is no reserve.',
+          'Size of the file "reserve" in data_dir, in megabytes (1,000,000 bytes each). If another program fills the disk, Posthaste deletes the file, so that it can still record the outcomes of accepted mail. It recreates the file once there is enough space again. This space is in addition to min_free_mb. With 0, there is no reserve.',
       }),
     }),
     secrets: section('The master key that encrypts stored secrets (docs/security.md).', {
@@ -66,7 +66,7 @@ export const ConfigSchema = Type.Object(
         { minItems: 1 },
       ),
       tls_listen: strings(
-        'HTTPS addresses to listen on, host:port, with the certificates of [tls] and [acme]. An empty list turns HTTPS off.',
+        'HTTPS addresses to listen on, host:port, using the certificates from [tls] and [acme]. An empty list turns HTTPS off.',
         'host-port',
       ),
       admin_listen: strings(
@@ -188,7 +188,7 @@ export const ConfigSchema = Type.Object(
       feedback_id: Type.Boolean({
         default: true,
         description:
-          'Add a Feedback-ID field to mail that has none. Gmail uses it to group complaints. It contains how the mail was submitted, a hash of the team, and the stream (transactional or broadcast).',
+          'Add a Feedback-ID field to mail that has none. Gmail uses it to group complaints. It records how the mail was submitted, a hash of the team, and the stream (transactional or broadcast).',
       }),
       max_connections: Type.Integer({
         minimum: 1,
@@ -234,7 +234,7 @@ export const ConfigSchema = Type.Object(
         Type.String({
           format: 'address',
           description:
-            "Sender address, on a verified domain of the first team. Default: posthaste@ the team's first verified domain.",
+            "Sender address, on a verified domain of the first team. Default: posthaste@ followed by the team's first verified domain.",
         }),
       ),
     }),
@@ -335,7 +335,7 @@ export const ConfigSchema = Type.Object(
             minimum: 100,
             maximum: 1_000_000_000,
             description:
-              'Maximum disk usage of the database and messages, in megabytes (of a million bytes). Above it, Posthaste deletes the oldest bodies of finished emails early. If unset, the size of the disk is the only limit.',
+              'Maximum disk usage of the database and messages, in megabytes (1,000,000 bytes each). Above it, Posthaste deletes the oldest bodies of finished emails early. If unset, the size of the disk is the only limit.',
           }),
         ),
       },

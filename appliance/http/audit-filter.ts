@@ -39,7 +39,7 @@ function textOf(given: Given, name: Condition): string | undefined {
   if (typeof value !== 'string' || value.length > LONGEST || value.includes('\0'))
     throw refuse('invalid_parameter', {
       parameter: name,
-      expected: `a single text of at most ${LONGEST} characters`,
+      expected: `a single string of at most ${LONGEST} characters`,
     })
   return value.trim()
 }

@@ -25,7 +25,7 @@ export function textOf(given: Given, name: string): string | undefined {
   if (text === '' || text.length > LONGEST || text.includes('\0'))
     throw refuse('invalid_parameter', {
       parameter: name,
-      expected: `a single text of 1 to ${LONGEST} characters; leave it out if you do not need it`,
+      expected: `a single string of 1 to ${LONGEST} characters; leave it out if you do not need it`,
     })
   return text
 }

@@ -9,7 +9,7 @@ const CONDITIONS: Record<string, Omit<ParameterNotes, 'name'>> = {
     schema: text,
   },
   action: {
-    description: 'Only this action, such as `domain.update`, or all actions on a noun, such as `domain`.',
+    description: 'Only this action, such as `domain.update`, or all actions on a type, such as `domain`.',
     schema: text,
   },
   target: { description: 'Only this target: a noun, an id, both, or part of a name.', schema: text },

@@ -91,7 +91,7 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
     state: '`waiting` or `held`.',
     older_than: 'Accepted before this long ago: `90m`, `2h`, `3d`.',
     newer_than: 'Accepted within the last: `90m`, `2h`, `3d`.',
-    reply: 'Only if the last reply contains these words.',
+    reply: 'Only deliveries whose last reply contains these words.',
     category: 'Only this failure category.',
     source: 'Only deliveries last attempted from this sending IP.',
     email_id: 'Only deliveries of this email.',

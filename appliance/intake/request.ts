@@ -172,7 +172,7 @@ function checkHeader(name: string, value: string): string {
   if (!isFieldName(name))
     throw refuse('invalid_field', {
       field: 'headers',
-      expected: `names of 1 to ${MAX_FIELD_NAME} printable ASCII characters without colon or spaces`,
+      expected: `names of 1 to ${MAX_FIELD_NAME} printable ASCII characters without colons or spaces`,
     })
   const field = `headers.${name}`
   const problem = reservedBecause(name) ?? fieldValueProblem(unfold(value))

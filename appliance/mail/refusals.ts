@@ -72,7 +72,7 @@ export const REFUSALS = {
     'validation_error',
     403,
     '535 5.7.9',
-    'This team requires two-step sign-in. Set up a second step in your account, or confirm it, to continue.',
+    'This team requires two-step sign-in. Set up or complete your second step to continue.',
   ),
   proof_required: entry(
     'validation_error',
@@ -84,7 +84,7 @@ export const REFUSALS = {
     'validation_error',
     403,
     '535 5.7.9',
-    'A password is not enough here: this session started without your second step. Complete the second step.',
+    'This session started without your second step, so a password is not enough. Complete the second step to continue.',
   ),
   no_second_factor: entry(
     'validation_error',
@@ -120,13 +120,13 @@ export const REFUSALS = {
     'validation_error',
     422,
     '554 5.5.1',
-    'Passkeys are bound to a hostname, and {host} is an IP address. Open the dashboard by hostname.',
+    'Passkeys are bound to a hostname, and {host} is an IP address. Open the dashboard using its hostname.',
   ),
   passkey_copied: entry(
     'validation_error',
     403,
     '535 5.7.8',
-    'The signature counter of the passkey “{name}” went backwards, so the passkey may have been copied. Sign in another way and remove it.',
+    'The signature counter of the passkey “{name}” went backward, so the passkey may have been copied. Sign in another way and remove it.',
   ),
   passkey_not_alone: entry(
     'validation_error',
@@ -188,13 +188,13 @@ export const REFUSALS = {
     'validation_error',
     403,
     '550 5.7.1',
-    'This action requires the role {needed} or higher; your role in this team is {role}. Ask an owner or admin of the team.',
+    'This action requires the {needed} role or higher; your role in this team is {role}. Ask an owner or admin of the team.',
   ),
   invitation_over: entry(
     'validation_error',
     403,
     '535 5.7.8',
-    'This invitation is expired, withdrawn or already used. Ask the team for a new one.',
+    'This invitation has expired, was withdrawn, or has already been used. Ask the team for a new one.',
   ),
   invitation_needs_sign_in: entry(
     'validation_error',
@@ -236,7 +236,7 @@ export const REFUSALS = {
     'validation_error',
     409,
     '554 5.5.1',
-    'Set up a second step for your own account first: otherwise this rule would lock you out.',
+    'Set up a second step for your own account first. Otherwise, this rule would lock you out.',
   ),
 
   // ── what is asked for
@@ -288,7 +288,7 @@ export const REFUSALS = {
     'validation_error',
     408,
     '421 4.4.2',
-    'The request timed out before all of it arrived.',
+    'The request timed out before it was complete.',
   ),
   unsupported_body: entry(
     'validation_error',
@@ -373,7 +373,7 @@ export const REFUSALS = {
     'not_found',
     410,
     '550 5.1.1',
-    'This link has expired. Request a new one from the API.',
+    'This link has expired. Request a new one through the API.',
   ),
   share_too_long: entry('validation_error', 422, '554 5.6.0', '`expires_in` must not exceed 48 hours.'),
   too_many_webhooks: entry(
@@ -453,13 +453,13 @@ export const REFUSALS = {
     'validation_error',
     403,
     '550 5.7.1',
-    'The {domain} domain is not verified. Please add it to this server and verify it, or send from a domain of your team.',
+    "The {domain} domain is not verified. Please add it to this server and verify it, or send from one of your team's domains.",
   ),
   key_restricted_to_domain: entry(
     'validation_error',
     403,
     '550 5.7.1',
-    'This API key may not send from {domain}.',
+    'This API key is not allowed to send from {domain}.',
   ),
   domain_sending_disabled: entry(
     'validation_error',
@@ -514,7 +514,7 @@ export const REFUSALS = {
     'validation_error',
     409,
     '554 5.5.1',
-    'There can be at most {limit} rules that hold new mail. Release one first.',
+    'There can be at most {limit} hold rules. End one first.',
   ),
 
   // ── a message that arrives as bytes
@@ -616,7 +616,7 @@ export const REFUSALS = {
     'validation_error',
     403,
     '550 5.7.1',
-    'A return path accepts only delivery reports, with the null sender MAIL FROM:<>.',
+    'Return paths accept only delivery reports, sent with MAIL FROM:<>.',
   ),
   inbound_one: entry(
     'validation_error',
@@ -628,13 +628,13 @@ export const REFUSALS = {
     'validation_error',
     422,
     '552 5.2.2',
-    'The limit of stored messages for this return path has been reached.',
+    'The limit on stored messages for this return path has been reached.',
   ),
   inbound_rate: entry(
     'rate_limit_exceeded',
     429,
     '450 4.7.1',
-    'Too many messages without authentication. Try again in {seconds} seconds.',
+    'Too many unauthenticated messages. Try again in {seconds} seconds.',
   ),
   inbound_lookups: entry(
     'rate_limit_exceeded',
@@ -674,19 +674,19 @@ export const REFUSALS = {
     'validation_error',
     403,
     '554 5.7.1',
-    'This listener accepts only listed networks, and yours is not listed.',
+    'This listener accepts connections only from configured networks, and yours is not one of them.',
   ),
   smtp_key_revoked: entry(
     'invalid_api_key',
     403,
     '421 4.7.0',
-    'The API key of this session was deleted. Authenticate with another key.',
+    'The API key used for this session was deleted. Authenticate with another key.',
   ),
   smtp_key_gone: entry(
     'invalid_api_key',
     403,
     '550 5.7.1',
-    'The API key of this listener does not exist. Correct api_key_id in [[smtp.trusted]].',
+    'The API key configured for this listener does not exist. Correct api_key_id in [[smtp.trusted]].',
   ),
 
   // ── us

@@ -28,8 +28,8 @@ export function findKey(places: KeyPlaces, keyId: string): MasterKey {
     const again = readMasterKey(places)
     if (again?.sealer.keyId === keyId) return again
   }
-  const what = found ? `there is another key, ${found.sealer.keyId}` : 'there is no such file'
+  const what = found ? `contains another key, ${found.sealer.keyId}` : 'does not exist'
   throw new MasterKeyRefused(
-    `The secrets in ${places.dataDir} are encrypted with the master key ${keyId}, and in ${describeSource(source)} ${what}. Put the right key there; docs/security.md lists where copies of it may be. Nothing was changed.`,
+    `The secrets in ${places.dataDir} are encrypted with the master key ${keyId}, but ${describeSource(source)} ${what}. Put the right key there. docs/security.md lists where copies of it may be. Nothing was changed.`,
   )
 }

@@ -74,7 +74,7 @@ function fileOf({ source }: MasterKey): string | undefined {
 function madeFor(present: MasterKey): MasterKey {
   if (fileOf(present) !== undefined) return freshKey(present.source)
   throw new MasterKeyRefused(
-    `The master key comes from ${describeSource(present.source)}, which a command cannot change. Make a new key in a file (openssl rand -base64 32) and name it with --new-key-file; give it to the service afterwards.`,
+    `The master key comes from ${describeSource(present.source)}, which this command cannot change. Create a new key in a file (openssl rand -base64 32), pass the file with --new-key-file, and then configure the service to use it.`,
   )
 }
 

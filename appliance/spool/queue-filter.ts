@@ -108,7 +108,7 @@ export function readQueueFilter(given: object, now: number, called = (name: stri
     if (typeof value !== 'string' || value.length > most)
       throw refuse('invalid_field', {
         field,
-        expected: `it must be a single text of at most ${most} characters`,
+        expected: `it must be a single string of at most ${most} characters`,
       })
     if (!reader) {
       team = readTeam(value, field)

@@ -49,7 +49,7 @@ const CHUNK = 1_000_000
 const fillRandom = promisify<Buffer, Buffer>(randomFill)
 
 const GIVEN_BACK =
-  'the disk under data_dir is full: the reserve (storage.reserve_mb) was given back, and accepted mail is settled with its room. New mail is refused. Make room: what fills the disk can take the reserve, too'
+  'the disk under data_dir is full: the reserve (storage.reserve_mb) was released so that delivery outcomes can still be stored. New mail is refused. Free disk space soon: the program that filled the disk can use up the reserve, too'
 
 /** Gives the reserve back where a start would find no room, even for the lock on the data directory. To be called before anything is opened. */
 export async function makeRoomToStart({ dataDir, freeOnDisk, log }: ReserveOptions): Promise<void> {
@@ -99,7 +99,7 @@ class ReserveFile implements Reserve {
   look(): Promise<void> {
     // A disk that cannot be looked at must not end the daemon; the next look is in a second.
     const look = (): Promise<void> =>
-      this.#look().catch((error: unknown) => this.#tellFailure(error, 'could not be looked at'))
+      this.#look().catch((error: unknown) => this.#tellFailure(error, 'could not be checked'))
     return (this.#looking = this.#looking.then(look))
   }
 
@@ -153,12 +153,12 @@ class ReserveFile implements Reserve {
       if (this.#closed) return await rm(partial, { force: true })
       await rename(partial, this.#path)
     } catch (error) {
-      this.#tellFailure(error, 'could not be made')
+      this.#tellFailure(error, 'could not be created')
       return await rm(partial, { force: true })
     }
     this.#held = true
     this.#toldFailure = false
-    log.info({ reserve_bytes: bytes }, 'the reserve on the disk is there (storage.reserve_mb)')
+    log.info({ reserve_bytes: bytes }, 'created the disk reserve (storage.reserve_mb)')
   }
 
   #tellFailure(error: unknown, what: string): void {
@@ -167,7 +167,7 @@ class ReserveFile implements Reserve {
     const path = this.#path
     this.#options.log.warn(
       { err: error },
-      `the reserve ${path} ${what}. Mail goes on. Look at the disk and at who owns data_dir`,
+      `the reserve ${path} ${what}. Mail delivery continues. Check the disk and the owner of data_dir`,
     )
   }
 

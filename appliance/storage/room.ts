@@ -98,9 +98,9 @@ class Room {
     if (low)
       log.error(
         fields,
-        'the disk under data_dir is nearly full: new mail is refused (452 4.3.1, 507) and requests are not logged until there is room again; accepted mail goes on being delivered. Make room, or lower storage.min_free_mb',
+        'the disk under data_dir is nearly full: new mail is refused (452 4.3.1, 507) and requests are not logged until there is enough free space again; delivery of accepted mail continues. Free disk space, or lower storage.min_free_mb',
       )
-    else log.info(fields, 'there is room on the disk again: new mail is taken')
+    else log.info(fields, 'the disk has enough free space again: new mail is accepted')
   }
 
   /** What the client hears of a failure, which the log hears once a minute. */
@@ -113,8 +113,8 @@ class Room {
       this.#options.log.error(
         { err: error },
         full
-          ? 'an email was refused: the disk under data_dir is full. Make room'
-          : 'an email was refused: it could not be stored. Look at the error, the disk and the permissions of data_dir',
+          ? 'an email was refused: the disk under data_dir is full. Free disk space'
+          : 'an email was refused: it could not be stored. Check the error, the disk and the permissions of data_dir',
       )
     }
     // A commit that failed may turn out to have happened: nothing is said of what became of it.

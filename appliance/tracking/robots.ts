@@ -43,8 +43,8 @@ export function createJudge(rules: readonly RobotRule[]): Judge {
     if (visit.userAgent === '') return robot('sent no User-Agent')
     const rule = known.find((one) => fits(one, visit))?.rule
     if (rule?.is === 'robot') return robot(rule.name)
-    if (deliveredAt === null) return robot('came before the delivery')
-    if (now - deliveredAt < TOO_SOON) return robot('came within seconds of the delivery')
+    if (deliveredAt === null) return robot('visited before delivery')
+    if (now - deliveredAt < TOO_SOON) return robot('visited within seconds of delivery')
     if (links >= TOO_MANY) return robot('followed many links at once')
     return { robot: false, seenBy: rule?.name ?? null }
   }

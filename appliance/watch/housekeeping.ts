@@ -235,9 +235,9 @@ function watchUnkept({
   const look = async (): Promise<void> => {
     try {
       const emails = await removeUnkept(storage, clock, logged)
-      if (emails > 0) log.info({ emails }, 'deleted bodies of finished emails that are not to be kept')
+      if (emails > 0) log.info({ emails }, 'deleted bodies of finished emails that should not be kept')
     } catch (error) {
-      log.error({ err: error }, 'could not delete bodies that are not to be kept; will retry')
+      log.error({ err: error }, 'could not delete bodies that should not be kept; will retry')
     }
     if (!stopped) arm()
   }

@@ -135,7 +135,7 @@ describe('emails', () => {
     const { page } = desk
     await page.goto(at(`/emails/${id}`))
     const story = page.getByRole('region', { name: 'Delivery to grace@reader.example' })
-    await story.getByText('Final: delivered').waitFor()
+    await story.getByText('Final status: delivered').waitFor()
     await expect.poll(() => story.getByText('→').count()).toBe(0)
 
     await story.getByRole('button', { name: 'Attempt 1' }).click()
@@ -153,7 +153,7 @@ describe('emails', () => {
     const { page } = desk
     await page.goto(at(`/emails/${id}`))
     const story = page.getByRole('region', { name: 'Delivery to bounce@reader.example' })
-    await story.getByText('Final: bounced').waitFor()
+    await story.getByText('Final status: bounced').waitFor()
     const { deliveries } = await posthaste.timeline(id)
     await expect
       .poll(() => story.getByText(deliveries[0]!.cause!.note.replace(/\.$/, '')).count())

@@ -201,10 +201,10 @@ test('on a phone the answer stands above the ids, and a wide message is shrunk i
   const id = await sendAndWait({ to: 'phone@reader.example', subject: 'On a phone', html }, ended)
   await page.setViewportSize({ width: 390, height: 844 })
   await page.goto(at(`/emails/${id}`))
-  const final = page.getByText('Final: delivered')
+  const final = page.getByText('Final status: delivered')
   await final.waitFor()
   const top = async (text: string) => (await page.getByText(text, { exact: true }).first().boundingBox())!.y
-  expect(await top('Final: delivered')).toBeLessThan(await top('Message-ID'))
+  expect(await top('Final status: delivered')).toBeLessThan(await top('Message-ID'))
   await page.goto(at(`/emails/${id}?tab=preview`))
   const frame = page.locator('iframe[title="Preview of the message"]')
   await frame.contentFrame().getByText('at the right edge').waitFor()

@@ -235,7 +235,7 @@ function suppressions(stage: Stage): void {
     await page.goto(at('/emails'))
     await stage.row(email).getByText('suppressed').waitFor()
     await page.goto(at(`/emails/${email}`))
-    await page.getByText('Final: suppressed').waitFor()
+    await page.getByText('Final status: suppressed').waitFor()
 
     await page.goto(at('/suppressions'))
     await page.getByRole('link', { name: 'never@reader.example' }).waitFor()
@@ -286,7 +286,7 @@ function scheduled(stage: Stage): void {
 
     await page.getByRole('link', { name: 'Cancel', exact: true }).click()
     await page.getByRole('button', { name: 'Cancel email' }).click()
-    await page.getByText('Final: canceled').waitFor()
+    await page.getByText('Final status: canceled').waitFor()
     await expect.poll(() => page.url()).toBe(at(`/emails/${id}`))
     await expect.poll(() => page.getByRole('link', { name: 'Reschedule' }).count()).toBe(0)
     const { body: after } = await posthaste.call<Timeline>('GET', `/emails/${id}/timeline`)

@@ -142,7 +142,7 @@ test('finding 6: a revoked key does not go on sending on an open session', async
   await say('RSET')
   for (const key of await senders.listKeys({ teamId })) await senders.revokeKey({ teamId, id: key.id })
   expect(await say('MAIL FROM:<app@acme.example>')).toMatch(
-    /^421 4\.7\.0 The API key of this session was deleted\./,
+    /^421 4\.7\.0 The API key used for this session was deleted\./,
   )
   await once(socket.resume(), 'close')
 })

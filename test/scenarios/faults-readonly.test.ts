@@ -93,7 +93,7 @@ test('on a disk that became read-only mail is refused, what is there can be read
   await writeConfig(config, { hostname: 'mail.sender.test', data_dir: dataDir, ...listen })
   const { code, stderr } = await run(['serve', '--config', config])
   expect(code).toBe(1)
-  expect(stderr).toMatch(/^Cannot write .*: EROFS: .*\. The file system is read-only: .*\n$/)
+  expect(stderr).toMatch(/^Cannot write .*: EROFS: .*\. The file system is read-only\. .*\n$/)
 
   command('umount', disk)
   // Its journal is played back, and the error is forgotten; exit code 1: corrected (fsck(8)).

@@ -142,7 +142,7 @@ test('with one, they are, new mail is refused all the while, and the reserve com
       () => daemon.output(),
     )
     expect(existsSync(reserve)).toBe(false)
-    expect(daemon.output()).toContain('the reserve (storage.reserve_mb) was given back')
+    expect(daemon.output()).toContain('the reserve (storage.reserve_mb) was released')
     expect(existsSync(filler())).toBe(true)
 
     await rm(filler())

@@ -88,7 +88,7 @@ test('a data directory that cannot be made is told in one line', async () => {
   await writeFile(dataDir, '')
   expect(await serve(dataDir)).toMatchObject({
     code: 1,
-    stderr: `Cannot make the data directory ${dataDir}: EEXIST: file already exists, mkdir '${dataDir}'. Make it, owned by the user of the service.\n`,
+    stderr: `Cannot create the data directory ${dataDir}: EEXIST: file already exists, mkdir '${dataDir}'. Create it, owned by the service user.\n`,
   })
 })
 
@@ -96,7 +96,7 @@ test('a data directory where none can be made is told in one line, and the start
   expect(await serve('/proc/posthaste/data', {}, join(folder, 'proc'))).toMatchObject({
     code: 1,
     stderr:
-      "Cannot make the data directory /proc/posthaste/data: ENOENT: no such file or directory, mkdir '/proc/posthaste'. Make it, owned by the user of the service.\n",
+      "Cannot create the data directory /proc/posthaste/data: ENOENT: no such file or directory, mkdir '/proc/posthaste'. Create it, owned by the service user.\n",
   })
 })
 

@@ -162,7 +162,7 @@ function readFilter(query: unknown): { origin?: Suppression['origin']; search?: 
   if (search !== undefined && (typeof search !== 'string' || search.length > MAX_SEARCH))
     throw refuse('invalid_parameter', {
       parameter: 'search',
-      expected: `a single text of at most ${MAX_SEARCH} characters`,
+      expected: `a single string of at most ${MAX_SEARCH} characters`,
     })
   if (search?.includes('\0'))
     throw refuse('invalid_parameter', { parameter: 'search', expected: 'text without NUL characters' })

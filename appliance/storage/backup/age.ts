@@ -43,7 +43,7 @@ export function createEncryption(how: Encryption): { encrypt: Step; check: Step 
       encrypter.addRecipient(recipient)
     } catch {
       throw new StorageRefused(
-        `${recipient} is no recipient: expected what age-keygen prints as public key, such as age1… .`,
+        `${recipient} is not an age recipient. Expected a public key from age-keygen, such as age1….`,
       )
     }
   }
@@ -73,7 +73,7 @@ export function createDecryption(how: Decryption): Step {
         decrypter.addIdentity(identity)
       } catch {
         throw new StorageRefused(
-          'The identity file holds a line that is no identity: expected AGE-SECRET-KEY-1…, as age-keygen writes it.',
+          'The identity file contains an invalid line. Expected AGE-SECRET-KEY-1…, as written by age-keygen.',
         )
       }
     }
@@ -87,7 +87,7 @@ function decrypting(decrypter: Decrypter): Step {
     } catch (error) {
       if (!(error as Error).message.includes('no identity matched')) throw error
       throw new StorageRefused(
-        'The backup does not open: it is encrypted for another identity, or with another passphrase.',
+        'The backup cannot be decrypted: it was encrypted for another identity, or with another passphrase.',
       )
     }
   })

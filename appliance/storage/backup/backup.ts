@@ -47,11 +47,11 @@ export async function backUp(options: BackupOptions, now: number): Promise<Backu
   const scratch = encryption ? join(dataDir, `backup.partial-${process.pid}`) : beside
   const places = { scratch, archive: join(beside, 'archive') }
   try {
-    if (await exists(file)) throw new StorageRefused(`${file} exists. Name a file that does not.`)
+    if (await exists(file)) throw new StorageRefused(`${file} already exists. Choose another file name.`)
     if (!(await exists(join(dataDir, DATABASE))))
       throw new StorageRefused(`There is no database in ${dataDir}: nothing to back up.`)
     if (!(await exists(dirname(file))))
-      throw new StorageRefused(`There is no directory ${dirname(file)}. Make it, or name another.`)
+      throw new StorageRefused(`There is no directory ${dirname(file)}. Create it or choose another.`)
     await clearLeftovers(file)
     await clearLeftovers(join(dataDir, 'backup'))
     for (const directory of new Set([beside, scratch])) await mkdir(directory, { mode: 0o700 })
@@ -181,7 +181,7 @@ async function* streamed(name: string, file: FileHandle, manifest: Manifest): As
     yield chunk
   }
   await file.close()
-  if (read !== size) throw new StorageRefused(`${name} became shorter while it was read.`)
+  if (read !== size) throw new StorageRefused(`${name} became shorter while it was being read.`)
   yield tarPadding(size)
   manifest.files.push({ name, size, sha256: hash.digest('hex') })
 }
@@ -200,7 +200,7 @@ async function openMessage(path: string, emailId: string, dataDir: string): Prom
     live.close()
   }
   throw new StorageRefused(
-    `The message of email ${emailId} should be in ${path}, which is not there. Restore the file from an older backup, or drop the email.`,
+    `The message of email ${emailId} should be in ${path}, but that file is missing. Restore the file from an older backup, or drop the email.`,
   )
 }
 

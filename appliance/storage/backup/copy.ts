@@ -90,7 +90,7 @@ export function holdAll(
     applyMigrations(db, shippedMigrations())
   } catch (error) {
     if (error instanceof StorageRefused) throw error
-    throw new StorageRefused(`The database of the backup could not be brought up to date: ${String(error)}`)
+    throw new StorageRefused(`The database in the backup could not be upgraded: ${String(error)}`)
   }
   const auditId = newId(now)
   return db.transaction(() => {

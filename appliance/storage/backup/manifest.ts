@@ -99,7 +99,7 @@ export function checkMark(bytes: Buffer, file: string): void {
     mark = undefined // The sentence below says it.
   }
   const format = typeof mark === 'object' && mark !== null && 'format' in mark ? mark.format : undefined
-  if (typeof format !== 'number') throw new StorageRefused(`${file} is no backup of Posthaste.`)
+  if (typeof format !== 'number') throw new StorageRefused(`${file} is not a Posthaste backup.`)
   if (format > FORMAT)
     throw new StorageRefused(`${file} was made by a newer version. Restore it with that version.`)
 }

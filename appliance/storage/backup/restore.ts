@@ -50,7 +50,7 @@ export interface RestoreOptions {
 export async function restore(options: RestoreOptions, now: number): Promise<Restored> {
   const { file, dataDir } = options
   if (!statSync(file, { throwIfNoEntry: false })?.isFile())
-    throw new StorageRefused(`There is no file ${file}. Name a backup; nothing was changed.`)
+    throw new StorageRefused(`No such file: ${file}. Nothing was changed.`)
   const decrypt = await decryptionFor(options)
   await makeDirectory(dataDir)
   await refuseUsed(dataDir)
@@ -73,11 +73,11 @@ async function decryptionFor({ file, decryption }: RestoreOptions): Promise<Step
   const encrypted = await isEncrypted(file)
   if (encrypted && !decryption)
     throw new StorageRefused(
-      `${file} is encrypted. Name what opens it: --identity-file, or --passphrase-file. Nothing was changed.`,
+      `${file} is encrypted. To decrypt it, use --identity-file or --passphrase-file. Nothing was changed.`,
     )
   if (!encrypted && decryption)
     throw new StorageRefused(
-      `${file} is not encrypted. Where it should be, it is not the one that was made; else leave out --identity-file and --passphrase-file. Nothing was changed.`,
+      `${file} is not encrypted. If it should be, someone may have replaced it. Otherwise, leave out --identity-file and --passphrase-file. Nothing was changed.`,
     )
   return decryption && createDecryption(decryption)
 }
@@ -130,11 +130,9 @@ function asRefusal(error: unknown, file: string): StorageRefused {
   // Of the decompression: another kind of file, or one that was cut off.
   if (code.startsWith('Z_'))
     return new StorageRefused(
-      `${file} could not be restored: it is no backup of Posthaste, or was damaged on the way here (${pack(error).message}). Nothing was put in place.`,
+      `${file} could not be restored: it is not a Posthaste backup, or it is damaged (${pack(error).message}). Nothing was restored.`,
     )
-  return new StorageRefused(
-    `${file} could not be restored: ${pack(error).message}. Nothing was put in place.`,
-  )
+  return new StorageRefused(`${file} could not be restored: ${pack(error).message}. Nothing was restored.`)
 }
 
 /** Files that say nothing of whether a directory is in use. */
@@ -144,9 +142,7 @@ async function refuseUsed(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // Where a restore was broken off, all that is there came from it.
   if (names.includes(RESTORING) || names.every((name) => IDLE.includes(name))) return
-  throw new StorageRefused(
-    `${dataDir} is not empty. Nothing was changed; name a directory that is empty or not there yet.`,
-  )
+  throw new StorageRefused(`${dataDir} is not empty. Nothing was changed. Choose an empty or new directory.`)
 }
 
 /** Removes what a restore that was broken off left; the sign of it last. */
@@ -199,16 +195,16 @@ class Unpacking {
   async begin({ name, size }: { name: string; size: number }): Promise<void> {
     await this.#finish()
     if (this.#texts.size === 0 && name !== MARK_NAME)
-      throw new StorageRefused(`${this.#backup} is no backup of Posthaste.`)
+      throw new StorageRefused(`${this.#backup} is not a Posthaste backup.`)
     if (name === MARK_NAME || name === MANIFEST_NAME) {
-      if (size > LARGEST_MANIFEST || this.#texts.has(name)) throw new Error(`${name} is not as it must be`)
+      if (size > LARGEST_MANIFEST || this.#texts.has(name)) throw new Error(`${name} is invalid`)
       this.#texts.set(name, [])
       this.#current = { name, size, hash: createHash('sha256'), file: undefined }
       return
     }
     this.#readMark()
     const place = placeOf(name)
-    if (place === undefined) throw new Error(`it holds ${name}, which no backup does`)
+    if (place === undefined) throw new Error(`it contains ${name}, which does not belong in a backup`)
     const path = join(this.#to, place)
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     this.#directories.add(dirname(path))
@@ -236,7 +232,7 @@ class Unpacking {
       wanted.delete(name)
     }
     const [missing] = wanted.keys()
-    if (missing !== undefined) throw new Error(`${missing} is missing from it`)
+    if (missing !== undefined) throw new Error(`${missing} is missing`)
     for (const directory of this.#directories) await syncDirectory(directory)
     return { manifest, places: this.#found.map(({ name }) => placeOf(name)!) }
   }
@@ -265,7 +261,7 @@ function check(db: ReturnType<typeof openCopy>, manifest: Manifest, file: string
   const troubles = troublesOf(db)
   const counts = countAll(db)
   for (const [noun, count] of Object.entries(manifest.counts))
-    if (counts[noun as keyof typeof counts] !== count) troubles.push(`it should have ${count} ${noun}`)
+    if (counts[noun as keyof typeof counts] !== count) troubles.push(`expected ${count} ${noun}`)
   if (troubles.length > 0)
     throw new StorageRefused(
       `The database in ${file} is damaged: ${troubles.join('; ')}. Use another backup.`,

@@ -63,7 +63,7 @@ function refuseForeign(db: Connection, file: string): void {
   const mark = db.pragma('application_id', { simple: true }) as number
   if (mark === APPLICATION_ID || (mark === 0 && tables === 0)) return
   throw new StorageRefused(
-    `${file} is a database of another program. Nothing was changed; set data_dir to a directory of its own.`,
+    `${file} belongs to another program. Nothing was changed. Set data_dir to a separate directory.`,
   )
 }
 
@@ -75,7 +75,7 @@ function useWal(db: Connection, file: string): void {
       const mode = db.pragma('journal_mode = wal', { simple: true })
       if (mode === 'wal') return
       throw new StorageRefused(
-        `${file} cannot keep a write-ahead log where it is. Use a local file system for data_dir.`,
+        `${file} is on a file system that does not support write-ahead logs. Use a local file system for data_dir.`,
       )
     } catch (error) {
       if (pack(error).code !== 'SQLITE_BUSY' || tries === 100) throw error

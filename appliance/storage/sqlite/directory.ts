@@ -20,8 +20,8 @@ export async function makeDirectory(path: string): Promise<void> {
   try {
     await makeAll(path)
   } catch (error) {
-    const what = `Cannot make the data directory ${path}: ${(error as Error).message}.`
-    throw new StorageRefused(`${what} ${adviceFor(error, 'Make it, owned by the user of the service.')}`)
+    const what = `Cannot create the data directory ${path}: ${(error as Error).message}.`
+    throw new StorageRefused(`${what} ${adviceFor(error, 'Create it, owned by the service user.')}`)
   }
 }
 
@@ -43,7 +43,7 @@ async function makeAll(path: string): Promise<void> {
 /** What to do about a file that cannot be written, unless it is the usual thing. */
 export function adviceFor(error: unknown, usual: string): string {
   if ((error as NodeJS.ErrnoException).code !== 'EROFS') return usual
-  return 'The file system is read-only: look for its reason in the kernel log, and mount it for writing.'
+  return 'The file system is read-only. Find the reason in the kernel log, then remount it writable.'
 }
 
 /**
@@ -57,7 +57,7 @@ export async function makePrivateFile(directory: string, name: string): Promise<
     else await closeToOthers(path)
   } catch (error) {
     const advice = adviceFor(error, `Check who owns ${directory}.`)
-    throw new StorageRefused(`Cannot make ${path}: ${(error as Error).message}. ${advice}`)
+    throw new StorageRefused(`Cannot create ${path}: ${(error as Error).message}. ${advice}`)
   }
   return path
 }

@@ -14,7 +14,7 @@ const BUSY_MS = 10_000
 
 /** What to do about a damaged database; the same words at the start and later. */
 const REMEDY =
-  'Nothing was changed. Keep the files as they are, look at the disk and the kernel log, and restore the newest backup into another data_dir: posthaste restore.'
+  'Nothing was changed. Keep the files as they are, check the disk and the kernel log, and restore the newest backup into another data_dir: posthaste restore.'
 
 /**
  * Looks for damage: all pages of a small database; of a large one the schema, its size, and the first and last row of every table.
@@ -78,6 +78,6 @@ export function refuseVanished(dataDir: string): void {
       : [MESSAGES, SNAPSHOTS].find((name) => sizeOf(join(dataDir, name)) !== undefined)
   if (left === undefined) return
   throw new StorageRefused(
-    `The database ${file} is ${size === undefined ? 'missing' : 'empty'}, but ${join(dataDir, left)} shows that there was one. ${REMEDY} To begin with nothing, give data_dir an empty directory.`,
+    `The database ${file} is ${size === undefined ? 'missing' : 'empty'}, but ${join(dataDir, left)} shows that there was one. ${REMEDY} To start over, set data_dir to an empty directory.`,
   )
 }

@@ -23,7 +23,7 @@ export function shippedMigrations(): Migration[] {
     const [, digits, name] = /^(\d{4})_([a-z0-9_]+)\.sql$/.exec(file) ?? []
     if (digits === undefined || name === undefined) {
       throw new StorageRefused(
-        `${join(folder, file)} is not named like a migration. Install the program again.`,
+        `${join(folder, file)} does not have the name of a migration. Reinstall the program.`,
       )
     }
     const sql = readFileSync(join(folder, file), 'utf8')
@@ -73,12 +73,12 @@ export function missing(db: Connection, migrations: readonly Migration[]): Migra
     const ours = migrations.find((migration) => migration.number === number)
     if (!ours) {
       throw new StorageRefused(
-        `The database ${db.name} was made by a newer version: it has migration ${number} (${name}), this program ends at ${migrations.at(-1)?.number ?? 0}. Run the newer version, or restore a backup made before it.`,
+        `The database ${db.name} was made by a newer version: it has migration ${number} (${name}), but the last one in this version is ${migrations.at(-1)?.number ?? 0}. Run the newer version, or restore a backup made before it.`,
       )
     }
     if (ours.checksum !== checksum || ours.name !== name) {
       throw new StorageRefused(
-        `Migration ${number} (${name}) of the database ${db.name} is not the one that this program has: its checksum differs. Install the program again; its migrations must not be edited.`,
+        `Migration ${number} (${name}) of the database ${db.name} does not match the one in this program: its checksum differs. Reinstall the program. Its migrations must not be edited.`,
       )
     }
   }

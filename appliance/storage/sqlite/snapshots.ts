@@ -64,7 +64,7 @@ export function snapshotBefore(db: Connection, missing: readonly Migration[], no
   } catch (error) {
     rmSync(partial, { force: true })
     throw new StorageRefused(
-      `The database needs an upgrade, and the copy that is made before it failed. Nothing was changed. ${pack(error).message} ${target} needs as much room as the database.`,
+      `The database needs an upgrade, but it could not be copied first. Nothing was changed. ${pack(error).message} The copy, ${target}, needs as much disk space as the database.`,
     )
   }
 }

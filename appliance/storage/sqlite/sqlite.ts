@@ -79,7 +79,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStorage>
   await makeDirectory(dataDir)
   if (existsSync(join(dataDir, RESTORING)))
     throw new StorageRefused(
-      `A restore into ${dataDir} goes on or was broken off. Let it end, or run posthaste restore again.`,
+      `A restore into ${dataDir} is still running or was interrupted. Wait for it to finish, or run posthaste restore again.`,
     )
   refuseVanished(dataDir)
   const file = await makePrivateFile(dataDir, DATABASE)

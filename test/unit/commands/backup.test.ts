@@ -27,9 +27,9 @@ test('an appliance is backed up, restored beside, and what it had is there', asy
   ])
   const nowhere = await posthaste(['backup', join(folder, 'none', 'x'), '--config', config])
   expect(nowhere).toMatchObject({ code: 1, stdout: '' })
-  expect(nowhere.stderr).toBe(`There is no directory ${join(folder, 'none')}. Make it, or name another.\n`)
+  expect(nowhere.stderr).toBe(`There is no directory ${join(folder, 'none')}. Create it or choose another.\n`)
   const again = await posthaste(['backup', file, '--config', config])
-  expect(again).toMatchObject({ code: 1, stderr: `${file} exists. Name a file that does not.\n` })
+  expect(again).toMatchObject({ code: 1, stderr: `${file} already exists. Choose another file name.\n` })
 
   const target = join(folder, 'restored')
   const restored = await posthaste(['restore', file, '--data-dir', target])

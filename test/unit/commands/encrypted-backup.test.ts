@@ -49,7 +49,7 @@ test('a backup for a recipient opens with age, and is restored with the identity
 
   const closed = await run(['restore', file, '--data-dir', inside('closed')])
   expect(closed).toMatchObject({ code: 1, stdout: '' })
-  expect(closed.stderr).toContain('is encrypted. Name what opens it: --identity-file, or --passphrase-file')
+  expect(closed.stderr).toContain('is encrypted. To decrypt it, use --identity-file or --passphrase-file')
   const target = inside('opened')
   expect(await run(['restore', file, '--data-dir', target, '--identity-file', identity])).toMatchObject({
     ...{ code: 0, stderr: '' },
@@ -72,7 +72,7 @@ test('a backup with a passphrase opens with it alone', async () => {
   expect(opened).toMatchObject({ code: 0, stderr: '' })
   chmodSync(wrong, 0o644)
   const open = await run(['restore', file, '--data-dir', inside('refused'), '--passphrase-file', wrong])
-  expect(open.stderr).toBe(`Everybody on this machine can read ${wrong}. Run: chmod 600 ${wrong}\n`)
+  expect(open.stderr).toBe(`Everyone on this machine can read ${wrong}. Run: chmod 600 ${wrong}\n`)
 })
 
 test('a backup that age itself encrypted is restored; one with a changed byte is not', async () => {
@@ -88,7 +88,7 @@ test('a backup that age itself encrypted is restored; one with a changed byte is
   writeFileSync(inside('changed.age'), bytes)
   const changed = await open('changed', inside('changed.age'))
   expect(changed).toMatchObject({ code: 1, stdout: '' })
-  expect(changed.stderr).toContain('Nothing was put in place.')
+  expect(changed.stderr).toContain('Nothing was restored.')
   expect(readdirSync(inside('changed')).filter((name) => !name.startsWith('daemon.'))).toEqual([])
   // Who expects an encrypted backup is not given another one.
   expect((await open('plain', plain)).stderr).toContain('is not encrypted')
@@ -99,12 +99,12 @@ test('what is no recipient, two ways at once, and an empty passphrase are refuse
   expect(await refusedBy(['--recipient', 'age1nobody'])).toMatchObject({
     ...{
       code: 1,
-      stderr: 'age1nobody is no recipient: expected what age-keygen prints as public key, such as age1… .\n',
+      stderr: 'age1nobody is not an age recipient. Expected a public key from age-keygen, such as age1….\n',
     },
   })
   const empty = inside('empty')
   writeFileSync(empty, '\n', { mode: 0o600 })
   expect(await refusedBy(['--recipient', recipient, '--passphrase-file', empty])).toMatchObject({ code: 2 })
-  expect((await refusedBy(['--passphrase-file', empty])).stderr).toContain('no passphrase in its first line')
+  expect((await refusedBy(['--passphrase-file', empty])).stderr).toContain('no passphrase on its first line')
   expect(readdirSync(folder)).not.toContain('never.age')
 })

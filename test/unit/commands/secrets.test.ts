@@ -71,18 +71,18 @@ test('without its key, or with another one, nothing starts: the sentence names t
   renameSync(own, kept)
   const missing = await run(['serve'])
   expect(missing.code).toBe(1)
-  expect(missing.stderr).toContain(`in ${own} there is no such file. Put the right key there`)
+  expect(missing.stderr).toContain(`but ${own} does not exist. Put the right key there`)
   expect(existsSync(own)).toBe(false)
   const env = { POSTHASTE_MASTER_KEY: randomBytes(32).toString('base64') }
   const wrong = await run(['serve'], { env })
   expect(wrong.code).toBe(1)
-  expect(wrong.stderr).toContain('in the environment variable POSTHASTE_MASTER_KEY there is another key')
+  expect(wrong.stderr).toContain('but the environment variable POSTHASTE_MASTER_KEY contains another key')
   const listed = await run(['webhook', 'list'])
   expect(listed.code).toBe(1)
   expect(listed.stderr).toContain(`The storage in ${dataDir} could not be opened`)
   const status = await run(['secrets', 'status'])
   expect(status.code).toBe(1)
-  expect(status.stdout.replaceAll('\n', ' ')).toContain('there is no such file')
+  expect(status.stdout.replaceAll('\n', ' ')).toContain('does not exist')
   const given = { POSTHASTE_MASTER_KEY: readFileSync(kept, 'utf8').trim() }
   const named = await run(['secrets', 'status', '--json'], { env: given })
   expect(JSON.parse(named.stdout)).toMatchObject({

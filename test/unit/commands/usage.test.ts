@@ -15,8 +15,8 @@ describe('usage', () => {
       ['key', 'create', '--name', 'x', '--permission', 'root'],
       /Allowed choices are full_access, sending_access/,
     ],
-    [['queue', 'drop', '--id', '5'], /An id looks like 0197c3e2/],
-    [['queue', 'list', '--limit', '0'], /A whole number from 1 to 999999/],
+    [['queue', 'drop', '--id', '5'], /An ID looks like 0197c3e2/],
+    [['queue', 'list', '--limit', '0'], /Expected a whole number from 1 to 999999/],
     [['queue', 'list', '--state', 'sent'], /Allowed choices are waiting, held/],
     [['help', 'explode'], /^error: unknown command 'explode'\n/],
     [['domain', 'help', 'explode'], /^error: unknown command 'explode'\n/],
@@ -78,7 +78,7 @@ describe.concurrent('a configuration with mistakes', () => {
       code: 1,
       stdout: '',
       stderr: `The configuration has 2 errors:
-  ${config}:4: http.listen[0] is "nowhere"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.
+  ${config}:4: http.listen[0] is "nowhere"; expected an address with a port, such as 0.0.0.0:8025 or [::]:8025.
   ${config}:6: unknown key delivery.prot. Did you mean delivery.port?
 `,
     })

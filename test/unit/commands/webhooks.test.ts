@@ -144,7 +144,7 @@ describe('webhook', () => {
   test('what is no endpoint, event or id is refused with the reason', async () => {
     expect(await says('webhook', 'add', 'ftp://app.example.com')).toMatch(/^1 .*https:\/\//)
     expect(await says('webhook', 'add', receiver.url, '--events', 'email.read')).toMatch(/^1 .*email\.read/)
-    expect(await says('webhook', 'show', 'nobody')).toMatch(/^2 .*An id looks like/s)
+    expect(await says('webhook', 'show', 'nobody')).toMatch(/^2 .*An ID looks like/s)
   })
 })
 

@@ -86,7 +86,7 @@ describe('bounce rules', () => {
     ].join('\n')
     expect(refused(toml)).toEqual([
       'bounces.toml:6: rule[0].colour is an unknown key; expected topic, category, action, says, sub_type, code, enhanced, text, phase, provider, advice, link, shaping, minutes.',
-      'bounces.toml:13: rule[1].phase[0] is "quit"; expected "connect" or "greeting" or "ehlo" or "starttls" or "mail" or "rcpt" or "data" or "body".',
+      'bounces.toml:13: rule[1].phase[0] is "quit"; expected "connect", "greeting", "ehlo", "starttls", "mail", "rcpt", "data" or "body".',
       'bounces.toml:20: rule[2].code has "250"; expected a code such as 550, 55x or 5xx.',
       'bounces.toml:21: rule[2].enhanced has "5.1"; expected a code such as 5.1.1, x.1.1, 5.7.x or 5.7.606-649.',
     ])

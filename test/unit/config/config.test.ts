@@ -205,7 +205,7 @@ describe('the environment', () => {
 
   test('never repeats a secret', () => {
     const [complaint] = complaintsOf(`${minimal}[storage]\nurl = ["postgres://u:hunter2@h/n"]\n`)
-    expect(complaint).toBe(':3: storage.url is a value (hidden); expected a text.')
+    expect(complaint).toBe(':3: storage.url is a value (hidden); expected a string.')
   })
 })
 
@@ -233,14 +233,14 @@ level = "verbose"
     expect(complaintsOf(text)).toEqual([
       ':1: unknown key hostnme. Did you mean hostname?',
       ':2: data_dir is "relative"; expected an absolute path such as /var/lib/posthaste.',
-      ':5: http.listen[1] is "0.0.0.0:99999"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
+      ':5: http.listen[1] is "0.0.0.0:99999"; expected an address with a port, such as 0.0.0.0:8025 or [::]:8025.',
       ':9: http.public_url is "https://mail.example.com/mail"; expected an origin such as https://mail.example.com, without a path.',
       ':10: unknown key htpt. Did you mean http?',
       ':13: delivery.port is "25"; expected a whole number from 1 to 65535.',
       ':14: delivery.source_ips[0] is "192.0.2.300"; expected an IP address such as 192.0.2.1 or 2001:db8::1.',
       ':15: delivery.allow_networks[0] is "10.0.0.0/33"; expected a network such as 10.0.0.0/8 or fd00::/8.',
       ':16: unknown key delivery.patience.',
-      ':18: log.level is "verbose"; expected "debug" or "info" or "warn" or "error".',
+      ':18: log.level is "verbose"; expected "debug", "info", "warn" or "error".',
       expect.stringMatching(/^hostname is missing: .* Set it in .* or as POSTHASTE_HOSTNAME\.$/),
     ])
   })
@@ -314,8 +314,8 @@ network = []
 api_key_id = "0197c3e2-5a71-7000-8000-1c2d3e4f5061"
 `
     expect(complaintsOf(text)).toEqual([
-      ':8: smtp.trusted[1].networks is missing; expected a list of at least one, each a network such as 10.0.0.0/8 or fd00::/8.',
-      ':9: smtp.trusted[1].listen is "10.0.0.6"; expected an address with port, such as 0.0.0.0:8025 or [::]:8025.',
+      ':8: smtp.trusted[1].networks is missing; expected a list of one or more networks, such as 10.0.0.0/8 or fd00::/8.',
+      ':9: smtp.trusted[1].listen is "10.0.0.6"; expected an address with a port, such as 0.0.0.0:8025 or [::]:8025.',
       ':10: smtp.trusted[1].network is an unknown key; expected listen, networks, api_key_id.',
     ])
   })
@@ -358,7 +358,7 @@ client_id = "x"
     (issuer) => {
       const text = `${minimal}\n[[sign_in.providers]]\nid = "a"\nclient_id = "x"\nclient_secret = 5\nissuer = "${issuer}"\n`
       const [secret, address] = complaintsOf(text)
-      expect(secret).toBe(':6: sign_in.providers[0].client_secret is a value (hidden); expected a text.')
+      expect(secret).toBe(':6: sign_in.providers[0].client_secret is a value (hidden); expected a string.')
       expect(address).toContain(`sign_in.providers[0].issuer is "${issuer}"; expected a URL such as`)
     },
   )
@@ -374,9 +374,9 @@ http = { listen = [] }
 `),
     ).toEqual([
       ':1: unknown key note.',
-      ':4: log.level is 1; expected "debug" or "info" or "warn" or "error".',
+      ':4: log.level is 1; expected "debug", "info", "warn" or "error".',
       ':5: hostname is 2; expected a fully qualified hostname such as mail.example.com.',
-      ':6: http.listen is an empty list; expected a list of at least one, each an address with port, such as 0.0.0.0:8025 or [::]:8025.',
+      ':6: http.listen is an empty list; expected a list of one or more addresses with ports, such as 0.0.0.0:8025 or [::]:8025.',
     ])
   })
 

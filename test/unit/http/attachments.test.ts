@@ -264,7 +264,7 @@ describe('attachments of an email', () => {
     expect((await get(tampered)).text).toBe(errorText(404, 'not_found', 'Attachment not found'))
     await api.clock.advance(3_600_000)
     expect((await get(url)).text).toBe(
-      errorText(410, 'not_found', 'This link has expired. Request a new one from the API.'),
+      errorText(410, 'not_found', 'This link has expired. Request a new one through the API.'),
     )
   })
 })

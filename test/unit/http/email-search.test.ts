@@ -43,8 +43,8 @@ describe('GET /emails/search', () => {
     const refusals: [query: string, says: string][] = [
       ['status=lost', 'Invalid `status`: a comma-separated list of queued, scheduled,'],
       ['statsu=sent', 'Invalid `statsu`: one of status, domain,'],
-      ['to=', 'Invalid `to`: a single text of 1 to 998 characters'],
-      ['to=a&to=b', 'Invalid `to`: a single text'],
+      ['to=', 'Invalid `to`: a single string of 1 to 998 characters'],
+      ['to=a&to=b', 'Invalid `to`: a single string'],
       ['since=yesterday', 'Invalid `since`: a time in ISO 8601'],
       ['tag=a:b:c', 'Invalid `tag`: `name` or `name:value`'],
       ['id=7', 'The `id` must be a valid UUID.'],

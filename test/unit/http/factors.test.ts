@@ -239,7 +239,7 @@ describe('a passkey', () => {
     const answer = await browser.call('POST', '/session/passkey', {
       response: device.get(await optionsOf(browser)),
     })
-    expect(answer.text).toContain('The signature counter of the passkey “Laptop” went backwards')
+    expect(answer.text).toContain('The signature counter of the passkey “Laptop” went backward')
     const { items } = await api.storage.listAudit({ teamId: api.teamId, limit: 1 }, now())
     expect(items).toMatchObject([
       {
@@ -348,7 +348,7 @@ describe('changing factors', () => {
       errorText(
         403,
         'validation_error',
-        'A password is not enough here: this session started without your second step. Complete the second step.',
+        'This session started without your second step, so a password is not enough. Complete the second step to continue.',
       ),
     )
     expect(await everyWay()).toEqual([403, 403, 403, 403])
@@ -383,7 +383,7 @@ test('a team that asks for second factors opens nothing but the own account befo
   const required = errorText(
     403,
     'validation_error',
-    'This team requires two-step sign-in. Set up a second step in your account, or confirm it, to continue.',
+    'This team requires two-step sign-in. Set up or complete your second step to continue.',
   )
   const strong = await withTotp()
   await api.storage.setMfaRequired({ id: api.teamId, required: true }, now())

@@ -48,7 +48,8 @@ describe('an invitation', () => {
       operator: true,
     })
     expect((await as(cookieOf(answer), 'GET', '/team')).status).toBe(200)
-    const over = 'This invitation is expired, withdrawn or already used. Ask the team for a new one.'
+    const over =
+      'This invitation has expired, was withdrawn, or has already been used. Ask the team for a new one.'
     expect(said(await accept(token))).toEqual([403, over])
   })
 

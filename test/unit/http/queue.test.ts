@@ -74,7 +74,7 @@ describe('looking at the queue', () => {
     ['?email_id=7', 'email_id', 'it must be a UUID'],
     ['?tag=a%20b', 'tag', 'it must be a tag as name or name=value'],
     ['?team_id=x', 'team_id', 'it must be a UUID, or all'],
-    ['?domain=a.example&domain=b.example', 'domain', 'it must be a single text of at most 500 characters'],
+    ['?domain=a.example&domain=b.example', 'domain', 'it must be a single string of at most 500 characters'],
   ])('a bad filter is named: %s', async (query, field, expected) => {
     const { status, json } = await api.call('GET', `/queue${query}`)
     expect(status).toBe(422)

@@ -90,7 +90,7 @@ describe('each route refuses the roles that lack its right, and no other', () =>
       if (open || path === '/live' || (path === '/session' && method === 'DELETE')) continue
       if (path === '/account/sessions' && method === 'DELETE') continue
       const { status, text } = await visit(role, method, path)
-      const refused = status === 403 && text.includes('This action requires the role')
+      const refused = status === 403 && text.includes('This action requires the')
       const right = expected(method, path)
       if (refused !== (right !== 'none' && !may(role, right))) wrong.push(`${method} ${path} (${status})`)
     }
@@ -104,7 +104,7 @@ test('the refusal names the role that is needed and one’s own', async () => {
     name: 'validation_error',
     statusCode: 403,
     message:
-      'This action requires the role admin or higher; your role in this team is viewer. Ask an owner or admin of the team.',
+      'This action requires the admin role or higher; your role in this team is viewer. Ask an owner or admin of the team.',
   })
 })
 
@@ -115,7 +115,7 @@ test('a developer makes keys that send; one with full access, which may do what 
     })
   const sending = { name: 'App', permission: 'sending_access' }
   expect((await make('developer', sending)).status).toBe(201)
-  expect((await make('developer', { name: 'App' })).text).toContain('This action requires the role admin')
+  expect((await make('developer', { name: 'App' })).text).toContain('This action requires the admin role')
   expect((await make('developer', { name: 'App', permission: 'full_access' })).status).toBe(403)
   expect((await make('admin', { name: 'App', permission: 'full_access' })).status).toBe(201)
 })

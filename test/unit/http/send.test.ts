@@ -270,7 +270,7 @@ describe('bad input', () => {
       { ...hello, from },
       403,
       'validation_error',
-      `The ${from.slice(3)} domain is not verified. Please add it to this server and verify it, or send from a domain of your team.`,
+      `The ${from.slice(3)} domain is not verified. Please add it to this server and verify it, or send from one of your team's domains.`,
     ),
   )
 
@@ -278,7 +278,7 @@ describe('bad input', () => {
     const bound = await api.makeKey('sending_access', api.unverified.id)
     const answer = await api.call('POST', '/emails', hello, { authorization: `Bearer ${bound}` })
     expect(answer.text).toBe(
-      errorText(403, 'validation_error', 'This API key may not send from acme.example.'),
+      errorText(403, 'validation_error', 'This API key is not allowed to send from acme.example.'),
     )
     await nothingStored()
   })

@@ -210,7 +210,7 @@ describe('a list as CSV', () => {
       'bare1@csv.example',
     ])
     expect((await api.call('GET', '/suppressions?search=a&search=b')).text).toBe(
-      errorText(422, 'validation_error', 'Invalid `search`: a single text of at most 254 characters.'),
+      errorText(422, 'validation_error', 'Invalid `search`: a single string of at most 254 characters.'),
     )
     expect((await api.call('GET', '/suppressions?search=%00')).text).toBe(
       errorText(422, 'validation_error', 'Invalid `search`: text without NUL characters.'),

@@ -275,7 +275,7 @@ test('the data that comes with the program can be read, and data that cannot is 
   expect(messages.sort()).toEqual([
     'The blocklists could not be loaded:',
     'list[0].delist is missing; expected a URL.',
-    'list[0].listed."10.0.0.1": expected an address in 127.0.0.0/8 or "*", and a text.',
+    'list[0].listed."10.0.0.1": expected an address in 127.0.0.0/8 or "*", and a string.',
     'list[0].lists: expected "addresses" or "domains".',
     'list[0].name is missing; expected a name.',
     'list[0].suspend: expected true or false.',

@@ -178,13 +178,13 @@ describe('the key', () => {
     const text = readFileSync(own, 'utf8')
     rmSync(own)
     const missing = await refusal(placesOf(dataDir))
-    expect(missing).toContain(`encrypted with the master key ${id}, and in ${own} there is no such file`)
+    expect(missing).toContain(`encrypted with the master key ${id}, but ${own} does not exist`)
     expect(missing).toContain('Put the right key there')
     // No new key is made where something is sealed with another.
     expect(existsSync(own)).toBe(false)
     const wrong = randomBytes(32).toString('base64')
     writeFileSync(own, wrong, { mode: 0o600 })
-    expect(await refusal(placesOf(dataDir))).toMatch(/there is another key, [0-9a-f]{16}\./)
+    expect(await refusal(placesOf(dataDir))).toMatch(/contains another key, [0-9a-f]{16}\./)
     const env = { POSTHASTE_MASTER_KEY: wrong }
     expect(await refusal(placesOf(dataDir, { env }))).toContain(
       'the environment variable POSTHASTE_MASTER_KEY',

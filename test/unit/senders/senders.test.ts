@@ -267,7 +267,7 @@ describe('authorize', () => {
     expect((await senders.authorize(caller, { domain: 'only.test' })).id).toBe(domain.id)
     for (const name of ['not-this.test', 'unknown.test'])
       expect(await refusal(senders.authorize(caller, { domain: name }))).toBe(
-        `key_restricted_to_domain: This API key may not send from ${name}.`,
+        `key_restricted_to_domain: This API key is not allowed to send from ${name}.`,
       )
   })
 })

@@ -279,9 +279,9 @@ describe('a restore', () => {
   })
 
   test.each([
-    ['../escape', 'it holds ../escape'],
-    ['/etc/passwd', 'it holds /etc/passwd'],
-    ['messages/../../x', 'it holds messages/../../x'],
+    ['../escape', 'it contains ../escape'],
+    ['/etc/passwd', 'it contains /etc/passwd'],
+    ['messages/../../x', 'it contains messages/../../x'],
   ])('writes nothing outside its directory: %s', async (name, words) => {
     const { file, folder, target } = await place()
     const mark = Buffer.from('{"format":1}')
@@ -297,9 +297,9 @@ describe('a restore', () => {
 
   test('needs a file, and makes no directory without one', async () => {
     const { file, folder, target } = await place()
-    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`There is no file ${file}.`)
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`No such file: ${file}.`)
     await mkdir(file)
-    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`There is no file ${file}.`)
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(`No such file: ${file}.`)
     expect(await readdir(folder)).toEqual(['backup'])
   })
 
@@ -307,7 +307,7 @@ describe('a restore', () => {
     const { file, target } = await place()
     await writeFile(file, 'hello')
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow(
-      `${file} could not be restored: it is no backup of Posthaste, or was damaged on the way here`,
+      `${file} could not be restored: it is not a Posthaste backup, or it is damaged`,
     )
     const archive = (name: string, text: string) =>
       Buffer.concat([
@@ -317,7 +317,7 @@ describe('a restore', () => {
         tarEnd(),
       ])
     await writeFile(file, gzipSync(archive('other.txt', 'hello')))
-    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('is no backup of Posthaste')
+    await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('is not a Posthaste backup')
     await writeFile(file, gzipSync(archive('posthaste-backup.json', '{"format":2}')))
     await expect(restore({ by, file, dataDir: target }, T0)).rejects.toThrow('made by a newer version')
   })

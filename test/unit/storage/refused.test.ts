@@ -93,7 +93,7 @@ describe('a database that is not as it should be is refused and left alone', () 
   test('it belongs to another program', async () => {
     const dataDir = await makePlace()
     change(join(dataDir, 'posthaste.db'), 'create table invoices (id integer)')
-    await expectRefused(dataDir, /is a database of another program/)
+    await expectRefused(dataDir, /belongs to another program/)
   })
 
   test('it is a directory', async () => {

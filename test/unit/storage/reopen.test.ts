@@ -38,7 +38,7 @@ describe('a data directory', () => {
 
   test('that cannot be made is refused with its name', async () => {
     const dataDir = '/dev/null/posthaste'
-    await expect(openSqlite({ dataDir })).rejects.toThrow(`Cannot make the data directory ${dataDir}`)
+    await expect(openSqlite({ dataDir })).rejects.toThrow(`Cannot create the data directory ${dataDir}`)
   })
 })
 

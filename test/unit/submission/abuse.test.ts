@@ -85,7 +85,7 @@ describe('connections', () => {
   test('from outside of a trusted network are refused', async () => {
     const { ports } = await open({ config: { proxyProtocolFrom: parseNetworks(['127.0.0.1/32']) } })
     expect(await say(ports.trusted, 'PROXY TCP4 192.0.2.1 127.0.0.1 1234 25\r\nEHLO a\r\n')).toMatch(
-      /^554 5\.7\.1 This listener accepts only listed networks/,
+      /^554 5\.7\.1 This listener accepts connections only from configured networks/,
     )
   })
 })

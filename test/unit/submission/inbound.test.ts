@@ -88,7 +88,7 @@ describe('the return path of an email', () => {
       ...[
         ...to(path),
         '> DATA',
-        '< 550 5.7.1 A return path accepts only delivery reports…',
+        '< 550 5.7.1 Return paths accept only delivery reports…',
         '> RSET',
         '< 250 …',
       ],
@@ -176,7 +176,7 @@ describe('probing and flooding', () => {
     await talk(
       ...HELLO,
       ...taken,
-      ...one(['> DATA', '< 450 4.7.1 Too many messages without authentication. …']),
+      ...one(['> DATA', '< 450 4.7.1 Too many unauthenticated messages. …']),
     )
     await door.clock.advance(60 * 60_000)
     await talk(...HELLO, ...one(data(report(), RECEIVED)))

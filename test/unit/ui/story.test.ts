@@ -231,63 +231,67 @@ describe('the end of a delivery', () => {
     [
       'bounced',
       { host: 'mx.example', reply: reply(550) },
-      'Final: bounced. mx.example rejected it permanently.',
+      'Final status: bounced. mx.example rejected it permanently.',
     ],
     [
       'bounced',
       { status: '5.1.2', category: 'dns' },
-      'Final: undeliverable. The recipient’s domain does not exist, so no mail server was contacted.',
+      'Final status: undeliverable. The recipient’s domain does not exist, so no mail server was contacted.',
     ],
     [
       'bounced',
       { status: '5.1.10', category: 'recipient' },
-      'Final: undeliverable. This domain does not accept mail (null MX, RFC 7505), so no mail server was contacted.',
+      'Final status: undeliverable. This domain does not accept mail (null MX, RFC 7505), so no mail server was contacted.',
     ],
     [
       'bounced',
       { status: '5.4.4', category: 'dns' },
-      'Final: undeliverable. The domain has no usable mail server, so none was contacted.',
+      'Final status: undeliverable. The domain has no usable mail server, so none was contacted.',
     ],
     [
       'bounced',
       { host: 'mx.example', phase: 'starttls', category: 'tls' },
-      'Final: not sent. mx.example does not offer the TLS protection that the sender requires.',
+      'Final status: not sent. mx.example does not offer the TLS protection that the sender requires.',
     ],
     [
       'bounced',
       { host: 'mx.example', phase: 'mail', status: '5.6.7', category: 'policy' },
-      'Final: undeliverable. mx.example does not support a feature that this message requires.',
+      'Final status: undeliverable. mx.example does not support a feature that this message requires.',
     ],
     [
       'expired',
       { category: 'dns' },
-      'Final: expired. The domain’s DNS records could not be looked up in time. No more attempts will be made.',
+      'Final status: expired. The domain’s DNS records could not be looked up in time. No more attempts will be made.',
     ],
     [
       'expired',
       { category: 'temporary' },
-      'Final: expired. No mail server accepted it in time. No more attempts will be made.',
+      'Final status: expired. No mail server accepted it in time. No more attempts will be made.',
     ],
     [
       'expired',
       { by: 'operator' },
-      'Final: expired. An operator stopped further attempts. It was not delivered.',
+      'Final status: expired. An operator stopped further attempts. It was not delivered.',
     ],
     [
       'failed',
       { by: 'operator' },
-      'Final: dropped. An operator removed it from the queue. It was not delivered.',
+      'Final status: dropped. An operator removed it from the queue. It was not delivered.',
     ],
-    ['failed', { by: 'erasure' }, 'Final: erased. The recipient’s data was erased, so it was not sent.'],
+    [
+      'failed',
+      { by: 'erasure' },
+      'Final status: erased. The recipient’s data was erased, so it was not sent.',
+    ],
     [
       'failed',
       { status: '5.4.4', category: 'policy' },
-      'Final: failed. This server’s settings do not allow connections to the domain’s mail servers.',
+      'Final status: failed. This server’s settings do not allow connections to the domain’s mail servers.',
     ],
     [
       'failed',
       { phase: 'sign' },
-      'Final: failed. This server could not send it. Fix the problem above, then send it again.',
+      'Final status: failed. This server could not send it. Fix the problem above, then send it again.',
     ],
   ] as const)('%s because of %j', (state, change, words) => {
     expect(ends(state, change)).toBe(words)
@@ -296,12 +300,12 @@ describe('the end of a delivery', () => {
   test('a complaint is the end of a delivered one', () => {
     expect(outlook(delivery({ status: 'complained' }), 0)).toMatchObject({
       final: true,
-      title: 'Final: complained',
+      title: 'Final status: complained',
       detail: 'It was delivered, and the recipient reported it as spam.',
     })
-    expect(outlook(delivery(), 0).title).toBe('Final: delivered')
+    expect(outlook(delivery(), 0).title).toBe('Final status: delivered')
     expect(outlook(delivery({ state: 'suppressed', status: 'suppressed' }), 0).title).toBe(
-      'Final: suppressed',
+      'Final status: suppressed',
     )
   })
 })
@@ -377,7 +381,7 @@ describe('why a delivery waits', () => {
 describe('a delivery that waits for its first try', () => {
   test('is final once it is canceled, and was never tried', () => {
     const canceled = delivery({ state: 'canceled', status: 'canceled', attempts: 0 })
-    expect(outlook(canceled, 0).title).toBe('Final: canceled')
+    expect(outlook(canceled, 0).title).toBe('Final status: canceled')
     expect(summary(canceled, 0)).toBe('no attempt was made')
   })
 })

@@ -24,14 +24,14 @@ const NOBODY_ASKED: Record<string, string> = {
 
 function bounced({ cause }: Delivery): Ending {
   const host = cause?.host ?? 'The recipient’s mail server'
-  if (cause?.reply) return ['Final: bounced', `${host} rejected it permanently.`]
+  if (cause?.reply) return ['Final status: bounced', `${host} rejected it permanently.`]
   const known = NOBODY_ASKED[cause?.status ?? '']
-  if (known !== undefined) return ['Final: undeliverable', known]
+  if (known !== undefined) return ['Final status: undeliverable', known]
   if (cause?.category === 'dns')
-    return ['Final: undeliverable', 'The domain has no usable mail server, so none was contacted.']
+    return ['Final status: undeliverable', 'The domain has no usable mail server, so none was contacted.']
   if (cause?.category === 'tls')
-    return ['Final: not sent', `${host} does not offer the TLS protection that the sender requires.`]
-  return ['Final: undeliverable', `${host} does not support a feature that this message requires.`]
+    return ['Final status: not sent', `${host} does not offer the TLS protection that the sender requires.`]
+  return ['Final status: undeliverable', `${host} does not support a feature that this message requires.`]
 }
 
 /** What kept a delivery from its end until its time was over. */
@@ -44,25 +44,28 @@ const LAST_PROBLEM: Partial<Record<string, string>> = {
 
 function expired({ cause }: Delivery): Ending {
   if (cause?.by === 'operator')
-    return ['Final: expired', 'An operator stopped further attempts. It was not delivered.']
+    return ['Final status: expired', 'An operator stopped further attempts. It was not delivered.']
   const problem = LAST_PROBLEM[cause?.category ?? ''] ?? 'No mail server accepted it in time.'
-  return ['Final: expired', `${problem} No more attempts will be made.`]
+  return ['Final status: expired', `${problem} No more attempts will be made.`]
 }
 
 function failed({ cause }: Delivery): Ending {
   if (cause?.by === 'operator')
-    return ['Final: dropped', 'An operator removed it from the queue. It was not delivered.']
+    return ['Final status: dropped', 'An operator removed it from the queue. It was not delivered.']
   if (cause?.by === 'erasure')
-    return ['Final: erased', 'The recipient’s data was erased, so it was not sent.']
+    return ['Final status: erased', 'The recipient’s data was erased, so it was not sent.']
   if (cause?.status === '5.4.4')
-    return ['Final: failed', 'This server’s settings do not allow connections to the domain’s mail servers.']
-  return ['Final: failed', 'This server could not send it. Fix the problem above, then send it again.']
+    return [
+      'Final status: failed',
+      'This server’s settings do not allow connections to the domain’s mail servers.',
+    ]
+  return ['Final status: failed', 'This server could not send it. Fix the problem above, then send it again.']
 }
 
 function ending(delivery: Delivery): Ending {
   switch (delivery.status) {
     case 'complained':
-      return ['Final: complained', 'It was delivered, and the recipient reported it as spam.']
+      return ['Final status: complained', 'It was delivered, and the recipient reported it as spam.']
     case 'bounced':
       return bounced(delivery)
     case 'expired':
@@ -70,11 +73,11 @@ function ending(delivery: Delivery): Ending {
     case 'failed':
       return failed(delivery)
     case 'suppressed':
-      return ['Final: suppressed', 'The address is on the suppression list, so no attempt was made.']
+      return ['Final status: suppressed', 'The address is on the suppression list, so no attempt was made.']
     case 'canceled':
-      return ['Final: canceled', 'The sender canceled it before the first attempt.']
+      return ['Final status: canceled', 'The sender canceled it before the first attempt.']
     default:
-      return ['Final: delivered', 'The recipient’s mail server has accepted the message.']
+      return ['Final status: delivered', 'The recipient’s mail server has accepted the message.']
   }
 }
 
