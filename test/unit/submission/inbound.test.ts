@@ -173,11 +173,7 @@ describe('probing and flooding', () => {
     await open()
     const one = (answer: string[]) => [...NULL, ...to('postmaster@mail.acme.example'), ...answer]
     const taken = Array.from({ length: 10 }, () => one(data(report(), RECEIVED))).flat()
-    await talk(
-      ...HELLO,
-      ...taken,
-      ...one(['> DATA', '< 450 4.7.1 Too many unauthenticated messages. …']),
-    )
+    await talk(...HELLO, ...taken, ...one(['> DATA', '< 450 4.7.1 Too many unauthenticated messages. …']))
     await door.clock.advance(60 * 60_000)
     await talk(...HELLO, ...one(data(report(), RECEIVED)))
   })
