@@ -12,8 +12,6 @@ export function crossCheck(
     const place = given.get(key)?.at('') ?? { file: null, line: null, variable: null, key }
     complaints.push({ ...place, message })
   }
-  if (values.get('storage.engine') === 'postgres')
-    complain('storage.engine', 'storage.engine "postgres" is not available in this version; use "sqlite".')
   const [cert, key] = [values.get('tls.cert'), values.get('tls.key')]
   if ((cert === undefined) !== (key === undefined))
     complain(

@@ -15,8 +15,6 @@ export interface KeySchema {
   anyOf?: { const: string }[]
   properties?: Record<string, KeySchema>
   required?: string[]
-  /** The feature that a key belongs to, when this version lacks it. */
-  later?: string
   /** The value is not for anybody's eyes. */
   secret?: boolean
 }

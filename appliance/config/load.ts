@@ -27,7 +27,7 @@ export type Loaded =
 
 /**
  * Reads the configuration. Environment variables beat the file, which beats the defaults.
- * `notes` are sentences for the log: settings that have no effect in this version.
+ * `notes` are sentences for the log.
  */
 export function loadConfig({
   file,
@@ -55,7 +55,7 @@ export function loadConfig({
   return {
     config: assemble(values),
     source: text === null ? null : path,
-    notes: [...fromEnvironment.notes, ...laterNotes(given)],
+    notes: fromEnvironment.notes,
   }
 }
 
@@ -154,10 +154,4 @@ function normalise(config: Config): Config {
       ...(adminUrl === undefined ? {} : { admin_url: new URL(adminUrl).origin }),
     },
   }
-}
-
-function laterNotes(given: ReadonlyMap<string, Given>): string[] {
-  return KEYS.filter(({ name, schema }) => given.has(name) && schema.later !== undefined).map(
-    ({ name, schema }) => `${name} is set but has no effect in this version (${schema.later!}).`,
-  )
 }

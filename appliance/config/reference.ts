@@ -1,7 +1,7 @@
 /** Writes the commented example file and the reference page from the schema. `scripts/generate` keeps both up to date. */
 import { stringify } from 'smol-toml'
 import { expectation } from './check-value.ts'
-import { SECTIONS, type Key, type KeySchema } from './keys.ts'
+import { SECTIONS, type Key } from './keys.ts'
 
 /** What stands for a required setting in the example. */
 const examples: Record<string, unknown> = {
@@ -10,7 +10,6 @@ const examples: Record<string, unknown> = {
   'smtp.postmaster': 'ops@example.net',
   'tls_reports.from': 'tls-reports@example.com',
   'tls_reports.contact': 'postmaster@example.com',
-  'storage.url': 'postgres://posthaste:secret@127.0.0.1/posthaste',
   'http.public_url': 'https://mail.example.com',
   'http.admin_url': 'https://mail-admin.example.com',
   'delivery.providers': '/etc/posthaste/providers.toml',
@@ -50,10 +49,6 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-function laterSentence({ later }: KeySchema): string {
-  return later === undefined ? '' : ` Not used in this version (${later}).`
-}
-
 const ownName = ({ name }: Key): string => name.split('.').at(-1)!
 
 /** config/posthaste.example.toml: every setting with its meaning and default, commented out unless it is required. */
@@ -74,7 +69,7 @@ export function renderExample(): string {
 
 function renderKey(key: Key): string[] {
   const { schema, required } = key
-  const comment = wrap(`${schema.description ?? ''}${laterSentence(schema)}`, 108).map((line) => `# ${line}`)
+  const comment = wrap(schema.description ?? '', 108).map((line) => `# ${line}`)
   const value = schema.default ?? examples[key.name]
   return [...comment, `${required ? '' : '#'}${ownName(key)} = ${toml(value)}`]
 }
@@ -110,7 +105,7 @@ function renderEntry(key: Key): string {
   return [
     `### \`${key.name}\``,
     '',
-    `${schema.description ?? ''}${laterSentence(schema)}`,
+    schema.description ?? '',
     '',
     `- Takes: ${expectation(schema)}`,
     ...(fields

@@ -9,8 +9,5 @@ export const strings = (description: string, format: string, value: string[] = [
 export const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
   Type.Object(properties, { additionalProperties: false, default: {}, description })
 
-/** Keys of the outside contract whose feature is not in this version: accepted, and said so at start. */
-export const later = (feature: string) => ({ later: feature })
-
 /** Keys whose value is never repeated in a complaint. */
 export const secret = { secret: true }

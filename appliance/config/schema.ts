@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { PROVIDERS_DESCRIPTION, ProviderSchema } from './sign-in.ts'
 import { acmeSection } from './schema-acme.ts'
-import { later, secret, section, strings } from './schema-parts.ts'
+import { section, strings } from './schema-parts.ts'
 import { smtpSection } from './schema-smtp.ts'
 
 /**
@@ -23,17 +23,10 @@ export const ConfigSchema = Type.Object(
         'Directory for the database and large messages. Created at the first start, readable only by the service.',
     }),
     storage: section('Storage of queued and finished mail.', {
-      engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')], {
+      engine: Type.Union([Type.Literal('sqlite')], {
         default: 'sqlite',
         description: 'The storage engine. "sqlite" needs no separate database server.',
       }),
-      url: Type.Optional(
-        Type.String({
-          description: 'Database address for engine "postgres": postgres://user:password@host/name.',
-          ...secret,
-          ...later('PostgreSQL'),
-        }),
-      ),
       min_free_mb: Type.Integer({
         minimum: 0,
         maximum: 1_000_000_000,

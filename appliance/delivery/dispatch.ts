@@ -93,8 +93,8 @@ export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): Lease
 
 /** Whether the storage may take the same later: the disk is full, or in trouble. */
 function mayPass(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' && /^SQLITE_(FULL|IOERR|READONLY|BUSY|CANTOPEN|NOMEM)/.test(code)
+  const { kind } = error as { kind?: unknown }
+  return kind === 'full' || kind === 'transient'
 }
 
 /** Whether there is a new time to wake at. */

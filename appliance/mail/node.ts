@@ -10,5 +10,5 @@ export interface NodeFacts {
   startedAt: number
   /** Where it listens, as origins: `https://203.0.113.7:443`, `smtp://0.0.0.0:25`, `smtps://0.0.0.0:465`. */
   listeners: string[]
-  storage: { engine: 'sqlite' | 'postgres'; dataDir: string }
+  storage: { engine: 'sqlite'; dataDir: string }
 }

@@ -50,7 +50,7 @@ export function createRecordEvent(db: Connection): (event: NewEvent, under?: Cou
   )
   const add = db.prepare(
     `insert into metrics (team_id, at, domain_id, counter, provider, n) values (?, ?, ?, ?, ?, ?)
-     on conflict do update set n = n + excluded.n`,
+     on conflict (team_id, at, domain_id, counter, provider) do update set n = metrics.n + excluded.n`,
   )
   const lookUp = db.prepare<[string | null, string], { domainId: string; provider: string }>(
     `select e.domain_id as domainId, coalesce(r.provider, '') as provider

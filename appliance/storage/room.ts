@@ -1,5 +1,6 @@
 /** Keeps new mail out while the disk has no room for it, so that what was accepted can still be delivered and written down. */
 import { refuse } from '../mail/refusals.ts'
+import type { StorageFailure } from './sqlite/failures.ts'
 import type { Storage } from './storage.ts'
 
 /** What keeping watch over the disk needs. */
@@ -23,16 +24,8 @@ const AGAIN = 1.25
 /** The same trouble is told at most so often (milliseconds). */
 const TELL_MS = 60_000
 
-/** No space, of the database and of files: the disk, or somebody's quota of it. */
-const FULL = /^(SQLITE_FULL|ENOSPC|EDQUOT)/
-/** The disk, or its permissions, or too many open files: it may pass, and the client keeps its mail meanwhile. */
-const TROUBLE =
-  /^(SQLITE_(IOERR|READONLY|CORRUPT|CANTOPEN|BUSY|NOMEM|PROTOCOL)|EROFS|EIO|EACCES|EPERM|EMFILE|ENFILE)/
-
-const codeOf = (error: unknown): string => {
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' ? code : ''
-}
+/** A failure of the storage, whatever its engine. */
+type Failed = Partial<Pick<StorageFailure, 'kind' | 'ambiguous'>>
 
 /** What takes mail in. */
 type Accepting = 'put' | 'keepReturned' | 'keepPostmaster'
@@ -105,9 +98,9 @@ class Room {
 
   /** What the client hears of a failure, which the log hears once a minute. */
   refusalOf(error: unknown): unknown {
-    const code = codeOf(error)
-    const full = FULL.test(code)
-    if (!full && !TROUBLE.test(code)) return error
+    const { kind, ambiguous } = error as Failed
+    if (kind === undefined || kind === null) return error
+    const full = kind === 'full'
     if (this.#monotonic() - this.#toldAt >= TELL_MS) {
       this.#toldAt = this.#monotonic()
       this.#options.log.error(
@@ -118,7 +111,6 @@ class Room {
       )
     }
     // A commit that failed may turn out to have happened: nothing is said of what became of it.
-    const { ambiguous } = error as { ambiguous?: unknown }
     return refuse(full && ambiguous !== true ? 'disk_full' : 'unavailable')
   }
 }

@@ -19,7 +19,7 @@ export const Node = Type.Object(
     }),
     storage: Type.Object(
       {
-        engine: literals(['sqlite', 'postgres'], { description: 'The storage engine.' }),
+        engine: literals(['sqlite'], { description: 'The storage engine.' }),
         data_dir: Type.String({ description: 'The data directory.', examples: ['/var/lib/posthaste'] }),
       },
       { description: 'The storage.' },

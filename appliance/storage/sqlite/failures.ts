@@ -1,9 +1,17 @@
 /** What goes wrong inside the engine, in sentences for the person on call, and how it crosses from thread to thread. */
 
+/**
+ * Why a call failed, for callers that know no engine. full: the disk, or somebody's quota of it · transient: the disk, its permissions, or too
+ * many open files, which may pass · damaged: the database is not what it was
+ */
+export type FailureKind = 'full' | 'transient' | 'damaged'
+
 /** A call that failed; nothing of it happened unless `ambiguous`. */
 export class StorageFailure extends Error {
-  /** SQLite's own code, such as `SQLITE_FULL`; null for other errors. */
+  /** The engine's own code, such as `SQLITE_FULL`, for the log; null for other errors. */
   readonly code: string | null
+  /** Null where the fault is in the call. */
+  readonly kind: FailureKind | null
   /** The commit itself failed: after a crash the change may turn out to have happened. */
   readonly ambiguous: boolean
 
@@ -11,6 +19,7 @@ export class StorageFailure extends Error {
     super(failure.message)
     this.name = 'StorageFailure'
     this.code = failure.code
+    this.kind = kindOf(failure.code)
     this.ambiguous = failure.ambiguous
     if (failure.stack !== undefined) this.stack = failure.stack
   }
@@ -66,6 +75,17 @@ const advice: readonly (readonly [prefix: string, sentence: string])[] = [
   ],
   ['SQLITE_IOERR', 'The disk reported an error: check the kernel log and the disk'],
 ]
+
+const FULL = /^(SQLITE_FULL|ENOSPC|EDQUOT)/
+const TRANSIENT =
+  /^(SQLITE_(IOERR|READONLY|CANTOPEN|BUSY|NOMEM|PROTOCOL)|EROFS|EIO|EACCES|EPERM|EMFILE|ENFILE)/
+
+function kindOf(code: string | null): FailureKind | null {
+  if (code === null) return null
+  if (FULL.test(code)) return 'full'
+  if (TRANSIENT.test(code)) return 'transient'
+  return code.startsWith('SQLITE_CORRUPT') ? 'damaged' : null
+}
 
 /** An error as data, with a sentence of advice where SQLite's code has one. */
 export function pack(error: unknown, ambiguous = false): Failure {

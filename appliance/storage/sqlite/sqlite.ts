@@ -16,7 +16,7 @@ import type {
   WriteMethods,
 } from '../storage.ts'
 import { DATABASE, makeDirectory, makePrivateFile, RESTORING } from './directory.ts'
-import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
+import { pack, StorageFailure, StorageLost, StorageRefused } from './failures.ts'
 import { refuseVanished } from './integrity.ts'
 import { LARGEST_ROW, MessageFiles } from './message-files.ts'
 import type { StoreReportArgs } from '../spool/put.ts'
@@ -216,7 +216,10 @@ class Assembly {
       // Where the rows may have become durable the files stay; the sweep will know.
       const ambiguous = error instanceof StorageFailure ? error.ambiguous : error instanceof StorageLost
       if (!ambiguous) await takeBack()
-      throw error
+      // Of the files of large messages.
+      throw error instanceof StorageFailure || error instanceof StorageLost
+        ? error
+        : new StorageFailure(pack(error))
     }
   }
 

@@ -110,12 +110,6 @@ allow_networks = ["127.0.0.0/8", "fd00::/8", "192.0.2.7"]
     expect(load(minimal).config.dns.servers).toEqual([])
   })
 
-  test('notes settings that have no effect in this version', () => {
-    expect(load(`${minimal}[storage]\nurl = "postgres://db.example/mail"\n`).notes).toEqual([
-      'storage.url is set but has no effect in this version (PostgreSQL).',
-    ])
-  })
-
   test('comes from the environment alone when there is no default file', () => {
     const loaded = loadConfig({
       env: { POSTHASTE_HOSTNAME: 'mx.example.net' },
@@ -204,8 +198,8 @@ describe('the environment', () => {
   })
 
   test('never repeats a secret', () => {
-    const [complaint] = complaintsOf(`${minimal}[storage]\nurl = ["postgres://u:hunter2@h/n"]\n`)
-    expect(complaint).toBe(':3: storage.url is a value (hidden); expected a string.')
+    const [complaint] = complaintsOf(`${minimal}[acme]\neab_hmac_key = ["hunter2"]\n`)
+    expect(complaint).toBe(':3: acme.eab_hmac_key is a value (hidden); expected a string.')
   })
 })
 
@@ -394,19 +388,22 @@ http = { listen = [] }
     ])
   })
 
+  test('name the engines that there are', () => {
+    expect(complaintsOf(`${minimal}[storage]\nengine = "postgres"\n`)).toEqual([
+      ':3: storage.engine is "postgres"; expected "sqlite".',
+    ])
+  })
+
   test('name settings that do not go together', () => {
     expect(
-      complaintsOf(`${minimal}[storage]
-engine = "postgres"
-[tls]
+      complaintsOf(`${minimal}[tls]
 cert = "/a.pem"
 [delivery]
 max_connections = 5
 `),
     ).toEqual([
-      ':3: storage.engine "postgres" is not available in this version; use "sqlite".',
-      ':5: tls.cert and tls.key belong together: set both or neither.',
-      ':7: delivery.max_connections_per_domain is 10, more than delivery.max_connections (5).',
+      ':3: tls.cert and tls.key belong together: set both or neither.',
+      ':5: delivery.max_connections_per_domain is 10, more than delivery.max_connections (5).',
     ])
   })
 
