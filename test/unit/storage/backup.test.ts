@@ -200,7 +200,7 @@ describe('a backup', () => {
     const { storage } = await filled(dataDir)
     await storage.close()
     await writeFile(file, 'mine')
-    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`${file} exists`)
+    await expect(backUp(options(dataDir, file), T0)).rejects.toThrow(`${file} already exists`)
     expect(await readFile(file, 'utf8')).toBe('mine')
   })
 
