@@ -399,7 +399,7 @@ complete -c posthaste -n '__posthaste_at source' -a 'suspend' -d 'Stop sending f
 complete -c posthaste -n '__posthaste_at source' -a 'resume' -d 'Resume sending from an IP'
 complete -c posthaste -n '__posthaste_at source' -a 'pool' -d 'Move a sending IP to a pool'
 complete -c posthaste -n '__posthaste_at source' -a 'hostname' -d 'Set the EHLO name of a sending IP'
-complete -c posthaste -n '__posthaste_at source' -a 'warm-up' -d 'Start the warm-up of a sending IP'
+complete -c posthaste -n '__posthaste_at source' -a 'warm-up' -d 'Start warming up a sending IP'
 complete -c posthaste -n '__posthaste_at source' -a 'assign' -d 'Send matching mail through a pool (without options, all mail)'
 complete -c posthaste -n '__posthaste_at source' -a 'unassign' -d 'Remove a pool assignment'
 complete -c posthaste -n '__posthaste_at source list' -s c -l config -r -F -d 'Configuration file (default: /etc/posthaste/posthaste.toml)'

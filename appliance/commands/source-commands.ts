@@ -29,7 +29,7 @@ export function addSources({ group, add, does, doesWith }: Registrar): void {
   on('hostname', 'Set the EHLO name of a sending IP')
     .argument('<name>', "Such as mail2.example.com; - for the server's hostname")
     .action(doesWith(source.nameSource))
-  on('warm-up', 'Start the warm-up of a sending IP')
+  on('warm-up', 'Start warming up a sending IP')
     .option('--end', 'End the warm-up and remove its daily limit')
     .action(doesWith(source.warmUpSource))
   add('assign', 'Send matching mail through a pool (without options, all mail)', sources)

@@ -107,7 +107,7 @@ function renderEntry(key: Key): string {
     '',
     schema.description ?? '',
     '',
-    `- Takes: ${expectation(schema)}`,
+    `- Value: ${expectation(schema)}`,
     ...(fields
       ? [
           `- Each table has: ${Object.keys(fields)

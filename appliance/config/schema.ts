@@ -315,7 +315,7 @@ export const ConfigSchema = Type.Object(
           minimum: 1,
           maximum: 36_500,
           default: 365,
-          description: 'Emails and everything that belongs to them: recipients, states, subjects.',
+          description: 'Emails and all related data: recipients, states, subjects.',
         }),
         audit_days: Type.Integer({
           minimum: 0,

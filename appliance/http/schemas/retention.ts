@@ -29,7 +29,7 @@ export const Retention = Type.Object(
     bodies_days: days('HTML, text, attachments and messages of finished emails.'),
     attempts_days: days('Transcripts.'),
     events_days: days('Events.'),
-    emails_days: days('Emails and everything that belongs to them.'),
+    emails_days: days('Emails and all related data.'),
     logs_days: days('Requests.'),
     webhooks_days: days('Webhook payloads and responses.'),
     audit_days: days('Audit log entries; 0: forever.'),
