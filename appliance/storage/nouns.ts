@@ -18,7 +18,6 @@ import { methods as identities } from './identities.ts'
 import { methods as invitations } from './invitations.ts'
 import { methods as lanes } from './lanes.ts'
 import { methods as logs } from './logs.ts'
-import { methods as members } from './members.ts'
 import { methods as metrics } from './metrics/metrics.ts'
 import { methods as metricSums } from './metrics/sums.ts'
 import { methods as metricTags } from './metrics/tags.ts'
@@ -62,7 +61,6 @@ export const nouns = {
   invitations,
   lanes,
   logs,
-  members,
   metrics,
   metricSums,
   metricTags,

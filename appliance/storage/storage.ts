@@ -7,6 +7,7 @@
  */
 import type { Erasure } from './erasures/erasures.ts'
 import type { nouns } from './nouns.ts'
+import type { Step } from './queue/matching.ts'
 import type { ReportRef } from './reports.ts'
 import type { PurgeArgs, Purged } from './retention.ts'
 import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
@@ -43,12 +44,11 @@ export type { Admission, Identity } from './identities.ts'
 export type { FoundInvitation, Invitation, NewInvitation } from './invitations.ts'
 export type { LaneDay, LaneRecord } from './lanes.ts'
 export type { ListedRequest, LogFilter, RequestLog, RequestLogSummary } from './logs.ts'
-export type { Member, MemberChange } from './members.ts'
 export type { BreakdownQuery, BreakdownSum, MetricsQuery, MetricsSum } from './metrics/metrics.ts'
 export type { Page, PageArgs } from './page.ts'
 export type { HoldRule } from './queue/hold-rules.ts'
 export type { QueueFilter, SurveyGroup } from './queue/queue.ts'
-export type { Step } from './queue/steps.ts'
+export type { Step } from './queue/matching.ts'
 export type { QuotaLimit, Usage, UsageHistory } from './quotas.ts'
 export type { NewReceipt, Receipt, ReceiptName } from './receipts.ts'
 export type {
@@ -62,15 +62,15 @@ export type {
 } from './received.ts'
 export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'
 export type { PurgeArgs, Purged } from './retention.ts'
-export type { SealingStorage } from './sealing.ts'
+export type { SealingStorage } from './secrets.ts'
 export type { Session, SignInMethod } from './sessions.ts'
 export type { SourceChange } from './sources.ts'
 export type { LeaseArgs, LeasedDelivery } from './spool/lease.ts'
 export type { NewDelivery, NewEmail, PutArgs, PutResult } from './spool/put.ts'
 export type { Change, SettleArgs } from './spool/settle.ts'
-export type { Snapshot } from './sqlite/snapshots.ts'
+export type { Snapshot } from './sqlite/migrate.ts'
 export type { NewSuppression, Suppression, SuppressionRef } from './suppressions.ts'
-export type { Membership, Team, TeamDetails } from './teams.ts'
+export type { Member, MemberChange, Membership, Team, TeamDetails } from './teams.ts'
 export type { Ticket, TicketKind } from './tickets.ts'
 export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsTally } from './tls-policies.ts'
 export type { NewHit, TrackedEmail } from './tracking.ts'
@@ -85,9 +85,8 @@ export type { LeasedWebhookDelivery, WebhookLeaseArgs } from './webhooks/queue.t
 export type { Webhook, WebhookListener } from './webhooks/webhooks.ts'
 export type { AuditEntry } from '../mail/audit.ts'
 export type { ErasureCounts } from '../mail/erasure.ts'
-export { secretPlace } from './sealing.ts'
+export { secretPlace } from './secrets.ts'
 export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './metrics/counters.ts'
-export { every } from './queue/every.ts'
 
 type Nouns = typeof nouns
 type Listed<Kind extends string> = {
@@ -146,4 +145,19 @@ export interface MessageMethods {
 export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
   /** Finishes what is pending and closes the engine. */
   close(): Promise<void>
+}
+
+/**
+ * Takes all steps of a long change (`holdQueue`, `place`, …), and returns how many deliveries it changed. Between two steps
+ * others write; what was changed stays changed when a later step fails.
+ */
+export async function every(step: (after: string | undefined) => Promise<Step>): Promise<number> {
+  let changed = 0
+  let after: string | undefined
+  for (;;) {
+    const { count, next } = await step(after)
+    changed += count
+    if (next === null) return changed
+    after = next
+  }
 }

@@ -1,5 +1,5 @@
-/** Teams: what they are called and ask of their members, and who is in which. */
-import type { Role } from '../mail/roles.ts'
+/** Teams: what they are called and ask of their members, who is in which, and as what. */
+import { may, type Role, ROLES } from '../mail/roles.ts'
 import type { Db } from './schema.ts'
 
 export interface Team {
@@ -145,8 +145,139 @@ async function switchTeam(
   return updated.numUpdatedRows > 0n
 }
 
+/** A person in a team. */
+export interface Member {
+  teamId: string
+  userId: string
+  email: string
+  role: Role
+  /** Since when, Unix milliseconds. */
+  createdAt: number
+  hasSecondFactor: boolean
+}
+
+/** last_owner: the team would have none · owner: owners were to be spared · absent: no such member */
+export type MemberChange = 'done' | 'last_owner' | 'owner' | 'absent'
+
+const inTeam = (db: Db, teamId: string) =>
+  db
+    .selectFrom('members as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .leftJoin('totp_factors as f', (on) =>
+      on.onRef('f.user_id', '=', 'm.user_id').on('f.confirmed_at', 'is not', null),
+    )
+    .select(['m.user_id', 'm.role', 'm.created_at', 'u.email', 'f.user_id as totp'])
+    .select((get) =>
+      get
+        .selectFrom('passkeys as p')
+        .select((count) => count.fn.countAll<number | bigint | string>().as('n'))
+        .whereRef('p.user_id', '=', 'm.user_id')
+        .as('passkeys'),
+    )
+    .where('m.team_id', '=', teamId)
+
+type Row = Awaited<ReturnType<ReturnType<typeof inTeam>['execute']>>[number]
+
+const toMember = (teamId: string, row: Row): Member => ({
+  teamId,
+  userId: row.user_id,
+  email: row.email,
+  role: row.role,
+  createdAt: row.created_at,
+  hasSecondFactor: row.totp !== null || Number(row.passkeys) > 0,
+})
+
+/** Owners first, then by address. */
+async function listMembers(db: Db, { teamId }: { teamId: string }): Promise<Member[]> {
+  const rows = await inTeam(db, teamId).orderBy('u.email_key').execute()
+  return rows
+    .map((row) => toMember(teamId, row))
+    .sort((a, b) => ROLES.indexOf(a.role) - ROLES.indexOf(b.role))
+}
+
+async function getMember(
+  db: Db,
+  { teamId, userId }: { teamId: string; userId: string },
+): Promise<Member | undefined> {
+  const row = await inTeam(db, teamId).where('m.user_id', '=', userId).executeTakeFirst()
+  return row && toMember(teamId, row)
+}
+
+interface Touched {
+  teamId: string
+  userId: string
+  spareOwners: boolean
+  /** What the person will be; null: no member. */
+  role: Role | null
+}
+
+/** Why a member may not be changed like that; null: it may. Writers run one after the other, so nobody comes in between. */
+async function obstacle(db: Db, touched: Touched): Promise<Exclude<MemberChange, 'done'> | null> {
+  const { teamId, userId } = touched
+  const rows = await db
+    .selectFrom('members')
+    .select(['user_id', 'role'])
+    .where('team_id', '=', teamId)
+    .execute()
+  const one = rows.find((row) => row.user_id === userId)
+  if (!one) return 'absent'
+  if (one.role !== 'owner' || touched.role === 'owner') return null
+  if (touched.spareOwners) return 'owner'
+  return rows.some((row) => row.role === 'owner' && row.user_id !== userId) ? null : 'last_owner'
+}
+
+/** @param to the role that was offered; undefined: any */
+async function dropInvitationsBy(
+  db: Db,
+  { teamId, userId }: { teamId: string; userId: string },
+  to?: Role,
+): Promise<void> {
+  const sent = db.deleteFrom('invitations').where('team_id', '=', teamId).where('invited_by', '=', userId)
+  await (to === undefined ? sent : sent.where('role', '=', to)).execute()
+}
+
+/**
+ * Changes a role. A team always keeps an owner. Who may invite nobody any more takes the invitations along,
+ * who makes no owners any more those of owners.
+ * @param args spareOwners: an owner is not touched
+ */
+async function setRole(
+  db: Db,
+  args: { teamId: string; userId: string; role: Role; spareOwners: boolean },
+): Promise<MemberChange> {
+  const { teamId, userId, role } = args
+  const against = await obstacle(db, args)
+  if (against) return against
+  await db
+    .updateTable('members')
+    .set({ role })
+    .where('team_id', '=', teamId)
+    .where('user_id', '=', userId)
+    .execute()
+  if (!may(role, 'members')) await dropInvitationsBy(db, args)
+  // Only owners make owners: else the link that they keep would make them one again.
+  else if (role !== 'owner') await dropInvitationsBy(db, args, 'owner')
+  return 'done'
+}
+
+/**
+ * Ends a membership with the sessions in that team and the invitations that the person sent. A team always keeps an owner.
+ */
+async function removeMember(
+  db: Db,
+  args: { teamId: string; userId: string; spareOwners: boolean },
+): Promise<MemberChange> {
+  const { teamId, userId } = args
+  const against = await obstacle(db, { ...args, role: null })
+  if (against) return against
+  for (const table of ['members', 'sessions'] as const)
+    await db.deleteFrom(table).where('team_id', '=', teamId).where('user_id', '=', userId).execute()
+  await dropInvitationsBy(db, args)
+  return 'done'
+}
+
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { teamToEnter, firstTeam, listTeams, getTeam, membershipsOf },
-  writes: { createTeam, renameTeam, setMfaRequired, switchTeam },
+  reads: { teamToEnter, firstTeam, listTeams, getTeam, membershipsOf, listMembers, getMember },
+  writes: { createTeam, renameTeam, setMfaRequired, switchTeam, setRole, removeMember },
 }

@@ -16,7 +16,7 @@ import {
   syncDirectory,
 } from '../sqlite/directory.ts'
 import { pack, StorageRefused } from '../sqlite/failures.ts'
-import { lockDataDir } from '../sqlite/lock.ts'
+import { lockDataDir } from '../sqlite/directory.ts'
 import { createDecryption, type Decryption, isEncrypted, type Step } from './age.ts'
 import { countAll, holdAll, openCopy, troublesOf } from './copy.ts'
 import {

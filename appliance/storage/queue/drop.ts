@@ -13,7 +13,7 @@ import type { Db, Tables } from '../schema.ts'
 import { preparedOn } from '../sqlite/dialect.ts'
 import type { NewEmail } from '../spool/put.ts'
 import type { QueueFilter } from './queue.ts'
-import { nextPortion, type Step, type StepArgs } from './steps.ts'
+import { nextPortion, type Step, type StepArgs } from './matching.ts'
 
 /** Deliveries in one round of statements: eight values for each event must fit the engine's 32 766 parameters. */
 const ROUND = 500

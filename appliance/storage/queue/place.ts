@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { toHoldRule } from './hold-rules.ts'
 import { holdQueue } from './queue.ts'
-import { nextRange, type Step, type StepArgs, within } from './steps.ts'
+import { nextRange, type Step, type StepArgs, within } from './matching.ts'
 
 /**
  * Remembers the provider of a domain for the emails to come, and moves what waits for the domain to its queue, in steps:

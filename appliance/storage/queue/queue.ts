@@ -7,7 +7,7 @@ import type { Delivery } from '../emails.ts'
 import { selectDeliveries, toDelivery } from '../recipients.ts'
 import type { Db, Tables } from '../schema.ts'
 import { notHeld, unleased } from './matching.ts'
-import { nextPortion, type Step, type StepArgs } from './steps.ts'
+import { nextPortion, type Step, type StepArgs } from './matching.ts'
 
 /** A tag of emails; without a value, any. */
 export interface TagFilter {

@@ -1,9 +1,24 @@
+/** Bringing the schema up to date, and the copy of the database from before, for the way back. */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
 import { APPLICATION_ID, type Connection } from './connection.ts'
-import { StorageRefused } from './failures.ts'
+import { SNAPSHOTS } from './directory.ts'
+import { pack, StorageRefused } from './failures.ts'
 
 /** One step of the schema: `0001_start.sql` is number 1, named `start`. */
 export interface Migration {
@@ -83,4 +98,102 @@ export function missing(db: Connection, migrations: readonly Migration[]): Migra
     }
   }
   return migrations.filter(({ number }) => !applied.some((row) => row.number === number))
+}
+
+/** Copies of the database from before an upgrade. */
+export interface Snapshot {
+  /** Its path. */
+  file: string
+  /** Number of its newest migration. */
+  schema: number
+  /** Bytes. */
+  size: number
+  createdAt: number
+}
+
+/** Snapshots that are kept: those of the last two upgrades. */
+const KEPT = 2
+
+/** `schema-0012-20261120T140000Z.db`: so they sort by schema, then by time. */
+const NAME = /^schema-(\d{4})-(\d{8}T\d{6}Z)\.db$/
+
+/**
+ * Copies the database into `snapshots/` when migrations are about to change it, and removes older copies. A database that is new needs
+ * none.
+ * @throws StorageRefused when there is no room: nothing is changed then
+ */
+export function snapshotBefore(db: Connection, missing: readonly Migration[], now: number): void {
+  const schema = appliedSchema(db)
+  if (missing.length === 0 || schema === 0) return
+  const dataDir = dirname(db.name)
+  const folder = join(dataDir, SNAPSHOTS)
+  const moment = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')
+  const target = join(folder, `schema-${String(schema).padStart(4, '0')}-${moment}.db`)
+  const partial = `${target}.partial-${process.pid}`
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    giveToOwner(dataDir, folder)
+    removeOld(folder, KEPT - 1)
+    rmSync(partial, { force: true })
+    // Made here, so that nobody else can read it from its first byte on.
+    closeSync(openSync(partial, 'wx', 0o600))
+    db.prepare('vacuum into ?').run(partial)
+    chmodSync(partial, 0o600)
+    giveToOwner(dataDir, partial)
+    sync(partial)
+    renameSync(partial, target)
+    sync(folder)
+  } catch (error) {
+    rmSync(partial, { force: true })
+    throw new StorageRefused(
+      `The database needs an upgrade, but it could not be copied first. Nothing was changed. ${pack(error).message} The copy, ${target}, needs as much disk space as the database.`,
+    )
+  }
+}
+
+/** The snapshots of a data directory, newest last. */
+export function listSnapshots(dataDir: string): Snapshot[] {
+  const folder = join(dataDir, SNAPSHOTS)
+  if (!existsSync(folder)) return []
+  const names = readdirSync(folder).filter((name) => NAME.test(name))
+  return names
+    .map((name) => {
+      const file = join(folder, name)
+      const { size, mtimeMs } = statSync(file)
+      return { file, schema: Number(NAME.exec(name)![1]), size, createdAt: Math.floor(mtimeMs) }
+    })
+    .sort((a, b) => a.createdAt - b.createdAt || a.schema - b.schema)
+}
+
+function appliedSchema(db: Connection): number {
+  const known = db.prepare("select 1 from sqlite_schema where type = 'table' and name = 'migrations'").get()
+  if (!known) return 0
+  return db.prepare<[], number>('select max(number) from migrations').pluck().get() ?? 0
+}
+
+/** Leaves the newest `kept`, and nothing that a killed upgrade left. */
+function removeOld(folder: string, kept: number): void {
+  const whole = listSnapshots(dirname(folder))
+  for (const { file } of whole.slice(0, Math.max(0, whole.length - kept))) rmSync(file)
+  const hour = 60 * 60 * 1000
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name)
+    // A younger one may belong to a process that is making it.
+    if (name.includes('.partial-') && statSync(path).mtimeMs < Date.now() - hour) rmSync(path)
+  }
+}
+
+function giveToOwner(dataDir: string, path: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dataDir)
+  chownSync(path, uid, gid)
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }

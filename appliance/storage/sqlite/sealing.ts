@@ -7,7 +7,7 @@ import {
   type Sealing,
   type SealingStorage,
   type SecretCount,
-} from '../sealing.ts'
+} from '../secrets.ts'
 import { openReader, openWriter, type Connection } from './connection.ts'
 import { DATABASE } from './directory.ts'
 

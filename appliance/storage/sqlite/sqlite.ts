@@ -24,14 +24,14 @@ import type { StoreArgs, StoredEmail } from '../spool/put.ts'
 import { Thread } from './thread.ts'
 
 export { StorageLost, StorageRefused } from './failures.ts'
-export { lockDataDir } from './lock.ts'
+export { lockDataDir } from './directory.ts'
 export { backUp } from '../backup/backup.ts'
 export { appendEntry } from '../backup/copy.ts'
 export { restore } from '../backup/restore.ts'
 export type { Decryption, Encryption } from '../backup/age.ts'
 export { newestSchema } from './migrate.ts'
 export { sqliteSealing } from './sealing.ts'
-export { listSnapshots } from './snapshots.ts'
+export { listSnapshots } from './migrate.ts'
 
 /** The little that the storage has to say for itself; every logger of the program can do it. */
 export interface StorageLog {

@@ -11,7 +11,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { refuseDamaged } from './integrity.ts'
 import { applyMigrations, missing, shippedMigrations } from './migrate.ts'
 import { serve } from './serve.ts'
-import { snapshotBefore } from './snapshots.ts'
+import { snapshotBefore } from './migrate.ts'
 
 /** Calls in one commit; 256 messages of 10 KB are some 3 MB of log. */
 const MOST_CALLS = 256

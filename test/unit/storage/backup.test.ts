@@ -15,7 +15,7 @@ import {
 } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/backup/tar.ts'
 import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
-import { snapshotBefore } from '../../../appliance/storage/sqlite/snapshots.ts'
+import { snapshotBefore } from '../../../appliance/storage/sqlite/migrate.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'
 import { kill, makePlace, runChild } from './places.ts'
 
