@@ -30,7 +30,7 @@ import { createSharedDoctor, viewCertificates, type SourceBook } from './insight
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
-import { capacityRows, createLook, diskOf } from './monitoring.ts'
+import { capacityRows, createLook, retentionOf } from './monitoring.ts'
 import { openNode } from './node.ts'
 import {
   capacityOptions,
@@ -58,7 +58,7 @@ import type { Storage } from './storage/storage.ts'
 import { createTracking, reachable } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
 import { createHealth, type HealthChecks } from './watch/health.ts'
-import { startHousekeeping, viewDisk } from './watch/housekeeping.ts'
+import { startHousekeeping } from './watch/housekeeping.ts'
 import type { Logger } from './watch/log.ts'
 import { createInstruments, type Instruments } from './watch/metrics.ts'
 import type { Certificates } from './wire/certificates.ts'
@@ -74,27 +74,6 @@ const DRAIN_MS = 15_000
 
 /** The built dashboard. */
 const DASHBOARD = join(import.meta.dirname, '..', 'ui', 'dist')
-
-/** What GET /retention tells. */
-function retentionOf({ config, storage, clock }: Ground) {
-  const { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget: budget } = retentionPeriods(config)
-  const logs = config.logs.retention_days
-  const others = { webhooks: config.webhooks.retention_days, audit: config.retention.audit_days }
-  return {
-    days: {
-      bodies: bodiesDays,
-      attempts: attemptsDays,
-      events: eventsDays,
-      emails: emailsDays,
-      logs,
-      ...others,
-    },
-    async disk() {
-      const onDisk = (await diskOf(config.data_dir))?.free ?? 0
-      return viewDisk(storage, clock, { budget, onDisk })
-    },
-  }
-}
 
 /** Domains wait for people and DNS: a minute is soon enough. */
 const domainPolls = ({ pollMs = 0 }: ComposeOptions) => ({ pollMs: Math.max(60_000, pollMs) })
