@@ -11,7 +11,7 @@ import { viewDisk } from './watch/housekeeping.ts'
 import type { Standing } from './watch/metrics.ts'
 
 /** Free and all bytes of the file system under the data directory; null where it cannot be asked. */
-async function diskOf(dataDir: string): Promise<Standing['disk']> {
+export async function diskOf(dataDir: string): Promise<Standing['disk']> {
   try {
     const { bavail, bsize, blocks } = await statfs(dataDir)
     return { free: bavail * bsize, size: blocks * bsize }
