@@ -30,7 +30,7 @@ import { createSharedDoctor, viewCertificates, type SourceBook } from './insight
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
-import { capacityRows, createLook, retentionOf } from './monitoring.ts'
+import { capacityRows, createLook } from './monitoring.ts'
 import { openNode } from './node.ts'
 import {
   capacityOptions,
@@ -39,6 +39,7 @@ import {
   inboundOptions,
   intakeOptions,
   noticeOptions,
+  retentionOf,
   retentionPeriods,
   roomOptions,
 } from './options.ts'

@@ -4,10 +4,8 @@ import type { Capacity, CapacityFigures } from './capacity/capacity.ts'
 import type { Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
 import { readCertificates } from './insights/insights.ts'
-import { retentionPeriods } from './options.ts'
 import type { ShapingBook } from './shaping/shaping.ts'
 import type { Storage } from './storage/storage.ts'
-import { viewDisk } from './watch/housekeeping.ts'
 import type { Standing } from './watch/metrics.ts'
 
 /** Free and all bytes of the file system under the data directory; null where it cannot be asked. */
@@ -97,26 +95,5 @@ export function createLook(deps: {
       })),
       sources: sources.map(({ ip, pool, state }) => ({ source: ip, pool, active: state === 'active' })),
     }
-  }
-}
-
-/** What GET /retention tells. */
-export function retentionOf({ config, storage, clock }: { config: Config; storage: Storage; clock: Clock }) {
-  const { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget: budget } = retentionPeriods(config)
-  const logs = config.logs.retention_days
-  const others = { webhooks: config.webhooks.retention_days, audit: config.retention.audit_days }
-  return {
-    days: {
-      bodies: bodiesDays,
-      attempts: attemptsDays,
-      events: eventsDays,
-      emails: emailsDays,
-      logs,
-      ...others,
-    },
-    async disk() {
-      const onDisk = (await diskOf(config.data_dir))?.free ?? 0
-      return viewDisk(storage, clock, { budget, onDisk })
-    },
   }
 }

@@ -2,11 +2,13 @@
 import { join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { descriptorLimit } from './capacity/capacity.ts'
+import type { Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
 import { diskOf } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
-import type { RetentionPeriods } from './watch/housekeeping.ts'
+import type { Storage } from './storage/storage.ts'
+import { viewDisk, type RetentionPeriods } from './watch/housekeeping.ts'
 import { parseNetworks } from './wire/networks.ts'
 import { machineAddresses } from './wire/own-addresses.ts'
 
@@ -98,5 +100,26 @@ export function retentionPeriods({ retention }: Config): RetentionPeriods {
     eventsDays: events_days,
     emailsDays: emails_days,
     diskBudget: budget === undefined ? null : budget * 1_000_000,
+  }
+}
+
+/** What GET /retention tells. */
+export function retentionOf({ config, storage, clock }: { config: Config; storage: Storage; clock: Clock }) {
+  const { bodiesDays, attemptsDays, eventsDays, emailsDays, diskBudget: budget } = retentionPeriods(config)
+  const logs = config.logs.retention_days
+  const others = { webhooks: config.webhooks.retention_days, audit: config.retention.audit_days }
+  return {
+    days: {
+      bodies: bodiesDays,
+      attempts: attemptsDays,
+      events: eventsDays,
+      emails: emailsDays,
+      logs,
+      ...others,
+    },
+    async disk() {
+      const onDisk = (await diskOf(config.data_dir))?.free ?? 0
+      return viewDisk(storage, clock, { budget, onDisk })
+    },
   }
 }
