@@ -1,0 +1,96 @@
+import type { Statement } from 'better-sqlite3'
+import { beforeEach, expect, test } from 'vitest'
+import { nouns } from '../../../appliance/storage/nouns.ts'
+import type { StoredEmail } from '../../../appliance/storage/spool/put.ts'
+import type { Connection } from '../../../appliance/storage/sqlite/connection.ts'
+import { change, leaseArgs, newAttempt, newEmail, T0 } from '../../contract/fixtures.ts'
+import { openMemory } from './waiting.ts'
+
+/**
+ * How many statements the hot methods run. On SQLite each takes some microseconds; on a database behind a network each is a round trip.
+ * A number that grows here is a decision, not an accident.
+ */
+
+const TEAM = 'team'
+let run = 0
+
+/** The connection, whose statements count how often they are run. */
+function counted(db: Connection): Connection {
+  const count = (statement: Statement): Statement =>
+    new Proxy(statement, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        const method = value as (...args: unknown[]) => unknown
+        return (...args: unknown[]) => {
+          if (name === 'run' || name === 'get' || name === 'all' || name === 'iterate') run += 1
+          const result = method.apply(target, args)
+          return result === target ? count(target) : result
+        }
+      },
+    })
+  return new Proxy(db, {
+    get(target, name) {
+      if (name === 'prepare') return (sql: string) => count(target.prepare(sql))
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+    },
+  })
+}
+
+let put: ReturnType<typeof nouns.accepting.prepared.put>
+let lease: ReturnType<typeof nouns.leasing.prepared.lease>
+let settle: ReturnType<typeof nouns.settling.prepared.settle>
+
+beforeEach(() => {
+  const db = counted(openMemory())
+  put = nouns.accepting.prepared.put(db)
+  lease = nouns.leasing.prepared.lease(db)
+  settle = nouns.settling.prepared.settle(db)
+})
+
+/** Statements that `work` runs. */
+function statements<T>(work: () => T): { result: T; count: number } {
+  run = 0
+  const result = work()
+  return { result, count: run }
+}
+
+const stored = (recipients: string[]): StoredEmail => {
+  const { message, ...email } = newEmail(TEAM, recipients)
+  return { ...email, body: message, size: message.length }
+}
+const accept = (email: StoredEmail, quota = false) =>
+  put(
+    { emails: [email], receipt: null, quota: quota ? { teamId: TEAM, daily: 100, monthly: 100 } : null },
+    T0,
+  )
+
+test('an accepted email of one recipient takes nine statements, four more where it is counted', () => {
+  expect(statements(() => accept(stored(['a@x.example']))).count).toBe(9)
+  expect(statements(() => accept(stored(['b@x.example']), true)).count).toBe(13)
+})
+
+test('each further recipient takes five', () => {
+  const counts = [1, 2, 10].map((many) => {
+    const recipients = Array.from({ length: many }, (_, at) => `a${at}@x.example`)
+    return statements(() => accept(stored(recipients))).count
+  })
+  expect(counts).toEqual([9, 14, 54])
+})
+
+test('a lease of twenty emails takes nine statements for each, and two', () => {
+  for (let at = 0; at < 20; at += 1) accept(stored([`a${at}@x${at}.example`]))
+  const { result, count } = statements(() => lease(leaseArgs({ limit: 20 }), T0))
+  expect([result.length, count]).toEqual([20, 182])
+})
+
+test('settling a delivered email takes six', () => {
+  const email = newEmail(TEAM, ['a@x.example'])
+  const { message, ...rest } = email
+  accept({ ...rest, body: message, size: message.length })
+  const [delivery] = lease(leaseArgs(), T0)
+  const changes = [change(delivery!.id, 'delivered', 'email.delivered')]
+  const settled = () => settle({ owner: 'one', attempt: newAttempt(email, [delivery!.id]), changes }, T0)
+  expect(statements(settled)).toEqual({ result: { lost: [] }, count: 6 })
+})
