@@ -5,18 +5,13 @@
 import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { compose, type Composed, type Draft } from './compose.ts'
+import { compose, TOO_MANY_TAGS, type Composed, type Draft } from './compose.ts'
 
 /** Heaviest draft that is composed on the event loop, in `weigh` units: about 5 ms. */
 const HEAVY = 32 * 1024
 const THREADS = 3
-/** Heavier drafts, in the same units, are composed one at a time: making text of html with `MAX_TAGS` takes up to 300 MB. */
+/** Heavier drafts, in the same units, are composed one at a time: making text of html of 500,000 tags takes up to 300 MB. */
 const ALONE = 1024 * 1024
-/**
- * Tags of html of which text is made, begun or ended. The converter keeps some 400 octets for each; mail programs show a few hundred
- * kilobytes.
- */
-const MAX_TAGS = 500_000
 /** Heap of a thread in MB. A draft of 40 MB takes 150. */
 const HEAP_MB = 256
 /** Drafts of one team that may wait for a thread. */
@@ -41,11 +36,12 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
   return {
     async compose(draft, team) {
       if (weigh(draft) <= HEAVY) return compose(draft)
-      if (hasTooManyTags(draft)) throw tooManyTags()
       try {
         return await threads.run(draft, team, { heavy: weigh(draft) > ALONE })
       } catch (error) {
         if (error instanceof ThreadEnded && error.why !== 'crash') throw tooLong(draft)
+        if (error instanceof Error && error.message === TOO_MANY_TAGS)
+          throw refuse('invalid_field', { field: 'html', expected: TOO_MANY_TAGS })
         throw error
       }
     },
@@ -63,20 +59,6 @@ function sizeOf({ html, text, attachments }: Draft): number {
 function weigh(draft: Draft): number {
   const converting = draft.text === null ? (draft.html?.length ?? 0) : 0
   return converting + sizeOf(draft) / 8
-}
-
-function hasTooManyTags({ html, text }: Draft): boolean {
-  // As many octets as tags would not be enough.
-  if (html === null || text !== null || html.length < 2 * MAX_TAGS) return false
-  let count = 0
-  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1))
-    if (++count > MAX_TAGS) return true
-  return false
-}
-
-function tooManyTags(): Error {
-  const expected = `at most ${MAX_TAGS} tags, or an additional \`text\``
-  return refuse('invalid_field', { field: 'html', expected })
 }
 
 /** Only making text of html can take long by itself; with anything else the machine is too busy, and later it goes. */
