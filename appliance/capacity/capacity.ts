@@ -14,6 +14,7 @@ import {
 import { Incoming } from './incoming.ts'
 import { createPace, type Pace } from './pace.ts'
 import { createShares, type Owner } from './shares.ts'
+import { createShifts, type Shifts } from './shifts.ts'
 import { createTurns, type Turns } from './turns.ts'
 
 export type { Connection, Connections } from './connections.ts'
@@ -46,6 +47,8 @@ export interface Capacity {
   receive(owner: Owner): Incoming
   /** Ends transfers that are too slow. */
   pace: Pace
+  /** For messages as they come in: shares out each turn of the event loop. */
+  shifts: Shifts
   /** For reading what was received: takes memory for whole messages. */
   turns: Turns
   figures(): CapacityFigures
@@ -105,6 +108,7 @@ export function createCapacity(options: CapacityOptions): Capacity {
     smtp,
     receive: (owner) => new Incoming(incoming, owner),
     pace: createPace(clock),
+    shifts: createShifts(),
     turns,
     figures: () => ({
       connections: { http: http.figures(), smtp: smtp.figures() },

@@ -27,9 +27,17 @@ export interface Composed {
   text: string | null
 }
 
-/** Makes the message. Does not know about Bcc: it never comes here. */
+/**
+ * Tags of html of which text is made, begun or ended. The converter keeps some 400 octets for each; mail programs show a few hundred
+ * kilobytes.
+ */
+const MAX_TAGS = 500_000
+/** What is expected instead, as a clause for the refusal. */
+export const TOO_MANY_TAGS = `at most ${MAX_TAGS} tags, or an additional \`text\``
+
+/** Makes the message. Does not know about Bcc: it never comes here. Rejects with `TOO_MANY_TAGS`. */
 export async function compose(draft: Draft): Promise<Composed> {
-  const text = draft.text ?? (draft.html === null ? null : textOf(draft.html))
+  const text = draft.text ?? (draft.html === null ? null : textFrom(draft.html))
   const [plain, html] = [crlf(text ?? ''), crlf(htmlOf(draft))]
   const message = composePlain(draft, plain, html) ?? (await composeMime(draft, plain, html))
   const everyone = [draft.from, ...draft.to, ...draft.cc, ...draft.replyTo]
@@ -82,6 +90,13 @@ const person = ({ name, address }: Mailbox) => ({ name, address })
 
 /** A bare CR or LF is no line end (RFC 5321 §2.3.8), and a signature must not depend on who repairs it. */
 const crlf = (text: string) => text.replaceAll(/\r\n|\r|\n/g, '\r\n')
+
+function textFrom(html: string): string {
+  let tags = 0
+  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1))
+    if (++tags > MAX_TAGS) throw new Error(TOO_MANY_TAGS)
+  return textOf(html)
+}
 
 /**
  * The text version of an html. The depth limit keeps the converter's recursion far from the end of the stack; what lies

@@ -5,15 +5,15 @@
 import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { compose, type Composed, type Draft } from './compose.ts'
+import { compose, TOO_MANY_TAGS, type Composed, type Draft } from './compose.ts'
 
 /** Heaviest draft that is composed on the event loop, in `weigh` units: about 5 ms. */
 const HEAVY = 32 * 1024
 const THREADS = 3
-/** Heavier drafts, in the same units, are composed one at a time: making text of 8 MB of html took 450 MB. */
+/** Heavier drafts, in the same units, are composed one at a time: making text of html of 500,000 tags takes up to 300 MB. */
 const ALONE = 1024 * 1024
 /** Heap of a thread in MB. A draft of 40 MB takes 150. */
-const HEAP_MB = 512
+const HEAP_MB = 256
 /** Drafts of one team that may wait for a thread. */
 const WAITING = 64
 /** A draft that takes longer is refused (milliseconds). Honest ones of 40 MB take under 2 s, html made to hurt minutes. */
@@ -21,7 +21,7 @@ const DEADLINE = 10_000
 
 export interface Composer {
   /**
-   * Refuses: `overloaded`, `invalid_field` (html) when it takes too long.
+   * Refuses: `overloaded`, `invalid_field` (html) when making text of it takes too long or too much memory.
    * @param team whose draft it is
    */
   compose(draft: Draft, team: string): Promise<Composed>
@@ -40,6 +40,8 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
         return await threads.run(draft, team, { heavy: weigh(draft) > ALONE })
       } catch (error) {
         if (error instanceof ThreadEnded && error.why !== 'crash') throw tooLong(draft)
+        if (error instanceof Error && error.message === TOO_MANY_TAGS)
+          throw refuse('invalid_field', { field: 'html', expected: TOO_MANY_TAGS })
         throw error
       }
     },

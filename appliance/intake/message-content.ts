@@ -1,8 +1,9 @@
 /** What a message that arrived as bytes holds, for showing it and for telling two apart. The bytes themselves are kept. */
 import { isAscii } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import PostalMime, { decodeWords } from 'postal-mime'
+import { decodeWords } from 'postal-mime'
 import { fieldValue } from '../mail/headers.ts'
+import { parseMessage } from '../mime/parser.ts'
 import type { AttachmentInfo } from '../storage/storage.ts'
 import { readHeader, type Header } from './message-fields.ts'
 import { CONTENT_FIELDS, readParts } from './message-parts.ts'
@@ -95,9 +96,17 @@ function withoutCr(body: Buffer): Buffer {
 const MAX_PARTS = 1000
 export const TOO_MANY_PARTS = `it has more than ${MAX_PARTS} parts`
 
-/** Whether more than `MAX_PARTS` lines of a message begin with a delimiter that it names (RFC 2046 §5.1.1). */
+/** A message that begins right after the header of another, and says that it is one with a message within (RFC 2046 §5.2.1). */
+const MESSAGE_WITHIN = /\n\r\ncontent-type[ \t]*:[ \t]*message\//gi
+
+/**
+ * Whether more than `MAX_PARTS` lines of a message begin with a delimiter that it names (RFC 2046 §5.1.1), or begin another message
+ * within a message, which takes no delimiter.
+ */
 function hasTooManyParts(message: Uint8Array): boolean {
   const octets = Buffer.from(message.buffer, message.byteOffset, message.length)
+  let messages = 0
+  for (const _ of octets.toString('latin1').matchAll(MESSAGE_WITHIN)) if (++messages > MAX_PARTS) return true
   const delimited = (start: string): number => {
     let count = 0
     for (let at = octets.indexOf(start); at >= 0 && count <= MAX_PARTS; at = octets.indexOf(start, at + 1))
@@ -126,11 +135,8 @@ export async function readLargeContent(message: Uint8Array): Promise<MessageCont
 
 /** Reads a message (MIME). Rejects for nesting that no mail program makes. */
 export async function readContent(message: Uint8Array): Promise<MessageContent> {
-  // The same choices as in mime/extract.ts, which finds attachments by their place in this list.
-  const parsed = await PostalMime.parse(new Uint8Array(message), {
-    forceRfc822Attachments: true,
-    attachmentEncoding: 'arraybuffer',
-  })
+  // As in mime/extract.ts, which finds attachments by their place in this list.
+  const parsed = await parseMessage(message)
   return {
     subject: (parsed.subject ?? '').toWellFormed(),
     html: shown(parsed.html),

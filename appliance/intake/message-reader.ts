@@ -11,7 +11,7 @@ import { readContent, TOO_MANY_PARTS, type MessageContent } from './message-cont
 const SMALL = 4 * 1024
 /** Threads; each message takes up to three times its size in one. */
 const THREADS = 3
-/** Larger messages are read one at a time: buffers are beside the heap, and one of 32 MB made to hurt took 600 MB in all. */
+/** Larger messages are read one at a time: buffers are beside the heap, and one of 32 MB of short lines takes 200 MB in all. */
 const HEAVY = 8 * 1024 * 1024
 /** Heap of a thread in MB. An honest message of 40 MB takes 180. */
 const HEAP_MB = 256

@@ -1,16 +1,12 @@
-/** Takes one attachment out of a message. The only file of the daemon's own path that knows postal-mime. */
-import PostalMime from 'postal-mime'
+/** Takes one attachment out of a message. */
+import { parseMessage } from './parser.ts'
 
 /** Which attachment: by its Content-ID, or by its place among those that have none. */
 export type Which = { contentId: string } | { place: number }
 
 /** The decoded bytes; undefined when the message has no such attachment. */
 export async function extract(message: Uint8Array, which: Which): Promise<Uint8Array | undefined> {
-  // A copy where the view is part of a larger buffer: the parser takes the whole of it otherwise.
-  const parsed = await PostalMime.parse(new Uint8Array(message), {
-    forceRfc822Attachments: true,
-    attachmentEncoding: 'arraybuffer',
-  })
+  const parsed = await parseMessage(message)
   const found =
     'contentId' in which
       ? parsed.attachments.find(({ contentId }) => contentId === `<${which.contentId}>`)

@@ -127,7 +127,7 @@ async function atPace(
   body: Body,
   read: (next: () => Promise<Buffer | null>) => Promise<boolean>,
 ): Promise<boolean> {
-  const { socket, shared } = session
+  const { socket, shared, caller } = session
   const { capacity, clock } = shared
   const end = steady(clock) + timeForMessage(session)
   let octets = 0
@@ -145,7 +145,13 @@ async function atPace(
       await body.full
       body.full = undefined
       const piece = await socket.piece(Math.min(IDLE_MS, end - steady(clock)))
-      octets += piece?.length ?? 0
+      if (!piece) return null
+      octets += piece.length
+      const shift = capacity.shifts.take(caller?.teamId ?? null, piece.length)
+      if (shift) {
+        socket.hold()
+        await shift
+      }
       return piece
     })
   } finally {

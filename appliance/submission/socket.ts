@@ -93,6 +93,11 @@ export class SmtpSocket {
     return piece
   }
 
+  /** Reads nothing more from the client until the next wait. */
+  hold(): void {
+    this.#socket.pause()
+  }
+
   /** Lets time go by, whatever the client does meanwhile; false when the server shuts down before it is over. */
   async pause(ms: number): Promise<boolean> {
     if (this.#stopped) return false

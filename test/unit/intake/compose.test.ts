@@ -335,6 +335,17 @@ describe('heavy drafts', () => {
     await composer.close()
   })
 
+  test('with too many tags to make text of are refused, unless they brought their text', async () => {
+    const composer = createComposer({ clock: systemClock })
+    const many = { ...plain, html: '<p>Hello</p>'.repeat(250_001), text: null }
+    await expect(composer.compose(many, 'a')).rejects.toMatchObject({
+      key: 'invalid_field',
+      message: expect.stringContaining('at most 500000 tags, or an additional `text`') as string,
+    })
+    expect((await composer.compose({ ...many, text: 'Hello' }, 'a')).text).toBe('Hello')
+    await composer.close()
+  })
+
   test('that brought their text are not blamed for a busy machine: they are told to come again', async () => {
     const clock = createTestClock()
     const composer = createComposer({ clock })

@@ -64,3 +64,24 @@ test('a message built to fill the memory of its reader is refused, and the reade
   expect((await reader.read(mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`), 'a')).text).toMatch(/^Hello/)
   await reader.close()
 })
+
+test('short lines take no more memory than long ones', async () => {
+  const reader = createMessageReader({ clock: createTestClock() })
+  const message = Buffer.from(
+    `From: a@b.example\r\nContent-Type: text/html\r\n\r\n${'ab\r\n'.repeat(500_000)}`,
+  )
+  const { html } = await reader.read(message, 'a')
+  expect(html).toBe('ab\n'.repeat(500_000))
+  await reader.close()
+})
+
+test('a message is no more than 1000 messages deep', async () => {
+  const reader = createMessageReader({ clock: createTestClock() })
+  const nested = (depth: number) =>
+    Buffer.from(`From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(depth)}Hello\r\n`)
+  expect((await reader.read(nested(1000), 'a')).attachments).toHaveLength(1)
+  await expect(reader.read(nested(1002), 'a')).rejects.toMatchObject({
+    message: 'The message cannot be accepted: it has more than 1000 parts.',
+  })
+  await reader.close()
+})

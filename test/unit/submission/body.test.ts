@@ -65,6 +65,12 @@ describe('a message on the wire', () => {
     expect(take(`${'\t'.repeat(999)}\r\n.\r\n`).refusal).toContain('998')
   })
 
+  test('that is refused is read to its end and no further, and counts as it came', () => {
+    expect(take('a\nb\r\n..c\r\n.\r\nRSET\r\n')).toMatchObject({ size: 10, ended: true, behind: 'RSET\r\n' })
+    expect(take('a\nb\r\n..\r\n', [3, 3, 2])).toMatchObject({ size: 9, ended: false })
+    expect(take('a\n.\r\nb', [], false)).toMatchObject({ size: 6, ended: false })
+  })
+
   test('has as many octets as it may', () => {
     const line = `${'x'.repeat(98)}\r\n`
     expect(take(`${line.repeat(50)}.\r\n`)).toMatchObject({ refusal: null, size: 5000 })
