@@ -4,7 +4,7 @@
  * usage: node scripts/bundle.ts FOLDER
  * FOLDER replaces appliance/. It needs config/, package.json, ui/dist/ and the packages of EXTERNAL in its parent folder.
  */
-import { cpSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { basename, dirname, join, relative } from 'node:path'
 import { rolldown, type Plugin } from 'rolldown'
@@ -96,4 +96,6 @@ await bundle.write({
 })
 await bundle.close()
 const migrations = join('storage', 'migrations', 'sqlite')
+// Those that are gone must not stay: all that are there are applied.
+rmSync(join(folder, migrations), { recursive: true, force: true })
 cpSync(join(sources, migrations), join(folder, migrations), { recursive: true })

@@ -155,9 +155,9 @@ export async function listEmails(db: Db, args: PageArgs): Promise<Page<EmailSumm
 async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<Email | undefined> {
   const row = await db
     .selectFrom('emails')
-    .leftJoin('contents', 'contents.email_id', 'emails.id')
+    .leftJoin('messages', 'messages.email_id', 'emails.id')
     .selectAll('emails')
-    .select(['contents.html', 'contents.text'])
+    .select(['messages.html', 'messages.text'])
     .where('emails.id', '=', args.id)
     .where('emails.team_id', '=', args.teamId)
     .executeTakeFirst()

@@ -157,14 +157,16 @@ async function getLog(db: Db, args: { teamId: string; id: string }): Promise<Req
   }
 }
 
-/** Removes at most `most` requests from before `before`, oldest first; returns how many. */
+/**
+ * Removes at most `most` requests from before `before`, oldest first; returns how many. Ids sort as their requests ended, so the oldest stand
+ * at the beginning of the primary key, and no index by age is kept for them.
+ */
 async function purgeLogs(db: Db, args: { before: number; most: number }): Promise<number> {
+  const first = db.selectFrom('request_logs').select(['id', 'created_at']).orderBy('id').limit(args.most)
   const oldest = db
-    .selectFrom('request_logs')
-    .select('id')
-    .where('created_at', '<', args.before)
-    .orderBy('created_at')
-    .limit(args.most)
+    .selectFrom(first.as('first'))
+    .select('first.id')
+    .where('first.created_at', '<', args.before)
   const deleted = await db.deleteFrom('request_logs').where('id', 'in', oldest).executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)
 }

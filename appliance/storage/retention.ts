@@ -84,7 +84,6 @@ const filesOf = (rows: Candidate[]): string[] =>
 async function dropBodies(db: Db, emailIds: string[]): Promise<void> {
   if (emailIds.length === 0) return
   await db.deleteFrom('messages').where('email_id', 'in', emailIds).execute()
-  await db.deleteFrom('contents').where('email_id', 'in', emailIds).execute()
 }
 
 /**

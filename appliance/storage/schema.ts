@@ -264,18 +264,12 @@ export interface EmailsTable {
   require_tls: RequireTls
 }
 
-/** The bodies as the caller gave them. */
-export interface ContentsTable {
+/** What an email says: html and text as the caller gave them, and the RFC 5322 bytes, null where they are in a file of the data directory. */
+export interface MessagesTable {
   email_id: string
   team_id: string
   html: string | null
   text: string | null
-}
-
-/** The RFC 5322 bytes; `body` is null where they are in a file of the data directory. */
-export interface MessagesTable {
-  email_id: string
-  team_id: string
   body: Uint8Array | null
 }
 
@@ -756,7 +750,6 @@ export interface Tables {
   tls_results: TlsResultsTable
   tls_reports: TlsReportsTable
   emails: EmailsTable
-  contents: ContentsTable
   messages: MessagesTable
   deliveries: DeliveriesTable
   recipients: RecipientsTable

@@ -37,14 +37,15 @@ export interface Many {
   body: number
 }
 
-/** Writes one email with its content, message and recipient. */
+/** Writes one email with its message and recipient. */
 function writerOf(db: Database.Database, bytes: number): (i: number) => void {
   const email = db.prepare(`
     insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
       subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at, created_at)
     values (?, ?, 'd', ?, 'rest', ?, ?, '[]', '[]', '[]', ?, '[]', ?, '[]', ?, ?, ?, ?, null, ?, ?)`)
-  const content = db.prepare('insert into contents (email_id, team_id, html, text) values (?, ?, ?, ?)')
-  const message = db.prepare('insert into messages (email_id, team_id, body) values (?, ?, ?)')
+  const message = db.prepare(
+    'insert into messages (email_id, team_id, html, text, body) values (?, ?, ?, ?, ?)',
+  )
   const recipient = db.prepare(`
     insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
       updated_at) values (?, ?, ?, ?, 'to', 'default', 'reader', ?, 1, ?, ?, ?)`)
@@ -60,14 +61,13 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
       ...[id, TEAM, `key-${i % 5}`, `Shop <shop@s${i % 20}.acme.example>`, JSON.stringify([to]), words, tags],
       ...[`<${id}@acme.example>`, `b-${id}@send.acme.example`, bytes, status, at, at],
     )
-    content.run(id, TEAM, `<p>${text}</p>`, text)
-    message.run(id, TEAM, body)
+    message.run(id, TEAM, `<p>${text}</p>`, text, body)
     recipient.run(id, TEAM, id, to, status === 'bounced' ? 'bounced' : 'delivered', cause(i), at, at)
   }
 }
 
 /**
- * Writes the database: emails, contents, messages and recipients.
+ * Writes the database: emails, messages and recipients.
  * @param path of a file that is not there yet
  */
 export function generateEmails(path: string, { emails, body }: Many): void {

@@ -50,12 +50,17 @@ function fillUp(db: Database.Database): void {
   const fixture = db.prepare('select team_id, domain_id from emails').get() as Record<string, string>
   const about = { ...fixture, now, due: now + day, end: now + 4 * day }
   const inserts = [
-    `insert into emails select @id, @team_id, @domain_id, null, 'rest', 'Shop <shop@example.com>', '["b@y.example"]', '[]', '[]', '[]',
-       'Kept ' || @id, '[]', '[]', '[]', '<' || @id || '@example.com>', @id || '@send.example.com', 2000, 'queued', null, null, @now`,
+    `insert into emails (id, team_id, domain_id, via, from_header, to_header, cc_header, bcc_header, reply_to, subject, headers, tags,
+       attachments, message_id, return_path, size, last_event, created_at)
+     values (@id, @team_id, @domain_id, 'rest', 'Shop <shop@example.com>', '["b@y.example"]', '[]', '[]', '[]', 'Kept ' || @id, '[]', '[]',
+       '[]', '<' || @id || '@example.com>', @id || '@send.example.com', 2000, 'queued', @now)`,
     "insert into contents values (@id, @team_id, '<p>Kept</p>', null)",
     'insert into messages values (@id, @team_id, randomblob(2000))',
-    `insert into recipients values (@id || '-r', @team_id, @id, 'b@y.example', 'to', 'y.example', 'waiting', 0, null, @now, @now)`,
-    `insert into deliveries values (@id || '-r', @team_id, @id, 'y.example', 'y.example', @due, null, null, 0, 0, @now, @end)`,
+    `insert into recipients (id, team_id, email_id, recipient, field, provider, state, attempts, created_at, updated_at)
+     values (@id || '-r', @team_id, @id, 'b@y.example', 'to', '?y.example', 'waiting', 0, @now, @now)`,
+    `insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, held, attempts, created_at, expires_at)
+     values (@id || '-r', @team_id, @id, 'default/?y.example/t/' || @team_id, 'default', '?y.example', 'transactional', 'y.example', @due, 0, 0,
+       @now, @end)`,
     `insert into events (id, team_id, email_id, delivery_id, type, created_at, data) values (@id || '-e', @team_id, @id, null, 'email.sent', @now, '{}')`,
   ].map((sql) => db.prepare(sql))
   db.transaction(() => {
@@ -68,10 +73,11 @@ function fillUp(db: Database.Database): void {
 
 /** A digest of the mail that was put in; the same in every schema. */
 function mailOf(db: Database.Database): string {
+  const apart = db.prepare("select 1 from sqlite_schema where name = 'contents'").get() !== undefined
   const rows = db
     .prepare(
-      `select e.id, e.subject, e.message_id, m.body, c.html, r.recipient, r.state, d.due_at, d.expires_at, v.type
-       from emails e join messages m on m.email_id = e.id join contents c on c.email_id = e.id
+      `select e.id, e.subject, e.message_id, m.body, ${apart ? 'c' : 'm'}.html, r.recipient, r.state, d.due_at, d.expires_at, v.type
+       from emails e join messages m on m.email_id = e.id ${apart ? 'join contents c on c.email_id = e.id' : ''}
        join recipients r on r.email_id = e.id join deliveries d on d.email_id = e.id join events v on v.email_id = e.id
        where e.id like 'kept-%' order by e.id`,
     )
@@ -131,9 +137,7 @@ const snapshot = (dataDir: string, partial: boolean) => (): boolean =>
 test.each<[string, (dataDir: string) => { point?: string; seen?: () => boolean }]>([
   ['while the snapshot is made', (dataDir) => ({ seen: snapshot(dataDir, true) })],
   ['when the snapshot is whole', (dataDir) => ({ seen: snapshot(dataDir, false) })],
-  ['after the first migration', () => ({ point: 'migration:1' })],
-  ['in the middle of them', () => ({ point: `migration:${Math.ceil(all / 2)}` })],
-  ['after the last, before the commit', () => ({ point: `migration:${all}` })],
+  ['after the last migration, before the commit', () => ({ point: `migration:${all}` })],
 ])(
   'an upgrade that is killed %s loses nothing, and the next start makes it',
   async (_, when) => {

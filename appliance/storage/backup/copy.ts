@@ -37,8 +37,7 @@ export function openCopy(file: string): Connection {
 /** Leaves out bodies and messages of emails that nothing of waits (what waits could not be sent without), and received mail. */
 export function dropBodies(db: Connection): void {
   for (const table of ['returned_messages', 'postmaster_messages']) db.exec(`delete from ${table}`)
-  for (const table of ['messages', 'contents'])
-    db.exec(`delete from ${table} where email_id not in (select email_id from deliveries)`)
+  db.exec('delete from messages where email_id not in (select email_id from deliveries)')
   db.exec('vacuum')
 }
 

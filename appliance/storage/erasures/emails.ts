@@ -232,7 +232,7 @@ async function eraseBody(
   }
   if (needed) found.bodies_later += 1
   if (!write) return
-  await db.deleteFrom('contents').where('email_id', '=', emailId).execute()
+  await db.updateTable('messages').set({ html: null, text: null }).where('email_id', '=', emailId).execute()
   await hideRequests(db, emailId)
   if (needed) {
     await db

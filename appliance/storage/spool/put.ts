@@ -152,8 +152,9 @@ function createInsertEmail(db: Connection): (email: StoredEmail, now: number) =>
        sent_at, created_at, report_to, ret, envid, require_tls)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?)`,
   )
-  const insertContent = db.prepare('insert into contents (email_id, team_id, html, text) values (?, ?, ?, ?)')
-  const insertMessage = db.prepare('insert into messages (email_id, team_id, body) values (?, ?, ?)')
+  const insertMessage = db.prepare(
+    'insert into messages (email_id, team_id, html, text, body) values (?, ?, ?, ?, ?)',
+  )
   const recordEvent = createRecordEvent(db)
   const insertRecipients = createInsertRecipients(db, recordEvent)
 
@@ -162,8 +163,7 @@ function createInsertEmail(db: Connection): (email: StoredEmail, now: number) =>
     const event = newEvent(email, now)
     const queued = deliveries.some(({ suppressed }) => suppressed === null)
     insertEmail.run(...emailValues(email, queued, now))
-    insertContent.run(id, teamId, email.html, email.text)
-    insertMessage.run(id, teamId, email.body)
+    insertMessage.run(id, teamId, email.html, email.text, email.body)
     if (queued && email.scheduledAt !== null)
       recordEvent(event('email.scheduled', null, {}), { domainId, provider: '' })
     insertRecipients(email, event, now)

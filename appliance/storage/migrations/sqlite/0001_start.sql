@@ -1,16 +1,14 @@
--- Applied once and never edited: its checksum is stored in every database.
+-- The schema. Instants are integer milliseconds, JSON is text, flags are 0 or 1.
+-- Every table carries team_id, but those of a person and of the appliance itself (schema.ts).
 
-create table migrations (
-  number integer primary key,
-  name text not null,
-  checksum text not null,
-  applied_at integer not null
-) strict;
+-- Teams and people
 
 create table teams (
   id text primary key,
   name text not null,
-  created_at integer not null
+  created_at integer not null,
+  plan text not null default 'unlimited',
+  mfa_required integer not null default 0 check (mfa_required in (0, 1))
 ) strict, without rowid;
 
 create table users (
@@ -18,45 +16,142 @@ create table users (
   email text not null,
   email_key text not null unique,
   password_hash text not null,
-  created_at integer not null
+  created_at integer not null,
+  proven_at integer
 ) strict, without rowid;
 
 create table members (
   team_id text not null references teams (id) on delete cascade,
   user_id text not null references users (id) on delete cascade,
-  role text not null check (role in ('owner')),
+  role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
   created_at integer not null,
   primary key (team_id, user_id)
 ) strict, without rowid;
-
 create index members_user on members (user_id);
+
+create table invitations (
+  id text primary key,
+  team_id text not null references teams (id) on delete cascade,
+  email text not null,
+  email_key text not null,
+  role text not null check (role in ('owner', 'admin', 'developer', 'viewer')),
+  invited_by text references users (id) on delete set null,
+  token_hash text not null unique,
+  created_at integer not null,
+  expires_at integer not null,
+  mailed_hash text,
+  unique (team_id, email_key)
+) strict, without rowid;
+create index invitations_email on invitations (email_key);
+create index invitations_expiry on invitations (expires_at);
+create index invitations_inviter on invitations (invited_by);
+create unique index invitations_mailed on invitations (mailed_hash);
 
 create table sessions (
   token_hash text primary key,
+  id text not null unique,
   team_id text not null references teams (id) on delete cascade,
   user_id text not null references users (id) on delete cascade,
   created_at integer not null,
   expires_at integer not null,
+  last_seen_at integer not null,
+  proved_at integer not null,
+  method text not null,
+  strong integer not null check (strong in (0, 1)),
   ip text,
-  user_agent text
+  user_agent text,
+  vouched integer not null default 0 check (vouched in (0, 1))
+) strict, without rowid;
+create index sessions_expiry on sessions (expires_at);
+create index sessions_user on sessions (user_id);
+
+create table totp_factors (
+  user_id text primary key references users (id) on delete cascade,
+  secret blob not null,
+  created_at integer not null,
+  confirmed_at integer,
+  last_used_at integer,
+  last_step integer not null
 ) strict, without rowid;
 
-create index sessions_expiry on sessions (expires_at);
+create table recovery_codes (
+  user_id text not null references users (id) on delete cascade,
+  code_hash text not null,
+  created_at integer not null,
+  primary key (user_id, code_hash)
+) strict, without rowid;
 
--- A name belongs to one team of the appliance: unique without the team.
+create table passkeys (
+  id text primary key,
+  user_id text not null references users (id) on delete cascade,
+  credential_id text not null unique,
+  rp_id text not null,
+  name text not null,
+  public_key blob not null,
+  counter integer not null,
+  transports text not null,
+  synced integer not null check (synced in (0, 1)),
+  created_at integer not null,
+  last_used_at integer,
+  alone integer not null default 1 check (alone in (0, 1))
+) strict, without rowid;
+create index passkeys_user on passkeys (user_id);
+
+create table tickets (
+  token_hash text primary key,
+  kind text not null,
+  user_id text references users (id) on delete cascade,
+  data text not null,
+  created_at integer not null,
+  expires_at integer not null,
+  attempts integer not null
+) strict, without rowid;
+create index tickets_expiry on tickets (expires_at);
+create index tickets_user on tickets (user_id);
+
+create table identities (
+  id text primary key not null,
+  user_id text not null references users (id) on delete cascade,
+  provider text not null,
+  issuer text not null,
+  subject text not null,
+  email text not null,
+  created_at integer not null,
+  last_used_at integer,
+  unique (issuer, subject)
+) strict, without rowid;
+create index identities_user on identities (user_id, id);
+
+-- Who sends
+
 create table domains (
   id text primary key,
   team_id text not null references teams (id) on delete cascade,
-  name text not null unique,
+  name text not null,
   status text not null,
   region text not null,
   return_path text not null,
   checks text not null,
   created_at integer not null,
-  checked_at integer
+  checked_at integer,
+  tls text not null default 'opportunistic' check (tls in ('opportunistic', 'enforced')),
+  sending integer not null default 1 check (sending in (0, 1)),
+  receiving integer not null default 0 check (receiving in (0, 1)),
+  open_tracking integer not null default 0 check (open_tracking in (0, 1)),
+  click_tracking integer not null default 0 check (click_tracking in (0, 1)),
+  tracking_subdomain text,
+  status_since integer,
+  verify_until integer,
+  suspect text,
+  suspect_since integer,
+  next_check_at integer,
+  keep_bodies integer not null default 1 check (keep_bodies in (0, 1)),
+  unique (name, team_id)
 ) strict, without rowid;
-
 create index domains_team on domains (team_id, id);
+create index domains_due on domains (next_check_at) where next_check_at is not null;
+create index domains_without_bodies on domains (id) where keep_bodies = 0;
+create unique index domains_holder on domains (name) where status in ('verified', 'partially_failed');
 
 create table dkim_keys (
   id text primary key,
@@ -66,12 +161,14 @@ create table dkim_keys (
   algorithm text not null,
   private_key blob not null,
   public_key text not null,
-  created_at integer not null
+  created_at integer not null,
+  state text not null default 'active' check (state in ('pending', 'active', 'retiring', 'retired')),
+  state_since integer,
+  retire_at integer
 ) strict;
-
 create index dkim_keys_domain on dkim_keys (domain_id, id);
+create unique index dkim_keys_selector on dkim_keys (domain_id, selector);
 
--- A key that was restricted to a domain goes with it: without the restriction it could send as any domain.
 create table api_keys (
   id text primary key,
   team_id text not null references teams (id) on delete cascade,
@@ -80,13 +177,68 @@ create table api_keys (
   domain_id text references domains (id) on delete cascade,
   token_hash text not null unique,
   created_at integer not null,
-  last_used_at integer
+  last_used_at integer,
+  prefix text
 ) strict, without rowid;
-
 create index api_keys_team on api_keys (team_id, id);
 create index api_keys_domain on api_keys (domain_id) where domain_id is not null;
 
--- domain_id and api_key_id refer to nothing: an email outlives the domain and the key it was sent with.
+create table quotas (
+  team_id text not null references teams (id) on delete cascade,
+  period text not null,
+  used integer not null,
+  primary key (team_id, period)
+) strict, without rowid;
+
+create table suppressions (
+  id text primary key,
+  team_id text not null references teams (id) on delete cascade,
+  address text not null,
+  email text not null,
+  origin text not null check (origin in ('bounce', 'complaint', 'manual')),
+  source_id text,
+  created_at integer not null,
+  reason text,
+  reply text,
+  removed_at integer,
+  unique (team_id, address)
+) strict, without rowid;
+create index suppressions_team on suppressions (team_id, id);
+
+create table unsuppressed (
+  team_id text not null references teams (id) on delete cascade,
+  address text not null,
+  removed_at integer not null,
+  primary key (team_id, address)
+) strict, without rowid;
+
+create table sources (
+  ip text primary key,
+  pool text not null default 'default',
+  hostname text,
+  state text not null default 'active' check (state in ('active', 'suspended')),
+  state_reason text,
+  suspended_by text check (suspended_by in ('operator', 'check')),
+  warm_up_since integer,
+  origin text not null check (origin in ('configuration', 'operator')),
+  health text,
+  checked_at integer
+) strict, without rowid;
+
+create table pool_assignments (
+  id text primary key,
+  team_id text references teams (id) on delete cascade,
+  domain_id text references domains (id) on delete cascade,
+  stream text check (stream in ('transactional', 'broadcast')),
+  pool text not null
+) strict, without rowid;
+create unique index pool_assignments_about
+  on pool_assignments (coalesce(team_id, ''), coalesce(domain_id, ''), coalesce(stream, ''));
+create index pool_assignments_team on pool_assignments (team_id);
+create index pool_assignments_domain on pool_assignments (domain_id);
+
+-- Emails
+
 create table emails (
   id text primary key,
   team_id text not null references teams (id),
@@ -108,10 +260,15 @@ create table emails (
   last_event text not null,
   scheduled_at integer,
   sent_at integer,
-  created_at integer not null
+  created_at integer not null,
+  report_to text,
+  ret text check (ret in ('FULL', 'HDRS')),
+  envid text,
+  require_tls text check (require_tls in ('yes', 'no'))
 ) strict;
-
 create index emails_team on emails (team_id, id);
+create index emails_trouble on emails (team_id, last_event, id)
+  where last_event in ('delivery_delayed', 'bounced', 'complained', 'failed', 'canceled', 'suppressed');
 
 create table contents (
   email_id text primary key references emails (id) on delete cascade,
@@ -125,44 +282,31 @@ create table messages (
   team_id text not null,
   body blob
 ) strict;
+create index messages_files on messages (email_id) where body is null;
 
--- Cold: one row for each recipient, kept.
+create table bodies_due (
+  email_id text primary key not null references emails (id) on delete cascade,
+  team_id text not null,
+  erased integer not null default 0 check (erased in (0, 1))
+) strict, without rowid;
+
 create table recipients (
   id text primary key,
   team_id text not null,
   email_id text not null references emails (id) on delete cascade,
   recipient text not null,
   field text not null check (field in ('to', 'cc', 'bcc')),
-  lane text not null,
+  provider text not null,
   state text not null,
   attempts integer not null,
   cause text,
   created_at integer not null,
-  updated_at integer not null
+  updated_at integer not null,
+  notify text,
+  orcpt text,
+  pool text not null default 'default'
 ) strict;
-
 create index recipients_email on recipients (email_id, id);
-
--- Hot: small rows of what waits, deleted when final.
-create table deliveries (
-  id text primary key references recipients (id) on delete cascade,
-  team_id text not null,
-  email_id text not null,
-  lane text not null,
-  domain text not null,
-  due_at integer not null,
-  lease_owner text,
-  lease_until integer,
-  held integer not null check (held in (0, 1)),
-  attempts integer not null,
-  created_at integer not null,
-  expires_at integer not null
-) strict, without rowid;
-
--- lease_until is in the indexes so that looking for work reads no row that it does not take.
-create index deliveries_lane on deliveries (lane, due_at, lease_until) where held = 0;
-create index deliveries_due on deliveries (due_at, lane, lease_until) where held = 0;
-create index deliveries_email on deliveries (email_id);
 
 create table attempts (
   id text primary key,
@@ -173,19 +317,508 @@ create table attempts (
   ended_at integer not null,
   transcript text not null
 ) strict;
-
 create index attempts_email on attempts (email_id, id);
 
--- autoincrement: a number is never used twice, so a consumer's cursor stays right when old events are deleted.
+create table receipts (
+  team_id text not null references teams (id) on delete cascade,
+  scope text not null,
+  key text not null,
+  fingerprint text not null,
+  body text not null,
+  email_ids text not null,
+  created_at integer not null,
+  expires_at integer not null,
+  primary key (team_id, scope, key)
+) strict;
+create index receipts_expiry on receipts (expires_at);
+
+create table reports (
+  delivery_id text not null references recipients (id) on delete cascade,
+  kind text not null check (kind in ('failed', 'delayed', 'relayed')),
+  team_id text not null,
+  email_id text not null,
+  created_at integer not null,
+  done_at integer,
+  report_id text,
+  primary key (delivery_id, kind)
+) strict, without rowid;
+create index reports_due on reports (email_id, kind) where done_at is null;
+
+create table returned_messages (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  email_id text not null references emails (id) on delete cascade,
+  received_at integer not null,
+  mail_from text not null,
+  rcpt_to text not null,
+  ip text not null,
+  helo text not null,
+  tls text,
+  size integer not null,
+  body blob
+) strict;
+create index returned_messages_email on returned_messages (email_id, id);
+create index returned_messages_team on returned_messages (team_id, id);
+
+create table returned_use (
+  team_id text primary key not null references teams (id) on delete cascade,
+  bytes integer not null
+) strict, without rowid;
+
+create table postmaster_messages (
+  id text primary key not null,
+  received_at integer not null,
+  mail_from text not null,
+  rcpt_to text not null,
+  ip text not null,
+  helo text not null,
+  tls text,
+  size integer not null,
+  body blob not null,
+  forward text not null check (forward in ('off', 'due', 'done', 'skipped')),
+  forwarded_as text,
+  reason text
+) strict;
+create index postmaster_messages_due on postmaster_messages (id) where forward = 'due';
+
+-- What waits
+
+create table deliveries (
+  id text primary key references recipients (id) on delete cascade,
+  team_id text not null,
+  email_id text not null,
+  queue text not null,
+  pool text not null,
+  provider text not null,
+  stream text not null check (stream in ('transactional', 'broadcast')),
+  domain text not null,
+  due_at integer not null,
+  lease_owner text,
+  lease_until integer,
+  held integer not null check (held in (0, 1)),
+  attempts integer not null,
+  created_at integer not null,
+  expires_at integer not null,
+  touched_by text,
+  pool_before text
+) strict, without rowid;
+create index deliveries_queue on deliveries (queue, due_at, lease_until) where held = 0;
+create index deliveries_due on deliveries (stream, due_at, queue, lease_until) where held = 0;
+create index deliveries_email on deliveries (email_id);
+create index deliveries_domain on deliveries (domain);
+
+create table destinations (
+  domain text primary key,
+  provider text not null,
+  placed_at integer not null
+) strict, without rowid;
+
+create table hold_rules (
+  id text primary key,
+  team_id text references teams (id) on delete cascade,
+  domain text,
+  provider text,
+  tag_name text,
+  tag_value text,
+  created_at integer not null
+) strict, without rowid;
+create index hold_rules_team on hold_rules (team_id);
+create index hold_rules_provider on hold_rules (provider);
+
+create table lanes (
+  source text not null,
+  provider text not null,
+  state text not null,
+  paused_until integer,
+  reason text,
+  reason_at integer,
+  updated_at integer not null,
+  primary key (source, provider)
+) strict, without rowid;
+
+create table lane_days (
+  day text not null,
+  source text not null,
+  provider text not null,
+  sent integer not null,
+  delivered integer not null,
+  deferred integer not null,
+  bounced integer not null,
+  primary key (day, source, provider)
+) strict, without rowid;
+
+create table provider_settings (
+  provider text primary key,
+  settings text not null,
+  updated_at integer not null
+) strict, without rowid;
+
+-- What happened
+
 create table events (
   seq integer primary key autoincrement,
   id text not null unique,
   team_id text not null,
-  email_id text not null references emails (id) on delete cascade,
+  email_id text references emails (id) on delete cascade,
   delivery_id text,
   type text not null,
   created_at integer not null,
-  data text not null
+  data text not null,
+  counted text not null default '',
+  amount integer not null default 1,
+  domain_id text not null default '',
+  provider text not null default ''
+) strict;
+create index events_email on events (email_id, seq);
+create index events_team on events (team_id, created_at, seq);
+
+create table cursors (
+  name text primary key not null,
+  seq integer not null
+) strict, without rowid;
+
+create table metrics (
+  team_id text not null,
+  at integer not null,
+  domain_id text not null,
+  counter text not null,
+  provider text not null,
+  n integer not null,
+  primary key (team_id, at, domain_id, counter, provider)
+) strict, without rowid;
+
+create table metrics_kept (
+  team_id text not null,
+  at integer not null,
+  primary key (team_id, at)
+) strict, without rowid;
+
+create table metrics_summed (
+  team_id text primary key,
+  until integer not null
+) strict, without rowid;
+
+create table metrics_sums (
+  team_id text not null,
+  dimension text not null,
+  length integer not null,
+  at integer not null,
+  value text not null,
+  counter text not null,
+  n integer not null,
+  primary key (team_id, dimension, length, at, value, counter)
+) strict, without rowid;
+
+create view metrics_late as select team_id, at, domain_id, counter, provider, n from metrics where false;
+
+create table metrics_tags (
+  team_id text not null,
+  at integer not null,
+  domain_id text not null,
+  provider text not null,
+  tag text not null,
+  counter text not null,
+  n integer not null,
+  primary key (team_id, at, domain_id, provider, tag, counter)
+) strict, without rowid;
+
+create table metrics_tags_days (
+  team_id text not null,
+  dimension text not null,
+  at integer not null,
+  value text not null,
+  tag text not null,
+  counter text not null,
+  n integer not null,
+  primary key (team_id, dimension, at, value, tag, counter)
+) strict, without rowid;
+
+create table webhooks (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  endpoint text not null,
+  events text not null,
+  status text not null check (status in ('enabled', 'disabled')),
+  secret text not null,
+  old_secret text,
+  old_secret_until integer,
+  created_at integer not null,
+  succeeded_at integer,
+  failing_since integer,
+  failures integer not null default 0,
+  disabled_at integer,
+  disabled_reason text
+) strict;
+create index webhooks_team on webhooks (team_id, id);
+
+create table webhook_deliveries (
+  id text primary key not null,
+  webhook_id text not null,
+  team_id text not null references teams (id) on delete cascade,
+  event_id text,
+  email_id text,
+  type text not null,
+  payload text not null,
+  created_at integer not null,
+  status text not null check (status in ('pending', 'attempting', 'success', 'failed')),
+  attempts integer not null,
+  due_at integer,
+  settled_at integer
+) strict;
+create unique index webhook_deliveries_event on webhook_deliveries (webhook_id, event_id);
+create index webhook_deliveries_list on webhook_deliveries (webhook_id, id);
+create index webhook_deliveries_due on webhook_deliveries (webhook_id, due_at, id) where due_at is not null;
+create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;
+create index webhook_deliveries_team on webhook_deliveries (team_id);
+create index webhook_deliveries_email on webhook_deliveries (email_id) where email_id is not null;
+
+create table webhook_attempts (
+  id text primary key not null,
+  delivery_id text not null references webhook_deliveries (id) on delete cascade,
+  webhook_id text not null,
+  team_id text not null,
+  sent_at integer not null,
+  duration_ms integer not null,
+  status integer,
+  error text,
+  ip text,
+  request_headers text not null,
+  response_headers text not null,
+  response text not null
+) strict;
+create index webhook_attempts_delivery on webhook_attempts (delivery_id, id);
+create index webhook_attempts_webhook on webhook_attempts (webhook_id, id);
+
+-- What is written down
+
+create table request_logs (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  api_key_id text not null,
+  method text not null,
+  endpoint text not null,
+  status integer not null,
+  duration_ms integer not null,
+  ip text not null,
+  user_agent text,
+  request_body text,
+  response_body text,
+  created_at integer not null,
+  query text,
+  enhanced text,
+  message text
+) strict;
+create index request_logs_team on request_logs (team_id, id);
+create index request_logs_age on request_logs (created_at);
+
+create table request_log_emails (
+  log_id text not null references request_logs (id) on delete cascade,
+  email_id text not null,
+  team_id text not null,
+  primary key (log_id, email_id)
+) strict, without rowid;
+create index request_log_emails_email on request_log_emails (email_id);
+
+create table audit_log (
+  id text primary key,
+  team_id text,
+  at integer not null,
+  actor text not null,
+  actor_kind text not null check (actor_kind in ('user', 'api_key', 'command', 'system')),
+  ip text,
+  action text not null,
+  target text not null,
+  before text,
+  after text,
+  details text not null,
+  actor_name text,
+  target_name text
+) strict, without rowid;
+create index audit_log_team on audit_log (team_id, id);
+
+create table erasures (
+  id text primary key not null,
+  team_id text not null references teams (id) on delete cascade,
+  address text,
+  hash text not null,
+  actor text not null,
+  actor_kind text not null,
+  created_at integer not null,
+  finished_at integer,
+  phase text not null,
+  after text not null,
+  counts text not null,
+  files text not null
+) strict, without rowid;
+create index erasures_team on erasures (team_id, id);
+create index erasures_unfinished on erasures (id) where finished_at is null;
+
+create table disk_days (
+  day text primary key not null,
+  bytes integer not null
+) strict, without rowid;
+
+-- TLS policies and reports
+
+create table sts_policies (
+  domain text primary key,
+  policy_id text not null,
+  policy text not null,
+  checked_at integer not null,
+  used_at integer not null,
+  expires_at integer not null
+) strict, without rowid;
+create index sts_policies_checked on sts_policies (checked_at);
+create index sts_policies_expires on sts_policies (expires_at);
+
+create table tls_results (
+  day text not null,
+  domain text not null,
+  policy_key text not null,
+  result text not null,
+  source_ip text not null,
+  mx_host text not null,
+  mx_ip text not null,
+  policy text not null,
+  reason text not null,
+  sessions integer not null,
+  primary key (day, domain, policy_key, result, source_ip, mx_host, mx_ip)
+) strict, without rowid;
+
+create table tls_reports (
+  day text not null,
+  domain text not null,
+  state text not null check (state in ('sent', 'none', 'failed')),
+  note text not null,
+  at integer not null,
+  primary key (day, domain)
+) strict, without rowid;
+
+-- The appliance itself
+
+create table secrets (
+  name text primary key,
+  value blob not null,
+  created_at integer not null
+) strict, without rowid;
+
+create table master_key (
+  only integer primary key check (only = 1),
+  id text not null check (length(id) = 16),
+  sealed_at integer not null,
+  cleaned_at integer
 ) strict;
 
-create index events_email on events (email_id, seq);
+create table migrations (
+  number integer primary key,
+  name text not null,
+  checksum text not null,
+  applied_at integer not null
+) strict;
+
+-- What follows from a change
+
+create trigger totp_factors_sealed_insert before insert on totp_factors
+when substr(new.secret, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger totp_factors_sealed_update before update of secret on totp_factors
+when substr(new.secret, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger dkim_keys_sealed_insert before insert on dkim_keys
+when length(new.private_key) > 0
+  and substr(new.private_key, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger dkim_keys_sealed_update before update of private_key on dkim_keys
+when length(new.private_key) > 0
+  and substr(new.private_key, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger recipients_bodies after insert on recipients
+when new.state = 'suppressed' and exists (select 1 from domains where keep_bodies = 0)
+begin
+  insert or ignore into bodies_due (email_id, team_id)
+  select e.id, e.team_id from emails e join domains d on d.id = e.domain_id
+  where e.id = new.email_id and d.keep_bodies = 0;
+end;
+
+create trigger returned_messages_added after insert on returned_messages
+begin
+  insert into returned_use (team_id, bytes) values (new.team_id, 1024 + coalesce(length(new.body), 0))
+  on conflict (team_id) do update set bytes = bytes + excluded.bytes;
+end;
+
+create trigger returned_messages_removed after delete on returned_messages
+begin
+  update returned_use set bytes = bytes - 1024 - coalesce(length(old.body), 0) where team_id = old.team_id;
+end;
+
+create trigger deliveries_bodies after delete on deliveries
+when exists (select 1 from domains where keep_bodies = 0)
+begin
+  insert or ignore into bodies_due (email_id, team_id)
+  select e.id, e.team_id from emails e join domains d on d.id = e.domain_id
+  where e.id = old.email_id and d.keep_bodies = 0
+    and not exists (select 1 from deliveries where email_id = old.email_id);
+end;
+
+create trigger events_deleted after delete on events when old.counted != '' begin
+  insert into metrics_kept (team_id, at) values (old.team_id, old.created_at / 900000 * 900000)
+    on conflict do nothing;
+end;
+
+create trigger metrics_inserted after insert on metrics
+when new.at < (select until from metrics_summed where team_id = new.team_id) begin
+  insert into metrics_late values (new.team_id, new.at, new.domain_id, new.counter, new.provider, new.n);
+end;
+
+create trigger metrics_raised after update of n on metrics
+when new.at < (select until from metrics_summed where team_id = new.team_id) begin
+  insert into metrics_late values (new.team_id, new.at, new.domain_id, new.counter, new.provider, new.n - old.n);
+end;
+
+create trigger metrics_deleted after delete on metrics
+when old.at < (select until from metrics_summed where team_id = old.team_id) begin
+  insert into metrics_late values (old.team_id, old.at, old.domain_id, old.counter, old.provider, -old.n);
+end;
+
+create trigger metrics_late_added instead of insert on metrics_late begin
+  insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
+    select new.team_id, dimension, length, at, value, new.counter, new.n from (
+      select 'all' as dimension, 3600000 as length, new.at / 3600000 * 3600000 as at, '' as value
+      union all select 'all', 86400000, new.at / 86400000 * 86400000, ''
+      union all select 'all', 604800000, (new.at + 259200000) / 604800000 * 604800000 - 259200000, ''
+      union all select 'domain', 86400000, new.at / 86400000 * 86400000, new.domain_id
+      union all select 'domain', 604800000, (new.at + 259200000) / 604800000 * 604800000 - 259200000, new.domain_id
+      union all select 'provider', 3600000, new.at / 3600000 * 3600000, new.provider
+      union all select 'provider', 86400000, new.at / 86400000 * 86400000, new.provider
+      union all select 'provider', 604800000, (new.at + 259200000) / 604800000 * 604800000 - 259200000, new.provider
+    ) where at + length <= (select until from metrics_summed where team_id = new.team_id)
+    on conflict do update set n = n + excluded.n;
+end;
+
+create trigger webhooks_sealed_insert before insert on webhooks
+when substr(new.secret, 1, 26) <> (select 'sealed:1:' || id || ':' from master_key)
+  or substr(new.old_secret, 1, 26) <> (select 'sealed:1:' || id || ':' from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger webhooks_sealed_update before update of secret, old_secret on webhooks
+when substr(new.secret, 1, 26) <> (select 'sealed:1:' || id || ':' from master_key)
+  or substr(new.old_secret, 1, 26) <> (select 'sealed:1:' || id || ':' from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger secrets_sealed_insert before insert on secrets
+when new.name <> 'erasures'
+  and substr(new.value, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+create trigger secrets_sealed_update before update of value on secrets
+when new.name <> 'erasures'
+  and substr(new.value, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
+begin select raise(abort, 'not sealed with the present master key'); end;
+
+-- Made here, so that all nodes have the same: the key under which erased addresses are remembered, and where readers of events begin.
+insert into secrets (name, value, created_at) values ('erasures', randomblob(32), 0);
+insert into cursors (name, seq) values ('webhooks', 0), ('tags', 0);
