@@ -19,11 +19,11 @@ import { createShares, type Owner } from './shares.ts'
 import { createShifts, type Shifts } from './shifts.ts'
 import { createTurns, type Turns } from './turns.ts'
 
-export { HOLD_MS, type Budgets } from './budgets.ts'
+export { HOLD_MS } from './budgets.ts'
 export type { Connection, Connections } from './connections.ts'
 export type { Incoming } from './incoming.ts'
 export { createLoopLine } from './loop.ts'
-export { PIECE, type Outgoing } from './outgoing.ts'
+export { PIECE } from './outgoing.ts'
 export type { Turns } from './turns.ts'
 export { createThreads, ThreadEnded, type ThreadAnswer, type Threads } from './threads.ts'
 

@@ -32,6 +32,8 @@ const SILENCE = 120_000
 const MOST_AHEAD = 100
 /** Connections whose first requests are read in one turn of the event loop: each may have sent hundreds of them. */
 const MOST_NEW = 8
+/** A client that says nothing at first is waited for by Node, with its time limits, after so long (milliseconds). */
+const MOST_SILENT = 500
 
 /** How some addresses differ from the rest. */
 export interface Door {
@@ -121,11 +123,26 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
     socket.once('close', () => connection.leave())
     const broken = (): void => void socket.destroy()
     socket.on('error', broken)
-    inLine(() => {
-      socket.off('error', broken)
-      if (!socket.destroyed) abortCheaply(socket, () => takers.forEach((take) => take.call(server, socket)))
-    })
+    whenHeard(socket, secure ? 0 : MOST_SILENT, () =>
+      inLine(() => {
+        socket.off('error', broken)
+        if (!socket.destroyed) abortCheaply(socket, () => takers.forEach((take) => take.call(server, socket)))
+      }),
+    )
   })
+}
+
+/** Calls back once something has come, or after `ms`. */
+function whenHeard(socket: Socket, ms: number, begin: () => void): void {
+  if (ms === 0) return begin()
+  const heard = (): void => {
+    clearTimeout(late)
+    socket.off('readable', heard)
+    begin()
+  }
+  const late = setTimeout(heard, ms)
+  late.unref()
+  socket.on('readable', heard).once('close', () => clearTimeout(late))
 }
 
 /**

@@ -55,6 +55,13 @@ describe('connections that are not closed by the client', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
+  test('a client that leaves without a word leaves no socket behind', async () => {
+    const socket = await open()
+    socket.resume().end()
+    await once(socket, 'end')
+    await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
+  })
+
   test('finding 8: unknown addresses have a share, and known ones keep their places', async () => {
     await api.close()
     const limits = { total: 10, perAddress: 10, perStranger: 4 }
