@@ -43,15 +43,17 @@ declare module 'fastify' {
 export function guard(app: App, deps: GuardDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
-    let refusal: unknown = null
+    // Whoever is nobody's client asks on the account of the address, and hears of that rather than of what is wrong beside.
+    const charge = async (): Promise<void> => {
+      if (!request.caller && !request.routeOptions.config.unmetered) await meter(request, reply, deps)
+    }
     try {
       await admit(request, reply, deps)
     } catch (error) {
-      refusal = error
+      await charge()
+      throw error
     }
-    // Whoever is nobody's client asks on the account of the address, and hears of that rather than of what is wrong beside.
-    if (!request.caller && !request.routeOptions.config.unmetered) await meter(request, reply, deps)
-    if (refusal) throw refusal
+    await charge()
   })
 }
 
