@@ -49,7 +49,7 @@ async function certificatesOf(config: Config): Promise<Standing['certificates']>
 }
 
 /** The account of what clients use, as rows of the metrics and of `posthaste status`. */
-export function capacityRows({ connections, octets }: CapacityFigures): Standing['capacity'] {
+export function capacityRows({ connections, octets, budgets }: CapacityFigures): Standing['capacity'] {
   const listeners = Object.entries(connections)
   const bytes = Object.entries(octets)
   return {
@@ -62,6 +62,7 @@ export function capacityRows({ connections, octets }: CapacityFigures): Standing
         Object.entries(refused).map(([why, count]) => ({ what, why, count })),
       ),
       ...bytes.map(([what, { refused }]) => ({ what, why: 'share', count: refused })),
+      { what: 'requests', why: 'address_rate', count: budgets.refused },
     ],
   }
 }

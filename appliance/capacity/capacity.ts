@@ -1,9 +1,10 @@
 /**
- * One account of what clients may use at once: connections, memory and disk for what they send, and turns for what costs a lot
- * of memory to read. All listeners share it, so that nobody takes at one what is refused at another.
+ * One account of what clients may use at once: connections, memory and disk for what they send, turns for what costs a lot of
+ * memory to read, and how much they may ask without a key. All listeners share it, so that nobody takes at one what is refused at another.
  */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../clock/clock.ts'
+import { createBudgets, type Budgets } from './budgets.ts'
 import {
   createConnections,
   createKnownNetworks,
@@ -12,13 +13,17 @@ import {
   type Connections,
 } from './connections.ts'
 import { Incoming } from './incoming.ts'
+import { createOutgoing, type Outgoing } from './outgoing.ts'
 import { createPace, type Pace } from './pace.ts'
 import { createShares, type Owner } from './shares.ts'
 import { createShifts, type Shifts } from './shifts.ts'
 import { createTurns, type Turns } from './turns.ts'
 
+export { HOLD_MS } from './budgets.ts'
 export type { Connection, Connections } from './connections.ts'
 export type { Incoming } from './incoming.ts'
+export { createLoopLine } from './loop.ts'
+export { PIECE } from './outgoing.ts'
 export type { Turns } from './turns.ts'
 export { createThreads, ThreadEnded, type ThreadAnswer, type Threads } from './threads.ts'
 
@@ -45,6 +50,10 @@ export interface Capacity {
   smtp: Connections
   /** Begins to take in a body; `discard` it when it is no longer needed. */
   receive(owner: Owner): Incoming
+  /** What clients may ask without a valid key or session. */
+  budgets: Budgets
+  /** Gives out large answers. */
+  outgoing: Outgoing
   /** Ends transfers that are too slow. */
   pace: Pace
   /** For messages as they come in: shares out each turn of the event loop. */
@@ -61,6 +70,8 @@ interface Used {
 }
 
 export interface CapacityFigures {
+  /** Requests and commands beyond the budget of their address. */
+  budgets: { refused: number }
   connections: { http: ConnectionFigures; smtp: ConnectionFigures }
   /** Octets of unfinished bodies in memory and on disk, and of finished ones that are being read. */
   octets: { memory: Used; disk: Used; reading: Used & { waiting: number } }
@@ -102,15 +113,19 @@ export function createCapacity(options: CapacityOptions): Capacity {
   const within = (limits: ConnectionLimits): ConnectionLimits => fit(limits, descriptors)
   const http = createConnections(within(options.http), known)
   const smtp = createConnections(within(options.smtp), known)
+  const budgets = createBudgets(clock, known)
   const incoming = { folder, memory, disk, freeBytes, leastFree }
   return {
     http,
     smtp,
+    budgets,
+    outgoing: createOutgoing(),
     receive: (owner) => new Incoming(incoming, owner),
     pace: createPace(clock),
     shifts: createShifts(),
     turns,
     figures: () => ({
+      budgets: budgets.figures(),
       connections: { http: http.figures(), smtp: smtp.figures() },
       octets: { memory: memory.figures(), disk: disk.figures(), reading: turns.figures() },
     }),

@@ -18,6 +18,8 @@ export type RefusedConnection = 'total' | 'strangers' | 'address' | 'team'
 export interface Connection {
   /** Whether nobody has signed in on it, nor lately in its network. */
   readonly stranger: boolean
+  /** Whether it is a proxy's, which carries requests of many clients. */
+  readonly shared: boolean
   /** Notes who signed in. False: the team has its share of connections already. */
   identify(teamId: string): boolean
   /** Counts it out. Further calls do nothing. */
@@ -134,6 +136,7 @@ class Counted implements Connections {
       get stranger() {
         return stranger
       },
+      shared: network === null,
       identify: (teamId) => {
         // A proxy carries requests of many teams over one connection.
         if (network === null || gone || team === teamId) return true

@@ -1,10 +1,11 @@
 /** Who is calling: an app by its key, or a person by the cookie of the dashboard. One `Caller` for both. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../accounts/accounts.ts'
 import type { Actor } from '../mail/audit.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
 import type { Caller } from '../senders/caller.ts'
+import { meter } from './budget.ts'
 import { SESSION, shownCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { connectionOf } from './listeners.ts'
@@ -39,38 +40,53 @@ declare module 'fastify' {
 }
 
 /** Asks for a key or a session before the body is read: strangers cannot make us take 40 MB. */
-export function guard(app: App, deps: Pick<HttpDeps, 'senders' | 'accounts' | 'rateLimiter'>): void {
+export function guard(app: App, deps: GuardDeps): void {
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
-    const access = request.routeOptions.config.access ?? 'full'
-    if (!request.is404 && access === 'public') return
-    const { authorization } = request.headers
-    if (request.is404) {
-      // What is unknown is unknown to everybody; who has a key hears how often it may go on asking.
-      const caller = authorization === undefined ? undefined : await callerByKey(deps, authorization)
-      request.caller = caller ?? null
-      if (caller) limitRate(reply, deps.rateLimiter, caller.teamId)
-      return
+    // Whoever is nobody's client asks on the account of the address, and hears of that rather than of what is wrong beside.
+    const charge = async (): Promise<void> => {
+      if (!request.caller && !request.routeOptions.config.unmetered) await meter(request, reply, deps)
     }
-    if (authorization === undefined || access === 'people') {
-      if (access !== 'people' && shownCookie(request, SESSION) === undefined)
-        tellRate(reply, deps.rateLimiter)
-      request.caller = await callerByCookie(deps, request, access)
-      claimConnection(request)
-      return
+    try {
+      await admit(request, reply, deps)
+    } catch (error) {
+      await charge()
+      throw error
     }
-    const caller = await callerByKey(deps, authorization)
-    if (!caller) {
-      tellRate(reply, deps.rateLimiter)
-      throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
-    }
-    // Known before it is refused: the log of requests tells whose it was.
-    request.caller = caller
-    claimConnection(request)
-    limitRate(reply, deps.rateLimiter, caller.teamId)
-    if (access !== 'sending' && caller.apiKey?.permission !== 'full_access')
-      throw refuse('restricted_api_key')
+    await charge()
   })
+}
+
+type GuardDeps = Pick<HttpDeps, 'senders' | 'accounts' | 'rateLimiter' | 'capacity'>
+
+/** Finds out who is calling, where the route wants to know. Refuses whoever may not call it. */
+async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDeps): Promise<void> {
+  const access = request.routeOptions.config.access ?? 'full'
+  if (!request.is404 && access === 'public') return
+  const { authorization } = request.headers
+  if (request.is404) {
+    // What is unknown is unknown to everybody; who has a key hears how often it may go on asking.
+    const caller = authorization === undefined ? undefined : await callerByKey(deps, authorization)
+    request.caller = caller ?? null
+    if (caller) limitRate(reply, deps.rateLimiter, caller.teamId)
+    return
+  }
+  if (authorization === undefined || access === 'people') {
+    if (access !== 'people' && shownCookie(request, SESSION) === undefined) tellRate(reply, deps.rateLimiter)
+    request.caller = await callerByCookie(deps, request, access)
+    claimConnection(request)
+    return
+  }
+  const caller = await callerByKey(deps, authorization)
+  if (!caller) {
+    tellRate(reply, deps.rateLimiter)
+    throw refuse(tokenIn(authorization) === undefined ? 'missing_api_key' : 'invalid_api_key')
+  }
+  // Known before it is refused: the log of requests tells whose it was.
+  request.caller = caller
+  claimConnection(request)
+  limitRate(reply, deps.rateLimiter, caller.teamId)
+  if (access !== 'sending' && caller.apiKey?.permission !== 'full_access') throw refuse('restricted_api_key')
 }
 
 /** Counts the connection to the caller's team. Refuses: `connections_team`. */

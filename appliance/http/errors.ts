@@ -1,13 +1,16 @@
 /** Turns whatever went wrong into the wire's error shape (reference: wire format §3), in one place. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { QuotaRefusal } from '../intake/intake.ts'
-import { Refusal, refuse } from '../mail/refusals.ts'
+import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
 import { showUsed } from './accepted.ts'
 import type { App } from './deps.ts'
 import { routeTable } from './route-table.ts'
 
 /** Seconds after which a caller may come back when nothing better is known. */
 const RETRY_AFTER = 5
+
+/** Refusals that end the connection. */
+const ENDING: ReadonlySet<RefusalKey> = new Set(['shutting_down', 'address_rate'])
 
 export interface ErrorBody {
   statusCode: number
@@ -55,7 +58,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
     void reply.header('retry-after', refusal.retryAfter ?? RETRY_AFTER)
   if (refusal instanceof QuotaRefusal) showUsed(reply, refusal.used)
   // Fastify ends the connection after a refused body; most clients then see a broken pipe instead of the answer.
-  if (refusal.key !== 'shutting_down') void reply.removeHeader('connection')
+  if (!ENDING.has(refusal.key)) void reply.removeHeader('connection')
   return reply
     .code(refusal.status)
     .header('content-type', 'application/json; charset=utf-8')

@@ -9,6 +9,7 @@ import { guard } from './access.ts'
 import { keepApart, type AdminDoor } from './admin-door.ts'
 import { auditActs } from './audited.ts'
 import { readBodies } from './body.ts'
+import { giveOutLargeAnswers } from './budget.ts'
 import { serveDashboard } from './dashboard.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { answerBadUrl, answerErrors } from './errors.ts'
@@ -177,6 +178,7 @@ function attendRequests(app: App, deps: HttpDeps): void {
   guard(app, deps)
   refuseUnsupported(app)
   tagAnswers(app)
+  giveOutLargeAnswers(app, deps)
   auditActs(app, deps)
   logRequests(app)
   measureRequests(app, deps)

@@ -9,7 +9,7 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Connection, Connections } from '../capacity/capacity.ts'
+import { createLoopLine, type Connection, type Connections } from '../capacity/capacity.ts'
 import { refuse, type Refusal, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
 import { inNetworks, type Cidr } from '../wire/networks.ts'
@@ -30,6 +30,10 @@ const LAST_WORDS = 1000
 const SILENCE = 120_000
 /** Requests that a client may send before earlier ones are answered; one that sends more is cut off. */
 const MOST_AHEAD = 100
+/** Connections whose first requests are read in one turn of the event loop: each may have sent hundreds of them. */
+const MOST_NEW = 8
+/** A client that says nothing at first is waited for by Node, with its time limits, after so long (milliseconds). */
+const MOST_SILENT = 500
 
 /** How some addresses differ from the rest. */
 export interface Door {
@@ -103,6 +107,7 @@ function passOn(plain: Duplex, secure: Duplex): void {
 /** Lets in who may connect, and tells the others why not. To be called last: it stands before all other takers. */
 function admitOnly(server: Server, { connections, proxies }: Admission, secure: boolean): void {
   const takers = server.listeners('connection') as ((socket: Socket) => void)[]
+  const inLine = createLoopLine(MOST_NEW)
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const ip = socket.remoteAddress ?? ''
@@ -116,8 +121,43 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
     }
     admitted.set(socket, connection)
     socket.once('close', () => connection.leave())
-    for (const take of takers) take.call(server, socket)
+    const broken = (): void => void socket.destroy()
+    socket.on('error', broken)
+    whenHeard(socket, secure ? 0 : MOST_SILENT, () =>
+      inLine(() => {
+        socket.off('error', broken)
+        if (!socket.destroyed) abortCheaply(socket, () => takers.forEach((take) => take.call(server, socket)))
+      }),
+    )
   })
+}
+
+/** Calls back once something has come, or after `ms`. */
+function whenHeard(socket: Socket, ms: number, begin: () => void): void {
+  if (ms === 0) return begin()
+  const heard = (): void => {
+    clearTimeout(late)
+    socket.off('readable', heard)
+    begin()
+  }
+  const late = setTimeout(heard, ms)
+  late.unref()
+  socket.on('readable', heard).once('close', () => clearTimeout(late))
+}
+
+/**
+ * Node makes an error for each request that a closed connection leaves unanswered. Nobody reads their stacks, which take half a second
+ * of processor time where hundreds of connections end at once with a hundred requests each.
+ * @param take has Node listen to the socket
+ */
+function abortCheaply(socket: Socket, take: () => void): void {
+  let limit = Error.stackTraceLimit
+  socket.once('close', () => {
+    limit = Error.stackTraceLimit
+    Error.stackTraceLimit = 0
+  })
+  take()
+  socket.once('close', () => void (Error.stackTraceLimit = limit))
 }
 
 function httpServer(handle: RequestListener): Server {
@@ -166,7 +206,7 @@ function inTurn(handle: RequestListener): RequestListener {
     response.once('close', () => {
       const next = waiting.get(socket)?.shift()
       // In the next turn of the event loop: others come between two requests of one client.
-      if (next && !socket.destroyed) setImmediate(next)
+      if (next && socket.writable) setImmediate(next)
       else waiting.delete(socket)
     })
     handle(request, response)

@@ -1,4 +1,5 @@
 /** Names the schemas: an exported schema is a component of the document under the name of its export. */
+import { setImmediate } from 'node:timers/promises'
 import * as account from './schemas/account.ts'
 import * as apiKeys from './schemas/api-keys.ts'
 import * as attachments from './schemas/attachments.ts'
@@ -155,17 +156,21 @@ function inside(schema: Schema, named: Map<string, string>): Schema {
 }
 
 /** The components that a document refers to, directly or through others, by name. */
-export function componentsUsed(document: object, named: Map<string, string>): Record<string, Schema> {
+export async function componentsUsed(
+  document: object,
+  named: Map<string, string>,
+): Promise<Record<string, Schema>> {
   const used: Record<string, Schema> = {}
   const byName = new Map(exported().map(([name, schema]) => [name, schema]))
-  const visit = (part: object): void => {
+  const visit = async (part: object): Promise<void> => {
     for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       const schema = byName.get(name)
       if (!schema || name in used) continue
+      await setImmediate() // Others have their turns.
       used[name] = inside(schema, named)
-      visit(used[name])
+      await visit(used[name])
     }
   }
-  visit(document)
+  await visit(document)
   return Object.fromEntries(Object.entries(used).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

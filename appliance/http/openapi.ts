@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document, made from the schemas that the routes are checked against. Pure, but for collecting the routes. */
+import { setImmediate } from 'node:timers/promises'
 import type { RouteOptions } from 'fastify'
 import type { Access } from './access.ts'
 import type { App } from './deps.ts'
@@ -91,10 +92,10 @@ function notesOf({ method, url }: Pick<RouteFacts, 'method' | 'url'>): Operation
 }
 
 /**
- * The document of these routes.
+ * The document of these routes. Takes a tenth of a second of processor time, during which others have their turns.
  * @param version of the program
  */
-export function apiDocument(routes: readonly RouteFacts[], version: string): ApiDocument {
+export async function apiDocument(routes: readonly RouteFacts[], version: string): Promise<ApiDocument> {
   const named = components()
   const paths: ApiDocument['paths'] = {}
   const place = ({ method, url }: RouteFacts) => ORDER.get(`${method} ${url}`) ?? ORDER.size
@@ -103,6 +104,7 @@ export function apiDocument(routes: readonly RouteFacts[], version: string): Api
     .toSorted((a, b) => place(a) - place(b))
     .map((route) => ({ route, notes: notesOf(route) }))
   for (const { route, notes } of documented) {
+    await setImmediate()
     const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, notes, named) }
   }
@@ -125,7 +127,8 @@ export function apiDocument(routes: readonly RouteFacts[], version: string): Api
       },
     },
   }
-  document.components.schemas = componentsUsed(document, named)
+  await setImmediate()
+  document.components.schemas = await componentsUsed(document, named)
   return document
 }
 

@@ -714,6 +714,12 @@ export const REFUSALS = {
     '421 4.7.0',
     'Your team has too many open connections. Close some, or try again in a minute.',
   ),
+  address_rate: entry(
+    'rate_limit_exceeded',
+    429,
+    '421 4.7.0',
+    'Too many requests without a valid API key from your address. Try again in {seconds} seconds.',
+  ),
   live_streams: entry(
     'rate_limit_exceeded',
     429,

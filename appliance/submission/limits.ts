@@ -30,3 +30,10 @@ export const LINGER_MS = 1000
 export const GRACE_MS = 10_000
 /** Refused commands after which a connection is closed. */
 export const MAX_ERRORS = 20
+/**
+ * Commands that lead to nothing (NOOP, RSET, EHLO, …) for each message of a client that has signed in; more of them are on the account
+ * of its address.
+ */
+export const IDLE_FREE = 100
+/** The same before it has. */
+export const IDLE_FREE_UNKNOWN = 10

@@ -1,5 +1,5 @@
 /** One session: its state, and the loop that reads a command and says the reply. */
-import type { Connection, Incoming } from '../capacity/capacity.ts'
+import { HOLD_MS, type Connection, type Incoming } from '../capacity/capacity.ts'
 import { steady } from '../clock/clock.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
@@ -11,7 +11,17 @@ import { newId } from '../mail/ids.ts'
 import type { Body } from './body.ts'
 import { COMMANDS } from './commands.ts'
 import type { ListenerKind, Shared } from './deps.ts'
-import { HURRIED_MS, IDLE_MS, INBOUND_MS, MAX_ERRORS, MAX_LINE, SESSION_MS, UNKNOWN_MS } from './limits.ts'
+import {
+  HURRIED_MS,
+  IDLE_FREE,
+  IDLE_FREE_UNKNOWN,
+  IDLE_MS,
+  INBOUND_MS,
+  MAX_ERRORS,
+  MAX_LINE,
+  SESSION_MS,
+  UNKNOWN_MS,
+} from './limits.ts'
 import { refusalReply, reply, writeReply } from './reply.ts'
 import { SessionLog } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
@@ -38,6 +48,9 @@ export interface Transaction {
 
 /** Programs that speak HTTP to a mail port do so because somebody tricked them. */
 const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
+
+/** Commands that bring no message any nearer once they were said. */
+const IDLE = new Set(['EHLO', 'HELO', 'RSET', 'NOOP', 'VRFY', 'HELP'])
 
 /** Who talks to whom where. */
 export interface SessionArgs {
@@ -69,6 +82,8 @@ export class Session {
   /** By the steady clock: `startedAt` is for people. */
   readonly #begunAt: number
   #errors = 0
+  /** Commands in `IDLE` since the last message. */
+  #idle = 0
   #stopping = false
 
   readonly shared: Shared
@@ -171,11 +186,12 @@ export class Session {
     const said = !command ? '?' : verb === 'AUTH' ? `AUTH ${args.split(' ')[0]!.toUpperCase()}` : text
     try {
       if (!command) throw refuse('smtp_unknown_command')
+      await this.#meter(verb)
       const answer = await command(this, args)
       if (!answer) return
       this.log.note(said, answer)
       this.say(answer)
-      if (this.transaction?.outcome) this.endTransaction()
+      if (this.transaction?.outcome) this.#endMessage()
     } catch (error) {
       if (!(error instanceof Refusal))
         this.shared.log.error(
@@ -186,11 +202,26 @@ export class Session {
     }
   }
 
+  #endMessage(): void {
+    this.endTransaction()
+    this.#idle = 0
+  }
+
+  /** Puts commands that lead to nothing on the account of the address, beyond what any client needs. Refuses: `address_rate`. */
+  async #meter(verb: string): Promise<void> {
+    if (this.kind.name === 'trusted' || !IDLE.has(verb)) return
+    if (++this.#idle <= (this.caller ? IDLE_FREE : IDLE_FREE_UNKNOWN)) return
+    const seconds = this.shared.capacity.budgets.take(this.ip)
+    if (seconds === 0) return
+    await this.socket.pause(HOLD_MS)
+    throw refuse('address_rate', { seconds })
+  }
+
   #refused(said: string, refusal: Refusal): void {
     this.log.note(said, refusal)
     const answer = refusalReply(refusal)
     this.say(answer)
-    if (this.transaction?.outcome) this.endTransaction()
+    if (this.transaction?.outcome) this.#endMessage()
     if (answer.code === 421) this.over = true
     if (answer.code < 500 || this.over) return
     this.shared.gate.fault(this.ip)

@@ -1,8 +1,8 @@
 /** The other door: SMTP submission (RFC 6409), by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createMessageReader } from '../intake/intake.ts'
-import type { Connection as CountedConnection } from '../capacity/capacity.ts'
-import { Refusal, refuse } from '../mail/refusals.ts'
+import { HOLD_MS, type Connection as CountedConnection } from '../capacity/capacity.ts'
+import { refuse, type Refusal } from '../mail/refusals.ts'
 import { bindServer, CannotStart, formatHostPort, type HostPort } from '../wire/listeners.ts'
 import { inNetworks } from '../wire/networks.ts'
 import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
@@ -167,11 +167,15 @@ class Connection {
 
   async #admit(ip: string): Promise<void> {
     const { smtp } = this.#shared.capacity
-    const refusal = this.#whyNot(ip)
-    const connection = refusal ?? smtp.enter(ip, this.#kind.name === 'trusted')
-    if (connection instanceof Refusal) return this.#turnAway(ip, connection)
+    const connection = smtp.enter(ip, this.#kind.name === 'trusted')
     if (typeof connection === 'string') return this.#turnAway(ip, refuse(`connections_${connection}`))
     this.#counted = connection
+    const refusal = this.#whyNot(ip)
+    if (refusal) {
+      // Counted meanwhile: whoever connects again at once has few connections for it.
+      await this.#socket.pause(HOLD_MS)
+      return this.#turnAway(ip, refusal)
+    }
     const [shared, socket, kind, port] = [this.#shared, this.#socket, this.#kind, this.#port]
     if (kind.name === 'implicit_tls' && !(await socket.startTls(shared.certificates))) return
     this.#session = new Session({ shared, socket, kind, port, ip, connection })

@@ -55,6 +55,13 @@ describe('connections that are not closed by the client', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
+  test('a client that leaves without a word leaves no socket behind', async () => {
+    const socket = await open()
+    socket.resume().end()
+    await once(socket, 'end')
+    await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
+  })
+
   test('finding 8: unknown addresses have a share, and known ones keep their places', async () => {
     await api.close()
     const limits = { total: 10, perAddress: 10, perStranger: 4 }
@@ -94,6 +101,91 @@ describe('pipelined requests', () => {
   })
 })
 
+describe('requests without a valid key', () => {
+  const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: mail.acme.example\r\n${more}\r\n`
+  /** All that this address may ask as a stranger, and as much again. */
+  const spend = () => api.capacity.budgets.charge('127.0.0.1', 1000 * MB)
+  /** What is heard until the server ends the connection, with time going by. */
+  const end = async (socket: Socket): Promise<string> => {
+    let [heard, over] = ['', false]
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
+    const ended = once(socket, 'end').then(() => (over = true))
+    while (!over) {
+      await api.clock.advance(100)
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 5))])
+    }
+    return heard
+  }
+
+  test.each([
+    ['without a key', get('/emails').repeat(20)],
+    ['with a wrong key', get('/emails', 'Authorization: Bearer re_wrong\r\n').repeat(20)],
+    ['for what is not there', get('/nothing').repeat(20)],
+    ['for a file', get('/openapi.json').repeat(20)],
+    ['to sign in', `${post('/session', null, 2)}{}`.repeat(20)],
+  ])('finding 14: %s have a budget, and beyond it the connection ends', async (_what, requests) => {
+    spend()
+    const heard = await end(await open(requests))
+    expect(heard).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\nretry-after: \d+\r\n/i)
+    expect(heard).toMatch(/"statusCode":429,.*without a valid API key.*"name":"rate_limit_exceeded"\}$/)
+    // Not one answer for each of what was sent ahead.
+    expect(heard.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+    expect(api.capacity.figures().budgets.refused).toBe(1)
+  })
+
+  test('finding 14: leave those with a key alone, and monitors', async () => {
+    spend()
+    const answered = async (said: string) => String((await once(await open(said), 'data'))[0])
+    expect(await answered(get('/healthz'))).toMatch(/^HTTP\/1\.1 200 /)
+    for (let count = 0; count < 3; count++) expect((await api.call('GET', '/domains')).status).toBe(200)
+    // Somebody has shown a key here: the address may ask more.
+    expect(await answered(get('/emails'))).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
+  test('finding 14: one client of a proxy does not end the connection of all', async () => {
+    await api.close()
+    api = await startApi({ messageBytes: LIMIT, trustProxy: ['127.0.0.1'] })
+    api.capacity.budgets.charge('192.0.2.7', 1000 * MB)
+    const of = (ip: string) => get('/emails', `X-Forwarded-For: ${ip}\r\n`)
+    const socket = await open(of('192.0.2.7') + of('192.0.2.8'))
+    let heard = ''
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
+    await expect
+      .poll(() => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, s]) => s))
+      .toEqual(['429', '401'])
+  })
+
+  test.each(['/openapi.json', '/docs'])(
+    'finding 15: others have their turns while %s is made',
+    async (path) => {
+      let [turns, done] = [0, false]
+      const turn = (): void => {
+        turns++
+        if (!done) setImmediate(turn)
+      }
+      setImmediate(turn)
+      expect((await api.call('GET', path)).status).toBe(200)
+      done = true
+      // One for each route at the least.
+      expect(turns).toBeGreaterThan(100)
+    },
+  )
+
+  test('finding 15: large answers that nobody reads do not stop the event loop', async () => {
+    const longest = await longestTurn(async () => {
+      const deaf = []
+      for (let count = 0; count < 200; count++) deaf.push((await open()).pause())
+      for (const socket of deaf) socket.write(get('/openapi.json').repeat(5))
+      const { refused } = api.capacity.figures().budgets
+      await expect.poll(() => api.capacity.figures().budgets.refused).toBeGreaterThanOrEqual(refused + 100)
+      await api.clock.advance(2000)
+      for (const socket of deaf) socket.destroy()
+      await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
+    })
+    expect(longest).toBeLessThan(50)
+  })
+})
+
 describe('unfinished bodies', () => {
   test('finding 2: neither of strangers nor of one key keep others from sending and signing in', async () => {
     const strangers = Array.from({ length: 200 }, () => open(`${post('/session', null, 16_000)}{"email":"`))
@@ -112,7 +204,8 @@ describe('unfinished bodies', () => {
     // All of them are cut off, and what they held is free.
     const heard = unfinished.map(async (socket) => String((await once(socket, 'data'))[0]))
     for (let second = 0; second < 40; second++) await api.clock.advance(1000)
-    for (const answer of await Promise.all(heard)) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    // Strangers at one address have no budget for so many sign-ins.
+    for (const answer of await Promise.all(heard)) expect(answer).toMatch(/^HTTP\/1\.1 4(08|29) /)
     await expect
       .poll(() => api.capacity.figures().octets)
       .toMatchObject({

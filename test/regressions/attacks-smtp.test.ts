@@ -93,6 +93,15 @@ test('pipelined commands do not stop the event loop', async () => {
   expect(longest).toBeLessThan(50)
 })
 
+test('finding 14: commands that lead to nothing are on the account of the address', async () => {
+  const { ports, capacity } = await open()
+  const speech = { port: ports.starttls, before: '', piece: 'NOOP\r\n', times: 20_000, after: '' }
+  const heard = await speak({ ...speech, dialog: ['EHLO client.example'] }, /^421 [^\n]*\n/m)
+  expect(heard).toMatch(/^(250 2\.0\.0 Ok\r\n){500,}421 4\.7\.0 Too many requests[^\n]*\n/)
+  expect(heard.length).toBeLessThan(100_000)
+  expect(capacity.figures().budgets.refused).toBe(1)
+})
+
 test('a client that leaves in the middle of a handshake leaves no socket behind', async () => {
   const { ports, capacity } = await open()
   const { smtp } = capacity.figures().connections

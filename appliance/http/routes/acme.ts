@@ -9,7 +9,7 @@ export const CHALLENGE_PATH = '/.well-known/acme-challenge/'
 export function acmeRoutes(app: App, answer: (token: string) => string | undefined): void {
   app.get(
     `${CHALLENGE_PATH}:token`,
-    { config: { access: 'public' }, logLevel: 'warn' },
+    { config: { access: 'public', unmetered: true }, logLevel: 'warn' },
     async (request, reply) => {
       const found = answer((request.params as { token: string }).token)
       if (found === undefined) throw refuse('unknown_endpoint')

@@ -5,7 +5,7 @@ import * as schema from '../schemas/health.ts'
 
 /** GET /healthz and GET /readyz, for supervisors and load balancers: 200, or 503 with reasons. */
 export function healthRoutes(app: App, { health, log }: Pick<HttpDeps, 'health' | 'log'>): void {
-  const open = { config: { access: 'public' as const }, logLevel: 'warn' as const }
+  const open = { config: { access: 'public' as const, unmetered: true }, logLevel: 'warn' as const }
   const answer = (reply: FastifyReply, { ok, reasons }: Health) => {
     if (ok) return { object: 'health' as const, status: 'ok' as const, reasons }
     log.error({ reasons }, 'not healthy')

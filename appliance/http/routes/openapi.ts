@@ -18,8 +18,10 @@ const MAX_AGE = 300
  */
 export function documentRoutes(app: App, routes: readonly RouteFacts[], version: string): void {
   // Kept as buffers, so repeated requests share one copy and cost no serialization.
-  let document: Buffer | undefined
-  let page: Buffer | undefined
+  let document: Promise<Buffer> | undefined
+  let page: Promise<Buffer> | undefined
+  const makeDocument = async () => Buffer.from(JSON.stringify(await apiDocument(routes, version)))
+  const makePage = async () => Buffer.from(referencePage(await apiDocument(routes, version)))
 
   app.get(
     '/openapi.json',
@@ -34,8 +36,8 @@ export function documentRoutes(app: App, routes: readonly RouteFacts[], version:
         'content-type': 'application/json; charset=utf-8',
         'cache-control': `public, max-age=${MAX_AGE}`,
       })
-      document ??= Buffer.from(JSON.stringify(apiDocument(routes, version)))
-      return document as unknown as Record<string, unknown>
+      document ??= makeDocument()
+      return (await document) as unknown as Record<string, unknown>
     },
   )
 
@@ -46,6 +48,6 @@ export function documentRoutes(app: App, routes: readonly RouteFacts[], version:
         'content-security-policy': POLICY,
         'cache-control': `public, max-age=${MAX_AGE}`,
       })
-      .send((page ??= Buffer.from(referencePage(apiDocument(routes, version))))),
+      .send(await (page ??= makePage())),
   )
 }

@@ -16,7 +16,7 @@ const HEADERS = {
 /** Where the links and pixels of tracked emails lead. Only what we signed leads anywhere. */
 export function trackingRoutes(app: App, tracking: Tracking): void {
   // Not logged: it would be a second record of who reads what, which nobody asked for.
-  const open = { config: { access: 'public', secretPath: true }, logLevel: 'warn' } as const
+  const open = { config: { access: 'public', secretPath: true, unmetered: true }, logLevel: 'warn' } as const
 
   // A wildcard, as a link is longer than a parameter may be.
   app.get(`${LINK_PATH}*`, open, async (request, reply) => {

@@ -1,0 +1,70 @@
+import { beforeEach, expect, test } from 'vitest'
+import type { Capacity } from '../../../appliance/capacity/capacity.ts'
+import { testCapacity } from '../../world/capacity.ts'
+
+/** Moved by the tests alone. */
+let now: number
+let timers: { at: number; callback: () => void }[]
+let capacity: Capacity
+beforeEach(() => {
+  now = 1_000_000
+  timers = []
+  const after = (ms: number, callback: () => void) => {
+    timers.push({ at: now + ms, callback })
+    return () => undefined
+  }
+  capacity = testCapacity({ now: () => now, after }, '/nowhere')
+})
+
+/** How many requests of an address are let through at this moment. */
+function left(ip: string): number {
+  let count = 0
+  while (capacity.budgets.take(ip) === 0) count++
+  return count
+}
+
+test('a stranger has 500 requests, and 25 more each second', () => {
+  expect(left('192.0.2.1')).toBe(500)
+  expect(capacity.budgets.take('192.0.2.1')).toBe(1)
+  now += 2000
+  expect(left('192.0.2.1')).toBe(50)
+  now += 3_600_000
+  expect(left('192.0.2.1')).toBe(500)
+  expect(left('192.0.2.2')).toBe(500)
+  expect(capacity.figures().budgets.refused).toBe(5)
+})
+
+test('all addresses of an IPv6 site share a budget', () => {
+  expect(left('2001:db8:1:2::1')).toBe(500)
+  expect(left('2001:db8:1:3::1')).toBe(0)
+  expect(left('2001:db8:2::1')).toBe(500)
+})
+
+test('an address at which somebody signs in has ten times as much, at once', () => {
+  expect(left('192.0.2.1')).toBe(500)
+  const connection = capacity.smtp.enter('192.0.2.1')
+  if (typeof connection === 'string') throw new Error(connection)
+  connection.identify('team')
+  expect(left('192.0.2.1')).toBe(4500)
+  now += 1000
+  expect(left('192.0.2.1')).toBe(250)
+})
+
+test('a large answer costs what is beyond its first 64 KB, and leaves no debt for ever', () => {
+  capacity.budgets.charge('192.0.2.1', 60_000)
+  expect(capacity.budgets.take('192.0.2.1', 500)).toBe(0)
+  now += 3_600_000
+  capacity.budgets.charge('192.0.2.1', 100 * 64 * 1024)
+  expect(left('192.0.2.1')).toBe(400)
+  for (let count = 0; count < 100; count++) capacity.budgets.charge('192.0.2.1', 1e9)
+  expect(capacity.budgets.take('192.0.2.1')).toBe(21)
+  now += 21_000
+  expect(left('192.0.2.1')).toBeGreaterThan(0)
+})
+
+test('refusals are held back for a second, and come one after the other', async () => {
+  const said = [1, 2, 3].map(() => capacity.budgets.hold())
+  expect(timers.map(({ at }) => at - now)).toEqual([1000, 1003, 1006])
+  for (const { callback } of timers) callback()
+  await Promise.all(said)
+})
