@@ -95,7 +95,7 @@ interface Owned {
  * Ends leases; changes of deliveries that the owner no longer leases are not made and their ids returned.
  * hot: plain statements, prepared once.
  */
-export function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
+function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
   const finish = db.prepare<[string, string], Owned>(
     'delete from deliveries where id = ? and lease_owner = ? returning team_id, email_id, attempts, pool, provider',
   )
