@@ -93,7 +93,7 @@ export function missing(db: Connection, migrations: readonly Migration[]): Migra
     }
     if (ours.checksum !== checksum || ours.name !== name) {
       throw new StorageRefused(
-        `Migration ${number} (${name}) of the database ${db.name} does not match the one in this program: its checksum differs. Reinstall the program. Its migrations must not be edited.`,
+        `Migration ${number} (${name}) of the database ${db.name} does not match the one in this program: its checksum differs. Reinstall the program: its migrations must not be edited. A database from before version 0.1.0 can't be upgraded; use a new data_dir.`,
       )
     }
   }
