@@ -135,12 +135,17 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
 /** Calls back once something has come, or after `ms`. */
 function whenHeard(socket: Socket, ms: number, begin: () => void): void {
   if (ms === 0) return begin()
-  const heard = (): void => {
+  const go = (): void => {
     clearTimeout(late)
     socket.off('readable', heard)
     begin()
   }
-  const late = setTimeout(heard, ms)
+  const heard = (): void => {
+    // Readable without an octet is the end: nothing was asked, and Node would wait for a request.
+    if (socket.readableLength === 0) socket.destroy()
+    else go()
+  }
+  const late = setTimeout(go, ms)
   late.unref()
   socket.on('readable', heard).once('close', () => clearTimeout(late))
 }

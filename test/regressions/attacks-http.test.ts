@@ -62,6 +62,19 @@ describe('connections that are not closed by the client', () => {
     await expect.poll(() => api.capacity.figures().connections.http.open).toBe(0)
   })
 
+  test('clients that close at once leave no sockets behind', async () => {
+    for (let count = 0; count < 40; count++) (await open()).destroy()
+    await expect.poll(() => api.capacity.figures().connections.http.open, { timeout: 2000 }).toBe(0)
+    // Half of them have gone before anybody looked at what they said.
+    for (let count = 0; count < 40; count++) {
+      const socket = await open()
+      socket.write('GET / HTTP/1.1\r\n')
+      if (count % 2 === 0) socket.destroy()
+      else socket.end()
+    }
+    await expect.poll(() => api.capacity.figures().connections.http.open, { timeout: 2000 }).toBe(0)
+  })
+
   test('finding 8: unknown addresses have a share, and known ones keep their places', async () => {
     await api.close()
     const limits = { total: 10, perAddress: 10, perStranger: 4 }
