@@ -252,6 +252,24 @@ describe('bodies made to cost more than their size', () => {
     return speak({ port: port(), before, piece, times, after: tail }, /\r\n\r\n[^]*\}$/)
   }
 
+  test('finding 3: chunks of an octet are refused while they come in, and not read on', async () => {
+    const socket = await open()
+    let said = ''
+    socket.on('error', () => undefined).on('data', (octets) => (said += String(octets)))
+    socket.once('end', () => socket.destroy())
+    socket.write(
+      [
+        'POST /emails HTTP/1.1\r\nHost: mail.acme.example\r\nContent-Type: application/json',
+        `Authorization: Bearer ${api.full}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+      ].join('\r\n'),
+    )
+    const block = '1;a=b\r\n \r\n'.repeat(1100)
+    socket.write(block)
+    await expect.poll(() => said).toMatch(/^HTTP\/1\.1 422 [^]*chunks of at least 16 bytes on average/)
+    socket.write(block)
+    await expect.poll(() => api.clock.advance(100).then(() => socket.closed)).toBe(true)
+  })
+
   test.each([
     ['40 MB of brackets', '[', LIMIT, ['', '']],
     ['14 million objects', '{},', 13 * MB, ['[', '{}]']],
