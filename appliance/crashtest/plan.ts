@@ -32,7 +32,7 @@ const MOST_PASSES: Record<CrashPoint, number> = {
   'settle-after-commit': 40,
   webhook: 20,
   retention: 1,
-  migration: 10,
+  migration: 2,
   checkpoint: 1,
 }
 
