@@ -297,7 +297,9 @@ describe('an exchange of the key', () => {
     mkdirSync(join(newKeyFile, '..'), { recursive: true })
     const next = randomBytes(32).toString('base64')
     writeFileSync(newKeyFile, next, { mode: 0o600 })
-    expect(() => rekey(options(dataDir, { env }), sqliteSealing, T0)).toThrow('pass the file with --new-key-file')
+    expect(() => rekey(options(dataDir, { env }), sqliteSealing, T0)).toThrow(
+      'pass the file with --new-key-file',
+    )
     const done = rekey(options(dataDir, { env, newKeyFile }), sqliteSealing, T0)
     expect(done).toMatchObject({ to: keyId(dataDir), handOver: true })
     expect(existsSync(own)).toBe(false)
