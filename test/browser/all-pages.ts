@@ -154,9 +154,16 @@ async function touched(page: Page): Promise<void> {
   await page.getByRole('dialog').getByText('would be').waitFor()
 }
 
+/** Shows the filters, which a phone has behind a button. */
+async function unfold(page: Page): Promise<void> {
+  const filters = page.getByRole('button', { name: /^Filters/, expanded: false })
+  if (await filters.isVisible()) await filters.click()
+}
+
 /** Opens a calendar of days. */
 function calendar(name: string) {
   return async (page: Page) => {
+    await unfold(page)
     await page.getByRole('button', { name: new RegExp(`^${name}: `) }).click()
     await page.getByRole('grid').first().waitFor()
   }
@@ -165,6 +172,7 @@ function calendar(name: string) {
 /** Opens a field with suggestions. */
 function choices(name: string) {
   return async (page: Page) => {
+    await unfold(page)
     await page.getByRole('button', { name: new RegExp(`^${name}: `) }).click()
     await page.locator('div[role=option]').first().waitFor()
   }
