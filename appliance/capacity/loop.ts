@@ -1,4 +1,4 @@
-/** Spreads work over turns of the event loop: what hundreds of clients ask for at once would keep all others waiting. */
+/** Spreads work over turns of the event loop, so that a burst from hundreds of clients doesn't keep everyone else waiting. */
 
 /**
  * Makes a line for jobs that begin in order, never in the same turn as they were added.

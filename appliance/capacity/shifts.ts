@@ -1,6 +1,6 @@
 /**
- * How many octets of messages are looked at in one turn of the event loop: so many of each team, so that whoever sends as fast as the wire
- * carries does not make the turns of all others long. Counts only; no I/O.
+ * Limits how many bytes of each team's messages are processed per turn of the event loop, so that a team that sends at full speed doesn't
+ * slow down the others. Only counts; no I/O.
  */
 
 export interface Shifts {

@@ -59,13 +59,13 @@ export function guard(app: App, deps: GuardDeps): void {
 
 type GuardDeps = Pick<HttpDeps, 'senders' | 'accounts' | 'rateLimiter' | 'capacity'>
 
-/** Finds out who is calling, where the route wants to know. Refuses whoever may not call it. */
+/** Identifies the caller, if the route requires it, and refuses callers that aren't allowed to use the route. */
 async function admit(request: FastifyRequest, reply: FastifyReply, deps: GuardDeps): Promise<void> {
   const access = request.routeOptions.config.access ?? 'full'
   if (!request.is404 && access === 'public') return
   const { authorization } = request.headers
   if (request.is404) {
-    // What is unknown is unknown to everybody; who has a key hears how often it may go on asking.
+    // Everyone gets a 404 for an unknown path. Callers with a key also get their rate limit headers.
     const caller = authorization === undefined ? undefined : await callerByKey(deps, authorization)
     request.caller = caller ?? null
     if (caller) limitRate(reply, deps.rateLimiter, caller.teamId)

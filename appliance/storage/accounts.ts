@@ -12,8 +12,8 @@ export interface User {
   passwordHash: string | null
   createdAt: number
   /**
-   * Since when the address is known to be that of the one who has the account: by a link that only a mail held, or by a provider that is
-   * the authority on it. Null: nobody has shown it, and whoever made the account may be somebody else.
+   * When the account's owner proved that the address is theirs, through an emailed link or a provider that is authoritative for it. Null:
+   * not proven, so the account may have been created by someone else.
    */
   provenAt: number | null
 }
@@ -75,8 +75,8 @@ async function createOwner(
 /**
  * Ends all sessions of the user but `keep` (a token hash), in the same step, sign-ins that wait for the second factor, and
  * links that would set another password: who knew the old one is out.
- * @param args.byMail the link came by mail, which proves the address. Where that is the first proof of it, whatever opened the account
- * by itself before does so no more: identities go, and passkeys become second steps. Returns what became of them then, else null.
+ * @param args.byMail the link came by mail, which proves the address. On the first proof, identities are unlinked and passkeys can only be
+ * used as a second step, because someone else may have added them. Returns how many were affected; null if it wasn't the first proof.
  * @param args.was the hash that the old password was compared with; `stale` when it is another meanwhile, and nothing is changed
  */
 async function setPassword(

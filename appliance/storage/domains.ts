@@ -36,9 +36,9 @@ export interface DomainSettings {
   trackingSubdomain: string | null
 }
 
-/** How a domain's verification goes on by itself. Times in Unix milliseconds. */
+/** When a domain is verified automatically. Times in Unix milliseconds. */
 export interface DomainWatch {
-  /** When a verification that has not succeeded is given up; null when none runs. */
+  /** When an unfinished verification is abandoned; null if none is running. */
   verifyUntil: number | null
   /** A worse status that was seen since then, and does not count until it is confirmed. */
   suspect: { status: DomainStatus; since: number } | null
