@@ -52,6 +52,8 @@ export interface Capacity {
   receive(owner: Owner): Incoming
   /** What clients may ask without a valid key or session. */
   budgets: Budgets
+  /** Whose turn it is to have a page of a download written: one at a time. */
+  downloads: Turns
   /** Gives out large answers. */
   outgoing: Outgoing
   /** Ends transfers that are too slow. */
@@ -89,6 +91,8 @@ const ON_DISK_TEAM = 16
 /** Jobs of one team that wait for memory, and how long (milliseconds). */
 const WAITING = 64
 const WAIT_MS = 30_000
+/** Downloads of one team at once. */
+const MOST_DOWNLOADS = 256
 /** The share of all descriptors that the connections of HTTP, and those of SMTP, may take. */
 const DESCRIPTORS = 0.3
 
@@ -119,6 +123,7 @@ export function createCapacity(options: CapacityOptions): Capacity {
     http,
     smtp,
     budgets,
+    downloads: createTurns(clock, { total: 1, team: 1, waiting: MOST_DOWNLOADS, waitMs: WAIT_MS }),
     outgoing: createOutgoing(),
     receive: (owner) => new Incoming(incoming, owner),
     pace: createPace(clock),

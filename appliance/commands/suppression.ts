@@ -55,9 +55,9 @@ export async function exportSuppressions(
   const { id: teamId } = await team()
   const objects: ReturnType<typeof presentSuppression>[] = []
   output.text(SUPPRESSION_COLUMNS.trimEnd())
-  for await (const one of senders.allSuppressions({ teamId, origin })) {
-    output.text(suppressionRecord(one).trimEnd())
-    objects.push(presentSuppression(one))
+  for await (const page of senders.allSuppressions({ teamId, origin })) {
+    output.text(page.map(suppressionRecord).join('').trimEnd())
+    objects.push(...page.map(presentSuppression))
   }
   output.object(presentList(objects))
 }

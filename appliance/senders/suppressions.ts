@@ -20,8 +20,8 @@ export interface SuppressionMethods {
    */
   suppress(args: { teamId: string; emails: string[]; field: string }): Promise<Suppression[]>
   listSuppressions(args: PageArgs & Which): Promise<Page<Suppression>>
-  /** The whole list, or what `which` says of it, newest first; read piece by piece as it is asked for. */
-  allSuppressions(args: { teamId: string } & Which): AsyncGenerator<Suppression>
+  /** The whole list, or what `which` says of it, newest first; read page by page as it is asked for. */
+  allSuppressions(args: { teamId: string } & Which): AsyncGenerator<Suppression[]>
   /**
    * Puts the addresses of a CSV list onto the list. Lines that cannot be used are told and left out; an address that is there already keeps its
    * entry. It is done in pieces of 500: after a failure, what was added stays, and the same list can be given again.
@@ -44,7 +44,7 @@ interface Which {
 }
 
 /** Entries that are read at once. */
-const PIECE = 500
+const PAGE = 200
 
 export function suppressionMethods({
   storage,
@@ -69,10 +69,10 @@ export function suppressionMethods({
     async *allSuppressions(which) {
       for (let after: string | undefined; ;) {
         const { items, hasMore } = await storage.listSuppressions(
-          { ...which, limit: PIECE, after },
+          { ...which, limit: PAGE, after },
           clock.now(),
         )
-        yield* items
+        yield items
         if (!hasMore) return
         after = items.at(-1)!.id
       }

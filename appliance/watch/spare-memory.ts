@@ -13,6 +13,9 @@ const LOOK_MS = 5000
 /** A collection stops the thread for 30 to 150 ms: not more often than this (milliseconds), and only for enough memory (bytes). */
 const REST_MS = 10 * 60_000
 const ENOUGH = 8 * MEGABYTE
+/** The same after a burst. */
+const BURST_REST_MS = 60_000
+const BURST = 64 * MEGABYTE
 /** The share of the time between two looks in which a thread that counts as idle did something. */
 const IDLE = 0.02
 
@@ -31,7 +34,9 @@ export interface HeapLook {
 /** Whether a collection would disturb nobody and is likely to be worth it. */
 export function worthCollecting({ busy, held, heldThen, since }: HeapLook): boolean {
   if (busy > IDLE) return false
-  return heldThen === null || (since >= REST_MS && held - heldThen >= ENOUGH)
+  if (heldThen === null) return true
+  const more = held - heldThen
+  return (since >= REST_MS && more >= ENOUGH) || (since >= BURST_REST_MS && more >= BURST)
 }
 
 /** After how many collections V8 forgets the bytecode of a function that was not called meanwhile: as a rule, and here. */

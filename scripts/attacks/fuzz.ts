@@ -35,10 +35,11 @@ interface Tally {
 /** Connections at once. */
 const LANES = 60
 /** The part of all that goes before memory at rest is measured. */
-const WARM_UP = 0.02
-/** How long the daemon rests before its memory is looked at, and how long it may take to give back what it used (milliseconds). */
-const REST_MS = 6000
-const GIVE_BACK_MS = 60_000
+const WARM_UP = 0.1
+/** How long the daemon rests before its memory is looked at, and how long it may take to deliver and to give back what it used (milliseconds). */
+const REST_MS = 12_000
+const DELIVER_MS = 1_200_000
+const GIVE_BACK_MS = 120_000
 const MOST_TURN = 50
 const MOST_GROWTH = 1.2
 const TELL_MS = 30_000
@@ -50,7 +51,7 @@ export async function runFuzz(options: FuzzOptions): Promise<boolean> {
   await using running = await startTarget({ folder, forFuzzing: true })
   const warmUp = Math.ceil(options.count * WARM_UP)
   await send(running, { ...options, count: warmUp, seed: options.seed + 1 })
-  await pause(REST_MS)
+  await nothingDue(running)
   const rest = memoryOf(running.pid).now
   running.longestTurn()
   const begin = performance.now()
@@ -79,11 +80,25 @@ export async function runFuzz(options: FuzzOptions): Promise<boolean> {
 
 const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`
 
-async function settledMemory({ pid }: RunningTarget, rest: number): Promise<number> {
+async function settledMemory(running: RunningTarget, rest: number): Promise<number> {
+  const { pid } = running
+  await nothingDue(running)
   const end = performance.now() + GIVE_BACK_MS
-  await pause(REST_MS)
   while (memoryOf(pid).now > rest * MOST_GROWTH && performance.now() < end) await pause(1000)
   return memoryOf(pid).now
+}
+
+/** Waits until no delivery is in flight or due: before that, the daemon isn't at rest. */
+async function nothingDue(running: RunningTarget): Promise<void> {
+  const { host, metrics } = running.target
+  const end = performance.now() + DELIVER_MS
+  do {
+    await pause(REST_MS)
+    const response = await fetch(`http://${host}:${metrics}/metrics`).catch(() => null)
+    const gauges = (await response?.text()) ?? ''
+    const busy = [...gauges.matchAll(/^posthaste_(?:deliveries_in_flight|spool_due_seconds)\S* (\S+)/gm)]
+    if (busy.length > 0 && busy.every(([, value]) => value === '0')) return
+  } while (performance.now() < end && running.ended() === null)
 }
 
 async function send(running: RunningTarget, { what, count, seed }: FuzzOptions) {

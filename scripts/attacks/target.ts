@@ -8,7 +8,7 @@ import { createAccounts } from '../../appliance/accounts/accounts.ts'
 import { openResolver } from '../../appliance/adapters.ts'
 import { openStorage } from '../../appliance/assembly/storage.ts'
 import { systemClock as clock } from '../../appliance/clock/clock.ts'
-import { loadConfig } from '../../appliance/config/config.ts'
+import { loadConfig, SHIPPED_PROVIDERS } from '../../appliance/config/config.ts'
 import { startZoneServer } from '../../appliance/sandbox/zone.ts'
 import { createSenders } from '../../appliance/senders/senders.ts'
 import { freeAddress, likelyFreePort } from '../../test/world/addresses.ts'
@@ -125,6 +125,10 @@ async function configure(
     ...[number, number, number, number, number, number],
   ]
   const configFile = join(folder, 'posthaste.toml')
+  const providers = join(folder, 'providers.toml')
+  // A fuzzed daemon delivers what it accepts in minutes, so that it can be seen at rest.
+  const shipped = await readFile(SHIPPED_PROVIDERS, 'utf8')
+  await writeFile(providers, shipped.replace('messages_per_minute = 6000', 'messages_per_minute = 600000'))
   const settings = `hostname = "mail.sender.example"
 data_dir = ${JSON.stringify(join(folder, 'data'))}
 [http]
@@ -137,7 +141,7 @@ servers = ["${dns}"]
 [delivery]
 port = ${deliveryPort}
 allow_networks = ["127.0.0.0/8"]
-${forFuzzing ? '[limits]\nrate_per_second = 1000000\n[log]\nlevel = "warn"\n' : ''}[smtp]
+${forFuzzing ? `providers = ${JSON.stringify(providers)}\n[limits]\nrate_per_second = 1000000\n[log]\nlevel = "warn"\n` : ''}[smtp]
 starttls = ["${host}:${starttls}"]
 implicit_tls = ["${host}:${implicit}"]
 `

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { newId } from '../../appliance/mail/ids.ts'
 import { testCapacity } from '../world/capacity.ts'
 import { longestTurn, speak } from '../world/loop.ts'
 import { makeTeam } from '../contract/fixtures.ts'
@@ -197,6 +198,31 @@ describe('requests without a valid key', () => {
     })
     expect(longest).toBeLessThan(50)
   })
+})
+
+test('finding 16: many downloads at once do not stop the event loop, and end', async () => {
+  const now = (): number => api.clock.now()
+  const who = { actor: 'x', actorKind: 'user', actorName: null, ip: null } as const
+  const what = { action: 'domain.update', target: 'domain 1', targetName: null } as const
+  const about = { ...who, ...what, teamId: api.teamId, at: now(), before: null, after: null, details: {} }
+  const entries = Array.from({ length: 1000 }, () => ({ ...about, id: newId(now()) }))
+  await Promise.all(entries.map((entry) => api.storage.appendAudit({ entry }, now())))
+  const longest = await longestTurn(async () => {
+    const rows = Array.from({ length: 60 }, async () => {
+      const socket = await open(
+        `GET /audit/export HTTP/1.1\r\nHost: mail.acme.example\r\nAuthorization: Bearer ${api.full}\r\n\r\n`,
+      )
+      let [count, end] = [0, '']
+      for await (const chunk of socket as AsyncIterable<Buffer>) {
+        count += chunk.toString('latin1').split('domain.update').length - 1
+        end = (end + chunk.toString('latin1')).slice(-5)
+        if (end === '0\r\n\r\n') break
+      }
+      return count
+    })
+    for (const count of await Promise.all(rows)) expect(count).toBeGreaterThan(990)
+  })
+  expect(longest).toBeLessThan(50)
 })
 
 describe('unfinished bodies', () => {

@@ -1,17 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import { Readable } from 'node:stream'
 import { refuse } from '../../mail/refusals.ts'
 import type { AuditEntry, AuditFilter } from '../../storage/storage.ts'
 import { AUDIT_COLUMNS, auditRecord, presentAuditEntry, presentList } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import { readAuditFilter } from '../audit-filter.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { isOperator } from '../operator.ts'
 import { readId, readPage } from '../query.ts'
 import * as schema from '../schemas/audit.ts'
-
-/** Rows of a file that are read at once. */
-const AT_ONCE = 500
 
 /** What was done by the team and to what is its; for those who run the appliance, also what was done to the whole of it. */
 export function auditRoutes(app: App, deps: HttpDeps): void {
@@ -39,17 +36,23 @@ export function auditRoutes(app: App, deps: HttpDeps): void {
   app.get('/audit/export', { config }, async (request, reply) => {
     const format = readFormat(request.query)
     const filter = { ...readAuditFilter(request.query, ['format']), ...(await scope(request)) }
-    const entries = allOf(deps, filter)
-    const [type, lines] =
-      format === 'csv'
-        ? (['text/csv; charset=utf-8; header=present', csvOf(entries)] as const)
-        : (['application/json; charset=utf-8', jsonOf(entries)] as const)
-    void reply.type(type).header('content-disposition', `attachment; filename="audit.${format}"`)
-    return reply.send(Readable.from(lines))
+    const file = { name: `audit.${format}`, pages: allOf(deps, filter), ...FORMATS[format] }
+    return download(request, reply, file, deps)
   })
 }
 
-function readFormat(query: unknown): 'csv' | 'json' {
+const FORMATS = {
+  csv: { type: CSV, head: AUDIT_COLUMNS, write: auditRecord },
+  json: {
+    type: 'application/json; charset=utf-8',
+    head: '[\n',
+    write: (entry: AuditEntry, at: number) =>
+      (at === 0 ? '' : ',\n') + JSON.stringify(presentAuditEntry(entry)),
+    tail: (count: number) => (count === 0 ? ']\n' : '\n]\n'),
+  },
+}
+
+function readFormat(query: unknown): keyof typeof FORMATS {
   const { format = 'csv' } = query as { format?: unknown }
   if (format === 'csv' || format === 'json') return format
   throw refuse('invalid_parameter', { parameter: 'format', expected: 'csv or json' })
@@ -59,26 +62,11 @@ function readFormat(query: unknown): 'csv' | 'json' {
 async function* allOf(
   { storage, clock }: Pick<HttpDeps, 'storage' | 'clock'>,
   filter: AuditFilter,
-): AsyncGenerator<AuditEntry> {
+): AsyncGenerator<AuditEntry[]> {
   for (let after: string | undefined; ;) {
-    const page = await storage.listAudit({ ...filter, limit: AT_ONCE, after }, clock.now())
-    yield* page.items
+    const page = await storage.listAudit({ ...filter, limit: PAGE_ROWS, after }, clock.now())
+    yield page.items
     if (!page.hasMore) return
     after = page.items.at(-1)?.id
   }
-}
-
-async function* csvOf(entries: AsyncIterable<AuditEntry>): AsyncGenerator<string> {
-  yield AUDIT_COLUMNS
-  for await (const entry of entries) yield auditRecord(entry)
-}
-
-/** One list, written entry by entry. */
-async function* jsonOf(entries: AsyncIterable<AuditEntry>): AsyncGenerator<string> {
-  let separator = '[\n'
-  for await (const entry of entries) {
-    yield separator + JSON.stringify(presentAuditEntry(entry))
-    separator = ',\n'
-  }
-  yield separator === '[\n' ? '[]\n' : '\n]\n'
 }

@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream'
 import { refuse } from '../../mail/refusals.ts'
-import type { EmailFilter, EmailsFound } from '../../storage/storage.ts'
+import type { EmailFilter, EmailsFound, FoundEmail } from '../../storage/storage.ts'
 import {
   EMAIL_COLUMNS,
   emailRecord,
@@ -12,19 +11,19 @@ import {
 } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { readEmailFilter } from '../email-filter.ts'
 import { readId } from '../query.ts'
 import { EmailSearch, EmailWebhookEvents } from '../schemas/email-search.ts'
 import { SuppressionList } from '../schemas/suppressions.ts'
 import { fill, pageForwards, presentSearch } from '../stretches.ts'
 
-/** Rows of a file that are read at once. */
-const AT_ONCE = 500
 /** Of an email, what webhooks were told. */
 const MOST_TOLD = 100
 
 /** Finding emails, taking the list away as a file, and for one email its suppressed recipients and webhook events. */
-export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void {
+export function emailSearchRoutes(app: App, deps: HttpDeps): void {
+  const { storage, clock } = deps
   const stretch = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>
     storage.searchEmails({ teamId, filter, limit, after }, clock.now())
 
@@ -39,10 +38,9 @@ export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void 
   app.get('/emails/export.csv', (request, reply) => {
     const { teamId } = callerOf(request)
     const filter = readEmailFilter(request.query, [])
-    void reply
-      .type('text/csv; charset=utf-8; header=present')
-      .header('content-disposition', 'attachment; filename="emails.csv"')
-    return reply.send(Readable.from(lines((after) => stretch(teamId, filter, AT_ONCE, after))))
+    const pages = allOf((after) => stretch(teamId, filter, PAGE_ROWS, after))
+    const file = { name: 'emails.csv', type: CSV, head: EMAIL_COLUMNS, write: emailRecord, pages }
+    return download(request, reply, file, deps)
   })
 
   app.get('/emails/:id/suppressions', { schema: { response: { 200: SuppressionList } } }, async (request) => {
@@ -71,13 +69,14 @@ export function emailSearchRoutes(app: App, { storage, clock }: HttpDeps): void 
   })
 }
 
-/** The lines of the file, each stretch read when the client has room for it. */
-async function* lines(stretch: (after: string | undefined) => Promise<EmailsFound>): AsyncGenerator<string> {
-  yield EMAIL_COLUMNS
+/** All that a search finds, each stretch read when the client has room for it. */
+async function* allOf(
+  stretch: (after: string | undefined) => Promise<EmailsFound>,
+): AsyncGenerator<FoundEmail[]> {
   let after: string | undefined
   do {
     const { items, next } = await stretch(after)
-    if (items.length > 0) yield items.map(emailRecord).join('')
+    yield items
     after = next ?? undefined
   } while (after !== undefined)
 }

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import { Readable } from 'node:stream'
 import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
@@ -12,6 +11,7 @@ import {
 } from '../../wireformat/wireformat.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import { CSV, download } from '../download.ts'
 import { readPage } from '../query.ts'
 import * as schema from '../schemas/suppressions.ts'
 
@@ -20,7 +20,8 @@ const MOST_AT_ONCE = 100
 const isPreview = ({ body }: FastifyRequest): boolean => (body as { preview?: boolean }).preview === true
 
 /** The addresses that a team does not send to. */
-export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
+export function suppressionRoutes(app: App, deps: HttpDeps): void {
+  const { senders } = deps
   app.post(
     '/suppressions',
     {
@@ -43,7 +44,7 @@ export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
     return presentList(page.items.map(presentSuppression), page.hasMore)
   })
 
-  csvRoutes(app, senders)
+  csvRoutes(app, deps)
 
   batchRoutes(app, senders)
 
@@ -67,16 +68,13 @@ export function suppressionRoutes(app: App, { senders }: HttpDeps): void {
 }
 
 /** The list as a file. */
-function csvRoutes(app: App, senders: HttpDeps['senders']): void {
+function csvRoutes(app: App, deps: HttpDeps): void {
+  const { senders } = deps
   app.get('/suppressions/export', (request, reply) => {
-    const list = senders.allSuppressions({
-      teamId: callerOf(request).teamId,
-      ...readFilter(request.query),
-    })
-    void reply
-      .type('text/csv; charset=utf-8; header=present')
-      .header('content-disposition', 'attachment; filename="suppressions.csv"')
-    return reply.send(Readable.from(csvOf(list)))
+    const { teamId } = callerOf(request)
+    const pages = senders.allSuppressions({ teamId, ...readFilter(request.query) })
+    const columns = { head: SUPPRESSION_COLUMNS, write: suppressionRecord }
+    return download(request, reply, { name: 'suppressions.csv', type: CSV, pages, ...columns }, deps)
   })
 
   app.post(
@@ -145,12 +143,6 @@ function readOrigin(value: unknown): Suppression['origin'] | undefined {
       expected: `one of ${SUPPRESSION_ORIGINS.join(', ')}`,
     })
   return origin
-}
-
-/** The lines of the list, each written when the client has room for it. */
-async function* csvOf(list: AsyncIterable<Suppression>): AsyncGenerator<string> {
-  yield SUPPRESSION_COLUMNS
-  for await (const one of list) yield suppressionRecord(one)
 }
 
 /** Longest part of an address that is sought. */

@@ -14,6 +14,12 @@ test.each([
   ['at work', { ...rested, busy: 0.03 }, false],
   ['at work for the first time', { ...rested, busy: 0.03, heldThen: null }, false],
   ['collected a short time ago', { ...rested, since: 9 * MINUTE }, false],
+  [
+    'collected a minute ago, and holds much more after a burst',
+    { ...rested, held: 90 * MEGABYTE, since: MINUTE },
+    true,
+  ],
+  ['collected a moment ago, after a burst', { ...rested, held: 90 * MEGABYTE, since: MINUTE - 1 }, false],
   ['grown by little', { ...rested, held: 27 * MEGABYTE }, false],
 ])('a thread that is %s', (_, look, expected) => {
   expect(worthCollecting(look)).toBe(expected)

@@ -1,0 +1,63 @@
+/** Files of many rows, written as clients read them: one page after the other, by turns among teams, whoever it is for. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
+import { callerOf } from './access.ts'
+import type { HttpDeps } from './deps.ts'
+
+/** Rows of a page: some milliseconds of the event loop. */
+export const PAGE_ROWS = 200
+
+/** What a file consists of. */
+export interface File<T> {
+  name: string
+  type: string
+  /** Of some hundred rows each; empty ones are allowed. */
+  pages: AsyncIterable<T[]>
+  head: string
+  /** @param at position of the row, from 0 */
+  write: (row: T, at: number) => string
+  /** @param count rows that were written */
+  tail?: (count: number) => string
+}
+
+/** The type of files with a line of column names (RFC 4180 §3). */
+export const CSV = 'text/csv; charset=utf-8; header=present'
+
+/** Answers with the file. A page that has to wait too long for its turn ends the answer unfinished, which clients notice. */
+export function download<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: File<T>,
+  { capacity: { downloads } }: Pick<HttpDeps, 'capacity'>,
+): FastifyReply {
+  const { teamId } = callerOf(request)
+  const texts = textsOf(file)
+  const next = async (): Promise<string | null> => {
+    for (;;) {
+      using _turn = await downloads.take(teamId, 1)
+      const { done, value } = await texts.next()
+      if (done === true) return null
+      if (value !== '') return value
+    }
+  }
+  const stream = new Readable({
+    read() {
+      next().then(
+        (text) => this.push(text),
+        (error: Error) => this.destroy(error),
+      )
+    },
+  })
+  return reply
+    .type(file.type)
+    .header('content-disposition', `attachment; filename="${file.name}"`)
+    .send(stream)
+}
+
+/** The text of each page. */
+async function* textsOf<T>({ pages, head, write, tail }: File<T>): AsyncGenerator<string, undefined> {
+  yield head
+  let count = 0
+  for await (const page of pages) yield page.map((row) => write(row, count++)).join('')
+  yield tail?.(count) ?? ''
+}
