@@ -34,8 +34,8 @@ interface Tally {
 
 /** Connections at once. */
 const LANES = 60
-/** The part of all that goes before memory at rest is measured. */
-const WARM_UP = 0.1
+/** The part of all that is sent before memory at rest is measured: enough to fill the caches. */
+const WARM_UP = 0.25
 /** How long the daemon rests before its memory is looked at, and how long it may take to deliver and to give back what it used (milliseconds). */
 const REST_MS = 12_000
 const DELIVER_MS = 1_200_000
@@ -151,7 +151,11 @@ async function batches(what: Fuzzed, target: Target): Promise<Next> {
   const routes = await readRoutes(target)
   return async (lane, dice, left, tally) => {
     const { octets, count, tidy } = httpBatch(dice, target, routes, left)
-    if ((await lane.say(octets, count, tidy)) === 'silent' && tidy) tally.unanswered++
+    if ((await lane.say(octets, count, tidy)) === 'silent' && tidy) {
+      tally.unanswered++
+      const requests = octets.toString('latin1').match(/^[A-Z]+ \/.* HTTP\/1\.1\r$/gm) ?? []
+      console.error(`no answer to ${requests.at(-lane.missing)}`)
+    }
     return count
   }
 }

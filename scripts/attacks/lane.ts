@@ -17,6 +17,7 @@ export class Lane {
   #socket: Socket | null = null
   #tail = ''
   #replies = 0
+  #expected = 0
   #wake: () => void = () => undefined
   /** Replies so far by their first digit. */
   readonly counts = new Map<string, number>()
@@ -33,13 +34,18 @@ export class Lane {
     return this.#socket !== null
   }
 
+  /** Replies to the last batch that did not come. */
+  get missing(): number {
+    return this.#expected - this.#replies
+  }
+
   /** Says something and waits for as many replies. `tidy`: everything in it is well-formed, so that they have to come. */
   async say(octets: Buffer, replies: number, tidy: boolean): Promise<Answered> {
     if (!this.#socket && !(await this.#connect())) return 'closed'
-    const expected = this.#replies + replies
+    this.#expected = this.#replies + replies
     this.#socket!.write(octets)
     const end = performance.now() + PATIENCE
-    while (this.#socket && this.#replies < expected) {
+    while (this.#socket && this.missing > 0) {
       const before = this.#replies
       await this.#news(tidy ? end - performance.now() : DAMAGED_PATIENCE)
       if (this.#socket && this.#replies === before && (!tidy || performance.now() >= end)) {
@@ -47,7 +53,7 @@ export class Lane {
         return 'silent'
       }
     }
-    return this.#replies >= expected ? 'all' : 'closed'
+    return this.missing <= 0 ? 'all' : 'closed'
   }
 
   close(): void {
