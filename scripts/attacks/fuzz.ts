@@ -156,6 +156,8 @@ async function batches(what: Fuzzed, target: Target): Promise<Next> {
       const requests = octets.toString('latin1').match(/^[A-Z]+ \/.* HTTP\/1\.1\r$/gm) ?? []
       console.error(`no answer to ${requests.at(-lane.missing)}`)
     }
+    // It may still wait for the rest of a damaged body, and would take the next batch for it.
+    if (!tidy) lane.close()
     return count
   }
 }
