@@ -93,6 +93,13 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
   const keysOf = (domain: Domain) => storage.dkimKeys({ domainId: domain.id }, clock.now())
   const toldOf = async (domain: Domain) =>
     toldDomain(domain, expectedRecords(domain, await keysOf(domain), config))
+  const beginVerification = async (args: { teamId: string; id: string }): Promise<boolean> => {
+    const now = clock.now()
+    const domain = await unheld(await getDomain(args), deps)
+    const begun = begin(domain, now)
+    const told = begun.status === domain.status ? undefined : await toldOf({ ...domain, ...begun })
+    return storage.scheduleDomainCheck({ ...args, ...begun, seen: domain.status, told }, now)
+  }
 
   return {
     addDomain: (args) => addDomain(deps, args),
@@ -104,7 +111,11 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       const domain = await getDomain(args)
       checkSettings({ ...domain, ...defined(args.settings) })
       const told = await toldOf({ ...domain, ...defined(args.settings) })
-      if (!(await storage.updateDomain({ ...args, told }, clock.now()))) throw notFound()
+      if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
+        // Removed meanwhile, or left with one capability by another caller.
+        checkSettings({ ...(await getDomain(args)), ...defined(args.settings) })
+        throw notFound()
+      }
       const { trackingSubdomain: named = null } = args.settings
       if (named !== null && named !== domain.trackingSubdomain) await lookSoon(deps, domain)
     },
@@ -119,11 +130,8 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       return getDomain(args)
     },
     async requestVerification(args) {
-      const now = clock.now()
-      const domain = await unheld(await getDomain(args), deps)
-      const begun = begin(domain, now)
-      const told = begun.status === domain.status ? undefined : await toldOf({ ...domain, ...begun })
-      await storage.scheduleDomainCheck({ ...args, ...begun, told }, now)
+      // Once more where a look has changed the status meanwhile.
+      while (!(await beginVerification(args)));
       wake()
     },
     async rotateKeys(args) {
@@ -149,11 +157,8 @@ async function unheld(domain: Domain, { storage, clock }: DomainDeps): Promise<D
 }
 
 /** New records are expected: they are looked for at once, unless nobody has asked to look for any yet. */
-async function lookSoon({ storage, clock, wake }: DomainDeps, domain: Domain): Promise<void> {
-  const { teamId, id, status } = domain
-  if (status === 'not_started') return
-  const watch = { ...domain, nextCheckAt: clock.now() }
-  await storage.scheduleDomainCheck({ teamId, id, status, watch }, clock.now())
+async function lookSoon({ storage, clock, wake }: DomainDeps, { teamId, id }: Domain): Promise<void> {
+  await storage.hastenDomainCheck({ teamId, id }, clock.now())
   wake()
 }
 

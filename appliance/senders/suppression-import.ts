@@ -105,12 +105,16 @@ async function keep(
   const addresses = piece.map(({ email }) => email)
   const found = await storage.findSuppressed({ teamId, addresses }, now)
   const known = new Set(found.map(({ address }) => address))
-  const fresh = piece.filter(({ email }) => !known.has(email))
-  result.added += fresh.length
-  result.present += known.size
-  result.first.push(...fresh.slice(0, FIRST - result.first.length).map(({ email }) => email))
-  if (preview) return
-  const suppressions = fresh.map((one): NewSuppression => ({ id: newId(now), teamId, ...one }))
+  const suppressions = piece
+    .filter(({ email }) => !known.has(email))
+    .map((one): NewSuppression => ({ id: newId(now), teamId, ...one }))
   // A list of a hundred thousand would be as many requests to every endpoint, of what its owner knows already.
-  await storage.addSuppressions({ teamId, suppressions, quiet: true }, now)
+  const stored = preview
+    ? suppressions
+    : await storage.addSuppressions({ teamId, suppressions, quiet: true }, now)
+  // Somebody else may have added some meanwhile: those come back with other ids.
+  const added = suppressions.filter(({ id }, at) => stored[at]!.id === id)
+  result.added += added.length
+  result.present += piece.length - added.length
+  result.first.push(...added.slice(0, FIRST - result.first.length).map(({ email }) => email))
 }

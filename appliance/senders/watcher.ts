@@ -42,7 +42,8 @@ async function watchOne(domain: Domain, deps: WatcherDeps): Promise<void> {
   } catch (error) {
     log.error({ err: error, domain_id: domain.id, domain: domain.name }, 'could not check a domain')
     const now = clock.now()
-    await storage.scheduleDomainCheck({ teamId: domain.teamId, id: domain.id, ...postpone(domain, now) }, now)
+    const { teamId, id, status: seen } = domain
+    await storage.scheduleDomainCheck({ teamId, id, seen, ...postpone(domain, now) }, now)
   }
 }
 

@@ -228,7 +228,10 @@ async function findDomain(db: Db, args: { teamId: string; name: string }): Promi
   return row && toDomain(row)
 }
 
-/** Changes what is given; false when there is no such domain. */
+/**
+ * Changes what is given; false when there is no such domain, or when it would be left without a capability: another process may have
+ * switched off the other one.
+ */
 async function updateDomain(
   db: Db,
   {
@@ -241,12 +244,14 @@ async function updateDomain(
 ): Promise<boolean> {
   if (Object.values(settings).every((value) => value === undefined))
     return (await getDomain(db, { teamId, id })) !== undefined
-  const updated = await db
+  let update = db
     .updateTable('domains')
     .set(fromSettings(settings))
     .where('id', '=', id)
     .where('team_id', '=', teamId)
-    .executeTakeFirstOrThrow()
+  if (settings.sending === false && !settings.receiving) update = update.where('receiving', '=', 1)
+  if (settings.receiving === false && !settings.sending) update = update.where('sending', '=', 1)
+  const updated = await update.executeTakeFirstOrThrow()
   if (updated.numUpdatedRows === 0n) return false
   await tell(db, teamId, 'domain.updated', told, now)
   return true
@@ -328,31 +333,54 @@ async function saveDomainCheck(
   return true
 }
 
-/** Begins or hastens a verification. */
+/**
+ * Begins a verification, or puts one off. False, and nothing is written, when the status is no longer `seen`: a look has changed it, which
+ * this must not take back.
+ */
 async function scheduleDomainCheck(
   db: Db,
   {
     teamId,
     id,
     status,
+    seen,
     watch,
     told,
   }: {
     teamId: string
     id: string
     status: DomainStatus
+    seen: DomainStatus
     watch: DomainWatch
     told?: ToldDomain | undefined
   },
   now: number,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const scheduled = await db
     .updateTable('domains')
     .set({ status_since: since(status, now), status, ...fromWatch(watch) })
     .where('id', '=', id)
     .where('team_id', '=', teamId)
-    .execute()
+    .where('status', '=', seen)
+    .executeTakeFirstOrThrow()
+  if (scheduled.numUpdatedRows === 0n) return false
   await tell(db, teamId, 'domain.updated', told, now)
+  return true
+}
+
+/** The next look is due at once, unless nobody has asked for any yet. Nothing else of the domain changes. */
+async function hastenDomainCheck(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('domains')
+    .set({ next_check_at: now })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('status', '!=', 'not_started')
+    .execute()
 }
 
 /** Domains of all teams whose next look is due, longest due first. */
@@ -382,5 +410,12 @@ async function nextDomainCheck(db: Db): Promise<number | undefined> {
 /** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listDomains, trackingDomains, isDomainHeld, getDomain, findDomain, dueDomains, nextDomainCheck },
-  writes: { createDomain, updateDomain, deleteDomain, saveDomainCheck, scheduleDomainCheck },
+  writes: {
+    createDomain,
+    updateDomain,
+    deleteDomain,
+    saveDomainCheck,
+    scheduleDomainCheck,
+    hastenDomainCheck,
+  },
 }

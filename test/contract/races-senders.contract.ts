@@ -56,6 +56,50 @@ function domainRaces(race: Racing): void {
     expect(sorted(await atOnce(look, look))).toEqual(['false', 'true'])
   })
 
+  race(
+    'a verification that is asked for does not take back what a look found',
+    async ({ storage, atOnce }) => {
+      const { domain } = await stored(storage)
+      const { teamId, id } = domain
+      const watch = { verifyUntil: T0 + 9, suspect: null, nextCheckAt: T0 }
+      const args = { teamId, id, status: 'pending', seen: 'not_started', watch } as const
+      await atOnce(
+        (at) => at.scheduleDomainCheck(args, T0),
+        (at) => at.saveDomainCheck({ teamId, id, ...verified }, T0),
+      )
+      expect(await storage.getDomain({ teamId, id }, T0)).toMatchObject({ status: 'verified' })
+    },
+  )
+
+  race('a look that is hastened is not one that was seen before', async ({ storage, atOnce }) => {
+    const { domain } = await stored(storage)
+    const { teamId, id } = domain
+    const watch = { verifyUntil: T0 + 9, suspect: null, nextCheckAt: T0 + 5 }
+    await storage.scheduleDomainCheck({ teamId, id, status: 'pending', seen: 'not_started', watch }, T0)
+    const later = { ...watch, nextCheckAt: T0 + 9 }
+    const seen = { status: 'pending', nextCheckAt: T0 + 5 } as const
+    const [, saved] = await atOnce(
+      (at) => at.hastenDomainCheck({ teamId, id }, T0),
+      (at) => at.saveDomainCheck({ teamId, id, ...verified, watch: later, seen }, T0),
+    )
+    expect(await storage.getDomain({ teamId, id }, T0)).toMatchObject({
+      ...{ status: saved ? 'verified' : 'pending', nextCheckAt: T0 },
+    })
+  })
+
+  race('a domain keeps one capability', async ({ storage, atOnce }) => {
+    const { team } = await makeTeam(storage)
+    const { domain, keys } = newDomain(team.id, `${unique('domain')}.example`)
+    await storage.createDomain({ domain: { ...domain, receiving: true }, keys }, T0)
+    const { teamId, id } = domain
+    const update = (settings: { sending: false } | { receiving: false }) => (at: Storage) =>
+      at.updateDomain({ teamId, id, settings }, T0)
+    const answers = await atOnce(update({ sending: false }), update({ receiving: false }))
+    expect(sorted(answers)).toEqual(['false', 'true'])
+    const [sending, receiving] = answers[0] ? [false, true] : [true, false]
+    expect(await storage.getDomain({ teamId, id }, T0)).toMatchObject({ sending, receiving })
+  })
+
   race('one rotation at a time', async ({ storage, atOnce }) => {
     const { domain, keys } = await stored(storage)
     const rotate = (at: Storage) => {

@@ -202,7 +202,10 @@ export function sendersContract(storage: () => Storage): void {
       ...{ verifyUntil: T0 + 9, suspect: { status: 'failed' as const, since: T0 + 1 }, nextCheckAt },
     })
     const schedule = (id: string, time: number) =>
-      storage().scheduleDomainCheck({ teamId, id, status: 'pending', watch: watch(time) }, T0 + 2)
+      storage().scheduleDomainCheck(
+        { teamId, id, status: 'pending', seen: 'not_started', watch: watch(time) },
+        T0 + 2,
+      )
     await schedule(later, T0 + 20)
     await schedule(soon, T0 + 10)
     expect(await storage().nextDomainCheck({}, T0)).toBe(T0 + 10)
@@ -222,7 +225,10 @@ export function sendersContract(storage: () => Storage): void {
     expect([await save(T0 + 11), await save(null), await save(T0 + 10)]).toEqual([false, false, true])
     expect(await storage().dueDomains({ limit: 5 }, T0 + 99)).toHaveLength(1)
     await storage().scheduleDomainCheck(
-      { teamId, id: later, status: 'failed', watch: { verifyUntil: null, suspect: null, nextCheckAt: null } },
+      {
+        ...{ teamId, id: later, status: 'failed', seen: 'pending' },
+        watch: { verifyUntil: null, suspect: null, nextCheckAt: null },
+      },
       T0,
     )
     expect(await storage().nextDomainCheck({}, T0)).toBeUndefined()
