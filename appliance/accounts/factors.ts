@@ -98,8 +98,9 @@ export function createFactors({ storage, clock, hasher, signIns }: FactorDeps): 
     },
 
     async renewRecoveryCodes(userId) {
-      if (!(await storage.hasSecondFactor({ userId }, clock.now()))) throw refuse('no_second_factor')
-      return renew(deps, userId)
+      const codes = await renew(deps, userId, { keep: false })
+      if (!codes) throw refuse('no_second_factor')
+      return codes
     },
 
     async reset({ email, unlink = false }) {
@@ -134,7 +135,8 @@ function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'remo
       if (started?.confirmedAt !== null) throw refuse('totp_not_started')
       const step = totpStep(started.secret, code, clock.now())
       if (step === undefined) throw refuse('wrong_code')
-      if (!(await storage.confirmTotp({ userId, step }, clock.now()))) throw refuse('totp_not_started')
+      const confirmed = { userId, startedAt: started.createdAt, step }
+      if (!(await storage.confirmTotp(confirmed, clock.now()))) throw refuse('totp_not_started')
       wrongCodes.right(userId)
       return begin(deps, { userId, token })
     },
@@ -169,13 +171,17 @@ function ownPasskeys(
 async function begin(deps: Parts, { userId, token }: Own): Promise<string[] | null> {
   const { storage, clock } = deps
   await storage.proveSession({ tokenHash: hashToken(token), strong: true }, clock.now())
-  const { recoveryCodes } = await storage.countFactors({ userId }, clock.now())
-  return recoveryCodes > 0 ? null : renew(deps, userId)
+  return renew(deps, userId, { keep: true })
 }
 
-async function renew({ storage, clock }: Parts, userId: string): Promise<string[]> {
+/** Null when there are codes that are to be kept, or no factor any more that they could stand in for. */
+async function renew(
+  { storage, clock }: Parts,
+  userId: string,
+  { keep }: { keep: boolean },
+): Promise<string[] | null> {
   const codes = newRecoveryCodes()
   const hashes = codes.map((code) => hashRecoveryCode(code)!)
-  await storage.replaceRecoveryCodes({ userId, hashes }, clock.now())
-  return codes
+  const done = await storage.replaceRecoveryCodes({ userId, hashes, keep }, clock.now())
+  return done === 'replaced' ? codes : null
 }

@@ -215,15 +215,17 @@ async function link(
   const refused = (problem: ProviderSignInProblem): Returned => ({
     ...{ kind: 'refused', problem, detail: '', linking: true, next },
   })
-  // The session may have been ended because it was stolen: then it must not leave a way in behind.
-  const session = await storage.findSession({ tokenHash: tokenHash ?? '' }, now)
+  if (tokenHash === null) return refused('signed_out')
+  const session = await storage.findSession({ tokenHash }, now)
   if (!session) return refused('signed_out')
   const known: Known = { identityOf: null, addressOf: null, proven: false, invited: false }
   const identified = identify(provider.settings, assertion, known)
   if (identified.kind === 'refused' && identified.problem === 'domain') return refused('domain')
   const { user, team } = session
   const identity = newIdentity(provider, assertion, user.id, now)
-  if ((await storage.linkIdentity({ identity }, now)) === 'taken') return refused('taken')
+  // The session may have been ended because it was stolen: then it must not leave a way in behind.
+  const done = await storage.linkIdentity({ identity, tokenHash }, now)
+  if (done !== 'linked') return refused(done)
   return { kind: 'linked', teamId: team.id, by: user.email, identity }
 }
 

@@ -115,16 +115,20 @@ async function findTotp(db: Db, { userId }: { userId: string }): Promise<TotpFac
   return row && toTotp(row)
 }
 
-/** From here on it counts. False when there is nothing to confirm: of several calls exactly one confirms. */
+/**
+ * From here on it counts. False when there is nothing to confirm: of several calls exactly one confirms.
+ * @param args startedAt: when the secret was made that the code was compared with; another one is not confirmed
+ */
 async function confirmTotp(
   db: Db,
-  { userId, step }: { userId: string; step: number },
+  { userId, startedAt, step }: { userId: string; startedAt: number; step: number },
   now: number,
 ): Promise<boolean> {
   const updated = await db
     .updateTable('totp_factors')
     .set({ confirmed_at: now, last_used_at: now, last_step: step })
     .where('user_id', '=', userId)
+    .where('created_at', '=', startedAt)
     .where('confirmed_at', 'is', null)
     .executeTakeFirstOrThrow()
   return updated.numUpdatedRows > 0n
@@ -154,17 +158,24 @@ async function removeTotp(db: Db, { userId }: { userId: string }): Promise<boole
   return true
 }
 
-/** All older ones are void. */
+/**
+ * All older ones are void. `no_factor`: there is no second factor that they could stand in for, and nothing is stored.
+ * @param args keep: unused ones stay, and nothing is stored
+ */
 async function replaceRecoveryCodes(
   db: Db,
-  { userId, hashes }: { userId: string; hashes: string[] },
+  { userId, hashes, keep = false }: { userId: string; hashes: string[]; keep?: boolean },
   now: number,
-): Promise<void> {
+): Promise<'replaced' | 'kept' | 'no_factor'> {
+  const { totp, passkeys, recoveryCodes } = await countFactors(db, { userId })
+  if (!totp && passkeys === 0) return 'no_factor'
+  if (keep && recoveryCodes > 0) return 'kept'
   await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
   await db
     .insertInto('recovery_codes')
     .values(hashes.map((hash) => ({ user_id: userId, code_hash: hash, created_at: now })))
     .execute()
+  return 'replaced'
 }
 
 /** False when there is none such, or it was used: of several callers exactly one uses it. */

@@ -4,6 +4,7 @@ import type { Role } from '../mail/roles.ts'
 import type { User } from './accounts.ts'
 import { acceptInvitation, addUser, openInvitations } from './invitations.ts'
 import type { Db, IdentitiesTable } from './schema.ts'
+import { findSession } from './sessions.ts'
 
 /** What a provider calls a person, and whom that means here. */
 export interface Identity {
@@ -38,6 +39,17 @@ const toIdentity = (row: Selectable<IdentitiesTable>): Identity => ({
   lastUsedAt: row.last_used_at,
 })
 
+const toRow = (identity: Identity): IdentitiesTable => ({
+  id: identity.id,
+  user_id: identity.userId,
+  provider: identity.provider,
+  issuer: identity.issuer,
+  subject: identity.subject,
+  email: identity.email,
+  created_at: identity.createdAt,
+  last_used_at: identity.lastUsedAt,
+})
+
 async function findIdentity(
   db: Db,
   args: { issuer: string; subject: string },
@@ -62,15 +74,29 @@ export async function listIdentities(db: Db, { userId }: { userId: string }): Pr
   return rows.map(toIdentity)
 }
 
-/** `taken` when it means another person; what is linked already stays, with the new address. */
-async function linkIdentity(db: Db, { identity }: { identity: Identity }): Promise<'linked' | 'taken'> {
-  const there = await findIdentity(db, identity)
-  if (there && there.userId !== identity.userId) return 'taken'
-  if (there) {
-    const { provider, email } = identity
-    await db.updateTable('identities').set({ provider, email }).where('id', '=', there.id).execute()
-  } else await insert(db, identity)
-  return 'linked'
+/**
+ * `taken` when it means another person; what is linked already stays, with the new address. The unique key of issuer and subject decides.
+ * @param args tokenHash: of the session in which it is linked; `signed_out` when that has ended
+ */
+async function linkIdentity(
+  db: Db,
+  { identity, tokenHash }: { identity: Identity; tokenHash?: string | undefined },
+  now: number,
+): Promise<'linked' | 'taken' | 'signed_out'> {
+  const { userId, provider, email } = identity
+  if (tokenHash !== undefined && (await findSession(db, { tokenHash }, now))?.user.id !== userId)
+    return 'signed_out'
+  const linked = await db
+    .insertInto('identities')
+    .values(toRow(identity))
+    .onConflict((conflict) =>
+      conflict
+        .columns(['issuer', 'subject'])
+        .doUpdateSet({ provider, email })
+        .where('identities.user_id', '=', userId),
+    )
+    .executeTakeFirstOrThrow()
+  return linked.numInsertedOrUpdatedRows === 0n ? 'taken' : 'linked'
 }
 
 /** Notes a sign-in by it, and the address of today. */
@@ -133,7 +159,7 @@ async function admitNewcomer(
   if (invited.length === 0 && !joins) return undefined
   if (await findIdentity(db, identity)) return undefined
   if (!(await addUser(db, user))) return undefined
-  await insert(db, identity)
+  await db.insertInto('identities').values(toRow(identity)).execute()
   const who = { userId: user.id }
   for (const { id } of invited) await acceptInvitation(db, { id, who }, now)
   if (!joins) return invited.map(({ teamId, role }) => ({ teamId, role }))
@@ -147,22 +173,6 @@ async function admitNewcomer(
 
 async function isTeam(db: Db, id: string): Promise<boolean> {
   return (await db.selectFrom('teams').select('id').where('id', '=', id).executeTakeFirst()) !== undefined
-}
-
-async function insert(db: Db, identity: Identity): Promise<void> {
-  await db
-    .insertInto('identities')
-    .values({
-      id: identity.id,
-      user_id: identity.userId,
-      provider: identity.provider,
-      issuer: identity.issuer,
-      subject: identity.subject,
-      email: identity.email,
-      created_at: identity.createdAt,
-      last_used_at: identity.lastUsedAt,
-    })
-    .execute()
 }
 
 /** The methods of this noun (nouns.ts). */

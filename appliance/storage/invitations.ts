@@ -68,12 +68,17 @@ const toInvitation = (row: Row): Invitation => ({
 /**
  * Takes the place of an earlier invitation of that address to that team; `member` when it is a member's.
  * @param args most: open invitations of a team; `full` beyond
+ * @param args spareOwners: one that makes an owner is not replaced; `owner` when there is one
  */
 async function invite(
   db: Db,
-  { invitation, most }: { invitation: NewInvitation; most: number },
+  {
+    invitation,
+    most,
+    spareOwners = false,
+  }: { invitation: NewInvitation; most: number; spareOwners?: boolean },
   now: number,
-): Promise<'invited' | 'member' | 'full'> {
+): Promise<'invited' | 'member' | 'full' | 'owner'> {
   const { id, teamId, email, role, invitedBy, tokenHash, mailedHash, createdAt, expiresAt } = invitation
   const member = await db
     .selectFrom('members as m')
@@ -83,6 +88,7 @@ async function invite(
     .where('u.email_key', '=', keyOf(email))
     .executeTakeFirst()
   if (member) return 'member'
+  if (spareOwners && (await invitesOwner(db, invitation, now))) return 'owner'
   await db
     .deleteFrom('invitations')
     .where('team_id', '=', teamId)
@@ -102,6 +108,20 @@ async function invite(
     })
     .execute()
   return 'invited'
+}
+
+/** Whether the address is invited to the team as an owner. */
+async function invitesOwner(
+  db: Db,
+  { teamId, email }: Pick<NewInvitation, 'teamId' | 'email'>,
+  now: number,
+): Promise<boolean> {
+  const found = await holding(db, now)
+    .where('i.team_id', '=', teamId)
+    .where('i.email_key', '=', keyOf(email))
+    .where('i.role', '=', 'owner')
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** Those of a team that hold, the newest first. */

@@ -36,7 +36,7 @@ async function withoutPassword(storage: Storage): Promise<User> {
 async function withTotp(storage: Storage): Promise<{ teamId: string; userId: string }> {
   const { team, user } = await makeTeam(storage)
   await storage.startTotp({ userId: user.id, secret: new Uint8Array([1]) }, T0)
-  expect(await storage.confirmTotp({ userId: user.id, step: 1 }, T0)).toBe(true)
+  expect(await storage.confirmTotp({ userId: user.id, startedAt: T0, step: 1 }, T0)).toBe(true)
   return { teamId: team.id, userId: user.id }
 }
 
@@ -144,7 +144,7 @@ function factorRaces(race: Racing): void {
     const { user } = await makeTeam(storage)
     const userId = user.id
     await storage.startTotp({ userId, secret: new Uint8Array([1]) }, T0)
-    const confirm = (at: Storage) => at.confirmTotp({ userId, step: 1 }, T0)
+    const confirm = (at: Storage) => at.confirmTotp({ userId, startedAt: T0, step: 1 }, T0)
     expect(sorted(await atOnce(confirm, confirm))).toEqual(['false', 'true'])
     const use = (at: Storage) => at.useTotp({ userId, step: 7 }, T0)
     expect(sorted(await atOnce(use, use))).toEqual(['false', 'true'])
@@ -159,6 +159,40 @@ function factorRaces(race: Racing): void {
     const start = (secret: number) => (at: Storage) =>
       at.startTotp({ userId: user.id, secret: new Uint8Array([secret]) }, T0)
     expect(await atOnce(start(1), start(2))).toEqual(['started', 'started'])
+  })
+
+  race('a secret is confirmed, or another one takes its place', async ({ storage, atOnce }) => {
+    const { user } = await makeTeam(storage)
+    const userId = user.id
+    const start = (secret: number, now: number) => (at: Storage) =>
+      at.startTotp({ userId, secret: new Uint8Array([secret]) }, now)
+    await start(1, T0)(storage)
+    const [confirmed, started] = await atOnce(
+      (at) => at.confirmTotp({ userId, startedAt: T0, step: 1 }, T0 + 5),
+      start(2, T0 + 5),
+    )
+    expect(['true,exists', 'false,started']).toContain(`${confirmed},${started}`)
+    const [secret, confirmedAt] = confirmed ? [1, T0 + 5] : [2, null]
+    expect(await storage.findTotp({ userId }, T0)).toMatchObject({
+      secret: new Uint8Array([secret]),
+      confirmedAt,
+    })
+  })
+
+  race('the first set of recovery codes is made once', async ({ storage, atOnce }) => {
+    const { userId } = await withTotp(storage)
+    const make = (hash: string) => (at: Storage) =>
+      at.replaceRecoveryCodes({ userId, hashes: [hash], keep: true }, T0)
+    expect(sorted(await atOnce(make('a'), make('b')))).toEqual(['kept', 'replaced'])
+  })
+
+  race('no recovery codes stay without a factor', async ({ storage, atOnce }) => {
+    const { userId } = await withTotp(storage)
+    await atOnce(
+      (at) => at.replaceRecoveryCodes({ userId, hashes: ['a'] }, T0),
+      (at) => at.removeTotp({ userId }, T0),
+    )
+    expect(await storage.countFactors({ userId }, T0)).toMatchObject({ totp: false, recoveryCodes: 0 })
   })
 
   race('one set of recovery codes is left', async ({ storage, atOnce }) => {
@@ -256,6 +290,17 @@ function wayInRaces(race: Racing): void {
     expect(await atOnce(twice, twice)).toEqual(['linked', 'linked'])
     const linked = await storage.listIdentities({ userId: mine.user.id }, T0)
     expect(linked.filter((one) => one.subject === again)).toHaveLength(1)
+  })
+
+  race('after a reset there is no account of a session that it ended', async ({ storage, atOnce }) => {
+    const { team, user } = await makeTeam(storage)
+    const session = sessionOf(team.id, user.id)
+    await storage.createSession(session, T0)
+    await atOnce(
+      (at) => at.linkIdentity({ identity: identityOf(user.id), tokenHash: session.tokenHash }, T0),
+      (at) => at.resetFactors({ userId: user.id, unlink: true }, T0),
+    )
+    expect(await storage.listIdentities({ userId: user.id }, T0)).toEqual([])
   })
 
   race('somebody new is admitted once', async ({ storage, atOnce }) => {

@@ -70,6 +70,17 @@ function invitationRaces(race: Racing): void {
     expect(await storage.listInvitations({ teamId: team.id }, T0)).toHaveLength(1)
   })
 
+  race('one that makes an owner is not replaced by an admin', async ({ storage, atOnce }) => {
+    const { team } = await makeTeam(storage)
+    const email = `${unique('guest')}@example.com`
+    const [byOwner] = await atOnce(
+      (at) => at.invite({ invitation: invitationOf(team.id, email, { role: 'owner' }), most }, T0),
+      (at) => at.invite({ invitation: invitationOf(team.id, email), most, spareOwners: true }, T0),
+    )
+    expect(byOwner).toBe('invited')
+    expect(await storage.listInvitations({ teamId: team.id }, T0)).toMatchObject([{ role: 'owner' }])
+  })
+
   race('one is accepted once', async ({ storage, atOnce }) => {
     const { team } = await makeTeam(storage)
     const invitation = invitationOf(team.id, `${unique('guest')}@example.com`)

@@ -71,8 +71,8 @@ export function ticketsContract(storage: () => Storage): void {
     expect(await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)).toBe('started')
     expect(await storage().startTotp({ userId, secret: new Uint8Array([2]) }, T0)).toBe('started')
     expect(await storage().hasSecondFactor({ userId }, T0)).toBe(false)
-    expect(await storage().confirmTotp({ userId, step: 7 }, T0)).toBe(true)
-    expect(await storage().confirmTotp({ userId, step: 8 }, T0)).toBe(false)
+    expect(await storage().confirmTotp({ userId, startedAt: T0, step: 7 }, T0)).toBe(true)
+    expect(await storage().confirmTotp({ userId, startedAt: T0, step: 8 }, T0)).toBe(false)
     expect(await storage().startTotp({ userId, secret: new Uint8Array([3]) }, T0)).toBe('exists')
     expect((await storage().findTotp({ userId }, T0))?.secret).toEqual(new Uint8Array([2]))
     const uses = await Promise.all([9, 9, 8, 7].map((step) => storage().useTotp({ userId, step }, T0)))
@@ -148,7 +148,7 @@ export function ticketsContract(storage: () => Storage): void {
     }
     const confirm = async () => {
       await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)
-      await storage().confirmTotp({ userId, step: 1 }, T0)
+      await storage().confirmTotp({ userId, startedAt: T0, step: 1 }, T0)
     }
     const vouched = await began('oidc:corp', true, true)
     const sessions = [vouched]
@@ -185,7 +185,7 @@ export function ticketsContract(storage: () => Storage): void {
     const { user, team } = await makeTeam(storage())
     const userId = user.id
     await storage().startTotp({ userId, secret: new Uint8Array([1]) }, T0)
-    await storage().confirmTotp({ userId, step: 1 }, T0)
+    await storage().confirmTotp({ userId, startedAt: T0, step: 1 }, T0)
     const tokenHash = unique('session')
     const times = { createdAt: T0, expiresAt: T0 + DAY, lastSeenAt: T0, provedAt: T0 }
     const about = {

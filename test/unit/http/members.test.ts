@@ -172,7 +172,7 @@ describe('somebody who is in no team any more', () => {
     const userId = await leave()
     const now = api.clock.now()
     await api.storage.startTotp({ userId, secret: new Uint8Array(20) }, now)
-    await api.storage.confirmTotp({ userId, step: 1 }, now)
+    await api.storage.confirmTotp({ userId, startedAt: now, step: 1 }, now)
     const answer = await accept(await invited(email))
     expect([answer.status, answer.json]).toMatchObject([202, { next: 'second_factor', methods: ['totp'] }])
   })
