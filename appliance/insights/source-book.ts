@@ -82,7 +82,7 @@ const fresh = (ip: string, more: Partial<Source>): Source => ({
   ...more,
 })
 
-/** What must be added to and removed from the book for it to agree with the configuration. Pure. */
+/** Which addresses must be added to and removed from the book for it to agree with the configuration. Pure. */
 export function differences(
   sources: readonly Source[],
   { configured, warmUp }: Pick<SourceBookDeps, 'configured' | 'warmUp'>,
@@ -95,12 +95,7 @@ export function differences(
   const gone = sources.filter(
     ({ ip, origin }) => origin === 'configuration' && ip !== AUTO && !wanted.has(ip),
   )
-  const remain = [...sources.filter((one) => !gone.includes(one)), ...add]
-  // Mail without an assignment always has a way out: as long as its pool has no address, the system chooses one.
-  const needsAuto = !remain.some(({ ip, pool }) => ip !== AUTO && pool === DEFAULT_POOL)
-  const hasAuto = remain.some(({ ip }) => ip === AUTO)
-  if (needsAuto && !hasAuto) add.push(fresh(AUTO, {}))
-  return { add, remove: [...gone.map(({ ip }) => ip), ...(hasAuto && !needsAuto ? [AUTO] : [])] }
+  return { add, remove: gone.map(({ ip }) => ip) }
 }
 
 /** Opens the book. */
@@ -116,6 +111,8 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     const { add, remove } = differences(await list(), deps, clock.now())
     for (const source of add) await storage.addSource({ source }, clock.now())
     for (const ip of remove) await storage.removeSource({ ip }, clock.now())
+    // Mail without an assignment always has a way out: as long as its pool has no address, the system chooses one.
+    await storage.keepWayOut({ source: fresh(AUTO, {}) }, clock.now())
     await list()
   }
   const get = async (given: string): Promise<Source> => {

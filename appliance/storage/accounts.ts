@@ -90,8 +90,11 @@ async function setPassword(
   }: { userId: string; passwordHash: string; keep: string | null; byMail?: boolean; was?: string },
   now: number,
 ): Promise<FirstProof | null | 'stale'> {
-  if (was !== undefined && !(await isPassword(db, userId, was))) return 'stale'
-  await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId).execute()
+  const change = db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', userId)
+  const changed = await (
+    was === undefined ? change : change.where('password_hash', '=', was)
+  ).executeTakeFirstOrThrow()
+  if (was !== undefined && changed.numUpdatedRows === 0n) return 'stale'
   const ended = db.deleteFrom('sessions').where('user_id', '=', userId)
   await (keep === null ? ended : ended.where('token_hash', '!=', keep)).execute()
   await dropTickets(db, { userId, kinds: ['second_factor', 'reset'] })

@@ -1,4 +1,5 @@
 /** Receipts of idempotent requests: what was answered, kept so that the same request can be asked again without harm. */
+import { sql } from 'kysely'
 import type { Db } from './schema.ts'
 
 /** A key means something only for one team, method and path. */
@@ -49,22 +50,18 @@ export function toReceipt(row: { fingerprint: string; body: string; email_ids: s
 
 /** Removes expired receipts, at most `limit`, the oldest first; returns how many. */
 async function purgeReceipts(db: Db, args: { limit: number }, now: number): Promise<number> {
-  const expired = await db
-    .selectFrom('receipts')
-    .select(['team_id', 'scope', 'key'])
-    .where('expires_at', '<=', now)
-    .orderBy('expires_at')
-    .limit(args.limit)
-    .execute()
-  for (const { team_id, scope, key } of expired) {
-    await db
-      .deleteFrom('receipts')
-      .where('team_id', '=', team_id)
-      .where('scope', '=', scope)
-      .where('key', '=', key)
-      .execute()
-  }
-  return expired.length
+  const deleted = await db
+    .deleteFrom('receipts')
+    .where(({ refTuple, selectFrom }) => {
+      const expired = selectFrom('receipts')
+        .select(['team_id', 'scope', 'key'])
+        .where('expires_at', '<=', now)
+        .orderBy('expires_at')
+        .limit(args.limit)
+      return sql<boolean>`${refTuple('team_id', 'scope', 'key')} in ${expired}`
+    })
+    .executeTakeFirstOrThrow()
+  return Number(deleted.numDeletedRows)
 }
 
 /** The methods of this noun (nouns.ts). */

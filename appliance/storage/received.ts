@@ -308,6 +308,7 @@ async function duePostmaster(db: Db): Promise<(PostmasterMessage & WithBytes) | 
   return row && { ...toPostmaster(row), bytes: row.body }
 }
 
+/** Ends a message's being due, once. */
 async function settlePostmaster(
   db: Db,
   { id, forwarding }: { id: string; forwarding: Exclude<Forwarding, { state: 'off' | 'due' }> },
@@ -321,6 +322,7 @@ async function settlePostmaster(
       reason: state === 'skipped' ? forwarding.reason : null,
     })
     .where('id', '=', id)
+    .where('forward', '=', 'due')
     .execute()
 }
 

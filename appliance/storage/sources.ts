@@ -1,5 +1,5 @@
 /** The addresses that mail leaves from, and which mail uses which of them. They are the appliance's, of no team. */
-import type { Selectable, Updateable } from 'kysely'
+import { type Selectable, sql, type Updateable } from 'kysely'
 import type { Assignment, Source, SourceHealth } from '../mail/source.ts'
 import type { Db, PoolAssignmentsTable, SourcesTable } from './schema.ts'
 
@@ -53,6 +53,19 @@ async function addSource(db: Db, { source }: { source: Source }): Promise<boolea
   return (added.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
+/** Keeps a source in its pool as long as there is no other, and only then. Decided in one step: others may change the pool at any time. */
+async function keepWayOut(db: Db, { source }: { source: Source }): Promise<void> {
+  const other = await db
+    .selectFrom('sources')
+    .select('ip')
+    .where('pool', '=', source.pool)
+    .where('ip', '!=', source.ip)
+    .limit(1)
+    .executeTakeFirst()
+  if (other) await removeSource(db, source)
+  else await addSource(db, { source })
+}
+
 /**
  * Changes a source; false when there is none. With `seen`, only while state and who suspended it are still like that:
  * a check must not end what an operator did meanwhile.
@@ -98,6 +111,9 @@ async function listAssignments(db: Db): Promise<Assignment[]> {
   return rows.map(toAssignment)
 }
 
+/** What an assignment is about, as the unique index `pool_assignments_about` has it. */
+const ABOUT = sql`coalesce(team_id, ''), coalesce(domain_id, ''), coalesce(stream, '')`
+
 /**
  * Adds an assignment, or changes the pool of the one that is about the same mail; returns what is stored. Undefined when
  * team or domain do not exist, or the domain is another team's.
@@ -108,18 +124,13 @@ async function saveAssignment(
 ): Promise<Assignment | undefined> {
   const { id, teamId, domainId, stream, pool } = assignment
   if (!(await ownersExist(db, assignment))) return undefined
-  const same = (await listAssignments(db)).find(
-    (one) => one.teamId === teamId && one.domainId === domainId && one.stream === stream,
-  )
-  if (same) {
-    await db.updateTable('pool_assignments').set({ pool }).where('id', '=', same.id).execute()
-    return { ...same, pool }
-  }
-  await db
+  const row = await db
     .insertInto('pool_assignments')
     .values({ id, team_id: teamId, domain_id: domainId, stream, pool })
-    .execute()
-  return assignment
+    .onConflict((conflict) => conflict.expression(ABOUT).doUpdateSet({ pool }))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toAssignment(row)
 }
 
 async function ownersExist(db: Db, { teamId, domainId }: Assignment): Promise<boolean> {
@@ -141,5 +152,5 @@ async function removeAssignment(db: Db, { id }: { id: string }): Promise<boolean
 /** The methods of this noun (nouns.ts). */
 export const methods = {
   reads: { listSources, listAssignments },
-  writes: { addSource, saveSource, removeSource, saveAssignment, removeAssignment },
+  writes: { addSource, keepWayOut, saveSource, removeSource, saveAssignment, removeAssignment },
 }

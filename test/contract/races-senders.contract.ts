@@ -192,6 +192,27 @@ function sourceRaces(race: Racing): void {
     expect(found).toMatchObject([{ pool: answers[0] ? 'one' : 'two' }])
   })
 
+  race('a pool has a way out, and no other beside an address', async ({ storage, atOnce }) => {
+    const [wayOut, address] = [sourceOf(), sourceOf()]
+    const { pool } = wayOut
+    const keep = (at: Storage) => at.keepWayOut({ source: wayOut }, T0)
+    const ips = async () =>
+      (await storage.listSources({}, T0)).flatMap((one) => (one.pool === pool ? [one.ip] : []))
+    await keep(storage)
+    const add = async (at: Storage) => {
+      await at.addSource({ source: { ...address, pool } }, T0)
+      await keep(at)
+    }
+    await atOnce(add, keep)
+    expect(await ips()).toEqual([address.ip])
+    const remove = async (at: Storage) => {
+      await at.removeSource(address, T0)
+      await keep(at)
+    }
+    await atOnce(remove, keep)
+    expect(await ips()).toEqual([wayOut.ip])
+  })
+
   race('a check does not end what an operator did meanwhile', async ({ storage, atOnce }) => {
     const byCheck = { state: 'suspended', stateReason: 'Listed.', suspendedBy: 'check' } as const
     const source = sourceOf(byCheck)

@@ -34,6 +34,22 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await list(pool)).toEqual([one, two])
   })
 
+  test('the way out of a pool is there as long as the pool has no other source', async () => {
+    const pool = unique('pool')
+    const wayOut = source(`auto-${pool}`, { pool, origin: 'configuration' })
+    const added = source(`192.0.2.5-${pool}`, { pool })
+    const keep = () => storage().keepWayOut({ source: wayOut }, T0)
+    await keep()
+    await keep()
+    expect(await list(pool)).toEqual([wayOut])
+    await storage().addSource({ source: added }, T0)
+    await keep()
+    expect(await list(pool)).toEqual([added])
+    await storage().saveSource({ ip: added.ip, change: { pool: unique('pool') } }, T0)
+    await keep()
+    expect(await list(pool)).toEqual([wayOut])
+  })
+
   test('a change leaves alone what it does not name, and can set to null', async () => {
     const pool = unique('pool')
     const before = source(`192.0.2.3-${pool}`, { pool, warmUpSince: T0, ...suspended })

@@ -129,7 +129,7 @@ async function updateWebhook(
   const switched = status !== undefined && status !== found.status
   // Another address has failed nobody yet.
   const forget = switched || (endpoint !== undefined && endpoint !== found.endpoint)
-  await db
+  const row = await db
     .updateTable('webhooks')
     .set({
       id,
@@ -141,8 +141,9 @@ async function updateWebhook(
     })
     .where('id', '=', id)
     .where('team_id', '=', teamId)
-    .execute()
-  return getWebhook(db, { teamId, id })
+    .returningAll()
+    .executeTakeFirst()
+  return row && toWebhook(row)
 }
 
 /** The secret of now becomes the old one. Undefined when there is none. */
@@ -150,13 +151,14 @@ async function rotateWebhookSecret(
   db: Db,
   { teamId, id, secret, oldUntil }: { teamId: string; id: string; secret: string; oldUntil: number },
 ): Promise<Webhook | undefined> {
-  await db
+  const row = await db
     .updateTable('webhooks')
     .set((set) => ({ old_secret: set.ref('secret'), old_secret_until: oldUntil, secret }))
     .where('id', '=', id)
     .where('team_id', '=', teamId)
-    .execute()
-  return getWebhook(db, { teamId, id })
+    .returningAll()
+    .executeTakeFirst()
+  return row && toWebhook(row)
 }
 
 /** Nothing more is sent to it. False when there was none. */

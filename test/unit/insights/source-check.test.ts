@@ -249,23 +249,16 @@ describe('the book agrees with the configuration', () => {
     return [add.map(({ ip, warmUpSince }) => `${ip} ${warmUpSince}`), remove]
   }
 
-  test('with nothing configured the system chooses', () => {
-    expect(plan([], [])).toEqual([['auto null'], []])
-    expect(plan([source('auto')], [])).toEqual([[], []])
-  })
-
-  test('configured addresses come and go, in one spelling, and take the place of the choice', () => {
+  test('configured addresses come and go, in one spelling', () => {
     expect(plan([source('auto')], ['192.0.2.1', '2001:DB8:0::1'])).toEqual([
       ['192.0.2.1 null', '2001:db8::1 null'],
-      ['auto'],
+      [],
     ])
-    expect(plan([source('192.0.2.1')], [], true)).toEqual([['auto null'], ['192.0.2.1']])
+    expect(plan([source('192.0.2.1')], [], true)).toEqual([[], ['192.0.2.1']])
     expect(plan([], ['192.0.2.1'], true)).toEqual([['192.0.2.1 7'], []])
   })
 
-  test('added addresses stay; the system chooses as long as the pool default has none', () => {
-    const added = source('192.0.2.5', { origin: 'operator' })
-    expect(plan([added, source('auto')], [])).toEqual([[], ['auto']])
-    expect(plan([{ ...added, pool: 'news' }], [])).toEqual([['auto null'], []])
+  test('added addresses and the choice of the system stay', () => {
+    expect(plan([source('192.0.2.5', { origin: 'operator' }), source('auto')], [])).toEqual([[], []])
   })
 })

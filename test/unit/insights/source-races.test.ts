@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createSourceBook, type SourceBook } from '../../../appliance/insights/insights.ts'
+import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../../appliance/storage/storage.ts'
+import { T0 } from '../../contract/fixtures.ts'
+
+const dataDir = mkdtempSync(join(tmpdir(), 'posthaste-source-races-'))
+const clock = { now: () => T0, after: () => () => undefined }
+let storage: Storage
+
+beforeAll(async () => {
+  storage = await openSqlite({ dataDir })
+})
+
+afterAll(async () => {
+  await storage.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const open = (on: Storage): SourceBook =>
+  createSourceBook({ storage: on, clock, hostname: 'mail.example', configured: [], warmUp: false })
+
+const ips = async () => (await storage.listSources({}, T0)).map(({ ip }) => ip)
+
+/** A book; after it has read its sources for the first time, another process changes them. */
+function interrupted(meanwhile: () => Promise<unknown>): SourceBook {
+  let once = true
+  const first = async () => {
+    if (once) await meanwhile()
+    once = false
+  }
+  return open({
+    ...storage,
+    async listSources(args, now) {
+      const sources = await storage.listSources(args, now)
+      await first()
+      return sources
+    },
+  })
+}
+
+test('an address that another process adds takes the place of the choice', async () => {
+  const other = open(storage)
+  await interrupted(() => other.add({ ip: '192.0.2.1' })).reconcile()
+  expect(await ips()).toEqual(['192.0.2.1'])
+})
+
+test('the choice stays when another process removes the last address', async () => {
+  const other = open(storage)
+  await interrupted(() => other.remove('192.0.2.1')).reconcile()
+  expect(await ips()).toEqual(['auto'])
+  await storage.addSource(
+    { source: { ...(await other.get('auto')), ip: '192.0.2.2', origin: 'operator' } },
+    T0,
+  )
+  await interrupted(() => other.remove('192.0.2.2')).reconcile()
+  expect(await ips()).toEqual(['auto'])
+})
