@@ -1,6 +1,7 @@
 /** Sending domains: adding, setting, verifying and removing them, and rotating their DKIM keys. */
 import { domainToASCII } from 'node:url'
 import { parseDomain } from '../mail/domain.ts'
+import type { ToldDomain } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { DkimKey, Domain, DomainSettings } from '../storage/storage.ts'
@@ -107,18 +108,7 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
     listDomains: (args) => storage.listDomains(args, clock.now()),
     getDomain,
     findDomain: ({ teamId, name }) => storage.findDomain({ teamId, name: asciiOf(name) }, clock.now()),
-    async updateDomain(args) {
-      const domain = await getDomain(args)
-      checkSettings({ ...domain, ...defined(args.settings) })
-      const told = await toldOf({ ...domain, ...defined(args.settings) })
-      if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
-        // Removed meanwhile, or left with one capability by another caller.
-        checkSettings({ ...(await getDomain(args)), ...defined(args.settings) })
-        throw notFound()
-      }
-      const { trackingSubdomain: named = null } = args.settings
-      if (named !== null && named !== domain.trackingSubdomain) await lookSoon(deps, domain)
-    },
+    updateDomain: (args) => updateDomain(deps, args, { getDomain, toldOf }),
     async removeDomain(args) {
       const told = await toldOf(await getDomain(args))
       if (!(await storage.deleteDomain({ ...args, told }, clock.now()))) throw notFound()
@@ -147,6 +137,28 @@ export function domainMethods(deps: DomainDeps): DomainMethods {
       return (await keysOf(domain)).filter(({ state }) => state === 'pending').map(publicOf)
     },
   }
+}
+
+async function updateDomain(
+  deps: DomainDeps,
+  args: Parameters<DomainMethods['updateDomain']>[0],
+  {
+    getDomain,
+    toldOf,
+  }: Pick<DomainMethods, 'getDomain'> & { toldOf: (domain: Domain) => Promise<ToldDomain> },
+): Promise<void> {
+  const { storage, clock } = deps
+  const changes = defined(args.settings)
+  const domain = await getDomain(args)
+  checkSettings({ ...domain, ...changes })
+  const told = await toldOf({ ...domain, ...changes })
+  if (!(await storage.updateDomain({ ...args, told }, clock.now()))) {
+    // Another caller has switched the other capability off meanwhile, or removed the domain.
+    checkSettings({ ...(await getDomain(args)), ...changes })
+    throw refuse('not_found', { resource: 'Domain' })
+  }
+  const { trackingSubdomain: named = null } = args.settings
+  if (named !== null && named !== domain.trackingSubdomain) await lookSoon(deps, domain)
 }
 
 /** The domain, when no other team has verified its name. Refuses: `domain_held`. */

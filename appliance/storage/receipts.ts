@@ -52,13 +52,14 @@ export function toReceipt(row: { fingerprint: string; body: string; email_ids: s
 async function purgeReceipts(db: Db, args: { limit: number }, now: number): Promise<number> {
   const deleted = await db
     .deleteFrom('receipts')
-    .where(({ refTuple, selectFrom }) => {
-      const expired = selectFrom('receipts')
+    .where((where) => {
+      const expired = where
+        .selectFrom('receipts')
         .select(['team_id', 'scope', 'key'])
         .where('expires_at', '<=', now)
         .orderBy('expires_at')
         .limit(args.limit)
-      return sql<boolean>`${refTuple('team_id', 'scope', 'key')} in ${expired}`
+      return sql<boolean>`${where.refTuple('team_id', 'scope', 'key')} in ${expired}`
     })
     .executeTakeFirstOrThrow()
   return Number(deleted.numDeletedRows)

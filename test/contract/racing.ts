@@ -8,12 +8,10 @@ type Call<T> = (storage: Storage) => Promise<T>
 
 /** One round of a race. */
 export interface Round {
-  /** Counts from 0. */
-  number: number
   /** The opening that prepares the round and looks at its result. */
   storage: Storage
   /** Makes two calls at once, one at each opening. */
-  atOnce<A, B>(first: Call<A>, second: Call<B>): Promise<[A, B]>
+  atOnce: <A, B>(first: Call<A>, second: Call<B>) => Promise<[A, B]>
 }
 
 /** Each of the four ways to begin a race comes twice. */
@@ -23,7 +21,6 @@ const ROUNDS = 8
 function createRound([one, two]: readonly [Storage, Storage], number: number): Round {
   const [at, other] = number % 2 === 0 ? [one, two] : [two, one]
   return {
-    number,
     storage: one,
     async atOnce(first, second) {
       if (number % 4 < 2) return Promise.all([first(at), second(other)])
@@ -44,7 +41,7 @@ export function raceTest(
   })
 }
 
-/** What each of the openings tells the tests of a part: `race` is `raceTest` on them. */
+/** `raceTest` on the openings of a part. */
 export type Racing = (name: string, race: (round: Round) => Promise<void>) => void
 
 /** Answers in an order that does not depend on who was first. */
