@@ -3,6 +3,7 @@ import cookie from '@fastify/cookie'
 import fastify, { LogController, type FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomBytes } from 'node:crypto'
+import { createContents, type Contents } from '../intake/intake.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { guard } from './access.ts'
@@ -112,7 +113,8 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const { publicUrl = '', peopleUrl = '', adminApart = false } = deps.config
   const origins = { apps: publicUrl, people: peopleUrl }
   const secret = await deps.storage.secret({ name: 'links', fresh: randomBytes(32) }, deps.clock.now())
-  const linked = { links: createLinks(secret), origin: () => origins.apps }
+  const contents = createContents({ storage: deps.storage, clock: deps.clock, turns: deps.capacity.turns })
+  const linked = { links: createLinks(secret), origin: () => origins.apps, contents }
   const people = { origin: () => origins.people }
   attachmentRoutes(app, deps, linked)
   shareRoutes(app, deps, linked)
@@ -124,8 +126,8 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const signIns = createSignInThrottle(deps.clock, devices)
   invitationRoutes(app, deps, { ...people, signIns })
   rememberBrowsers(app, signIns, deps.clock)
-  teamRoutes(app, deps, signIns)
-  logRoutes(app, deps, requestLog)
+  teamRoutes(app, deps, { signIns, contents })
+  logRoutes(app, deps, { buffer: requestLog, contents })
   const live = createLive(deps)
   liveRoutes(app, deps, live)
   operatorRoutes(app, deps)
@@ -192,10 +194,14 @@ function doorOf(setting: HttpSetting, { people, apps }: AdminDoor, { tls }: Http
 }
 
 /** What a team has and sends. */
-function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
-  emailRoutes(app, deps)
+function teamRoutes(
+  app: App,
+  deps: HttpDeps,
+  { signIns, contents }: { signIns: SignInThrottle; contents: Contents },
+): void {
+  emailRoutes(app, deps, contents)
   emailSearchRoutes(app, deps)
-  emailResendRoutes(app, deps)
+  emailResendRoutes(app, deps, contents)
   returnedRoutes(app, deps)
   metricsRoutes(app, deps)
   batchRoutes(app, deps)

@@ -87,9 +87,13 @@ export function messageForLog(answer: unknown): string | null {
   return message.slice(0, MESSAGE_ROOM).toWellFormed()
 }
 
-interface Room {
+/** Bytes that are left for a body. */
+export interface Room {
   left: number
 }
+
+/** A long text as the log shows it, cut where there is no more room. */
+export const textForLog = (text: string, room: Room): string => JSON.parse(writeText(text, room)) as string
 
 /** A value as JSON; undefined for what JSON has no word for. Written here, because each text is measured as it is written. */
 function write(value: unknown, name: string, room: Room, depth: number): string | undefined {

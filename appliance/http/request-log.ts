@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { RequestLog } from '../storage/storage.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { bodyForLog, messageForLog, queryForLog } from './request-log-body.ts'
+import { referToEmails } from './request-log-emails.ts'
 import type { RequestLogBuffer } from './request-log-buffer.ts'
 
 declare module 'fastify' {
@@ -54,9 +55,12 @@ function entryOf(
   durationMs: number,
   now: number,
 ): RequestLog | undefined {
-  const { caller, headers } = request
+  const { caller, headers, answered, accepted } = request
   if (!caller?.apiKey) return undefined
+  const { config, schema } = request.routeOptions
   const [path = '', ...query] = request.url.split('?')
+  // Where there is no schema, what is sent again is named by the path.
+  const body = schema?.body === undefined ? request.body : referToEmails(request.body, accepted, answered)
   return {
     id: request.id,
     teamId: caller.teamId,
@@ -66,13 +70,13 @@ function entryOf(
     query: queryForLog(query.join('?')),
     status,
     enhanced: null,
-    message: status >= 400 ? messageForLog(request.answered) : null,
+    message: status >= 400 ? messageForLog(answered) : null,
     durationMs,
     ip: request.ip,
     userAgent: headers['user-agent']?.slice(0, MAX_USER_AGENT) ?? null,
-    requestBody: request.routeOptions.config.secretBody ? null : bodyForLog(request.body),
-    responseBody: bodyForLog(request.answered),
-    emailIds: request.accepted,
+    requestBody: config.secretBody ? null : bodyForLog(body),
+    responseBody: bodyForLog(answered),
+    emailIds: accepted,
     createdAt: now - durationMs,
   }
 }

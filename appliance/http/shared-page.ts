@@ -44,7 +44,7 @@ export function sharedPage(email: Email, content: string, expiresAt: number): st
 }
 
 /** The email alone: its html, or else its text. */
-export function contentPage({ html, text }: Pick<Email, 'html' | 'text'>): string {
+export function contentPage({ html, text }: { html: string | null; text: string | null }): string {
   const head =
     '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><base target="_blank">' +
     '<style>:root{color-scheme:light}img{max-width:100%}</style>'

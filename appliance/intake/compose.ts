@@ -3,8 +3,10 @@ import { compile } from 'html-to-text'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { isSevenBit, toSevenBit } from '../mime/seven-bit.ts'
+import type { StoredContent } from '../storage/storage.ts'
 import { trackHtml, type TrackingPlan } from '../tracking/rewrite.ts'
 import { composePlain, encodeSubject, encodeValue } from './compose-plain.ts'
+import { placeByReading, placePlain } from './composed-content.ts'
 import type { Submission, SubmittedAttachment } from './submission.ts'
 
 /** All that a message is made from. Plain data, so that it can go to another thread. */
@@ -23,8 +25,8 @@ export interface Draft extends Pick<
 export interface Composed {
   /** CRLF line ends, no line over 998 octets; ASCII unless a local part is not (RFC 6532). */
   message: Uint8Array
-  /** The text part, as given or as made from the html; null when there is none. */
-  text: string | null
+  /** Where its html and its text, as given or as made from the html, are kept. */
+  content: StoredContent
 }
 
 /**
@@ -38,11 +40,17 @@ export const TOO_MANY_TAGS = `at most ${MAX_TAGS} tags, or an additional \`text\
 /** Makes the message. Does not know about Bcc: it never comes here. Rejects with `TOO_MANY_TAGS`. */
 export async function compose(draft: Draft): Promise<Composed> {
   const text = draft.text ?? (draft.html === null ? null : textFrom(draft.html))
-  const [plain, html] = [crlf(text ?? ''), crlf(htmlOf(draft))]
-  const message = composePlain(draft, plain, html) ?? (await composeMime(draft, plain, html))
+  const sent = htmlOf(draft)
+  const [textPart, htmlPart] = [crlf(text ?? ''), crlf(sent)]
+  const plain = composePlain(draft, textPart, htmlPart)
+  const message = plain ?? (await composeMime(draft, textPart, htmlPart))
   const everyone = [draft.from, ...draft.to, ...draft.cc, ...draft.replyTo]
   assertSendable(message, everyone.some(needsSmtpUtf8))
-  return { message, text }
+  const content = { html: draft.html, text }
+  return {
+    message,
+    content: plain ? placePlain(content, sent !== draft.html) : placeByReading(content, message),
+  }
 }
 
 /** The html as it goes out. */

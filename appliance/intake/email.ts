@@ -8,7 +8,7 @@ import { testOutcomeOf } from '../mail/test-address.ts'
 import { requireTlsOf, type RequireTls } from '../mail/require-tls.ts'
 import type { Caller } from '../senders/caller.ts'
 import { LIFETIME } from '../spool/schedule.ts'
-import type { AttachmentInfo, Domain, NewDelivery, NewEmail } from '../storage/storage.ts'
+import type { AttachmentInfo, Domain, NewDelivery, NewEmail, StoredContent } from '../storage/storage.ts'
 import { dispositionOf, type Composed } from './compose.ts'
 import type { Submission } from './submission.ts'
 
@@ -21,6 +21,8 @@ export interface Prepared {
   composed: Composed
   domain: Domain
 }
+
+const WITHHELD: StoredContent = { place: 'row', html: null, text: null }
 
 /** The suppression list is heeded by `storage.put`, in the transaction that makes it ours. */
 export function emailOf(
@@ -43,8 +45,7 @@ export function emailOf(
     replyTo: submission.replyTo.map(formatMailbox),
     subject: submission.subject,
     // A notice holds links that are good for its recipient alone; members of the team must not read them.
-    html: submission.notice ? null : submission.html,
-    text: submission.notice ? null : composed.text,
+    content: submission.notice ? WITHHELD : composed.content,
     headers: submission.headers,
     tags: submission.tags,
     attachments: attachmentsOf(submission).map((attachment) => ({ id: newId(now), ...attachment })),

@@ -12,6 +12,7 @@ import type {
   QuotaLimit,
   ReceiptName,
   Storage,
+  StoredContent,
   Usage,
 } from '../storage/storage.ts'
 import { trackMessage, type Tracking } from '../tracking/tracking.ts'
@@ -20,7 +21,8 @@ import { emailOf, viaOf, type Prepared } from './email.ts'
 import { FEEDBACK_ID, feedbackIdFor } from './feedback-id.ts'
 import { createAttachmentFetcher, type AttachmentFetcher } from './fetch.ts'
 import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
-import type { Submission } from './submission.ts'
+import type { Content } from './composed-content.ts'
+import type { ArrivedMessage, Submission } from './submission.ts'
 
 export { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 export { dropHeaders, readRequest, refuseNotOffered } from './request.ts'
@@ -28,6 +30,7 @@ export { createMessageReader, readArrival, type MessageReader } from './message.
 export { createNotices, type SendNotice } from './notice.ts'
 export type { Notice } from './notice-mail.ts'
 export { checkSchedule } from './schedule.ts'
+export { createContents, type Contents } from './contents.ts'
 export { createSchedules, type Schedules } from './scheduled.ts'
 export type { Submission } from './submission.ts'
 
@@ -170,25 +173,33 @@ async function prepare(
   const now = clock.now()
   const id = newId(now)
   const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
-  const planFor = ({ html, headers }: Submission) =>
-    html === null || submission.notice ? null : (tracking?.planFor(domain, id, headers) ?? null)
+  const plan = submission.notice ? null : (tracking?.planFor(domain, id, submission.headers) ?? null)
   const added = feedbackId ? feedbackFields(submission, caller) : []
   if (submission.arrived) {
     // Its size was held to the limit as it came in; what we add is ours.
     const arrived = submission.arrived.finish({ id, messageId, now, added })
-    const plan = planFor(submission)
     const message = plan ? trackMessage(arrived, plan) : arrived
-    return { id, messageId, submission, composed: { message, text: submission.text }, domain }
+    // What the app wrote is kept beside the message where that was changed.
+    const content: StoredContent =
+      message === arrived
+        ? { place: 'message', html: null, text: null }
+        : { place: 'row', ...(await readShown(submission.arrived)) }
+    return { id, messageId, submission, composed: { message, content }, domain }
   }
   // What composing may know; Bcc is not among it.
   const { from, to, cc, replyTo, subject, html, text, attachments } = submission
   const headers = [...added, ...submission.headers]
   const draft = { from, to, cc, replyTo, subject, html, text, headers, attachments }
   const date = submission.scheduledAt ?? now
-  const whole = { ...draft, messageId, date, tracking: planFor(submission) }
+  const whole = { ...draft, messageId, date, tracking: plan }
   const composed = await composer.compose(whole, domain.teamId)
   if (composed.message.length > limits.message_bytes) throw tooLarge()
   return { id, messageId, submission, composed, domain }
+}
+
+async function readShown(arrived: ArrivedMessage): Promise<Content> {
+  const { html, text } = await arrived.readContent()
+  return { html, text }
 }
 
 /** The app's own goes before ours. */

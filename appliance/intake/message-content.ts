@@ -5,8 +5,8 @@ import { decodeWords } from 'postal-mime'
 import { fieldValue } from '../mail/headers.ts'
 import { parseMessage } from '../mime/parser.ts'
 import type { AttachmentInfo } from '../storage/storage.ts'
-import { readHeader, type Header } from './message-fields.ts'
-import { CONTENT_FIELDS, readParts } from './message-parts.ts'
+import { splitHeader, type Header } from './message-fields.ts'
+import { CONTENT_FIELDS, readAttachments, readParts } from './message-parts.ts'
 
 /** Subject, bodies and attachments, decoded. Plain data: it crosses threads. */
 export interface MessageContent {
@@ -23,6 +23,7 @@ export interface MessageContent {
 const MAX_DIRECT = 256 * 1024
 /** Types that say no more than what a message without any says. */
 const PLAIN = /^text\/plain(?:;\s*charset="?(?:us-ascii|utf-8)"?)?$/i
+const TEXT = /^text\/(?:plain|html)\b/i
 const NOT_ENCODED = /^(?:7bit|8bit)$/i
 
 /**
@@ -61,8 +62,40 @@ const ASCII_LINES = /^[\t\r\n -~]*$/
  * the same outcome. Undefined for every other message.
  */
 export function readUsualContent(message: Uint8Array, header: Header): MessageContent | undefined {
-  const { bodyOffset } = header
-  if (message.length > MAX_DIRECT || bodyOffset >= message.length) return undefined
+  const fields = usualFields(message, header)
+  const body = fields && bodyLines(message, header)
+  const content = body === undefined ? undefined : readParts(fields!, body)
+  return (
+    content && {
+      ...content,
+      subject: subjectOf(fields!),
+      attachments: content.attachments.slice(0, MAX_LISTED),
+    }
+  )
+}
+
+/** What lists show of a message, and what outlives it. */
+export interface MessageOutline {
+  subject: string
+  attachments: Omit<AttachmentInfo, 'id'>[]
+}
+
+/**
+ * Reads the outline of a message: of one without parts the header alone. What it says is read when it is shown.
+ * Undefined for a message that only the parser understands.
+ */
+export function readOutline(message: Uint8Array, header: Header): MessageOutline | undefined {
+  const fields = usualFields(message, header)
+  if (!fields) return undefined
+  const isText = TEXT.test(fields.get('content-type') ?? 'text/plain') && !fields.has('content-disposition')
+  const body = isText ? '' : bodyLines(message, header)
+  const attachments = body === undefined ? undefined : readAttachments(fields, body)
+  return attachments && { subject: subjectOf(fields), attachments: attachments.slice(0, MAX_LISTED) }
+}
+
+/** Subject and content fields; undefined for a message that is larger than most, or has one of these fields in anything but ASCII. */
+function usualFields(message: Uint8Array, header: Header): Map<string, string> | undefined {
+  if (message.length > MAX_DIRECT || header.bodyOffset >= message.length) return undefined
   const fields = new Map<string, string>()
   for (const field of header.fields) {
     const name = field.name.toLowerCase()
@@ -70,17 +103,17 @@ export function readUsualContent(message: Uint8Array, header: Header): MessageCo
     if (!ASCII_LINES.test(Buffer.from(field.raw).toString('latin1'))) return undefined
     fields.set(name, fieldValue(field))
   }
+  return fields
+}
+
+const subjectOf = (fields: ReadonlyMap<string, string>): string =>
+  decodeWords(fields.get('subject') ?? '').toWellFormed()
+
+/** The body, an octet for each character, its lines ended by LF. Of a bare CR the parser has its own mind; SMTP lets none in. */
+function bodyLines(message: Uint8Array, { bodyOffset }: Header): string | undefined {
   const octets = Buffer.from(message.buffer, message.byteOffset + bodyOffset, message.length - bodyOffset)
   const body = octets.toString('latin1').replaceAll('\r\n', '\n')
-  // The parser has its own mind about a bare CR; SMTP lets none in.
-  const content = body.includes('\r') ? undefined : readParts(fields, body)
-  return (
-    content && {
-      ...content,
-      subject: decodeWords(fields.get('subject') ?? '').toWellFormed(),
-      attachments: content.attachments.slice(0, MAX_LISTED),
-    }
-  )
+  return body.includes('\r') ? undefined : body
 }
 
 /** The same lines with LF at their ends. By octets: replacing millions of them in a string takes some hundred times its size. */
@@ -130,7 +163,7 @@ function hasTooManyParts(message: Uint8Array): boolean {
  */
 export async function readLargeContent(message: Uint8Array): Promise<MessageContent> {
   if (hasTooManyParts(message)) throw new Error(TOO_MANY_PARTS)
-  return readPlainContent(message, readHeader(message), Infinity) ?? readContent(message)
+  return readPlainContent(message, splitHeader(message), Infinity) ?? readContent(message)
 }
 
 /** Reads a message (MIME). Rejects for nesting that no mail program makes. */

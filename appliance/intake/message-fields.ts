@@ -36,6 +36,8 @@ export const CONTROL_FIELDS = {
 const MAX_RECEIVED = 50
 /** Fields of a header; real ones have fewer than a hundred. */
 const MAX_FIELDS = 1000
+/** Fields that are looked at: we add a few to those of an accepted message. */
+const MAX_SPLIT = MAX_FIELDS + 20
 
 /** A header that was read. */
 export interface Header {
@@ -50,7 +52,8 @@ export interface Header {
  * From and Sender have a refusal of their own, which covers all that can be wrong with them.
  */
 export function readHeader(message: Uint8Array): Header {
-  const { fields, bodyOffset } = splitMessage(message, MAX_FIELDS)
+  const header = splitHeader(message)
+  const { fields, bodyOffset, all } = header
   if (fields.length > MAX_FIELDS)
     throw refuse('message_malformed', { expected: `it has more than ${MAX_FIELDS} header fields` })
   if (bodyOffset > MAX_HEADER)
@@ -60,13 +63,19 @@ export function readHeader(message: Uint8Array): Header {
     throw refuse('message_malformed', {
       expected: `the line after ${fields.length} header fields is neither a field nor blank`,
     })
-  const all = (name: string) => fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
   const names = fields.map(({ name }) => name).filter((name) => !/^(?:from|sender)$/i.test(name))
   const repeated = repeatedField(names)
   if (repeated) throw refuse('message_repeated_field', repeated)
   const [date] = all('date')
   if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
   if (all('received').length > MAX_RECEIVED) throw refuse('message_loop')
+  return header
+}
+
+/** The header as it is: of a message that was accepted. */
+export function splitHeader(message: Uint8Array): Header {
+  const { fields, bodyOffset } = splitMessage(message, MAX_SPLIT)
+  const all = (name: string) => fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
   return { fields, bodyOffset, all }
 }
 

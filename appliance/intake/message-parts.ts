@@ -8,15 +8,17 @@ import { createHash } from 'node:crypto'
 export interface PartsContent {
   html: string | null
   text: string | null
-  attachments: {
-    filename: string | null
-    contentType: string
-    contentId: string | null
-    disposition: 'attachment' | 'inline'
-    size: number
-    /** SHA-256 of the content, hex. */
-    digest: string
-  }[]
+  attachments: Attachment[]
+}
+
+interface Attachment {
+  filename: string | null
+  contentType: string
+  contentId: string | null
+  disposition: 'attachment' | 'inline'
+  size: number
+  /** SHA-256 of the content, hex. */
+  digest: string
 }
 
 /** The fields that say how a body is to be read: their values, unfolded, by name in lower case. */
@@ -40,6 +42,8 @@ type Texts = Partial<Record<'html' | 'text', string[]>>
 interface Found {
   texts: Texts[]
   attachments: PartsContent['attachments']
+  /** Whether texts are decoded, and attachments told apart by digests. */
+  whole: boolean
 }
 
 /**
@@ -47,19 +51,41 @@ interface Found {
  * @returns undefined where anything is not as expected
  */
 export function readParts(fields: ContentFields, body: string): PartsContent | undefined {
-  const found: Found = { texts: [], attachments: [] }
-  const whole = body.endsWith('\n') ? body : `${body}\n`
-  if (!readEntity(fields, whole, { found, boundaries: [], alternative: null })) return undefined
+  const found = findParts(fields, body, true)
+  if (!found) return undefined
   const html = joined(found.texts, 'html')
   const text = joined(found.texts, 'text')
   return html === undefined || text === undefined ? undefined : { html, text, attachments: found.attachments }
 }
 
-/** Undefined where one text has no such form while another has: it would have to be converted. */
+/**
+ * The attachments alone, without digests: texts are not decoded.
+ * @param body as of `readParts`
+ */
+export function readAttachments(
+  fields: ContentFields,
+  body: string,
+): Omit<Attachment, 'digest'>[] | undefined {
+  const found = findParts(fields, body, false)
+  return found && !mustConvert(found.texts, 'html') && !mustConvert(found.texts, 'text')
+    ? found.attachments
+    : undefined
+}
+
+function findParts(fields: ContentFields, body: string, whole: boolean): Found | undefined {
+  const found: Found = { texts: [], attachments: [], whole }
+  const lines = body.endsWith('\n') ? body : `${body}\n`
+  return readEntity(fields, lines, { found, boundaries: [], alternative: null }) ? found : undefined
+}
+
+/** Whether one text has no such form while another has: the parser converts it. */
+const mustConvert = (texts: readonly Texts[], form: keyof Texts): boolean =>
+  texts.some((one) => one[form]) && !texts.every((one) => one[form])
+
+/** Undefined where a text would have to be converted. */
 function joined(texts: readonly Texts[], form: keyof Texts): string | null | undefined {
-  const having = texts.filter((one) => one[form])
-  if (having.length > 0 && having.length < texts.length) return undefined
-  const text = having.flatMap((one) => one[form]!).join('\n')
+  if (mustConvert(texts, form)) return undefined
+  const text = texts.flatMap((one) => one[form] ?? []).join('\n')
   return text === '' ? null : text
 }
 
@@ -77,10 +103,16 @@ function readEntity(fields: ContentFields, body: string, place: Place): boolean 
   if (!type) return false
   if (type.boundary !== null) return readMultipart(type.name, type.boundary, body, place)
   const disposition = readDisposition(fields.get('content-disposition') ?? '')
-  const content = disposition && decodeBody(fields.get('content-transfer-encoding') ?? '8bit', body)
+  if (!disposition) return false
+  const isText =
+    (type.name === 'text/html' || type.name === 'text/plain') && disposition.kind !== 'attachment'
+  if (isText && !place.found.whole) {
+    textsOf(type, place)
+    return true
+  }
+  const content = decodeBody(fields.get('content-transfer-encoding') ?? '8bit', body)
   if (!content) return false
-  if ((type.name === 'text/html' || type.name === 'text/plain') && disposition.kind !== 'attachment')
-    return readText(type, content, place)
+  if (isText) return readText(type, content, place)
   const id = fields.get('content-id') ?? ''
   if (!/^[ -~]*$/.test(id)) return false
   place.found.attachments.push({
@@ -89,21 +121,26 @@ function readEntity(fields: ContentFields, body: string, place: Place): boolean 
     contentId: id === '' ? null : id.replaceAll(/^<|>$/g, ''),
     disposition: id === '' ? 'attachment' : 'inline',
     size: content.length,
-    digest: createHash('sha256').update(content).digest('hex'),
+    digest: place.found.whole ? createHash('sha256').update(content).digest('hex') : '',
   })
   return true
 }
 
-function readText(type: Type, content: Buffer, { found, alternative }: Place): boolean {
+function readText(type: Type, content: Buffer, place: Place): boolean {
   // What is no UTF-8 the parser may know; ASCII is all that other charsets have in common with it.
   if (type.charset !== null && type.charset !== 'utf-8' && !isAsciiText(type.charset, content)) return false
+  textsOf(type, place).push(utf8.decode(content).replaceAll('\0', ''))
+  return true
+}
+
+/** The list that a text of this type belongs into. */
+function textsOf(type: Type, { found, alternative }: Place): string[] {
   const form = type.name === 'text/html' ? 'html' : 'text'
   const texts: Texts = alternative ?? {}
   if (!found.texts.includes(texts)) found.texts.push(texts)
-  const text = utf8.decode(content).replaceAll('\0', '')
-  ;(texts[form] ??= []).push(text)
-  return true
+  return (texts[form] ??= [])
 }
+
 const utf8 = new TextDecoder('utf-8')
 
 function isAsciiText(charset: string, content: Buffer): boolean {

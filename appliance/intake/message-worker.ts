@@ -1,12 +1,17 @@
-/** The thread in which arrived messages are read: a message comes in, its content goes back. Started by message-reader.ts. */
+/** The thread in which large messages are read: a message comes in, its content goes back. Started by message-reader.ts. */
 import { parentPort } from 'node:worker_threads'
 import type { ThreadAnswer } from '../capacity/capacity.ts'
-import { readLargeContent, type MessageContent } from './message-content.ts'
+import { readBack, type Content } from './composed-content.ts'
+import { readLargeContent } from './message-content.ts'
+import type { ReadJob } from './message-reader.ts'
 
-const answer = (reply: ThreadAnswer<MessageContent>): void => parentPort!.postMessage(reply)
+const answer = (reply: ThreadAnswer<Content>): void => parentPort!.postMessage(reply)
 
-parentPort!.on('message', (message: Uint8Array) => {
-  void readLargeContent(message).then(
+const read = async ({ message, stored }: ReadJob): Promise<Content> =>
+  stored ? readBack(stored, message) : readLargeContent(message)
+
+parentPort!.on('message', (job: ReadJob) => {
+  void read(job).then(
     (result) => answer({ result }),
     (error: Error) => answer({ error }),
   )

@@ -15,7 +15,7 @@ import { STREAM_EXPECTED, streamOf } from '../mail/stream.ts'
 import type { Tag } from '../storage/storage.ts'
 import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 import { readMailboxList, readOnlyMailbox } from './message-addresses.ts'
-import { readPlainContent, readUsualContent, type MessageContent } from './message-content.ts'
+import { readOutline, readPlainContent, readUsualContent, type MessageContent } from './message-content.ts'
 import { CONTROL_FIELDS, finishMessage, readHeader, type Header, type Trace } from './message-fields.ts'
 import { createMessageReader, type MessageReader } from './message-reader.ts'
 import { readSchedule } from './schedule.ts'
@@ -71,18 +71,20 @@ export async function readArrival(
   const tags = readTags(header)
   const scheduledAt = readSchedule(header.all(CONTROL_FIELDS.scheduledAt)[0], now)
   const idempotencyKey = readIdempotencyKey(header.all(CONTROL_FIELDS.idempotencyKey)[0])
-  const content =
+  const readContent = async (): Promise<MessageContent> =>
     readPlainContent(arrival.bytes, header) ??
     readUsualContent(arrival.bytes, header) ??
-    (await reader.read(arrival.bytes, arrival.teamId))
+    reader.read(arrival.bytes, arrival.teamId)
+  // What it says is compared with a key, and otherwise read when somebody wants to see it.
+  const content = idempotencyKey === null ? undefined : await readContent()
+  const outline = content ?? readOutline(arrival.bytes, header) ?? (await readContent())
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {
     ...{ from, to, cc, bcc, tags, scheduledAt, headers, stream: readStream(header) },
     replyTo: readMailboxList(header.all('reply-to'), MAX_SHOWN),
-    subject: content.subject,
-    html: content.html,
-    text: content.text,
+    subject: outline.subject,
+    ...{ html: null, text: null },
     messageId: messageId !== null && isMessageId(messageId) ? messageId : null,
     attachments: [],
     links: [],
@@ -92,12 +94,13 @@ export async function readArrival(
       dsn: arrival.dsn,
       requireTls: requireTlsOf(arrival.requireTls, header.all('tls-required')),
       speaksFor: [arrival.from, sender].flatMap((mailbox) => mailbox?.domain ?? []),
-      attachments: content.attachments,
+      attachments: outline.attachments,
+      readContent,
       finish: (last) => finishMessage(arrival.bytes, header, { trace: arrival.trace, ...last }),
     },
   }
   const schedule = header.all(CONTROL_FIELDS.scheduledAt)
-  const compared = idempotencyKey === null ? '' : fingerprint(submission, schedule, content)
+  const compared = content === undefined ? '' : fingerprint(submission, schedule, content)
   return { submission, idempotencyKey, fingerprint: compared }
 }
 

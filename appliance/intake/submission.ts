@@ -3,6 +3,7 @@ import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Stream } from '../mail/queue.ts'
 import type { RequireTls } from '../mail/require-tls.ts'
 import type { AttachmentInfo, Tag } from '../storage/storage.ts'
+import type { Content } from './composed-content.ts'
 
 /** A request to send, understood and checked, before anyone asked whether the caller may send it. */
 export interface Submission {
@@ -12,6 +13,7 @@ export interface Submission {
   bcc: Mailbox[]
   replyTo: Mailbox[]
   subject: string
+  /** Html and text of a message that arrived as bytes stand in it alone. */
   html: string | null
   /** Null: to be made from the html. Empty: none is wanted. */
   text: string | null
@@ -43,6 +45,8 @@ export interface ArrivedMessage {
   /** Domains beside that of From in whose name it speaks, which have to be authorised as well. */
   speaksFor: string[]
   attachments: Omit<AttachmentInfo, 'id'>[]
+  /** Reads what it says, for a copy where the message itself is changed. Refuses: `overloaded`, `message_malformed`. */
+  readContent(): Promise<Content>
   /** The message as it is to be kept, with fields of ours in ASCII. */
   finish(args: { id: string; messageId: string; now: number; added: Submission['headers'] }): Uint8Array
 }

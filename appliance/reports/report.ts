@@ -47,7 +47,7 @@ export function reportEmail(facts: ReportFacts): NewEmail {
   return {
     ...{ id, teamId, domainId, apiKeyId: null, via: 'report', messageId },
     ...{ from, to: [reportTo], cc: [], bcc: [], replyTo: [], subject: SUBJECT[kind] },
-    ...{ html: null, text, headers: [], tags: [], attachments: [] },
+    ...{ content: { place: 'row', html: null, text }, headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null },
     ...{ stream: 'transactional', pool: DEFAULT_POOL },
     // RFC 8689 §5: what is told of the message is protected as the message was.

@@ -125,7 +125,8 @@ export function tlsReportEmail(
   const text = `This is a report about TLS (RFC 8460) from ${hostname}.\n\nIt counts the connections of ${day} (UTC) to the mail servers of ${domain}.\n`
   return {
     ...{ id, teamId, domainId, apiKeyId: null, via: 'report', messageId },
-    ...{ from, to: [to], cc: [], bcc: [], replyTo: [], subject, html: null, text },
+    ...{ from, to: [to], cc: [], bcc: [], replyTo: [], subject },
+    content: { place: 'row', html: null, text },
     ...{ headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null, requireTls: 'no' },
     ...{ stream: 'transactional', pool: DEFAULT_POOL },

@@ -22,6 +22,17 @@ export interface AttachmentInfo {
   size: number
 }
 
+/** Where html and text of an email are. */
+export interface StoredContent {
+  /**
+   * `row`: here, and null means that there is none. `message`: what is null here stands in the message. `unfinished`: as `message`, but the
+   * line end at the very end of the message is not the app's.
+   */
+  place: 'row' | 'message' | 'unfinished'
+  html: string | null
+  text: string | null
+}
+
 /** What lists show of an email. */
 export interface EmailSummary {
   id: string
@@ -42,8 +53,7 @@ export interface Email extends EmailSummary {
   domainId: string
   apiKeyId: string | null
   via: NewEmail['via']
-  html: string | null
-  text: string | null
+  content: StoredContent
   headers: { name: string; value: string }[]
   tags: Tag[]
   attachments: AttachmentInfo[]
@@ -157,7 +167,7 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
     .selectFrom('emails')
     .leftJoin('messages', 'messages.email_id', 'emails.id')
     .selectAll('emails')
-    .select(['messages.html', 'messages.text'])
+    .select(['messages.content', 'messages.html', 'messages.text'])
     .where('emails.id', '=', args.id)
     .where('emails.team_id', '=', args.teamId)
     .executeTakeFirst()
@@ -167,8 +177,8 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
     domainId: row.domain_id,
     apiKeyId: row.api_key_id,
     via: row.via,
-    html: row.html,
-    text: row.text,
+    // Without its message an email says nothing more.
+    content: { place: row.content ?? 'row', html: row.html, text: row.text },
     headers: JSON.parse(row.headers) as Email['headers'],
     tags: JSON.parse(row.tags) as Tag[],
     attachments: JSON.parse(row.attachments) as AttachmentInfo[],

@@ -25,6 +25,7 @@ import type {
   NewEmail,
   Permission,
   SignInMethod,
+  StoredContent,
   TicketKind,
 } from './storage.ts'
 
@@ -268,6 +269,7 @@ export interface EmailsTable {
 export interface MessagesTable {
   email_id: string
   team_id: string
+  content: StoredContent['place']
   html: string | null
   text: string | null
   body: Uint8Array | null

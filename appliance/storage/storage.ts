@@ -35,6 +35,7 @@ export type {
   EmailHistory,
   EmailSummary,
   ScheduleChange,
+  StoredContent,
   Tag,
 } from './emails.ts'
 export type { Erasure, ErasurePhase, ErasureSurvey } from './erasures/erasures.ts'

@@ -91,13 +91,13 @@ export function presentEmailSummary(email: EmailSummary): emails.EmailSummary {
   }
 }
 
-/** GET /emails/:id */
-export function presentEmail(email: Email): emails.Email {
+/** GET /emails/:id. @param content what the email says */
+export function presentEmail(email: Email, content: Pick<emails.Email, 'html' | 'text'>): emails.Email {
   return {
     object: 'email',
     ...presentEmailSummary(email),
-    html: email.html,
-    text: email.text,
+    html: content.html,
+    text: content.text,
     tags: email.tags,
   }
 }

@@ -33,7 +33,7 @@ const cause = (i: number): string =>
 /** How much is written. */
 export interface Many {
   emails: number
-  /** Bytes of each message; its html and its text have a fifth of them each. */
+  /** Bytes of each message. */
   body: number
 }
 
@@ -44,13 +44,12 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
       subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at, created_at)
     values (?, ?, 'd', ?, 'rest', ?, ?, '[]', '[]', '[]', ?, '[]', ?, '[]', ?, ?, ?, ?, null, ?, ?)`)
   const message = db.prepare(
-    'insert into messages (email_id, team_id, html, text, body) values (?, ?, ?, ?, ?)',
+    "insert into messages (email_id, team_id, content, body) values (?, ?, 'message', ?)",
   )
   const recipient = db.prepare(`
     insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
       updated_at) values (?, ?, ?, ?, 'to', 'default', 'reader', ?, 1, ?, ?, ?)`)
   const body = Buffer.alloc(bytes, 'x')
-  const text = 'x'.repeat(Math.round(bytes / 5))
   return (i) => {
     const [id, at] = [idOf(i), START + i * STEP]
     const to = `person${(i * 31) % 400_000}@reader${i % 5000}.example`
@@ -61,7 +60,7 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
       ...[id, TEAM, `key-${i % 5}`, `Shop <shop@s${i % 20}.acme.example>`, JSON.stringify([to]), words, tags],
       ...[`<${id}@acme.example>`, `b-${id}@send.acme.example`, bytes, status, at, at],
     )
-    message.run(id, TEAM, `<p>${text}</p>`, text, body)
+    message.run(id, TEAM, body)
     recipient.run(id, TEAM, id, to, status === 'bounced' ? 'bounced' : 'delivered', cause(i), at, at)
   }
 }

@@ -89,7 +89,9 @@ function fill(path: string, rows: number): void {
     insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
       subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at, created_at)
     values (?, ?, ?, null, 'rest', ?, ?, '[]', '[]', '[]', 'Hello', '[]', '[]', '[]', ?, ?, 2000, 'sent', null, ?, ?)`)
-  const message = db.prepare('insert into messages (email_id, team_id, text, body) values (?, ?, ?, ?)')
+  const message = db.prepare(
+    "insert into messages (email_id, team_id, content, body) values (?, ?, 'message', ?)",
+  )
   const recipient = db.prepare(`
     insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
       updated_at) values (?, ?, ?, ?, 'to', 'default', ?, 'waiting', 2, null, ?, ?)`)
@@ -115,7 +117,7 @@ function fill(path: string, rows: number): void {
       at,
       at,
     )
-    message.run(id, teamId, TEXT, body)
+    message.run(id, teamId, body)
     recipient.run(id, teamId, id, `a@${domain}`, provider, at, at)
     delivery.run(id, teamId, id, queue, provider, domain, due, at, now + 96 * HOUR)
   }

@@ -39,8 +39,13 @@ function emailOf(teamId: string, now: number): NewEmail {
   const id = newId(now)
   return {
     ...{ id, teamId, domainId: newId(now), apiKeyId: null, via: 'rest', from: 'Shop <shop@example.com>' },
-    ...{ to: ['ada@customer.example'], cc: [], bcc: [], replyTo: [], subject: 'Your order', html: null },
-    ...{ text: 'x', headers: [], tags: [{ name: 'kind', value: 'receipt' }], attachments: [] },
+    ...{ to: ['ada@customer.example'], cc: [], bcc: [], replyTo: [], subject: 'Your order' },
+    ...{
+      content: { place: 'message', html: null, text: null },
+      headers: [],
+      tags: [{ name: 'kind', value: 'receipt' }],
+      attachments: [],
+    },
     ...{
       messageId: `<${id}@example.com>`,
       returnPath: `b-${id}@send.example.com`,

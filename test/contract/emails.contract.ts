@@ -19,7 +19,7 @@ export function emailsContract(storage: () => Storage): void {
     const email = await putEmail(storage(), team.id, ['a@example.net', 'b@example.org'], T0, {
       cc: ['c@example.net'],
       replyTo: ['r@example.com'],
-      text: 'hello',
+      content: { place: 'unfinished', html: '<p>hello</p>', text: null },
       attachments: [
         {
           id: newId(T0),

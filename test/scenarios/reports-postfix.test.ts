@@ -46,8 +46,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
       ...{ id, teamId: appliance.teamId, domainId: domain.id, apiKeyId: null, via: 'smtp' },
       ...{ from: 'app@sender.test', to: [recipient], cc: [], bcc: [], replyTo: [], subject: 'Grüße' },
       ...{
-        html: null,
-        text: 'Pay.',
+        content: { place: 'message', html: null, text: null },
         headers: [],
         tags: [],
         attachments: [],

@@ -63,7 +63,13 @@ async function submit({
   const email: NewEmail = {
     ...{ id, teamId: appliance.teamId, domainId: domain.id, apiKeyId: null, via: 'smtp' },
     ...{ from: 'App <app@sender.test>', to, cc: [], bcc: [], replyTo: [], subject: 'Invoice 7' },
-    ...{ html: null, text: 'Pay.', headers: [], tags: [], attachments: [], messageId: `<${id}@sender.test>` },
+    ...{
+      content: { place: 'message', html: null, text: null },
+      headers: [],
+      tags: [],
+      attachments: [],
+      messageId: `<${id}@sender.test>`,
+    },
     ...{
       returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
       scheduledAt: null,

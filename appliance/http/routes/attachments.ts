@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { createMimeReader, type Which } from '../../mime/mime.ts'
+import type { Contents } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, Email } from '../../storage/storage.ts'
@@ -18,6 +19,7 @@ export interface LinkDeps {
   links: Links
   /** Origin for links, without a slash at its end. */
   origin: () => string
+  contents: Contents
 }
 
 /** The files that were sent with an email, and their download without a key. */

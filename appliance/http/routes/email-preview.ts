@@ -14,13 +14,18 @@ const POLICY =
 const LIFETIME = 60 * 60 * 1000
 
 /** The html of an email with the images that it loads from elsewhere: for those who asked to see them. */
-export function emailPreviewRoutes(app: App, { storage, clock }: HttpDeps, { links }: LinkDeps): void {
+export function emailPreviewRoutes(
+  app: App,
+  { storage, clock }: HttpDeps,
+  { links, contents }: LinkDeps,
+): void {
   app.get('/emails/:id/preview', { config: { access: 'people' } }, async (request, reply) => {
     const { teamId } = callerOf(request)
     const id = readId(request.params)
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
-    if (email.html === null) throw refuse('not_found', { resource: 'HTML of this email' })
+    const { html } = await contents.of(email)
+    if (html === null) throw refuse('not_found', { resource: 'HTML of this email' })
     const inline = new Map(
       email.attachments.map((file) => {
         const target = { teamId, emailId: id, attachmentId: file.id, expiresAt: clock.now() + LIFETIME }
@@ -35,7 +40,7 @@ export function emailPreviewRoutes(app: App, { storage, clock }: HttpDeps, { lin
         'x-frame-options': 'SAMEORIGIN',
         'referrer-policy': 'no-referrer',
       })
-      .send(page(withInline(email.html, inline), dark))
+      .send(page(withInline(html, inline), dark))
   })
 }
 

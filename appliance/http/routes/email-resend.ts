@@ -2,7 +2,7 @@ import { parseMailbox } from '../../mail/address.ts'
 import { reservedBecause } from '../../mail/headers.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { createMimeReader, type MimeReader } from '../../mime/mime.ts'
-import { readRequest, type Submission } from '../../intake/intake.ts'
+import { readRequest, type Contents, type Submission } from '../../intake/intake.ts'
 import type { Email, EmailHistory } from '../../storage/storage.ts'
 import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
@@ -12,7 +12,7 @@ import { EmailCreated, type AttachmentInput, type SendEmail } from '../schemas/e
 import { whichOf } from './attachments.ts'
 
 /** Sending the same once more: a new email with its own id, its own Message-ID and its own fate. */
-export function emailResendRoutes(app: App, deps: HttpDeps): void {
+export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents): void {
   const { storage, intake, clock, capacity } = deps
   const mime = createMimeReader({ clock, turns: capacity.turns })
 
@@ -26,7 +26,7 @@ export function emailResendRoutes(app: App, deps: HttpDeps): void {
       if (!email) throw refuse('not_found', { resource: 'Email' })
       const accepted = await intake.accept(
         {
-          submissions: async () => [await again(deps, mime, email)],
+          submissions: async () => [await again(deps, { mime, contents }, email)],
           ...sameness(request, `POST /emails/${id}/resend`),
           answer: ([created]) => ({ id: created }),
         },
@@ -39,15 +39,20 @@ export function emailResendRoutes(app: App, deps: HttpDeps): void {
 }
 
 /** The email as a request of now. It goes through all that a new one goes through: the domain may be gone since, or the address dead. */
-async function again({ storage, clock }: HttpDeps, mime: MimeReader, email: Email): Promise<Submission> {
+async function again(
+  { storage, clock }: HttpDeps,
+  { mime, contents }: { mime: MimeReader; contents: Contents },
+  email: Email,
+): Promise<Submission> {
   const { teamId, id } = email
-  if (email.html === null && email.text === null)
+  const content = await contents.of(email)
+  if (content.html === null && content.text === null)
     throw refuse('not_resendable', { reason: 'its content is no longer stored' })
   const history = await storage.getHistory({ teamId, id }, clock.now())
   if (!sameRecipients(email, history))
     throw refuse('not_resendable', { reason: 'its header lists different recipients than its envelope' })
   const attachments = await Promise.all(email.attachments.map((_, place) => attachment(place)))
-  return readRequest(bodyOf(email, attachments), clock.now())
+  return readRequest(bodyOf(email, content, attachments), clock.now())
 
   async function attachment(place: number): Promise<AttachmentInput> {
     const { filename, contentType, contentId } = email.attachments[place]!
@@ -75,8 +80,12 @@ function sameRecipients(email: Email, { deliveries }: EmailHistory): boolean {
 }
 
 /** Fields that an app may not write were written by the server, or by a mail program. */
-function bodyOf(email: Email, attachments: AttachmentInput[]): SendEmail {
-  const { from, to, cc, bcc, replyTo, subject, html, text, headers, tags } = email
+function bodyOf(
+  email: Email,
+  { html, text }: Awaited<ReturnType<Contents['of']>>,
+  attachments: AttachmentInput[],
+): SendEmail {
+  const { from, to, cc, bcc, replyTo, subject, headers, tags } = email
   const own = headers.filter(({ name }) => reservedBecause(name) === undefined && !/^message-id$/i.test(name))
   return {
     ...{ from, to, cc, bcc, reply_to: replyTo, subject, html, text: text ?? '', tags, attachments },

@@ -1,4 +1,10 @@
-import { checkSchedule, readRequest, refuseNotOffered, type Submission } from '../../intake/intake.ts'
+import {
+  checkSchedule,
+  readRequest,
+  refuseNotOffered,
+  type Contents,
+  type Submission,
+} from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import {
@@ -18,10 +24,10 @@ import { Timeline } from '../schemas/timeline.ts'
 const sendingPaths = ['/emails', '/email', '/emails/sending', '/email/sending']
 
 /** Sending, second thoughts about it, and all that is known of what was sent. */
-export function emailRoutes(app: App, deps: HttpDeps): void {
+export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void {
   sendingRoutes(app, deps)
   changingRoutes(app, deps)
-  readingRoutes(app, deps)
+  readingRoutes(app, deps, contents)
 }
 
 function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
@@ -88,7 +94,7 @@ function changingRoutes(app: App, { schedules }: HttpDeps): void {
   )
 }
 
-function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
+function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents: Contents): void {
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
@@ -101,9 +107,10 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps): void {
     return presentList(page.items.map(presentEmailSummary), page.hasMore)
   })
 
-  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) =>
-    presentEmail(await find(callerOf(request).teamId, readId(request.params))),
-  )
+  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) => {
+    const email = await find(callerOf(request).teamId, readId(request.params))
+    return presentEmail(email, await contents.of(email))
+  })
 
   app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
     const { teamId } = callerOf(request)

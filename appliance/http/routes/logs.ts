@@ -1,3 +1,4 @@
+import type { Contents } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList, presentLog, presentListedLog } from '../../wireformat/wireformat.ts'
@@ -6,11 +7,16 @@ import type { App, HttpDeps } from '../deps.ts'
 import { readLogFilter } from '../log-filter.ts'
 import { readPage } from '../query.ts'
 import type { RequestLogBuffer } from '../request-log-buffer.ts'
+import { fillIn, type ContentOf } from '../request-log-emails.ts'
 import * as schema from '../schemas/logs.ts'
 import { fill, pageForwards, presentSearch } from '../stretches.ts'
 
 /** What apps asked and were answered. What the buffer holds is written first, so that a list has what was just done. */
-export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: RequestLogBuffer): void {
+export function logRoutes(
+  app: App,
+  { storage, clock }: HttpDeps,
+  { buffer, contents }: { buffer: RequestLogBuffer; contents: Contents },
+): void {
   app.get('/logs', { schema: { response: { 200: schema.LogList } } }, async (request) => {
     const { teamId } = callerOf(request)
     const args = { teamId, ...readPage(request.query), emailId: readEmailId(request.query) }
@@ -37,7 +43,11 @@ export function logRoutes(app: App, { storage, clock }: HttpDeps, buffer: Reques
     await buffer.flush()
     const log = await storage.getLog({ teamId, id: id.toLowerCase() }, clock.now())
     if (!log) throw refuse('not_found', { resource: 'Log' })
-    return presentLog(log)
+    const contentOf: ContentOf = async (emailId) => {
+      const email = await storage.getEmail({ teamId, id: emailId }, clock.now())
+      return email && contents.of(email)
+    }
+    return presentLog({ ...log, requestBody: await fillIn(log, contentOf) })
   })
 }
 

@@ -13,7 +13,11 @@ import type { LinkDeps } from './attachments.ts'
 const MAX_LIFETIME = 48 * 60 * 60 * 1000
 
 /** Links that show one email to people without an account. */
-export function shareRoutes(app: App, { storage, clock }: HttpDeps, { links, origin }: LinkDeps): void {
+export function shareRoutes(
+  app: App,
+  { storage, clock }: HttpDeps,
+  { links, origin, contents }: LinkDeps,
+): void {
   app.post(
     '/emails/:id/share',
     {
@@ -58,7 +62,8 @@ export function shareRoutes(app: App, { storage, clock }: HttpDeps, { links, ori
   app.get('/shared/:token/content', { config }, async (request, reply) => {
     const opened = await open(request.params, reply)
     if (!('email' in opened)) return opened
-    return sendPage(reply.header('x-frame-options', 'SAMEORIGIN'), contentPage(opened.email), CONTENT_POLICY)
+    const page = contentPage(await contents.of(opened.email))
+    return sendPage(reply.header('x-frame-options', 'SAMEORIGIN'), page, CONTENT_POLICY)
   })
 }
 

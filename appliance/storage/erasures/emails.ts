@@ -232,7 +232,11 @@ async function eraseBody(
   }
   if (needed) found.bodies_later += 1
   if (!write) return
-  await db.updateTable('messages').set({ html: null, text: null }).where('email_id', '=', emailId).execute()
+  await db
+    .updateTable('messages')
+    .set({ content: 'row', html: null, text: null })
+    .where('email_id', '=', emailId)
+    .execute()
   await hideRequests(db, emailId)
   if (needed) {
     await db

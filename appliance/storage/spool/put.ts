@@ -6,7 +6,7 @@ import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
 import type { RequireTls } from '../../mail/require-tls.ts'
 import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import type { AttachmentInfo, Tag } from '../emails.ts'
+import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
 import { createRecordEvent, type NewEvent } from '../events.ts'
 import { createHolds } from '../queue/hold-rules.ts'
 import { createCount, type QuotaLimit, type Usage } from '../quotas.ts'
@@ -48,8 +48,7 @@ export interface NewEmail {
   bcc: string[]
   replyTo: string[]
   subject: string
-  html: string | null
-  text: string | null
+  content: StoredContent
   headers: { name: string; value: string }[]
   tags: Tag[]
   attachments: AttachmentInfo[]
@@ -153,17 +152,17 @@ function createInsertEmail(db: Connection): (email: StoredEmail, now: number) =>
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?)`,
   )
   const insertMessage = db.prepare(
-    'insert into messages (email_id, team_id, html, text, body) values (?, ?, ?, ?, ?)',
+    'insert into messages (email_id, team_id, content, html, text, body) values (?, ?, ?, ?, ?, ?)',
   )
   const recordEvent = createRecordEvent(db)
   const insertRecipients = createInsertRecipients(db, recordEvent)
 
   return (email, now) => {
-    const { id, teamId, deliveries, domainId } = email
+    const { id, teamId, deliveries, domainId, content } = email
     const event = newEvent(email, now)
     const queued = deliveries.some(({ suppressed }) => suppressed === null)
     insertEmail.run(...emailValues(email, queued, now))
-    insertMessage.run(id, teamId, email.html, email.text, email.body)
+    insertMessage.run(id, teamId, content.place, content.html, content.text, email.body)
     if (queued && email.scheduledAt !== null)
       recordEvent(event('email.scheduled', null, {}), { domainId, provider: '' })
     insertRecipients(email, event, now)

@@ -3,6 +3,7 @@ import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { compose, type Draft } from '../../../appliance/intake/compose.ts'
+import { readBack } from '../../../appliance/intake/composed-content.ts'
 import { createComposer } from '../../../appliance/intake/composer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
@@ -26,7 +27,8 @@ const plain: Draft = {
   date: Date.UTC(2026, 10, 20, 20, 39, 59),
 }
 const composed = async (fields: Partial<Draft> = {}) => {
-  const { message, text } = await compose({ ...plain, ...fields })
+  const { message, content } = await compose({ ...plain, ...fields })
+  const { text } = readBack(content, message)
   const source = Buffer.from(message).toString('latin1')
   return { message, source, text, parsed: await PostalMime.parse(message) }
 }
@@ -303,8 +305,9 @@ describe('heavy drafts', () => {
     const between = process.threadCpuUsage()
     const expected = await compose(draft)
     const here = process.threadCpuUsage(between)
-    for (const { message, text } of results) {
-      expect(text).toBe(expected.text)
+    for (const { message, content } of results) {
+      expect(content).toEqual(expected.content)
+      expect(readBack(content, message)).toEqual(readBack(expected.content, expected.message))
       expect(message.length).toBe(expected.message.length)
       expect((await PostalMime.parse(message)).attachments).toHaveLength(1)
     }
@@ -331,7 +334,8 @@ describe('heavy drafts', () => {
     const next = composer.compose({ ...plain, html, text: null }, 'a')
     await clock.advance(10_000)
     await refused
-    expect((await next).text).toContain('Cell bold')
+    const { content, message } = await next
+    expect(readBack(content, message).text).toContain('Cell bold')
     await composer.close()
   })
 
@@ -342,7 +346,8 @@ describe('heavy drafts', () => {
       key: 'invalid_field',
       message: expect.stringContaining('at most 500000 tags, or an additional `text`') as string,
     })
-    expect((await composer.compose({ ...many, text: 'Hello' }, 'a')).text).toBe('Hello')
+    const { message, content } = await composer.compose({ ...many, text: 'Hello' }, 'a')
+    expect(readBack(content, message).text).toBe('Hello')
     await composer.close()
   })
 

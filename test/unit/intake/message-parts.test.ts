@@ -1,10 +1,38 @@
 import { createTransport } from 'nodemailer'
-import { describe, expect, test } from 'vitest'
-import { readContent, readUsualContent } from '../../../appliance/intake/message-content.ts'
-import { readHeader } from '../../../appliance/intake/message-fields.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import {
+  readContent,
+  readOutline,
+  readUsualContent,
+  type MessageContent,
+} from '../../../appliance/intake/message-content.ts'
+import { finishMessage, readHeader } from '../../../appliance/intake/message-fields.ts'
+import { createMessageReader } from '../../../appliance/intake/message-reader.ts'
+import { createTestClock } from '../../world/clock.ts'
 
 const from = 'From: a@acme.example\r\n'
 const usual = (message: Buffer) => readUsualContent(message, readHeader(message))
+const outline = (message: Buffer) => readOutline(message, readHeader(message))
+/** Of what a message holds, what is read of it before it is accepted. */
+const outlineOf = ({ subject, attachments }: MessageContent) => ({
+  subject,
+  attachments: attachments.map((one) => ({ ...one, digest: '' })),
+})
+const trace = {
+  hostname: 'mail.acme.example',
+  helo: 'app',
+  ip: '192.0.2.1',
+  protocol: 'ESMTP',
+  hideClient: false,
+}
+/** The message as it is stored. */
+const stored = (message: Buffer) =>
+  finishMessage(message, readHeader(message), {
+    ...{ trace, id: 'id', messageId: '<id@acme.example>', now: 0 },
+    added: [{ name: 'Feedback-ID', value: 'x' }],
+  })
+const reader = createMessageReader({ clock: createTestClock() })
+afterAll(() => reader.close())
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 /** A part with its header lines. */
@@ -72,7 +100,16 @@ describe('a message as mail programs write it', () => {
     ['no line end at the end', part('Hi =', 'Content-Transfer-Encoding: quoted-printable')],
   ])('is read as the parser reads it: %s', async (_, rest) => {
     const message = Buffer.from(from + rest)
-    expect(usual(message)).toEqual(await readContent(message))
+    const content = await readContent(message)
+    expect(usual(message)).toEqual(content)
+    expect(outline(message)).toEqual(outlineOf(content))
+    const { html: storedHtml, text: storedText } = content
+    expect(await reader.readArrived(stored(message), 'a')).toEqual({ html: storedHtml, text: storedText })
+  })
+
+  test('needs no body read to be accepted where it has no parts', () => {
+    const head = `${from}Subject: Hi\r\nContent-Type: text/html; charset=iso-8859-2\r\n\r\n`
+    expect(outline(Buffer.from(`${head}a\rb`))).toEqual({ subject: 'Hi', attachments: [] })
   })
 
   test.each([
@@ -122,6 +159,7 @@ test('what nodemailer writes needs no parser', async () => {
     ['order.pdf', 5000],
   ])
   expect(content).toEqual(await readContent(message as Buffer))
+  expect(outline(message as Buffer)).toEqual(outlineOf(content!))
 })
 
 describe('messages put together at random', () => {
@@ -194,7 +232,7 @@ describe('messages put together at random', () => {
   ]
 
   test('are read as the parser reads them, or left to it', async () => {
-    let read = 0
+    let [read, outlined] = [0, 0]
     for (let seed = 0; seed < 3000; seed++) {
       const next = random(seed)
       const some = (most: number) =>
@@ -208,16 +246,27 @@ describe('messages put together at random', () => {
       const at = next(base.length)
       const written = `${from}${base.slice(0, at)}${some(4)}${base.slice(at + next(9))}`
       const message = Buffer.from(written.replaceAll(/\r(?!\n)|(?<!\r)\n/g, ''))
+      const shown = JSON.stringify(message.toString('latin1'))
       let content
       try {
         content = usual(message)
       } catch {
         continue // A header that is refused.
       }
+      const listed = outline(message)
+      const whole = await readContent(message)
+      if (listed) {
+        outlined++
+        expect(listed, shown).toEqual(outlineOf(whole))
+        const { html: storedHtml, text: storedText } = whole
+        const found = await reader.readArrived(stored(message), 'a')
+        expect(found, shown).toEqual({ html: storedHtml, text: storedText })
+      }
       if (!content) continue
       read++
-      expect(content, JSON.stringify(message.toString('latin1'))).toEqual(await readContent(message))
+      expect(content, shown).toEqual(whole)
     }
     expect(read).toBeGreaterThan(500)
+    expect(outlined).toBeGreaterThan(500)
   })
 })

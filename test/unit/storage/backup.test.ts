@@ -169,7 +169,7 @@ describe('a backup', () => {
     expect(await restored.getMessage({ emailId: large.id }, T0)).toBeDefined()
     expect(await restored.getEmail({ teamId: team.id, id: done.id }, T0)).toMatchObject({
       subject: done.subject,
-      html: null,
+      content: { place: 'row', html: null, text: null },
     })
     await restored.close()
   })

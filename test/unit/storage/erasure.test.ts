@@ -197,7 +197,10 @@ describe('erasing an address', () => {
     await storage.settle({ owner: 'one', attempt: null, changes: [delivered] }, T0)
     expect(await removeUnkept(storage, clock)).toBe(1)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)
-    expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({ subject: '', html: null })
+    expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
+      subject: '',
+      content: { place: 'row', html: null, text: null },
+    })
     await storage.close()
   })
 

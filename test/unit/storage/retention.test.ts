@@ -107,7 +107,7 @@ describe('retention', () => {
     expect(await storage.getMessage({ emailId: large.id }, T0)).toBe(undefined)
     expect(existsSync(fileOf(dataDir, large.id))).toBe(false)
     expect(await storage.getEmail({ teamId, id: small.id }, T0)).toMatchObject({
-      ...{ subject: small.subject, html: null, text: null },
+      ...{ subject: small.subject, content: { place: 'row', html: null, text: null } },
     })
     expect(Buffer.from((await storage.getMessage({ emailId: waits.id }, T0))!)).toEqual(LARGE)
 
@@ -284,7 +284,7 @@ describe('a domain whose bodies are not kept', () => {
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBe(undefined)
     expect(existsSync(fileOf(dataDir, email.id))).toBe(false)
     expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
-      ...{ subject: '', html: null, text: null, headers: [], attachments: [] },
+      ...{ subject: '', content: { place: 'row', html: null, text: null }, headers: [], attachments: [] },
     })
     expect(await storage.getLog({ teamId, id: log.id }, T0)).toMatchObject({ requestBody: null })
     expect(await storage.getMessage({ emailId: other.id }, T0)).toBeDefined()

@@ -45,7 +45,7 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
     ],
   })
   expect(await storage.getEmail({ teamId: team, id: done }, T0)).toMatchObject({
-    html: '<p>Subject 13</p>',
+    content: { html: '<p>Subject 13</p>' },
     lastEvent: 'delivered',
   })
   expect(await storage.getHistory({ teamId: team, id: done }, T0)).toMatchObject({

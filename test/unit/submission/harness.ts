@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createInbound } from '../../../appliance/inbound/inbound.ts'
-import { createIntake, type Notice } from '../../../appliance/intake/intake.ts'
+import { createContents, createIntake, type Notice } from '../../../appliance/intake/intake.ts'
 import {
   createQuotas,
   createRateLimiter,
@@ -53,6 +53,8 @@ export interface Door {
   submission: Submission
   emails(): Promise<Email[]>
   message(id: string): Promise<string>
+  /** What an email says, as the API shows it. */
+  content(id: string): Promise<{ html: string | null; text: string | null }>
   close(): Promise<void>
 }
 
@@ -175,6 +177,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
   ])
   const port = (at: number) => Number(bound[at]!.split(':').at(-1))
+  const contents = createContents({ storage, clock, turns: capacity.turns })
   const emails = async () => {
     const { items } = await storage.listEmails({ teamId, limit: 1000 }, clock.now())
     return Promise.all(items.map(async ({ id }) => (await storage.getEmail({ teamId, id }, clock.now()))!))
@@ -186,6 +189,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     alternatives: { starttls: port(4), implicit: port(5) },
     ...{ storage, senders, clock, teamId, dataDir, puts, logs, notices, certificates, emails },
     keys: { full: full.token, sending: sending.token, restricted: restricted.token },
+    content: async (id) => contents.of((await storage.getEmail({ teamId, id }, clock.now()))!),
     message: async (id) =>
       Buffer.from((await storage.getMessage({ emailId: id }, clock.now()))!).toString('latin1'),
     async close() {

@@ -106,9 +106,9 @@ describe('a message that arrives as bytes', () => {
     expect(email).toMatchObject({
       from: '"Müller, Jörg" <app@acme.example>',
       subject: 'Grüße ✓',
-      html: '<p>Hallo</p>\n',
+      content: { place: 'message', html: null, text: null },
     })
-    expect(email.text).toBe('Hallo\n')
+    expect(await door.content(id)).toEqual({ html: '<p>Hallo</p>\n', text: 'Hallo\n' })
     expect(email.headers).toContainEqual({ name: 'X-Order', value: '7' })
     expect(email.attachments).toEqual([
       {

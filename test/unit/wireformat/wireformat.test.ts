@@ -137,8 +137,7 @@ const email: Email = {
   lastEvent: 'delivered',
   scheduledAt: null,
   createdAt: 0,
-  html: null,
-  text: 'Hello',
+  content: { place: 'message', html: null, text: null },
   headers: [{ name: 'X-Secret', value: 'x' }],
   tags: [{ name: 'a', value: 'b' }],
   attachments: [],
@@ -147,7 +146,7 @@ const email: Email = {
 }
 
 test('an email has every key of the wire format, null where a list is empty, and nothing else', () => {
-  expect(presentEmail(email)).toEqual({
+  expect(presentEmail(email, { html: null, text: 'Hello' })).toEqual({
     object: 'email',
     id: 'e',
     message_id: '<e@example.com>',

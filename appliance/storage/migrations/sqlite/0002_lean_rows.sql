@@ -1,14 +1,15 @@
--- One row for what an email says: html and text stood in a table of their own, with two B-trees of its own. The small columns come first,
--- so that reading them reads no message.
+-- One row for what an email says: html and text stood in a table of their own, with two B-trees of its own. They are null where they stand in
+-- the message. The small columns come first, so that reading them reads no message.
 create table bodies (
   email_id text primary key references emails (id) on delete cascade,
   team_id text not null,
+  content text not null check (content in ('row', 'message', 'unfinished')),
   html text,
   text text,
   body blob
 ) strict;
-insert into bodies (email_id, team_id, html, text, body)
-  select m.email_id, m.team_id, c.html, c.text, m.body from messages m left join contents c on c.email_id = m.email_id
+insert into bodies (email_id, team_id, content, html, text, body)
+  select m.email_id, m.team_id, 'row', c.html, c.text, m.body from messages m left join contents c on c.email_id = m.email_id
   order by m.rowid;
 drop table messages;
 drop table contents;

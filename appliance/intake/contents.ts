@@ -1,0 +1,36 @@
+/** Reads back what stored emails say: from where it is kept, or out of their messages. */
+import type { Turns } from '../capacity/capacity.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Email, Storage } from '../storage/storage.ts'
+import type { Content } from './composed-content.ts'
+import { createMessageReader } from './message-reader.ts'
+
+/** Larger messages wait for their turn to be in memory (octets). */
+const SMALL = 64 * 1024
+
+export interface Contents {
+  /** Html and text of an email; null for what it does not have, or no longer. Refuses: `overloaded`. */
+  of(email: Pick<Email, 'id' | 'teamId' | 'via' | 'size' | 'content'>): Promise<Content>
+}
+
+export function createContents({
+  storage,
+  clock,
+  turns,
+}: {
+  storage: Pick<Storage, 'getMessage'>
+  clock: Clock
+  turns: Turns
+}): Contents {
+  const reader = createMessageReader({ clock })
+  return {
+    async of({ id, teamId, via, size, content }) {
+      if (content.place === 'row') return { html: content.html, text: content.text }
+      using _turn = size > SMALL ? await turns.take(teamId, size) : undefined
+      const message = await storage.getMessage({ emailId: id }, clock.now())
+      // Removed since the email was read.
+      if (!message) return { html: null, text: null }
+      return via === 'smtp' ? reader.readArrived(message, teamId) : reader.readBack(content, message, teamId)
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { compose, type Draft } from '../../../appliance/intake/compose.ts'
+import { readBack } from '../../../appliance/intake/composed-content.ts'
+import { parseMailbox } from '../../../appliance/mail/address.ts'
+import * as fc from '../../world/fast-check.ts'
+
+const mailbox = (text: string) => parseMailbox(text)!
+const draft: Draft = {
+  from: mailbox('Acme <hi@acme.example>'),
+  to: [mailbox('bob@example.com')],
+  cc: [],
+  replyTo: [],
+  subject: 'Hello',
+  html: null,
+  text: 'Hi',
+  headers: [],
+  attachments: [],
+  messageId: '<1@acme.example>',
+  date: Date.UTC(2026, 10, 20, 20, 39, 59),
+}
+const tracking = {
+  secret: randomBytes(32),
+  emailId: '01890a5d-ac96-774b-bcce-b302099a8057',
+  ...{ opens: true, clicks: true, leave: [], origin: 'https://track.example' },
+}
+
+/** What hurts encoders and readers: line ends of all kinds, long lines, escapes, white space at ends, many scripts, half characters. */
+const pieces = fc.constantFrom(
+  ...['a', ' ', '\t', '=', '=3D', '=\n', '.', '\n', '\n.', '\n\n', '\r\n', '\r', '\0', '\uFEFF', '\uD800'],
+  ...[
+    '\nFrom ',
+    'From ',
+    '\n--',
+    '\n--=_',
+    'ö',
+    '漢字',
+    '🚀',
+    'x'.repeat(75),
+    'y'.repeat(1200),
+    '漢'.repeat(80),
+  ],
+  ...['<a href="https://shop.example/x">x</a>', '<p>Hello</p>', '</body>', 'a line of words\n'],
+)
+const texts = fc.oneof(
+  fc.array(pieces, { maxLength: 12 }).map((all) => all.join('')),
+  fc.string({ unit: 'binary', maxLength: 100 }),
+)
+const attachments = fc.array(
+  fc.record({
+    filename: fc.constantFrom('a.txt', 'b.html', null),
+    contentType: fc.constantFrom('text/plain', 'text/html', 'image/png', 'message/rfc822'),
+    contentId: fc.constantFrom(null, 'logo'),
+    content: fc
+      .constantFrom('', 'file\r\n', 'Content-Type: text/html\r\n\r\n<p>of a file\r\n')
+      .map(Buffer.from),
+  }),
+  { maxLength: 2 },
+)
+
+describe('what an email says', () => {
+  test('is read back exactly as it was given, whatever it is and wherever it is kept', async () => {
+    const emails = fc.record({
+      html: fc.oneof(fc.constant(null), texts),
+      text: texts,
+      attachments,
+      tracking: fc.constantFrom(null, tracking),
+      // The second one is composed the general way.
+      from: fc.constantFrom(draft.from, mailbox('"=?utf-8?q?x?=" <hi@acme.example>')),
+    })
+    await fc.assert(
+      fc.asyncProperty(emails, async (email) => {
+        const { message, content } = await compose({ ...draft, ...email })
+        expect(readBack(content, message)).toEqual({ html: email.html, text: email.text })
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  const page = '<!doctype html>\n<p>Größe: <a href="https://shop.example/">42</a></p>'
+  test.each<[string, Partial<Draft>]>([
+    ['text', { text: 'Hello\n' }],
+    ['text without a line end', { text: 'Hello' }],
+    ['html and text', { html: page, text: 'Größe: 42' }],
+    ['html with the text made from it', { html: page, text: null }],
+    ['a long line', { text: 'x'.repeat(5000) }],
+    ['another script', { html: `<p>${'漢字'.repeat(200)}</p>`, text: '漢字'.repeat(200) }],
+    [
+      'html and text beside a file',
+      {
+        html: page,
+        text: 'Größe: 42\n',
+        attachments: [
+          { filename: 'a.txt', contentType: 'text/plain', contentId: null, content: Buffer.from('a') },
+        ],
+      },
+    ],
+  ])('stands in the message alone: %s', async (_name, fields) => {
+    const { content } = await compose({ ...draft, ...fields })
+    expect([content.html, content.text]).toEqual([null, null])
+    expect(content.place).not.toBe('row')
+  })
+
+  test('is kept beside the message where links were changed, the text in it', async () => {
+    const { content } = await compose({ ...draft, html: page, text: 'Größe: 42\n', tracking })
+    expect(content).toEqual({ place: 'message', html: page, text: null })
+  })
+
+  test('without a text has one that is empty', async () => {
+    const { message, content } = await compose({ ...draft, html: page, text: '' })
+    expect(content).toEqual({ place: 'unfinished', html: null, text: '' })
+    expect(readBack(content, message)).toEqual({ html: page, text: '' })
+  })
+})
