@@ -2,7 +2,7 @@
  * What apps asked of the API and what they were answered. Requests are found without an index for each question: keeping one is not to pay for
  * what few ask.
  */
-import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely'
+import { type Expression, type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
 import type { Db, RequestLogsTable, Tables } from './schema.ts'
@@ -121,6 +121,11 @@ const toListed = (row: SummaryRow & { smtp_request: string | null }): ListedRequ
   smtpRequest: row.smtp_request,
 })
 
+/** Ids of the requests that made these emails. */
+export const requestsOf = (emailIds: readonly string[]) =>
+  sql<string>`(select id from request_logs where email_id in (${sql.join(emailIds)})
+    union all select log_id from request_log_emails where email_id in (${sql.join(emailIds)}))`
+
 /** With `emailId`, the request that made that email. */
 async function listLogs(
   db: Db,
@@ -128,10 +133,7 @@ async function listLogs(
 ): Promise<Page<ListedRequest>> {
   const { teamId, emailId } = args
   let query = db.selectFrom('request_logs').select(listedColumns).where('team_id', '=', teamId)
-  if (emailId !== undefined)
-    query = query.where('id', 'in', (of) =>
-      of.selectFrom('request_log_emails').select('log_id').where('email_id', '=', emailId),
-    )
+  if (emailId !== undefined) query = query.where('id', 'in', requestsOf([emailId]))
   return pageOf(query, args, toListed)
 }
 
@@ -143,17 +145,17 @@ async function getLog(db: Db, args: { teamId: string; id: string }): Promise<Req
     .where('team_id', '=', args.teamId)
     .executeTakeFirst()
   if (!row) return undefined
-  const emails = await db
+  const { email_id: one } = row
+  const emails = db
     .selectFrom('request_log_emails')
     .select('email_id')
     .where('log_id', '=', args.id)
     .orderBy('email_id')
-    .execute()
   return {
     ...toSummary(row),
     requestBody: row.request_body,
     responseBody: row.response_body,
-    emailIds: emails.map((email) => email.email_id),
+    emailIds: one === null ? (await emails.execute()).map(({ email_id: id }) => id) : [one],
   }
 }
 
@@ -241,12 +243,7 @@ function conditions(where: Where, filter: LogFilter, teamId: string): Expression
     found.push(where.or([contains('endpoint', endpoint), contains('query', endpoint)]))
   if (userAgent !== undefined) found.push(contains('user_agent', userAgent))
   if (ip !== undefined) found.push(where('ip', '=', ip))
-  if (emailId !== undefined)
-    found.push(
-      where('id', 'in', (of) =>
-        of.selectFrom('request_log_emails').select('log_id').where('email_id', '=', emailId),
-      ),
-    )
+  if (emailId !== undefined) found.push(where('id', 'in', requestsOf([emailId])))
   return found
 }
 
@@ -257,8 +254,8 @@ function conditions(where: Where, filter: LogFilter, teamId: string): Expression
 function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: number) => void {
   const insertLog = db.prepare(
     `insert into request_logs (id, team_id, api_key_id, method, endpoint, status, duration_ms, ip, user_agent,
-       request_body, response_body, created_at, query, enhanced, message)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       request_body, response_body, created_at, query, enhanced, message, email_id)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const insertEmail = db.prepare(
     'insert into request_log_emails (log_id, email_id, team_id) values (?, ?, ?)',
@@ -268,8 +265,10 @@ function createSaveLogs(db: Connection): (args: { logs: RequestLog[] }, now: num
       const { id, teamId, apiKeyId, method, endpoint, status, durationMs, ip, userAgent } = log
       const { requestBody, responseBody, emailIds, createdAt, query, enhanced, message } = log
       const about = [id, teamId, apiKeyId, method, endpoint, status, durationMs, ip, userAgent]
-      insertLog.run(...about, requestBody, responseBody, createdAt, query, enhanced, message)
-      for (const emailId of emailIds) insertEmail.run(id, emailId, teamId)
+      const [first = null, ...others] = emailIds
+      const one = others.length === 0 ? first : null
+      insertLog.run(...about, requestBody, responseBody, createdAt, query, enhanced, message, one)
+      if (one === null) for (const emailId of emailIds) insertEmail.run(id, emailId, teamId)
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
 import { sql } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
+import { requestsOf } from './logs.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 
@@ -146,9 +147,7 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
     await db
       .updateTable('request_logs')
       .set({ request_body: null })
-      .where('id', 'in', (logs) =>
-        logs.selectFrom('request_log_emails').select('log_id').where('email_id', 'in', ids),
-      )
+      .where('id', 'in', requestsOf(ids))
       .execute()
   }
   // Those that still wait come back when their last delivery goes.

@@ -633,9 +633,11 @@ export interface RequestLogsTable {
   query: string | null
   enhanced: string | null
   message: string | null
+  /** The email that it made; null: none, or several. */
+  email_id: string | null
 }
 
-/** Which emails a request made. */
+/** Which emails a request made that made several. */
 export interface RequestLogEmailsTable {
   log_id: string
   email_id: string

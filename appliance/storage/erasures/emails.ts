@@ -1,5 +1,6 @@
 /** The emails that name an erased address, with all that belongs to them. */
 import { sql } from 'kysely'
+import { requestsOf } from '../logs.ts'
 import { dropErased } from '../queue/drop.ts'
 import type { Db } from '../schema.ts'
 import type { Part, Scan } from './erasures.ts'
@@ -259,9 +260,7 @@ async function hideRequests(db: Db, emailId: string): Promise<void> {
   await db
     .updateTable('request_logs')
     .set({ request_body: null })
-    .where('id', 'in', (logs) =>
-      logs.selectFrom('request_log_emails').select('log_id').where('email_id', '=', emailId),
-    )
+    .where('id', 'in', requestsOf([emailId]))
     .execute()
 }
 

@@ -54,6 +54,10 @@ test.each(kept)('a database of schema %s is brought up to date and works', async
     events: [{ type: 'email.sent' }, { type: 'email.delivered' }],
   })
   expect(await storage.getMessage({ emailId: done }, T0)).toBeDefined()
+  const logs = await storage.listLogs({ teamId: team, limit: 10, emailId: done }, T0)
+  expect(logs.items).toMatchObject([{ endpoint: '/emails' }])
+  const { id } = logs.items[0]!
+  expect(await storage.getLog({ teamId: team, id }, T0)).toMatchObject({ emailIds: [done] })
   // What waited waits: one is due, one was in flight and its time is over, one is held.
   const leased = await storage.lease(leaseArgs({ leaseUntil: T0 + 400_000 }), T0 + 200_000)
   expect(leased.map(({ emailId }) => emailId.slice(-2)).sort()).toEqual(['10', '11'])

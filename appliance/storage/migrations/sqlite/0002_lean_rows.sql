@@ -16,5 +16,12 @@ drop table contents;
 alter table bodies rename to messages;
 create index messages_files on messages (email_id) where body is null;
 
+-- A request that made one email names it itself; the table is for batches.
+alter table request_logs add column email_id text;
+update request_logs set email_id = (select min(e.email_id) from request_log_emails e where e.log_id = request_logs.id)
+  where (select count(*) from request_log_emails e where e.log_id = request_logs.id) = 1;
+delete from request_log_emails where log_id in (select id from request_logs where email_id is not null);
+create index request_logs_email on request_logs (email_id) where email_id is not null;
+
 -- The ids of requests begin with their time: the oldest are found by id.
 drop index request_logs_age;
