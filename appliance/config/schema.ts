@@ -286,7 +286,7 @@ export const ConfigSchema = Type.Object(
         maximum: 3650,
         default: 30,
         description:
-          'Days to keep each request. Bodies are kept up to 16 KiB each, without secrets and attachments. A busy app produces a few hundred megabytes a day. With 0, no new requests are logged.',
+          'Days to keep each request. Bodies are kept up to 16 KiB each, without secrets and attachments. The html and text of accepted emails are not kept again: they are shown until `retention.bodies_days` ends. With 0, no new requests are logged.',
       }),
     }),
     retention: section(

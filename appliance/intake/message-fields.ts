@@ -53,7 +53,7 @@ export interface Header {
  */
 export function readHeader(message: Uint8Array): Header {
   const header = splitHeader(message)
-  const { fields, bodyOffset, all } = header
+  const { fields, bodyOffset } = header
   if (fields.length > MAX_FIELDS)
     throw refuse('message_malformed', { expected: `it has more than ${MAX_FIELDS} header fields` })
   if (bodyOffset > MAX_HEADER)
@@ -66,9 +66,9 @@ export function readHeader(message: Uint8Array): Header {
   const names = fields.map(({ name }) => name).filter((name) => !/^(?:from|sender)$/i.test(name))
   const repeated = repeatedField(names)
   if (repeated) throw refuse('message_repeated_field', repeated)
-  const [date] = all('date')
+  const [date] = header.all('date')
   if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
-  if (all('received').length > MAX_RECEIVED) throw refuse('message_loop')
+  if (header.all('received').length > MAX_RECEIVED) throw refuse('message_loop')
   return header
 }
 

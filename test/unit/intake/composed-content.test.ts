@@ -53,7 +53,7 @@ const attachments = fc.array(
     contentId: fc.constantFrom(null, 'logo'),
     content: fc
       .constantFrom('', 'file\r\n', 'Content-Type: text/html\r\n\r\n<p>of a file\r\n')
-      .map(Buffer.from),
+      .map((text) => Buffer.from(text)),
   }),
   { maxLength: 2 },
 )

@@ -183,11 +183,18 @@ describe('erasing an address', () => {
 
   test('lets the same email go on to others, and takes its body when that is done', async () => {
     const { storage, teamId } = await open()
-    const email = await putEmail(storage, teamId, ['bob@y.example', ADA], T0, { message: LARGE })
+    const email = await putEmail(storage, teamId, ['bob@y.example', ADA], T0, {
+      message: LARGE,
+      content: { place: 'message', html: null, text: null },
+    })
     const erasures = createErasures({ storage, clock })
     const { id } = await erasures.begin({ teamId, address: ADA, actor })
     expect((await erasures.run({ teamId, id })).counts).toMatchObject({
       ...{ deliveries: 1, bodies: 0, bodies_later: 1 },
+    })
+    // The message is kept for who waits for it, and no longer shown.
+    expect(await storage.getEmail({ teamId, id: email.id }, T0)).toMatchObject({
+      content: { place: 'row', html: null, text: null },
     })
     expect(await removeUnkept(storage, clock)).toBe(0)
     expect(Buffer.from((await storage.getMessage({ emailId: email.id }, T0))!)).toEqual(LARGE)
