@@ -1,6 +1,6 @@
 /**
  * How many bytes of each table and index an email takes that was accepted and delivered, and how much processor time of the daemon: for a
- * receipt over REST and for a message of 4 kB over SMTP. Everything is on: request log, events, DKIM.
+ * receipt and a letter of 4 kB over REST, and for a message of 4 kB over SMTP. Everything is on: request log, events, DKIM.
  * usage: ./scripts/bench rows [--emails N]
  */
 import Database from 'better-sqlite3'
@@ -21,19 +21,26 @@ const AT_ONCE = 16
 
 /** A receipt as shops send it: 1.6 KB of html, 0.5 KB of text. */
 const rows = Array.from({ length: 22 }, (_, n) => `<tr><td>Article number ${n}</td><td>${n * 7}.50</td></tr>`)
-const receipt = JSON.stringify({
-  from: `Shop <orders@${SENDER}>`,
-  to: [`ada@${RECIPIENT}`],
-  subject: 'Your order 4711',
+const request = (content: { html: string; text: string }): string =>
+  JSON.stringify({
+    from: `Shop <orders@${SENDER}>`,
+    to: [`ada@${RECIPIENT}`],
+    subject: 'Your order 4711',
+    ...content,
+    tags: [{ name: 'kind', value: 'receipt' }],
+  })
+const receipt = request({
   html: `<!doctype html><html><body><h1>Your order</h1><p>Thank you, it is on its way.</p><table>${rows.join('')}</table></body></html>`,
   text: `Your order\n\nThank you, it is on its way.\n\n${Array.from({ length: 16 }, (_, n) => `Article number ${n}: ${n * 7}.50`).join('\n')}`,
-  tags: [{ name: 'kind', value: 'receipt' }],
 })
+const sentence = 'A sentence of seventy octets, as letters have many of them, with a dot. '
+const letter = request({ html: `<p>${sentence.repeat(38)}</p>`, text: sentence.repeat(15) })
 const lines = 'A line of seventy-eight octets, as many programs write them in their messages\r\n'.repeat(48)
 const message = `From: <app@${SENDER}>\r\nTo: <ada@${RECIPIENT}>\r\nSubject: Hello\r\n\r\n${lines}.\r\n`
 
 for (const [name, send] of [
-  [`REST, body of ${receipt.length} bytes`, post],
+  [`REST, a receipt of ${receipt.length} bytes`, (home: Home) => post(home, receipt)],
+  [`REST, a letter of ${letter.length} bytes`, (home: Home) => post(home, letter)],
   [`SMTP, message of ${message.length} bytes`, submit],
 ] as const)
   await measure(name, send)
@@ -101,12 +108,12 @@ function print(title: string, before: Map<string, number>, after: Map<string, nu
   console.log(`${'bytes per delivered email'.padEnd(44)}${sum.toFixed(0).padStart(8)}`)
 }
 
-async function post({ url, apiKey }: Home): Promise<void> {
+async function post({ url, apiKey }: Home, body: string): Promise<void> {
   let left = emails
   const client = async (): Promise<void> => {
     while (left-- > 0) {
       const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
-      const answer = await fetch(`${url}/emails`, { method: 'POST', headers, body: receipt })
+      const answer = await fetch(`${url}/emails`, { method: 'POST', headers, body })
       if (answer.status !== 200) throw new Error(`POST /emails: ${answer.status} ${await answer.text()}`)
       await answer.arrayBuffer()
     }
