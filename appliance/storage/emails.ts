@@ -7,6 +7,7 @@ import { type Page, type PageArgs, pageOf } from './page.ts'
 import { selectDeliveries, toDelivery } from './recipients.ts'
 import type { Db, EmailsTable } from './schema.ts'
 import type { NewEmail } from './spool/put.ts'
+import { readTranscript } from './transcripts.ts'
 
 export interface Tag {
   name: string
@@ -222,7 +223,7 @@ async function attemptsOf(db: Db, args: { teamId: string; id: string }): Promise
     deliveryIds: strings(row.delivery_ids),
     startedAt: row.started_at,
     endedAt: row.ended_at,
-    transcript: JSON.parse(row.transcript) as Transcript,
+    transcript: readTranscript(row.transcript),
   }))
 }
 

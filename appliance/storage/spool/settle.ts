@@ -8,6 +8,7 @@ import { createRecordEvent } from '../events.ts'
 import { createOwe } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createComplain, createHeedBounce } from '../suppressions.ts'
+import { writeTranscript } from '../transcripts.ts'
 
 /** What becomes of one leased delivery. */
 export interface Change {
@@ -152,7 +153,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
   return ({ owner, attempt, changes }, now) => {
     if (attempt) {
       const { id, teamId, emailId, deliveryIds, startedAt, endedAt, transcript } = attempt
-      const said = JSON.stringify(transcript)
+      const said = writeTranscript(transcript)
       insertAttempt.run(id, teamId, emailId, JSON.stringify(deliveryIds), startedAt, endedAt, said)
     }
     const lost = changes.filter((change) => !apply(change, owner, now))
