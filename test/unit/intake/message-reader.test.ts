@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { compose } from '../../../appliance/intake/compose.ts'
+import { readBack } from '../../../appliance/intake/composed-content.ts'
 import { createMessageReader } from '../../../appliance/intake/intake.ts'
+import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const mixed = (text: string, html: string): Uint8Array =>
@@ -84,4 +87,28 @@ test('a message is no more than 1000 messages deep', async () => {
     message: 'The message cannot be accepted: it has more than 1000 parts.',
   })
   await reader.close()
+})
+
+test('html and text of a large message are read beside the event loop, composed here or arrived', async () => {
+  const reader = createMessageReader({ clock: createTestClock() })
+  const [html, text] = ['<p>Größe</p>\n'.repeat(200_000), 'A line of text\n'.repeat(50_000)]
+  const from = parseMailbox('hi@acme.example')!
+  const { message, content } = await compose({
+    ...{ from, to: [from], cc: [], replyTo: [], subject: 'Hello', headers: [], attachments: [] },
+    ...{ messageId: '<1@acme.example>', date: 0, html, text },
+  })
+  expect(content).toEqual({ place: 'message', html: null, text: null })
+  // The first reading starts the thread.
+  await reader.readBack(content, message, 'a')
+  const before = process.threadCpuUsage()
+  const back = await reader.readBack(content, message, 'a')
+  const arrived = await reader.readArrived(message, 'a')
+  const { user } = process.threadCpuUsage(before)
+  await reader.close()
+  // Their difference would be megabytes long.
+  expect([back.html === html, back.text === text]).toEqual([true, true])
+  expect([arrived.html?.trim() === html.trim(), arrived.text?.trim() === text.trim()]).toEqual([true, true])
+  const here = process.threadCpuUsage()
+  readBack(content, message)
+  expect(user).toBeLessThan(process.threadCpuUsage(here).user)
 })
