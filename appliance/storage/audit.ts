@@ -1,9 +1,10 @@
 /** The audit log: every administrative act, before it happens and with what came of it. Entries are never changed otherwise. */
-import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
+import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { NewAuditEntry } from '../mail/audit.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
 import type { AuditLogTable, Db, Tables } from './schema.ts'
+import { contains, like, lowered } from './searching.ts'
 import type { AuditEntry } from './storage.ts'
 
 /** Which entries are meant: those that meet all conditions. */
@@ -94,14 +95,11 @@ function within(entries: Entries, { teamId, appliance }: Pick<AuditFilter, 'team
   return entries.where((e) => e.or([e('team_id', '=', teamId), e('team_id', 'is', null)]))
 }
 
-/** Whether a column has a text somewhere, in any case of letters. */
-const holds = (column: unknown, text: string) => sql<boolean>`instr(lower(${column}), lower(${text})) > 0`
-
 /** Ids begin with the instant at which they were made: ranges of time are ranges of the primary key. */
 function meeting(entries: Entries, { actor, action, target, since, until }: AuditFilter): Entries {
   let met = entries
   if (actor !== undefined)
-    met = met.where((e) => e.or([holds(e.ref('actor'), actor), holds(e.ref('actor_name'), actor)]))
+    met = met.where((e) => e.or([contains('actor', actor), contains('actor_name', actor)]))
   if (action?.includes('.')) met = met.where('action', '=', action)
   else if (action !== undefined)
     met = met.where('action', '>=', `${action}.`).where('action', '<', `${action}/`)
@@ -111,8 +109,8 @@ function meeting(entries: Entries, { actor, action, target, since, until }: Audi
         e('target', '=', target),
         // The noun: what begins with it and a space, which is before an exclamation mark.
         e.and([e('target', '>=', `${target} `), e('target', '<', `${target}!`)]),
-        sql<boolean>`substr(${e.ref('target')}, instr(${e.ref('target')}, ' ') + 1) = ${target}`,
-        holds(e.ref('target_name'), target),
+        like('target', `% ${lowered(target)}`),
+        contains('target_name', target),
       ]),
     )
   if (since !== undefined) met = met.where('id', '>=', firstIdAt(since))

@@ -209,7 +209,7 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
     found.push(
       where.or([like('from_header', `%@${lowered(domain)}`), like('from_header', `%@${lowered(domain)}>`)]),
     )
-  if (tag !== undefined) found.push(sql<SqlBool>`tags like ${tagPattern(tag)} escape '\\'`)
+  if (tag !== undefined) found.push(like('tags', tagPattern(tag)))
   if (apiKey !== undefined) found.push(madeWith(apiKey, teamId))
   if (filter.to !== undefined) found.push(addressed(filter.to))
   if (filter.toDomain !== undefined) found.push(addressed(`@${filter.toDomain}`, true))
@@ -231,9 +231,8 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
 
 /** A tag as `put` wrote it. */
 function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
-  const escaped = (text: string): string => inJson(text).replaceAll(/[\\%_]/g, '\\$&')
-  const start = `{"name":"${escaped(name)}","value":"`
-  return value === null ? `%${start}%` : `%${start}${escaped(value)}"}%`
+  const start = `{"name":"${inJson(name)}","value":"`
+  return `%${lowered(value === null ? start : `${start}${inJson(value)}"}`)}%`
 }
 
 /**

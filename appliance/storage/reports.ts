@@ -51,7 +51,15 @@ async function dueReports(db: Db, args: { limit: number }): Promise<DueReport[]>
     .selectFrom('reports')
     .innerJoin('emails as e', 'e.id', 'reports.email_id')
     .leftJoin('domains', 'domains.id', 'e.domain_id')
-    .select(['reports.kind', 'e.id', 'e.team_id', 'e.domain_id', 'domains.name as domain', 'e.subject'])
+    .select([
+      'reports.kind',
+      'reports.email_id',
+      'e.id',
+      'e.team_id',
+      'e.domain_id',
+      'domains.name as domain',
+      'e.subject',
+    ])
     .select(['e.message_id', 'e.report_to', 'e.created_at', 'e.ret', 'e.envid', 'e.require_tls'])
     .distinct()
     .where('reports.done_at', 'is', null)

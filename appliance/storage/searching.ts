@@ -1,6 +1,19 @@
 /** Conditions that searches share. */
 import { type Expression, sql, type SqlBool } from 'kysely'
 
+/**
+ * Rows that a statement brings along. The first one says of which types they are: PostgreSQL takes parameters that nothing else tells of for
+ * text.
+ */
+export const valuesOf = (
+  types: readonly ('bigint' | 'text')[],
+  rows: readonly (readonly (string | number)[])[],
+) => {
+  const typed = (row: readonly (string | number)[]) =>
+    row.map((value, i) => sql`cast(${value} as ${sql.raw(types[i]!)})`)
+  return sql`(values ${sql.join(rows.map((row, i) => sql`(${sql.join(i === 0 ? typed(row) : row)})`))})`
+}
+
 /** The id nearer to the beginning; undefined: there is no bound. */
 export const lowest = (a: string | undefined, b: string | undefined): string | undefined =>
   a !== undefined && b !== undefined && b < a ? b : (a ?? b)

@@ -1,5 +1,5 @@
 /** Addresses that a team does not send to. */
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { addressHash, erasedSuppressionKey } from '../mail/erasure.ts'
 import { type EventData, lastEventOf } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
@@ -10,6 +10,7 @@ import { erasureKey } from './erasures/erasures.ts'
 import { createRecordEvent, type OtherEvent, recordOthers } from './events.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
 import type { Db, SuppressionsTable } from './schema.ts'
+import { contains } from './searching.ts'
 import type { Connection } from './sqlite/connection.ts'
 
 export interface Suppression {
@@ -169,11 +170,9 @@ async function listSuppressions(
 ): Promise<Page<Suppression>> {
   let query = db.selectFrom('suppressions').selectAll().where('team_id', '=', teamId)
   if (origin !== undefined) query = query.where('origin', '=', origin)
-  if (search !== undefined) query = query.where(sql<boolean>`address like ${containing(search)} escape '\\'`)
+  if (search !== undefined) query = query.where(contains('address', suppressionKey(search)))
   return pageOf(query, page, toSuppression)
 }
-
-const containing = (text: string): string => `%${suppressionKey(text).replaceAll(/[\\%_]/g, '\\$&')}%`
 
 /**
  * Removes those that are there, all in one transaction; returns them in the order asked. It is remembered: an address that comes back

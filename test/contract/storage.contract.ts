@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { accountsContract } from './accounts.contract.ts'
+import { auditContract } from './audit.contract.ts'
 import { identitiesContract } from './identities.contract.ts'
 import { emailSearchContract } from './email-search.contract.ts'
 import { emailsContract } from './emails.contract.ts'
@@ -30,6 +31,7 @@ import { webhooksContract } from './webhooks.contract.ts'
 
 const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
+  audit: auditContract,
   sessions: sessionsContract,
   identities: identitiesContract,
   tickets: ticketsContract,

@@ -1,6 +1,7 @@
 /** What was counted: roll-ups of the events, written with them. */
 import { sql } from 'kysely'
 import type { Db, MetricsTable } from '../schema.ts'
+import { valuesOf } from '../searching.ts'
 import { QUARTER, quarterOf, type SummedBy } from './counters.ts'
 import { correctSums } from './sums.ts'
 import { recountTags, tagRows } from './tags.ts'
@@ -69,7 +70,10 @@ type Range = MetricsQuery['ranges'][number]
 
 /** The ranges as a table `ranges (start, at, until)`: `start` names the range that a stretch of time belongs to. */
 const rangesTable = (stretches: readonly (Range & { of: number })[]) =>
-  sql`(values ${sql.join(stretches.map(({ of, start, end }) => sql`(${of}, ${start}, ${end})`))})`
+  valuesOf(
+    ['bigint', 'bigint', 'bigint'],
+    stretches.map(({ of, start, end }) => [of, start, end]),
+  )
 
 /** Ranges in whole quarters, since the roll-ups know nothing smaller. */
 const inQuarters = ({ start, end }: Range): Range => ({
@@ -285,7 +289,9 @@ async function recomputeMetrics(
     await db
       .insertInto('metrics')
       .values(row)
-      .onConflict((conflict) => conflict.doUpdateSet({ n: row.n }))
+      .onConflict((conflict) =>
+        conflict.columns(['team_id', 'at', 'domain_id', 'counter', 'provider']).doUpdateSet({ n: row.n }),
+      )
       .execute()
   const sums = await correctSums(db, teamId, { start, end })
   const tags = await recountTags(db, teamId, { start, end }, leave)

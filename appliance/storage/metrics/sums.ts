@@ -54,7 +54,7 @@ async function sumMetricsUp(db: Db, { teamId }: { teamId: string }, now: number)
   await db
     .insertInto('metrics_summed')
     .values({ team_id: teamId, until })
-    .onConflict((conflict) => conflict.doUpdateSet({ until }))
+    .onConflict((conflict) => conflict.column('team_id').doUpdateSet({ until }))
     .execute()
   return next !== undefined
 }
@@ -67,7 +67,7 @@ async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
   await fromQuarters(db, teamId, 'domain', DAY, range)
   await sql`
     insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
-    select team_id, 'all', length, at, '', counter, sum(n) from metrics_sums
+    select ${teamId}, 'all', length, at, '', counter, sum(n) from metrics_sums
     where team_id = ${teamId} and dimension = 'provider' and length in (${HOUR}, ${DAY})
       and at >= ${range.start} and at < ${range.end}
     group by length, at, counter
@@ -76,11 +76,13 @@ async function sumDay(db: Db, teamId: string, day: number): Promise<void> {
 
 const fromQuarters = (db: Db, teamId: string, by: 'domain' | 'provider', length: number, range: Range) => {
   const value = sql.ref(by === 'domain' ? 'domain_id' : 'provider')
+  // Written out: two parameters are never the same to PostgreSQL, and what is grouped by would not be what is selected.
+  const start = sql`at - at % ${sql.lit(length)}`
   return sql`
     insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
-    select team_id, ${by}, ${length}, at - at % ${length}, ${value}, counter, sum(n) from metrics
+    select ${teamId}, ${by}, ${length}, ${start}, ${value}, counter, sum(n) from metrics
     where team_id = ${teamId} and at >= ${range.start} and at < ${range.end}
-    group by at - at % ${length}, ${value}, counter
+    group by ${start}, ${value}, counter
   `.execute(db)
 }
 
@@ -93,7 +95,7 @@ const fromSums = (
 ) =>
   sql`
     insert into metrics_sums (team_id, dimension, length, at, value, counter, n)
-    select team_id, dimension, ${length}, ${start}, value, counter, sum(n) from metrics_sums
+    select ${teamId}, ${dimension}, ${length}, ${start}, value, counter, sum(n) from metrics_sums
     where team_id = ${teamId} and dimension = ${dimension} and length = ${of} and at >= ${start} and at < ${end}
     group by value, counter
   `.execute(db)

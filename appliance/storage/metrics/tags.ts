@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Tag } from '../emails.ts'
 import type { Db } from '../schema.ts'
+import { valuesOf } from '../searching.ts'
 import { QUARTER } from './counters.ts'
 import type { BreakdownQuery } from './metrics.ts'
 import {
@@ -126,9 +127,12 @@ async function toldOn(db: Db, events: readonly TaggedEvent[]): Promise<ToldTag[]
     ]),
   )
   if (days.size === 0) return []
-  const values = [...days.values()].map(({ teamId, day }) => sql`(${teamId}, ${day})`)
+  const values = valuesOf(
+    ['text', 'bigint'],
+    [...days.values()].map(({ teamId, day }) => [teamId, day]),
+  )
   const { rows } = await sql<{ team_id: string; at: number; tag: string }>`
-    with days (team_id, at) as (values ${sql.join(values)})
+    with days (team_id, at) as ${values}
     select distinct m.team_id, m.at, m.tag from days cross join metrics_tags_days m
     where m.team_id = days.team_id and m.dimension = 'all' and m.at = days.at and m.tag <> ''
   `.execute(db)
@@ -162,13 +166,21 @@ async function addRows(db: Db, counts: readonly TagCount[]): Promise<void> {
     await db
       .insertInto('metrics_tags')
       .values(rows)
-      .onConflict((conflict) => conflict.doUpdateSet({ n: sql`metrics_tags.n + excluded.n` }))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['team_id', 'at', 'domain_id', 'provider', 'tag', 'counter'])
+          .doUpdateSet({ n: sql`metrics_tags.n + excluded.n` }),
+      )
       .execute()
   for (const rows of inRounds(daysOfTags(counts).map(ofDay)))
     await db
       .insertInto('metrics_tags_days')
       .values(rows)
-      .onConflict((conflict) => conflict.doUpdateSet({ n: sql`metrics_tags_days.n + excluded.n` }))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['team_id', 'dimension', 'at', 'value', 'tag', 'counter'])
+          .doUpdateSet({ n: sql`metrics_tags_days.n + excluded.n` }),
+      )
       .execute()
 }
 

@@ -6,6 +6,7 @@ import {
   SqliteQueryCompiler,
   type CompiledQuery,
   type DatabaseConnection,
+  type KyselyPlugin,
   type QueryResult,
 } from 'kysely'
 import type { Db, Tables } from '../schema.ts'
@@ -30,18 +31,19 @@ export function preparedOn<T>(kysely: Db, create: (db: Connection) => T): T {
  * Kysely on a connection whose transactions belong to somebody else. Every query is answered within microtasks, so
  * that a method that awaits only queries finishes before any other message is looked at. Statements are prepared once.
  */
-export function kyselyOn(db: Connection): Db {
-  const kysely = create(db)
+export function kyselyOn(db: Connection, plugins: KyselyPlugin[] = []): Db {
+  const kysely = create(db, plugins)
   connections.set(kysely, { db, prepared: new Map() })
   return kysely
 }
 
-function create(db: Connection): Db {
+function create(db: Connection, plugins: KyselyPlugin[]): Db {
   const connection = new OwnedConnection(db)
   const notOurs = (): never => {
     throw new Error('A storage method is a transaction already; it cannot begin one.')
   }
   return new Kysely<Tables>({
+    plugins,
     dialect: {
       createAdapter: () => new SqliteAdapter(),
       createIntrospector: (kysely) => new SqliteIntrospector(kysely),

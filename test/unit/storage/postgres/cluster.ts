@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+
+/** Where Debian keeps the programs of each version. */
+const VERSIONS = '/usr/lib/postgresql'
+const USER = 'postgres'
+
+/** The folder of PostgreSQL's programs, the newest version's; undefined where it is not installed. */
+export function postgresPrograms(): string | undefined {
+  if (!existsSync(VERSIONS)) return undefined
+  const newest = readdirSync(VERSIONS).toSorted((a, b) => Number(b) - Number(a))
+  return newest
+    .map((version) => join(VERSIONS, version, 'bin'))
+    .find((bin) => existsSync(join(bin, 'initdb')))
+}
+
+/** A PostgreSQL of its own, which is reached through a socket in its folder. */
+export interface Cluster {
+  /** Runs each of the scripts, and goes on after a line that fails; what each of them wrote, and its first error. */
+  run(scripts: readonly string[]): Promise<{ output: string; error: string | undefined }[]>
+  close(): Promise<void>
+}
+
+/** PostgreSQL refuses to run as root. */
+const isRoot = process.getuid?.() === 0
+const asUser = (program: string, args: string[]): Promise<{ stdout: string; stderr: string }> => {
+  const options = { cwd: '/', maxBuffer: 1e9 }
+  return isRoot
+    ? execute('runuser', ['-u', USER, '--', program, ...args], options)
+    : execute(program, args, options)
+}
+
+const idOf = async (option: '-u' | '-g') => Number((await execute('id', [option, USER])).stdout)
+
+/** Makes and starts a cluster, which is gone when it is closed. */
+export async function startCluster(programs: string): Promise<Cluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-'))
+  if (isRoot) await chown(folder, await idOf('-u'), await idOf('-g'))
+  const data = join(folder, 'data')
+  const program = (name: string) => join(programs, name)
+  // The collation of the schema is that of bytes, as SQLite's: ranges of keys rely on it.
+  await asUser(program('initdb'), [
+    ...['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+  ])
+  const settings = `-c listen_addresses= -c unix_socket_directories=${folder} -c fsync=off`
+  await asUser(program('pg_ctl'), ['-D', data, '-o', settings, '-l', join(folder, 'log'), '-w', 'start'])
+  return {
+    async run(scripts) {
+      const file = join(folder, 'script.sql')
+      await writeFile(file, scripts.map((script) => `${script}\n\\echo ${END}\n\\warn ${END}\n`).join(''))
+      const { stdout, stderr } = await asUser(program('psql'), [
+        ...['-h', folder, '-U', USER, '-X', '-q', '-A', '-t', '-f', file],
+      ])
+      const [outputs, errors] = [stdout, stderr].map((text) => text.split(`${END}\n`)) as [string[], string[]]
+      return scripts.map((_, i) => ({
+        output: outputs[i]!.trim(),
+        error: /ERROR: +(.*)$/m.exec(errors[i]!)?.[1],
+      }))
+    },
+    async close() {
+      await asUser(program('pg_ctl'), ['-D', data, '-m', 'immediate', '-w', 'stop'])
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Stands after each script in what is written. */
+const END = '--the-end-of-a-script--'

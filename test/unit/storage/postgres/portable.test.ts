@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { methodsOf } from '../../../../appliance/storage/nouns.ts'
+import type { Storage } from '../../../../appliance/storage/storage.ts'
+import { makeTeam, T0 } from '../../../contract/fixtures.ts'
+import { storageContract } from '../../../contract/storage.contract.ts'
+import { openMemory } from '../waiting.ts'
+import { postgresPrograms, startCluster, type Cluster } from './cluster.ts'
+import type { Recorded } from './recorded.ts'
+import { postgresSchema } from './schema.ts'
+
+/**
+ * The statements of methods in Kysely are one text for both engines. Here the contract runs on SQLite, each statement that it needs is run
+ * on PostgreSQL too, with the same values, and those that read find the same in the same rows. The statements of the hot methods are each
+ * engine's own (decision 0025).
+ */
+
+const programs = postgresPrograms()
+
+/** Each engine has its own: how large the database is, and a walk over the queues that is as hot as a lease. */
+const OF_THE_ENGINE = [/pragma_page_count/, /with recursive closed/]
+
+/** Every text once, with the values it first had. */
+const statements = new Map<string, Recorded>()
+/** Reads that found something, with the rows that were there. */
+const reads = new Map<string, { read: Recorded; tables: Map<string, unknown[]> }[]>()
+const called = new Set<string>()
+
+/** How often a text is compared, and in how many rows at most. */
+const [TIMES, ROWS] = [3, 500]
+
+function record(recorded: Recorded): void {
+  const shape = shapeOf(recorded.sql)
+  if (OF_THE_ENGINE.some((own) => own.test(shape))) return
+  if (!statements.has(shape)) statements.set(shape, recorded)
+  const known = reads.get(shape) ?? []
+  if (!/^(select|with)/.test(shape) || recorded.rows.length === 0 || known.length === TIMES) return
+  const tables = recorded.tables()
+  if ([...tables.values()].flat().length <= ROWS) reads.set(shape, [...known, { read: recorded, tables }])
+}
+
+/** With modules of its own, as on a thread of its own: ids that the storage makes late do not make those of the tests late. */
+async function open(): Promise<Storage> {
+  vi.resetModules()
+  const { openRecorded } = await import('./recorded.ts')
+  return openRecorded({ statement: record, method: (name) => called.add(name) })
+}
+
+/** What the contract does not call. */
+async function callTheRest(storage: Storage): Promise<void> {
+  const { team, user } = await makeTeam(storage)
+  const [teamId, userId] = [team.id, user.id]
+  await storage.liveEvents({ teamId, after: 0, limit: 9 }, T0)
+  await storage.lastEvent({}, T0)
+  await storage.listUsers({}, T0)
+  await storage.trackingDomains({}, T0)
+  await storage.listPasskeys({ userId }, T0)
+  await storage.renamePasskey({ userId, id: 'p', name: 'Phone' }, T0)
+  await storage.usageHistory({ teamId, days: 2, months: 2 }, T0)
+  await storage.teamToEnter({ userId }, T0)
+  await storage.getMember({ teamId, userId }, T0)
+  await storage.touchSession({ tokenHash: 'none' }, T0)
+  await storage.dropTickets({ userId, kinds: ['reset'] }, T0)
+}
+
+if (programs === undefined)
+  test.skip('PostgreSQL is not installed (Debian package postgresql), so no statement was tried on it', () =>
+    undefined)
+else {
+  storageContract('SQLite, recorded', open)
+
+  describe('on PostgreSQL', () => {
+    let cluster: Cluster
+    beforeAll(async () => {
+      await callTheRest(await open())
+      cluster = await startCluster(programs)
+    })
+    afterAll(() => cluster?.close())
+
+    test('every method of the storage was called', () => {
+      const all = (['reads', 'writes', 'innerReads', 'innerWrites'] as const).flatMap((kind) =>
+        methodsOf(kind),
+      )
+      // Asked by the sweep of files alone, of which this storage has none.
+      called.add('messagesInFiles')
+      expect(all.map(({ name }) => name).filter((name) => !called.has(name))).toEqual([])
+    })
+
+    test('the schema means the same', async () => {
+      const [{ error } = {}] = await cluster.run([postgresSchema(openMemory())])
+      expect(error).toBeUndefined()
+      // Each statement runs alone: what it refers to need not be there.
+      await cluster.run([`alter database postgres set session_replication_role = replica`])
+    })
+
+    test('every statement runs, with the values that it has on SQLite', async () => {
+      expect(statements.size).toBeGreaterThan(300)
+      const shapes = [...statements.keys()]
+      const results = await cluster.run([...statements.values()].map(runOnce))
+      const failed = results.flatMap(({ error }, i) =>
+        error === undefined ? [] : [`${error}: ${shapes[i]}`],
+      )
+      expect(failed).toEqual([])
+    })
+
+    test('what reads finds the same', async () => {
+      const compared = [...reads.values()].flat()
+      expect(compared.length).toBeGreaterThan(300)
+      const results = await cluster.run(compared.map(({ read, tables }) => readAgain(read, tables)))
+      const different = results.flatMap(({ output, error }, i) => {
+        const { sql, rows } = compared[i]!.read
+        const [should, found] = [rows.map(asJson), error ? [] : (JSON.parse(output) as Recorded['rows'])]
+        const [a, b] = [should, found].map((some) => JSON.stringify(inOrder(sql, some)))
+        return a === b ? [] : [{ sql, sqlite: a, postgres: error ?? b }]
+      })
+      expect(different).toEqual([])
+    })
+  })
+}
+
+/** What statements have in common that differ in the length of their lists. */
+function shapeOf(sql: string): string {
+  return sql
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\$\d+/g, '?')
+    .replaceAll(/\?(, \?)+/g, '?, …')
+    .replaceAll(/(\([^()]*\))(, \1)+/g, '$1, …')
+    .trim()
+}
+
+/** A statement as a client sends it: prepared, then run with values whose types it does not tell. Nothing of it stays. */
+function runOnce({ sql, parameters }: Pick<Recorded, 'sql' | 'parameters'>): string {
+  const values = parameters.length > 0 ? `(${parameters.map(quote).join(', ')})` : ''
+  return `begin;\nprepare one as ${sql};\nexecute one ${values};\nrollback;\ndeallocate all;`
+}
+
+/** The same in the rows that were there, with what was found as JSON. */
+function readAgain({ sql, parameters }: Recorded, tables: Map<string, unknown[]>): string {
+  const filled = [...tables].map(([name, rows]) => {
+    const json = quote(JSON.stringify(rows.map((row) => asJson(row as Record<string, unknown>))))
+    return `insert into ${name} select * from json_populate_recordset(null::${name}, ${json});`
+  })
+  const asked = `select coalesce(jsonb_agg(to_jsonb(found)), '[]') from (${sql}) as found`
+  return `begin;\n${filled.join('\n')}\n${runOnce({ sql: asked, parameters }).replace('begin;\n', '')}`
+}
+
+function quote(value: unknown): string {
+  if (value === null || value === undefined) return 'null'
+  if (value instanceof Uint8Array) return `'${hex(value)}'`
+  return `'${String(value).replaceAll("'", "''")}'`
+}
+
+const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`
+
+/** A row as PostgreSQL writes it in JSON. */
+const asJson = (row: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [column, value instanceof Uint8Array ? hex(value) : value]),
+  )
+
+/** Rows in an order that both engines agree on, with flags as numbers. */
+function inOrder(sql: string, rows: Recorded['rows']): unknown[] {
+  const flat = rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row)
+        .map(([column, value]) => [column, typeof value === 'boolean' ? Number(value) : value] as const)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    ),
+  )
+  if (outside(sql).includes('order by')) return flat
+  return flat.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+}
+
+/** A statement without what stands in parentheses. */
+function outside(sql: string): string {
+  const shorter = sql.replaceAll(/\([^()]*\)/g, '')
+  return shorter === sql ? sql : outside(shorter)
+}
