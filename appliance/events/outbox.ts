@@ -3,7 +3,7 @@
  * transaction that stores them, so that a kill neither loses an event nor tells it twice.
  */
 import type { Clock } from '../clock/clock.ts'
-import type { NotMade, Storage } from '../storage/storage.ts'
+import { isAfter, type NotMade, type Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { deliveriesFor } from './fan-out.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
@@ -36,7 +36,7 @@ function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
 export function createOutbox({ storage, clock, log, pollMs, onStored }: OutboxDeps): Worker {
   const step = async (): Promise<boolean> => {
     const { from, to, events, webhooks, suppressed } = await storage.readOutbox({ limit: STEP }, clock.now())
-    if (to === from) return false
+    if (!isAfter(to, from)) return false
     const deliveries = deliveriesFor(events, webhooks, clock.now())
     const stored = await storage.fanOutWebhooks({ from, to, deliveries }, clock.now())
     if (stored) logSuppressed(suppressed, log)

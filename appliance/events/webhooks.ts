@@ -12,6 +12,7 @@ import type {
   WebhookDelivery,
   WebhookRequests,
   StorageOf,
+  OutboxEvent,
 } from '../storage/storage.ts'
 import { presentPing } from '../wireformat/wireformat.ts'
 import type { Poster } from '../wire/post.ts'
@@ -120,7 +121,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     async replayRange({ teamId, id, since, until, onlyUndelivered }) {
       const webhook = await found({ teamId, id })
       let count = 0
-      let after: { createdAt: number; seq: number } | null = null
+      let after: Pick<OutboxEvent, 'createdAt' | 'cursor'> | null = null
       for (;;) {
         const range = { teamId, since, until, after, limit: STEP }
         const events = await storage.listTeamEvents(range, clock.now())
@@ -130,7 +131,7 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
         wake()
         const last = events.at(-1)
         if (!last || events.length < STEP) return count
-        after = { createdAt: last.createdAt, seq: last.seq }
+        after = { createdAt: last.createdAt, cursor: last.cursor }
       }
     },
     async ping(args) {

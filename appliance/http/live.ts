@@ -1,7 +1,15 @@
 /** Who listens to GET /live, and what they are told. One look at the events serves all of them. */
 import type { ServerResponse } from 'node:http'
 import { refuse } from '../mail/refusals.ts'
-import type { LiveEvent, Storage } from '../storage/storage.ts'
+import {
+  BEFORE_ALL,
+  earlier,
+  type EventCursor,
+  formatCursor,
+  isAfter,
+  type LiveEvent,
+  type Storage,
+} from '../storage/storage.ts'
 import type { HttpDeps } from './deps.ts'
 
 /** How often the events are looked at while anybody listens (milliseconds). */
@@ -29,7 +37,7 @@ interface Client {
   still: () => Promise<boolean>
   response: ServerResponse
   /** The last event that it was told of. */
-  seq: number
+  cursor: EventCursor
   beat: NodeJS.Timeout
   end: NodeJS.Timeout
 }
@@ -53,16 +61,16 @@ export interface Live {
     listener: Listener,
     response: ServerResponse,
     headers: Record<string, string>,
-    after: number | null,
+    after: EventCursor | null,
   ): Promise<void>
   /** Ends all streams. */
   close(): void
 }
 
 /** One event in the format of server-sent events, named by what it is about: `email`, `domain`, `suppression`. */
-function written({ seq, type, emailId, createdAt }: LiveEvent): string {
+function written({ cursor, type, emailId, createdAt }: LiveEvent): string {
   const data = { type, email_id: emailId, created_at: new Date(createdAt).toISOString() }
-  return `id: ${seq}\nevent: ${type.split('.', 1)[0]!}\ndata: ${JSON.stringify(data)}\n\n`
+  return `id: ${formatCursor(cursor)}\nevent: ${type.split('.', 1)[0]!}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
 export function createLive(
@@ -77,7 +85,7 @@ export function createLive(
 class Hub implements Live {
   readonly #deps: Parameters<typeof createLive>[0]
   readonly #clients = new Set<Client>()
-  #cursor = 0
+  #cursor = BEFORE_ALL
   #looking = false
   /** What tells one state of the lanes from another, and when it was looked at. */
   #lanes = { mark: '', at: 0 }
@@ -96,23 +104,23 @@ class Hub implements Live {
     listener: Listener,
     response: ServerResponse,
     headers: Record<string, string>,
-    after: number | null,
+    after: EventCursor | null,
   ) {
     const { storage, clock } = this.#deps
     const last = await storage.lastEvent({}, clock.now())
     if (this.#clients.size === 0) this.#cursor = last
     // An id from a database that was since restored from a backup may be of the future.
-    const seq = after === null ? this.#cursor : Math.min(after, this.#cursor)
+    const cursor = after === null ? this.#cursor : earlier(after, this.#cursor)
     const drop = () => this.#drop(client)
     const client: Client = {
-      ...{ ...listener, response, seq },
+      ...{ ...listener, response, cursor },
       beat: setInterval(() => this.#write(client, ': still here\n\n'), HEARTBEAT),
       end: setTimeout(() => this.#end(client), LIFETIME),
     }
     response.on('close', drop)
     response.writeHead(200, headers)
-    this.#write(client, `retry: 2000\nid: ${seq}\nevent: hello\ndata: {}\n\n`)
-    while (client.seq < this.#cursor && !response.closed) await this.#catchUp(client)
+    this.#write(client, `retry: 2000\nid: ${formatCursor(cursor)}\nevent: hello\ndata: {}\n\n`)
+    while (isAfter(this.#cursor, client.cursor) && !response.closed) await this.#catchUp(client)
     if (response.closed) return
     this.#clients.add(client)
     this.#timer ??= setInterval(() => void this.#look(), LOOK)
@@ -127,11 +135,11 @@ class Hub implements Live {
     const { storage, clock } = this.#deps
     // Meanwhile the others may have been told more: then this is done again.
     const until = this.#cursor
-    const asked = { teamId: client.teamId, after: client.seq, limit: PAGE }
+    const asked = { teamId: client.teamId, after: client.cursor, limit: PAGE }
     const missed = await storage.liveEvents(asked, clock.now())
-    if (missed.length === PAGE) this.#write(client, `id: ${until}\nevent: reset\ndata: {}\n\n`)
+    if (missed.length === PAGE) this.#write(client, `id: ${formatCursor(until)}\nevent: reset\ndata: {}\n\n`)
     else missed.forEach((event) => this.#tell(client, event))
-    client.seq = Math.max(client.seq, until)
+    if (isAfter(until, client.cursor)) client.cursor = until
   }
 
   async #look(): Promise<void> {
@@ -140,7 +148,7 @@ class Hub implements Live {
     const { storage, clock, log } = this.#deps
     try {
       const events = await storage.liveEvents({ after: this.#cursor, limit: PAGE }, clock.now())
-      this.#cursor = events.at(-1)?.seq ?? this.#cursor
+      this.#cursor = events.at(-1)?.cursor ?? this.#cursor
       await Promise.all([...this.#clients].map((client) => this.#tellAll(client, events)))
       await this.#lookAtLanes()
     } catch (err) {
@@ -172,14 +180,16 @@ class Hub implements Live {
   }
 
   async #tellAll(client: Client, events: LiveEvent[]): Promise<void> {
-    const news = events.filter(({ teamId, seq }) => teamId === client.teamId && seq > client.seq)
+    const news = events.filter(
+      ({ teamId, cursor }) => teamId === client.teamId && isAfter(cursor, client.cursor),
+    )
     if (news.length === 0 || !(await this.#isLet(client))) return
     for (const event of news) this.#tell(client, event)
   }
 
   #tell(client: Client, event: LiveEvent): void {
-    if (event.teamId !== client.teamId || event.seq <= client.seq) return
-    client.seq = event.seq
+    if (event.teamId !== client.teamId || !isAfter(event.cursor, client.cursor)) return
+    client.cursor = event.cursor
     this.#write(client, written(event))
   }
 

@@ -1,6 +1,8 @@
 /** What happened: the events that webhooks, metrics and the live view are made of. */
+import { sql, type SqlBool } from 'kysely'
 import type { EventData, OTHER_EVENTS } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
+import { BEFORE_ALL, type EventCursor } from './event-cursor.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
@@ -8,7 +10,7 @@ import { preparedOn } from './sqlite/dialect.ts'
 
 /** An event as those who watch need it: they read the rest where they want to see more. */
 export interface LiveEvent {
-  seq: number
+  cursor: EventCursor
   teamId: string
   emailId: string | null
   type: string
@@ -93,19 +95,78 @@ export function recordOthers(db: Db, events: OtherEvent[], now: number): void {
     record({ ...event, id: newId(now), emailId: null, deliveryId: null, createdAt: now })
 }
 
-/** Events after a number, of one team or of all, in their order. */
+/**
+ * The functions below are the only ones that know which events may be read, and in which order. An event is settled when none that comes before
+ * it can become visible any more. On SQLite that is every event: transactions come one after the other. Another engine adds its condition to
+ * `afterCursor` and `newestEvent`.
+ */
+
+/** What a query calls the table of events. */
+type Called = 'events' | 'v'
+
+/** The place of an event. */
+export const cursorOf = ({ seq }: { seq: number }): EventCursor => ({ xid: 0, seq })
+
+/** Settled events after the cursor. */
+export const afterCursor = (called: Called, { seq }: EventCursor) =>
+  sql<SqlBool>`${sql.ref(`${called}.seq`)} > ${seq}`
+
+/** Events up to the cursor and with it. */
+export const upToCursor = (called: Called, { seq }: EventCursor) =>
+  sql<SqlBool>`${sql.ref(`${called}.seq`)} <= ${seq}`
+
+/** The order of cursors, for `orderBy`. */
+export const eventOrder = (called: Called) => sql`${sql.ref(`${called}.seq`)}`
+
+/** Names of the readers whose place is stored. */
+type Reader = 'webhooks' | 'tags'
+
+/** Whether a reader has read the event; without a name, whether all of them have. */
+export const isRead = (called: Called, reader?: Reader) =>
+  sql<number>`(${sql.ref(`${called}.seq`)} <= (select min(seq) from cursors ${reader ? sql`where name = ${reader}` : sql``}))`
+
+/** The last settled event. */
+export async function newestEvent(db: Db): Promise<EventCursor> {
+  const row = await db
+    .selectFrom('events')
+    .select((select) => select.fn.max('seq').as('seq'))
+    .executeTakeFirst()
+  return row?.seq ? cursorOf(row) : BEFORE_ALL
+}
+
+/** How far a reader has come. */
+export async function cursorFor(db: Db, reader: Reader): Promise<EventCursor> {
+  return db.selectFrom('cursors').select(['xid', 'seq']).where('name', '=', reader).executeTakeFirstOrThrow()
+}
+
+/** Moves a reader on, in the transaction of what it made of the events; false, and nothing moved, when it is not at `from` any more. */
+export async function moveCursor(
+  db: Db,
+  { reader, from, to }: { reader: Reader; from: EventCursor; to: EventCursor },
+): Promise<boolean> {
+  const moved = await db
+    .updateTable('cursors')
+    .set(to)
+    .where('name', '=', reader)
+    .where('xid', '=', from.xid)
+    .where('seq', '=', from.seq)
+    .executeTakeFirstOrThrow()
+  return moved.numUpdatedRows > 0n
+}
+
+/** Events after a cursor, of one team or of all, in their order. */
 async function liveEvents(
   db: Db,
-  { teamId, after, limit }: { teamId?: string | undefined; after: number; limit: number },
+  { teamId, after, limit }: { teamId?: string | undefined; after: EventCursor; limit: number },
 ): Promise<LiveEvent[]> {
   let query = db
     .selectFrom('events')
     .select(['seq', 'team_id', 'email_id', 'type', 'created_at'])
-    .where('seq', '>', after)
+    .where(afterCursor('events', after))
   if (teamId !== undefined) query = query.where('team_id', '=', teamId)
-  const rows = await query.orderBy('seq').limit(limit).execute()
+  const rows = await query.orderBy(eventOrder('events')).limit(limit).execute()
   return rows.map((row) => ({
-    seq: row.seq,
+    cursor: cursorOf(row),
     teamId: row.team_id,
     emailId: row.email_id,
     type: row.type,
@@ -113,14 +174,8 @@ async function liveEvents(
   }))
 }
 
-/** Number of the newest event; 0 when there is none. */
-async function lastEvent(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('events')
-    .select((select) => select.fn.max('seq').as('seq'))
-    .executeTakeFirst()
-  return row?.seq ?? 0
-}
+/** The place of the newest event: who listens from now on hears what comes after it. */
+const lastEvent = (db: Db): Promise<EventCursor> => newestEvent(db)
 
 /** The methods of this noun (nouns.ts). */
 export const methods = {

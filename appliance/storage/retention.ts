@@ -1,6 +1,7 @@
 /** Removing what has been kept long enough, in steps that never hold the writer for long. Only what is final is ever removed. */
 import { sql } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
+import { isRead } from './events.ts'
 import { requestsOf } from './logs.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
@@ -183,7 +184,7 @@ async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Pro
   const rows = await db
     .selectFrom('events as v')
     .select(['v.id', final('v.email_id').as('final')])
-    .select(sql<number>`(v.seq <= coalesce((select min(seq) from cursors), v.seq))`.as('read'))
+    .select(isRead('v').as('read'))
     .where('v.id', '>', after)
     .where('v.id', '<', firstIdAt(before))
     .orderBy('v.id')
@@ -196,9 +197,7 @@ async function purgeEvents(db: Db, { before, most, after = '' }: PurgeArgs): Pro
 
 /** 1 when no event of an email is yet to be counted by its tags: without the email they would be counted nowhere. */
 const countedByTag = sql<number>`(e.tags = '[]' or not exists (
-  select 1 from events v where v.email_id = e.id and v.seq > (select seq from cursors where name = 'tags')))`.as(
-  'counted_by_tag',
-)
+  select 1 from events v where v.email_id = e.id and not ${isRead('v', 'tags')}))`.as('counted_by_tag')
 
 /** Emails looked at in one step, whatever belongs to them. */
 const MOST_EMAILS = 100

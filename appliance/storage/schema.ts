@@ -335,7 +335,7 @@ export interface AttemptsTable {
 }
 
 export interface EventsTable {
-  /** Grows with every event: consumers remember how far they have read. */
+  /** Grows with every event. Readers do not compare it themselves: they have a cursor (events.ts). */
   seq: Generated<number>
   id: string
   team_id: string
@@ -448,6 +448,7 @@ export interface ErasuresTable {
 /** How far each consumer has read the events; of the appliance. */
 export interface CursorsTable {
   name: string
+  xid: Generated<number>
   seq: number
 }
 

@@ -86,6 +86,7 @@ export type { LeasedWebhookDelivery, WebhookLeaseArgs } from './webhooks/queue.t
 export type { Webhook, WebhookListener } from './webhooks/webhooks.ts'
 export type { AuditEntry } from '../mail/audit.ts'
 export type { ErasureCounts } from '../mail/erasure.ts'
+export { BEFORE_ALL, earlier, type EventCursor, formatCursor, isAfter, readCursor } from './event-cursor.ts'
 export { secretPlace } from './secrets.ts'
 export { QUARTER, quarterOf, startOfSum, SUMMED, type SummedBy } from './metrics/counters.ts'
 

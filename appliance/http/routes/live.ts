@@ -1,3 +1,4 @@
+import { readCursor } from '../../storage/storage.ts'
 import { callerOf, wouldEnter } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { Live } from '../live.ts'
@@ -14,7 +15,7 @@ export function liveRoutes(
     live.admit(teamId)
     const operator = await isOperator(request, deps)
     const given = request.headers['last-event-id']
-    const after = typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null
+    const after = typeof given === 'string' ? readCursor(given) : null
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(reply.getHeaders())) headers[name] = String(value)
     headers['content-type'] = 'text/event-stream; charset=utf-8'

@@ -2,6 +2,8 @@
 import { sql } from 'kysely'
 import { erasedSuppressionKey } from '../../mail/erasure.ts'
 import { suppressionKey } from '../../mail/suppression.ts'
+import { BEFORE_ALL, type EventCursor, formatCursor, readCursor } from '../event-cursor.ts'
+import { afterCursor, cursorOf, eventOrder } from '../events.ts'
 import type { Db } from '../schema.ts'
 import type { Part, Scan } from './erasures.ts'
 
@@ -150,7 +152,7 @@ export async function receiptsPhase(db: Db, scan: Scan, after: string): Promise<
 /** The suppression list, and what was told of it. */
 export async function suppressionsPhase(db: Db, scan: Scan, after: string): Promise<Part> {
   const listed = after === '' ? await eraseListed(db, scan) : 0
-  const { count, next } = await eraseTold(db, scan, Number(after))
+  const { count, next } = await eraseTold(db, scan, readCursor(after) ?? BEFORE_ALL)
   return { counts: { suppressions: listed, events: count }, next }
 }
 
@@ -160,14 +162,14 @@ const OTHERS = 500
 async function eraseTold(
   db: Db,
   { teamId, eraser, write }: Scan,
-  after: number,
+  after: EventCursor,
 ): Promise<{ count: number; next: string | null }> {
   const rows = await db
     .selectFrom('events')
     .select(['seq', 'team_id', 'data'])
     .where('email_id', 'is', null)
-    .where('seq', '>', after)
-    .orderBy('seq')
+    .where(afterCursor('events', after))
+    .orderBy(eventOrder('events'))
     .limit(OTHERS)
     .execute()
   const found = rows.filter((row) => row.team_id === teamId && eraser.finds(row.data))
@@ -175,7 +177,7 @@ async function eraseTold(
     const hidden = JSON.stringify(eraser.hideIn(JSON.parse(data) as object))
     await db.updateTable('events').set({ data: hidden }).where('seq', '=', seq).execute()
   }
-  return { count: found.length, next: rows.length < OTHERS ? null : String(rows.at(-1)!.seq) }
+  return { count: found.length, next: rows.length < OTHERS ? null : formatCursor(cursorOf(rows.at(-1)!)) }
 }
 
 /** An address that is suppressed stays so, under its hash; one that was taken off the list is forgotten. */

@@ -1,6 +1,8 @@
 /** Roll-ups by tag, made from the events behind the mail. */
 import { sql } from 'kysely'
 import type { Tag } from '../emails.ts'
+import { type EventCursor, isAfter } from '../event-cursor.ts'
+import { afterCursor, cursorFor, cursorOf, eventOrder, moveCursor, upToCursor } from '../events.ts'
 import type { Db } from '../schema.ts'
 import { valuesOf } from '../searching.ts'
 import { QUARTER } from './counters.ts'
@@ -35,14 +37,11 @@ export interface TagCount {
 
 /** What the next stretch of the events adds to the roll-ups by tag. */
 export interface TagStretch {
-  /** Numbers of events: after the first, up to and with the last. The same: there is nothing to add. */
-  from: number
-  to: number
+  /** After the first, up to and with the last. The same: there is nothing to add. */
+  from: EventCursor
+  to: EventCursor
   counts: TagCount[]
 }
-
-/** The cursor that tells how far the events were counted. */
-const NAME = 'tags'
 
 /** Events of a stretch, and numbers that it adds: each is a row of a quarter and up to three of its day. */
 const [EVENTS, NUMBERS] = [250, 500]
@@ -80,11 +79,6 @@ const selectTagged = (db: Db) =>
     .where('v.counted', '!=', '')
     .where('e.tags', '!=', '[]')
 
-async function cursorOf(db: Db): Promise<number> {
-  const row = await db.selectFrom('cursors').select('seq').where('name', '=', NAME).executeTakeFirstOrThrow()
-  return row.seq
-}
-
 /** The next stretch that is not in the roll-ups by tag, some hundreds of events. */
 async function readTagCounts(db: Db): Promise<
   TagStretch & {
@@ -94,28 +88,28 @@ async function readTagCounts(db: Db): Promise<
     more: boolean
   }
 > {
-  const from = await cursorOf(db)
+  const from = await cursorFor(db, 'tags')
   const events = await db
     .selectFrom('events')
     .select(['seq', 'created_at'])
-    .where('seq', '>', from)
-    .orderBy('seq')
+    .where(afterCursor('events', from))
+    .orderBy(eventOrder('events'))
     .limit(EVENTS + 1)
     .execute()
   const [first] = events
   if (!first) return { from, to: from, counts: [], since: null, more: false }
-  const last = events.slice(0, EVENTS).at(-1)!.seq
+  const last = cursorOf(events.slice(0, EVENTS).at(-1)!)
   const tagged = await selectTagged(db)
     .select(['v.seq', 'v.team_id', 'v.created_at', 'v.amount'])
-    .where('v.seq', '>', from)
-    .where('v.seq', '<=', last)
-    .orderBy('v.seq')
+    .where(afterCursor('v', from))
+    .where(upToCursor('v', last))
+    .orderBy(eventOrder('v'))
     .execute()
   const all = tagged.map(toEvent)
   const count = affordable(all, NUMBERS)
-  const to = count < all.length ? tagged[count - 1]!.seq : last
+  const to = count < all.length ? cursorOf(tagged[count - 1]!) : last
   const counts = countTags(all.slice(0, count), await toldOn(db, all))
-  return { from, to, counts, since: first.created_at, more: to < events.at(-1)!.seq }
+  return { from, to, counts, since: first.created_at, more: isAfter(cursorOf(events.at(-1)!), to) }
 }
 
 /** Tags that are told apart on the days of these events. */
@@ -149,13 +143,7 @@ const ofDay = ({ teamId, ...row }: TagDay) => ({ team_id: teamId, ...row })
  * Adds a stretch to the roll-ups by tag and moves past it; false: another process was faster, and nothing was added.
  */
 async function addTagCounts(db: Db, { from, to, counts }: TagStretch): Promise<boolean> {
-  const moved = await db
-    .updateTable('cursors')
-    .set({ seq: to })
-    .where('name', '=', NAME)
-    .where('seq', '=', from)
-    .executeTakeFirstOrThrow()
-  if (moved.numUpdatedRows === 0n) return false
+  if (!(await moveCursor(db, { reader: 'tags', from, to }))) return false
   await addRows(db, counts)
   return true
 }
@@ -261,7 +249,7 @@ async function daysOf(db: Db, teamId: string, range: Range): Promise<TagDay[]> {
 
 /** Events of a range of whole quarters, those that are alike as one, in the order of the first of them. */
 async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<TaggedEvent[]> {
-  const until = await cursorOf(db)
+  const until = await cursorFor(db, 'tags')
   const found: { first: number; event: TaggedEvent }[] = []
   for (let at = start; at < end; at += QUARTER) {
     const rows = await selectTagged(db)
@@ -270,7 +258,7 @@ async function eventsOf(db: Db, teamId: string, { start, end }: Range): Promise<
       .where('v.team_id', '=', teamId)
       .where('v.created_at', '>=', at)
       .where('v.created_at', '<', at + QUARTER)
-      .where('v.seq', '<=', until)
+      .where(upToCursor('v', until))
       .groupBy(['v.domain_id', 'v.provider', 'v.counted', 'e.tags'])
       .execute()
     for (const row of rows)

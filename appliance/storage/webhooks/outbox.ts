@@ -1,12 +1,14 @@
 /** What happened, as webhooks read it. */
 import type { EventData } from '../../mail/event.ts'
+import { type EventCursor, isAfter } from '../event-cursor.ts'
+import { afterCursor, cursorFor, cursorOf, eventOrder, newestEvent, upToCursor } from '../events.ts'
 import type { Db } from '../schema.ts'
 import type { NewEmail } from '../spool/put.ts'
 import { toListener, type WebhookListener } from './webhooks.ts'
 
 /** An event as webhooks need it, with what they tell of its email. */
 export interface OutboxEvent {
-  seq: number
+  cursor: EventCursor
   id: string
   teamId: string
   emailId: string | null
@@ -29,8 +31,6 @@ export interface NotMade {
   recipient: string
 }
 
-const NAME = 'webhooks'
-
 const selectEvents = (db: Db) =>
   db
     .selectFrom('events as v')
@@ -42,7 +42,7 @@ const selectEvents = (db: Db) =>
 type Row = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number]
 
 const toEvent = (row: Row): OutboxEvent => ({
-  seq: row.seq,
+  cursor: cursorOf(row),
   id: row.id,
   teamId: row.team_id,
   emailId: row.email_id,
@@ -74,40 +74,36 @@ async function readOutbox(
   db: Db,
   { limit }: { limit: number },
 ): Promise<{
-  from: number
-  to: number
+  from: EventCursor
+  to: EventCursor
   events: OutboxEvent[]
   webhooks: WebhookListener[]
   suppressed: NotMade[]
 }> {
-  const cursor = await db.selectFrom('cursors').select('seq').where('name', '=', NAME).executeTakeFirst()
-  const from = cursor?.seq ?? 0
-  const last = await db
-    .selectFrom('events')
-    .select((select) => select.fn.max('seq').as('seq'))
-    .executeTakeFirst()
-  const nothing = { from, to: Math.max(from, last?.seq ?? 0), events: [], webhooks: [], suppressed: [] }
-  if (nothing.to === from) return nothing
-  if (!(await anyEnabled(db))) return { ...nothing, suppressed: await notMade(db, from, nothing.to) }
+  const from = await cursorFor(db, 'webhooks')
+  const last = await newestEvent(db)
+  if (!isAfter(last, from)) return { from, to: from, events: [], webhooks: [], suppressed: [] }
+  const nothing = { from, to: last, events: [], webhooks: [] }
+  if (!(await anyEnabled(db))) return { ...nothing, suppressed: await notMade(db, from, last) }
   const rows = await selectEvents(db)
-    .where('v.seq', '>', from)
-    .where('v.seq', '<=', nothing.to)
-    .orderBy('v.seq')
+    .where(afterCursor('v', from))
+    .where(upToCursor('v', last))
+    .orderBy(eventOrder('v'))
     .limit(limit)
     .execute()
   const webhooks = await db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').execute()
-  const to = rows.length < limit ? nothing.to : rows.at(-1)!.seq
+  const to = rows.length < limit ? last : cursorOf(rows.at(-1)!)
   const suppressed = await notMade(db, from, to)
   return { from, to, events: rows.map(toEvent), webhooks: webhooks.map(toListener), suppressed }
 }
 
 /** Deliveries that the suppression list prevented, among the events after `from` up to `to`. */
-async function notMade(db: Db, from: number, to: number): Promise<NotMade[]> {
+async function notMade(db: Db, from: EventCursor, to: EventCursor): Promise<NotMade[]> {
   const rows = await db
     .selectFrom('events')
     .select(['team_id', 'email_id', 'delivery_id', 'data'])
-    .where('seq', '>', from)
-    .where('seq', '<=', to)
+    .where(afterCursor('events', from))
+    .where(upToCursor('events', to))
     .where('type', '=', 'email.suppressed')
     .execute()
   return rows.map((row) => ({
@@ -141,7 +137,7 @@ async function listTeamEvents(
     teamId: string
     since: number
     until: number
-    after: { createdAt: number; seq: number } | null
+    after: Pick<OutboxEvent, 'createdAt' | 'cursor'> | null
     limit: number
   },
 ): Promise<OutboxEvent[]> {
@@ -151,9 +147,9 @@ async function listTeamEvents(
     .where('v.created_at', '<', until)
   if (after)
     query = query.where((where) =>
-      where.or([where('v.created_at', '>', after.createdAt), where('v.seq', '>', after.seq)]),
+      where.or([where('v.created_at', '>', after.createdAt), afterCursor('v', after.cursor)]),
     )
-  const rows = await query.orderBy('v.created_at').orderBy('v.seq').limit(limit).execute()
+  const rows = await query.orderBy('v.created_at').orderBy(eventOrder('v')).limit(limit).execute()
   return rows.map(toEvent)
 }
 

@@ -1,4 +1,5 @@
 /** What each webhook is to be told, from the event to the end of its attempts: plain statements, prepared once. */
+import type { EventCursor } from '../event-cursor.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import type { NewWebhookDelivery, WebhookAttempt } from './deliveries.ts'
 
@@ -56,11 +57,13 @@ const about = (one: NewWebhookDelivery): (string | number | null)[] => [
  */
 function createFanOut(
   db: Connection,
-): (args: { from: number; to: number; deliveries: NewWebhookDelivery[] }, now: number) => boolean {
-  const move = db.prepare("update cursors set seq = ? where name = 'webhooks' and seq = ?")
+): (args: { from: EventCursor; to: EventCursor; deliveries: NewWebhookDelivery[] }, now: number) => boolean {
+  const move = db.prepare(
+    "update cursors set xid = ?, seq = ? where name = 'webhooks' and xid = ? and seq = ?",
+  )
   const insert = db.prepare(`${INSERT} on conflict (webhook_id, event_id) do nothing`)
   return ({ from, to, deliveries }, now) => {
-    if (move.run(to, from).changes === 0) return false
+    if (move.run(to.xid, to.seq, from.xid, from.seq).changes === 0) return false
     for (const one of deliveries) insert.run(...about(one), 'pending', 0, now, null)
     return true
   }

@@ -10,7 +10,7 @@ const webhook = (id: string, more: Partial<Webhook> = {}): Webhook => ({
 })
 const event = (seq: number, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
   ...{
-    seq,
+    cursor: { xid: 0, seq },
     id: `e${seq}`,
     teamId: 't1',
     emailId: null,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { formatCursor } from '../../../appliance/storage/storage.ts'
 import { leaseArgs, makeTeam, putEmail } from '../../contract/fixtures.ts'
 import { ask, startApi, type Api } from './harness.ts'
 import { join } from './people.ts'
@@ -62,7 +63,7 @@ describe('GET /live', () => {
   test('goes on where the last stream ended', async () => {
     const before = await api.storage.lastEvent({}, 0)
     const [one, two] = [await send(), await send()]
-    const stream = await listen({ 'last-event-id': String(before) })
+    const stream = await listen({ 'last-event-id': formatCursor(before) })
     const text = await stream.until(two)
     expect(text.match(/event: email/g)).toHaveLength(2)
     expect(text.indexOf(one)).toBeLessThan(text.indexOf(two))

@@ -54,7 +54,13 @@ const data: Partial<Record<string, EventData>> = {
 }
 
 const event = (type: string, more: Partial<OutboxEvent> = {}): OutboxEvent => ({
-  ...{ seq: 1, id: 'e', teamId: 't', emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60', type },
+  ...{
+    cursor: { xid: 0, seq: 1 },
+    id: 'e',
+    teamId: 't',
+    emailId: '019aa7b1-c1f0-7c6e-8f6a-3d1b2c4e5f60',
+    type,
+  },
   ...{ createdAt: Date.UTC(2026, 10, 20, 8, 0, 0, 126), data: data[type] ?? {} },
   email: {
     ...{ via: 'rest', from: 'Acme <a@acme.example>', to: ['Ada <ada@customer.test>', 'b@customer.test'] },

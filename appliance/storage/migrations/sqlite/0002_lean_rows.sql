@@ -25,3 +25,6 @@ create index request_logs_email on request_logs (email_id) where email_id is not
 
 -- The ids of requests begin with their time: the oldest are found by id.
 drop index request_logs_age;
+
+-- Readers of events remember the transaction of the last one too (storage/event-cursor.ts), which is always 0 here.
+alter table cursors add column xid integer not null default 0;
