@@ -181,7 +181,11 @@ function webHostOf({ http }: Config): string | undefined {
 export async function openSourceBook(config: Config, storage: Storage, clock: Clock): Promise<SourceBook> {
   const { source_ips: configured, warm_up: warmUp } = config.delivery
   const webHost = webHostOf(config)
-  const book = createSourceBook({ storage, clock, hostname: config.hostname, webHost, configured, warmUp })
+  const nodeId = await storage.thisNode({}, clock.now())
+  const book = createSourceBook({
+    ...{ storage, nodeId, clock, hostname: config.hostname },
+    ...{ webHost, configured, warmUp },
+  })
   // What the book's `host` goes by is read once before anybody asks.
   await book.list()
   return book

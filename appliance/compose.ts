@@ -30,6 +30,7 @@ import { createSharedDoctor, viewCertificates, type SourceBook } from './insight
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
+import { ownerOf } from './mail/owner.ts'
 import { capacityRows, createLook } from './monitoring.ts'
 import { openNode } from './node.ts'
 import {
@@ -102,6 +103,8 @@ interface Ground {
   clock: Clock
   started: AsyncDisposableStack
   storage: Storage
+  /** This process, as leases name it. */
+  owner: string
   sandbox: Sandbox | null
   resolver: ReturnType<typeof openResolver>
   events: Events
@@ -154,7 +157,8 @@ async function openGround(
   const events = openEvents(config, telling, options.webhookHosts)
   wake = () => events.wake()
   started.defer(() => events.stop())
-  const base = { config, options, log, clock, started, storage, sandbox, resolver, events }
+  const owner = ownerOf(await storage.thisNode({}, clock.now()), newId(clock.now()))
+  const base = { config, options, log, clock, started, storage, owner, sandbox, resolver, events }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
   return { ...base, instruments, health, capacity, stats: () => storage.stats() }
 }
@@ -206,7 +210,7 @@ interface WayOut {
 async function openWayOut(ground: Ground, tables: LiveTables): Promise<WayOut> {
   const { config, options, log, clock, started, storage, sandbox, resolver } = ground
   const port = sandbox?.deliveryPort ?? config.delivery.port
-  const way = { ...deliveryOptions(config, tables), port, owner: newId(clock.now()), pollMs: options.pollMs }
+  const way = { ...deliveryOptions(config, tables), port, owner: ground.owner, pollMs: options.pollMs }
   const told = { ...options.policyHosts, deliveryPort: port }
   const policies = openTlsPolicies(config, { storage, resolver, clock, log }, told)
   started.defer(() => policies.stop())

@@ -1,8 +1,7 @@
 import PQueue from 'p-queue'
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
-import type { Cause } from '../mail/verdict.ts'
-import { INTERRUPTED_DELAY, RETRY_DELAYS } from '../spool/schedule.ts'
+import { RETRY_DELAYS } from '../spool/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Tried } from './attempt.ts'
@@ -10,6 +9,7 @@ import { LONGEST_ATTEMPT } from './deadlines.ts'
 import { ROOM_ELSE, type Lanes } from './lanes.ts'
 import { logOutcomes } from './outcome-log.ts'
 import type { Room } from './permit.ts'
+import { recoverLeases } from './recovery.ts'
 
 /**
  * Leases due deliveries, hands them to attempts, settles what became of them.
@@ -25,7 +25,7 @@ import type { Room } from './permit.ts'
  * It never decides what an outcome means, and holds no transaction while an attempt runs.
  */
 export interface Dispatcher {
-  /** Begins, after voiding the leases of processes that are gone. */
+  /** Begins, after voiding the leases of earlier runs of this node. */
   start(): Promise<void>
   /** Something may be due: look now. */
   wake(): void
@@ -39,11 +39,11 @@ export interface Dispatcher {
 }
 
 export interface DispatchDeps {
-  storage: Pick<Storage, 'lease' | 'settle' | 'unlease' | 'voidLeases' | 'nextDue'>
+  storage: Pick<Storage, 'lease' | 'settle' | 'unlease' | 'leaseOwners' | 'voidLeases' | 'nextDue'>
   lanes: Pick<Lanes, 'refresh' | 'room' | 'reserve' | 'isLow' | 'dismiss'>
   clock: Clock
   log: Logger
-  /** Names this process start in leases. */
+  /** Names this process start in leases (mail/owner.ts). */
   owner: string
   /** @param placed to be called when the batch has a permit, or needs none */
   attempt: (batch: LeasedDelivery[], placed: () => void) => Promise<Tried>
@@ -71,15 +71,6 @@ const TROUBLE_MS = 1000
 const ABANDONED_MS = 3000
 /** How old sources, settings and operators' pauses may be. */
 const REFRESH_MS = 1000
-
-/** Why a delivery waits that a process which is gone had leased. */
-const INTERRUPTED: Cause = {
-  phase: 'queue',
-  host: null,
-  ip: null,
-  reply: null,
-  note: 'Interrupted by a restart.',
-}
 
 /** Splits leased deliveries into batches as `lease` counts them: one email, one domain, one destination, so many recipients. */
 export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): LeasedDelivery[][] {
@@ -139,12 +130,8 @@ class Dispatching implements Dispatcher {
   }
 
   async start(): Promise<void> {
-    const { storage, lanes, owner, clock, log } = this.#deps
-    const now = clock.now()
-    const firstDueAt = now + INTERRUPTED_DELAY
-    const voided = await storage.voidLeases({ owner, cause: INTERRUPTED, firstDueAt }, now)
-    if (voided > 0)
-      log.info({ deliveries: voided }, 'recovered deliveries that an earlier run left in progress')
+    const { lanes, clock } = this.#deps
+    await recoverLeases(this.#deps, clock.now())
     await lanes.refresh()
     this.#refreshedAt = clock.now()
     this.#stopped = false

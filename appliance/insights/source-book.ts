@@ -64,6 +64,8 @@ export interface SourceBook {
 
 export interface SourceBookDeps {
   storage: StorageOf<'sources'>
+  /** Whose configuration it is: sources of other nodes stay as they are. */
+  nodeId: string
   clock: Clock
   hostname: string
   /** See `SendingHost`. */
@@ -82,7 +84,7 @@ const fresh = (ip: string, more: Partial<Source>): Source => ({
   ...more,
 })
 
-/** Which addresses must be added to and removed from the book for it to agree with the configuration. Pure. */
+/** Which addresses must be added to and removed from the sources of a node for them to agree with its configuration. Pure. */
 export function differences(
   sources: readonly Source[],
   { configured, warmUp }: Pick<SourceBookDeps, 'configured' | 'warmUp'>,
@@ -100,7 +102,7 @@ export function differences(
 
 /** Opens the book. */
 export function createSourceBook(deps: SourceBookDeps): SourceBook {
-  const { storage, clock, hostname, webHost, configured } = deps
+  const { storage, nodeId, clock, hostname, webHost, configured } = deps
   let named: readonly string[] = configured
   const list = async (): Promise<Source[]> => {
     const sources = await storage.listSources({}, clock.now())
@@ -108,11 +110,12 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
     return sources
   }
   const reconcile = async (): Promise<void> => {
-    const { add, remove } = differences(await list(), deps, clock.now())
-    for (const source of add) await storage.addSource({ source }, clock.now())
+    const own = await storage.listSources({ nodeId }, clock.now())
+    const { add, remove } = differences(own, deps, clock.now())
+    for (const source of add) await storage.addSource({ source, nodeId }, clock.now())
     for (const ip of remove) await storage.removeSource({ ip }, clock.now())
     // Mail without an assignment always has a way out: as long as its pool has no address, the system chooses one.
-    await storage.keepWayOut({ source: fresh(AUTO, {}) }, clock.now())
+    await storage.keepWayOut({ source: fresh(AUTO, {}), nodeId }, clock.now())
     await list()
   }
   const get = async (given: string): Promise<Source> => {
@@ -138,7 +141,7 @@ export function createSourceBook(deps: SourceBookDeps): SourceBook {
         ...{ pool: readPool(pool), hostname: readHostname(name), origin: 'operator' },
         warmUpSince: warmUp ? clock.now() : null,
       })
-      if (!(await storage.addSource({ source }, clock.now()))) throw refuse('source_taken', { ip })
+      if (!(await storage.addSource({ source, nodeId }, clock.now()))) throw refuse('source_taken', { ip })
       await reconcile()
       return source
     },

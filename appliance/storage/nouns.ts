@@ -21,6 +21,7 @@ import { methods as logs } from './logs.ts'
 import { methods as metrics } from './metrics/metrics.ts'
 import { methods as metricSums } from './metrics/sums.ts'
 import { methods as metricTags } from './metrics/tags.ts'
+import { methods as nodes } from './nodes.ts'
 import { methods as dropping } from './queue/drop.ts'
 import { methods as holdRules } from './queue/hold-rules.ts'
 import { methods as placing } from './queue/place.ts'
@@ -64,6 +65,7 @@ export const nouns = {
   metrics,
   metricSums,
   metricTags,
+  nodes,
   dropping,
   holdRules,
   placing,

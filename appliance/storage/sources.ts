@@ -36,25 +36,33 @@ function columnsOf({ health, ...change }: SourceChange): Updateable<SourcesTable
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }
 
-/** All sources, by pool and address. */
-async function listSources(db: Db): Promise<Source[]> {
-  const rows = await db.selectFrom('sources').selectAll().orderBy('pool').orderBy('ip').execute()
+/** The sources of a node, or all, by pool and address. */
+async function listSources(db: Db, { nodeId }: { nodeId?: string | undefined }): Promise<Source[]> {
+  let query = db.selectFrom('sources').selectAll()
+  if (nodeId !== undefined) query = query.where('node_id', '=', nodeId)
+  const rows = await query.orderBy('pool').orderBy('ip').execute()
   return rows.map(toSource)
 }
 
-/** Adds a source unless its address is there already, which then stays as it is; tells whether it was added. */
-async function addSource(db: Db, { source }: { source: Source }): Promise<boolean> {
+/** Adds a source of a node unless its address is there already, which then stays as it is; tells whether it was added. */
+async function addSource(db: Db, { source, nodeId }: { source: Source; nodeId: string }): Promise<boolean> {
   const { ip, origin, ...rest } = source
   const added = await db
     .insertInto('sources')
-    .values({ ip, origin, ...(columnsOf(rest) as Omit<SourcesTable, 'ip' | 'origin'>) })
+    .values({
+      ip,
+      node_id: nodeId,
+      origin,
+      ...(columnsOf(rest) as Omit<SourcesTable, 'ip' | 'node_id' | 'origin'>),
+    })
     .onConflict((conflict) => conflict.column('ip').doNothing())
     .executeTakeFirstOrThrow()
   return (added.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
 /** Keeps a source in its pool as long as there is no other, and only then. Decided in one step: others may change the pool at any time. */
-async function keepWayOut(db: Db, { source }: { source: Source }): Promise<void> {
+async function keepWayOut(db: Db, args: { source: Source; nodeId: string }): Promise<void> {
+  const { source } = args
   const other = await db
     .selectFrom('sources')
     .select('ip')
@@ -63,7 +71,7 @@ async function keepWayOut(db: Db, { source }: { source: Source }): Promise<void>
     .limit(1)
     .executeTakeFirst()
   if (other) await removeSource(db, source)
-  else await addSource(db, { source })
+  else await addSource(db, args)
 }
 
 /**

@@ -150,7 +150,10 @@ function leaseRaces(race: Racing): void {
     expect(leased.map(({ id }) => id).sort()).toEqual(idsOf(email).sort())
     expect((await deliveriesOf(storage, email)).map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 1, 1])
     expect(await eventsOf(storage, email)).toEqual(['email.sent'])
-    await storage.voidLeases({ owner: 'none', cause: change('', 'waiting').cause, firstDueAt: T0 }, T0)
+    await storage.voidLeases(
+      { owners: ['one', 'two'], cause: change('', 'waiting').cause, firstDueAt: T0 },
+      T0,
+    )
     await storage.dropQueue({ teamId: team.id }, T0)
   })
 
@@ -258,7 +261,7 @@ function settleRaces(race: Racing): void {
     ['given back', (email, at) => at.unlease({ owner: 'one', deliveryIds: idsOf(email) }, T0)],
     [
       'voided',
-      (_, at) => at.voidLeases({ owner: 'two', cause: change('', 'waiting').cause, firstDueAt: T0 }, T0),
+      (_, at) => at.voidLeases({ owners: ['one'], cause: change('', 'waiting').cause, firstDueAt: T0 }, T0),
     ],
   ]
   for (const [name, take] of takers)

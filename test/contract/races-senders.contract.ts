@@ -185,7 +185,8 @@ const sourceOf = (more: Partial<Source> = {}): Source => ({
 function sourceRaces(race: Racing): void {
   race('an address is added once', async ({ storage, atOnce }) => {
     const { ip } = sourceOf()
-    const add = (pool: string) => (at: Storage) => at.addSource({ source: sourceOf({ ip, pool }) }, T0)
+    const add = (pool: string) => (at: Storage) =>
+      at.addSource({ source: sourceOf({ ip, pool }), nodeId: 'here' }, T0)
     const answers = await atOnce(add('one'), add('two'))
     expect(sorted(answers)).toEqual(['false', 'true'])
     const found = (await storage.listSources({}, T0)).filter((one) => one.ip === ip)
@@ -195,12 +196,12 @@ function sourceRaces(race: Racing): void {
   race('a pool has a way out, and no other beside an address', async ({ storage, atOnce }) => {
     const [wayOut, address] = [sourceOf(), sourceOf()]
     const { pool } = wayOut
-    const keep = (at: Storage) => at.keepWayOut({ source: wayOut }, T0)
+    const keep = (at: Storage) => at.keepWayOut({ source: wayOut, nodeId: 'here' }, T0)
     const ips = async () =>
       (await storage.listSources({}, T0)).flatMap((one) => (one.pool === pool ? [one.ip] : []))
     await keep(storage)
     const add = async (at: Storage) => {
-      await at.addSource({ source: { ...address, pool } }, T0)
+      await at.addSource({ source: { ...address, pool }, nodeId: 'here' }, T0)
       await keep(at)
     }
     await atOnce(add, keep)
@@ -216,7 +217,7 @@ function sourceRaces(race: Racing): void {
   race('a check does not end what an operator did meanwhile', async ({ storage, atOnce }) => {
     const byCheck = { state: 'suspended', stateReason: 'Listed.', suspendedBy: 'check' } as const
     const source = sourceOf(byCheck)
-    await storage.addSource({ source }, T0)
+    await storage.addSource({ source, nodeId: 'here' }, T0)
     const { ip } = source
     await atOnce(
       (at) =>

@@ -14,6 +14,7 @@ const health: Source['health'] = {
   ipv6: false,
 }
 const suspended = { state: 'suspended', stateReason: 'It is listed.', suspendedBy: 'check' } as const
+const nodeId = 'here'
 
 export function sourcesContract(storage: () => Storage): void {
   const list = async (pool: string) =>
@@ -28,9 +29,9 @@ export function sourcesContract(storage: () => Storage): void {
       ...suspended,
     })
     const one = source(`192.0.2.1-${pool}`, { pool, health, checkedAt: T0, origin: 'configuration' })
-    expect(await storage().addSource({ source: two }, T0)).toBe(true)
-    expect(await storage().addSource({ source: one }, T0)).toBe(true)
-    expect(await storage().addSource({ source: { ...one, pool: 'other' } }, T0)).toBe(false)
+    expect(await storage().addSource({ source: two, nodeId }, T0)).toBe(true)
+    expect(await storage().addSource({ source: one, nodeId }, T0)).toBe(true)
+    expect(await storage().addSource({ source: { ...one, pool: 'other' }, nodeId }, T0)).toBe(false)
     expect(await list(pool)).toEqual([one, two])
   })
 
@@ -38,11 +39,11 @@ export function sourcesContract(storage: () => Storage): void {
     const pool = unique('pool')
     const wayOut = source(`auto-${pool}`, { pool, origin: 'configuration' })
     const added = source(`192.0.2.5-${pool}`, { pool })
-    const keep = () => storage().keepWayOut({ source: wayOut }, T0)
+    const keep = () => storage().keepWayOut({ source: wayOut, nodeId }, T0)
     await keep()
     await keep()
     expect(await list(pool)).toEqual([wayOut])
-    await storage().addSource({ source: added }, T0)
+    await storage().addSource({ source: added, nodeId }, T0)
     await keep()
     expect(await list(pool)).toEqual([added])
     await storage().saveSource({ ip: added.ip, change: { pool: unique('pool') } }, T0)
@@ -53,7 +54,7 @@ export function sourcesContract(storage: () => Storage): void {
   test('a change leaves alone what it does not name, and can set to null', async () => {
     const pool = unique('pool')
     const before = source(`192.0.2.3-${pool}`, { pool, warmUpSince: T0, ...suspended })
-    await storage().addSource({ source: before }, T0)
+    await storage().addSource({ source: before, nodeId }, T0)
     const { ip } = before
     expect(await storage().saveSource({ ip, change: { health, checkedAt: T0 } }, T0)).toBe(true)
     expect(await storage().saveSource({ ip, change: {} }, T0)).toBe(true)
@@ -71,7 +72,7 @@ export function sourcesContract(storage: () => Storage): void {
   test('a change that saw another state is not made', async () => {
     const pool = unique('pool')
     const { ip } = source(`192.0.2.4-${pool}`)
-    await storage().addSource({ source: source(ip, { pool }) }, T0)
+    await storage().addSource({ source: source(ip, { pool }), nodeId }, T0)
     const change = { checkedAt: T0 }
     const save = (seen: Pick<Source, 'state' | 'suspendedBy'>) =>
       storage().saveSource({ ip, change, seen }, T0)
@@ -82,10 +83,20 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await save({ state: 'suspended', suspendedBy: 'operator' })).toBe(true)
   })
 
+  test('a source is of a node, and is found by it', async () => {
+    const pool = unique('pool')
+    const [one, two] = [source(`192.0.2.6-${pool}`, { pool }), source(`192.0.2.7-${pool}`, { pool })]
+    await storage().addSource({ source: one, nodeId: pool }, T0)
+    await storage().addSource({ source: two, nodeId: 'there' }, T0)
+    expect(await storage().thisNode({}, T0)).toMatch(/^[0-9a-f]{16}$/)
+    expect(await storage().listSources({ nodeId: pool }, T0)).toEqual([one])
+    expect(await list(pool)).toEqual([one, two])
+  })
+
   test('a source is removed once', async () => {
     const pool = unique('pool')
     const { ip } = source(`192.0.2.5-${pool}`)
-    await storage().addSource({ source: source(ip, { pool }) }, T0)
+    await storage().addSource({ source: source(ip, { pool }), nodeId }, T0)
     expect(await storage().removeSource({ ip }, T0)).toBe(true)
     expect(await storage().removeSource({ ip }, T0)).toBe(false)
     expect(await list(pool)).toEqual([])

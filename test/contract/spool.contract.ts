@@ -270,28 +270,47 @@ export function spoolContract(storage: () => Storage): void {
     expect((await history(storage(), email)).events).toHaveLength(1)
   })
 
-  const voided = (owner: string) => ({ owner, cause: interrupted, firstDueAt: T0 + 10_000 })
+  const voided = (...owners: string[]) => ({ owners, cause: interrupted, firstDueAt: T0 + 10_000 })
 
   test('voided leases of later attempts wait for the time that the lease wrote', async () => {
     const { email, leased } = await oneLeased(storage())
-    await storage().voidLeases(voided('two'), T0)
+    await storage().voidLeases(voided('one'), T0)
     expect(await storage().lease(leaseArgs(), T0 + 10_000)).toMatchObject([{ id: leased.id, attempts: 2 }])
-    expect(await storage().voidLeases({ ...voided('two'), firstDueAt: T0 + 20_000 }, T0 + 10_000)).toBe(1)
+    expect(await storage().voidLeases({ ...voided('one'), firstDueAt: T0 + 20_000 }, T0 + 10_000)).toBe(1)
     const [delivery] = (await history(storage(), email)).deliveries
     expect(delivery!.dueAt).toBeGreaterThan(T0 + MINUTE)
   })
 
+  test('whoever holds a lease is known until it ends, and only who is named loses it', async () => {
+    const teamId = (await makeTeam(storage())).team.id
+    const [first, second] = [
+      await putEmail(storage(), teamId, ['a@x.test']),
+      await putEmail(storage(), teamId, ['b@y.test']),
+    ]
+    const [mine] = await storage().lease(leaseArgs({ owner: 'here/1', limit: 1 }), T0)
+    const [theirs] = await storage().lease(leaseArgs({ owner: 'there/1', limit: 1 }), T0)
+    expect(new Set([mine!.emailId, theirs!.emailId])).toEqual(new Set([first.id, second.id]))
+    expect((await storage().leaseOwners({}, T0)).toSorted()).toEqual(['here/1', 'there/1'])
+    expect(await storage().voidLeases(voided('here/1', 'here/0'), T0)).toBe(1)
+    expect(await storage().leaseOwners({}, T0)).toEqual(['there/1'])
+    const settled = (owner: string, id: string) =>
+      storage().settle({ owner, attempt: null, changes: [change(id, 'delivered')] }, T0)
+    expect(await settled('here/1', mine!.id)).toEqual({ lost: [mine!.id] })
+    expect(await settled('there/1', theirs!.id)).toEqual({ lost: [] })
+    expect(await storage().leaseOwners({}, T0)).toEqual([])
+  })
+
   test('a voided lease does not put a time off', async () => {
     await oneLeased(storage())
-    await storage().voidLeases({ ...voided('two'), firstDueAt: T0 + 2 * MINUTE }, T0)
+    await storage().voidLeases({ ...voided('one'), firstDueAt: T0 + 2 * MINUTE }, T0)
     expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + MINUTE)
   })
 
   test('voided leases tell why; after a first attempt the next one comes sooner', async () => {
     const { email, leased } = await oneLeased(storage())
+    expect(await storage().voidLeases(voided('two', 'three'), T0)).toBe(0)
+    expect(await storage().voidLeases(voided('one'), T0)).toBe(1)
     expect(await storage().voidLeases(voided('one'), T0)).toBe(0)
-    expect(await storage().voidLeases(voided('two'), T0)).toBe(1)
-    expect(await storage().voidLeases(voided('two'), T0)).toBe(0)
     expect(await storage().nextDue({ closed: [] }, T0)).toBe(T0 + 10_000)
     expect((await history(storage(), email)).deliveries).toMatchObject([{ cause: interrupted }])
     const changes = [change(leased.id, 'delivered')]

@@ -55,15 +55,26 @@ async function unlease(
   }
 }
 
+/** Everybody who holds a lease. */
+async function leaseOwners(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('deliveries')
+    .select('lease_owner')
+    .distinct()
+    .where('lease_owner', 'is not', null)
+    .execute()
+  return rows.map((row) => row.lease_owner!)
+}
+
 /**
- * Voids the leases of every other owner: their process is gone. The deliveries get the cause and wait for the time that `lease` wrote, those
- * that were tried once for `firstDueAt` if that is sooner. Returns how many.
+ * Voids the leases of owners that are gone. The deliveries get the cause and wait for the time that `lease` wrote, those that were tried once
+ * for `firstDueAt` if that is sooner. Returns how many.
  */
 async function voidLeases(
   db: Db,
-  { owner, cause, firstDueAt }: { owner: string; cause: Cause; firstDueAt: number },
+  { owners, cause, firstDueAt }: { owners: string[]; cause: Cause; firstDueAt: number },
 ): Promise<number> {
-  const leased = db.selectFrom('deliveries').select('id').where('lease_owner', '!=', owner)
+  const leased = db.selectFrom('deliveries').select('id').where('lease_owner', 'in', owners)
   await db
     .updateTable('recipients')
     .set({ cause: JSON.stringify(cause) })
@@ -72,14 +83,14 @@ async function voidLeases(
   await db
     .updateTable('deliveries')
     .set({ due_at: firstDueAt })
-    .where('lease_owner', '!=', owner)
+    .where('lease_owner', 'in', owners)
     .where('attempts', '=', 1)
     .where('due_at', '>', firstDueAt)
     .execute()
   const updated = await db
     .updateTable('deliveries')
     .set({ lease_owner: null, lease_until: null })
-    .where('lease_owner', '!=', owner)
+    .where('lease_owner', 'in', owners)
     .executeTakeFirstOrThrow()
   return Number(updated.numUpdatedRows)
 }
@@ -163,6 +174,7 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
 
 /** The methods of this noun (nouns.ts). */
 export const methods = {
+  reads: { leaseOwners },
   writes: { unlease, voidLeases },
   prepared: { settle: createSettle },
 }

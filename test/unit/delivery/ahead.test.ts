@@ -196,6 +196,7 @@ describe('the dispatcher', () => {
           return { lost: [] }
         },
         unlease: async () => undefined,
+        leaseOwners: async () => [],
         voidLeases: async () => 0,
         nextDue: async () => (waiting.length > 0 ? 0 : undefined),
       },
@@ -248,6 +249,7 @@ describe('a dispatcher that rests', () => {
         },
         settle: async () => ({ lost: [] }),
         unlease: async () => undefined,
+        leaseOwners: async () => [],
         voidLeases: async () => 0,
       },
       ...{ lanes, clock, log: silentLogger(), owner: 'owner', maxConnections: 100, pollMs: 1000 },

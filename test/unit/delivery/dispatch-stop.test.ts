@@ -18,6 +18,7 @@ function begin() {
       },
       settle: () => Promise.reject(new Error('nothing is settled here')),
       unlease: async ({ deliveryIds }) => void back.push(...deliveryIds),
+      leaseOwners: async () => [],
       voidLeases: async () => 0,
       nextDue: async () => undefined,
     },

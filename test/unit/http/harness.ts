@@ -179,7 +179,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     quotas,
     shaping: createShapingBook({ storage, clock, table: () => providers }),
     sources: createSourceBook({
-      ...{ storage, clock, hostname: config.hostname },
+      ...{ storage, nodeId: await storage.thisNode({}, 0), clock, hostname: config.hostname },
       ...{ configured: ['192.0.2.1'], warmUp: false },
     }),
     tlsPolicies: createTlsPolicies({

@@ -156,7 +156,7 @@ describe('the queue by pool and provider', () => {
       { count: 1, in_flight: 1, due: 0, state: 'sending' },
     ])
     const cause = { phase: 'queue' as const, host: null, ip: null, reply: null, note: 'Interrupted.' }
-    await api.storage.voidLeases({ owner: 'nobody', cause, firstDueAt: api.clock.now() }, api.clock.now())
+    await api.storage.voidLeases({ owners: ['one'], cause, firstDueAt: api.clock.now() }, api.clock.now())
   })
 
   test('another team sees its own rows alone, and no lanes', async () => {

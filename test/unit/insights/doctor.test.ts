@@ -205,7 +205,7 @@ test('tells of sources that are suspended', async () => {
       checkedAt: null,
     } as const),
   }
-  await storage.addSource({ source }, clock.now())
+  await storage.addSource({ source, nodeId: 'here' }, clock.now())
   const found = (await examine(deps)).find(({ id }) => id === 'suspended:192.0.2.1')
   expect(found).toMatchObject({
     status: 'warning',

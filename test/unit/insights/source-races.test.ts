@@ -21,7 +21,10 @@ afterAll(async () => {
 })
 
 const open = (on: Storage): SourceBook =>
-  createSourceBook({ storage: on, clock, hostname: 'mail.example', configured: [], warmUp: false })
+  createSourceBook({
+    ...{ storage: on, nodeId: 'here', clock, hostname: 'mail.example' },
+    ...{ configured: [], warmUp: false },
+  })
 
 const ips = async () => (await storage.listSources({}, T0)).map(({ ip }) => ip)
 
@@ -53,7 +56,7 @@ test('the choice stays when another process removes the last address', async () 
   await interrupted(() => other.remove('192.0.2.1')).reconcile()
   expect(await ips()).toEqual(['auto'])
   await storage.addSource(
-    { source: { ...(await other.get('auto')), ip: '192.0.2.2', origin: 'operator' } },
+    { source: { ...(await other.get('auto')), ip: '192.0.2.2', origin: 'operator' }, nodeId: 'here' },
     T0,
   )
   await interrupted(() => other.remove('192.0.2.2')).reconcile()

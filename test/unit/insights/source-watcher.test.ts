@@ -32,7 +32,7 @@ beforeAll(async () => {
   })
   storage = await openSqlite({ dataDir: folder })
   const configured = ['192.0.2.1', '192.0.2.2']
-  book = createSourceBook({ storage, clock, hostname: HELO, configured, warmUp: false })
+  book = createSourceBook({ storage, nodeId: 'here', clock, hostname: HELO, configured, warmUp: false })
   await book.reconcile()
   watcher = createSourceWatcher({
     ...{ storage, book, clock, log: silentLogger(), random: () => 0.5, pollMs: 60_000 },

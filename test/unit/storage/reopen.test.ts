@@ -63,7 +63,7 @@ describe('closing and opening again', () => {
     expect(await after.getHistory({ teamId: team.id, id: email.id }, T0)).toEqual(history)
     const message = await after.getMessage({ emailId: email.id }, T0)
     expect(Buffer.from(message!).equals(email.message)).toBe(true)
-    expect(await after.voidLeases({ owner: 'two', cause, firstDueAt: T0 }, T0)).toBe(1)
+    expect(await after.voidLeases({ owners: ['one'], cause, firstDueAt: T0 }, T0)).toBe(1)
     await after.close()
   })
 

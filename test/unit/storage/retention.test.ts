@@ -276,7 +276,7 @@ describe('a domain whose bodies are not kept', () => {
     await settled(other.deliveries[0]!.id)
     expect(await removeUnkept(storage, at(T0 + DAY))).toBe(0)
     expect(await storage.getMessage({ emailId: email.id }, T0)).toBeDefined()
-    await storage.voidLeases({ owner: 'two', cause, firstDueAt: T0 }, T0)
+    await storage.voidLeases({ owners: ['one'], cause, firstDueAt: T0 }, T0)
     await storage.dropQueue({ deliveryIds: [second!.id] }, T0)
     // Young emails wait for their request to be logged.
     expect(await removeUnkept(storage, at(T0 + 1000))).toBe(0)

@@ -28,3 +28,29 @@ drop index request_logs_age;
 
 -- Readers of events remember the transaction of the last one too (storage/event-cursor.ts), which is always 0 here.
 alter table cursors add column xid integer not null default 0;
+
+-- Nodes: this database is one node's. Sources belong to a node, and an owner of leases is a run of a node.
+create table nodes (
+  id text primary key not null,
+  created_at integer not null
+) strict, without rowid;
+insert into nodes (id, created_at) values (lower(hex(randomblob(8))), 0);
+create table sources_of_nodes (
+  ip text primary key,
+  node_id text not null,
+  pool text not null default 'default',
+  hostname text,
+  state text not null default 'active' check (state in ('active', 'suspended')),
+  state_reason text,
+  suspended_by text check (suspended_by in ('operator', 'check')),
+  warm_up_since integer,
+  origin text not null check (origin in ('configuration', 'operator')),
+  health text,
+  checked_at integer
+) strict, without rowid;
+insert into sources_of_nodes
+  select ip, (select id from nodes), pool, hostname, state, state_reason, suspended_by, warm_up_since, origin, health, checked_at
+  from sources;
+drop table sources;
+alter table sources_of_nodes rename to sources;
+update deliveries set lease_owner = (select id from nodes) || '/' || lease_owner where lease_owner is not null;

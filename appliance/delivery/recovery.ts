@@ -1,0 +1,31 @@
+/** What an earlier run of this node left in progress. */
+import { isEarlierRun } from '../mail/owner.ts'
+import type { Cause } from '../mail/verdict.ts'
+import { INTERRUPTED_DELAY } from '../spool/schedule.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
+
+/** Why a delivery waits that a process which is gone had leased. */
+const INTERRUPTED: Cause = {
+  phase: 'queue',
+  host: null,
+  ip: null,
+  reply: null,
+  note: 'Interrupted by a restart.',
+}
+
+/** Voids the leases of earlier runs of the owner's node, and of nobody else: other nodes may be at work. */
+export async function recoverLeases(
+  {
+    storage,
+    owner,
+    log,
+  }: { storage: Pick<Storage, 'leaseOwners' | 'voidLeases'>; owner: string; log: Logger },
+  now: number,
+): Promise<void> {
+  const owners = (await storage.leaseOwners({}, now)).filter((one) => isEarlierRun(one, owner))
+  if (owners.length === 0) return
+  const firstDueAt = now + INTERRUPTED_DELAY
+  const voided = await storage.voidLeases({ owners, cause: INTERRUPTED, firstDueAt }, now)
+  log.info({ deliveries: voided }, 'recovered deliveries that an earlier run left in progress')
+}
