@@ -59,6 +59,7 @@ import { makeRoomToStart, openReserve } from './storage/reserve.ts'
 import type { Storage } from './storage/storage.ts'
 import { createTracking, reachable } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
+import { createDuties, type Duties } from './watch/duties.ts'
 import { createHealth, type HealthChecks } from './watch/health.ts'
 import { startHousekeeping } from './watch/housekeeping.ts'
 import type { Logger } from './watch/log.ts'
@@ -105,6 +106,7 @@ interface Ground {
   storage: Storage
   /** This process, as leases name it. */
   owner: string
+  duties: Duties
   sandbox: Sandbox | null
   resolver: ReturnType<typeof openResolver>
   events: Events
@@ -153,12 +155,14 @@ async function openGround(
   if (sandbox) started.defer(() => sandbox.close())
   const resolver = openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   started.defer(() => resolver.close())
-  const telling = { storage, resolver, clock, log, pollMs: options.pollMs }
+  const owner = ownerOf(await storage.thisNode({}, clock.now()), newId(clock.now()))
+  const duties = createDuties({ storage, clock, owner })
+  started.defer(() => duties.release())
+  const telling = { storage, resolver, clock, log, duties, pollMs: options.pollMs }
   const events = openEvents(config, telling, options.webhookHosts)
   wake = () => events.wake()
   started.defer(() => events.stop())
-  const owner = ownerOf(await storage.thisNode({}, clock.now()), newId(clock.now()))
-  const base = { config, options, log, clock, started, storage, owner, sandbox, resolver, events }
+  const base = { config, options, log, clock, started, storage, owner, duties, sandbox, resolver, events }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
   return { ...base, instruments, health, capacity, stats: () => storage.stats() }
 }
@@ -171,11 +175,11 @@ interface People {
 }
 
 async function openPeople(ground: Ground): Promise<People> {
-  const { config, options, log, clock, started, storage, sandbox, resolver } = ground
+  const { config, options, log, clock, started, storage, duties, sandbox, resolver } = ground
   const accounts = createAccounts({ storage, clock, hostname: config.hostname })
   const book = await openSourceBook(config, storage, clock)
   await book.reconcile()
-  const polls = domainPolls(options)
+  const polls = { ...domainPolls(options), duties }
   const senders = createSenders({ storage, resolver, clock, config: book.host, log, ...polls })
   started.defer(() => senders.close())
   if (sandbox) await sandbox.open({ accounts, senders, resolver })
@@ -183,7 +187,10 @@ async function openPeople(ground: Ground): Promise<People> {
 }
 
 /** The door out, and the reports that fall due there. */
-async function startDelivery(deps: DeliveryDeps, started: AsyncDisposableStack): Promise<Delivery> {
+async function startDelivery(
+  deps: DeliveryDeps & { duties: Duties },
+  started: AsyncDisposableStack,
+): Promise<Delivery> {
   const { log } = deps
   const { hostname, pollMs } = deps.options
   const onReportDue = (): void => reporter.wake()
@@ -214,9 +221,9 @@ async function openWayOut(ground: Ground, tables: LiveTables): Promise<WayOut> {
   const told = { ...options.policyHosts, deliveryPort: port }
   const policies = openTlsPolicies(config, { storage, resolver, clock, log }, told)
   started.defer(() => policies.stop())
-  const delivery = await startDelivery({ storage, resolver, policies, clock, log, options: way }, started)
+  const delivery = await startDelivery({ ...ground, policies, options: way }, started)
   const onStored = (): void => delivery.wake()
-  const tlsReporter = openTlsReporter(config, { storage, resolver, clock, log, onStored }, told)
+  const tlsReporter = openTlsReporter(config, { ...ground, onStored }, told)
   started.defer(() => tlsReporter.stop())
   policies.start()
   tlsReporter.start()
@@ -267,7 +274,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
   const intake = started.adopt(receivingMail, () => receivingMail.close())
   const operators = operatorsDoors(ground, people, out, tables)
-  const erasures = createErasures({ storage, clock, log, pollMs: domainPolls(options).pollMs })
+  const erasures = createErasures({ ...ground, pollMs: domainPolls(options).pollMs })
   started.defer(() => erasures.stop())
   erasures.start()
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
@@ -375,6 +382,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
     webhookDays: config.webhooks.retention_days,
     auditDays: config.retention.audit_days,
     retention: retentionPeriods(config),
+    duties: ground.duties,
     ...domainPolls(ground.options),
   })
   started.defer(() => housekeeping.stop())

@@ -92,6 +92,7 @@ const DOORS: Record<string, string[]> = {
   watch: [
     'log.ts',
     'descriptors.ts',
+    'duties.ts',
     'crash-points.ts',
     'housekeeping.ts',
     'metrics.ts',

@@ -11,6 +11,7 @@ import { createLanes } from './lanes.ts'
 import { createTagCounter } from './metrics-tags.ts'
 import { createOutbox } from './outbox.ts'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
+import type { Duties } from '../watch/duties.ts'
 import type { Worker } from '../watch/worker.ts'
 
 export { createWebhooks, type Webhooks } from './webhooks.ts'
@@ -28,6 +29,8 @@ export interface EventsDeps {
   ownAddresses: () => readonly string[]
   /** How often to look for what other processes stored, in milliseconds. Default 1000. */
   pollMs?: number | undefined
+  /** What of it runs once, however many nodes there are. */
+  duties?: Duties | undefined
   /** Dice: a number in [0, 1). */
   random?: (() => number) | undefined
 }

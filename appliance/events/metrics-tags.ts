@@ -6,6 +6,7 @@ import { setTimeout as rest } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
 export type TagStorage = Pick<Storage, 'readTagCounts' | 'addTagCounts'>
@@ -42,16 +43,20 @@ export function createTagCounter({
   clock,
   log,
   pollMs,
+  duties,
 }: {
   storage: TagStorage
   clock: Clock
   log: Logger
   /** How often to look for new events at least, in milliseconds. */
   pollMs: number
+  /** By default this process is alone. */
+  duties?: Duties | undefined
 }): Worker {
+  const onDuty = dutyOf(duties, 'tag metrics')
   const step = async (): Promise<boolean> => {
     const { since, more, ...stretch } = await storage.readTagCounts({}, clock.now())
-    if (since === null) return false
+    if (since === null || !(await onDuty())) return false
     await storage.addTagCounts(stretch, clock.now())
     if (more) await rest(REST_MS)
     return more

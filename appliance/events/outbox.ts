@@ -6,6 +6,7 @@ import type { Clock } from '../clock/clock.ts'
 import { isAfter, type NotMade, type Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { deliveriesFor } from './fan-out.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 
 /** Events read at a time. */
@@ -19,6 +20,8 @@ export interface OutboxDeps {
   log: Logger
   /** How often to look for events of other processes, in milliseconds. */
   pollMs: number
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   /** Deliveries are due. */
   onStored: () => void
 }
@@ -33,10 +36,11 @@ function logSuppressed(suppressed: readonly NotMade[], log: Logger): void {
 }
 
 /** Builds the outbox; it begins with `start()`. */
-export function createOutbox({ storage, clock, log, pollMs, onStored }: OutboxDeps): Worker {
+export function createOutbox({ storage, clock, log, pollMs, duties, onStored }: OutboxDeps): Worker {
+  const onDuty = dutyOf(duties, 'outbox')
   const step = async (): Promise<boolean> => {
     const { from, to, events, webhooks, suppressed } = await storage.readOutbox({ limit: STEP }, clock.now())
-    if (!isAfter(to, from)) return false
+    if (!isAfter(to, from) || !(await onDuty())) return false
     const deliveries = deliveriesFor(events, webhooks, clock.now())
     const stored = await storage.fanOutWebhooks({ from, to, deliveries }, clock.now())
     if (stored) logSuppressed(suppressed, log)

@@ -5,6 +5,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Notice, SendNotice } from '../intake/intake.ts'
 import type { Forwarding, PostmasterMessage, Storage, WithBytes } from '../storage/storage.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { createRate } from './rates.ts'
@@ -18,6 +19,8 @@ export interface ForwarderDeps {
   /** Where to; undefined: nothing is forwarded. */
   postmaster: string | undefined
   pollMs?: number
+  /** By default this process is alone. */
+  duties?: Duties | undefined
 }
 
 /** Strangers make this mail leave: few enough to be no weapon. */
@@ -29,9 +32,10 @@ const MARK = 'X-Posthaste-Postmaster'
 export function createForwarder(deps: ForwarderDeps): Worker {
   const { storage, clock, log, pollMs = 60_000 } = deps
   const rate = createRate(clock, { windowMs: WINDOW_MS, perNetwork: MOST, inAll: MOST })
+  const onDuty = dutyOf(deps.duties, 'postmaster mail')
   const step = async (): Promise<boolean> => {
     const message = await storage.duePostmaster({}, clock.now())
-    if (!message) return false
+    if (!message || !(await onDuty())) return false
     const forwarding = await forward(message, deps, () => rate.take(message.ip) === 0)
     await storage.settlePostmaster({ id: message.id, forwarding }, clock.now())
     if (forwarding.state === 'skipped')

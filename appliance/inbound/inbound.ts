@@ -11,6 +11,7 @@ import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { maySend } from '../senders/senders.ts'
 import type { PostmasterLimits, ReceivedMessage, ReturnedLimits, Storage } from '../storage/storage.ts'
+import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createForwarder } from './forward.ts'
 import { createRate } from './rates.ts'
@@ -52,6 +53,8 @@ export interface InboundDeps {
   sendNotice: SendNotice
   clock: Clock
   log: Logger
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   hostname: string
   /** Largest message of those who sign in, in bytes: this one is never larger. */
   messageBytes: number

@@ -8,6 +8,7 @@ import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import type { DueReport, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { deliveriesToTell, reportEmail } from './report.ts'
 
@@ -20,6 +21,8 @@ export interface ReporterDeps {
   log: Logger
   /** Name of this server in reports: Reporting-MTA. */
   hostname: string
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   /** Tells dispatch that something is due. */
   onStored: () => void
   /** How often to look for what other processes left due (`posthaste queue drop`), in milliseconds. Default 1000. */
@@ -34,8 +37,10 @@ const TROUBLE_MS = 10_000
 /** Builds the reporter; it begins with `start()`. */
 export function createReporter(deps: ReporterDeps): Reporter {
   const { storage, clock, log, pollMs = 1000 } = deps
+  const onDuty = dutyOf(deps.duties, 'reports')
   const step = async (going: () => boolean): Promise<boolean> => {
     const due = await storage.dueReports({ limit: STEP }, clock.now())
+    if (due.length === 0 || !(await onDuty())) return false
     for (const one of due) {
       if (!going()) return false
       await make(one, deps)

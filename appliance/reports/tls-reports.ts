@@ -8,6 +8,7 @@ import type { Resolver } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import { mailtoAddress, readTlsReportRecord, dayOf } from '../mail/tls-report.ts'
 import type { Storage } from '../storage/storage.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { packReport, TLSRPT_GZIP, tlsReport, tlsReportEmail, type TlsReportFacts } from './tls-report.ts'
@@ -34,6 +35,8 @@ export interface TlsReporterDeps {
   from: string | undefined
   /** `tls_reports.contact`; by default `from`. */
   contact: string | undefined
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   /** Tells dispatch that something is due. */
   onStored: () => void
 }
@@ -102,12 +105,13 @@ interface Sender {
 /** Goes through all that is due, once. */
 function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Promise<number> {
   const { storage, clock, log, from } = deps
+  const onDuty = dutyOf(deps.duties, 'TLS reports')
   return async () => {
     if (from === undefined) return 0
     const now = clock.now()
     const range = { since: dayOf(now - (TRIED_DAYS + 1) * DAY), before: dayOf(now) }
     const due = await storage.dueTlsReports({ ...range, limit: STEP }, now)
-    if (due.length === 0) return 0
+    if (due.length === 0 || !(await onDuty())) return 0
     const sender = await senderOf(from, deps)
     if (typeof sender === 'string') {
       log.warn({ from, reports: due.length }, `TLS reports are not sent: ${sender}`)

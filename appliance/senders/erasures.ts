@@ -6,6 +6,7 @@ import { noCounts, type ErasureCounts, type ErasureKind } from '../mail/erasure.
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Erasure, ErasureSurvey, Page, PageArgs, Storage, StorageOf } from '../storage/storage.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import { silentLogger, type Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
 
@@ -29,6 +30,8 @@ export interface ErasuresDeps {
   storage: StorageOf<'erasures'> & Pick<Storage, 'eraseStep'>
   clock: Clock
   log?: Logger
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   /** How often it is looked for erasures that other processes left, in milliseconds. */
   pollMs?: number
 }
@@ -88,6 +91,7 @@ function createErasureWorker({
   storage,
   clock,
   log = silentLogger(),
+  duties,
   pollMs = DEFAULT_POLL_MS,
 }: ErasuresDeps) {
   const finish = async (id: string, going: () => boolean): Promise<void> => {
@@ -98,8 +102,10 @@ function createErasureWorker({
       return
     }
   }
+  const onDuty = dutyOf(duties, 'erasures')
   const step = async (going: () => boolean): Promise<boolean> => {
-    for (const id of await storage.unfinishedErasures({}, clock.now())) await finish(id, going)
+    const unfinished = await storage.unfinishedErasures({}, clock.now())
+    for (const id of unfinished) if (await onDuty()) await finish(id, going)
     return false
   }
   const trouble = "erasing a person's data failed; will continue in a minute"

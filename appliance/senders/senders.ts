@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
+import type { Duties } from '../watch/duties.ts'
 import { silentLogger, type Logger } from '../watch/log.ts'
 import { keyMethods, type KeyMethods } from './api-keys.ts'
 import type { Caller } from './caller.ts'
@@ -51,6 +52,8 @@ export interface SendersDeps {
   random?: () => number
   /** How often to see which domains other processes want verified, in milliseconds. Default a minute. */
   pollMs?: number
+  /** By default this process is alone. */
+  duties?: Duties | undefined
 }
 
 export function createSenders(deps: SendersDeps): Senders {

@@ -5,6 +5,7 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { postpone } from './course.ts'
 import { look, type Looked, type LookDeps } from './look.ts'
@@ -13,6 +14,8 @@ export interface WatcherDeps extends LookDeps {
   storage: Storage
   clock: Clock
   log: Logger
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   /** How often to see what other processes scheduled, in milliseconds. */
   pollMs: number
 }
@@ -23,12 +26,18 @@ const TOGETHER = 10
 /** `stop` finishes the looks that run. */
 export function createWatcher(deps: WatcherDeps): Worker {
   const { storage, clock, log, pollMs } = deps
+  const onDuty = dutyOf(deps.duties, 'domain checks')
+  let elsewhere = false
   const step = async (): Promise<boolean> => {
     const due = await storage.dueDomains({ limit: TOGETHER }, clock.now())
+    elsewhere = due.length > 0 && !(await onDuty())
+    if (elsewhere) return false
     await Promise.all(due.map((domain) => watchOne(domain, deps)))
     return due.length === TOGETHER
   }
-  const next = (): Promise<number | undefined> => storage.nextDomainCheck({}, clock.now())
+  // What another node does stays due until it has done it.
+  const next = async (): Promise<number | undefined> =>
+    elsewhere ? undefined : storage.nextDomainCheck({}, clock.now())
   // Only the storage rejects here; mail has its own way of noticing.
   const trouble = 'could not check domains; will retry'
   return createWorker({ step, next, clock, log, pollMs, trouble })

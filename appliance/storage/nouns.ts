@@ -9,6 +9,7 @@ import { methods as apiKeys } from './api-keys.ts'
 import { methods as audit } from './audit.ts'
 import { methods as dkimKeys } from './dkim-keys.ts'
 import { methods as domains } from './domains.ts'
+import { methods as duties } from './duties.ts'
 import { methods as emailSearch } from './email-search.ts'
 import { methods as emails } from './emails.ts'
 import { methods as erasures } from './erasures/erasures.ts'
@@ -53,6 +54,7 @@ export const nouns = {
   audit,
   dkimKeys,
   domains,
+  duties,
   emailSearch,
   emails,
   erasures,

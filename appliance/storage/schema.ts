@@ -3,7 +3,7 @@
  * flags are 0 or 1, bytes are `blob` or `bytea`. The definitions themselves are in `migrations/`.
  *
  * Every table carries `team_id`, except `teams` (its own id), those of a person, who may be a member of several teams (`users`,
- * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`, `postmaster_messages` and `migrations`.
+ * `totp_factors`, `recovery_codes`, `passkeys`, `identities`, `tickets`), and those of the appliance itself: `secrets`, `cursors`, `duties`, `nodes`, `sources`, `destinations`, `lanes`, `lane_days`, `provider_settings`, `postmaster_messages` and `migrations`.
  */
 import type { Generated, Kysely } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
@@ -680,6 +680,15 @@ export interface TlsReportsTable {
 }
 
 /** Addresses of the appliance, of no team. */
+/** What runs once, and who does it until when. */
+export interface DutiesTable {
+  name: string
+  owner: string
+  /** Grows with every change of hands. */
+  term: number
+  until: number
+}
+
 /** An installation of the program; those of one storage share it. */
 export interface NodesTable {
   id: string
@@ -796,6 +805,7 @@ export interface Tables {
   request_log_emails: RequestLogEmailsTable
   sources: SourcesTable
   nodes: NodesTable
+  duties: DutiesTable
   pool_assignments: PoolAssignmentsTable
   audit_log: AuditLogTable
   hold_rules: HoldRulesTable

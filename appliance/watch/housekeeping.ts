@@ -1,5 +1,6 @@
 import cron from 'node-cron'
 import type { Clock } from '../clock/clock.ts'
+import { dutyOf, type Duties } from './duties.ts'
 import type { Logger } from './log.ts'
 import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
 
@@ -91,6 +92,8 @@ async function purgeTlsResults(storage: Sweepable, clock: Clock): Promise<number
 
 /** What the chores need. */
 export interface ChoreDeps {
+  /** By default this process is alone. */
+  duties?: Duties | undefined
   storage: Sweepable
   clock: Clock
   log: Logger
@@ -137,6 +140,7 @@ export interface Chores {
 /** Makes the hourly chores; who calls `run` decides when. */
 export function createChores(deps: ChoreDeps): Chores {
   const { storage, clock, log, logDays, webhookDays, auditDays, retention } = deps
+  const onDuty = dutyOf(deps.duties, 'retention')
   let stopping = false
   let running: Promise<void> = Promise.resolve()
   const steps: (() => Promise<void>)[] = [
@@ -176,7 +180,7 @@ export function createChores(deps: ChoreDeps): Chores {
   ]
   const all = async (): Promise<void> => {
     try {
-      for (const step of steps) if (!stopping) await step()
+      for (const step of steps) if (!stopping && (await onDuty())) await step()
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; will retry in an hour')
     }
@@ -219,22 +223,25 @@ function watchUnkept({
   clock,
   log,
   pollMs,
+  duties,
   logged,
 }: {
   storage: Retainable
   clock: Clock
   log: Logger
   pollMs: number
+  duties?: Duties | undefined
   logged: boolean
 }): {
   stop(): Promise<void>
 } {
+  const onDuty = dutyOf(duties, 'retention')
   const wait = logged ? pollMs : Math.min(pollMs, SOON)
   let looking: Promise<void> = Promise.resolve()
   let stopped = false
   const look = async (): Promise<void> => {
     try {
-      const emails = await removeUnkept(storage, clock, logged)
+      const emails = (await onDuty()) ? await removeUnkept(storage, clock, logged) : 0
       if (emails > 0) log.info({ emails }, 'deleted bodies of finished emails that should not be kept')
     } catch (error) {
       log.error({ err: error }, 'could not delete bodies that should not be kept; will retry')

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { accountsContract } from './accounts.contract.ts'
 import { auditContract } from './audit.contract.ts'
+import { dutiesContract } from './duties.contract.ts'
 import { eventsContract } from './events.contract.ts'
 import { identitiesContract } from './identities.contract.ts'
 import { emailSearchContract } from './email-search.contract.ts'
@@ -33,6 +34,7 @@ import { webhooksContract } from './webhooks.contract.ts'
 const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
   audit: auditContract,
+  duties: dutiesContract,
   events: eventsContract,
   sessions: sessionsContract,
   identities: identitiesContract,

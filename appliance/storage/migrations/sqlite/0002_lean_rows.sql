@@ -54,3 +54,11 @@ insert into sources_of_nodes
 drop table sources;
 alter table sources_of_nodes rename to sources;
 update deliveries set lease_owner = (select id from nodes) || '/' || lease_owner where lease_owner is not null;
+
+-- Duties: what runs once, however many nodes there are.
+create table duties (
+  name text primary key not null,
+  owner text not null,
+  term integer not null,
+  until integer not null
+) strict, without rowid;

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import type { Storage } from '../../appliance/storage/storage.ts'
+import { T0, unique } from './fixtures.ts'
+
+/** What runs once, however many nodes share the storage. */
+export function dutiesContract(storage: () => Storage): void {
+  const forMs = 1000
+  const take = (name: string, owner: string, now: number) => storage().takeDuty({ name, owner, forMs }, now)
+
+  test('a duty is one node’s until its time is over, and each change of hands begins a term', async () => {
+    const name = unique('duty')
+    expect(await take(name, 'here/1', T0)).toBe(1)
+    expect(await take(name, 'there/1', T0 + 999)).toBeNull()
+    expect(await take(name, 'here/1', T0 + 999)).toBe(1)
+    expect(await take(name, 'there/1', T0 + 1998)).toBeNull()
+    expect(await take(name, 'there/1', T0 + 1999)).toBe(2)
+    expect(await take(name, 'here/1', T0 + 2000)).toBeNull()
+  })
+
+  test('of two nodes that ask at once one has it', async () => {
+    const name = unique('duty')
+    const terms = await Promise.all(['a/1', 'b/1', 'c/1'].map((owner) => take(name, owner, T0)))
+    expect(terms.toSorted()).toEqual([1, null, null])
+  })
+
+  test('the next run of a node has the duties of the one before at once, and no node with a similar name', async () => {
+    const name = unique('duty')
+    expect(await take(name, 'here/1', T0)).toBe(1)
+    expect(await take(name, 'her/1', T0)).toBeNull()
+    expect(await take(name, 'here2/1', T0)).toBeNull()
+    expect(await take(name, 'here/2', T0)).toBe(2)
+  })
+
+  test('what an owner gives back is free at once, and nothing else is', async () => {
+    const [one, two] = [unique('duty'), unique('duty')]
+    await take(one, 'here/1', T0)
+    await take(two, 'there/1', T0)
+    await storage().releaseDuties({ owner: 'here/1' }, T0)
+    expect(await take(one, 'there/1', T0)).toBe(2)
+    expect(await take(two, 'here/1', T0)).toBeNull()
+  })
+}

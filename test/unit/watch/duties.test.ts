@@ -1,0 +1,97 @@
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createOutbox } from '../../../appliance/events/outbox.ts'
+import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
+import { createDuties } from '../../../appliance/watch/duties.ts'
+import { silentLogger } from '../../../appliance/watch/log.ts'
+import { makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
+import { createTestClock } from '../../world/clock.ts'
+import { makePlace } from '../storage/places.ts'
+
+const MINUTE = 60_000
+const clock = createTestClock()
+/** One that stands still. */
+let time = T0
+const still = { now: () => time }
+/** Two nodes on one storage. */
+let here: SqliteStorage
+let there: SqliteStorage
+
+beforeEach(async () => {
+  const dataDir = join(await makePlace(), 'data')
+  ;[here, there] = [await openSqlite({ dataDir }), await openSqlite({ dataDir })]
+})
+afterEach(() => Promise.all([here.close(), there.close()]))
+
+test('a node keeps its duties while it does them; another takes over two minutes after it has gone', async () => {
+  const one = createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')
+  const two = createDuties({ storage: there, clock: still, owner: 'there/1' }).of('outbox')
+  expect([await one(), await two()]).toEqual([true, false])
+  for (let minutes = 0; minutes < 5; minutes += 1) {
+    time += MINUTE
+    expect([await one(), await two()]).toEqual([true, false])
+  }
+  time += 2 * MINUTE - 1
+  expect(await two()).toBe(false)
+  time += 1
+  expect([await two(), await one()]).toEqual([true, false])
+})
+
+test('duties are taken one by one', async () => {
+  const one = createDuties({ storage: here, clock: still, owner: 'here/1' })
+  const two = createDuties({ storage: there, clock: still, owner: 'there/1' })
+  expect([await one.of('outbox')(), await two.of('reports')()]).toEqual([true, true])
+  expect([await two.of('outbox')(), await one.of('reports')()]).toEqual([false, false])
+})
+
+test('the next run of a node goes on at once, after a kill as after a stop; after a stop another node may too', async () => {
+  await createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')()
+  const run = createDuties({ storage: here, clock: still, owner: 'here/2' })
+  expect(await run.of('outbox')()).toBe(true)
+  const other = createDuties({ storage: there, clock: still, owner: 'there/1' }).of('outbox')
+  expect(await other()).toBe(false)
+  await run.release()
+  expect(await other()).toBe(true)
+})
+
+test('a clock that was set back keeps nobody from a duty', async () => {
+  const duty = createDuties({ storage: here, clock: still, owner: 'here/1' }).of('outbox')
+  expect(await duty()).toBe(true)
+  time -= 60 * MINUTE
+  expect(await duty()).toBe(true)
+  const other = createDuties({ storage: there, clock: still, owner: 'there/1' }).of('outbox')
+  time += 2 * MINUTE
+  expect(await other()).toBe(true)
+})
+
+test('while nothing happens, nothing is written; of two nodes one drains the outbox', async () => {
+  const { team } = await makeTeam(here)
+  const outbox = (storage: SqliteStorage, owner: string) =>
+    createOutbox({
+      ...{ storage, clock, log: silentLogger(), pollMs: 1000, onStored: () => undefined },
+      duties: createDuties({ storage, clock, owner }),
+    })
+  const [one, two] = [outbox(here, 'here/1'), outbox(there, 'there/1')]
+  const commits = () => [here.stats().commits, there.stats().commits]
+  const idle = commits()
+  one.start()
+  two.start()
+  await one.stop()
+  await two.stop()
+  expect(commits()).toEqual(idle)
+
+  const { id } = await putEmail(here, team.id, ['a@x.test'])
+  await here.dropQueue({ emailId: id }, clock.now())
+  one.start()
+  await one.stop()
+  const { from, to } = await there.readOutbox({ limit: 10 }, clock.now())
+  expect(to).toEqual(from)
+  const next = await putEmail(there, team.id, ['b@x.test'])
+  await there.dropQueue({ emailId: next.id }, clock.now())
+  two.start()
+  await two.stop()
+  expect((await here.readOutbox({ limit: 10 }, clock.now())).from).toEqual(from)
+  one.start()
+  await one.stop()
+  expect((await there.readOutbox({ limit: 10 }, clock.now())).from).not.toEqual(from)
+})
