@@ -82,10 +82,10 @@ export function batches(leased: LeasedDelivery[], most = MOST_RECIPIENTS): Lease
   )
 }
 
-/** Whether the storage may take the same later: the disk is full, or in trouble. */
+/** Whether the storage may take the same later. Settling what was settled after all changes nothing. */
 function mayPass(error: unknown): boolean {
   const { kind } = error as { kind?: unknown }
-  return kind === 'full' || kind === 'transient'
+  return kind === 'full' || kind === 'transient' || kind === 'ambiguous'
 }
 
 /** Whether there is a new time to wake at. */

@@ -756,6 +756,12 @@ export const REFUSALS = {
     '451 4.3.0',
     'The server cannot accept mail right now. Try again shortly.',
   ),
+  outcome_unknown: entry(
+    'application_error',
+    503,
+    '451 4.3.0',
+    'The server could not confirm that it stored the mail, and may have accepted it. If you send it again without the same idempotency key, it may arrive twice.',
+  ),
   overloaded: entry(
     'application_error',
     503,

@@ -25,12 +25,12 @@ const AGAIN = 1.25
 const TELL_MS = 60_000
 
 /** A failure of the storage, whatever its engine. */
-type Failed = Partial<Pick<StorageFailure, 'kind' | 'ambiguous'>>
+type Failed = Partial<Pick<StorageFailure, 'kind'>>
 
 /** What takes mail in. */
 type Accepting = 'put' | 'keepReturned' | 'keepPostmaster'
 
-/** The same storage, but new mail is refused with `disk_full` or `unavailable` where the disk does not take it. */
+/** The same storage, but new mail is refused with `disk_full`, `outcome_unknown` or `unavailable` where the disk does not take it. */
 export function withRoom<S extends Pick<Storage, Accepting | 'saveLogs'>>(
   storage: S,
   options: RoomOptions,
@@ -98,7 +98,7 @@ class Room {
 
   /** What the client hears of a failure, which the log hears once a minute. */
   refusalOf(error: unknown): unknown {
-    const { kind, ambiguous } = error as Failed
+    const { kind } = error as Failed
     if (kind === undefined || kind === null) return error
     const full = kind === 'full'
     if (this.#monotonic() - this.#toldAt >= TELL_MS) {
@@ -110,7 +110,7 @@ class Room {
           : 'an email was refused: it could not be stored. Check the error, the disk and the permissions of data_dir',
       )
     }
-    // A commit that failed may turn out to have happened: nothing is said of what became of it.
-    return refuse(full && ambiguous !== true ? 'disk_full' : 'unavailable')
+    if (kind === 'ambiguous') return refuse('outcome_unknown')
+    return refuse(full ? 'disk_full' : 'unavailable')
   }
 }

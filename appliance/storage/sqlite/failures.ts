@@ -2,25 +2,23 @@
 
 /**
  * Why a call failed, for callers that know no engine. full: the disk, or somebody's quota of it · transient: the disk, its permissions, or too
- * many open files, which may pass · damaged: the database is not what it was
+ * many open files, which may pass · ambiguous: the commit itself failed, and whether it happened shows later; whoever asks again must be prepared
+ * for both · damaged: the database is not what it was
  */
-export type FailureKind = 'full' | 'transient' | 'damaged'
+export type FailureKind = 'full' | 'transient' | 'ambiguous' | 'damaged'
 
-/** A call that failed; nothing of it happened unless `ambiguous`. */
+/** A call that failed; nothing of it happened unless it is `ambiguous`. */
 export class StorageFailure extends Error {
   /** The engine's own code, such as `SQLITE_FULL`, for the log; null for other errors. */
   readonly code: string | null
   /** Null where the fault is in the call. */
   readonly kind: FailureKind | null
-  /** The commit itself failed: after a crash the change may turn out to have happened. */
-  readonly ambiguous: boolean
 
   constructor(failure: Failure) {
     super(failure.message)
     this.name = 'StorageFailure'
     this.code = failure.code
-    this.kind = kindOf(failure.code)
-    this.ambiguous = failure.ambiguous
+    this.kind = kindOf(failure)
     if (failure.stack !== undefined) this.stack = failure.stack
   }
 }
@@ -47,6 +45,7 @@ export class StorageRefused extends Error {
 export interface Failure {
   message: string
   code: string | null
+  /** The commit itself failed: after a crash the change may turn out to have happened. */
   ambiguous: boolean
   stack: string | undefined
 }
@@ -80,17 +79,23 @@ const FULL = /^(SQLITE_FULL|ENOSPC|EDQUOT)/
 const TRANSIENT =
   /^(SQLITE_(IOERR|READONLY|CANTOPEN|BUSY|NOMEM|PROTOCOL)|EROFS|EIO|EACCES|EPERM|EMFILE|ENFILE)/
 
-function kindOf(code: string | null): FailureKind | null {
+function kindOf({ code, ambiguous }: Failure): FailureKind | null {
+  if (ambiguous) return 'ambiguous'
   if (code === null) return null
   if (FULL.test(code)) return 'full'
   if (TRANSIENT.test(code)) return 'transient'
   return code.startsWith('SQLITE_CORRUPT') ? 'damaged' : null
 }
 
-/** An error as data, with a sentence of advice where SQLite's code has one. */
-export function pack(error: unknown, ambiguous = false): Failure {
-  if (!(error instanceof Error)) return { message: String(error), code: null, ambiguous, stack: undefined }
+/**
+ * An error as data, with a sentence of advice where SQLite's code has one.
+ * @param committing it came from the commit: unless SQLite refused that for a constraint, nobody knows what is on the disk
+ */
+export function pack(error: unknown, committing = false): Failure {
+  if (!(error instanceof Error))
+    return { message: String(error), code: null, ambiguous: committing, stack: undefined }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null
+  const ambiguous = committing && code?.startsWith('SQLITE_CONSTRAINT') !== true
   const sentence = advice.find(([prefix]) => code?.startsWith(prefix))?.[1]
   const message = sentence === undefined ? error.message : `${sentence} (${code}: ${error.message}).`
   return { message, code, ambiguous, stack: error.stack }

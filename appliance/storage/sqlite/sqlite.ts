@@ -214,7 +214,8 @@ class Assembly {
       return result
     } catch (error) {
       // Where the rows may have become durable the files stay; the sweep will know.
-      const ambiguous = error instanceof StorageFailure ? error.ambiguous : error instanceof StorageLost
+      const ambiguous =
+        error instanceof StorageFailure ? error.kind === 'ambiguous' : error instanceof StorageLost
       if (!ambiguous) await takeBack()
       // Of the files of large messages.
       throw error instanceof StorageFailure || error instanceof StorageLost

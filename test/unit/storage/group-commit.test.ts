@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { StorageFailure } from '../../../appliance/storage/sqlite/failures.ts'
 import { createGroupCommit } from '../../../appliance/storage/sqlite/group-commit.ts'
 import type { Call } from '../../../appliance/storage/sqlite/serve.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
@@ -80,7 +81,7 @@ describe('group commit', () => {
       call(1, 'insert into rows values (1, null)'),
       call(2, 'insert into rows values (2, 77)'),
     ])
-    const failure = { code: 'SQLITE_CONSTRAINT_FOREIGNKEY', ambiguous: true }
+    const failure = { code: 'SQLITE_CONSTRAINT_FOREIGNKEY', ambiguous: false }
     expect(batch).toMatchObject({
       committed: false,
       outcomes: [
@@ -91,6 +92,23 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([])
     await commit([call(3, 'insert into rows values (3, null)')])
     expect(numbers(db)).toEqual([3])
+  })
+
+  test('when the disk fails under the commit, whether it happened is not known', async () => {
+    const db = await makeDatabase()
+    const broken = new Proxy(db, {
+      get: (target, name) => {
+        if (name === 'inTransaction') return target.inTransaction
+        if (name !== 'prepare') return Reflect.get(target, name) as unknown
+        return (sql: string) => (sql === 'commit' ? { run: () => breakDisk() } : target.prepare(sql))
+      },
+    })
+    const breakDisk = (): never => {
+      throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
+    }
+    const { outcomes } = await createGroupCommit(broken, () => 1)([call(1, ''), call(2, '')])
+    const kinds = outcomes.map((one) => 'failure' in one && new StorageFailure(one.failure).kind)
+    expect(kinds).toEqual(['ambiguous', 'ambiguous'])
   })
 
   test('when SQLite ends the transaction by itself, what ran before fails too', async () => {

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { Refusal } from '../../../appliance/mail/refusals.ts'
+import { withRoom } from '../../../appliance/storage/room.ts'
+import { pack, StorageFailure } from '../../../appliance/storage/sqlite/failures.ts'
+
+/** What a client hears when storing an email fails like this. */
+async function answerTo(code: string, committing: boolean): Promise<unknown> {
+  const error = new StorageFailure(pack(Object.assign(new Error('broken'), { code }), committing))
+  const fails: (...asked: unknown[]) => Promise<never> = () => Promise.reject(error)
+  const storage = withRoom(
+    { put: fails, keepReturned: fails, keepPostmaster: fails, saveLogs: fails },
+    {
+      freeBytes: async () => null,
+      leastFree: 0,
+      log: { info: () => undefined, error: () => undefined },
+    },
+  )
+  const refused: unknown = await storage.put({}, 0).catch((thrown: unknown) => thrown)
+  return refused instanceof Refusal ? [refused.key, refused.status, refused.smtp] : refused
+}
+
+test.each([
+  ['SQLITE_FULL', false, ['disk_full', 507, '452 4.3.1']],
+  ['SQLITE_IOERR_WRITE', false, ['unavailable', 503, '451 4.3.0']],
+  ['SQLITE_FULL', true, ['outcome_unknown', 503, '451 4.3.0']],
+  ['SQLITE_IOERR_FSYNC', true, ['outcome_unknown', 503, '451 4.3.0']],
+])('a client hears of %s, while committing: %s, what it may rely on', async (code, committing, said) => {
+  expect(await answerTo(code, committing)).toEqual(said)
+})
