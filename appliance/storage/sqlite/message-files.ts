@@ -1,6 +1,7 @@
 import { link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId } from '../../mail/ids.ts'
+import type { Bodies } from '../bodies.ts'
 import { giveToOwnerOf, MESSAGES, syncDirectory } from './directory.ts'
 
 /** Messages larger than this are files: in the database they would be written twice, log and table, by the one writer. */
@@ -13,7 +14,7 @@ const ORPHAN_MS = 60 * 60 * 1000
 const SWEEP_ROUND = 500
 
 /** Large messages as files `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are random. */
-export class MessageFiles {
+export class MessageFiles implements Bodies {
   readonly #root: string
   readonly #dataDir: string
   /** Directories known to be durable, by name. */
@@ -31,8 +32,8 @@ export class MessageFiles {
     await giveToOwnerOf(this.#dataDir, this.#root)
   }
 
-  /** Resolves when the bytes and the name are on the disk. Rejects, having changed nothing, when the name is taken. */
-  async write(emailId: string, bytes: Uint8Array): Promise<void> {
+  /** Resolves when the bytes and the name are on the disk. */
+  async put(emailId: string, bytes: Uint8Array): Promise<void> {
     const { directory, path } = this.#place(emailId)
     await this.#prepare(directory)
     const temporary = `${path}.${process.pid}.${++this.#temporary}.tmp`
@@ -53,7 +54,6 @@ export class MessageFiles {
     await syncDirectory(directory)
   }
 
-  /** The bytes of a message that the database says is in a file. */
   async read(emailId: string): Promise<Uint8Array> {
     const { path } = this.#place(emailId)
     try {
@@ -66,7 +66,6 @@ export class MessageFiles {
     }
   }
 
-  /** Takes a file back whose row was refused. */
   async remove(emailId: string): Promise<void> {
     await rm(this.#place(emailId).path, { force: true })
   }
@@ -74,9 +73,6 @@ export class MessageFiles {
   /**
    * Removes what a crash left: files that no row speaks of, and temporary ones, older than an hour by the clock of the
    * file system, which is the machine's.
-   * @param existing which of these emails have their message in a file
-   * @param stop asked between steps
-   * @returns how many files were removed
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
     let removed = 0

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { crashPoint } from '../../watch/crash-points.ts'
+import type { Bodies } from '../bodies.ts'
 import type { ErasedStep } from '../erasures/erasures.ts'
 import type { PurgedRows } from '../retention.ts'
 import type {
@@ -59,6 +60,8 @@ export interface SqliteOptions {
   onLost?: ((error: StorageLost) => void) | undefined
   /** Told after each commit that stored events. */
   onEvents?: (() => void) | undefined
+  /** Where large messages are kept; by default, files of the data directory, which backups know. */
+  bodies?: Bodies | undefined
 }
 
 /** The storage on SQLite, with what only this engine has. */
@@ -101,28 +104,28 @@ export async function openSqlite(options: SqliteOptions): Promise<SqliteStorage>
   const writer = await start('writer')
   try {
     const reader = await start('reader')
-    const files = new MessageFiles(dataDir)
-    await files.begin()
-    return new Assembly(writer, reader, files, options.logger).storage
+    const bodies = options.bodies ?? new MessageFiles(dataDir)
+    await bodies.begin()
+    return new Assembly(writer, reader, bodies, options.logger).storage
   } catch (error) {
     await writer.close()
     throw error
   }
 }
 
-/** The two threads and the files, put together as the port. */
+/** The two threads and the large messages, put together as the port. */
 class Assembly {
   readonly storage: SqliteStorage
   readonly #writer: Thread
   readonly #reader: Thread
-  readonly #files: MessageFiles
+  readonly #bodies: Bodies
   readonly #unfinished = new Set<Promise<unknown>>()
   #closed: Promise<void> | undefined
 
-  constructor(writer: Thread, reader: Thread, files: MessageFiles, logger: StorageLog | undefined) {
+  constructor(writer: Thread, reader: Thread, bodies: Bodies, logger: StorageLog | undefined) {
     this.#writer = writer
     this.#reader = reader
-    this.#files = files
+    this.#bodies = bodies
     this.storage = this.#port()
     void this.#track(this.#sweep(logger))
   }
@@ -193,17 +196,17 @@ class Assembly {
     )
   }
 
-  /** Writes large messages to files first; takes them back when the rows did not become durable. */
+  /** Stores large messages first; takes them back when the rows did not become durable. */
   async #store<T>(
     emails: NewEmail[],
     store: (stored: StoredEmail[], bodies: ArrayBuffer[]) => Promise<T>,
     isStored: (result: T) => boolean,
   ): Promise<T> {
     const written: string[] = []
-    const takeBack = () => Promise.all(written.map((id) => this.#files.remove(id)))
+    const takeBack = () => Promise.all(written.map((id) => this.#bodies.remove(id)))
     try {
       for (const { id, message } of emails.filter(isLarge)) {
-        await this.#files.write(id, message)
+        await this.#bodies.put(id, message)
         written.push(id)
         crashPoint('message-file')
       }
@@ -213,11 +216,11 @@ class Assembly {
       if (!isStored(result)) await takeBack()
       return result
     } catch (error) {
-      // Where the rows may have become durable the files stay; the sweep will know.
+      // Where the rows may have become durable the large messages stay; the sweep will know.
       const ambiguous =
         error instanceof StorageFailure ? error.kind === 'ambiguous' : error instanceof StorageLost
       if (!ambiguous) await takeBack()
-      // Of the files of large messages.
+      // Of the large messages.
       throw error instanceof StorageFailure || error instanceof StorageLost
         ? error
         : new StorageFailure(pack(error))
@@ -226,10 +229,10 @@ class Assembly {
 
   async #message(args: { emailId: string }, now: number): Promise<Uint8Array | undefined> {
     const body = await this.#reader.call<Uint8Array | null | undefined>('messageBody', args, now)
-    return body === null ? this.#files.read(args.emailId) : body
+    return body === null ? this.#bodies.read(args.emailId) : body
   }
 
-  /** The rows first: a file whose row is gone is swept after a crash, a row whose file is gone would be missed. */
+  /** The rows first: a body whose row is gone is swept after a crash, a row whose body is gone would be missed. */
   async #purge(
     method: 'purgeBodies' | 'purgeUnkeptBodies' | 'purgeEmails',
     args: PurgeArgs,
@@ -237,14 +240,14 @@ class Assembly {
   ): Promise<Purged> {
     const { files, ...purged } = await this.#writer.call<PurgedRows>(method, args, now)
     if (purged.count > 0) crashPoint('retention')
-    for (const emailId of files) await this.#files.remove(emailId)
+    for (const emailId of files) await this.#bodies.remove(emailId)
     return purged
   }
 
-  /** Files of the step before are removed again: a crash may have come between its commit and their removal. */
+  /** Bodies of the step before are removed again: a crash may have come between its commit and their removal. */
   async #erase(args: { id: string }, now: number): Promise<Erasure | undefined> {
     const step = await this.#writer.call<ErasedStep | undefined>('eraseStep', args, now)
-    for (const emailId of step?.files ?? []) await this.#files.remove(emailId)
+    for (const emailId of step?.files ?? []) await this.#bodies.remove(emailId)
     return step?.erasure
   }
 
@@ -252,7 +255,7 @@ class Assembly {
   async #sweep(logger: StorageLog | undefined): Promise<void> {
     try {
       const existing = (ids: string[]) => this.#reader.call<string[]>('messagesInFiles', { ids }, 0)
-      const removed = await this.#files.sweep(existing, () => this.#closed !== undefined)
+      const removed = await this.#bodies.sweep(existing, () => this.#closed !== undefined)
       if (removed > 0) logger?.info({ files: removed }, 'removed message files without an email')
     } catch (error) {
       logger?.error({ err: error }, 'message files could not be swept')

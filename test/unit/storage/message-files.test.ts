@@ -56,7 +56,7 @@ describe('large messages', () => {
 
   test('never leave the directory, whatever the id', async () => {
     const files = new MessageFiles(dataDir)
-    await expect(files.write('../../../etc/passwd', Buffer.alloc(1))).rejects.toThrow('must be a UUID')
+    await expect(files.put('../../../etc/passwd', Buffer.alloc(1))).rejects.toThrow('must be a UUID')
     await expect(files.read('..')).rejects.toThrow('must be a UUID')
   })
 })
@@ -70,8 +70,8 @@ describe('the sweep of message files', () => {
     await storage.close()
     const files = new MessageFiles(dataDir)
     const [orphan, young] = [newId(T0), newId(T0)]
-    await files.write(orphan, message)
-    await files.write(young, message)
+    await files.put(orphan, message)
+    await files.put(young, message)
     const temporary = `${place(kept.id)}.1.1.tmp`
     const foreign = join(dataDir, 'messages', kept.id.slice(-2), 'README')
     await writeFile(temporary, 'x')
