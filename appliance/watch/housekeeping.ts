@@ -217,31 +217,31 @@ async function applyRetention(
 /** Milliseconds between looks where no request is logged, so that nothing has to be waited for. */
 const SOON = 5000
 
-/** Removes bodies of domains whose bodies are not kept, on the clock that the mail goes by. */
+/**
+ * Removes bodies of domains whose bodies are not kept, on the clock that the mail goes by. No duty: it looks often, and would write each time
+ * to keep one; that two nodes remove the same does no harm.
+ */
 function watchUnkept({
   storage,
   clock,
   log,
   pollMs,
-  duties,
   logged,
 }: {
   storage: Retainable
   clock: Clock
   log: Logger
   pollMs: number
-  duties?: Duties | undefined
   logged: boolean
 }): {
   stop(): Promise<void>
 } {
-  const onDuty = dutyOf(duties, 'retention')
   const wait = logged ? pollMs : Math.min(pollMs, SOON)
   let looking: Promise<void> = Promise.resolve()
   let stopped = false
   const look = async (): Promise<void> => {
     try {
-      const emails = (await onDuty()) ? await removeUnkept(storage, clock, logged) : 0
+      const emails = await removeUnkept(storage, clock, logged)
       if (emails > 0) log.info({ emails }, 'deleted bodies of finished emails that should not be kept')
     } catch (error) {
       log.error({ err: error }, 'could not delete bodies that should not be kept; will retry')
