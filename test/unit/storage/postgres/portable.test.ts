@@ -51,6 +51,7 @@ async function callTheRest(storage: Storage): Promise<void> {
   const [teamId, userId] = [team.id, user.id]
   await storage.listUsers({}, T0)
   await storage.trackingDomains({}, T0)
+  await storage.hastenDomainCheck({ teamId, id: 'd' }, T0)
   await storage.listPasskeys({ userId }, T0)
   await storage.renamePasskey({ userId, id: 'p', name: 'Phone' }, T0)
   await storage.usageHistory({ teamId, days: 2, months: 2 }, T0)
