@@ -226,4 +226,19 @@ function metricsRaces(race: Racing): void {
     )
     expect([await failed(storage, teamId), await failed(storage, teamId, DAY)]).toEqual([3, 3])
   })
+
+  race('a duty is one node’s, also when its time ends', async ({ storage, atOnce }) => {
+    const name = unique('duty')
+    const take = (owner: string, now: number) => (at: Storage) =>
+      at.takeDuty({ name, owner, forMs: 1000 }, now)
+    expect(sorted(await atOnce(take('here/1', T0), take('there/1', T0)))).toEqual(['1', 'null'])
+    const later = T0 + 1000
+    expect(sorted(await atOnce(take('a/1', later), take('b/1', later)))).toEqual(['2', 'null'])
+    const [, , back] = await Promise.all([
+      storage.releaseDuties({ owner: 'a/1' }, later),
+      storage.releaseDuties({ owner: 'b/1' }, later),
+      storage.takeDuty({ name, owner: 'c/1', forMs: 1000 }, later),
+    ])
+    expect(back).toBe(3)
+  })
 }
