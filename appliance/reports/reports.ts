@@ -55,7 +55,7 @@ export function createReporter(deps: ReporterDeps): Reporter {
 async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
   const { storage, clock, log, hostname, onStored } = deps
   const { kind, emailId, teamId } = due
-  const about = { kind, deliveryIds: due.deliveries.map(({ id }) => id) }
+  const about = { kind, emailId, deliveryIds: due.deliveries.map(({ id }) => id) }
   const silent = await whySilent(due, deps)
   if (silent !== undefined) {
     await storage.dropReports(about, clock.now())

@@ -10,7 +10,7 @@ import { firstIdAt } from '../mail/ids.ts'
 import { countStatuses, type RecipientCounts, recipientStatus } from '../mail/recipient-status.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { type EmailSummary, summaryColumns, toSummary } from './emails.ts'
-import { selectDeliveries, toDelivery } from './recipients.ts'
+import { selectDeliveries, toDelivery } from './deliveries.ts'
 import type { Db, Tables } from './schema.ts'
 import { contains, like, lowered, lowest, madeWith } from './searching.ts'
 
@@ -215,13 +215,13 @@ function conditions(where: Where, filter: EmailFilter, teamId: string): Expressi
   if (filter.toDomain !== undefined) found.push(addressed(`@${filter.toDomain}`, true))
   if (filter.happened !== undefined) found.push(happenedTo(where, filter.happened))
   if (filter.reply !== undefined) {
-    const said = contains('r.cause', inJson(filter.reply))
+    const said = contains('d.cause', inJson(filter.reply))
     found.push(
       where.exists(
         where
-          .selectFrom('recipients as r')
-          .select('r.id')
-          .whereRef('r.email_id', '=', 'emails.id')
+          .selectFrom('deliveries as d')
+          .select('d.id')
+          .whereRef('d.email_id', '=', 'emails.id')
           .where(said),
       ),
     )
@@ -237,7 +237,7 @@ function tagPattern({ name, value }: NonNullable<EmailFilter['tag']>): string {
 
 /**
  * The fields that name recipients, as JSON lists of `address` or `Name <address>`. Between them they name every recipient, and a look into
- * `recipients` for each email takes four times as long.
+ * `deliveries` for each email takes four times as long.
  * @param ends whether the text is the end of an address; a text that has a local part is the beginning of one
  */
 function addressed(text: string, ends = false): Expression<SqlBool> {
@@ -270,9 +270,9 @@ const NOBODY: Known = { recipients: [], complained: new Set(), seen: new Set() }
 async function standingOf(db: Db, ids: string[]): Promise<Map<string, Known>> {
   if (ids.length === 0) return new Map()
   const rows = await selectDeliveries(db)
-    .where('r.email_id', 'in', ids)
-    .orderBy('r.updated_at', 'desc')
-    .orderBy('r.id', 'desc')
+    .where('d.email_id', 'in', ids)
+    .orderBy('d.updated_at', 'desc')
+    .orderBy('d.id', 'desc')
     .execute()
   const recipients = Map.groupBy(rows, ({ email_id: id }) => id)
   // The last event of an email to one recipient says the same; only those to several are looked up.

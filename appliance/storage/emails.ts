@@ -4,7 +4,7 @@ import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from
 import type { Transcript } from '../mail/transcript.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
-import { selectDeliveries, toDelivery } from './recipients.ts'
+import { ended, queued, selectDeliveries, toDelivery } from './deliveries.ts'
 import type { Db, EmailsTable } from './schema.ts'
 import type { NewEmail } from './spool/put.ts'
 import { readTranscript } from './transcripts.ts'
@@ -196,9 +196,9 @@ async function teamOfEmail(db: Db, { emailId }: { emailId: string }): Promise<st
 
 async function getHistory(db: Db, args: { teamId: string; id: string }): Promise<EmailHistory> {
   const deliveries = await selectDeliveries(db)
-    .where('r.email_id', '=', args.id)
-    .where('r.team_id', '=', args.teamId)
-    .orderBy('r.id')
+    .where('d.email_id', '=', args.id)
+    .where('d.team_id', '=', args.teamId)
+    .orderBy('d.id')
     .execute()
   return {
     deliveries: deliveries.map(toDelivery),
@@ -291,6 +291,7 @@ async function reschedule(
     .updateTable('deliveries')
     .set({ due_at: args.scheduledAt, expires_at: args.expiresAt })
     .where('email_id', '=', args.id)
+    .where(queued)
     .execute()
   return { kind: 'changed' }
 }
@@ -317,12 +318,11 @@ async function cancel(db: Db, args: { teamId: string; id: string }, now: number)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return refusal(db, args)
   await db
-    .updateTable('recipients')
-    .set({ state: 'canceled', cause: JSON.stringify(cause), updated_at: now })
+    .updateTable('deliveries')
+    .set({ ...ended, state: 'canceled', cause: JSON.stringify(cause), updated_at: now })
     .where('email_id', '=', args.id)
-    .where('state', '=', 'waiting')
+    .where(queued)
     .execute()
-  await db.deleteFrom('deliveries').where('email_id', '=', args.id).execute()
   return { kind: 'changed' }
 }
 

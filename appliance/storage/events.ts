@@ -7,6 +7,7 @@ import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { preparedOn } from './sqlite/dialect.ts'
+import { gatheringOn } from './sqlite/gathered.ts'
 
 /** An event as those who watch need it: they read the rest where they want to see more. */
 export interface LiveEvent {
@@ -37,47 +38,94 @@ export interface CountedUnder {
   amount?: number
 }
 
+/** An event with what it counts under. */
+export interface Recorded {
+  event: NewEvent
+  under?: CountedUnder
+}
+
 let recorded = 0
 /** How many events this thread has written, also those of transactions that were taken back. */
 export const eventsRecorded = (): number => recorded
 
+const COLUMNS =
+  'id, team_id, email_id, delivery_id, type, created_at, data, counted, amount, domain_id, provider'
+
+/** The values of the columns. */
+type Values = (string | number | null)[]
+
 /**
- * Writes an event, and what it adds to the metrics, in the transaction of the caller: no other code does. Methods in Kysely reach it with
- * `preparedOn`. The event keeps what was counted, so that the metrics can be made anew.
+ * Writes events in their order, and what they add to the metrics, in the transaction of the caller: no other code does. Methods in Kysely
+ * reach it with `preparedOn`. An event keeps what was counted, so that the metrics can be made anew.
  */
-export function createRecordEvent(db: Connection): (event: NewEvent, under?: CountedUnder) => void {
-  const insert = db.prepare(
-    `insert into events (id, team_id, email_id, delivery_id, type, created_at, data, counted, amount, domain_id, provider)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  const add = db.prepare(
-    `insert into metrics (team_id, at, domain_id, counter, provider, n) values (?, ?, ?, ?, ?, ?)
-     on conflict (team_id, at, domain_id, counter, provider) do update set n = metrics.n + excluded.n`,
+export function createRecordEvents(db: Connection): (entries: readonly Recorded[]) => void {
+  const insert = db.prepare(`insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  const insertMany = db.prepare(
+    `insert into events (${COLUMNS}) select ${COLUMNS.split(',')
+      .map((_, at) => `value ->> ${at}`)
+      .join(', ')} from json_each(?)`,
   )
   const lookUp = db.prepare<[string | null, string], { domainId: string; provider: string }>(
-    `select e.domain_id as domainId, coalesce(r.provider, '') as provider
-     from emails e left join recipients r on r.id = ? where e.id = ?`,
+    `select e.domain_id as domainId, coalesce(d.provider, '') as provider
+     from emails e left join deliveries d on d.email_id = e.id and d.id = ? where e.id = ?`,
   )
   const anyBefore = db.prepare<[string, string]>(
     `select 1 from events where email_id = ? and type = ? and counted like '%unique%' limit 1`,
   )
-  const values = ({ id, teamId, emailId, deliveryId, type, createdAt, data }: NewEvent) => [
-    ...[id, teamId, emailId, deliveryId, type, createdAt, JSON.stringify(data)],
-  ]
+  const gathering = gatheringOn(db)
+  const counts = gathering.of(createCounts)
 
-  return (event, under) => {
-    recorded += 1
-    const { teamId, emailId, deliveryId, type, createdAt, data } = event
+  const count = ({ event, under }: Recorded): Values => {
+    const { id, teamId, emailId, deliveryId, type, createdAt, data } = event
+    const values = [id, teamId, emailId, deliveryId, type, createdAt, JSON.stringify(data)]
     const found = emailId === null ? undefined : (under ?? lookUp.get(deliveryId, emailId))
-    if (emailId === null || !found) {
-      insert.run(...values(event), '', 1, '', '')
-      return
-    }
+    if (emailId === null || !found) return [...values, '', 1, '', '']
     const { domainId, provider, amount = 1 }: CountedUnder = found
     const first = countsUnique(type, data) && anyBefore.get(emailId, type) === undefined
     const counters = countersOf(type, data, first)
-    insert.run(...values(event), counters.join(' '), amount, domainId, provider)
-    for (const counter of counters) add.run(teamId, quarterOf(createdAt), domainId, counter, provider, amount)
+    for (const counter of counters)
+      counts.add([teamId, quarterOf(createdAt), domainId, counter, provider], amount)
+    return [...values, counters.join(' '), amount, domainId, provider]
+  }
+
+  return (entries) => {
+    recorded += entries.length
+    // What counts once for an email has to find the one before it.
+    const alone =
+      entries.length === 1 || entries.some(({ event: { type, data } }) => countsUnique(type, data))
+    if (alone) for (const entry of entries) insert.run(...count(entry))
+    else if (entries.length > 0) insertMany.run(JSON.stringify(entries.map(count)))
+    gathering.written()
+  }
+}
+
+/** The roll-ups: each number is raised once in a commit, however many events do. */
+function createCounts(db: Connection) {
+  const insert = `insert into metrics (team_id, at, domain_id, counter, provider, n)`
+  const raise =
+    'on conflict (team_id, at, domain_id, counter, provider) do update set n = metrics.n + excluded.n'
+  const one = db.prepare(`${insert} values (?, ?, ?, ?, ?, ?) ${raise}`)
+  const many = db.prepare(
+    `${insert} select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 from json_each(?) where true ${raise}`,
+  )
+  const sums = new Map<string, Values>()
+  return {
+    add(key: Values, n: number): void {
+      const name = key.join('\n')
+      const sum = sums.get(name)
+      if (sum) sum[key.length] = (sum[key.length] as number) + n
+      else sums.set(name, [...key, n])
+    },
+    write(): void {
+      const [first] = sums.values()
+      if (!first) return
+      if (sums.size === 1) one.run(...first)
+      else many.run(JSON.stringify([...sums.values()]))
+      sums.clear()
+    },
+    forget(): void {
+      sums.clear()
+    },
   }
 }
 
@@ -90,9 +138,11 @@ export interface OtherEvent {
 
 /** Writes events about other things than emails, in the transaction of the caller. */
 export function recordOthers(db: Db, events: OtherEvent[], now: number): void {
-  const record = preparedOn(db, createRecordEvent)
-  for (const event of events)
-    record({ ...event, id: newId(now), emailId: null, deliveryId: null, createdAt: now })
+  const about = { emailId: null, deliveryId: null, createdAt: now }
+  preparedOn(
+    db,
+    createRecordEvents,
+  )(events.map((event) => ({ event: { ...event, ...about, id: newId(now) } })))
 }
 
 /**

@@ -1,6 +1,7 @@
 /** How much a team may send, and how much it has sent. */
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
+import { gatheringOn } from './sqlite/gathered.ts'
 
 /** Recipients accepted in the UTC day and month of a moment. */
 export interface Usage {
@@ -101,25 +102,59 @@ async function usageHistory(
 export type Count = (quota: QuotaLimit, recipients: number, now: number) => Usage | 'daily' | 'monthly'
 
 export function createCount(db: Connection): Count {
-  const used = db
-    .prepare<[string, string], number>('select used from quotas where team_id = ? and period = ?')
-    .pluck()
-  const add = db
-    .prepare<[string, string, number], number>(
-      `insert into quotas (team_id, period, used) values (?, ?, ?)
-       on conflict (team_id, period) do update set used = used + excluded.used
-       returning used`,
-    )
-    .pluck()
-  const isOver = (teamId: string, period: string, recipients: number, limit: number | null): boolean =>
-    limit !== null && (used.get(teamId, period) ?? 0) + recipients > limit
+  const gathering = gatheringOn(db)
+  const counters = gathering.of(createCounters)
 
   return ({ teamId, daily, monthly }, recipients, now) => {
     const { day, month } = periodsOf(now)
+    const [ofMonth, ofDay] = [counters.of(teamId, month), counters.of(teamId, day)]
+    const isOver = (counter: Counter, limit: number | null) =>
+      limit !== null && counter.used + recipients > limit
     // The month first: who is out of both need not come back tomorrow.
-    if (isOver(teamId, month, recipients, monthly)) return 'monthly'
-    if (isOver(teamId, day, recipients, daily)) return 'daily'
-    return { daily: add.get(teamId, day, recipients)!, monthly: add.get(teamId, month, recipients)! }
+    if (isOver(ofMonth, monthly)) return 'monthly'
+    if (isOver(ofDay, daily)) return 'daily'
+    for (const counter of [ofDay, ofMonth]) {
+      counter.used += recipients
+      counter.added += recipients
+    }
+    gathering.written()
+    return { daily: ofDay.used, monthly: ofMonth.used }
+  }
+}
+
+/** What a team has sent in a period: all together, and since the last write. */
+interface Counter {
+  teamId: string
+  period: string
+  used: number
+  added: number
+}
+
+/** The counters that one commit raises: each is read once and written once. */
+function createCounters(db: Connection) {
+  const read = db
+    .prepare<[string, string], number>('select used from quotas where team_id = ? and period = ?')
+    .pluck()
+  const add = db.prepare<[string, string, number]>(
+    `insert into quotas (team_id, period, used) values (?, ?, ?)
+     on conflict (team_id, period) do update set used = used + excluded.used`,
+  )
+  const counters = new Map<string, Counter>()
+  return {
+    of(teamId: string, period: string): Counter {
+      const key = `${teamId} ${period}`
+      let found = counters.get(key)
+      if (!found)
+        counters.set(key, (found = { teamId, period, used: read.get(teamId, period) ?? 0, added: 0 }))
+      return found
+    },
+    write(): void {
+      for (const { teamId, period, added } of counters.values()) if (added > 0) add.run(teamId, period, added)
+      counters.clear()
+    },
+    forget(): void {
+      counters.clear()
+    },
   }
 }
 

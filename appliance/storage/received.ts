@@ -159,7 +159,7 @@ async function heldOf(db: Db, emailId: string): Promise<{ count: number; bytes: 
 /** Whether a recipient of the email was erased: what comes back would name that person again. */
 async function isErased(db: Db, emailId: string): Promise<boolean> {
   const rows = await db
-    .selectFrom('recipients')
+    .selectFrom('deliveries')
     .select('recipient')
     .where('email_id', '=', emailId)
     .where('recipient', 'like', 'erased-%')

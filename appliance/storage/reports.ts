@@ -2,7 +2,7 @@
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
 import type { RequireTls } from '../mail/require-tls.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
-import { fromNotify } from './recipients.ts'
+import { fromNotify } from './deliveries.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 
@@ -42,6 +42,7 @@ export interface ReportedDelivery {
 /** Which due reports are meant. */
 export interface ReportRef {
   kind: ReportKind
+  emailId: string
   deliveryIds: string[]
 }
 
@@ -94,29 +95,22 @@ async function deliveriesOf(
 ): Promise<ReportedDelivery[]> {
   const rows = await db
     .selectFrom('reports')
-    .innerJoin('recipients as r', 'r.id', 'reports.delivery_id')
-    .leftJoin('deliveries as d', 'd.id', 'r.id')
-    .select([
-      'r.id',
-      'r.recipient',
-      'r.notify',
-      'r.orcpt',
-      'r.state',
-      'r.attempts',
-      'r.cause',
-      'r.updated_at',
-    ])
-    .select('d.expires_at')
+    .innerJoin('deliveries as d', (join) =>
+      join.onRef('d.email_id', '=', 'reports.email_id').onRef('d.id', '=', 'reports.delivery_id'),
+    )
+    .select(['d.id', 'd.recipient', 'd.notify', 'd.orcpt', 'd.state', 'd.attempts', 'd.cause'])
+    .select(['d.updated_at', 'd.expires_at'])
     .where('reports.email_id', '=', id)
     .where('reports.kind', '=', kind)
     .where('reports.done_at', 'is', null)
-    .orderBy('r.id')
+    .orderBy('d.id')
     .execute()
   return rows.map((row) => ({
     id: row.id,
     recipient: row.recipient,
     dsn: { notify: fromNotify(row.notify), orcpt: row.orcpt },
-    state: row.state,
+    // That an operator holds it is nothing that its sender hears of.
+    state: row.state === 'held' ? 'waiting' : row.state,
     attempts: row.attempts,
     updatedAt: row.updated_at,
     expiresAt: row.expires_at,
@@ -125,11 +119,12 @@ async function deliveriesOf(
 }
 
 /** There is nothing to tell any more: no longer due, and no report made. */
-async function dropReports(db: Db, { kind, deliveryIds }: ReportRef, now: number): Promise<void> {
+async function dropReports(db: Db, { kind, emailId, deliveryIds }: ReportRef, now: number): Promise<void> {
   if (deliveryIds.length === 0) return
   await db
     .updateTable('reports')
     .set({ done_at: now })
+    .where('email_id', '=', emailId)
     .where('delivery_id', 'in', deliveryIds)
     .where('kind', '=', kind)
     .where('done_at', 'is', null)
@@ -148,7 +143,7 @@ interface Owed {
 export function createOwe(db: Connection): (owed: Owed, now: number) => void {
   const insert = db.prepare(
     `insert into reports (delivery_id, kind, team_id, email_id, created_at) values (?, ?, ?, ?, ?)
-     on conflict (delivery_id, kind) do nothing`,
+     on conflict (email_id, delivery_id, kind) do nothing`,
   )
   return ({ deliveryId, kind, teamId, emailId }, now) =>
     void insert.run(deliveryId, kind, teamId, emailId, now)

@@ -48,7 +48,7 @@ const flag = (value: number | boolean): boolean => Boolean(value)
 
 /** 1 when nothing of an email waits, and no report about it is due, which would quote it. */
 const final = (emailId: string) => sql<number>`(
-  not exists (select 1 from deliveries d where d.email_id = ${sql.ref(emailId)})
+  not exists (select 1 from deliveries d where d.email_id = ${sql.ref(emailId)} and d.expires_at is not null)
   and not exists (select 1 from reports r where r.email_id = ${sql.ref(emailId)} and r.done_at is null))`
 
 /** A message that may go. */
@@ -130,7 +130,7 @@ async function purgeUnkeptBodies(db: Db, { before, most }: PurgeArgs): Promise<P
     .where((where) =>
       where.or([
         where('b.erased', '=', 0),
-        sql<boolean>`not exists (select 1 from deliveries d where d.email_id = b.email_id)`,
+        sql<boolean>`not exists (select 1 from deliveries d where d.email_id = b.email_id and d.expires_at is not null)`,
       ]),
     )
     .orderBy('b.email_id')
@@ -213,7 +213,7 @@ async function purgeEmails(db: Db, { before, most, after = '' }: PurgeArgs): Pro
     .select(sql<number>`(m.email_id is not null and m.body is null)`.as('in_file'))
     .select(sql<number>`(m.email_id is not null)`.as('has_body'))
     .select(
-      sql<number>`(select count(*) from recipients where email_id = e.id)
+      sql<number>`(select count(*) from deliveries where email_id = e.id)
         + (select count(*) from events where email_id = e.id)`.as('rows'),
     )
     .select(countedByTag)

@@ -275,51 +275,39 @@ export interface MessagesTable {
   body: Uint8Array | null
 }
 
-/** Hot: what waits, and nothing else. A delivery that reaches a final state leaves this table. */
+/** One recipient of an email: what became of it, and where it waits. The columns of the queue are null once it is final. */
 export interface DeliveriesTable {
+  email_id: string
   id: string
   team_id: string
-  email_id: string
-  /** `formatQueue` of the pool, the provider, the stream and the team: what `lease` looks for. */
-  queue: string
+  recipient: string
+  field: NewDelivery['field']
+  /** Where it waits, or waited when it was last tried. */
   pool: string
   provider: string
-  stream: Stream
-  /** Recipient domain in A-labels, lower case. */
-  domain: string
-  due_at: number
-  lease_owner: string | null
-  lease_until: number | null
-  held: number
+  state: DeliveryState
   attempts: number
   created_at: number
-  expires_at: number
+  updated_at: number
+  /** `formatQueue` of the pool, the provider, the stream and the team: what `lease` looks for. */
+  queue: string | null
+  stream: Stream | null
+  /** Recipient domain in A-labels, lower case. */
+  domain: string | null
+  due_at: number | null
+  /** Not null: it waits, or is held. */
+  expires_at: number | null
+  lease_owner: string | null
+  lease_until: number | null
   /** The audit entry that held, released or re-routed it last. */
   touched_by: string | null
   /** Before the last re-route. */
   pool_before: string | null
-}
-
-/** Cold: the fate of each delivery, with the same id. While it waits, `deliveries` knows better about attempts and holds. */
-export interface RecipientsTable {
-  id: string
-  team_id: string
-  email_id: string
-  recipient: string
-  field: NewDelivery['field']
-  /** Where it waited when it was last tried; while it waits, `deliveries` knows better. */
-  pool: string
-  provider: string
-  /** `waiting` or final; whether it is held, `deliveries` tells. */
-  state: DeliveryState
-  attempts: number
-  /** JSON: Cause. */
-  cause: string | null
-  created_at: number
-  updated_at: number
   /** `NEVER`, or keywords with commas between. */
   notify: string | null
   orcpt: string | null
+  /** JSON: Cause. */
+  cause: string | null
 }
 
 export interface AttemptsTable {
@@ -774,7 +762,6 @@ export interface Tables {
   emails: EmailsTable
   messages: MessagesTable
   deliveries: DeliveriesTable
-  recipients: RecipientsTable
   attempts: AttemptsTable
   events: EventsTable
   metrics: MetricsTable

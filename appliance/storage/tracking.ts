@@ -1,6 +1,6 @@
 /** Opens and clicks of emails. */
 import { type EventData, lastEventOf } from '../mail/event.ts'
-import { createRecordEvent } from './events.ts'
+import { createRecordEvents } from './events.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 
@@ -38,7 +38,7 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
     .executeTakeFirst()
   if (!email) return undefined
   const recipients = await db
-    .selectFrom('recipients')
+    .selectFrom('deliveries')
     .select(['id', 'recipient', 'state', 'updated_at'])
     .where('email_id', '=', emailId)
     .execute()
@@ -57,7 +57,7 @@ async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<T
 /** Records the event. A person's also becomes the email's `last_event`, unless that says more already. */
 function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   const exists = db.prepare<[string, string]>('select 1 from emails where id = ? and team_id = ?')
-  const recordEvent = createRecordEvent(db)
+  const recordEvents = createRecordEvents(db)
   const updateEmail = db.prepare(
     `update emails set last_event = ? where id = ?
      and last_event in ('queued', 'scheduled', 'sent', 'delivery_delayed', 'delivered', 'opened')`,
@@ -65,7 +65,7 @@ function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
   return ({ id, teamId, emailId, deliveryId, type, data }, now) => {
     // Removed since it was looked at.
     if (!exists.get(emailId, teamId)) return
-    recordEvent({ id, teamId, emailId, deliveryId, type, createdAt: now, data })
+    recordEvents([{ event: { id, teamId, emailId, deliveryId, type, createdAt: now, data } }])
     if (data.robot !== true) updateEmail.run(lastEventOf(type), emailId)
   }
 }

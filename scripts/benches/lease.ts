@@ -74,12 +74,10 @@ function fill(db: Database.Database, { rows, row }: Scenario): void {
     insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header, reply_to,
       subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at, sent_at, created_at)
     values (?, 't', 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]', '[]', '[]', '', '', 0, 'sent', null, 1, 0)`)
-  const recipient = db.prepare(`
-    insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
-      updated_at) values (?, 't', ?, 'a@x', 'to', 'default', '', 'waiting', 0, null, 0, 0)`)
   const delivery = db.prepare(`
-    insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner, lease_until,
-      held, attempts, created_at, expires_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, 0, 0, 0, 0)`)
+    insert into deliveries (email_id, id, team_id, recipient, field, pool, provider, state, attempts, created_at, updated_at,
+      queue, stream, domain, due_at, expires_at)
+    values (?, ?, ?, 'a@x', 'to', ?, ?, 'waiting', 0, 0, 0, ?, ?, ?, ?, 0)`)
   db.transaction(() => {
     for (let i = 0; i < rows; i++) {
       const { queue: name, dueAt } = row(i)
@@ -87,8 +85,7 @@ function fill(db: Database.Database, { rows, row }: Scenario): void {
       const id = `0199c0de-7a10-7c3e-9b6f-${String((i * 7919) % rows).padStart(12, '0')}`
       const { pool, provider, stream, teamId } = name
       email.run(id)
-      recipient.run(id, id)
-      delivery.run(id, teamId, id, formatQueue(name), pool, provider, stream, `${provider}.example`, dueAt)
+      delivery.run(id, id, teamId, pool, provider, formatQueue(name), stream, `${provider}.example`, dueAt)
     }
   })()
 }

@@ -47,7 +47,7 @@ function writerOf(db: Database.Database, bytes: number): (i: number) => void {
     "insert into messages (email_id, team_id, content, body) values (?, ?, 'message', ?)",
   )
   const recipient = db.prepare(`
-    insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
+    insert into deliveries (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
       updated_at) values (?, ?, ?, ?, 'to', 'default', 'reader', ?, 1, ?, ?, ?)`)
   const body = Buffer.alloc(bytes, 'x')
   return (i) => {

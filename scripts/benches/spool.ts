@@ -92,12 +92,10 @@ function fill(path: string, rows: number): void {
   const message = db.prepare(
     "insert into messages (email_id, team_id, content, body) values (?, ?, 'message', ?)",
   )
-  const recipient = db.prepare(`
-    insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
-      updated_at) values (?, ?, ?, ?, 'to', 'default', ?, 'waiting', 2, null, ?, ?)`)
   const delivery = db.prepare(`
-    insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner, lease_until,
-      held, attempts, created_at, expires_at) values (?, ?, ?, ?, 'default', ?, 'transactional', ?, ?, null, null, 0, 2, ?, ?)`)
+    insert into deliveries (email_id, id, team_id, recipient, field, pool, provider, state, attempts, created_at, updated_at,
+      queue, stream, domain, due_at, expires_at)
+    values (?, ?, ?, ?, 'to', 'default', ?, 'waiting', 2, ?, ?, ?, 'transactional', ?, ?, ?)`)
   const now = Date.now()
   const at = now - 2 * HOUR
   const body = Buffer.from(TEXT)
@@ -118,8 +116,7 @@ function fill(path: string, rows: number): void {
       at,
     )
     message.run(id, teamId, body)
-    recipient.run(id, teamId, id, `a@${domain}`, provider, at, at)
-    delivery.run(id, teamId, id, queue, provider, domain, due, at, now + 96 * HOUR)
+    delivery.run(id, id, teamId, `a@${domain}`, provider, at, at, queue, domain, due, now + 96 * HOUR)
   }
   for (let from = 0; from < rows; from += 10_000)
     db.transaction(() => {

@@ -160,7 +160,10 @@ export function emailSearchContract(storage: () => Storage): void {
       { ...change(e, 'waiting', 'email.delivery_delayed'), dueAt: T0 + MINUTE },
     ]
     await storage().settle({ owner: 'one', attempt: null, changes }, T0)
-    await storage().complain({ teamId: team.id, deliveryId: b, reason: 'He said so.', suppress: false }, T0)
+    await storage().complain(
+      { teamId: team.id, emailId: email.id, deliveryId: b, reason: 'He said so.', suppress: false },
+      T0,
+    )
     const visit = { ipAddress: '', timestamp: '', userAgent: 'x' }
     const hit = { teamId: team.id, emailId: email.id, deliveryId: null, type: 'email.opened' as const }
     await storage().recordHit({ ...hit, id: newId(T0), data: { robot: true, open: visit } }, T0)

@@ -288,7 +288,8 @@ function settleRaces(race: Racing): void {
 
   race('a complaint is recorded once', async ({ storage, atOnce }) => {
     const email = await leased(storage)
-    const about = { teamId: email.teamId, deliveryId: idsOf(email)[0]!, reason: 'A report.', suppress: true }
+    const [deliveryId] = idsOf(email) as [string]
+    const about = { teamId: email.teamId, emailId: email.id, deliveryId, reason: 'A report.', suppress: true }
     const complain = (at: Storage) => at.complain(about, T0)
     expect(sorted(await atOnce(complain, complain))).toEqual(['known', 'recorded'])
     expect(await eventsOf(storage, email)).toEqual(['email.complained', 'email.sent'])
@@ -324,7 +325,11 @@ function reportRaces(race: Racing): void {
     expect(await madeFor(storage, email)).toBe(made ? 1 : 0)
   })
 
-  const about = (email: NewEmail) => ({ kind: 'failed' as const, deliveryIds: idsOf(email) })
+  const about = (email: NewEmail) => ({
+    kind: 'failed' as const,
+    emailId: email.id,
+    deliveryIds: idsOf(email),
+  })
   const reportOn = (email: NewEmail): NewEmail =>
     newEmail(email.teamId, ['app@example.com'], T0, { via: 'report', returnPath: '' })
   /** An email that failed, with a report that is due. */

@@ -84,7 +84,10 @@ export function reportsContract(storage: () => Storage): void {
     await settle(email, 'delayed', T0)
     await settle(email, 'delayed', T0 + 1)
     expect((await dueOf(email)).map(({ kind }) => kind)).toEqual(['delayed'])
-    await storage().putReport({ kind: 'delayed', deliveryIds: all(email), report: reportOf(email) }, T0 + 2)
+    await storage().putReport(
+      { kind: 'delayed', emailId: email.id, deliveryIds: all(email), report: reportOf(email) },
+      T0 + 2,
+    )
     await settle(email, 'delayed', T0 + 3)
     expect(await dueOf(email)).toEqual([])
     await settle(email, 'failed', T0 + 4)
@@ -95,7 +98,7 @@ export function reportsContract(storage: () => Storage): void {
     const email = await submitted(['a@example.net', 'b@example.net'])
     await settle(email, 'failed')
     const [first, second] = [reportOf(email), reportOf(email)]
-    const about = { kind: 'failed' as const, deliveryIds: all(email) }
+    const about = { kind: 'failed' as const, emailId: email.id, deliveryIds: all(email) }
     expect(await storage().putReport({ ...about, report: first }, T0)).toBe(true)
     expect(await storage().putReport({ ...about, report: second }, T0)).toBe(false)
     expect(await dueOf(email)).toEqual([])
@@ -107,7 +110,7 @@ export function reportsContract(storage: () => Storage): void {
   test('what is dropped is no longer due, and nothing is stored', async () => {
     const email = await submitted(['a@example.net'])
     await settle(email, 'failed')
-    const about = { kind: 'failed' as const, deliveryIds: all(email) }
+    const about = { kind: 'failed' as const, emailId: email.id, deliveryIds: all(email) }
     await storage().dropReports(about, T0)
     expect(await dueOf(email)).toEqual([])
     expect(await storage().putReport({ ...about, report: reportOf(email) }, T0)).toBe(false)
@@ -143,7 +146,7 @@ export function reportsContract(storage: () => Storage): void {
     const email = await submitted(['a@example.net'])
     await settle(email, 'failed')
     const report = reportOf(email)
-    await storage().putReport({ kind: 'failed', deliveryIds: all(email), report }, T0)
+    await storage().putReport({ kind: 'failed', emailId: email.id, deliveryIds: all(email), report }, T0)
     await storage().lease(leaseArgs(), T0)
     await storage().dropQueue({ emailId: report.id }, T0 + 60 * MINUTE)
     const history = await storage().getHistory({ teamId: email.teamId, id: report.id }, T0)

@@ -190,7 +190,10 @@ export function suppressionsContract(storage: () => Storage): void {
       const email = await putEmail(storage(), team.id, [address])
       const deliveryId = email.deliveries[0]!.id
       const complain = (teamId: string, suppress: boolean) =>
-        storage().complain({ teamId, deliveryId, reason: 'Its reader pressed the button.', suppress }, T0 + 1)
+        storage().complain(
+          { teamId, emailId: email.id, deliveryId, reason: 'Its reader pressed the button.', suppress },
+          T0 + 1,
+        )
       expect(await complain(other.team.id, true)).toBe('unknown')
       expect(await complain(team.id, true)).toBe('recorded')
       expect(await complain(team.id, true)).toBe('known')
@@ -213,7 +216,8 @@ export function suppressionsContract(storage: () => Storage): void {
       const suppressions = [entry(team.id, address)]
       await storage().addSuppressions({ teamId: team.id, suppressions }, T0)
       const deliveryId = email.deliveries[0]!.id
-      await storage().complain({ teamId: team.id, deliveryId, reason: 'Spam.', suppress: true }, T0 + 1)
+      const about = { teamId: team.id, emailId: email.id, deliveryId }
+      await storage().complain({ ...about, reason: 'Spam.', suppress: true }, T0 + 1)
       expect(await storage().getSuppression({ teamId: team.id, ref: { email: address } }, T0)).toEqual({
         ...suppressions[0]!,
         ...{ origin: 'complaint', sourceId: email.id, reason: 'Spam.' },
@@ -223,8 +227,9 @@ export function suppressionsContract(storage: () => Storage): void {
     test('that nobody wants on the list is only told', async () => {
       const { team } = await makeTeam(storage())
       const address = `${unique('told')}@example.net`
-      const deliveryId = (await putEmail(storage(), team.id, [address])).deliveries[0]!.id
-      await storage().complain({ teamId: team.id, deliveryId, reason: 'Spam.', suppress: false }, T0)
+      const email = await putEmail(storage(), team.id, [address])
+      const about = { teamId: team.id, emailId: email.id, deliveryId: email.deliveries[0]!.id }
+      await storage().complain({ ...about, reason: 'Spam.', suppress: false }, T0)
       expect(await storage().getSuppression({ teamId: team.id, ref: { email: address } }, T0)).toBeUndefined()
     })
   })

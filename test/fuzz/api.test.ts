@@ -38,7 +38,7 @@ const CONTENTS = [
   'select count(*), max(id), sum(scheduled_at) from emails',
   "select count(*) from emails where last_event = 'canceled'",
   'select count(*) from deliveries',
-  'select count(*) from recipients',
+  'select count(*) from deliveries where expires_at is not null',
   'select count(*) from events',
   'select count(*) from receipts',
   'select * from quotas',

@@ -73,12 +73,13 @@ function fillUp(db: Database.Database): void {
 
 /** A digest of the mail that was put in; the same in every schema. */
 function mailOf(db: Database.Database): string {
+  // At first what waits and what became of it were apart, as html and text were from the message.
   const apart = db.prepare("select 1 from sqlite_schema where name = 'contents'").get() !== undefined
   const rows = db
     .prepare(
       `select e.id, e.subject, e.message_id, m.body, ${apart ? 'c' : 'm'}.html, r.recipient, r.state, d.due_at, d.expires_at, v.type
        from emails e join messages m on m.email_id = e.id ${apart ? 'join contents c on c.email_id = e.id' : ''}
-       join recipients r on r.email_id = e.id join deliveries d on d.email_id = e.id join events v on v.email_id = e.id
+       join ${apart ? 'recipients' : 'deliveries'} r on r.email_id = e.id join deliveries d on d.email_id = e.id join events v on v.email_id = e.id
        where e.id like 'kept-%' order by e.id`,
     )
     .raw()

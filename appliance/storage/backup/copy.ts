@@ -37,7 +37,9 @@ export function openCopy(file: string): Connection {
 /** Leaves out bodies and messages of emails that nothing of waits (what waits could not be sent without), and received mail. */
 export function dropBodies(db: Connection): void {
   for (const table of ['returned_messages', 'postmaster_messages']) db.exec(`delete from ${table}`)
-  db.exec('delete from messages where email_id not in (select email_id from deliveries)')
+  db.exec(
+    'delete from messages where email_id not in (select email_id from deliveries where expires_at is not null)',
+  )
   db.exec('vacuum')
 }
 
@@ -57,7 +59,8 @@ export function countAll(db: Connection): BackupCounts {
     db.prepare<[], number>(`select count(*) from ${table}`).pluck().get() ?? 0
   return {
     emails: count('emails'),
-    waiting: count('deliveries'),
+    // Of any schema: at first the table held what waits and nothing else.
+    waiting: count('deliveries where expires_at is not null'),
     events: count('events'),
     messages: count('messages'),
   }
@@ -94,7 +97,9 @@ export function holdAll(
   const auditId = newId(now)
   return db.transaction(() => {
     const held = db
-      .prepare('update deliveries set held = 1, lease_owner = null, lease_until = null, touched_by = ?')
+      .prepare(
+        `update deliveries set state = 'held', lease_owner = null, lease_until = null, touched_by = ? where expires_at is not null`,
+      )
       .run(auditId).changes
     const reports = db.prepare('update reports set done_at = ? where done_at is null').run(now).changes
     for (const table of ['sessions', 'tickets']) db.prepare(`delete from ${table}`).run()

@@ -1,5 +1,6 @@
 /** The emails that name an erased address, with all that belongs to them. */
 import { sql } from 'kysely'
+import { queued } from '../deliveries.ts'
 import { requestsOf } from '../logs.ts'
 import { dropErased } from '../queue/drop.ts'
 import type { Db } from '../schema.ts'
@@ -25,13 +26,13 @@ const isAddress = (column: string, { address }: Scan) =>
 /** Drops what waits for the address. By the domain, for which there is an index. */
 export async function queuePhase(db: Db, scan: Scan, after: string, now: number): Promise<Part> {
   const rows = await db
-    .selectFrom('deliveries as d')
-    .innerJoin('recipients as r', 'r.id', 'd.id')
-    .select(['d.id', 'd.team_id'])
-    .select(isAddress('r.recipient', scan).as('same'))
-    .where('d.domain', '=', scan.address.slice(scan.address.lastIndexOf('@') + 1).toLowerCase())
-    .where('d.id', '>', after)
-    .orderBy('d.id')
+    .selectFrom('deliveries')
+    .select(['id', 'team_id'])
+    .select(isAddress('recipient', scan).as('same'))
+    .where('domain', '=', scan.address.slice(scan.address.lastIndexOf('@') + 1).toLowerCase())
+    .where('id', '>', after)
+    .where(queued)
+    .orderBy('id')
     .limit(DELIVERIES)
     .execute()
   const ids = rows.filter((row) => Boolean(row.same) && row.team_id === scan.teamId).map(({ id }) => id)
@@ -56,7 +57,7 @@ type EmailRow = Awaited<ReturnType<typeof emailsAfter>>[number]
 
 const groupCount = async (
   db: Db,
-  table: 'recipients' | 'events' | 'attempts',
+  table: 'deliveries' | 'events' | 'attempts',
   ids: string[],
 ): Promise<Map<string, number>> => {
   const rows = await db
@@ -82,7 +83,7 @@ export async function emailsPhase(db: Db, scan: Scan, after: string, now: number
   if (listed.length === 0) return { counts: {}, next: null }
   const counts = await groupCount(
     db,
-    'recipients',
+    'deliveries',
     listed.map(({ id }) => id),
   )
   const looked = upTo(listed, RECIPIENTS, ({ id }) => counts.get(id) ?? 0)
@@ -124,7 +125,7 @@ async function affordable(db: Db, named: EmailRow[], recipients: Map<string, num
 /** Ids of the address's recipient rows, by email. */
 async function recipientsOf(db: Db, scan: Scan, emailIds: string[]): Promise<Map<string, string[]>> {
   const rows = await db
-    .selectFrom('recipients')
+    .selectFrom('deliveries')
     .select(['id', 'email_id'])
     .where('email_id', 'in', emailIds)
     .where(isAddress('recipient', scan))
@@ -143,12 +144,12 @@ async function eraseEmail(
 ): Promise<Omit<Part, 'next'>> {
   const events = await eraseEvents(db, scan, row.id, deliveryIds)
   const attempts = await eraseAttempts(db, scan, row.id, deliveryIds)
-  const reports = await reportsAbout(db, deliveryIds)
+  const reports = await reportsAbout(db, row.id, deliveryIds)
   // Accepted since the queue was looked through: nothing may be sent to the pseudonym.
   const deliveries = scan.write ? await dropErased(db, deliveryIds, scan.pseudonym, now) : 0
   if (scan.write) {
     await hideHeaders(db, scan, row)
-    await hideRecipients(db, scan, deliveryIds, now)
+    await hideRecipients(db, scan, row.id, deliveryIds, now)
   }
   const bodies = { bodies: 0, bodies_later: 0, files: [] as string[] }
   // A report that was sent quotes the address, too.
@@ -172,36 +173,41 @@ async function hideHeaders(db: Db, { eraser }: Scan, row: EmailRow): Promise<voi
 async function hideRecipients(
   db: Db,
   { eraser, pseudonym }: Scan,
+  emailId: string,
   deliveryIds: string[],
   now: number,
 ): Promise<void> {
   for (const id of deliveryIds) {
     const { cause } = await db
-      .selectFrom('recipients')
+      .selectFrom('deliveries')
       .select('cause')
+      .where('email_id', '=', emailId)
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
     const hidden = cause === null ? null : JSON.stringify(eraser.hideIn(JSON.parse(cause) as unknown, true))
     await db
-      .updateTable('recipients')
+      .updateTable('deliveries')
       .set({ recipient: pseudonym, orcpt: null, cause: hidden })
+      .where('email_id', '=', emailId)
       .where('id', '=', id)
       .execute()
     // What was to be told about it, and would name it, is not.
     await db
       .updateTable('reports')
       .set({ done_at: now })
+      .where('email_id', '=', emailId)
       .where('delivery_id', '=', id)
       .where('done_at', 'is', null)
       .execute()
   }
 }
 
-async function reportsAbout(db: Db, deliveryIds: string[]): Promise<string[]> {
+async function reportsAbout(db: Db, emailId: string, deliveryIds: string[]): Promise<string[]> {
   if (deliveryIds.length === 0) return []
   const rows = await db
     .selectFrom('reports')
     .select('report_id')
+    .where('email_id', '=', emailId)
     .where('delivery_id', 'in', deliveryIds)
     .where('report_id', 'is not', null)
     .execute()
@@ -219,7 +225,7 @@ async function eraseBody(
     .selectFrom('messages as m')
     .select(sql<number>`(m.body is null)`.as('in_file'))
     .select(
-      sql<number>`(exists (select 1 from deliveries d where d.email_id = m.email_id)
+      sql<number>`(exists (select 1 from deliveries d where d.email_id = m.email_id and d.expires_at is not null)
         or exists (select 1 from reports r where r.email_id = m.email_id and r.done_at is null))`.as(
         'needed',
       ),

@@ -37,8 +37,8 @@ export async function returnedPhase(db: Db, scan: Scan, after: string): Promise<
     .selectFrom('returned_messages as m')
     .select(['m.id', sql<number>`coalesce(length(m.body), 0)`.as('bytes')])
     .select(
-      sql<number>`exists (select 1 from recipients r
-        where r.email_id = m.email_id and lower(r.recipient) in (${sql.join(recipients)}))`.as('about'),
+      sql<number>`exists (select 1 from deliveries d
+        where d.email_id = m.email_id and lower(d.recipient) in (${sql.join(recipients)}))`.as('about'),
     )
     .where('m.team_id', '=', scan.teamId)
     .where('m.id', '>', after)

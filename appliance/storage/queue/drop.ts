@@ -1,4 +1,3 @@
-import type { ExpressionBuilder } from 'kysely'
 import type { Category, SubType } from '../../mail/bounce.ts'
 import { reportWanted } from '../../mail/dsn.ts'
 import { type EventData, lastEventOf } from '../../mail/event.ts'
@@ -6,10 +5,10 @@ import { newId } from '../../mail/ids.ts'
 import type { QueueAction } from '../../mail/queue-action.ts'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
-import { createRecordEvent } from '../events.ts'
-import { fromNotify } from '../recipients.ts'
+import { createRecordEvents } from '../events.ts'
+import { ended, fromNotify, queued } from '../deliveries.ts'
 import { createOwe } from '../reports.ts'
-import type { Db, Tables } from '../schema.ts'
+import type { Db } from '../schema.ts'
 import { preparedOn } from '../sqlite/dialect.ts'
 import type { NewEmail } from '../spool/put.ts'
 import type { QueueFilter } from './queue.ts'
@@ -94,11 +93,12 @@ const ERASED: Ending = {
 export async function dropErased(db: Db, ids: string[], pseudonym: string, now: number): Promise<number> {
   if (ids.length === 0) return 0
   const rows = await db
-    .selectFrom('deliveries as d')
-    .innerJoin('emails as e', 'e.id', 'd.email_id')
-    .select(['d.id', 'd.team_id', 'd.email_id', 'e.via', 'e.domain_id', 'd.provider'])
-    .where('d.id', 'in', ids)
-    .orderBy('d.id')
+    .selectFrom('deliveries')
+    .innerJoin('emails as e', 'e.id', 'deliveries.email_id')
+    .select(['deliveries.id', 'deliveries.team_id', 'email_id', 'e.via', 'e.domain_id', 'provider'])
+    .where('deliveries.id', 'in', ids)
+    .where(queued)
+    .orderBy('deliveries.id')
     .execute()
   const unnamed = { recipient: pseudonym, notify: null, cause: null, report_to: null }
   await giveUp(
@@ -120,29 +120,21 @@ async function endStep(
   const portion = await nextPortion(db, { ...args, touch: { action } }, args, now)
   if (!portion) return { count: 0, next: null }
   const rows = await db
-    .selectFrom('deliveries as d')
-    .innerJoin('recipients as r', 'r.id', 'd.id')
+    .selectFrom((query) =>
+      query
+        .selectFrom('deliveries')
+        .select(['id', 'team_id', 'email_id', 'recipient', 'notify', 'cause', 'provider'])
+        .where(portion.where)
+        .as('d'),
+    )
     .innerJoin('emails as e', 'e.id', 'd.email_id')
-    .select(['d.id', 'd.team_id', 'd.email_id'])
-    .select(['r.recipient', 'r.notify', 'r.cause', 'e.report_to', 'e.via', 'e.domain_id', 'd.provider'])
-    .where('d.id', 'in', (query) => query.selectFrom('deliveries').select('id').where(portion.where))
+    .select(['d.id', 'd.team_id', 'd.email_id', 'd.recipient', 'd.notify', 'd.cause', 'd.provider'])
+    .select(['e.report_to', 'e.via', 'e.domain_id'])
     .orderBy('d.id')
     .execute()
   for (let at = 0; at < rows.length; at += ROUND) await giveUp(db, ending, rows.slice(at, at + ROUND), now)
   return { count: rows.length, next: portion.next }
 }
-
-/** What the queue knew of a recipient until now. */
-const last = <C extends 'attempts' | 'pool' | 'provider'>(
-  set: ExpressionBuilder<Tables, 'recipients'>,
-  column: C,
-) =>
-  set
-    .selectFrom('deliveries')
-    .select(`deliveries.${column}`)
-    .whereRef('deliveries.id', '=', 'recipients.id')
-    .$asScalar()
-    .$notNull()
 
 interface Given {
   id: string
@@ -163,34 +155,30 @@ async function giveUp(db: Db, ending: Ending, given: Given[], now: number): Prom
     ...row,
     cause: ending.cause(row.cause === null ? null : (JSON.parse(row.cause) as Cause)),
   }))
-  const ids = rows.map(({ id }) => id)
   // Deliveries that end with the same words are written together: usually all, or all of one host.
   for (const [cause, same] of Map.groupBy(rows, (row) => JSON.stringify(row.cause)))
     await db
-      .updateTable('recipients')
-      .set((set) => ({
-        state,
-        cause,
-        updated_at: now,
-        attempts: last(set, 'attempts'),
-        pool: last(set, 'pool'),
-        provider: last(set, 'provider'),
-      }))
+      .updateTable('deliveries')
+      .set({ ...ended, state, cause, updated_at: now })
       .where(
         'id',
         'in',
         same.map(({ id }) => id),
       )
+      .where(queued)
       .execute()
-  await db.deleteFrom('deliveries').where('id', 'in', ids).execute()
-  const record = preparedOn(db, createRecordEvent)
   // Nobody sent a report, so nobody hears of its way.
-  for (const row of rows.filter(({ via }) => via !== 'report')) {
-    const { team_id: teamId, email_id: emailId, recipient, cause, domain_id: domainId, provider } = row
-    const data: EventData = { recipient, cause, ...ending.data(cause) }
-    const about = { id: newId(now), teamId, emailId, deliveryId: row.id, createdAt: now }
-    record({ ...about, type, data }, { domainId, provider })
-  }
+  const told = rows.filter(({ via }) => via !== 'report')
+  preparedOn(
+    db,
+    createRecordEvents,
+  )(
+    told.map(({ id: deliveryId, team_id: teamId, email_id: emailId, recipient, cause, ...row }) => {
+      const data: EventData = { recipient, cause, ...ending.data(cause) }
+      const event = { id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data }
+      return { event, under: { domainId: row.domain_id, provider: row.provider } }
+    }),
+  )
   oweReports(db, rows, now)
   await db
     .updateTable('emails')

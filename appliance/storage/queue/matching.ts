@@ -2,6 +2,7 @@
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
+import { queued } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
 import type { QueueFilter, TagFilter } from './queue.ts'
 
@@ -9,7 +10,7 @@ import type { QueueFilter, TagFilter } from './queue.ts'
 export type Where = ExpressionBuilder<Tables, 'deliveries'>
 
 /** Written out, not bound: the planners use the partial indexes only for a condition that they can read. */
-export const notHeld = sql.lit(0)
+export const waiting = sql.lit('waiting' as const)
 
 /** The lease is free: never taken, given back, or run out. */
 export const unleased = (where: Where, now: number): Expression<SqlBool> =>
@@ -32,7 +33,7 @@ function matching(where: Where, filter: QueueFilter, now: number): Expression<Sq
     if (value !== undefined) conditions.push(where(column as keyof typeof equal, '=', value))
   if (filter.deliveryIds) conditions.push(where('id', 'in', filter.deliveryIds))
   if (filter.provider === '?') conditions.push(where('provider', 'like', '?%'))
-  if (state !== undefined) conditions.push(where('held', '=', state === 'held' ? 1 : 0))
+  if (state !== undefined) conditions.push(where('state', '=', state))
   if (createdBefore !== undefined) conditions.push(where('created_at', '<', createdBefore))
   if (createdFrom !== undefined) conditions.push(where('created_at', '>=', createdFrom))
   if (touch) conditions.push(touched(where, touch, now))
@@ -55,13 +56,13 @@ function touched(
 ): Expression<SqlBool> {
   switch (action) {
     case 'hold':
-      return where('held', '=', notHeld)
+      return where('state', '=', waiting)
     case 'release':
-      return where('held', '=', 1)
+      return where('state', '=', 'held')
     case 'retry':
       // Nor what its sender scheduled for later: what leaves too early cannot be taken back.
       return where.and([
-        where('held', '=', notHeld),
+        where('state', '=', waiting),
         unleased(where, now),
         sql<SqlBool>`not (attempts = 0 and due_at > ${now} and exists (
           select 1 from emails where emails.id = deliveries.email_id and emails.scheduled_at > ${now}))`,
@@ -89,8 +90,7 @@ function tagged({ name, value }: TagFilter): RawBuilder<SqlBool> {
 
 function about(category: string): RawBuilder<SqlBool> {
   const piece = `"category":${JSON.stringify(category)}`
-  return sql<SqlBool>`exists (select 1 from recipients
-    where recipients.id = deliveries.id and ${has(sql<string>`recipients.cause`, piece)})`
+  return has(sql<string>`coalesce(cause, '')`, piece)
 }
 
 /** The last attempt that the delivery had a part in; `source` is no other key of a transcript. */
@@ -142,7 +142,7 @@ export async function nextRange(
   { deliveryIds, emailId, domain }: QueueFilter,
   { limit = LIMIT, after = '' }: StepArgs,
 ): Promise<Range | undefined> {
-  let query = db.selectFrom('deliveries').select('id').where('id', '>', after)
+  let query = db.selectFrom('deliveries').select('id').where(queued).where('id', '>', after)
   if (deliveryIds !== undefined) query = query.where('id', 'in', deliveryIds)
   else if (emailId !== undefined) query = query.where('email_id', '=', emailId)
   else if (domain !== undefined) query = query.where('domain', '=', domain.toLowerCase())
@@ -154,7 +154,7 @@ export async function nextRange(
 
 /** The condition that a delivery is in the range. */
 export const within = (where: Where, { after, last }: Range): Expression<SqlBool> =>
-  where.and([where('id', '>', after), where('id', '<=', last)])
+  where.and([queued, where('id', '>', after), where('id', '<=', last)])
 
 /** What a step is about: the deliveries of its range that a filter names. */
 export interface Portion {
@@ -182,16 +182,19 @@ export async function nextPortion(
   if (filter.reply === undefined) return { where: plain, next: range.next }
   const ids = await answered(db, plain, filter.reply)
   // No engine takes an empty list everywhere.
-  const where = ids.length === 0 ? () => sql<SqlBool>`1 = 0` : (where: Where) => where('id', 'in', ids)
+  const where =
+    ids.length === 0
+      ? () => sql<SqlBool>`1 = 0`
+      : (where: Where) => where.and([queued, where('id', 'in', ids)])
   return { where, next: range.next }
 }
 
 /** Those whose last attempt ended with these words. The text lies in JSON, which the engines read in different ways. */
 async function answered(db: Db, where: Portion['where'], words: string): Promise<string[]> {
   const rows = await db
-    .selectFrom('recipients')
+    .selectFrom('deliveries')
     .select(['id', 'cause'])
-    .where('id', 'in', (query) => query.selectFrom('deliveries').select('id').where(where))
+    .where(where)
     .where('cause', 'is not', null)
     .execute()
   const wanted = words.toLowerCase()

@@ -4,10 +4,9 @@ import type { Category } from '../../mail/bounce.ts'
 import { AGE_BANDS, type QueueAction } from '../../mail/queue-action.ts'
 import type { Stream } from '../../mail/queue.ts'
 import type { Delivery } from '../emails.ts'
-import { selectDeliveries, toDelivery } from '../recipients.ts'
+import { selectDeliveries, toDelivery } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
-import { notHeld, unleased } from './matching.ts'
-import { nextPortion, type Step, type StepArgs } from './matching.ts'
+import { nextPortion, type Step, type StepArgs, unleased, waiting } from './matching.ts'
 
 /** A tag of emails; without a value, any. */
 export interface TagFilter {
@@ -82,7 +81,8 @@ export function headOf(db: Db, stream: Stream, most: number, now: number) {
   return db
     .selectFrom('deliveries')
     .select(['queue', 'due_at'])
-    .where('held', '=', notHeld)
+    .$narrowType<{ queue: string; due_at: number }>()
+    .where('state', '=', waiting)
     .where('stream', '=', stream)
     .where((where) => unleased(where, now))
     .orderBy('due_at')
@@ -97,11 +97,11 @@ export async function firstOpen(db: Db, closed: Set<string>, now: number): Promi
     with recursive closed (destination) as (values ${sql.join([...closed].map((one) => sql`(${one})`))}),
     queues (queue, destination) as (
       select queue, pool || '/' || provider from (
-        select queue, pool, provider from deliveries where held = 0 and queue > '' order by queue limit 1) as first
+        select queue, pool, provider from deliveries where state = 'waiting' and queue > '' order by queue limit 1) as first
       union all
       select d.queue, d.pool || '/' || d.provider
-      from queues join deliveries d on d.id = (
-        select id from deliveries where held = 0 and queue > case
+      from queues join deliveries d on d.rowid = (
+        select rowid from deliveries where state = 'waiting' and queue > case
           when queues.destination in (select destination from closed) then queues.destination || '0'
           else queues.queue end
         order by queue limit 1)
@@ -109,7 +109,7 @@ export async function firstOpen(db: Db, closed: Set<string>, now: number): Promi
     )
     select count(*) as asked, min(case when destination not in (select destination from closed) then (
       select d.due_at from deliveries d
-      where d.held = 0 and d.queue = queues.queue and (d.lease_until is null or d.lease_until <= ${now})
+      where d.state = 'waiting' and d.queue = queues.queue and (d.lease_until is null or d.lease_until <= ${now})
       order by d.due_at limit 1
     ) end) as due_at
     from queues
@@ -122,7 +122,7 @@ export async function firstOpen(db: Db, closed: Set<string>, now: number): Promi
 /** What a delivery counts as, each as one of the three. */
 const stateOf = (now: number) =>
   sql<SurveyGroup['state']>`case when lease_until is not null and lease_until > ${now} then 'in_flight'
-    when held = 1 then 'held' else 'waiting' end`
+    else state end`
 
 /** The index of the first age that a delivery has not reached. */
 const bandOf = (now: number) =>
@@ -142,6 +142,7 @@ async function surveyQueue(
   const rows = await db
     .selectFrom('deliveries')
     .select(['team_id', 'pool', 'provider', 'domain', stateOf(now).as('state'), bandOf(now).as('band')])
+    .$narrowType<{ domain: string }>()
     .select((row) => [
       row.fn.countAll<number>().as('count'),
       row.fn.min('created_at').as('oldest_at'),
@@ -185,8 +186,16 @@ async function listQueue(
 ): Promise<{ items: Delivery[]; next: string | null }> {
   const portion = await nextPortion(db, filter, { limit: LOOK, after }, now)
   if (!portion) return { items: [], next: null }
-  const wanted = db.selectFrom('deliveries').select('id').where(portion.where).orderBy('id').limit(limit)
-  const rows = await selectDeliveries(db).where('r.id', 'in', wanted).orderBy('r.id').execute()
+  const wanted = db
+    .selectFrom('deliveries')
+    .select(['email_id', 'id'])
+    .where(portion.where)
+    .orderBy('id')
+    .limit(limit)
+  const rows = await selectDeliveries(db)
+    .where((where) => where(where.refTuple('d.email_id', 'd.id'), 'in', wanted.$asTuple('email_id', 'id')))
+    .orderBy('d.id')
+    .execute()
   return { items: rows.map(toDelivery), next: rows.length === limit ? rows.at(-1)!.id : portion.next }
 }
 
@@ -207,11 +216,11 @@ async function changeStep(
 
 /** Stops further attempts until released; those in flight finish. `by`, here and below: the audit entry. */
 export async function holdQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
-  return changeStep(db, 'hold', args, { held: 1, touched_by: by ?? null }, now)
+  return changeStep(db, 'hold', args, { state: 'held', touched_by: by ?? null }, now)
 }
 
 export async function releaseQueue(db: Db, { by, ...args }: QueueChangeArgs, now: number): Promise<Step> {
-  return changeStep(db, 'release', args, { held: 0, touched_by: by ?? null }, now)
+  return changeStep(db, 'release', args, { state: 'waiting', touched_by: by ?? null }, now)
 }
 
 /** Makes waiting deliveries due now. */

@@ -6,14 +6,15 @@ import { madeAt, newId } from '../../mail/ids.ts'
 import { destinationOfQueue, type Stream } from '../../mail/queue.ts'
 import type { RequireTls } from '../../mail/require-tls.ts'
 import { STREAMS } from '../../mail/source.ts'
-import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
-import { createRecordEvent } from '../events.ts'
+import { suppressedCause, suppressedData, type SuppressionOrigin } from '../../mail/suppression.ts'
+import { createRecordEvents } from '../events.ts'
 import { firstOpen, HEAD, headOf } from '../queue/queue.ts'
-import { fromNotify } from '../recipients.ts'
+import { ENDED, fromNotify } from '../deliveries.ts'
 import { createOwe } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
 import { createChooser } from './choose.ts'
+import { Lines } from './lines.ts'
 import type { NewEmail } from './put.ts'
 
 /** A delivery that the caller owns until `leaseUntil`. */
@@ -94,6 +95,7 @@ export async function nextDue(db: Db, args: { closed: string[] }, now: number): 
 }
 
 interface Row {
+  row: number
   id: string
   team_id: string
   email_id: string
@@ -128,65 +130,85 @@ interface Row {
  * other. May take less than there is room for when messages have many recipients: ask until nothing comes.
  * Counts the attempt and sets the next time before anyone dials. A delivery whose address is on the suppression list by now ends here instead:
  * state and event `suppressed`. Records `email.sent` for an email that is tried for the first time.
- * hot: plain statements, prepared once.
+ * hot: plain statements, prepared once; how many run does not depend on how many deliveries are taken.
  */
 export function createLease(db: Connection): (args: LeaseArgs, now: number) => LeasedDelivery[] {
-  const choose = createChooser(db)
-  // The parameter stands in an expression for the reason that lines.ts gives.
+  const choose = createChooser(new Lines(db))
   const read = db.prepare<[string], Row>(
-    `select d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, r.recipient, e.domain_id,
-       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, r.notify, r.orcpt,
+    `select d.rowid as row, d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, d.recipient, e.domain_id,
+       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, d.notify, d.orcpt,
        d.due_at, d.touched_by, d.pool_before
-     from deliveries d join recipients r on r.id = d.id join emails e on e.id = d.email_id
-     where d.id = ? || ''`,
+     from json_each(?) as one cross join deliveries d on d.rowid = one.value cross join emails e on e.id = d.email_id`,
   )
-  const mark = db.prepare(
-    'update deliveries set lease_owner = ?, lease_until = ?, attempts = ?, due_at = ? where id = ?',
+  // The last delay repeats. Numbers are bound as reals, which would name no place of a list.
+  const claim = db.prepare<{
+    owner: string
+    leaseUntil: number
+    now: number
+    delays: string
+    last: number
+    rows: string
+  }>(
+    `update deliveries set lease_owner = @owner, lease_until = @leaseUntil, attempts = attempts + 1,
+       due_at = @now + (@delays ->> min(attempts, cast(@last as integer)))
+     where rowid in (select value from json_each(@rows))`,
   )
-  const markSent = db.prepare(
-    `update emails set sent_at = ?, last_event = case when last_event in ('queued', 'scheduled') then 'sent' else last_event end
-     where id = ?`,
-  )
-  const recordEvent = createRecordEvent(db)
-  const countWaiting = db
-    .prepare<[string], number>('select count(*) from deliveries where email_id = ?')
-    .pluck()
-
-  const announce = (row: Row, now: number): void => {
-    markSent.run(now, row.email_id)
-    // Nobody sent a report, so nobody hears of its way.
-    if (row.via === 'report') return
-    const { team_id: teamId, email_id: emailId, domain_id: domainId } = row
-    const about = { id: newId(now), teamId, emailId, deliveryId: null, createdAt: now }
-    // One event, whoever it goes to; in the metrics every recipient counts, so that rates can be made of them.
-    const amount = countWaiting.get(emailId) ?? 1
-    recordEvent({ ...about, type: 'email.sent', data: {} }, { domainId, provider: '', amount })
-  }
-
+  const announce = createAnnounce(db)
   const withhold = createWithhold(db)
 
   return (args, now) => {
     const { owner, leaseUntil, retryDelays } = args
-    const lastDelay = retryDelays.at(-1)
-    if (lastDelay === undefined) throw new RangeError('lease needs at least one retry delay.')
-    const leased: LeasedDelivery[] = []
-    const announced = new Set<string>()
-    const rows = choose(args, now).map((id) => {
-      const row = read.get(id)
-      if (!row) throw new Error(`Delivery ${id} waits, but its recipient or email is missing.`)
-      return row
+    if (retryDelays.length === 0) throw new RangeError('lease needs at least one retry delay.')
+    const chosen = choose(args, now)
+    if (chosen.length === 0) return []
+    const found = new Map(read.all(JSON.stringify(chosen)).map((row) => [row.row, row]))
+    const due = chosen.map((row) => {
+      const one = found.get(row)
+      if (!one) throw new Error(`Delivery ${row} waits, but its email is missing.`)
+      return one
     })
-    // All of them before the first is announced, which counts whom the email goes to.
-    for (const row of rows.filter((one) => !withhold(one, now))) {
-      const { id } = row
-      const attempts = row.attempts + 1
-      mark.run(owner, leaseUntil, attempts, now + (retryDelays[attempts - 1] ?? lastDelay), id)
-      // The rows were read before: of several recipients of one email the first announces it.
-      if (row.sent_at === null && !announced.has(row.email_id)) announce(row, now)
-      announced.add(row.email_id)
-      leased.push(toLeased(row, attempts, leaseUntil))
-    }
-    return leased
+    const rows = withhold(due, now)
+    const [delays, last] = [JSON.stringify(retryDelays), retryDelays.length - 1]
+    claim.run({ owner, leaseUntil, now, delays, last, rows: JSON.stringify(rows.map(({ row }) => row)) })
+    announce(rows, now)
+    return rows.map((row) => toLeased(row, row.attempts + 1, leaseUntil))
+  }
+}
+
+/** Part of `lease`: notes that emails are tried for the first time, and tells of it. */
+function createAnnounce(db: Connection): (rows: readonly Row[], now: number) => void {
+  const markSent = db.prepare<[number, string], { id: string; waiting: number }>(
+    `update emails set sent_at = ?, last_event = case when last_event in ('queued', 'scheduled') then 'sent' else last_event end
+     where id in (select value from json_each(?))
+     returning id, (select count(*) from deliveries where email_id = emails.id and expires_at is not null) as waiting`,
+  )
+  const recordEvents = createRecordEvents(db)
+
+  return (rows, now) => {
+    // Of several recipients of one email the first announces it.
+    const first = new Map<string, Row>()
+    for (const row of rows) if (row.sent_at === null && !first.has(row.email_id)) first.set(row.email_id, row)
+    if (first.size === 0) return
+    const waiting = new Map(
+      markSent.all(now, JSON.stringify([...first.keys()])).map((row) => [row.id, row.waiting]),
+    )
+    // Nobody sent a report, so nobody hears of its way.
+    const told = [...first.values()].filter(({ via }) => via !== 'report')
+    recordEvents(
+      told.map(({ team_id: teamId, email_id: emailId, domain_id: domainId }) => ({
+        event: {
+          id: newId(now),
+          teamId,
+          emailId,
+          deliveryId: null,
+          type: 'email.sent',
+          createdAt: now,
+          data: {},
+        },
+        // One event, whoever it goes to; in the metrics every recipient counts, so that rates can be made of them.
+        under: { domainId, provider: '', amount: waiting.get(emailId) ?? 1 },
+      })),
+    )
   }
 }
 
@@ -215,54 +237,42 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
   }
 }
 
-/** A delivery whose turn it is. */
-export interface Turn {
-  id: string
-  team_id: string
-  email_id: string
-  domain_id: string
-  pool: string
-  provider: string
-  attempts: number
-  recipient: string
-  via: NewEmail['via']
-  report_to: string | null
-  notify: string | null
-}
-
 /**
- * Part of `lease`: ends a delivery whose address came onto the list while it waited, before anybody is dialled. False where it did not. Reports
+ * Part of `lease`: ends deliveries whose address came onto the list while they waited, before anybody is dialled, and returns the others. Reports
  * of ours go out all the same: their reader asked for them.
  */
-function createWithhold(db: Connection): (turn: Turn, now: number) => boolean {
+function createWithhold(db: Connection): (rows: readonly Row[], now: number) => Row[] {
   const listed = createListed(db)
-  const finish = db.prepare('delete from deliveries where id = ?')
-  const updateRecipient = db.prepare(
-    `update recipients set state = 'suppressed', attempts = ?, cause = ?, pool = ?, provider = ?, updated_at = ? where id = ?`,
+  const finish = db.prepare(
+    `update deliveries set state = 'suppressed', cause = ?, updated_at = ?, ${ENDED} where email_id = ? and id = ?`,
   )
   // As in `put`: what goes to others still is not done.
   const updateEmail = db.prepare(
-    'update emails set last_event = ? where id = ? and not exists (select 1 from deliveries where email_id = emails.id)',
+    'update emails set last_event = ? where id = ? and not exists (select 1 from deliveries where email_id = emails.id and expires_at is not null)',
   )
-  const recordEvent = createRecordEvent(db)
+  const recordEvents = createRecordEvents(db)
   const owe = createOwe(db)
 
-  return (turn, now) => {
-    if (turn.via === 'report') return false
-    const { id, team_id: teamId, email_id: emailId, domain_id: domainId, provider, recipient } = turn
-    const origin = listed(teamId, recipient)
-    if (origin === undefined) return false
+  const end = (row: Row, origin: SuppressionOrigin, now: number): void => {
+    const { id, team_id: teamId, email_id: emailId, domain_id: domainId, provider, recipient } = row
     const cause = suppressedCause({ origin })
-    finish.run(id)
-    updateRecipient.run(turn.attempts, JSON.stringify(cause), turn.pool, provider, now, id)
+    finish.run(JSON.stringify(cause), now, emailId, id)
     const type = 'email.suppressed'
     const data = { recipient, cause, suppressed: suppressedData(cause) }
-    const about = { id: newId(now), teamId, emailId, deliveryId: id, createdAt: now }
-    recordEvent({ ...about, type, data }, { domainId, provider })
+    const event = { id: newId(now), teamId, emailId, deliveryId: id, type, createdAt: now, data } as const
+    recordEvents([{ event, under: { domainId, provider } }])
     updateEmail.run(lastEventOf(type), emailId)
-    if (turn.report_to !== null && reportWanted(fromNotify(turn.notify), 'failed'))
+    if (row.report_to !== null && reportWanted(fromNotify(row.notify), 'failed'))
       owe({ deliveryId: id, kind: 'failed', teamId, emailId }, now)
-    return true
+  }
+
+  return (rows, now) => {
+    const origins = listed(rows.map((row) => ({ teamId: row.team_id, address: row.recipient })))
+    return rows.filter((row, at) => {
+      const origin = row.via === 'report' ? undefined : origins[at]
+      if (origin !== undefined) end(row, origin, now)
+      return origin === undefined
+    })
   }
 }
 

@@ -1,121 +1,235 @@
 /** What waits where: the questions to the spool's indexes behind a choice, none of which reads what it does not need. */
-import { destinationOfQueue, type Stream } from '../../mail/queue.ts'
+import { destinationOfQueue } from '../../mail/queue.ts'
+import { type Stream, STREAMS } from '../../mail/source.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import type { Waiter } from './turns.ts'
 
 /** A delivery that could be leased. */
 export interface Candidate {
-  id: string
-  queue: string
-  due_at: number
+  /** The number of its row. */
+  row: number
+  emailId: string
+  dueAt: number
+  /** Whether the email has other deliveries; not known of the rows of a head. */
+  several?: boolean
 }
-
-/** The first row of a queue. */
-type FirstRow = Omit<Candidate, 'id'>
 
 /** A queue with due deliveries, as far as they have been read. */
 export interface Line extends Waiter {
   queue: string
   /** Oldest first. */
   rows: Candidate[]
+  /** Whether `rows` were read at all. */
+  read: boolean
   /** Whether the spool may have more than `rows`. */
   more: boolean
   /** Whether other queues of the destination and stream were left out. */
   partial: boolean
 }
 
-/** Queues asked for their first row in one lease, 1 to 2 microseconds each. The next lease goes on where this one stopped. */
+/** The oldest due deliveries of a stream. */
+export interface Head {
+  stream: Stream
+  rows: (Candidate & { queue: string })[]
+}
+
+/** Deliveries of one email in one domain and queue: they can share a message. */
+export interface Siblings {
+  /** In the order of their ids. */
+  rows: number[]
+  /** Whether the spool may have more than `rows`. */
+  more: boolean
+}
+
+/** When the first delivery of a queue is due. */
+interface FirstRow {
+  queue: string
+  dueAt: number
+}
+
+/** Queues of a range of names, by its number: after the first name, up to the last, and how many of them that are due. */
+type Range = [at: number, after: string, last: string, window: number]
+
+/** The queues of a destination and of some streams that are asked for, so many of each. */
+export interface Wanted {
+  destination: string
+  streams: Stream[]
+  window: number
+}
+
+/** Queues asked for their first row in one lease, some 2 microseconds each. The next lease goes on where this one stopped. */
 const MOST_ASKED = 2000
+
+/** Of a destination that is looked at the queues are asked for, whatever was asked before. */
+const LEAST_ASKED = 64
+
+/** Of these at first so many at once, then twice as many each time. */
+const FEW = 16
 
 /** Destinations and streams whose place in the round is remembered; then all begin anew. */
 const MOST_CURSORS = 10_000
 
-const free = 'held = 0 and due_at <= @now + 0 and (lease_until is null or lease_until <= @now + 0)'
+const free = "state = 'waiting' and due_at <= @now + 0 and (lease_until is null or lease_until <= @now + 0)"
+
+const headOf = (stream: Stream): string => `select * from (
+    select rowid as row, email_id as emailId, due_at as dueAt, queue from deliveries indexed by deliveries_due
+    where stream = '${stream}' and ${free} order by due_at, queue, lease_until, rowid limit @most + 0)`
+
+/** The delivery that is due first in the first queue of a range. */
+const firstIn = (range: string): string =>
+  `d.rowid = (select first.rowid from deliveries first indexed by deliveries_queue
+        where first.state = 'waiting' and ${range} order by first.queue, first.due_at limit 1)`
 
 /**
- * Each is a range of an index, whatever waits in other queues or later. The indexes are named: left alone, the planner
- * reads a whole queue to find the siblings in it. Parameters stand in expressions (`@now + 0`): a bare one may be looked at by SQLite's
- * planner, which then plans anew each time it is bound, 6 to 12 microseconds.
+ * Each reads ranges of an index, whatever waits in other queues or later, and answers for many at once. The indexes are named: left alone,
+ * the planner reads a whole queue to find the siblings in it. Parameters stand in expressions (`@now + 0`): a bare one may be looked at by
+ * SQLite's planner, which then plans anew each time it is bound, 6 to 12 microseconds.
  */
 export const CHOICE_SQL = {
-  head: `select id, queue, due_at from deliveries indexed by deliveries_due
-    where stream = @stream || '' and ${free} order by due_at, queue, lease_until, id limit @most + 0`,
-  nextQueue: `select queue, due_at from deliveries indexed by deliveries_queue
-    where held = 0 and queue > ? order by queue, due_at limit 1`,
-  queue: `select id, queue, due_at from deliveries indexed by deliveries_queue
-    where queue = @queue || '' and ${free} order by due_at, lease_until, id limit @most + 0`,
-  siblings: `select d.id, d.queue, d.due_at
-    from deliveries as taken cross join deliveries as d indexed by deliveries_email on d.email_id = taken.email_id
-    where taken.id = @id || '' and d.domain = taken.domain and d.queue = taken.queue
-      and d.held = 0 and d.due_at <= @now + 0 and (d.lease_until is null or d.lease_until <= @now + 0)
-    order by d.id limit @most + 0`,
+  heads: `${headOf('transactional')} union all ${headOf('broadcast')}`,
+  // Steps from the first row of a queue to that of the next, in all ranges at once, breadth first.
+  queues: `with recursive
+    ranges (at, after, last, window) as (
+      select value ->> 0, value ->> 1, value ->> 2, value ->> 3 from json_each(@ranges)),
+    walk (at, last, window, queue, dueAt) as (
+      select at, last, window - (d.due_at <= @now + 0), d.queue, d.due_at
+      from ranges cross join deliveries d on ${firstIn('first.queue > ranges.after and first.queue <= ranges.last')}
+      union all
+      select at, last, window - (d.due_at <= @now + 0), d.queue, d.due_at
+      from walk cross join deliveries d on ${firstIn('first.queue > walk.queue and first.queue <= walk.last')}
+      where window > 0
+      limit @most + 0)
+    select at, queue, dueAt from walk`,
+  // The same through all queues, but not those of some destinations, and no more than so many of each destination and stream.
+  round: `with recursive walk (queue, dueAt, destination, stream, nth) as (
+      select d.queue, d.due_at, d.pool || '/' || d.provider, d.stream, 1
+      from deliveries d where ${firstIn("first.queue > @after || '' and first.queue <= @last || ''")}
+      union all
+      select d.queue, d.due_at, d.pool || '/' || d.provider, d.stream,
+        case when walk.destination = d.pool || '/' || d.provider and walk.stream = d.stream then nth + 1 else 1 end
+      from walk cross join deliveries d on ${firstIn(`first.queue <= @last || '' and first.queue > case
+          when walk.destination in (select value from json_each(@skipped)) then walk.destination || '0'
+          when nth < @window + 0 then walk.queue
+          else walk.destination || case walk.stream when 'broadcast' then '/b0' else '/t0' end end`)}
+      limit @most + 0)
+    select queue, dueAt from walk`,
+  rows: `select (select json_group_array(json_array(row, email_id, due_at, several)) from (
+      select rowid as row, email_id, due_at, exists (
+          select 1 from deliveries other where other.email_id = deliveries.email_id and other.rowid <> deliveries.rowid) as several
+      from deliveries indexed by deliveries_queue
+      where queue = line.value and ${free} order by due_at, lease_until, rowid limit @most + 0)) as found
+    from json_each(@queues) as line order by line.key`,
+  siblings: `with kin (email_id, domain, queue, members) as materialized (
+      select d.email_id, d.domain, d.queue, json_group_array(d.rowid)
+      from json_each(@rows) as one cross join deliveries d on d.rowid = one.value
+      group by 1, 2, 3)
+    select kin.members as asked, (select json_group_array(rowid) from (
+      select rowid from deliveries where email_id = kin.email_id and +domain = kin.domain and +queue = kin.queue
+        and ${free.replace('due_at <=', '+due_at <=')} order by id limit @most + 0)) as found
+    from kin`,
 }
 
 /** Asks the spool. `begin` has to be called for each lease: it sets how much may be asked. */
 export class Lines {
-  readonly #head
-  readonly #nextQueue
-  readonly #queue
+  readonly #heads
+  readonly #queues
+  readonly #round
+  readonly #rows
   readonly #siblings
   /** The queue that was served last, for destinations with more queues than one lease looks at. */
   readonly #cursors = new Map<string, string>()
   #resumeAfter = ''
   #left = 0
-  /** The last question and its answer: no queue is between them. */
-  #last: { after: string; next: FirstRow | undefined } | undefined
 
   constructor(db: Connection) {
-    this.#head = db.prepare<{ stream: Stream; now: number; most: number }, Candidate>(CHOICE_SQL.head)
-    this.#nextQueue = db.prepare<[string], FirstRow>(CHOICE_SQL.nextQueue)
-    this.#queue = db.prepare<{ queue: string; now: number; most: number }, Candidate>(CHOICE_SQL.queue)
-    this.#siblings = db.prepare<{ id: string; now: number; most: number }, Candidate>(CHOICE_SQL.siblings)
+    this.#heads = db.prepare<{ now: number; most: number }, Head['rows'][number]>(CHOICE_SQL.heads)
+    this.#queues = db.prepare<{ ranges: string; now: number; most: number }, FirstRow & { at: number }>(
+      CHOICE_SQL.queues,
+    )
+    this.#round = db.prepare<
+      { after: string; last: string; skipped: string; window: number; most: number },
+      FirstRow
+    >(CHOICE_SQL.round)
+    this.#rows = db.prepare<{ queues: string; now: number; most: number }, string>(CHOICE_SQL.rows).pluck()
+    this.#siblings = db.prepare<
+      { rows: string; now: number; most: number },
+      { asked: string; found: string }
+    >(CHOICE_SQL.siblings)
   }
 
   begin(): void {
     this.#left = MOST_ASKED
-    this.#last = undefined
   }
 
-  /** The oldest due deliveries of a stream. */
-  head(stream: Stream, now: number, most: number): Candidate[] {
-    return this.#head.all({ stream, now, most })
+  /** The oldest due deliveries of both streams. */
+  heads(now: number, most: number): Head[] {
+    const rows = Map.groupBy(this.#heads.all({ now, most }), ({ queue }) => streamOf(queue))
+    return STREAMS.map((stream) => ({ stream, rows: rows.get(stream) ?? [] }))
   }
 
-  /** Due recipients of the same email in the same domain, with the delivery itself. */
-  siblings({ id }: Candidate, now: number, most: number): Candidate[] {
-    return this.#siblings.all({ id, now, most })
-  }
-
-  /** Reads the oldest of a line, so many that `most` come. */
-  read(line: Line, now: number, most: number): void {
-    line.rows = this.#queue.all({ queue: line.queue, now, most })
-    line.more = line.rows.length === most
-  }
-
-  /** Queues of a destination and stream with due mail, at most `window`, beginning after the one that was served last. */
-  of(destination: string, stream: Stream, now: number, window: number): Line[] {
-    const prefix = prefixOf(destination, stream)
-    const start = this.#cursors.get(prefix) ?? prefix
-    const lines: Line[] = []
-    let wrapped = start === prefix
-    let at = start
-    while (lines.length < window && this.#left > 0) {
-      const next = this.#next(at)
-      const inside =
-        next?.queue.startsWith(prefix) === true && !(wrapped && start !== prefix && next.queue > start)
-      if (inside) {
-        at = next.queue
-        if (next.due_at <= now) lines.push(lineOf(next, stream))
-      } else if (wrapped) {
-        return lines
-      } else {
-        wrapped = true
-        at = prefix
-      }
+  /** Reads the oldest of some lines, at most so many of each. */
+  read(lines: readonly Line[], now: number, most: number): void {
+    const found = this.#rows.all({ queues: JSON.stringify(lines.map(({ queue }) => queue)), now, most })
+    for (const [at, line] of lines.entries()) {
+      const rows = JSON.parse(found[at]!) as [number, string, number, number][]
+      line.rows = rows.map(([row, emailId, dueAt, several]) => {
+        return { row, emailId, dueAt, several: several === 1 }
+      })
+      line.read = true
+      line.more = rows.length === most
     }
-    if (this.#left <= 0) this.#stay(prefix, at)
-    // Round by name, since not all were compared: the first after the one that was served last.
-    return lines.map((line, rank) => ({ ...line, rank, partial: true }))
+  }
+
+  /** Due recipients of the same emails in the same domains and queues, at most so many of each; by the rows that were asked for and found. */
+  siblings(asked: readonly Candidate[], now: number, most: number): Map<number, Siblings> {
+    const groups = new Map<number, Siblings>()
+    const rows = JSON.stringify(asked.map(({ row }) => row))
+    for (const kin of this.#siblings.all({ rows, now, most })) {
+      const found = JSON.parse(kin.found) as number[]
+      const group = { rows: found, more: found.length === most }
+      for (const row of [...found, ...(JSON.parse(kin.asked) as number[])]) groups.set(row, group)
+    }
+    return groups
+  }
+
+  /**
+   * Queues with due mail, by destination: of each destination and stream at most `window`, beginning after the one that was served last.
+   */
+  queues(wanted: readonly Wanted[], now: number): Map<string, Line[]> {
+    const asked = wanted.flatMap(({ destination, streams, window }) =>
+      streams.map((stream) => ({ destination, stream, window, prefix: prefixOf(destination, stream) })),
+    )
+    // From the last that was served to the end, then, where that was not enough, from the beginning to that one.
+    const starts = asked.map(({ prefix }) => this.#cursors.get(prefix) ?? prefix)
+    const found = this.#inRanges(
+      asked.map(({ prefix, window }, at) => [at, starts[at]!, endOf(prefix), window]),
+      now,
+    )
+    const dueIn = (at: number) => found.get(at)?.filter(({ dueAt }) => dueAt <= now) ?? []
+    const again = asked.flatMap(({ prefix, window }, at): Range[] => {
+      const left = window - dueIn(at).length
+      return starts[at] === prefix || left <= 0 ? [] : [[at, prefix, starts[at]!, left]]
+    })
+    for (const [at, rows] of again.length > 0 ? this.#inRanges(again, now) : [])
+      found.set(at, [...(found.get(at) ?? []), ...rows])
+    const lines = new Map<string, Line[]>()
+    for (const [at, { destination, stream, window, prefix }] of asked.entries()) {
+      const due = dueIn(at)
+      const cut = this.#left <= 0 && due.length < window
+      const last = found.get(at)?.at(-1)
+      if (cut && last) this.#stay(prefix, last.queue)
+      const partial = cut || due.length >= window
+      const own = due.map((first, rank) => ({ ...lineOf(first, stream), partial, ...(partial && { rank }) }))
+      lines.set(destination, [...(lines.get(destination) ?? []), ...own])
+    }
+    return lines
+  }
+
+  #inRanges(ranges: readonly Range[], now: number): Map<number, FirstRow[]> {
+    const most = Math.max(this.#left, LEAST_ASKED)
+    const rows = this.#queues.all({ ranges: JSON.stringify(ranges), now, most })
+    this.#left -= rows.length
+    return Map.groupBy(rows, ({ at }) => at)
   }
 
   /** Of a destination with more queues than were looked at, the next look begins after this one. */
@@ -123,35 +237,43 @@ export class Lines {
     if (partial) this.#stay(prefixOf(destinationOfQueue(queue), stream), queue)
   }
 
-  /** Names destinations with anything in their queues, each once at most, going on where the last lease stopped. */
-  *destinations(): Generator<string> {
+  /**
+   * Queues with due mail, by destination, each destination once at most, going on where the last lease stopped. Those of which there are more
+   * than `window` have to be asked for with `queues`: their lines are null.
+   * @param skipped destinations that are left out
+   */
+  *round(skipped: readonly string[], window: number, now: number): Generator<Map<string, Line[] | null>> {
     const start = this.#resumeAfter
-    let wrapped = start === ''
-    let at = start
-    while (this.#left > 0) {
-      const next = this.#next(at)
-      if (next && !(wrapped && start !== '' && next.queue > start)) {
-        const destination = destinationOfQueue(next.queue)
-        // The character after the slash: behind all queues of the destination.
-        this.#resumeAfter = at = `${destination}0`
-        yield destination
-      } else if (wrapped) {
-        return
-      } else {
-        wrapped = true
-        at = ''
+    const out = JSON.stringify(skipped)
+    const rounds: [string, string][] =
+      start === ''
+        ? [['', END]]
+        : [
+            [start, END],
+            ['', start],
+          ]
+    for (const [from, last] of rounds) {
+      let after = from
+      for (let most = Math.max(FEW, 2 * window + 2); this.#left > 0; most *= 2) {
+        const wanted = Math.min(most, Math.max(this.#left, 2 * window + 2))
+        const rows = this.#round.all({ after, last, skipped: out, window, most: wanted })
+        this.#left -= rows.length + 1
+        const found = [...Map.groupBy(rows, ({ queue }) => destinationOfQueue(queue))]
+        // Of the last one there may be more.
+        if (rows.length === wanted && found.length > 1) found.pop()
+        if (found.length > 0) {
+          yield new Map(found.map(([name, own]) => [name, roundLines(own, window, now)]))
+          after = this.#resumeAfter = endOf(`${found.at(-1)![0]}/`)
+        }
+        if (rows.length < wanted) break
       }
+      if (this.#left <= 0) return
     }
   }
 
-  /** The first queue whose name is greater. */
-  #next(after: string): FirstRow | undefined {
-    const last = this.#last
-    if (last && after >= last.after && (!last.next || after < last.next.queue)) return last.next
-    this.#left -= 1
-    const next = this.#nextQueue.get(after)
-    this.#last = { after, next }
-    return next
+  /** The next lease goes on after this destination, though there were others. */
+  stopAfter(destination: string): void {
+    this.#resumeAfter = endOf(`${destination}/`)
   }
 
   #stay(prefix: string, queue: string): void {
@@ -163,18 +285,35 @@ export class Lines {
 const prefixOf = (destination: string, stream: Stream): string =>
   `${destination}/${stream === 'broadcast' ? 'b' : 't'}/`
 
+/** Behind the names of all queues. */
+const END = '\u{10ffff}'
+
+/** The stream of a queue, from its name. */
+const streamOf = (queue: string): Stream =>
+  queue[destinationOfQueue(queue).length + 1] === 'b' ? 'broadcast' : 'transactional'
+
+/** The character after the slash: behind all that begins with the prefix. */
+const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`
+
+/** The due ones of a destination's queues; null where there may be more of a stream. */
+function roundLines(rows: readonly FirstRow[], window: number, now: number): Line[] | null {
+  const lines = rows.map((first) => lineOf(first, streamOf(first.queue)))
+  const crowded = STREAMS.some((one) => lines.filter(({ stream }) => stream === one).length >= window)
+  return crowded ? null : lines.filter(({ dueAt }) => dueAt <= now)
+}
+
 /** A line of which nothing has been read. */
-function lineOf({ queue, due_at }: FirstRow, stream: Stream): Line {
+function lineOf({ queue, dueAt }: FirstRow, stream: Stream): Line {
   const party = queue.slice(destinationOfQueue(queue).length)
-  return { queue, stream, party, dueAt: due_at, rank: due_at, rows: [], more: true, partial: false }
+  return { queue, stream, party, dueAt, rank: dueAt, rows: [], read: false, more: true, partial: false }
 }
 
 /** The lines that rows in the order of their due times make, when these are all there are. */
-export function linesFrom(rows: readonly Candidate[], stream: Stream): Line[] {
+export function linesFrom({ rows, stream }: Head): Line[] {
   const lines = new Map<string, Line>()
   for (const row of rows) {
     let line = lines.get(row.queue)
-    if (!line) lines.set(row.queue, (line = { ...lineOf(row, stream), more: false }))
+    if (!line) lines.set(row.queue, (line = { ...lineOf(row, stream), read: true, more: false }))
     line.rows.push(row)
   }
   return [...lines.values()]

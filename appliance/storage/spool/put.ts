@@ -7,11 +7,11 @@ import type { RequireTls } from '../../mail/require-tls.ts'
 import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
-import { createRecordEvent, type NewEvent } from '../events.ts'
+import { createRecordEvents, type NewEvent, type Recorded } from '../events.ts'
 import { createHolds } from '../queue/hold-rules.ts'
 import { createCount, type QuotaLimit, type Usage } from '../quotas.ts'
 import { type NewReceipt, type Receipt, toReceipt } from '../receipts.ts'
-import { toNotify } from '../recipients.ts'
+import { toNotify } from '../deliveries.ts'
 import { createOwe, type ReportRef } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
@@ -104,14 +104,18 @@ export interface StoreArgs {
  * hot: plain statements, prepared once.
  */
 function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult {
-  const insert = createInsertEmail(db)
+  const insert = createInsertEmails(db)
   const count = createCount(db)
   // Asked where it is written: elsewhere it would be one more trip to a thread, and older than the commit.
-  const origin = createListed(db)
-  const heedSuppressions = ({ teamId, deliveries }: StoredEmail): void => {
-    for (const delivery of deliveries) {
-      const found = origin(teamId, delivery.recipient)
-      if (found !== undefined) delivery.suppressed ??= suppressedCause({ origin: found })
+  const listed = createListed(db)
+  const heedSuppressions = (emails: readonly StoredEmail[]): void => {
+    const all = emails.flatMap(({ teamId, deliveries }) =>
+      deliveries.map((delivery) => ({ teamId, delivery })),
+    )
+    const origins = listed(all.map(({ teamId, delivery }) => ({ teamId, address: delivery.recipient })))
+    for (const [at, { delivery }] of all.entries()) {
+      const origin = origins[at]
+      if (origin !== undefined) delivery.suppressed ??= suppressedCause({ origin })
     }
   }
   const findReceipt = db.prepare<[string, string, string, number], Parameters<typeof toReceipt>[0]>(
@@ -131,10 +135,8 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
     const recipients = emails.reduce((sum, { deliveries }) => sum + deliveries.length, 0)
     const usage = quota && count(quota, recipients, now)
     if (typeof usage === 'string') return { kind: 'over_quota', period: usage }
-    for (const email of emails) {
-      heedSuppressions(email)
-      insert(email, now)
-    }
+    heedSuppressions(emails)
+    insert(emails, now)
     if (receipt) {
       const { teamId, scope, key, fingerprint, body, emailIds, expiresAt } = receipt
       insertReceipt.run(teamId, scope, key, fingerprint, body, JSON.stringify(emailIds), now, expiresAt)
@@ -143,8 +145,8 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
   }
 }
 
-/** Stores an email with its deliveries, and what is to be told of those that are not made. */
-function createInsertEmail(db: Connection): (email: StoredEmail, now: number) => void {
+/** Stores emails with their deliveries, and what is to be told of those that are not made. */
+function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], now: number) => void {
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
@@ -154,68 +156,69 @@ function createInsertEmail(db: Connection): (email: StoredEmail, now: number) =>
   const insertMessage = db.prepare(
     'insert into messages (email_id, team_id, content, html, text, body) values (?, ?, ?, ?, ?, ?)',
   )
-  const recordEvent = createRecordEvent(db)
-  const insertRecipients = createInsertRecipients(db, recordEvent)
+  const recordEvents = createRecordEvents(db)
+  const insertRecipients = createInsertRecipients(db)
 
-  return (email, now) => {
+  const insert = (email: StoredEmail, now: number): Recorded[] => {
     const { id, teamId, deliveries, domainId, content } = email
-    const event = newEvent(email, now)
     const queued = deliveries.some(({ suppressed }) => suppressed === null)
     insertEmail.run(...emailValues(email, queued, now))
     insertMessage.run(id, teamId, content.place, content.html, content.text, email.body)
-    if (queued && email.scheduledAt !== null)
-      recordEvent(event('email.scheduled', null, {}), { domainId, provider: '' })
-    insertRecipients(email, event, now)
+    const suppressed = insertRecipients(email, now)
+    if (!queued || email.scheduledAt === null) return suppressed
+    const event = newEvent(email, now)('email.scheduled', null, {})
+    return [{ event, under: { domainId, provider: '' } }, ...suppressed]
+  }
+  return (emails, now) => {
+    const told = emails.flatMap((email) => insert(email, now))
+    if (told.length > 0) recordEvents(told)
   }
 }
 
-/** Stores the recipients of an email: those that are sent to with their deliveries, the others with why not. */
-function createInsertRecipients(db: Connection, recordEvent: ReturnType<typeof createRecordEvent>) {
+/** Stores the recipients of an email: those that are sent to wait, the others are final. Returns what is to be told of these. */
+function createInsertRecipients(db: Connection): (email: StoredEmail, now: number) => Recorded[] {
   const owe = createOwe(db)
   const holdsOf = createHolds(db)
-  const insertRecipient = db.prepare(
-    `insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
-       updated_at, notify, orcpt)
-     values (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)`,
-  )
   const providerOf = db
     .prepare<[string], string>('select provider from destinations where domain = ?')
     .pluck()
   const insertDelivery = db.prepare(
-    `insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner,
-       lease_until, held, attempts, created_at, expires_at, touched_by)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, ?, 0, ?, ?, ?)`,
+    `insert into deliveries (email_id, id, team_id, recipient, field, pool, provider, state, attempts, created_at, updated_at,
+       queue, stream, domain, due_at, expires_at, touched_by, notify, orcpt, cause)
+     values (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
 
-  return (email: StoredEmail, event: ReturnType<typeof newEvent>, now: number): void => {
+  return (email, now) => {
     const { id, teamId, deliveries, pool, stream, domainId } = email
+    const event = newEvent(email, now)
+    const told: Recorded[] = []
     const holding = holdsOf(email)
     for (const { id: deliveryId, recipient, field, dueAt, expiresAt, suppressed, dsn } of deliveries) {
-      const state = suppressed ? 'suppressed' : 'waiting'
-      const cause = suppressed && JSON.stringify(suppressed)
       const asked = [toNotify(dsn?.notify ?? null), dsn?.orcpt ?? null]
       const domain = recipient.slice(recipient.lastIndexOf('@') + 1).toLowerCase()
       const provider = providerOf.get(domain) ?? unplaced(domain)
-      insertRecipient.run(
-        ...[deliveryId, teamId, id, recipient, field, pool, provider, state, cause, now, now],
-        ...asked,
-      )
+      const about = [id, deliveryId, teamId, recipient, field, pool, provider]
       if (suppressed) {
+        const cause = JSON.stringify(suppressed)
+        insertDelivery.run(...about, 'suppressed', now, now, ...NOT_QUEUED, ...asked, cause)
         const data = { recipient, cause: suppressed, suppressed: suppressedData(suppressed) }
-        recordEvent(event('email.suppressed', deliveryId, data), { domainId, provider })
+        told.push({ event: event('email.suppressed', deliveryId, data), under: { domainId, provider } })
         if (email.reportTo !== null && reportWanted(dsn?.notify ?? null, 'failed'))
           owe({ deliveryId, kind: 'failed', teamId, emailId: id }, now)
         continue
       }
       const queue = formatQueue({ pool, provider, stream, teamId })
       const rule = holding({ domain, provider })
-      insertDelivery.run(
-        ...[deliveryId, teamId, id, queue, pool, provider, stream, domain, dueAt, rule === null ? 0 : 1, now],
-        ...[expiresAt, rule],
-      )
+      const state = rule === null ? 'waiting' : 'held'
+      const waits = [queue, stream, domain, dueAt, expiresAt, rule]
+      insertDelivery.run(...about, state, now, now, ...waits, ...asked, null)
     }
+    return told
   }
 }
+
+/** Queue, stream, domain, the two times, and the rule that holds it, of a delivery that is final from the start. */
+const NOT_QUEUED = [null, null, null, null, null, null]
 
 /** Makes the events of a new email. */
 const newEvent =
@@ -269,15 +272,17 @@ export interface StoreReportArgs extends ReportRef {
  * what makes a report exactly one, whoever else is making it at this moment.
  */
 function createPutReport(db: Connection): (args: StoreReportArgs, now: number) => boolean {
-  const insert = createInsertEmail(db)
-  const isDue = db.prepare<[string, string]>(
-    'select 1 from reports where delivery_id = ? and kind = ? and done_at is null',
+  const insert = createInsertEmails(db)
+  const isDue = db.prepare<[string, string, string]>(
+    'select 1 from reports where email_id = ? and delivery_id = ? and kind = ? and done_at is null',
   )
-  const done = db.prepare('update reports set done_at = ?, report_id = ? where delivery_id = ? and kind = ?')
-  return ({ email, kind, deliveryIds }, now) => {
-    if (!deliveryIds.every((id) => isDue.get(id, kind))) return false
-    insert(email, now)
-    for (const id of deliveryIds) done.run(now, email.id, id, kind)
+  const done = db.prepare(
+    'update reports set done_at = ?, report_id = ? where email_id = ? and delivery_id = ? and kind = ?',
+  )
+  return ({ email, kind, emailId, deliveryIds }, now) => {
+    if (!deliveryIds.every((id) => isDue.get(emailId, id, kind))) return false
+    insert([email], now)
+    for (const id of deliveryIds) done.run(now, email.id, emailId, id, kind)
     return true
   }
 }

@@ -3,8 +3,9 @@ import type { Db } from '../schema.ts'
 import type { ReportKind } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
+import { ENDED, queued } from '../deliveries.ts'
 import type { Attempt } from '../emails.ts'
-import { createRecordEvent } from '../events.ts'
+import { createRecordEvents } from '../events.ts'
 import { createOwe } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createComplain, createHeedBounce } from '../suppressions.ts'
@@ -30,6 +31,9 @@ export interface SettleArgs {
   changes: Change[]
 }
 
+/** Deliveries in one statement of `unlease`: parameters are limited. */
+const ROUND = 1000
+
 /**
  * Gives back leased deliveries as if never taken, the attempt uncounted: due at `dueAt`, or at once. For a clean stop, and
  * for a lane that has no room after all.
@@ -40,7 +44,7 @@ async function unlease(
   args: { owner: string; deliveryIds: string[]; dueAt?: number | undefined },
   now: number,
 ): Promise<void> {
-  for (const id of args.deliveryIds) {
+  for (let at = 0; at < args.deliveryIds.length; at += ROUND)
     await db
       .updateTable('deliveries')
       .set((set) => ({
@@ -49,10 +53,10 @@ async function unlease(
         due_at: args.dueAt ?? now,
         attempts: set('attempts', '-', 1),
       }))
-      .where('id', '=', id)
+      .where('id', 'in', args.deliveryIds.slice(at, at + ROUND))
+      .where(queued)
       .where('lease_owner', '=', args.owner)
       .execute()
-  }
 }
 
 /** Everybody who holds a lease. */
@@ -74,12 +78,6 @@ async function voidLeases(
   db: Db,
   { owners, cause, firstDueAt }: { owners: string[]; cause: Cause; firstDueAt: number },
 ): Promise<number> {
-  const leased = db.selectFrom('deliveries').select('id').where('lease_owner', 'in', owners)
-  await db
-    .updateTable('recipients')
-    .set({ cause: JSON.stringify(cause) })
-    .where('id', 'in', leased)
-    .execute()
   await db
     .updateTable('deliveries')
     .set({ due_at: firstDueAt })
@@ -89,7 +87,7 @@ async function voidLeases(
     .execute()
   const updated = await db
     .updateTable('deliveries')
-    .set({ lease_owner: null, lease_until: null })
+    .set({ cause: JSON.stringify(cause), lease_owner: null, lease_until: null })
     .where('lease_owner', 'in', owners)
     .executeTakeFirstOrThrow()
   return Number(updated.numUpdatedRows)
@@ -98,9 +96,28 @@ async function voidLeases(
 interface Owned {
   team_id: string
   email_id: string
-  attempts: number
-  pool: string
   provider: string
+}
+
+/** Part of `settle`: writes what became of a delivery, if the owner still leases it. */
+function createEnd(db: Connection): (change: Change, owner: string, now: number) => Owned | undefined {
+  const owned =
+    'where id = ? and expires_at is not null and lease_owner = ? returning team_id, email_id, provider'
+  const finish = db.prepare<unknown[], Owned>(
+    `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} ${owned}`,
+  )
+  // Without a time the one that the lease wrote stays; a hold that came meanwhile stays too.
+  const wait = db.prepare<unknown[], Owned>(
+    `update deliveries set state = case state when 'held' then state else ? end, cause = ?, updated_at = ?,
+       due_at = coalesce(?, due_at), lease_owner = null, lease_until = null ${owned}`,
+  )
+
+  return (change, owner, now) => {
+    const { deliveryId, state, dueAt } = change
+    const cause = JSON.stringify(change.cause)
+    if (state !== 'waiting' && state !== 'held') return finish.get(state, cause, now, deliveryId, owner)
+    return wait.get(state, cause, now, dueAt, deliveryId, owner)
+  }
 }
 
 /**
@@ -108,22 +125,12 @@ interface Owned {
  * hot: plain statements, prepared once.
  */
 function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost: string[] } {
-  const finish = db.prepare<[string, string], Owned>(
-    'delete from deliveries where id = ? and lease_owner = ? returning team_id, email_id, attempts, pool, provider',
-  )
-  // Without a time the one that the lease wrote stays; a hold that came meanwhile stays too.
-  const wait = db.prepare<[number | null, number, string, string], Owned>(
-    `update deliveries set due_at = coalesce(?, due_at), held = max(held, ?), lease_owner = null, lease_until = null
-     where id = ? and lease_owner = ? returning team_id, email_id, attempts, pool, provider`,
-  )
-  const updateRecipient = db.prepare(
-    'update recipients set state = ?, attempts = ?, cause = ?, pool = ?, provider = ?, updated_at = ? where id = ?',
-  )
+  const end = createEnd(db)
   const insertAttempt = db.prepare(
     `insert into attempts (id, team_id, email_id, delivery_ids, started_at, ended_at, transcript)
      values (?, ?, ?, ?, ?, ?, ?) on conflict (id) do nothing`,
   )
-  const recordEvent = createRecordEvent(db)
+  const recordEvents = createRecordEvents(db)
   const owe = createOwe(db)
   const heedBounce = createHeedBounce(db)
   const complain = createComplain(db)
@@ -131,34 +138,30 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
     .prepare<[string, string], string>('update emails set last_event = ? where id = ? returning domain_id')
     .pluck()
 
-  const end = (change: Change, owner: string): Owned | undefined => {
-    const { deliveryId, state, dueAt } = change
-    if (state === 'waiting' || state === 'held') {
-      return wait.get(dueAt, state === 'held' ? 1 : 0, deliveryId, owner)
-    }
-    return finish.get(deliveryId, owner)
+  /** Records the events. The last word on an email stays. */
+  const tell = (settled: readonly Settled[], now: number): void => {
+    const told = settled.flatMap(({ change: { deliveryId, event }, owned }) =>
+      event
+        ? [{ ...event, deliveryId, emailId: owned.email_id, teamId: owned.team_id, provider: owned.provider }]
+        : [],
+    )
+    const words = new Map(told.map(({ emailId, type }) => [emailId, lastEventOf(type)]))
+    const domains = new Map([...words].map(([id, word]) => [id, updateEmail.get(word, id) ?? '']))
+    recordEvents(
+      told.map(({ provider, ...event }) => ({
+        event: { ...event, createdAt: now },
+        under: { domainId: domains.get(event.emailId)!, provider },
+      })),
+    )
   }
 
-  /** False when the owner no longer leases the delivery. */
-  const apply = (change: Change, owner: string, now: number): boolean => {
-    const { deliveryId, state, cause, event, report, complaint } = change
-    const owned = end(change, owner)
-    if (!owned) return false
-    // Whether a waiting delivery is held, `deliveries` alone tells.
-    const stored = state === 'held' ? 'waiting' : state
-    const { attempts, pool, provider } = owned
-    updateRecipient.run(stored, attempts, JSON.stringify(cause), pool, provider, now, deliveryId)
-    if (event) {
-      const { id, type, data } = event
-      const { team_id: teamId, email_id: emailId } = owned
-      const domainId = updateEmail.get(lastEventOf(type), emailId) ?? ''
-      recordEvent({ id, teamId, emailId, deliveryId, type, createdAt: now, data }, { domainId, provider })
-      heedBounce({ teamId, emailId, cause, data }, now)
-    }
-    if (complaint !== undefined)
-      complain({ teamId: owned.team_id, deliveryId, reason: complaint, suppress: false }, now)
-    if (report) owe({ deliveryId, kind: report, teamId: owned.team_id, emailId: owned.email_id }, now)
-    return true
+  /** What else follows from a change. */
+  const follow = ({ change, owned }: Settled, now: number): void => {
+    const { deliveryId, cause, event, report, complaint } = change
+    const about = { teamId: owned.team_id, emailId: owned.email_id }
+    if (event) heedBounce({ ...about, cause, data: event.data }, now)
+    if (complaint !== undefined) complain({ ...about, deliveryId, reason: complaint, suppress: false }, now)
+    if (report) owe({ ...about, deliveryId, kind: report }, now)
   }
 
   return ({ owner, attempt, changes }, now) => {
@@ -167,9 +170,23 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
       const said = writeTranscript(transcript)
       insertAttempt.run(id, teamId, emailId, JSON.stringify(deliveryIds), startedAt, endedAt, said)
     }
-    const lost = changes.filter((change) => !apply(change, owner, now))
-    return { lost: lost.map((change) => change.deliveryId) }
+    const settled: Settled[] = []
+    const lost: string[] = []
+    for (const change of changes) {
+      const owned = end(change, owner, now)
+      if (owned) settled.push({ change, owned })
+      else lost.push(change.deliveryId)
+    }
+    tell(settled, now)
+    for (const one of settled) follow(one, now)
+    return { lost }
   }
+}
+
+/** A change that was made. */
+interface Settled {
+  change: Change
+  owned: Owned
 }
 
 /** The methods of this noun (nouns.ts). */

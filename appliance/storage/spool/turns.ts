@@ -1,5 +1,5 @@
 /** Whose turn it is: the fairness between streams and teams. Pure, but for what it remembers from one lease to the next. */
-import type { Stream } from '../../mail/queue.ts'
+import { type Stream, STREAMS } from '../../mail/source.ts'
 
 /** Something that waits for its turn. */
 export interface Waiter {
@@ -48,6 +48,19 @@ export class Turns {
       if (!best || isBefore(memory, one, best, by)) best = one
     }
     return best!
+  }
+
+  /** Those whose turns in a scope are next, of each stream at most so many. */
+  order<W extends Waiter>(scope: string, waiting: readonly W[], most: number): W[] {
+    const memory = this.#memory(scope)
+    return STREAMS.flatMap((stream) =>
+      waiting
+        .filter((one) => one.stream === stream)
+        .map((one) => ({ one, count: countOf(memory, one) }))
+        .sort((a, b) => a.count - b.count || a.one.rank - b.one.rank)
+        .slice(0, most)
+        .map(({ one }) => one),
+    )
   }
 
   /** Counts places that one of them was given. */

@@ -1,6 +1,7 @@
 import { crashAtCommit } from '../../watch/crash-points.ts'
 import type { Connection } from './connection.ts'
 import { pack } from './failures.ts'
+import { gatheringOn } from './gathered.ts'
 import type { Call, Outcome } from './serve.ts'
 
 /** What became of a batch; `committed` tells whether the disk was asked at all. */
@@ -15,7 +16,7 @@ export interface Batch {
  * Makes the function that runs many calls in one commit: one wait for the disk, however many they are.
  * One that fails takes back only its own: then all of the batch run again, each with a savepoint. Savepoints from the start
  * would copy every page that a call changes, 14 microseconds for an email, and calls hardly ever fail. So a method may run twice, and
- * nothing but the database may remember that it ran; that a lease counts its turns twice then is no harm.
+ * nothing but the database may remember that it ran, or what is gathered (gathered.ts); that a lease counts its turns twice then is no harm.
  * When BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), all of the batch fail.
  * A failing ROLLBACK is thrown: the thread must die.
  */
@@ -27,6 +28,7 @@ export function createGroupCommit(
   const commit = db.prepare('commit')
   const rollback = db.prepare('rollback')
   const apart = createApart(db, run)
+  const gathering = gatheringOn(db)
 
   const together = async (calls: Call[]): Promise<Outcome[]> => {
     const outcomes: Outcome[] = []
@@ -46,6 +48,7 @@ export function createGroupCommit(
     } catch (error) {
       if (!db.inTransaction) throw error
       rollback.run()
+      gathering.forget()
       begin.run()
       return apart(calls)
     }
@@ -53,9 +56,11 @@ export function createGroupCommit(
 
   return async (calls) => {
     let committing = false
+    gathering.grouped = true
     try {
       begin.run()
       const outcomes = await runAll(calls)
+      gathering.write()
       committing = true
       crashAtCommit(calls, 'before')
       commit.run()
@@ -63,8 +68,11 @@ export function createGroupCommit(
       return { outcomes, committed: true }
     } catch (error) {
       if (db.inTransaction) rollback.run()
+      gathering.forget()
       const failure = pack(error, committing)
       return { outcomes: calls.map(({ id }) => ({ id, failure })), committed: false }
+    } finally {
+      gathering.grouped = false
     }
   }
 }
@@ -75,13 +83,17 @@ function createApart(db: Connection, run: (call: Call) => unknown): (calls: Call
   const release = db.prepare('release one_call')
   const takeBack = db.prepare('rollback to one_call')
 
+  const gathering = gatheringOn(db)
+
   const one = async (call: Call): Promise<Outcome> => {
     savepoint.run()
     try {
       const value = await run(call)
+      gathering.write()
       release.run()
       return { id: call.id, value }
     } catch (error) {
+      gathering.forget()
       if (!db.inTransaction) throw error
       takeBack.run()
       release.run()

@@ -7,6 +7,7 @@ import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'
 import { openWriter, type Connection } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
+import { gatheringOn } from './gathered.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { refuseDamaged } from './integrity.ts'
 import { applyMigrations, missing, shippedMigrations } from './migrate.ts'
@@ -32,10 +33,15 @@ serve(() => {
   const kysely = kyselyOn(db)
   const hot = methodsOf<(on: Connection) => Method>('prepared')
   const writes = methodsOf<Write>('writes')
+  const gathering = gatheringOn(db)
   const methods = new Map<string, Method>([
     ...hot.map(({ name, run }) => [name, run(db)] as const),
     ...[...writes, ...methodsOf<Write>('innerWrites')].map(({ name, run }) => {
-      const method: Method = (args, now) => run(kysely, args, now)
+      const method: Method = (args, now) => {
+        // They may read what hot methods gather.
+        gathering.write()
+        return run(kysely, args, now)
+      }
       return [name, method] as const
     }),
   ])

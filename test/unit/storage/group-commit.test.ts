@@ -128,6 +128,30 @@ describe('group commit', () => {
     expect(numbers(db)).toEqual([])
   })
 
+  test('counts of a batch are exact, though some of its calls fail and others are too many', async () => {
+    const dataDir = await makePlace()
+    const storage = await openSqlite({ dataDir })
+    const { team } = await makeTeam(storage)
+    const quota = { teamId: team.id, daily: 15, monthly: 100 }
+    const scheduled = (teamId: string) =>
+      storage.put(
+        putArgs(newEmail(teamId, ['a@x.example'], T0, { domainId: 'd', scheduledAt: T0 + 1 }), { quota }),
+        T0,
+      )
+    const teams = Array.from({ length: 24 }, (_, at) => (at % 8 === 3 ? 'nobody' : team.id))
+    const results = await Promise.allSettled(teams.map(scheduled))
+    const used = results.flatMap((result) =>
+      result.status === 'fulfilled' && result.value.kind === 'stored' ? [result.value.usage!.daily] : [],
+    )
+    expect(used).toEqual(Array.from({ length: 15 }, (_, at) => at + 1))
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(2)
+    expect(await storage.usage({ teamId: team.id }, T0)).toEqual({ daily: 15, monthly: 15 })
+    await storage.close()
+    const db = new Database(join(dataDir, 'posthaste.db'), { readonly: true })
+    expect(db.prepare('select counter, n from metrics').all()).toEqual([{ counter: 'scheduled', n: 15 }])
+    db.close()
+  })
+
   test('a database that another process holds for too long is named', async () => {
     const db = await makeDatabase()
     const other = new Database(db.name)

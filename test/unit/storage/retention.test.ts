@@ -165,7 +165,10 @@ describe('retention', () => {
     }
     await storage.settle({ owner: 'one', attempt: null, changes: [bounced] }, T0)
     expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ bodies: 0 })
-    await storage.dropReports({ kind: 'failed', deliveryIds: [email.deliveries[0]!.id] }, T0)
+    await storage.dropReports(
+      { kind: 'failed', emailId: email.id, deliveryIds: [email.deliveries[0]!.id] },
+      T0,
+    )
     expect(await retain(storage, at(T0 + 31 * DAY), periods)).toMatchObject({ bodies: 1 })
     await storage.close()
   })

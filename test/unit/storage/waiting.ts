@@ -27,22 +27,18 @@ export function fill(db: Connection, waiting: readonly Waiting[], prefix = ''): 
       scheduled_at, sent_at, created_at)
     values (?, ?, 'd', null, 'rest', '', '[]', '[]', '[]', '[]', '', '[]', '[]', '[]', '', 'back@example', 0, 'queued',
       null, null, 0)`)
-  const recipient = db.prepare(`
-    insert into recipients (id, team_id, email_id, recipient, field, pool, provider, state, attempts, cause, created_at,
-      updated_at) values (?, ?, ?, 'a@x', 'to', ?, ?, 'waiting', 0, null, 0, 0)`)
   const delivery = db.prepare(`
-    insert into deliveries (id, team_id, email_id, queue, pool, provider, stream, domain, due_at, lease_owner,
-      lease_until, held, attempts, created_at, expires_at)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, null, null, 0, 0, 0, 9e15)`)
+    insert into deliveries (email_id, id, team_id, recipient, field, pool, provider, state, attempts, created_at, updated_at,
+      queue, stream, domain, due_at, expires_at)
+    values (?, ?, ?, 'a@x', 'to', ?, ?, 'waiting', 0, 0, 0, ?, ?, ?, ?, 9e15)`)
   return db.transaction(() =>
     waiting.map(({ queue, dueAt, email: emailId, domain }, i) => {
       const id = `${prefix}d${String(i).padStart(7, '0')}`
       const { pool, provider, stream, teamId } = queue
       const of = emailId ?? `${prefix}e${i}`
       email.run(of, teamId)
-      recipient.run(id, teamId, of, pool, provider)
-      const where = [formatQueue(queue), pool, provider, stream, domain ?? `${provider}.example`]
-      delivery.run(id, teamId, of, ...where, dueAt)
+      const where = [pool, provider, formatQueue(queue), stream, domain ?? `${provider}.example`]
+      delivery.run(of, id, teamId, ...where, dueAt)
       return id
     }),
   )()

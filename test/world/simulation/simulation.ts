@@ -100,9 +100,9 @@ export async function startSimulation({ teams, sources }: SimulationOptions): Pr
   const lanes = logLanes(appliance.appliance.storage, (id) => providers.get(id).limits)
   const work = watchWork(appliance.appliance.storage)
   const driver = new Driver({ clock, work, receiversReady: () => receivers.ready(), grain: GRAIN })
-  const waits = database.prepare('select 1 from deliveries limit 1')
+  const waits = database.prepare('select 1 from deliveries where expires_at is not null limit 1')
   const outcomes = database.prepare<[], Outcome>(
-    `select recipient, state, attempts, created_at as createdAt, updated_at as updatedAt, cause from recipients`,
+    `select recipient, state, attempts, created_at as createdAt, updated_at as updatedAt, cause from deliveries`,
   )
   const running = started.move()
   return {

@@ -1,0 +1,74 @@
+/** What became of each recipient, and where it waits: the rows that `put` makes, `lease` takes and `settle` ends. */
+import { sql, type SqlBool } from 'kysely'
+import type { Notify } from '../mail/dsn.ts'
+import type { Cause } from '../mail/verdict.ts'
+import type { Delivery } from './emails.ts'
+import type { Db } from './schema.ts'
+
+/**
+ * Deliveries as they are shown: the start of every query that shows them.
+ * Aliases: `d` is `deliveries`, `e` is `emails`.
+ */
+export function selectDeliveries(db: Db) {
+  return db
+    .selectFrom('deliveries as d')
+    .leftJoin('emails as e', 'e.id', 'd.email_id')
+    .select(['d.id', 'd.email_id', 'd.team_id', 'd.recipient', 'd.field', 'd.pool', 'd.provider', 'd.state'])
+    .select(['d.attempts', 'd.cause', 'd.created_at', 'd.updated_at', 'd.due_at', 'd.expires_at'])
+    .select('e.scheduled_at')
+}
+
+type DeliveryRow = Awaited<ReturnType<ReturnType<typeof selectDeliveries>['execute']>>[number]
+
+/** A row of `selectDeliveries` as the port shows it. */
+export function toDelivery(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    emailId: row.email_id,
+    teamId: row.team_id,
+    recipient: row.recipient,
+    field: row.field,
+    pool: row.pool,
+    provider: row.provider,
+    state: row.state,
+    attempts: row.attempts,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    dueAt: row.due_at,
+    expiresAt: row.expires_at,
+    scheduledAt: row.scheduled_at,
+    cause: row.cause === null ? null : (JSON.parse(row.cause) as Cause),
+  }
+}
+
+/** Waits, or is held. Written out, not bound: the planner uses a partial index only for a condition that it can read. */
+export const queued = sql<SqlBool>`deliveries.expires_at is not null`
+
+/** The columns of the queue, as they are once a delivery is final. */
+export const ended = {
+  queue: null,
+  stream: null,
+  domain: null,
+  due_at: null,
+  expires_at: null,
+  lease_owner: null,
+  lease_until: null,
+  touched_by: null,
+  pool_before: null,
+}
+
+/** The same for plain statements. */
+export const ENDED = Object.keys(ended)
+  .map((column) => `${column} = null`)
+  .join(', ')
+
+/** NOTIFY as a column: null, `NEVER`, or keywords with commas between. */
+export function toNotify(notify: Notify | null): string | null {
+  return Array.isArray(notify) ? notify.join(',') : notify
+}
+
+/** What `toNotify` wrote. */
+export function fromNotify(column: string | null): Notify | null {
+  if (column === null || column === 'NEVER') return column
+  return column.split(',') as Exclude<Notify, 'NEVER'>
+}
