@@ -6,8 +6,8 @@ import {
   presentLane,
   presentProvider,
   presentSource,
-  presentWebhookSetting,
 } from '../wireformat/wireformat.ts'
+import { presentWebhookSetting } from '../api/webhooks.ts'
 import { Failure, type Context } from './context.ts'
 import { shapingOf } from './provider.ts'
 

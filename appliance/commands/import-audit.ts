@@ -2,11 +2,8 @@
 import { recordAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import type { Made } from '../moving/moving.ts'
-import {
-  presentApiKeySetting,
-  presentDomainSummary,
-  presentWebhookSetting,
-} from '../wireformat/wireformat.ts'
+import { presentApiKeySetting, presentDomainSummary } from '../wireformat/wireformat.ts'
+import { presentWebhookSetting } from '../api/webhooks.ts'
 import type { Context } from './context.ts'
 import { thisPerson } from './queue-change.ts'
 

@@ -1,6 +1,7 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Permission } from '../storage/storage.ts'
-import { presentApiKey, presentList } from '../wireformat/wireformat.ts'
+import { presentApiKey } from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, table } from './output.ts'
 

@@ -4,11 +4,11 @@ import { UNPLACED, type Explanation } from '../shaping/shaping.ts'
 import {
   presentDelivery,
   presentHoldRule,
-  presentList,
   presentQueueLane,
   presentQueueSummary,
   presentTimeline,
 } from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
 import { Failure, readTyped, type Context } from './context.ts'
 import { instant, paragraph, shorten, table } from './output.ts'
 import { shapingOf } from './provider.ts'

@@ -1,6 +1,7 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Assignment, Source } from '../mail/source.ts'
-import { presentAssignment, presentList, presentSource } from '../wireformat/wireformat.ts'
+import { presentAssignment, presentSource } from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 

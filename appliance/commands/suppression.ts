@@ -2,12 +2,12 @@ import type { SuppressionOrigin } from '../mail/suppression.ts'
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import {
-  presentList,
   presentSuppression,
   presentSuppressionImport,
   SUPPRESSION_COLUMNS,
   suppressionRecord,
 } from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { fileReason } from './file-reason.ts'
 import { instant, table } from './output.ts'

@@ -1,6 +1,7 @@
 import { loadPlans } from '../config/config.ts'
 import type { TeamDetails } from '../storage/storage.ts'
-import { presentList, timestamp } from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
+import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
 import { table } from './output.ts'
 

@@ -1,5 +1,5 @@
 /** People and their second factors by the command line: for whoever is locked out. */
-import { timestamp } from '../wireformat/wireformat.ts'
+import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
 

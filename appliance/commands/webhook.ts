@@ -1,12 +1,9 @@
 import { EMAIL_EVENTS } from '../mail/event.ts'
 import { webhookHealth } from '../mail/webhook.ts'
 import type { Webhook, WebhookRequests } from '../storage/storage.ts'
-import {
-  presentList,
-  presentPinged,
-  presentWebhook,
-  presentWebhookSummary,
-} from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
+import { presentPinged } from '../api/webhook-events.ts'
+import { presentWebhook, presentWebhookSummary } from '../api/webhooks.ts'
 import { Failure, Misuse, type Context } from './context.ts'
 import { instant, table } from './output.ts'
 

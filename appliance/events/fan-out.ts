@@ -1,7 +1,7 @@
 /** Decides who is told of what. Pure but for new ids. */
 import { newId } from '../mail/ids.ts'
 import type { NewWebhookDelivery, OutboxEvent, WebhookListener } from '../storage/storage.ts'
-import { presentWebhookEvent } from '../wireformat/wireformat.ts'
+import { presentWebhookEvent } from '../api/webhook-payloads.ts'
 
 /** A new id of a delivery, as receivers see it; sorts by time. */
 export const newDeliveryId = (now: number): string => `msg_${newId(now).replaceAll('-', '')}`

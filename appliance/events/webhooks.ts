@@ -14,7 +14,7 @@ import type {
   StorageOf,
   OutboxEvent,
 } from '../storage/storage.ts'
-import { presentPing } from '../wireformat/wireformat.ts'
+import { presentPing } from '../api/webhook-payloads.ts'
 import type { Poster } from '../wire/post.ts'
 import type { Cidr } from '../wire/networks.ts'
 import { attemptWebhook } from './attempt.ts'

@@ -1,6 +1,7 @@
 /** Who is calling: an app by its key, or a person by the cookie of the dashboard. One `Caller` for both. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignedIn } from '../accounts/accounts.ts'
+import type { Access } from '../api/operation.ts'
 import type { Actor } from '../mail/audit.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { leastRole, may, type Right, type Role } from '../mail/roles.ts'
@@ -10,12 +11,6 @@ import { SESSION, shownCookie } from './cookies.ts'
 import type { App, HttpDeps } from './deps.ts'
 import { connectionOf } from './listeners.ts'
 import { limitRate, tellRate } from './rate.ts'
-
-/**
- * Who may use a route. public: anybody · sending: every key, and people · full: keys with full access, and people ·
- * people: the dashboard only
- */
-export type Access = 'public' | 'sending' | 'full' | 'people'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

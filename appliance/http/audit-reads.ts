@@ -8,8 +8,8 @@ import {
   presentLane,
   presentProvider,
   presentSource,
-  presentWebhookSetting,
 } from '../wireformat/wireformat.ts'
+import { presentWebhookSetting } from '../api/webhooks.ts'
 import { callerOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 import { personOf } from './people.ts'

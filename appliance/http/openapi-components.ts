@@ -25,12 +25,13 @@ import * as retention from './schemas/retention.ts'
 import * as sandbox from './schemas/sandbox.ts'
 import * as session from './schemas/session.ts'
 import * as setUp from './schemas/set-up.ts'
-import * as shared from './schemas/shared.ts'
+import * as shared from '../api/shared.ts'
 import * as shaping from './schemas/shaping.ts'
 import * as sources from './schemas/sources.ts'
 import * as suppressions from './schemas/suppressions.ts'
 import * as teams from './schemas/teams.ts'
-import * as webhooks from './schemas/webhooks.ts'
+import * as webhookEvents from '../api/webhook-events.ts'
+import * as webhooks from '../api/webhooks.ts'
 import * as timeline from './schemas/timeline.ts'
 import * as certificates from './schemas/certificates.ts'
 import * as tls from './schemas/tls.ts'
@@ -75,6 +76,7 @@ const MODULES: Record<string, unknown>[] = [
     suppressions,
     erasures,
     webhooks,
+    webhookEvents,
   ],
   ...[
     logs,

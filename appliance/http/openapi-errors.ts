@@ -65,7 +65,7 @@ const EXAMPLE = {
 }
 
 /** The statuses that a route may answer beside success, ascending. */
-export function errorsOf({ access, body, url }: RouteFacts, notes: OperationNotes): string[] {
+export function errorsOf({ access, body, url, contract }: RouteFacts, notes: OperationNotes): string[] {
   const open = access === 'public'
   const statuses = new Set(notes.errors ?? [])
   const add = (when: boolean, ...more: string[]): void => more.forEach((one) => when && statuses.add(one))
@@ -73,7 +73,7 @@ export function errorsOf({ access, body, url }: RouteFacts, notes: OperationNote
   add(!open, '401', '403', '429')
   add(body !== undefined, '400', '413', '415', '422')
   add(url.includes(':'), '404', '422')
-  add((notes.query ?? []).length > 0, '422')
+  add((notes.query ?? []).length > 0 || contract?.querystring !== undefined, '422')
   add((notes.headers ?? []).includes('Idempotency-Key'), '409')
   return [...statuses].sort()
 }

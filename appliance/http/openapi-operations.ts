@@ -61,11 +61,6 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
   after: { description: 'The page after this id, exclusive.', schema: uuid },
   before: { description: 'The page before this id, exclusive.', schema: uuid },
   email_id: { description: 'Only the request that created this email, and its repetitions.', schema: uuid },
-  status: {
-    description: 'Only webhook deliveries in this state.',
-    schema: { type: 'string', enum: ['pending', 'attempting', 'success', 'failed'] },
-  },
-  type: { description: 'Only events of this type.', schema: text },
   origin: {
     description: 'Only suppressions with this origin.',
     schema: { type: 'string', enum: ['bounce', 'complaint', 'manual'] },
@@ -390,84 +385,6 @@ const suppressions: Record<string, OperationNotes> = {
     summary: 'Remove up to 100 suppressions',
     description:
       'By `emails` or by `ids`, not both. The response leaves out addresses that are not suppressed.',
-  },
-}
-
-const eventId = {
-  event_id: { description: 'The event id, `msg_…`.', schema: text },
-}
-const webhooks: Record<string, OperationNotes> = {
-  'POST /webhooks': {
-    id: 'createWebhook',
-    tag: 'Webhooks',
-    summary: 'Create a webhook',
-    description: 'Returns the secret that signs its requests. A team can have at most 50.',
-  },
-  'GET /webhooks': { id: 'listWebhooks', tag: 'Webhooks', summary: 'List webhooks', query: page },
-  'GET /webhooks/:id': { id: 'getWebhook', tag: 'Webhooks', summary: 'Get a webhook with its secret' },
-  'PATCH /webhooks/:id': {
-    id: 'updateWebhook',
-    tag: 'Webhooks',
-    summary: 'Change, enable or disable a webhook',
-  },
-  'DELETE /webhooks/:id': {
-    id: 'deleteWebhook',
-    tag: 'Webhooks',
-    summary: 'Remove a webhook',
-    description: 'It receives no more events. Its log is deleted.',
-  },
-  'POST /webhooks/:id/signing-secret/rotate': {
-    id: 'rotateWebhookSecret',
-    tag: 'Webhooks',
-    summary: 'Rotate the signing secret of a webhook',
-    description: 'For 24 hours, requests carry two signatures: of the new and the old secret.',
-  },
-  'POST /webhooks/:id/ping': {
-    id: 'pingWebhook',
-    tag: 'Webhooks',
-    summary: 'Send a test event',
-    description:
-      'Sends one `webhook.ping` now and returns the result, after at most 15 seconds. Not part of the hosted API.',
-  },
-  'POST /webhooks/:id/replay': {
-    id: 'replayWebhook',
-    tag: 'Webhooks',
-    summary: 'Replay selected events or a time range',
-    description:
-      'With `event_ids`: sends these events again with the same ids. With `since`: sends all events in the range that the webhook subscribes to, including events it was never sent, from before it existed or while it was disabled. Not part of the hosted API.',
-  },
-  'GET /webhooks/:id/events': {
-    id: 'listWebhookEvents',
-    tag: 'Webhooks',
-    summary: 'List the webhook deliveries of a webhook',
-    query: [...page, 'status', 'type'],
-  },
-  'GET /webhooks/:id/events/:event_id': {
-    id: 'getWebhookEvent',
-    tag: 'Webhooks',
-    summary: 'Get a webhook delivery with its payload',
-    path: eventId,
-  },
-  'POST /webhooks/:id/events/:event_id/replay': {
-    id: 'replayWebhookEvent',
-    tag: 'Webhooks',
-    summary: 'Replay an event',
-    description: 'Uses the same id and keeps all earlier attempts.',
-    path: eventId,
-  },
-  'GET /webhooks/:id/events/:event_id/attempts': {
-    id: 'listWebhookEventAttempts',
-    tag: 'Webhooks',
-    summary: 'List the attempts of a webhook delivery',
-    query: page,
-    path: eventId,
-  },
-  'GET /webhooks/:id/attempts': {
-    id: 'listWebhookAttempts',
-    tag: 'Webhooks',
-    summary: 'List all requests to a webhook',
-    description: 'Includes the responses. Not part of the hosted API.',
-    query: page,
   },
 }
 
@@ -826,7 +743,6 @@ export const OPERATIONS: Record<string, OperationNotes> = {
   ...apiKeys,
   ...suppressions,
   ...erasures,
-  ...webhooks,
   ...queue,
   ...sources,
   ...shaping,

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, made from the schemas that the routes are checked against. Pure, but for collecting the routes. */
 import { setImmediate } from 'node:timers/promises'
 import type { RouteOptions } from 'fastify'
-import type { Access } from './access.ts'
+import type { Access, OperationSchema } from '../api/operation.ts'
 import type { App } from './deps.ts'
 import { components, componentsUsed, referring, type Schema } from './openapi-components.ts'
 import { errorResponses, errorsOf, nameOf } from './openapi-errors.ts'
@@ -18,6 +18,8 @@ export interface RouteFacts {
   body: Schema | undefined
   /** By status. */
   responses: Record<string, Schema>
+  /** What the operation's contract says; undefined where the table of operations still does. */
+  contract: OperationSchema | undefined
 }
 
 export interface Parameter {
@@ -75,6 +77,8 @@ export function collectRoutes(app: App): RouteFacts[] {
         access: route.config?.access ?? 'full',
         body: route.schema?.body as Schema | undefined,
         responses: (route.schema?.response ?? {}) as Record<string, Schema>,
+        contract:
+          route.schema && 'operationId' in route.schema ? (route.schema as OperationSchema) : undefined,
       })
     }
   })
@@ -86,7 +90,16 @@ const isPage = ({ url }: Pick<RouteFacts, 'url'>): boolean =>
   url === '/' || /^\/(dashboard|docs|shared)(\/|$)/.test(url)
 
 /** What the table of operations says of a route; a route that it forgot is in the document all the same. */
-function notesOf({ method, url }: Pick<RouteFacts, 'method' | 'url'>): OperationNotes {
+function notesOf({ method, url, contract }: RouteFacts): OperationNotes {
+  if (contract) {
+    const { operationId: id, tags, summary, description, deprecated, errors } = contract
+    return {
+      ...{ id, tag: tags[0], summary },
+      ...(description !== undefined && { description }),
+      ...(deprecated && { deprecated }),
+      ...(errors && { errors: [...errors] }),
+    }
+  }
   const key = `${method} ${url}`
   return OPERATIONS[key] ?? { id: key.replaceAll(/\W+/g, '_'), tag: 'Service', summary: key }
 }
@@ -185,7 +198,23 @@ function json(schema: Schema, named: Map<string, string>): Content {
 /** What stands before a dot tells parameters of one name apart. */
 const nameOfParameter = (key: string): string => key.slice(key.lastIndexOf('.') + 1)
 
-function parametersOf({ url }: RouteFacts, notes: OperationNotes): Parameter[] {
+function declared(place: Parameter['in'], schema: Schema | undefined): Parameter[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, { description = '', ...rest }]) => ({
+    name,
+    in: place,
+    required: schema?.required?.includes(name) ?? false,
+    description,
+    schema: rest,
+  }))
+}
+
+function parametersOf({ url, contract }: RouteFacts, notes: OperationNotes): Parameter[] {
+  if (contract)
+    return [
+      ...declared('path', contract.params),
+      ...declared('query', contract.querystring),
+      ...declared('header', contract.headers),
+    ]
   const path = [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path' as const,

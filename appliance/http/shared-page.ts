@@ -2,7 +2,7 @@
  * The pages that people see who follow a link to an email. Pure. The email is a stranger's: it stands in a frame of its
  * own origin (sandbox), runs nothing and loads nothing.
  */
-import { timestamp } from '../wireformat/wireformat.ts'
+import { timestamp } from '../api/timestamp.ts'
 import type { Email } from '../storage/storage.ts'
 
 /** For the page around the email. */

@@ -1,7 +1,8 @@
 /** Searches that look at a bounded part of a long list for each request: the client goes on, and knows how far it has come. */
 import { madeAt } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import { presentList, timestamp } from '../wireformat/wireformat.ts'
+import { presentList } from '../api/shared.ts'
+import { timestamp } from '../api/timestamp.ts'
 import { readPage } from './query.ts'
 
 /** Stretches that one request looks at, some milliseconds each. */

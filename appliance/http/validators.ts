@@ -1,4 +1,5 @@
 import AjvCompiler, { type BuildCompilerFromPool } from '@fastify/ajv-compiler'
+import type { ReadableSchema } from '../api/parameters.ts'
 import type { FastifySchemaCompiler, FastifyValidationResult } from 'fastify/types/schema.js'
 
 type MakeCompiler = (...given: Parameters<BuildCompilerFromPool>) => FastifySchemaCompiler<unknown>
@@ -6,9 +7,24 @@ type MakeCompiler = (...given: Parameters<BuildCompilerFromPool>) => FastifySche
 // Its types tell of Ajv's own compiler; what Fastify calls takes a route.
 const makeCompiler = AjvCompiler() as unknown as MakeCompiler
 
+const isReadable = (schema: unknown): schema is ReadableSchema<unknown> =>
+  typeof schema === 'object' && schema !== null && 'read' in schema
+
+/** Paths and query strings are text: their schemas read them. A refusal is the error that Fastify hands on. */
+function readBy(schema: ReadableSchema<unknown>): FastifyValidationResult {
+  return (given) => {
+    try {
+      return { value: schema.read(given as Record<string, unknown>) }
+    } catch (error) {
+      return { error: error as Error }
+    }
+  }
+}
+
 const lazily: MakeCompiler = (...given) => {
   const compile = makeCompiler(...given)
   return (route) => {
+    if (isReadable(route.schema)) return readBy(route.schema)
     let compiled: FastifyValidationResult | undefined
     const validate: FastifyValidationResult = (data) => {
       compiled ??= compile(route)

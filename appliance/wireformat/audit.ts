@@ -3,7 +3,7 @@ import { auditSentence } from '../mail/audit-sentence.ts'
 import { targetNameIn } from '../mail/audit-target.ts'
 import { csvRecord } from '../mail/csv.ts'
 import type { AuditEntry } from '../storage/storage.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 /** GET /audit/:id, and an element of the list. */
 export function presentAuditEntry(entry: AuditEntry): schema.AuditEntry {

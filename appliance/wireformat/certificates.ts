@@ -1,6 +1,6 @@
 import type * as schema from '../http/schemas/certificates.ts'
 import type { CertificateView } from '../mail/certificate.ts'
-import { timestampOrNull } from './timestamp.ts'
+import { timestampOrNull } from '../api/timestamp.ts'
 
 /** An element of GET /certificates, and of `certificate list`. */
 export function presentCertificate(view: CertificateView): schema.Certificate {

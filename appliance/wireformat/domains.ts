@@ -4,7 +4,7 @@ import { lightsOf } from '../senders/advised.ts'
 import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
 import type { DkimKey, Domain } from '../storage/storage.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
 

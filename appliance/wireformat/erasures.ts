@@ -1,6 +1,6 @@
 import type * as schema from '../http/schemas/erasures.ts'
 import type { Erasure, ErasureCounts } from '../storage/storage.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 /** GET /erasures/:id, an element of the list, and what the command prints. */
 export function presentErasure({ id, hash, actor, createdAt, finishedAt, counts }: Erasure): schema.Erasure {

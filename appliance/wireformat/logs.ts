@@ -1,6 +1,6 @@
 import type * as logs from '../http/schemas/logs.ts'
 import type { ListedRequest, RequestLog, RequestLogSummary } from '../storage/storage.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 /** An element of GET /logs. */
 export const presentListedLog = (log: ListedRequest): logs.LogSummary => summaryOf(log, log.smtpRequest)

@@ -1,7 +1,7 @@
 import type * as schema from '../http/schemas/nodes.ts'
 import type { NodeFacts } from '../mail/node.ts'
 import type { NamedPlan } from '../senders/senders.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 /** An element of GET /nodes. @param health whether mail is taken, and why not */
 export function presentNode(facts: NodeFacts, health: { ok: boolean; reasons: string[] }): schema.Node {

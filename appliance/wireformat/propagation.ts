@@ -1,7 +1,7 @@
 /** How the propagation of a domain's records looks outside. */
 import type * as schema from '../http/schemas/propagation.ts'
 import type { Propagation, RecordPropagation } from '../senders/senders.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 /** GET /domains/:id/propagation. */
 export function presentPropagation(domainId: string, { at, records }: Propagation): schema.Propagation {

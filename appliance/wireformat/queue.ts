@@ -6,7 +6,7 @@ import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
 import type { QueueChange, QueuePreview, QueueSummary } from '../spool/queue.ts'
 import type { HoldRule } from '../storage/storage.ts'
 import { presentLane } from './shaping.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 const counts = (summary: QueueSummary) => ({
   count: summary.count,

@@ -1,6 +1,6 @@
 import type * as schema from '../http/schemas/received.ts'
 import type { PostmasterMessage, ReceivedMessage, ReturnedMessage } from '../storage/storage.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 const presentReceived = ({ id, receivedAt, mailFrom, rcptTo, ip, helo, tls, size }: ReceivedMessage) => ({
   id,

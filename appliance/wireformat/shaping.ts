@@ -1,7 +1,7 @@
 import type * as schema from '../http/schemas/shaping.ts'
 import { laneWords } from '../mail/waiting.ts'
 import { writeSettings, type LaneFacts, type Provider } from '../shaping/shaping.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 /** A mailbox provider; ours. */
 export function presentProvider(provider: Provider): schema.Provider {

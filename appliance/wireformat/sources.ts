@@ -2,7 +2,7 @@ import type * as doctor from '../http/schemas/doctor.ts'
 import type * as schema from '../http/schemas/sources.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import type { Assignment, Source } from '../mail/source.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 const presentFinding = ({ id, title, status, found, advice }: Finding): schema.Finding => ({
   ...{ id, title, status },

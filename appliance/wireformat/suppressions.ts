@@ -2,7 +2,7 @@ import { csvRecord } from '../mail/csv.ts'
 import type * as schema from '../http/schemas/suppressions.ts'
 import type { Suppression } from '../storage/storage.ts'
 import type { SuppressionImport } from '../senders/senders.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 /** GET /suppressions/:id, and an element of the list. */
 export function presentSuppression(suppression: Suppression): schema.Suppression {

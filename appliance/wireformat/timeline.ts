@@ -3,7 +3,7 @@ import type * as timeline from '../http/schemas/timeline.ts'
 import { countStatuses, recipientStatus } from '../mail/recipient-status.ts'
 import type { Explanation } from '../shaping/shaping.ts'
 import type { Attempt, Delivery, EmailEvent, EmailHistory, EmailSummary } from '../storage/storage.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 import { waitsOf } from './waits.ts'
 
 /** One recipient of an email, where its delivery stands, and what it waits for. */

@@ -1,7 +1,7 @@
 import type * as schema from '../http/schemas/tls.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { TlsTally } from '../storage/storage.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 /** GET /tls/policies/:domain, and `tls policy`. */
 export function presentTlsPolicy(view: TlsPolicyView): schema.TlsPolicy {

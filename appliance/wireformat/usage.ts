@@ -1,7 +1,7 @@
 import type * as usage from '../http/schemas/usage.ts'
 import type { PeriodEnds, Plan } from '../senders/senders.ts'
 import type { Usage } from '../storage/storage.ts'
-import { timestamp } from './timestamp.ts'
+import { timestamp } from '../api/timestamp.ts'
 
 /** All that GET /usage tells about. */
 export interface UsageFacts {

@@ -6,7 +6,7 @@ import type * as apiKeys from '../http/schemas/api-keys.ts'
 import type * as attachments from '../http/schemas/attachments.ts'
 import type * as emails from '../http/schemas/emails.ts'
 import type { ApiKey, AttachmentInfo, Email, EmailSummary } from '../storage/storage.ts'
-import { timestamp, timestampOrNull } from './timestamp.ts'
+import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 export { presentPropagation } from './propagation.ts'
 export { presentDkimKey, presentDomain, presentDomainSummary, presentListedDomain } from './domains.ts'
@@ -35,25 +35,9 @@ export {
 } from './suppressions.ts'
 export { presentDelivery, presentTimeline } from './timeline.ts'
 export { waitsOf } from './waits.ts'
-export { timestamp, timestampOrNull } from './timestamp.ts'
 export { presentCertificate } from './certificates.ts'
 export { presentTlsPolicy, presentTlsResult } from './tls.ts'
-export { presentPing, presentWebhookEvent } from './webhook-events.ts'
-export {
-  presentPinged,
-  presentWebhook,
-  presentWebhookAttempt,
-  presentWebhookDelivery,
-  presentWebhookDeliverySummary,
-  presentWebhookSetting,
-  presentWebhookSummary,
-} from './webhooks.ts'
 export { presentUsage } from './usage.ts'
-
-/** A list in its envelope; `hasMore` is false for lists that always come whole. */
-export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {
-  return { object: 'list', has_more: hasMore, data }
-}
 
 /** An element of GET /api-keys. Permission, domain and prefix are ours beside the hosted service's four fields. */
 export function presentApiKey(key: ApiKey): apiKeys.ApiKey {

@@ -1,7 +1,7 @@
 import type { Answer, OwnFactors, RelyingParty } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Static } from 'typebox'
-import { timestamp } from '../../wireformat/wireformat.ts'
+import { timestamp } from '../../api/timestamp.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import {
   admitTry,

@@ -1,6 +1,7 @@
 import type { OwnSession } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
+import { timestamp } from '../../api/timestamp.ts'
 import { browserName } from '../browser-name.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged } from '../letters.ts'

@@ -1,10 +1,11 @@
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentApiKey, presentList } from '../../wireformat/wireformat.ts'
+import { presentApiKey } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { callerOf, demand } from '../access.ts'
 import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { pageOf, readId } from '../query.ts'
+import { pageOf, readId, readShortPage } from '../query.ts'
 import * as schema from '../schemas/api-keys.ts'
 
 /** API keys. A key may delete itself: that is how one that leaked is ended by whoever holds it. */
@@ -35,7 +36,10 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
   )
 
   app.get('/api-keys', { schema: { response: { 200: schema.ApiKeyList } } }, async (request) => {
-    const page = pageOf(await senders.listKeys({ teamId: callerOf(request).teamId }), request.query)
+    const page = pageOf(
+      await senders.listKeys({ teamId: callerOf(request).teamId }),
+      readShortPage(request.query),
+    )
     return presentList(page.items.map(presentApiKey), page.hasMore)
   })
 

@@ -1,4 +1,5 @@
-import { presentCertificate, presentList } from '../../wireformat/wireformat.ts'
+import { presentCertificate } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
 import * as schema from '../schemas/certificates.ts'

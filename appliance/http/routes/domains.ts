@@ -1,14 +1,10 @@
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
-import {
-  presentDkimKey,
-  presentDomain,
-  presentListedDomain,
-  presentList,
-} from '../../wireformat/wireformat.ts'
+import { presentDkimKey, presentDomain, presentListedDomain } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { pageOf, readId } from '../query.ts'
+import { pageOf, readId, readShortPage } from '../query.ts'
 import * as schema from '../schemas/domains.ts'
 
 /** Sending domains, their DNS records and DKIM keys. */
@@ -41,7 +37,7 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
   app.get('/domains', { schema: { response: { 200: schema.DomainList } } }, async (request) => {
     const { teamId } = callerOf(request)
     const [all, ways] = await Promise.all([senders.listDomains({ teamId }), sources.waysOut()])
-    const page = pageOf(all, request.query)
+    const page = pageOf(all, readShortPage(request.query))
     const domains = page.items.map((domain) => presentListedDomain(domain, ways))
     return presentList(domains, page.hasMore)
   })

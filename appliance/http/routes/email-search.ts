@@ -5,10 +5,10 @@ import {
   emailRecord,
   presentEmailSummary,
   presentFound,
-  presentList,
   presentSuppression,
-  presentWebhookDeliverySummary,
 } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
+import { presentWebhookDeliverySummary } from '../../api/webhook-events.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'

@@ -7,12 +7,8 @@ import {
 } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
-import {
-  presentEmail,
-  presentEmailSummary,
-  presentList,
-  presentTimeline,
-} from '../../wireformat/wireformat.ts'
+import { presentEmail, presentEmailSummary, presentTimeline } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'

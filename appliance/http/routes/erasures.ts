@@ -1,4 +1,5 @@
-import { presentErasure, presentErasureSurvey, presentList } from '../../wireformat/wireformat.ts'
+import { presentErasure, presentErasureSurvey } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { actorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readId, readPage } from '../query.ts'

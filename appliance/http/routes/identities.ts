@@ -1,5 +1,6 @@
 /** One's own accounts at identity providers: further ways in. */
-import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
+import { timestamp } from '../../api/timestamp.ts'
 import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { admitTry, ownSession, provenSession, renewCookie } from '../own-account.ts'

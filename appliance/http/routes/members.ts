@@ -1,5 +1,6 @@
 import type { Member } from '../../storage/storage.ts'
-import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
+import { timestamp } from '../../api/timestamp.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { personOf } from '../people.ts'

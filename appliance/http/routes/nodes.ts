@@ -1,4 +1,5 @@
-import { presentLimits, presentList, presentNode } from '../../wireformat/wireformat.ts'
+import { presentLimits, presentNode } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { isOperator, requireOperator } from '../operator.ts'

@@ -6,12 +6,12 @@ import type { Delivery, QueueFilter } from '../../storage/storage.ts'
 import {
   presentDelivery,
   presentHoldRule,
-  presentList,
   presentQueueChange,
   presentQueueLane,
   presentQueuePreview,
   presentQueueSummary,
 } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { actorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { isOperator } from '../operator.ts'

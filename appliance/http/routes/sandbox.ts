@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList, timestamp } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
+import { timestamp } from '../../api/timestamp.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
 import { isOperator } from '../operator.ts'

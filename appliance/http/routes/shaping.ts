@@ -1,4 +1,5 @@
-import { presentLane, presentList, presentProvider } from '../../wireformat/wireformat.ts'
+import { presentLane, presentProvider } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { readLane, readProvider } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'

@@ -5,7 +5,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { readDuration } from '../../mail/duration.ts'
 import { readId } from '../query.ts'
 import { EmailShared, ShareEmail } from '../schemas/emails.ts'
-import { Nullable } from '../schemas/shared.ts'
+import { Nullable } from '../../api/shared.ts'
 import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from '../shared-page.ts'
 import type { LinkDeps } from './attachments.ts'
 

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordAct, type Returned } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { AWAY, dropCookie, keepCookie, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as schema from '../schemas/identities.ts'

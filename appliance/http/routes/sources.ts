@@ -1,6 +1,7 @@
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentAssignment, presentList, presentSource } from '../../wireformat/wireformat.ts'
+import { presentAssignment, presentSource } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { readAssignment, readSource } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'

@@ -3,12 +3,12 @@ import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
 import {
-  presentList,
   presentSuppression,
   presentSuppressionImport,
   SUPPRESSION_COLUMNS,
   suppressionRecord,
 } from '../../wireformat/wireformat.ts'
+import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download } from '../download.ts'

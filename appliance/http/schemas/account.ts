@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, Nullable, Timestamp } from '../../api/shared.ts'
 
 const password = (description: string) => Type.String({ description })
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const Name = Type.String({ description: 'Name of the key, at most 50 characters.' })
 

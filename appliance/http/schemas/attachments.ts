@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, listOf, literals, Nullable } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable } from '../../api/shared.ts'
 
 const fields = {
   id: Id,

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ACTOR_KINDS } from '../../mail/audit.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 /** GET /audit/:id, and an element of the list; ours. */
 export const AuditEntry = Type.Object(

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { SendEmail } from './emails.ts'
-import { Id } from './shared.ts'
+import { Id } from '../../api/shared.ts'
 
 /** Emails in one request. */
 export const MAX_BATCH = 100

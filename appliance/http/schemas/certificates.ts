@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 /** An element of GET /certificates. Ours. */
 export const Certificate = Type.Object(

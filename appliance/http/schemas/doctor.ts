@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { kind, literals, Timestamp } from './shared.ts'
+import { kind, literals, Timestamp } from '../../api/shared.ts'
 import { Finding } from './sources.ts'
 
 /** GET /doctor. Ours. */

@@ -2,8 +2,8 @@ import { Type, type Static } from 'typebox'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
 import { EmailSummary } from './emails.ts'
 import { RecipientCounts } from './recipients.ts'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
-import { WebhookEventSummary } from './webhooks.ts'
+import { Id, kind, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { WebhookEventSummary } from '../../api/webhook-events.ts'
 
 /** What was last heard about a recipient. */
 export const LastHeard = Type.Object(

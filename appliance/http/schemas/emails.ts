@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { LAST_EVENTS } from '../../mail/event.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const Addresses = Type.Union([Type.String(), Type.Array(Type.String())])
 const described = (description: string) => ({ description })

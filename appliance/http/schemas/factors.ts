@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, Nullable, Timestamp } from '../../api/shared.ts'
 
 const Code = Type.String({
   minLength: 1,

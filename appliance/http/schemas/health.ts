@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { kind, literals } from './shared.ts'
+import { kind, literals } from '../../api/shared.ts'
 
 /** GET /healthz and GET /readyz. */
 export const Health = Type.Object(

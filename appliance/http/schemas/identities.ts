@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const next = Type.Optional(
   Type.String({ description: 'The dashboard page to open afterwards: a path below /dashboard.' }),

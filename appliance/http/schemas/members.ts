@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ROLES } from '../../mail/roles.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const email = Type.String({ description: 'The address of the account.' })
 const role = literals(ROLES, { description: "The person's permissions; see the table in docs/accounts.md." })

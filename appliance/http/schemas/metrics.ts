@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, literals } from './shared.ts'
+import { Id, kind, literals } from '../../api/shared.ts'
 
 /** `2026-07-01T00:00:00.000Z`, as metrics write it (reference: wire format §1.3). */
 const Instant = (description: string) =>

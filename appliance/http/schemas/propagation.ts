@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const answered = ['pending', 'verified', 'failed', 'temporary_failure', 'not_started'] as const
 

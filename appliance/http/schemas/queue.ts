@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { QUEUE_ACTIONS } from '../../mail/queue-action.ts'
 import { BACKLOG_STATES } from '../../shaping/shaping.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 import { Lane } from './shaping.ts'
 import { Delivery, WaitingReason } from './timeline.ts'
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const fields = {
   id: Id,

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, Nullable } from './shared.ts'
+import { Id, kind, Nullable } from '../../api/shared.ts'
 
 const days = (description: string) => Type.Integer({ description: `Days. ${description}` })
 const size = (description: string) => Type.Integer({ description: `Bytes. ${description}` })

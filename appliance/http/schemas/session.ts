@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { RIGHTS, ROLES } from '../../mail/roles.ts'
-import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
+import { Deleted, Id, kind, literals, Nullable } from '../../api/shared.ts'
 
 /** POST /session: sign-in of the dashboard. Answers with a cookie. */
 export const SignIn = Type.Object(

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { kind } from './shared.ts'
+import { kind } from '../../api/shared.ts'
 
 /** GET /setup. Ours. */
 export const SetUp = Type.Object(

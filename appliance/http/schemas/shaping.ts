@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { MOST_PAUSE_MINUTES, NUMBER_SETTINGS, WARM_UP } from '../../shaping/shaping.ts'
 import { LaneDecision } from './timeline.ts'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const number = (at: number) => {
   const { minimum, maximum, description } = NUMBER_SETTINGS[at]!

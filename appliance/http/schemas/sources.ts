@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 /** One thing that a self-check looked at. */
 export const Finding = Type.Object(

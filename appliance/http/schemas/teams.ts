@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { ROLES } from '../../mail/roles.ts'
-import { Id, kind, listOf, literals, Timestamp } from './shared.ts'
+import { Id, kind, listOf, literals, Timestamp } from '../../api/shared.ts'
 
 const name = Type.String({ description: 'Name of the team: 1 to 100 characters.' })
 

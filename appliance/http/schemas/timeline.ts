@@ -6,7 +6,7 @@ import { LANE_REASONS, WAIT_REASONS } from '../../mail/waiting.ts'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
 import { PAST_WAIT_REASONS } from '../../mail/wait.ts'
 import { RecipientCounts, RecipientStatus } from './recipients.ts'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { Id, kind, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const Reply = Type.Object(
   {

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { TLS_LEVELS } from '../../mail/tls-policy.ts'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
 
 const texts = (description: string) => Type.Array(Type.String(), { description })
 

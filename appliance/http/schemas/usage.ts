@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { kind, Nullable, Timestamp } from './shared.ts'
+import { kind, Nullable, Timestamp } from '../../api/shared.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Used = count('Amount used.')

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { respellerOf } from '../../../appliance/http/lenient.ts'
-import { literals, Nullable } from '../../../appliance/http/schemas/shared.ts'
+import { literals, Nullable } from '../../../appliance/api/shared.ts'
 import { hello, startApi, type Api } from './harness.ts'
 
 const spelled = (schema: object, value: unknown) => (respellerOf(schema) ?? ((same: unknown) => same))(value)

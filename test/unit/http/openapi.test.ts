@@ -2,10 +2,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Operation as Contract } from '../../../appliance/api/operation.ts'
 import type { ApiDocument, Operation } from '../../../appliance/http/openapi.ts'
 import type { Schema } from '../../../appliance/http/openapi-components.ts'
 import { OPERATIONS } from '../../../appliance/http/openapi-operations.ts'
 import { ask, startApi, type Api } from './harness.ts'
+
+const root = join(import.meta.dirname, '../../../appliance')
 
 let api: Api
 let document: ApiDocument
@@ -44,8 +47,20 @@ describe('GET /openapi.json', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=300')
   })
 
-  test('every route has its words, and all words have a route', () => {
-    const described = Object.keys(OPERATIONS).map((key) => key.replaceAll(/:(\w+)/g, '{$1}'))
+  test('every operation is served, and every route is described', async () => {
+    const contracts = await Promise.all(
+      readdirSync(join(root, 'api')).map(
+        async (file) => (await import(join(root, 'api', file))) as Record<string, unknown>,
+      ),
+    )
+    const declared = contracts
+      .flatMap((module) => Object.values(module))
+      .filter((one): one is Contract => one !== null && typeof one === 'object' && 'access' in one)
+      .map(({ method, url }) => `${method} ${url}`)
+    const described = [...declared, ...Object.keys(OPERATIONS)].map((key) =>
+      key.replaceAll(/:(\w+)/g, '{$1}'),
+    )
+    expect(declared.length).toBeGreaterThan(10)
     expect(
       operations()
         .map(([key]) => key)
@@ -54,11 +69,14 @@ describe('GET /openapi.json', () => {
   })
 
   test('every module of schemas gives its exports a name', () => {
-    const folder = join(import.meta.dirname, '../../../appliance/http')
-    const source = readFileSync(join(folder, 'openapi-components.ts'), 'utf8')
-    const missing = readdirSync(join(folder, 'schemas')).filter(
-      (file) => !source.includes(`./schemas/${file}'`),
+    const source = readFileSync(join(root, 'http', 'openapi-components.ts'), 'utf8')
+    const withOperations = readdirSync(join(root, 'api')).filter((file) =>
+      readFileSync(join(root, 'api', file), 'utf8').includes(' = operation('),
     )
+    const missing = [
+      ...readdirSync(join(root, 'http', 'schemas')).map((file) => `./schemas/${file}`),
+      ...withOperations.map((file) => `../api/${file}`),
+    ].filter((path) => !source.includes(`'${path}'`))
     expect(missing).toEqual([])
   })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { WebhookEventSummary } from '../../../appliance/http/schemas/webhooks.ts'
+import type { WebhookEventSummary } from '../../../appliance/api/webhook-events.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
 import type { NewWebhookDelivery } from '../../../appliance/storage/storage.ts'
 import { startApi, type Api } from './harness.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { WebhookAbout } from '../../../appliance/http/schemas/webhooks.ts'
+import type { WebhookAbout } from '../../../appliance/api/webhook-events.ts'
 import { emailOf, ofAbout, ofLast, ofReplay } from '../../../ui/src/state/webhook-events.ts'
 
 const email = (more: Partial<WebhookAbout> = {}): WebhookAbout => ({

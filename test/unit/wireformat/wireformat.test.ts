@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Delivery, Domain, Email } from '../../../appliance/storage/storage.ts'
-import {
-  presentDelivery,
-  presentDomain,
-  presentEmail,
-  presentList,
-  presentTimeline,
-  timestamp,
-  timestampOrNull,
-} from '../../../appliance/wireformat/wireformat.ts'
+import { presentDelivery, presentDomain, presentEmail, presentTimeline } from '../../../appliance/wireformat/wireformat.ts'
+import { presentList } from '../../../appliance/api/shared.ts'
+import { timestamp, timestampOrNull } from '../../../appliance/api/timestamp.ts'
 
 describe('timestamps', () => {
   test.each([

@@ -23,17 +23,18 @@ import type { Timeline } from '../../../appliance/http/schemas/timeline.ts'
 import type { Usage, UsageHistory } from '../../../appliance/http/schemas/usage.ts'
 import type {
   CreateWebhook,
-  ReplayWebhook,
   UpdateWebhook,
-  Webhook,
-  WebhookAttemptList,
   WebhookCreated,
-  WebhookEvent,
-  WebhookEventList,
   WebhookList,
-  WebhookPinged,
+} from '../../../appliance/api/webhooks.ts'
+import type {
+  ReplayWebhook,
+  WebhookAttemptList,
+  WebhookEventList,
   WebhookReplayed,
-} from '../../../appliance/http/schemas/webhooks.ts'
+} from '../../../appliance/api/webhook-events.ts'
+import type { WebhookEvent, WebhookPinged } from '../../../appliance/api/webhook-events.ts'
+import type { Webhook } from '../../../appliance/api/webhooks.ts'
 import type { LogConditions } from '../state/log-filter.ts'
 import { ApiError, change, read, request } from './client.ts'
 

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { ErrorBody } from '../../../appliance/http/schemas/shared.ts'
+import type { ErrorBody } from '../../../appliance/api/shared.ts'
 import { dropAhead } from '../state/ahead.ts'
 import { heardDate } from '../state/clock.svelte.ts'
 

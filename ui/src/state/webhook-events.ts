@@ -1,5 +1,5 @@
 /** The rows of the log of a webhook, in words. Pure. */
-import type { WebhookAbout, WebhookEventSummary } from '../../../appliance/http/schemas/webhooks.ts'
+import type { WebhookAbout, WebhookEventSummary } from '../../../appliance/api/webhook-events.ts'
 import { duration } from './time.ts'
 
 const ERASED = '@erased.invalid'

@@ -1,4 +1,4 @@
-import type { WebhookRequests } from '../../../appliance/http/schemas/webhooks.ts'
+import type { WebhookRequests } from '../../../appliance/api/webhooks.ts'
 import { duration } from './time.ts'
 
 /** The share of requests that succeeded, with a 2xx. Not quite all of them is never 100%. */

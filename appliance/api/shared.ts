@@ -44,3 +44,8 @@ export const ErrorBody = Type.Object(
   },
   { description: 'The error.' },
 )
+
+/** A list in its envelope; `hasMore` is false for lists that always come whole. */
+export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {
+  return { object: 'list', has_more: hasMore, data }
+}

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { EMAIL_EVENTS, OTHER_EVENTS, type EventData } from '../../../appliance/mail/event.ts'
 import type { OutboxEvent } from '../../../appliance/storage/storage.ts'
-import { presentPing, presentWebhookEvent } from '../../../appliance/wireformat/wireformat.ts'
+import { presentPing, presentWebhookEvent } from '../../../appliance/api/webhook-payloads.ts'
 
 interface Document {
   webhooks: Record<

@@ -1,0 +1,317 @@
+/** The events that a webhook was sent, and the requests that carried them. */
+import { Type, type Static } from 'typebox'
+import { isPseudonym } from '../mail/erasure.ts'
+import { refuse } from '../mail/refusals.ts'
+import { PING, WEBHOOK_DELIVERY_STATES, WEBHOOK_EVENTS } from '../mail/webhook.ts'
+import type {
+  NewWebhookDelivery,
+  WebhookAttempt as StoredAttempt,
+  WebhookDelivery as StoredDelivery,
+} from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { choice, limit, matching, page, path, pathId, pathText, query, text } from './parameters.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import type { WebhookPayload } from './webhook-payloads.ts'
+
+const MessageId = Type.String({
+  description: 'The `svix-id` header, the same for every attempt.',
+  examples: ['msg_019aa7b1c1f07c6e8f6a3d1b2c4e5f60'],
+})
+const about = Type.Object(
+  {
+    object: literals(['email', 'domain', 'suppression'], { description: 'Kind of object.' }),
+    id: Type.String({ description: 'Its id.' }),
+    names: Type.Array(Type.String(), {
+      description: 'As in the payload: recipients of the email, name of the domain, or suppressed address.',
+    }),
+    subject: Nullable(Type.String(), { description: 'Subject of the email; null: not an email.' }),
+    erased: Type.Boolean({
+      description: 'Personal data was erased: the address is a pseudonym, and the subject is empty.',
+    }),
+    removed: Type.Boolean({ description: 'The email is no longer stored; only its events are.' }),
+  },
+  { description: 'The object of an event.' },
+)
+export type WebhookAbout = Static<typeof about>
+const lastRequest = Type.Object(
+  {
+    sent_at: Timestamp,
+    http_status_code: Type.Integer({ description: 'Status of the response; 0: no response.' }),
+    duration_ms: Type.Integer({ description: 'Duration of the request and response.' }),
+    error: Nullable(Type.String(), { description: 'Why it failed; null: it succeeded.' }),
+  },
+  { description: 'The latest request.' },
+)
+const event = {
+  id: MessageId,
+  type: literals([...WEBHOOK_EVENTS, PING], { description: 'Type of the event.' }),
+  created_at: Timestamp,
+  status: literals(WEBHOOK_DELIVERY_STATES, {
+    description:
+      'pending: waiting for the next attempt · attempting: request in progress · failed: no more attempts.',
+  }),
+  attempts: Type.Integer({ description: 'Attempts since it was created or replayed.' }),
+  next_attempt_at: Nullable(Timestamp, { description: 'Time of the next attempt; null: final.' }),
+  email_id: Nullable(Type.String(), { description: 'The email that the event concerns.' }),
+  about: Nullable(about, {
+    description: 'What the event concerns; null: a test event.',
+  }),
+  last_request: Nullable(lastRequest, {
+    description:
+      'The latest request, including those before a replay; null: none yet. Not part of the hosted API.',
+  }),
+}
+/** An element of GET /webhooks/:id/events. */
+export const WebhookEventSummary = Type.Object(event, { description: 'A webhook delivery.' })
+export type WebhookEventSummary = Static<typeof WebhookEventSummary>
+export const WebhookEventList = listOf(WebhookEventSummary, 'events')
+/** GET /webhooks/:id/events/:event_id */
+export const WebhookEvent = Type.Object(
+  {
+    object: kind('webhook_event'),
+    ...event,
+    payload: Type.Object(
+      {
+        type: Type.String({ description: 'Type of the event.' }),
+        created_at: Type.String({ description: 'Time of the event, in ISO 8601.' }),
+        data: Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Details of the event, see docs/webhooks.md.',
+        }),
+      },
+      { description: 'The payload. It is sent as compact JSON.' },
+    ),
+  },
+  { description: 'A webhook delivery.' },
+)
+export type WebhookEvent = Static<typeof WebhookEvent>
+/** POST /webhooks/:id/events/:event_id/replay */
+export const WebhookEventRef = Type.Object(
+  { object: kind('webhook_event'), id: MessageId },
+  { description: 'The event that is sent again.' },
+)
+
+const fields = (what: string) => Type.Record(Type.String(), Type.String(), { description: what })
+/** An element of GET /webhooks/:id/events/:event_id/attempts and GET /webhooks/:id/attempts. */
+export const WebhookAttempt = Type.Object(
+  {
+    id: Id,
+    event_id: MessageId,
+    http_status_code: Type.Integer({ description: 'Status of the response; 0: no response.' }),
+    response: Type.String({ description: 'The first 4 KiB of the response.' }),
+    sent_at: Timestamp,
+    duration_ms: Type.Integer({ description: 'Duration of the request and response.' }),
+    error: Nullable(Type.String(), { description: 'Why it failed; null: it succeeded.' }),
+    ip: Nullable(Type.String(), { description: 'The IP address of the endpoint.' }),
+    request_headers: fields('The request headers.'),
+    response_headers: fields('The response headers.'),
+  },
+  { description: 'A request to a webhook, and its response.' },
+)
+export type WebhookAttempt = Static<typeof WebhookAttempt>
+export const WebhookAttemptList = listOf(WebhookAttempt, 'attempts')
+
+/** POST /webhooks/:id/replay */
+export const ReplayWebhook = Type.Object(
+  {
+    event_ids: Type.Optional(
+      Type.Array(MessageId, {
+        description:
+          '1 to 100 event ids. All of them are sent again, whatever their state; none are sent if one does not belong to this webhook.',
+      }),
+    ),
+    since: Type.Optional(
+      Type.String({
+        description: 'Instead of `event_ids`: events at or after this time, ISO 8601.',
+        examples: ['2026-11-20T08:00:00Z'],
+      }),
+    ),
+    until: Type.Optional(Type.String({ description: 'Events before this time. Default: now.' })),
+    only: Type.Optional(
+      literals(['undelivered', 'all'], {
+        description:
+          'undelivered (default): events that were not delivered successfully · all: also successful ones.',
+      }),
+    ),
+  },
+  { description: 'Selected events, or a time range.' },
+)
+export const WebhookReplayed = Type.Object(
+  {
+    object: kind('webhook'),
+    id: Id,
+    events: Type.Integer({ description: 'Number of events that will be sent.' }),
+  },
+  { description: 'The events that are sent again.' },
+)
+/** POST /webhooks/:id/ping */
+export const WebhookPinged = Type.Object(
+  {
+    object: kind('webhook_event'),
+    id: MessageId,
+    status: literals(['success', 'failed'], { description: 'Whether the webhook returned a 2xx status.' }),
+    attempt: WebhookAttempt,
+  },
+  { description: 'The result of a test event.' },
+)
+export type WebhookPinged = Static<typeof WebhookPinged>
+
+const tags = ['Webhooks'] as const
+const params = path({ id: pathId })
+const MESSAGE = /^msg_[0-9a-f]{32}$/
+const eventParams = path({
+  id: pathId,
+  event_id: pathText('The event id, `msg_…`.', (given) => {
+    if (!MESSAGE.test(given)) throw refuse('not_found', { resource: 'Webhook event' })
+    return given
+  }),
+})
+const cursor = (description: string) => matching(MESSAGE, 'an event id, msg_…', Type.String({ description }))
+
+export const pingWebhook = operation('POST /webhooks/:id/ping', {
+  operationId: 'pingWebhook',
+  tags,
+  summary: 'Send a test event',
+  description:
+    'Sends one `webhook.ping` now and returns the result, after at most 15 seconds. Not part of the hosted API.',
+  params,
+  response: { 200: WebhookPinged },
+})
+export const replayWebhook = operation('POST /webhooks/:id/replay', {
+  operationId: 'replayWebhook',
+  tags,
+  summary: 'Replay selected events or a time range',
+  description:
+    'With `event_ids`: sends these events again with the same ids. With `since`: sends all events in the range that the webhook subscribes to, including events it was never sent, from before it existed or while it was disabled. Not part of the hosted API.',
+  params,
+  body: ReplayWebhook,
+  response: { 200: WebhookReplayed },
+})
+export const listWebhookEvents = operation('GET /webhooks/:id/events', {
+  operationId: 'listWebhookEvents',
+  tags,
+  summary: 'List the webhook deliveries of a webhook',
+  params,
+  querystring: query({
+    limit,
+    after: cursor('The page after this id, exclusive.'),
+    before: cursor('The page before this id, exclusive.'),
+    status: choice(WEBHOOK_DELIVERY_STATES, 'Only webhook deliveries in this state.'),
+    type: text(Type.String({ description: 'Only events of this type.' })),
+  }),
+  response: { 200: WebhookEventList },
+})
+export const getWebhookEvent = operation('GET /webhooks/:id/events/:event_id', {
+  operationId: 'getWebhookEvent',
+  tags,
+  summary: 'Get a webhook delivery with its payload',
+  params: eventParams,
+  response: { 200: WebhookEvent },
+})
+export const replayWebhookEvent = operation('POST /webhooks/:id/events/:event_id/replay', {
+  operationId: 'replayWebhookEvent',
+  tags,
+  summary: 'Replay an event',
+  description: 'Uses the same id and keeps all earlier attempts.',
+  params: eventParams,
+  response: { 200: WebhookEventRef },
+})
+export const listWebhookEventAttempts = operation('GET /webhooks/:id/events/:event_id/attempts', {
+  operationId: 'listWebhookEventAttempts',
+  tags,
+  summary: 'List the attempts of a webhook delivery',
+  params: eventParams,
+  querystring: query(page),
+  response: { 200: WebhookAttemptList },
+})
+export const listWebhookAttempts = operation('GET /webhooks/:id/attempts', {
+  operationId: 'listWebhookAttempts',
+  tags,
+  summary: 'List all requests to a webhook',
+  description: 'Includes the responses. Not part of the hosted API.',
+  params,
+  querystring: query(page),
+  response: { 200: WebhookAttemptList },
+})
+
+/** An element of GET /webhooks/:id/events. */
+export function presentWebhookDeliverySummary(one: StoredDelivery): WebhookEventSummary {
+  return {
+    id: one.id,
+    type: one.type as WebhookEventSummary['type'],
+    created_at: timestamp(one.createdAt),
+    status: one.status,
+    attempts: one.attempts,
+    next_attempt_at: timestampOrNull(one.status === 'pending' ? one.dueAt : null),
+    email_id: one.emailId,
+    about: presentAbout(one),
+    last_request: one.last && {
+      sent_at: timestamp(one.last.sentAt),
+      http_status_code: one.last.status ?? 0,
+      duration_ms: one.last.durationMs,
+      error: one.last.error,
+    },
+  }
+}
+
+/** The properties of payloads that say what they are about; the type tells which of them there are. */
+interface Told {
+  email_id?: string
+  to?: string[]
+  subject?: string
+  id?: string
+  name?: string
+  email?: string
+}
+
+/** What the event is about, as its payload tells it: an erasure reaches payloads, too. */
+function presentAbout({ type, payload, emailKept }: StoredDelivery): WebhookAbout | null {
+  const { data = {} } = JSON.parse(payload) as { data?: Told }
+  const of = (object: WebhookAbout['object'], id = '', names: (string | undefined)[] = []) => {
+    const known = names.filter((name) => name !== undefined)
+    return { object, id, names: known, subject: null, erased: known.some(isPseudonym), removed: false }
+  }
+  switch (type.split('.', 1)[0]) {
+    case 'email':
+      return { ...of('email', data.email_id, data.to), subject: data.subject ?? '', removed: !emailKept }
+    case 'domain':
+      return of('domain', data.id, [data.name])
+    case 'suppression':
+      return of('suppression', data.id, [data.email])
+    default:
+      return null
+  }
+}
+
+/** GET /webhooks/:id/events/:event_id. */
+export function presentWebhookDelivery(one: StoredDelivery): WebhookEvent {
+  const payload = JSON.parse(one.payload) as WebhookPayload
+  return { object: 'webhook_event', ...presentWebhookDeliverySummary(one), payload }
+}
+
+/** An element of a list of attempts. */
+export function presentWebhookAttempt(attempt: StoredAttempt): WebhookAttempt {
+  return {
+    id: attempt.id,
+    event_id: attempt.deliveryId,
+    http_status_code: attempt.status ?? 0,
+    response: attempt.response,
+    sent_at: timestamp(attempt.sentAt),
+    duration_ms: attempt.durationMs,
+    error: attempt.error,
+    ip: attempt.ip,
+    request_headers: attempt.requestHeaders,
+    response_headers: attempt.responseHeaders,
+  }
+}
+
+/** The answer to a ping. */
+export function presentPinged(args: { delivery: NewWebhookDelivery; attempt: StoredAttempt }): WebhookPinged {
+  const { delivery, attempt } = args
+  return {
+    object: 'webhook_event',
+    id: delivery.id,
+    status: attempt.error === null ? 'success' : 'failed',
+    attempt: presentWebhookAttempt(attempt),
+  }
+}

@@ -1,0 +1,176 @@
+/** Webhooks: their settings, and how they do. What they were sent: webhook-events.ts. */
+import { Type, type Static } from 'typebox'
+import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
+import type { Webhook as StoredWebhook, WebhookRequests as StoredRequests } from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query, shortPage } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const reference = { object: kind('webhook'), id: Id }
+const endpoint = Type.String({
+  description:
+    'The URL that receives events: https:// on a public host, or on a host in `webhooks.allow_networks`.',
+  examples: ['https://app.example.com/webhooks'],
+})
+const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'Event types to send.' })
+const given = Type.Array(Type.String(), { description: 'Event types to send: one or more.' })
+const status = literals(['enabled', 'disabled'], {
+  description:
+    'disabled: no events are sent. Pending events are kept, and events that happen meanwhile can be replayed.',
+})
+const secret = Type.String({
+  description: 'The secret that signs its requests.',
+  examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+})
+
+/** POST /webhooks */
+export const CreateWebhook = Type.Object({ endpoint, events: given }, { description: 'A webhook to create.' })
+export const WebhookCreated = Type.Object(
+  { ...reference, signing_secret: secret },
+  { description: 'The webhook and its signing secret.' },
+)
+/** PATCH /webhooks/:id */
+export const UpdateWebhook = Type.Object(
+  {
+    endpoint: Type.Optional(Nullable(endpoint, { description: 'A new URL; null: unchanged.' })),
+    events: Type.Optional(Nullable(given, { description: 'New event types; null: unchanged.' })),
+    status: Type.Optional(
+      Nullable(status, { description: 'enabled, or disabled: no events are sent; null: unchanged.' }),
+    ),
+  },
+  { description: 'The settings to change. Others stay the same.' },
+)
+export const WebhookRef = Type.Object(reference, { description: 'The webhook.' })
+
+const health = {
+  last_success_at: Nullable(Timestamp, {
+    description: 'Time of the last 2xx response, accurate to the minute.',
+  }),
+  failing_since: Nullable(Timestamp, { description: 'Time of the first failure since the last success.' }),
+  disabled_at: Nullable(Timestamp, { description: 'When it was disabled.' }),
+  disabled_reason: Nullable(Type.String(), {
+    description: 'Who disabled it: a user, or the server after five days of failures.',
+  }),
+}
+const setting = { id: Id, endpoint, events, status, created_at: Timestamp, ...health }
+const milliseconds = (description: string) => Nullable(Type.Integer(), { description })
+const requests = Type.Object(
+  {
+    count: Type.Integer({
+      description: 'Number of requests; if more than 1000, only the newest 1000 are counted.',
+    }),
+    taken: Type.Integer({ description: 'Requests with a 2xx response.' }),
+    median_ms: milliseconds('Median response time; null: no responses.'),
+    p95_ms: milliseconds('95th percentile of the response time; null: no responses.'),
+  },
+  { description: 'Requests of the last 24 hours, including test events.' },
+)
+export type WebhookRequests = Static<typeof requests>
+const summary = { ...setting, requests_last_day: requests }
+
+/** A webhook as the audit log writes it down: how it is set, not how it does. */
+export const WebhookSetting = Type.Object(setting, { description: 'A webhook.' })
+export type WebhookSetting = Static<typeof WebhookSetting>
+
+/** An element of GET /webhooks. */
+export const WebhookSummary = Type.Object(summary, { description: 'A webhook.' })
+export type WebhookSummary = Static<typeof WebhookSummary>
+export const WebhookList = listOf(WebhookSummary, 'webhooks')
+/** GET /webhooks/:id */
+export const Webhook = Type.Object(
+  {
+    object: kind('webhook'),
+    ...summary,
+    signing_secret: secret,
+    old_secret_until: Nullable(Timestamp, { description: 'Until when the previous secret also signs.' }),
+  },
+  { description: 'A webhook.' },
+)
+export type Webhook = Static<typeof Webhook>
+/** DELETE /webhooks/:id */
+export const WebhookDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The removed webhook.' },
+)
+
+const tags = ['Webhooks'] as const
+const params = path({ id: pathId })
+
+export const createWebhook = operation('POST /webhooks', {
+  operationId: 'createWebhook',
+  tags,
+  summary: 'Create a webhook',
+  description: 'Returns the secret that signs its requests. A team can have at most 50.',
+  body: CreateWebhook,
+  response: { 201: WebhookCreated },
+})
+export const listWebhooks = operation('GET /webhooks', {
+  operationId: 'listWebhooks',
+  tags,
+  summary: 'List webhooks',
+  querystring: query(shortPage),
+  response: { 200: WebhookList },
+})
+export const getWebhook = operation('GET /webhooks/:id', {
+  operationId: 'getWebhook',
+  tags,
+  summary: 'Get a webhook with its secret',
+  params,
+  response: { 200: Webhook },
+})
+export const updateWebhook = operation('PATCH /webhooks/:id', {
+  operationId: 'updateWebhook',
+  tags,
+  summary: 'Change, enable or disable a webhook',
+  params,
+  body: UpdateWebhook,
+  response: { 200: WebhookRef },
+})
+export const deleteWebhook = operation('DELETE /webhooks/:id', {
+  operationId: 'deleteWebhook',
+  tags,
+  summary: 'Remove a webhook',
+  description: 'It receives no more events. Its log is deleted.',
+  params,
+  response: { 200: WebhookDeleted },
+})
+export const rotateWebhookSecret = operation('POST /webhooks/:id/signing-secret/rotate', {
+  operationId: 'rotateWebhookSecret',
+  tags,
+  summary: 'Rotate the signing secret of a webhook',
+  description: 'For 24 hours, requests carry two signatures: of the new and the old secret.',
+  params,
+  response: { 200: WebhookCreated },
+})
+
+/** What a webhook is, without what was sent to it. */
+export function presentWebhookSetting(webhook: StoredWebhook): WebhookSetting {
+  const { id, endpoint, events, status, createdAt, succeededAt, failingSince, disabled } = webhook
+  return {
+    ...{ id, endpoint, status, created_at: timestamp(createdAt) },
+    events: events as WebhookSetting['events'],
+    last_success_at: timestampOrNull(succeededAt),
+    failing_since: timestampOrNull(failingSince),
+    disabled_at: timestampOrNull(disabled?.at ?? null),
+    disabled_reason: disabled?.reason ?? null,
+  }
+}
+
+/** An element of GET /webhooks. How the endpoint does is ours beside the hosted service's fields. */
+export function presentWebhookSummary(webhook: StoredWebhook, requests: StoredRequests): WebhookSummary {
+  const { count, taken, medianMs: median_ms, p95Ms: p95_ms } = requests
+  return { ...presentWebhookSetting(webhook), requests_last_day: { count, taken, median_ms, p95_ms } }
+}
+
+/** GET /webhooks/:id. */
+export function presentWebhook(webhook: StoredWebhook, requests: StoredRequests, now: number): Webhook {
+  const { secret, oldSecret } = webhook
+  const until = oldSecret && oldSecret.until > now ? oldSecret.until : null
+  return {
+    object: 'webhook',
+    ...presentWebhookSummary(webhook, requests),
+    signing_secret: secret,
+    old_secret_until: timestampOrNull(until),
+  }
+}
