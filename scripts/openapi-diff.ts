@@ -48,7 +48,8 @@ function listed(list: Json[], at: string, document: Json, found: Map<string, str
   list.forEach((one, index) => {
     if (one === null || typeof one !== 'object') return void found.set(`${at}/${String(one)}`, 'listed')
     const { in: place = '', name } = Array.isArray(one) ? {} : one
-    const label = typeof name === 'string' ? `${JSON.stringify(place)}:${name}` : String(index)
+    const label =
+      typeof name === 'string' ? `${typeof place === 'string' ? place : ''}:${name}` : String(index)
     collect(one, `${at}/${label}`, document, found, depth + 1)
   })
 }

@@ -1,5 +1,5 @@
 /** What one operation of the API takes and returns, and what the documentation says of it. */
-import type { TSchema } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 
 /**
  * Who may use an operation. public: anyone · sending: every key, and people · full: keys with full access, and people ·
@@ -53,3 +53,9 @@ export function operation<const S extends OperationSchema>(
   const [method, url] = route.split(' ') as [Method, string]
   return { method, url, access, schema }
 }
+
+/** A response that is not JSON: text or octets of a media type. */
+export const other = (type: string, description: string): OtherContent => ({
+  description,
+  content: { [type]: { schema: Type.String() } },
+})

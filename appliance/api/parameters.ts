@@ -30,14 +30,31 @@ export const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
 /** The schema of a query string. Other parameters are ignored. */
-export function query<P extends Parameters>(parameters: P): ReadableSchema<Values<P>> {
-  return readable(parameters, [], (values) => {
-    if (values.after !== undefined && values.before !== undefined)
-      throw refuse('invalid_parameter', {
-        parameter: 'after',
-        expected: 'either `after` or `before`, not both',
-      })
+export const query = <P extends Parameters>(parameters: P): ReadableSchema<Values<P>> =>
+  readable(parameters, [], checkCursors)
+
+/**
+ * The schema of the query string of a search. Other parameters are refused: a search that leaves a condition out would
+ * find too much. @param named the parameters that the refusal names; all unless given
+ */
+export function search<P extends Parameters>(
+  parameters: P,
+  named: readonly string[] = Object.keys(parameters),
+): ReadableSchema<Values<P>> {
+  return readable(parameters, [], (values, given) => {
+    const strange = Object.keys(given).find((name) => !Object.hasOwn(parameters, name))
+    if (strange !== undefined)
+      throw refuse('invalid_parameter', { parameter: strange, expected: `one of ${named.join(', ')}` })
+    checkCursors(values)
   })
+}
+
+function checkCursors({ after, before }: Record<string, unknown>): void {
+  if (after !== undefined && before !== undefined)
+    throw refuse('invalid_parameter', {
+      parameter: 'after',
+      expected: 'either `after` or `before`, not both',
+    })
 }
 
 /** The schema of the parameters in a path. */
@@ -48,7 +65,7 @@ export function path<P extends Parameters>(parameters: P): ReadableSchema<Values
 function readable<P extends Parameters>(
   parameters: P,
   required: string[],
-  check?: (values: Record<string, unknown>) => void,
+  check?: (values: Record<string, unknown>, given: Record<string, unknown>) => void,
 ): ReadableSchema<Values<P>> {
   const all = Object.entries(parameters)
   const properties = Object.fromEntries(all.map(([name, { schema }]) => [name, schema]))
@@ -57,7 +74,7 @@ function readable<P extends Parameters>(
     const values = Object.fromEntries(
       all.map(([name, parameter]) => [name, parameter.read(given[name], name)]),
     )
-    check?.(values)
+    check?.(values, given)
     return values as Values<P>
   }
   return Object.defineProperty(schema, 'read', { value: read }) as ReadableSchema<Values<P>>
@@ -65,40 +82,66 @@ function readable<P extends Parameters>(
 
 const isAbsent = (given: unknown): given is undefined | '' => given === undefined || given === ''
 
-/** A text that matches a pattern. @param expected what the refusal says that it must be */
-export function matching(pattern: RegExp, expected: string, schema: TSchema): Parameter<string | undefined> {
-  return {
-    schema,
-    read(given, parameter) {
-      if (isAbsent(given)) return undefined
-      if (typeof given !== 'string' || !pattern.test(given))
-        throw refuse('invalid_parameter', { parameter, expected })
-      return given
-    },
-  }
-}
+/** Reads a text. Refuses what it cannot be. */
+type Read<T> = (given: string, name: string) => T
 
-/** Any text. */
-export const text = (schema: TSchema): Parameter<string | undefined> =>
-  matching(/^/, 'it must be given once', schema)
+/** What `read` makes of the text of a parameter. One that is given twice reads as empty, which nothing takes. */
+export const optional = <T>(schema: TSchema, read: Read<T>): Parameter<T | undefined> => ({
+  schema,
+  read: (given, name) => (isAbsent(given) ? undefined : read(typeof given === 'string' ? given : '', name)),
+})
+
+/** Any text. @param expected what the refusal of a repeated one says */
+export const text = (schema: TSchema, expected = 'a single string'): Parameter<string | undefined> =>
+  optional(schema, (given, parameter) => {
+    if (given === '') throw refuse('invalid_parameter', { parameter, expected })
+    return given
+  })
+
+/** A text that matches a pattern. @param expected what the refusal says that it must be */
+export const matching = (pattern: RegExp, expected: string, schema: TSchema): Parameter<string | undefined> =>
+  optional(schema, (given, parameter) => {
+    if (!pattern.test(given)) throw refuse('invalid_parameter', { parameter, expected })
+    return given
+  })
 
 /** One of a list of words, in any case. */
-export function choice<const T extends string>(
+export const choice = <const T extends string>(
   words: readonly T[],
   description: string,
-): Parameter<T | undefined> {
-  return {
-    schema: Type.Unsafe({ type: 'string', enum: [...words], description }),
-    read(given, parameter) {
-      if (isAbsent(given)) return undefined
-      const lower = typeof given === 'string' ? given.toLowerCase() : given
-      const found = words.find((word) => word === lower)
-      if (found === undefined)
-        throw refuse('invalid_parameter', { parameter, expected: `one of ${words.join(', ')}` })
-      return found
-    },
-  }
+): Parameter<T | undefined> =>
+  optional(Type.Unsafe({ type: 'string', enum: [...words], description }), (given, parameter) => {
+    const found = words.find((word) => word === given.toLowerCase())
+    if (found === undefined)
+      throw refuse('invalid_parameter', { parameter, expected: `one of ${words.join(', ')}` })
+    return found
+  })
+
+/** An instant or a day in UTC, read as Unix milliseconds. */
+export const instant = (description: string): Parameter<number | undefined> =>
+  optional(Type.String({ description }), readInstant)
+
+/** Reads an instant or a day in UTC. Refuses: `invalid_parameter`, with the name. */
+export function readInstant(given: string, parameter: string): number {
+  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(given) ? Date.parse(given) : Number.NaN
+  if (Number.isNaN(at) || at < 0)
+    throw refuse('invalid_parameter', {
+      parameter,
+      expected: 'a time in ISO 8601, such as `2026-11-20T09:00:00Z`, or a date in UTC',
+    })
+  return at
 }
+
+/** `true` or `false`; `byDefault` where it is absent. */
+export const flag = (byDefault: boolean, description: string): Parameter<boolean> => ({
+  schema: Type.Boolean({ description, default: byDefault }),
+  read(given, parameter) {
+    if (isAbsent(given)) return byDefault
+    if (given !== 'true' && given !== 'false')
+      throw refuse('invalid_parameter', { parameter, expected: 'true or false' })
+    return given === 'true'
+  },
+})
 
 const uuid = (description: string): TSchema => Type.String({ format: 'uuid', description })
 
@@ -118,11 +161,11 @@ function readId(given: unknown, parameter: string): string {
 /** The id in a path. */
 export const pathId: Parameter<string> = { schema: uuid('The id.'), read: readId }
 
-/** A part of a path that is not a UUID. @param read refuses what names nothing */
-export const pathText = (
-  description: string,
-  read: (given: string) => string = (given) => given,
-): Parameter<string> => ({ schema: Type.String({ description }), read: (given) => read(String(given)) })
+/** A part of a path that is not a UUID. */
+export const pathText = (description: string, read: Read<string> = (given) => given): Parameter<string> => ({
+  schema: Type.String({ description }),
+  read: (given, name) => read(String(given), name),
+})
 
 const limitSchema = Type.Integer({
   description: `How many, from 1 to ${MAX_LIMIT}.`,

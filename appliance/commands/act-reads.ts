@@ -1,12 +1,9 @@
 /** How what a command changes is before and after it, for the audit log. */
 import { Refusal } from '../mail/refusals.ts'
-import {
-  presentApiKeySetting,
-  presentDomainSummary,
-  presentLane,
-  presentProvider,
-  presentSource,
-} from '../wireformat/wireformat.ts'
+import { presentDomainSummary } from '../wireformat/wireformat.ts'
+import { presentApiKeySetting } from '../api/api-keys.ts'
+import { presentLane, presentProvider } from '../api/shaping.ts'
+import { presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import { Failure, type Context } from './context.ts'
 import { shapingOf } from './provider.ts'

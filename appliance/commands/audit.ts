@@ -1,5 +1,5 @@
 import { auditSentence } from '../mail/audit-sentence.ts'
-import { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from '../wireformat/wireformat.ts'
+import { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from '../api/audit.ts'
 import { presentList } from '../api/shared.ts'
 import { Misuse, type Context } from './context.ts'
 import { instant, printable, table } from './output.ts'

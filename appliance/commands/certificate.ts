@@ -1,7 +1,7 @@
 import { ask, readMemory } from '../certificates/certificates.ts'
 import { viewCertificates } from '../insights/insights.ts'
 import type { CertificateView } from '../mail/certificate.ts'
-import { presentCertificate } from '../wireformat/wireformat.ts'
+import { presentCertificate } from '../api/certificates.ts'
 import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { readDaemonRun } from './daemon-file.ts'

@@ -5,7 +5,7 @@ import type { Finding, FindingStatus } from '../mail/finding.ts'
 import { refuse } from '../mail/refusals.ts'
 import { spfSources } from '../mail/source.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { presentDoctor } from '../wireformat/wireformat.ts'
+import { presentDoctor } from '../api/doctor.ts'
 import {
   Failure,
   lazyResolver,

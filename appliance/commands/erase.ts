@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { createErasures } from '../senders/senders.ts'
 import type { ErasureCounts } from '../storage/storage.ts'
-import { presentErasure, presentErasureSurvey } from '../wireformat/wireformat.ts'
+import { presentErasure, presentErasureSurvey } from '../api/erasures.ts'
 import { Failure, type Context } from './context.ts'
 import { table } from './output.ts'
 import { thisPerson } from './queue-change.ts'

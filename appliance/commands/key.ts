@@ -1,6 +1,6 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Permission } from '../storage/storage.ts'
-import { presentApiKey } from '../wireformat/wireformat.ts'
+import { presentApiKey } from '../api/api-keys.ts'
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, table } from './output.ts'

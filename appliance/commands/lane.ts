@@ -1,6 +1,6 @@
 import { laneWords } from '../mail/waiting.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
-import { presentLane } from '../wireformat/wireformat.ts'
+import { presentLane } from '../api/shaping.ts'
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'

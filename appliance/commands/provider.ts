@@ -1,6 +1,6 @@
 import { loadProviders } from '../config/config.ts'
 import { createShapingBook, NUMBER_SETTINGS, type Provider, type ShapingBook } from '../shaping/shaping.ts'
-import { presentProvider } from '../wireformat/wireformat.ts'
+import { presentProvider } from '../api/shaping.ts'
 import { presentList } from '../api/shared.ts'
 import { Misuse, readTyped, type Context } from './context.ts'
 import { table } from './output.ts'

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { refuse } from '../mail/refusals.ts'
 import { viewDisk } from '../watch/housekeeping.ts'
-import { presentRetention } from '../wireformat/wireformat.ts'
+import { presentRetention } from '../api/retention.ts'
 import type { Context } from './context.ts'
 import { bytes, paragraph, table } from './output.ts'
 

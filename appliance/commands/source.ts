@@ -1,6 +1,6 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Assignment, Source } from '../mail/source.ts'
-import { presentAssignment, presentSource } from '../wireformat/wireformat.ts'
+import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'

@@ -2,7 +2,9 @@
 import type { Finding } from '../mail/finding.ts'
 import { laneWords } from '../mail/waiting.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
-import { presentDelivery, presentLane, presentSource } from '../wireformat/wireformat.ts'
+import { presentDelivery } from '../wireformat/wireformat.ts'
+import { presentLane } from '../api/shaping.ts'
+import { presentSource } from '../api/sources.ts'
 import { bytes, instant, paragraph, shorten } from './output.ts'
 import { isBroken, type StatusFacts } from './status-judge.ts'
 

@@ -6,7 +6,7 @@ import {
   presentSuppressionImport,
   SUPPRESSION_COLUMNS,
   suppressionRecord,
-} from '../wireformat/wireformat.ts'
+} from '../api/suppressions.ts'
 import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { fileReason } from './file-reason.ts'

@@ -1,7 +1,7 @@
 import { parseDomain } from '../mail/domain.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import { silentLogger } from '../watch/log.ts'
-import { presentTlsPolicy } from '../wireformat/wireformat.ts'
+import { presentTlsPolicy } from '../api/tls.ts'
 import { type Adapters, type Context, Failure } from './context.ts'
 import { paragraph } from './output.ts'
 

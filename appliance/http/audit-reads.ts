@@ -1,14 +1,9 @@
 /** How things are before and after an act: what routes give the audit log to read. */
 import type { FastifyRequest } from 'fastify'
-import {
-  presentApiKeySetting,
-  presentAssignment,
-  presentDkimKey,
-  presentDomainSummary,
-  presentLane,
-  presentProvider,
-  presentSource,
-} from '../wireformat/wireformat.ts'
+import { presentDkimKey, presentDomainSummary } from '../wireformat/wireformat.ts'
+import { presentApiKeySetting } from '../api/api-keys.ts'
+import { presentLane, presentProvider } from '../api/shaping.ts'
+import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import { callerOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'

@@ -1,4 +1,5 @@
 /** Reads conditions of a search out of a query string. */
+import { readInstant } from '../api/parameters.ts'
 import { refuse } from '../mail/refusals.ts'
 
 /** A query string as it was taken apart: a name that occurs twice has an array. */
@@ -44,15 +45,4 @@ export function oneOf<T extends string>(given: Given, name: string, allowed: rea
 export function instantOf(given: Given, name: string): number | undefined {
   const text = textOf(given, name)
   return text === undefined ? undefined : readInstant(text, name)
-}
-
-/** The same of a text that is known. Refuses: `invalid_parameter`, with the name. */
-export function readInstant(text: string, name: string): number {
-  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || at < 0)
-    throw refuse('invalid_parameter', {
-      parameter: name,
-      expected: 'a time in ISO 8601, such as `2026-11-20T09:00:00Z`, or a date in UTC',
-    })
-  return at
 }

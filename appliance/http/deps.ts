@@ -21,7 +21,7 @@ import type { HealthChecks } from '../watch/health.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Instruments } from '../watch/metrics.ts'
 import type { Certificates } from '../wire/certificates.ts'
-import type { RetentionDays } from '../wireformat/wireformat.ts'
+import type { RetentionDays } from '../api/retention.ts'
 
 /** The mail that the sandbox captured, newest first: a team's own, and for who runs the appliance what is no team's. */
 export interface SandboxInbox {

@@ -3,9 +3,7 @@ import { ACCOUNT } from './openapi-account.ts'
 import { FACTORS } from './openapi-factors.ts'
 import { FIRST_RUN } from './openapi-first-run.ts'
 import { IDENTITY_OPERATIONS } from './openapi-identities.ts'
-import { NODES } from './openapi-nodes.ts'
 import { RECEIVED } from './openapi-received.ts'
-import { AUDIT_PARAMETERS, auditOperations } from './openapi-audit.ts'
 import { emailSearchOperations, SEARCH_PARAMETERS } from './openapi-email-search.ts'
 import { LOG_PARAMETERS, logSearchOperations } from './openapi-log-search.ts'
 import { METRICS_OPERATIONS, METRICS_PARAMETERS } from './openapi-metrics.ts'
@@ -61,14 +59,6 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
   after: { description: 'The page after this id, exclusive.', schema: uuid },
   before: { description: 'The page before this id, exclusive.', schema: uuid },
   email_id: { description: 'Only the request that created this email, and its repetitions.', schema: uuid },
-  origin: {
-    description: 'Only suppressions with this origin.',
-    schema: { type: 'string', enum: ['bounce', 'complaint', 'manual'] },
-  },
-  search: {
-    description: 'Only addresses that contain this text.',
-    schema: { type: 'string', maxLength: 254, examples: ['@example.com'] },
-  },
   domain: {
     description: 'Only the DNS records and blocklist entries of this domain of the team.',
     schema: { type: 'string', examples: ['acme.example'] },
@@ -119,7 +109,6 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
   },
   ...SEARCH_PARAMETERS,
   ...LOG_PARAMETERS,
-  ...AUDIT_PARAMETERS,
   ...METRICS_PARAMETERS,
   'metrics.domain_id': {
     description: 'Only these domains: up to 100 comma-separated ids.',
@@ -312,189 +301,9 @@ const domains: Record<string, OperationNotes> = {
   },
 }
 
-const apiKeys: Record<string, OperationNotes> = {
-  'POST /api-keys': {
-    id: 'createApiKey',
-    tag: 'API keys',
-    summary: 'Create an API key',
-    description: 'The token is shown only in this response.',
-  },
-  'GET /api-keys': { id: 'listApiKeys', tag: 'API keys', summary: 'List API keys', query: page },
-  'PATCH /api-keys/:id': { id: 'renameApiKey', tag: 'API keys', summary: 'Rename an API key' },
-  'DELETE /api-keys/:id': {
-    id: 'deleteApiKey',
-    tag: 'API keys',
-    summary: 'Delete an API key',
-    description: 'It stops working immediately. Emails sent with it are kept.',
-  },
-}
+const apiKeys: Record<string, OperationNotes> = {}
 
-const suppression = {
-  id: { description: "The suppression's id or its address.", schema: text },
-}
-
-const suppressions: Record<string, OperationNotes> = {
-  'POST /suppressions': {
-    id: 'createSuppression',
-    tag: 'Suppressions',
-    summary: 'Suppress an address',
-    description: 'If the address is already suppressed, returns the existing suppression.',
-  },
-  'GET /suppressions': {
-    id: 'listSuppressions',
-    tag: 'Suppressions',
-    summary: 'List suppressions',
-    query: [...page, 'origin', 'search'],
-  },
-  'GET /suppressions/export': {
-    id: 'exportSuppressions',
-    tag: 'Suppressions',
-    summary: 'Export suppressions',
-    description:
-      'The whole list, newest first, in the format of `POST /suppressions/import`. Not part of the hosted API.',
-    query: ['origin', 'search'],
-    answers: { type: 'text/csv', description: 'The list, with a header row.' },
-  },
-  'POST /suppressions/import': {
-    id: 'importSuppressions',
-    tag: 'Suppressions',
-    summary: 'Import suppressions',
-    description:
-      'Invalid lines are skipped and reported. An address that is already suppressed keeps its suppression. Not part of the hosted API.',
-  },
-  'GET /suppressions/:id': {
-    id: 'getSuppression',
-    tag: 'Suppressions',
-    summary: 'Get a suppression',
-    path: suppression,
-  },
-  'DELETE /suppressions/:id': {
-    id: 'deleteSuppression',
-    tag: 'Suppressions',
-    summary: 'Remove a suppression',
-    path: suppression,
-  },
-  'POST /suppressions/batch/add': {
-    id: 'addSuppressions',
-    tag: 'Suppressions',
-    summary: 'Suppress up to 100 addresses',
-  },
-  'POST /suppressions/batch/remove': {
-    id: 'removeSuppressions',
-    tag: 'Suppressions',
-    summary: 'Remove up to 100 suppressions',
-    description:
-      'By `emails` or by `ids`, not both. The response leaves out addresses that are not suppressed.',
-  },
-}
-
-const address = {
-  ip: { description: 'The IP address, or `auto`.', schema: text },
-}
-const providerId = {
-  id: { description: 'The id in providers.toml, or the domain of a mail exchanger.', schema: text },
-}
-const laneIds = {
-  id: { description: 'The sending IP and the provider: `192.0.2.1~google`.', schema: text },
-}
-const shaping: Record<string, OperationNotes> = {
-  'GET /providers': {
-    id: 'listProviders',
-    tag: 'Providers and lanes',
-    summary: 'List mailbox providers',
-    description: 'With their limits. For the team that operates the server. Not part of the hosted API.',
-  },
-  'GET /providers/:id': {
-    id: 'getProvider',
-    tag: 'Providers and lanes',
-    summary: 'Get a mailbox provider',
-    path: providerId,
-  },
-  'PATCH /providers/:id': {
-    id: 'updateProvider',
-    tag: 'Providers and lanes',
-    summary: 'Change the limits of a mailbox provider',
-    description: 'Effective immediately. `default` applies to every provider that is not in providers.toml.',
-    path: providerId,
-  },
-  'GET /lanes': {
-    id: 'listLanes',
-    tag: 'Providers and lanes',
-    summary: 'List lanes',
-    description: 'The current limits from each sending IP to each provider, and the reasons.',
-  },
-  'POST /lanes/:id/pause': {
-    id: 'pauseLane',
-    tag: 'Providers and lanes',
-    summary: 'Pause a lane',
-    description: 'No new messages are sent. Messages in progress finish.',
-    path: laneIds,
-  },
-  'POST /lanes/:id/resume': {
-    id: 'resumeLane',
-    tag: 'Providers and lanes',
-    summary: 'Resume a lane',
-    description: 'Ends any pause, and the reduced limits that follow it.',
-    path: laneIds,
-  },
-}
-
-const sources: Record<string, OperationNotes> = {
-  'GET /sources': {
-    id: 'listSources',
-    tag: 'Sources',
-    summary: 'List sending IPs',
-    description:
-      'With the results of the last check. For the team that operates the server. Not part of the hosted API.',
-  },
-  'POST /sources': {
-    id: 'createSource',
-    tag: 'Sources',
-    summary: 'Add a sending IP',
-    description:
-      'Must be an address of this machine. The SPF records of all domains must include it; their checks report it if not.',
-    errors: ['409'],
-  },
-  'GET /sources/:ip': {
-    id: 'getSourceAddress',
-    tag: 'Sources',
-    summary: 'Get a sending IP',
-    path: address,
-  },
-  'PATCH /sources/:ip': {
-    id: 'updateSource',
-    tag: 'Sources',
-    summary: 'Change a sending IP',
-    description: 'Change its pool, EHLO name, warm-up or state.',
-    path: address,
-  },
-  'DELETE /sources/:ip': {
-    id: 'deleteSource',
-    tag: 'Sources',
-    summary: 'Remove a sending IP',
-    description: 'If it comes from the configuration, remove it there.',
-    path: address,
-    errors: ['409'],
-  },
-  'GET /sources/assignments': {
-    id: 'listPoolAssignments',
-    tag: 'Sources',
-    summary: 'List pool assignments',
-  },
-  'POST /sources/assignments': {
-    id: 'createPoolAssignment',
-    tag: 'Sources',
-    summary: 'Assign mail to a pool',
-    description:
-      'Missing or null fields match anything. The most specific assignment applies: domain before team before stream. Assigning the same mail again replaces its pool.',
-  },
-  'DELETE /sources/assignments/:id': {
-    id: 'deletePoolAssignment',
-    tag: 'Sources',
-    summary: 'Remove a pool assignment',
-  },
-}
-
+const suppressions: Record<string, OperationNotes> = {}
 const conditions = [
   ...[
     'domain',
@@ -592,37 +401,9 @@ const queue: Record<string, OperationNotes> = {
   ),
 }
 
-const domainBodies: Record<string, OperationNotes> = {
-  'GET /domains/:id/bodies': {
-    id: 'getDomainBodies',
-    tag: 'Domains',
-    summary: "Get whether a domain's bodies are kept",
-  },
-  'PUT /domains/:id/bodies': {
-    id: 'setDomainBodies',
-    tag: 'Domains',
-    summary: "Set whether a domain's bodies are kept",
-    description: 'Applies to new emails. Bodies accepted earlier are kept for their retention period.',
-  },
-}
+const domainBodies: Record<string, OperationNotes> = {}
 
-const erasures: Record<string, OperationNotes> = {
-  'POST /erasures': {
-    id: 'createErasure',
-    tag: 'Erasures',
-    summary: 'Erase the data of an address',
-    description:
-      'Runs in the background and continues after a restart; `GET /erasures/:id` returns the progress. With `dry_run`, changes nothing: the response has no id and counts what would be erased. Cannot be undone. Not part of the hosted API.',
-  },
-  'GET /erasures': {
-    id: 'listErasures',
-    tag: 'Erasures',
-    summary: 'List erasures',
-    description: 'Newest first. Each entry is the receipt of an erasure.',
-    query: page,
-  },
-  'GET /erasures/:id': { id: 'getErasure', tag: 'Erasures', summary: 'Get an erasure' },
-}
+const erasures: Record<string, OperationNotes> = {}
 
 const others: Record<string, OperationNotes> = {
   ...logSearchOperations,
@@ -633,20 +414,6 @@ const others: Record<string, OperationNotes> = {
     summary: 'Get a request and its response',
     description: 'Bodies are without secrets and files, at most 16 KiB each.',
   },
-  'GET /retention': {
-    id: 'getRetention',
-    tag: 'Usage',
-    summary: 'Get retention periods',
-    description: 'With disk usage, for the team that operates the server. Not part of the hosted API.',
-  },
-  'GET /usage/history': {
-    id: 'getUsageHistory',
-    tag: 'Usage',
-    summary: 'Get usage of the last 30 days and 12 months',
-    description:
-      'Recipients that count against the plan, by day and month in UTC. Not part of the hosted API.',
-  },
-  'GET /usage': { id: 'getUsage', tag: 'Usage', summary: 'Get usage of the current day and month' },
   'POST /session': {
     id: 'signIn',
     tag: 'Dashboard',
@@ -664,20 +431,6 @@ const others: Record<string, OperationNotes> = {
     query: ['limit'],
   },
   'GET /sandbox/messages/:id': { id: 'getSandboxMessage', tag: 'Sandbox', summary: 'Get a captured message' },
-  'GET /healthz': {
-    id: 'getHealth',
-    tag: 'Service',
-    summary: 'Check liveness',
-    description:
-      'For supervisors: succeeds if the event loop runs and the storage responds. If it fails, restart the server.',
-  },
-  'GET /readyz': {
-    id: 'getReadiness',
-    tag: 'Service',
-    summary: 'Check readiness',
-    description:
-      'For load balancers: succeeds if writes are durable, disk space is left and the node is not stopping. If it fails, use another node.',
-  },
   'GET /metrics': {
     id: 'getPrometheus',
     tag: 'Service',
@@ -686,44 +439,6 @@ const others: Record<string, OperationNotes> = {
       'Metrics of this process. For the team that operates the server; `metrics.listen` requires no key.',
     answers: { type: 'text/plain', description: 'Prometheus text format.' },
   },
-  'GET /doctor': {
-    id: 'getDoctor',
-    tag: 'Service',
-    summary: 'Run the self-checks',
-    description:
-      'Checks port 25, reverse DNS, blocklists, resolver, clock, disk, certificate and domain records. Takes a few seconds. For the team that operates the server.',
-    query: ['domain', 'wait'],
-  },
-  'GET /doctor/latest': {
-    id: 'getLatestDoctor',
-    tag: 'Service',
-    summary: 'Get the latest self-check',
-    description:
-      'The results of the last complete self-check, without waiting. Results older than 15 minutes are renewed in the background. `complete` is false before the first. For the team that operates the server.',
-  },
-  'GET /tls/policies/:domain': {
-    id: 'getTlsPolicy',
-    tag: 'Service',
-    summary: 'Look up the TLS policy of a recipient domain',
-    description:
-      'DANE, MTA-STS and report addresses, looked up now; sends no mail. For the team that operates the server. Not part of the hosted API.',
-    path: { domain: { description: 'The recipient domain.', schema: text } },
-  },
-  'GET /tls/results': {
-    id: 'listTlsResults',
-    tag: 'Service',
-    summary: 'List TLS results',
-    description:
-      'Sessions with recipient domains by day and result, newest day first: the last seven days, at most 1000 rows. For the team that operates the server.',
-    query: ['domain'],
-  },
-  'GET /certificates': {
-    id: 'listCertificates',
-    tag: 'Service',
-    summary: 'List TLS certificates',
-    description:
-      'The certificates of HTTPS and SMTP with their expiry dates, and errors of the certificate authority. For the team that operates the server.',
-  },
   'GET /openapi.json': { id: 'getDocument', tag: 'Service', summary: 'Get this document' },
 }
 
@@ -731,7 +446,6 @@ const others: Record<string, OperationNotes> = {
 export const OPERATIONS: Record<string, OperationNotes> = {
   ...emails,
   ...emailSearchOperations,
-  ...auditOperations,
   ...aliases,
   ...domains,
   ...domainBodies,
@@ -744,9 +458,6 @@ export const OPERATIONS: Record<string, OperationNotes> = {
   ...suppressions,
   ...erasures,
   ...queue,
-  ...sources,
-  ...shaping,
-  ...NODES,
   ...RECEIVED,
   ...others,
 }

@@ -158,7 +158,10 @@ function operation(route: RouteFacts, notes: OperationNotes, named: Map<string, 
   const parameters = parametersOf(route, notes)
   const responses: Operation['responses'] = {}
   for (const [status, schema] of Object.entries(route.responses))
-    responses[status] = { description: schema.description ?? 'OK', content: json(schema, named) }
+    responses[status] =
+      'content' in schema
+        ? (schema as Response)
+        : { description: schema.description ?? 'OK', content: json(schema, named) }
   if (notes.answers)
     responses['200'] = {
       description: notes.answers.description,

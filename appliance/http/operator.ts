@@ -13,7 +13,7 @@ export async function isOperator(
   return team?.id === callerOf(request).teamId
 }
 
-/** A step before a route's own work: refuses keys and people of other teams. Keys need full access as everywhere. */
+/** A step before a request is validated: refuses keys and people of other teams. Keys need full access as everywhere. */
 export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
   return async (request: FastifyRequest): Promise<void> => {
     if (!(await isOperator(request, deps))) throw refuse('not_operator')

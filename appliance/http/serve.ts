@@ -6,6 +6,7 @@ import type {
   RawServerDefault,
   RouteGenericInterface,
   RouteHandlerMethod,
+  RouteShorthandOptions,
 } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Operation, OperationSchema } from '../api/operation.ts'
@@ -24,18 +25,25 @@ type Answer<S extends FastifySchema> = RouteHandlerMethod<
   Logger
 >
 
-/** Answers an operation by `handler`. @param config who may use it beyond `access`, and what logs say of it */
+/** Who may use the operation beyond its `access`, what logs say of it, and limits of its own. */
+interface Options extends Omit<FastifyContextConfig, 'access'> {
+  preValidation?: RouteShorthandOptions['preValidation']
+  logLevel?: 'warn'
+  bodyLimit?: number
+}
+
+/** Answers an operation by `handler`. */
 export function serve<S extends OperationSchema>(
   app: App,
   { method, url, access, schema }: Operation<S>,
-  config: Omit<FastifyContextConfig, 'access'>,
+  { preValidation, logLevel, bodyLimit, ...config }: Options,
   handler: Answer<S>,
 ): void {
   app.route<RouteGenericInterface, FastifyContextConfig, S>({
-    method,
-    url,
-    schema,
+    ...{ method, url, schema, handler },
     config: { ...config, access },
-    handler,
+    ...(preValidation && { preValidation }),
+    ...(logLevel && { logLevel }),
+    ...(bodyLimit !== undefined && { bodyLimit }),
   })
 }

@@ -1,11 +1,11 @@
 import type * as schema from '../http/schemas/queue.ts'
-import type { Delivery as TimelineDelivery } from '../http/schemas/timeline.ts'
+import type { Delivery as TimelineDelivery } from '../api/timeline.ts'
 import type { QueueAction } from '../mail/queue-action.ts'
 import { waitLine } from '../mail/waiting.ts'
 import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
 import type { QueueChange, QueuePreview, QueueSummary } from '../spool/queue.ts'
 import type { HoldRule } from '../storage/storage.ts'
-import { presentLane } from './shaping.ts'
+import { presentLane } from '../api/shaping.ts'
 import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 const counts = (summary: QueueSummary) => ({

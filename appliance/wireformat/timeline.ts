@@ -1,5 +1,5 @@
 /** All that is known of what happened to an email, as GET /emails/:id/timeline shows it. */
-import type * as timeline from '../http/schemas/timeline.ts'
+import type * as timeline from '../api/timeline.ts'
 import { countStatuses, recipientStatus } from '../mail/recipient-status.ts'
 import type { Explanation } from '../shaping/shaping.ts'
 import type { Attempt, Delivery, EmailEvent, EmailHistory, EmailSummary } from '../storage/storage.ts'

@@ -2,22 +2,16 @@
  * How stored objects look outside: the API and the command line print the same thing because both call these.
  * Pure. Shapes: http/schemas, which are the wire format's one description.
  */
-import type * as apiKeys from '../http/schemas/api-keys.ts'
 import type * as attachments from '../http/schemas/attachments.ts'
 import type * as emails from '../http/schemas/emails.ts'
-import type { ApiKey, AttachmentInfo, Email, EmailSummary } from '../storage/storage.ts'
+import type { AttachmentInfo, Email, EmailSummary } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 export { presentPropagation } from './propagation.ts'
 export { presentDkimKey, presentDomain, presentDomainSummary, presentListedDomain } from './domains.ts'
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
-export { presentErasure, presentErasureSurvey } from './erasures.ts'
-export { presentRetention, type RetentionDays } from './retention.ts'
 export { presentLog, presentListedLog } from './logs.ts'
-export { presentLimits, presentNode } from './nodes.ts'
 export { presentPostmaster, presentReturned } from './received.ts'
-export { presentAssignment, presentDoctor, presentSource } from './sources.ts'
-export { presentLane, presentProvider } from './shaping.ts'
 export {
   presentHoldRule,
   presentQueueChange,
@@ -25,36 +19,9 @@ export {
   presentQueuePreview,
   presentQueueSummary,
 } from './queue.ts'
-export { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from './audit.ts'
 export { presentBreakdown, presentMetrics } from './metrics.ts'
-export {
-  presentSuppression,
-  presentSuppressionImport,
-  SUPPRESSION_COLUMNS,
-  suppressionRecord,
-} from './suppressions.ts'
 export { presentDelivery, presentTimeline } from './timeline.ts'
 export { waitsOf } from './waits.ts'
-export { presentCertificate } from './certificates.ts'
-export { presentTlsPolicy, presentTlsResult } from './tls.ts'
-export { presentUsage } from './usage.ts'
-
-/** An element of GET /api-keys. Permission, domain and prefix are ours beside the hosted service's four fields. */
-export function presentApiKey(key: ApiKey): apiKeys.ApiKey {
-  return { ...presentApiKeySetting(key), prefix: key.prefix }
-}
-
-/** A key as the audit log has it, which holds no part of a token. */
-export function presentApiKeySetting(key: ApiKey): Omit<apiKeys.ApiKey, 'prefix'> {
-  return {
-    id: key.id,
-    name: key.name,
-    created_at: timestamp(key.createdAt),
-    last_used_at: timestampOrNull(key.lastUsedAt),
-    permission: key.permission,
-    domain_id: key.domainId,
-  }
-}
 
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
 

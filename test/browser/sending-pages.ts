@@ -1,7 +1,7 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import type { Domain } from '../../appliance/http/schemas/domains.ts'
-import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import type { Timeline } from '../../appliance/api/timeline.ts'
 import { sound } from './sound.ts'
 import type { Stage } from './stage.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { Lane, Provider } from '../../appliance/http/schemas/shaping.ts'
+import type { Lane, Provider } from '../../appliance/api/shaping.ts'
 import type { Config } from '../../appliance/config/config.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on, type Behaviour } from '../world/behaviour.ts'

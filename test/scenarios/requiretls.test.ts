@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import type { Timeline } from '../../appliance/api/timeline.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { tlsFile } from '../world/tls.ts'
 import { createWorld, type World } from '../world/world.ts'

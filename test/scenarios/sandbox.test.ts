@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../appliance/http/schemas/sandbox.ts'
-import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import type { Timeline } from '../../appliance/api/timeline.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 /** The sandbox does what its tables promise. */

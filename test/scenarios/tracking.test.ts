@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer'
 import PostalMime from 'postal-mime'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Visit } from '../../appliance/http/schemas/timeline.ts'
+import type { Visit } from '../../appliance/api/timeline.ts'
 import type { Config } from '../../appliance/config/config.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startReceiver, type Receiver } from '../world/receiver.ts'

@@ -5,7 +5,7 @@ import type { Clock } from '../../appliance/clock/clock.ts'
 import { compose, type Appliance, type ComposeOptions } from '../../appliance/compose.ts'
 import { loadConfig, type Config } from '../../appliance/config/config.ts'
 import { createLogger, silentLogger, type Logger } from '../../appliance/watch/log.ts'
-import type { Timeline } from '../../appliance/http/schemas/timeline.ts'
+import type { Timeline } from '../../appliance/api/timeline.ts'
 import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'
 

@@ -1,22 +1,20 @@
+import * as api from '../../api/api-keys.ts'
+import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentApiKey } from '../../wireformat/wireformat.ts'
 import { presentList } from '../../api/shared.ts'
 import { callerOf, demand } from '../access.ts'
 import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { pageOf, readId, readShortPage } from '../query.ts'
-import * as schema from '../schemas/api-keys.ts'
+import { pageOf } from '../query.ts'
 
 /** API keys. A key may delete itself: that is how one that leaked is ended by whoever holds it. */
 export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
   const read = readKey({ senders })
-  app.post(
-    '/api-keys',
-    {
-      config: { right: 'keys', audit: { action: 'api_key.create', noun: 'api_key' } },
-      schema: { body: schema.CreateApiKey, response: { 201: schema.ApiKeyCreated } },
-    },
+  serve(
+    app,
+    api.createApiKey,
+    { right: 'keys', audit: { action: 'api_key.create', noun: 'api_key' } },
     async (request, reply) => {
       const { name, domain_id } = request.body
       const permission = request.body.permission?.toLowerCase()
@@ -35,35 +33,28 @@ export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {
     },
   )
 
-  app.get('/api-keys', { schema: { response: { 200: schema.ApiKeyList } } }, async (request) => {
-    const page = pageOf(
-      await senders.listKeys({ teamId: callerOf(request).teamId }),
-      readShortPage(request.query),
-    )
-    return presentList(page.items.map(presentApiKey), page.hasMore)
+  serve(app, api.listApiKeys, {}, async (request) => {
+    const page = pageOf(await senders.listKeys({ teamId: callerOf(request).teamId }), request.query)
+    return presentList(page.items.map(api.presentApiKey), page.hasMore)
   })
 
-  app.patch(
-    '/api-keys/:id',
-    {
-      config: { right: 'keys', audit: { action: 'api_key.update', noun: 'api_key', read } },
-      schema: { body: schema.UpdateApiKey, response: { 200: schema.ApiKeyRef } },
-    },
+  serve(
+    app,
+    api.renameApiKey,
+    { right: 'keys', audit: { action: 'api_key.update', noun: 'api_key', read } },
     async (request) => {
-      const id = readId(request.params)
+      const id = request.params.id
       await senders.renameKey({ teamId: callerOf(request).teamId, id, name: request.body.name })
       return { object: 'api_key' as const, id }
     },
   )
 
-  app.delete(
-    '/api-keys/:id',
-    {
-      config: { right: 'keys', audit: { action: 'api_key.delete', noun: 'api_key', read } },
-      schema: { response: { 200: schema.ApiKeyDeleted } },
-    },
+  serve(
+    app,
+    api.deleteApiKey,
+    { right: 'keys', audit: { action: 'api_key.delete', noun: 'api_key', read } },
     async (request) => {
-      const id = readId(request.params)
+      const id = request.params.id
       await senders.revokeKey({ teamId: callerOf(request).teamId, id })
       return { object: 'api_key' as const, id, deleted: true as const }
     },

@@ -1,12 +1,7 @@
 import { refuse } from '../../mail/refusals.ts'
 import type { EmailFilter, EmailsFound, FoundEmail } from '../../storage/storage.ts'
-import {
-  EMAIL_COLUMNS,
-  emailRecord,
-  presentEmailSummary,
-  presentFound,
-  presentSuppression,
-} from '../../wireformat/wireformat.ts'
+import { EMAIL_COLUMNS, emailRecord, presentEmailSummary, presentFound } from '../../wireformat/wireformat.ts'
+import { presentSuppression, SuppressionList } from '../../api/suppressions.ts'
 import { presentList } from '../../api/shared.ts'
 import { presentWebhookDeliverySummary } from '../../api/webhook-events.ts'
 import { callerOf } from '../access.ts'
@@ -15,7 +10,6 @@ import { CSV, download, PAGE_ROWS } from '../download.ts'
 import { readEmailFilter } from '../email-filter.ts'
 import { readId } from '../query.ts'
 import { EmailSearch, EmailWebhookEvents } from '../schemas/email-search.ts'
-import { SuppressionList } from '../schemas/suppressions.ts'
 import { fill, pageForwards, presentSearch } from '../stretches.ts'
 
 /** Of an email, what webhooks were told. */

@@ -14,7 +14,7 @@ import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readId, readPage } from '../query.ts'
 import * as schema from '../schemas/emails.ts'
-import { Timeline } from '../schemas/timeline.ts'
+import { Timeline } from '../../api/timeline.ts'
 
 /** The paths of sending; the last three are what older clients of the hosted service call. */
 const sendingPaths = ['/emails', '/email', '/emails/sending', '/email/sending']

@@ -17,7 +17,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { isOperator } from '../operator.ts'
 import { readId, readPage } from '../query.ts'
 import * as schema from '../schemas/queue.ts'
-import { Delivery as DeliverySchema } from '../schemas/timeline.ts'
+import { Delivery as DeliverySchema } from '../../api/timeline.ts'
 
 /** What waits, and the operator's hand on it; then what was done. */
 export function queueRoutes(app: App, deps: HttpDeps): void {

@@ -1,66 +1,58 @@
-import { presentLane, presentProvider } from '../../wireformat/wireformat.ts'
+import * as api from '../../api/shaping.ts'
+import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
 import { readLane, readProvider } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
-import * as schema from '../schemas/shaping.ts'
-
-const idOf = (params: unknown): string => (params as { id: string }).id
 
 /** Mailbox providers and lanes. They are the appliance's: only those who run it see and change them. */
 export function shapingRoutes(app: App, deps: HttpDeps): void {
   const { shaping } = deps
-  const preHandler = requireOperator(deps)
+  const preValidation = requireOperator(deps)
 
-  app.get('/providers', { preHandler, schema: { response: { 200: schema.ProviderList } } }, async () =>
-    presentList((await shaping.providers()).map(presentProvider)),
+  serve(app, api.listProviders, { preValidation }, async () =>
+    presentList((await shaping.providers()).map(api.presentProvider)),
   )
 
-  app.get('/providers/:id', { preHandler, schema: { response: { 200: schema.Provider } } }, async (request) =>
-    presentProvider(await shaping.provider(idOf(request.params))),
+  serve(app, api.getProvider, { preValidation }, async (request) =>
+    api.presentProvider(await shaping.provider(request.params.id)),
   )
 
-  app.patch(
-    '/providers/:id',
+  serve(
+    app,
+    api.updateProvider,
     {
-      config: {
-        right: 'operate',
-        audit: { action: 'provider.update', noun: 'provider', read: readProvider(deps), appliance: true },
-      },
-      preHandler,
-      schema: { body: schema.UpdateProvider, response: { 200: schema.Provider } },
+      right: 'operate',
+      audit: { action: 'provider.update', noun: 'provider', read: readProvider(deps), appliance: true },
+      preValidation,
     },
-    async (request) => presentProvider(await shaping.setProvider(idOf(request.params), request.body)),
+    async (request) => api.presentProvider(await shaping.setProvider(request.params.id, request.body)),
   )
 
-  app.get('/lanes', { preHandler, schema: { response: { 200: schema.LaneList } } }, async () =>
-    presentList((await shaping.lanes()).map(presentLane)),
+  serve(app, api.listLanes, { preValidation }, async () =>
+    presentList((await shaping.lanes()).map(api.presentLane)),
   )
 
-  app.post(
-    '/lanes/:id/pause',
+  serve(
+    app,
+    api.pauseLane,
     {
-      config: {
-        right: 'operate',
-        audit: { action: 'lane.pause', noun: 'lane', read: readLane(deps), appliance: true },
-      },
-      preHandler,
-      schema: { body: schema.PauseLane, response: { 200: schema.Lane } },
+      right: 'operate',
+      audit: { action: 'lane.pause', noun: 'lane', read: readLane(deps), appliance: true },
+      preValidation,
     },
     async (request) =>
-      presentLane(await shaping.pauseLane(idOf(request.params), request.body.minutes ?? null)),
+      api.presentLane(await shaping.pauseLane(request.params.id, request.body.minutes ?? null)),
   )
 
-  app.post(
-    '/lanes/:id/resume',
+  serve(
+    app,
+    api.resumeLane,
     {
-      config: {
-        right: 'operate',
-        audit: { action: 'lane.resume', noun: 'lane', read: readLane(deps), appliance: true },
-      },
-      preHandler,
-      schema: { response: { 200: schema.Lane } },
+      right: 'operate',
+      audit: { action: 'lane.resume', noun: 'lane', read: readLane(deps), appliance: true },
+      preValidation,
     },
-    async (request) => presentLane(await shaping.resumeLane(idOf(request.params))),
+    async (request) => api.presentLane(await shaping.resumeLane(request.params.id)),
   )
 }

@@ -1,14 +1,11 @@
+import * as api from '../../api/sources.ts'
+import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentAssignment, presentSource } from '../../wireformat/wireformat.ts'
 import { presentList } from '../../api/shared.ts'
 import { readAssignment, readSource } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
-import { readId } from '../query.ts'
-import * as schema from '../schemas/sources.ts'
-
-const ipOf = (params: unknown): string => (params as { ip: string }).ip
 
 /** The addresses that mail leaves from. They are the appliance's: only those who run it see and change them. */
 export function sourceRoutes(app: App, deps: HttpDeps): void {
@@ -16,54 +13,55 @@ export function sourceRoutes(app: App, deps: HttpDeps): void {
   const operator = requireOperator(deps)
   const read = readSource({ sources })
 
-  app.get('/sources', { preHandler: operator, schema: { response: { 200: schema.SourceList } } }, async () =>
-    presentList((await sources.list()).map(presentSource)),
+  serve(app, api.listSources, { preValidation: operator }, async () =>
+    presentList((await sources.list()).map(api.presentSource)),
   )
 
-  app.post(
-    '/sources',
+  serve(
+    app,
+    api.createSource,
     {
-      config: { right: 'operate', audit: { action: 'source.create', noun: 'source', appliance: true } },
-      preHandler: operator,
-      schema: { body: schema.CreateSource, response: { 201: schema.Source } },
+      right: 'operate',
+      audit: { action: 'source.create', noun: 'source', appliance: true },
+      preValidation: operator,
     },
     async (request, reply) => {
       const { ip, pool, hostname, warm_up: warmUp } = request.body
       const added = await sources.add({ ip, pool, hostname, warmUp })
       void reply.code(201)
-      return presentSource(added)
+      return api.presentSource(added)
     },
   )
 
-  app.get(
-    '/sources/:ip',
-    { preHandler: operator, schema: { response: { 200: schema.Source } } },
-    async (request) => presentSource(await sources.get(ipOf(request.params))),
+  serve(app, api.getSourceAddress, { preValidation: operator }, async (request) =>
+    api.presentSource(await sources.get(request.params.ip)),
   )
 
-  app.patch(
-    '/sources/:ip',
+  serve(
+    app,
+    api.updateSource,
     {
-      config: { right: 'operate', audit: { action: 'source.update', noun: 'source', read, appliance: true } },
-      preHandler: operator,
-      schema: { body: schema.UpdateSource, response: { 200: schema.Source } },
+      right: 'operate',
+      audit: { action: 'source.update', noun: 'source', read, appliance: true },
+      preValidation: operator,
     },
     async (request) => {
       const { pool, hostname, state, warm_up: warmUp } = request.body
       const suspended = state === undefined ? undefined : state === 'suspended'
-      return presentSource(await sources.change(ipOf(request.params), { pool, hostname, suspended, warmUp }))
+      return api.presentSource(await sources.change(request.params.ip, { pool, hostname, suspended, warmUp }))
     },
   )
 
-  app.delete(
-    '/sources/:ip',
+  serve(
+    app,
+    api.deleteSource,
     {
-      config: { right: 'operate', audit: { action: 'source.delete', noun: 'source', read, appliance: true } },
-      preHandler: operator,
-      schema: { response: { 200: schema.SourceDeleted } },
+      right: 'operate',
+      audit: { action: 'source.delete', noun: 'source', read, appliance: true },
+      preValidation: operator,
     },
     async (request) => {
-      const { ip } = await sources.remove(ipOf(request.params))
+      const { ip } = await sources.remove(request.params.ip)
       return { object: 'source' as const, ip, deleted: true as const }
     },
   )
@@ -78,43 +76,33 @@ function assignmentRoutes(app: App, deps: HttpDeps): void {
   const { sources } = deps
   const operator = requireOperator(deps)
 
-  app.get(
-    '/sources/assignments',
-    { preHandler: operator, schema: { response: { 200: schema.PoolAssignmentList } } },
-    async () => presentList((await sources.assignments()).map(presentAssignment)),
+  serve(app, api.listPoolAssignments, { preValidation: operator }, async () =>
+    presentList((await sources.assignments()).map(api.presentAssignment)),
   )
 
-  app.post(
-    '/sources/assignments',
+  serve(
+    app,
+    api.createPoolAssignment,
     {
-      config: {
-        right: 'operate',
-        audit: { action: 'pool_assignment.create', noun: 'pool_assignment', appliance: true },
-      },
-      preHandler: operator,
-      schema: { body: schema.CreatePoolAssignment, response: { 201: schema.PoolAssignment } },
+      right: 'operate',
+      audit: { action: 'pool_assignment.create', noun: 'pool_assignment', appliance: true },
+      preValidation: operator,
     },
     async (request, reply) => {
       const { team_id, domain_id, stream, pool } = request.body
       const [teamId, domainId] = [readOwner('team_id', team_id), readOwner('domain_id', domain_id)]
       const assignment = await sources.assign({ teamId, domainId, stream, pool })
       void reply.code(201)
-      return presentAssignment(assignment)
+      return api.presentAssignment(assignment)
     },
   )
 
-  app.delete(
-    '/sources/assignments/:id',
-    {
-      config: {
-        right: 'operate',
-        audit: { ...removal, read: readAssignment({ sources }) },
-      },
-      preHandler: operator,
-      schema: { response: { 200: schema.PoolAssignmentDeleted } },
-    },
+  serve(
+    app,
+    api.deletePoolAssignment,
+    { right: 'operate', audit: { ...removal, read: readAssignment({ sources }) }, preValidation: operator },
     async (request) => {
-      const id = readId(request.params)
+      const id = request.params.id
       await sources.unassign(id)
       return { object: 'pool_assignment' as const, id, deleted: true as const }
     },

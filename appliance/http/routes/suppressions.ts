@@ -1,19 +1,12 @@
+import * as api from '../../api/suppressions.ts'
+import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
-import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
-import {
-  presentSuppression,
-  presentSuppressionImport,
-  SUPPRESSION_COLUMNS,
-  suppressionRecord,
-} from '../../wireformat/wireformat.ts'
 import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download } from '../download.ts'
-import { readPage } from '../query.ts'
-import * as schema from '../schemas/suppressions.ts'
 
 const MOST_AT_ONCE = 100
 
@@ -22,12 +15,10 @@ const isPreview = ({ body }: FastifyRequest): boolean => (body as { preview?: bo
 /** The addresses that a team does not send to. */
 export function suppressionRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
-  app.post(
-    '/suppressions',
-    {
-      config: { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
-      schema: { body: schema.CreateSuppression, response: { 201: schema.SuppressionRef } },
-    },
+  serve(
+    app,
+    api.createSuppression,
+    { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
     async (request, reply) => {
       const { teamId } = callerOf(request)
       const [added] = await senders.suppress({ teamId, emails: [request.body.email], field: 'email' })
@@ -36,59 +27,50 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
     },
   )
 
-  app.get('/suppressions', { schema: { response: { 200: schema.SuppressionList } } }, async (request) => {
+  serve(app, api.listSuppressions, {}, async (request) => {
     const { teamId } = callerOf(request)
     const page = await senders.listSuppressions({
-      ...{ teamId, ...readPage(request.query), ...readFilter(request.query) },
+      ...{ teamId, ...request.query },
     })
-    return presentList(page.items.map(presentSuppression), page.hasMore)
+    return presentList(page.items.map(api.presentSuppression), page.hasMore)
   })
 
   csvRoutes(app, deps)
 
   batchRoutes(app, senders)
 
-  app.get('/suppressions/:id', { schema: { response: { 200: schema.Suppression } } }, async (request) =>
-    presentSuppression(
-      await senders.getSuppression({ teamId: callerOf(request).teamId, idOrEmail: idOf(request.params) }),
+  serve(app, api.getSuppression, {}, async (request) =>
+    api.presentSuppression(
+      await senders.getSuppression({ teamId: callerOf(request).teamId, idOrEmail: request.params.id }),
     ),
   )
 
-  app.delete(
-    '/suppressions/:id',
-    {
-      config: { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
-      schema: { response: { 200: schema.SuppressionDeleted } },
-    },
+  serve(
+    app,
+    api.deleteSuppression,
+    { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
     async (request) =>
-      deletion(
-        await senders.unsuppress({ teamId: callerOf(request).teamId, idOrEmail: idOf(request.params) }),
-      ),
+      deletion(await senders.unsuppress({ teamId: callerOf(request).teamId, idOrEmail: request.params.id })),
   )
 }
 
 /** The list as a file. */
 function csvRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
-  app.get('/suppressions/export', (request, reply) => {
-    const { teamId } = callerOf(request)
-    const pages = senders.allSuppressions({ teamId, ...readFilter(request.query) })
-    const columns = { head: SUPPRESSION_COLUMNS, write: suppressionRecord }
+  serve(app, api.exportSuppressions, {}, (request, reply) => {
+    const pages = senders.allSuppressions({ teamId: callerOf(request).teamId, ...request.query })
+    const columns = { head: api.SUPPRESSION_COLUMNS, write: api.suppressionRecord }
     return download(request, reply, { name: 'suppressions.csv', type: CSV, pages, ...columns }, deps)
   })
 
-  app.post(
-    '/suppressions/import',
-    {
-      config: {
-        audit: { action: 'suppression.import', noun: 'suppression', personal: true, looks: isPreview },
-      },
-      schema: { body: schema.ImportSuppressions, response: { 200: schema.SuppressionImport } },
-    },
+  serve(
+    app,
+    api.importSuppressions,
+    { audit: { action: 'suppression.import', noun: 'suppression', personal: true, looks: isPreview } },
     async (request) => {
       const { csv, origin = 'manual', preview = false } = request.body
       const { teamId } = callerOf(request)
-      return presentSuppressionImport(
+      return api.presentSuppressionImport(
         await senders.importSuppressions({ teamId, csv, origin, preview }),
         preview,
       )
@@ -98,12 +80,10 @@ function csvRoutes(app: App, deps: HttpDeps): void {
 
 /** Up to a hundred at once. */
 function batchRoutes(app: App, senders: HttpDeps['senders']): void {
-  app.post(
-    '/suppressions/batch/add',
-    {
-      config: { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
-      schema: { body: schema.AddSuppressions, response: { 201: schema.SuppressionsAdded } },
-    },
+  serve(
+    app,
+    api.addSuppressions,
+    { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
     async (request, reply) => {
       const emails = readMany('emails', request.body.emails)
       const added = await senders.suppress({ teamId: callerOf(request).teamId, emails, field: 'emails' })
@@ -112,12 +92,10 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
     },
   )
 
-  app.post(
-    '/suppressions/batch/remove',
-    {
-      config: { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
-      schema: { body: schema.RemoveSuppressions, response: { 200: schema.SuppressionsRemoved } },
-    },
+  serve(
+    app,
+    api.removeSuppressions,
+    { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
     async (request) => {
       const { emails = null, ids = null } = request.body
       if (emails && ids)
@@ -129,37 +107,8 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   )
 }
 
-const idOf = (params: unknown): string => (params as { id: string }).id
 const reference = ({ id }: Suppression) => ({ object: 'suppression' as const, id })
 const deletion = (one: Suppression) => ({ ...reference(one), deleted: true as const })
-
-function readOrigin(value: unknown): Suppression['origin'] | undefined {
-  if (value === undefined || value === '') return undefined
-  const word = typeof value === 'string' ? value.toLowerCase() : value
-  const origin = SUPPRESSION_ORIGINS.find((one) => one === word)
-  if (!origin)
-    throw refuse('invalid_parameter', {
-      parameter: 'origin',
-      expected: `one of ${SUPPRESSION_ORIGINS.join(', ')}`,
-    })
-  return origin
-}
-
-/** Longest part of an address that is sought. */
-const MAX_SEARCH = 254
-
-function readFilter(query: unknown): { origin?: Suppression['origin']; search?: string } {
-  const { origin: given, search } = query as Record<string, unknown>
-  const origin = readOrigin(given)
-  if (search !== undefined && (typeof search !== 'string' || search.length > MAX_SEARCH))
-    throw refuse('invalid_parameter', {
-      parameter: 'search',
-      expected: `a single string of at most ${MAX_SEARCH} characters`,
-    })
-  if (search?.includes('\0'))
-    throw refuse('invalid_parameter', { parameter: 'search', expected: 'text without NUL characters' })
-  return { ...(origin && { origin }), ...(search && { search }) }
-}
 
 function readMany(field: string, values: string[] | null): string[] {
   if (!values) throw refuse('missing_field', { field })

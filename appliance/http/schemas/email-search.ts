@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { DELIVERY_STATES } from '../../mail/verdict.ts'
 import { EmailSummary } from './emails.ts'
-import { RecipientCounts } from './recipients.ts'
+import { RecipientCounts } from '../../api/recipients.ts'
 import { Id, kind, literals, Nullable, Timestamp } from '../../api/shared.ts'
 import { WebhookEventSummary } from '../../api/webhook-events.ts'
 

@@ -2,8 +2,8 @@ import { Type, type Static } from 'typebox'
 import { QUEUE_ACTIONS } from '../../mail/queue-action.ts'
 import { BACKLOG_STATES } from '../../shaping/shaping.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
-import { Lane } from './shaping.ts'
-import { Delivery, WaitingReason } from './timeline.ts'
+import { Lane } from '../../api/shaping.ts'
+import { Delivery, WaitingReason } from '../../api/timeline.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const Time = Nullable(Timestamp, { description: 'Null: there is none.' })

@@ -11,7 +11,7 @@ import {
 } from '../../../appliance/insights/source-check.ts'
 import { differences } from '../../../appliance/insights/source-book.ts'
 import { returnPathsOf, type TeamDomain } from '../../../appliance/insights/return-paths.ts'
-import { presentSource } from '../../../appliance/wireformat/wireformat.ts'
+import { presentSource } from '../../../appliance/api/sources.ts'
 import { nextLook } from '../../../appliance/insights/source-watcher.ts'
 import { list, startNames, type Names } from './fixtures.ts'
 

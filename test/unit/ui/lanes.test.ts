@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { QueueLane } from '../../../appliance/http/schemas/queue.ts'
-import type { Lane } from '../../../appliance/http/schemas/shaping.ts'
-import type { Delivery } from '../../../appliance/http/schemas/timeline.ts'
+import type { Lane } from '../../../appliance/api/shaping.ts'
+import type { Delivery } from '../../../appliance/api/timeline.ts'
 import {
   deliveryLine,
   deliveryState,

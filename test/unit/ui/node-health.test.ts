@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
+import type { Doctor } from '../../../appliance/api/doctor.ts'
 import { nodeLook } from '../../../ui/src/state/node-health.ts'
 
 const health = { object: 'health' as const, status: 'ok' as const, reasons: [] }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Erasure } from '../../../appliance/http/schemas/erasures.ts'
+import type { Erasure } from '../../../appliance/api/erasures.ts'
 import { erasedWords } from '../../../ui/src/state/erasures.ts'
 import { bytes } from '../../../ui/src/state/size.ts'
 

@@ -1,11 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type {
-  Attempt,
-  Delivery,
-  EmailEvent,
-  Step,
-  Timeline,
-} from '../../../appliance/http/schemas/timeline.ts'
+import type { Attempt, Delivery, EmailEvent, Step, Timeline } from '../../../appliance/api/timeline.ts'
 import { outlook, summary, whyWaiting, withCode } from '../../../ui/src/state/outlook.ts'
 import { storyOf } from '../../../ui/src/state/story.ts'
 

@@ -1,5 +1,5 @@
 /** Calls about the audit log. */
-import type { AuditEntry } from '../../../appliance/http/schemas/audit.ts'
+import type { AuditEntry } from '../../../appliance/api/audit.ts'
 import { ApiError, read } from './client.ts'
 
 export type { AuditEntry }

@@ -1,6 +1,6 @@
 /** Every call the dashboard makes. The types are the server's own; nothing is described twice. */
 import type { Static } from 'typebox'
-import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance/http/schemas/api-keys.ts'
+import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance/api/api-keys.ts'
 import type {
   CreateDomain,
   Domain,
@@ -10,7 +10,7 @@ import type {
 import type { AttachmentList } from '../../../appliance/http/schemas/attachments.ts'
 import type { Email, EmailList, EmailShared } from '../../../appliance/http/schemas/emails.ts'
 import type { Log, LogList, LogSearch } from '../../../appliance/http/schemas/logs.ts'
-import type { DomainBodies } from '../../../appliance/http/schemas/retention.ts'
+import type { DomainBodies } from '../../../appliance/api/retention.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../../appliance/http/schemas/sandbox.ts'
 import type { Session } from '../../../appliance/http/schemas/session.ts'
 import type {
@@ -18,23 +18,24 @@ import type {
   Suppression,
   SuppressionImport,
   SuppressionList,
-} from '../../../appliance/http/schemas/suppressions.ts'
-import type { Timeline } from '../../../appliance/http/schemas/timeline.ts'
-import type { Usage, UsageHistory } from '../../../appliance/http/schemas/usage.ts'
+} from '../../../appliance/api/suppressions.ts'
+import type { Timeline } from '../../../appliance/api/timeline.ts'
+import type { Usage, UsageHistory } from '../../../appliance/api/usage.ts'
 import type {
   CreateWebhook,
   UpdateWebhook,
   WebhookCreated,
   WebhookList,
+  Webhook,
 } from '../../../appliance/api/webhooks.ts'
 import type {
   ReplayWebhook,
   WebhookAttemptList,
   WebhookEventList,
   WebhookReplayed,
+  WebhookEvent,
+  WebhookPinged,
 } from '../../../appliance/api/webhook-events.ts'
-import type { WebhookEvent, WebhookPinged } from '../../../appliance/api/webhook-events.ts'
-import type { Webhook } from '../../../appliance/api/webhooks.ts'
 import type { LogConditions } from '../state/log-filter.ts'
 import { ApiError, change, read, request } from './client.ts'
 

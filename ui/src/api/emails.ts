@@ -8,7 +8,7 @@ import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/http/schemas/received.ts'
 import type { EmailCreated } from '../../../appliance/http/schemas/emails.ts'
 import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
-import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
+import type { Suppression } from '../../../appliance/api/suppressions.ts'
 import type { EmailConditions } from '../state/email-search.ts'
 import { change, read } from './client.ts'
 

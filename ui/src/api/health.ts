@@ -1,4 +1,4 @@
-import type { Health } from '../../../appliance/http/schemas/health.ts'
+import type { Health } from '../../../appliance/api/health.ts'
 import { request } from './client.ts'
 
 /** How the server is: that it is not well is an answer too. */

@@ -1,10 +1,10 @@
 /** Calls about the daemon itself, and about how long it keeps what. */
 import type { Static } from 'typebox'
-import type { CertificateList } from '../../../appliance/http/schemas/certificates.ts'
-import type { Erasure, ErasureList } from '../../../appliance/http/schemas/erasures.ts'
-import type { Limits, NodeList } from '../../../appliance/http/schemas/nodes.ts'
+import type { CertificateList } from '../../../appliance/api/certificates.ts'
+import type { Erasure, ErasureList } from '../../../appliance/api/erasures.ts'
+import type { Limits, NodeList } from '../../../appliance/api/nodes.ts'
 import type { PostmasterMessageList } from '../../../appliance/http/schemas/received.ts'
-import type { Retention } from '../../../appliance/http/schemas/retention.ts'
+import type { Retention } from '../../../appliance/api/retention.ts'
 import { change, question, read } from './client.ts'
 
 export type { Erasure }

@@ -9,7 +9,7 @@ import type {
   QueuePreview,
   QueueSummary,
 } from '../../../appliance/http/schemas/queue.ts'
-import type { Lane, LaneList } from '../../../appliance/http/schemas/shaping.ts'
+import type { Lane, LaneList } from '../../../appliance/api/shaping.ts'
 import type { QueueAction, QueueConditions } from '../state/queue.ts'
 import { ApiError, change, question, read } from './client.ts'
 

@@ -1,5 +1,5 @@
 /** The calls of the first run. */
-import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
+import type { Doctor } from '../../../appliance/api/doctor.ts'
 import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
 import type { CreateOwner, SetUp } from '../../../appliance/http/schemas/set-up.ts'
 import { change, read } from './client.ts'

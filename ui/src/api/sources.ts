@@ -1,6 +1,6 @@
 /** Calls about the addresses that mail leaves from, and about whom it goes to. */
 import type { Static } from 'typebox'
-import type { Provider, ProviderList, UpdateProvider } from '../../../appliance/http/schemas/shaping.ts'
+import type { Provider, ProviderList, UpdateProvider } from '../../../appliance/api/shaping.ts'
 import type {
   CreatePoolAssignment,
   CreateSource,
@@ -8,8 +8,8 @@ import type {
   Source,
   SourceList,
   UpdateSource,
-} from '../../../appliance/http/schemas/sources.ts'
-import type { TlsPolicy, TlsResultList } from '../../../appliance/http/schemas/tls.ts'
+} from '../../../appliance/api/sources.ts'
+import type { TlsPolicy, TlsResultList } from '../../../appliance/api/tls.ts'
 import { change, read } from './client.ts'
 
 export type { Provider, Source, TlsPolicy }

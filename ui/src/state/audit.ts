@@ -2,7 +2,7 @@
 import Check from '@lucide/svelte/icons/check'
 import CircleQuestionMark from '@lucide/svelte/icons/circle-question-mark'
 import X from '@lucide/svelte/icons/x'
-import type { AuditEntry } from '../../../appliance/http/schemas/audit.ts'
+import type { AuditEntry } from '../../../appliance/api/audit.ts'
 import type { AuditAction } from '../../../appliance/mail/audit.ts'
 import type { Look } from './status.ts'
 import type { Suggestion } from './suggestions.ts'

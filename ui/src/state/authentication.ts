@@ -1,4 +1,4 @@
-import type { Attempt } from '../../../appliance/http/schemas/timeline.ts'
+import type { Attempt } from '../../../appliance/api/timeline.ts'
 
 /** What header fields say about who sent a message, in sentences. */
 

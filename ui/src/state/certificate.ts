@@ -1,4 +1,4 @@
-import type { Attempt } from '../../../appliance/http/schemas/timeline.ts'
+import type { Attempt } from '../../../appliance/api/timeline.ts'
 
 /** What is wrong with a certificate, by the names that OpenSSL and Node give it. */
 const FAULTS: Record<string, string> = {

@@ -1,4 +1,4 @@
-import type { Erasure } from '../../../appliance/http/schemas/erasures.ts'
+import type { Erasure } from '../../../appliance/api/erasures.ts'
 
 const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string]> = {
   deliveries: ['queued delivery stopped', 'queued deliveries stopped'],

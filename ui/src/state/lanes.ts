@@ -1,7 +1,7 @@
 /** How queued deliveries, backlogs and lanes are told in one word, and in which order. Pure. */
 import type { QueueLane } from '../../../appliance/http/schemas/queue.ts'
-import type { Lane } from '../../../appliance/http/schemas/shaping.ts'
-import type { Delivery } from '../../../appliance/http/schemas/timeline.ts'
+import type { Lane } from '../../../appliance/api/shaping.ts'
+import type { Delivery } from '../../../appliance/api/timeline.ts'
 import { waitLine, waitWords, type WaitReason } from '../../../appliance/mail/waiting.ts'
 import { exact, instant, zone } from './time.ts'
 

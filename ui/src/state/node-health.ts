@@ -1,6 +1,6 @@
 /** The health dot: the worst of readiness and the self-check. Pure. */
-import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
-import type { Health } from '../../../appliance/http/schemas/health.ts'
+import type { Doctor } from '../../../appliance/api/doctor.ts'
+import type { Health } from '../../../appliance/api/health.ts'
 
 export interface NodeLook {
   /** `none`: nothing is known yet. */

@@ -1,5 +1,5 @@
 /** What happens next to a delivery, or why nothing does. Pure. */
-import type { Delivery } from '../../../appliance/http/schemas/timeline.ts'
+import type { Delivery } from '../../../appliance/api/timeline.ts'
 import { duration, instant, span } from './time.ts'
 
 export interface Outlook {

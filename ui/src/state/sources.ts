@@ -1,6 +1,6 @@
 /** What the page of source addresses shows of them. Pure. */
-import type { Lane } from '../../../appliance/http/schemas/shaping.ts'
-import type { Source } from '../../../appliance/http/schemas/sources.ts'
+import type { Lane } from '../../../appliance/api/shaping.ts'
+import type { Source } from '../../../appliance/api/sources.ts'
 
 type Finding = Source['checks'][number]
 type Status = Finding['status']

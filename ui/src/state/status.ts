@@ -18,10 +18,10 @@ import ShieldOff from '@lucide/svelte/icons/shield-off'
 import TriangleAlert from '@lucide/svelte/icons/triangle-alert'
 import X from '@lucide/svelte/icons/x'
 import type { DkimKey, Domain, DomainRecord, ListedDomain } from '../../../appliance/http/schemas/domains.ts'
-import type { Doctor } from '../../../appliance/http/schemas/doctor.ts'
+import type { Doctor } from '../../../appliance/api/doctor.ts'
 import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
-import type { Suppression } from '../../../appliance/http/schemas/suppressions.ts'
-import type { EmailEvent } from '../../../appliance/http/schemas/timeline.ts'
+import type { Suppression } from '../../../appliance/api/suppressions.ts'
+import type { EmailEvent } from '../../../appliance/api/timeline.ts'
 
 /** The language of status: one word, one colour and one icon each, the same everywhere. Never colour alone. */
 

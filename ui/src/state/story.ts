@@ -1,11 +1,4 @@
-import type {
-  Attempt,
-  Delivery,
-  EmailEvent,
-  Step,
-  Timeline,
-  Wait,
-} from '../../../appliance/http/schemas/timeline.ts'
+import type { Attempt, Delivery, EmailEvent, Step, Timeline, Wait } from '../../../appliance/api/timeline.ts'
 import { duration, instant, span } from './time.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** What a team used of its plan, ready to be shown. Pure. */
-import type { UsageHistory } from '../../../appliance/http/schemas/usage.ts'
+import type { UsageHistory } from '../../../appliance/api/usage.ts'
 
 type Period = UsageHistory['days'][number]
 

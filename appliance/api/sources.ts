@@ -1,5 +1,10 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { OTHER_TEAMS, type Finding as StoredFinding } from '../mail/finding.ts'
+import type { Assignment, Source as StoredSource } from '../mail/source.ts'
+import { timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { path, pathId, pathText } from './parameters.ts'
 
 /** One thing that a self-check looked at. */
 export const Finding = Type.Object(
@@ -124,3 +129,101 @@ export const PoolAssignmentDeleted = Type.Object(
   { object: kind('pool_assignment'), id: Id, deleted: Deleted },
   { description: 'The removed pool assignment.' },
 )
+
+const tags = ['Sources'] as const
+
+export const listSources = operation('GET /sources', {
+  operationId: 'listSources',
+  tags,
+  summary: 'List sending IPs',
+  description:
+    'With the results of the last check. For the team that operates the server. Not part of the hosted API.',
+  response: { 200: SourceList },
+})
+export const createSource = operation('POST /sources', {
+  operationId: 'createSource',
+  tags,
+  summary: 'Add a sending IP',
+  description:
+    'Must be an address of this machine. The SPF records of all domains must include it; their checks report it if not.',
+  body: CreateSource,
+  response: { 201: Source },
+  errors: ['409'],
+})
+export const getSourceAddress = operation('GET /sources/:ip', {
+  operationId: 'getSourceAddress',
+  tags,
+  summary: 'Get a sending IP',
+  params: path({ ip: pathText('The IP address, or `auto`.') }),
+  response: { 200: Source },
+})
+export const updateSource = operation('PATCH /sources/:ip', {
+  operationId: 'updateSource',
+  tags,
+  summary: 'Change a sending IP',
+  description: 'Change its pool, EHLO name, warm-up or state.',
+  params: path({ ip: pathText('The IP address, or `auto`.') }),
+  body: UpdateSource,
+  response: { 200: Source },
+})
+export const deleteSource = operation('DELETE /sources/:ip', {
+  operationId: 'deleteSource',
+  tags,
+  summary: 'Remove a sending IP',
+  description: 'If it comes from the configuration, remove it there.',
+  params: path({ ip: pathText('The IP address, or `auto`.') }),
+  response: { 200: SourceDeleted },
+  errors: ['409'],
+})
+export const listPoolAssignments = operation('GET /sources/assignments', {
+  operationId: 'listPoolAssignments',
+  tags,
+  summary: 'List pool assignments',
+  response: { 200: PoolAssignmentList },
+})
+export const createPoolAssignment = operation('POST /sources/assignments', {
+  operationId: 'createPoolAssignment',
+  tags,
+  summary: 'Assign mail to a pool',
+  description:
+    'Missing or null fields match anything. The most specific assignment applies: domain before team before stream. Assigning the same mail again replaces its pool.',
+  body: CreatePoolAssignment,
+  response: { 201: PoolAssignment },
+})
+export const deletePoolAssignment = operation('DELETE /sources/assignments/:id', {
+  operationId: 'deletePoolAssignment',
+  tags,
+  summary: 'Remove a pool assignment',
+  params: path({ id: pathId }),
+  response: { 200: PoolAssignmentDeleted },
+})
+
+export const presentFinding = ({ id, title, status, found, advice }: StoredFinding): Finding => ({
+  ...{ id, title, status },
+  ...{ found, advice },
+})
+
+/** GET /sources/:ip, and an element of the list. Of other teams' domains the command line alone tells. */
+export function presentSource(source: StoredSource): Source {
+  return {
+    object: 'source',
+    ip: source.ip,
+    pool: source.pool,
+    hostname: source.hostname,
+    state: source.state,
+    state_reason: source.stateReason,
+    suspended_by: source.suspendedBy,
+    warm_up_since: timestampOrNull(source.warmUpSince),
+    origin: source.origin,
+    ipv6: source.health?.ipv6 ?? null,
+    checks: (source.health?.findings ?? [])
+      .filter(({ id }) => !id.startsWith(OTHER_TEAMS))
+      .map(presentFinding),
+    checked_at: timestampOrNull(source.checkedAt),
+  }
+}
+
+/** An element of GET /sources/assignments. */
+export function presentAssignment({ id, teamId, domainId, stream, pool }: Assignment): PoolAssignment {
+  return { object: 'pool_assignment', id, team_id: teamId, domain_id: domainId, stream, pool }
+}

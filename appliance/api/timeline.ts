@@ -1,12 +1,12 @@
-import { SUPPRESSION_ORIGINS } from '../../mail/suppression.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
 import { Type, type Static } from 'typebox'
-import { CATEGORIES } from '../../mail/bounce.ts'
-import { EMAIL_EVENTS } from '../../mail/event.ts'
-import { LANE_REASONS, WAIT_REASONS } from '../../mail/waiting.ts'
-import { DELIVERY_STATES } from '../../mail/verdict.ts'
-import { PAST_WAIT_REASONS } from '../../mail/wait.ts'
+import { CATEGORIES } from '../mail/bounce.ts'
+import { EMAIL_EVENTS } from '../mail/event.ts'
+import { LANE_REASONS, WAIT_REASONS } from '../mail/waiting.ts'
+import { DELIVERY_STATES } from '../mail/verdict.ts'
+import { PAST_WAIT_REASONS } from '../mail/wait.ts'
 import { RecipientCounts, RecipientStatus } from './recipients.ts'
-import { Id, kind, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 
 const Reply = Type.Object(
   {

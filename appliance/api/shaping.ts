@@ -1,7 +1,18 @@
 import { Type, type Static } from 'typebox'
-import { MOST_PAUSE_MINUTES, NUMBER_SETTINGS, WARM_UP } from '../../shaping/shaping.ts'
+import {
+  MOST_PAUSE_MINUTES,
+  NUMBER_SETTINGS,
+  WARM_UP,
+  writeSettings,
+  type LaneFacts,
+  type Provider as StoredProvider,
+} from '../shaping/shaping.ts'
 import { LaneDecision } from './timeline.ts'
-import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { laneWords } from '../mail/waiting.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { path, pathText } from './parameters.ts'
 
 const number = (at: number) => {
   const { minimum, maximum, description } = NUMBER_SETTINGS[at]!
@@ -126,3 +137,109 @@ export const Lane = Type.Object(
 )
 export type Lane = Static<typeof Lane>
 export const LaneList = listOf(Lane, 'Lanes.')
+
+const tags = ['Providers and lanes'] as const
+
+export const listProviders = operation('GET /providers', {
+  operationId: 'listProviders',
+  tags,
+  summary: 'List mailbox providers',
+  description: 'With their limits. For the team that operates the server. Not part of the hosted API.',
+  response: { 200: ProviderList },
+})
+export const getProvider = operation('GET /providers/:id', {
+  operationId: 'getProvider',
+  tags,
+  summary: 'Get a mailbox provider',
+  params: path({ id: pathText('The id in providers.toml, or the domain of a mail exchanger.') }),
+  response: { 200: Provider },
+})
+export const updateProvider = operation('PATCH /providers/:id', {
+  operationId: 'updateProvider',
+  tags,
+  summary: 'Change the limits of a mailbox provider',
+  description: 'Effective immediately. `default` applies to every provider that is not in providers.toml.',
+  params: path({ id: pathText('The id in providers.toml, or the domain of a mail exchanger.') }),
+  body: UpdateProvider,
+  response: { 200: Provider },
+})
+export const listLanes = operation('GET /lanes', {
+  operationId: 'listLanes',
+  tags,
+  summary: 'List lanes',
+  description: 'The current limits from each sending IP to each provider, and the reasons.',
+  response: { 200: LaneList },
+})
+export const pauseLane = operation('POST /lanes/:id/pause', {
+  operationId: 'pauseLane',
+  tags,
+  summary: 'Pause a lane',
+  description: 'No new messages are sent. Messages in progress finish.',
+  params: path({ id: pathText('The sending IP and the provider: `192.0.2.1~google`.') }),
+  body: PauseLane,
+  response: { 200: Lane },
+})
+export const resumeLane = operation('POST /lanes/:id/resume', {
+  operationId: 'resumeLane',
+  tags,
+  summary: 'Resume a lane',
+  description: 'Ends any pause, and the reduced limits that follow it.',
+  params: path({ id: pathText('The sending IP and the provider: `192.0.2.1~google`.') }),
+  response: { 200: Lane },
+})
+
+/** A mailbox provider; ours. */
+export function presentProvider(provider: StoredProvider): Provider {
+  const { id, name, mx, limits, warmUp, pauses, origin, changed } = provider
+  const settings = writeSettings({ ...limits, warmUp }) as Pick<
+    Provider,
+    | 'connections'
+    | 'messages_per_connection'
+    | 'messages_per_minute'
+    | 'recipients_per_message'
+    | 'idle_seconds'
+    | 'warm_up'
+  >
+  return {
+    object: 'provider',
+    id,
+    name,
+    mx,
+    ...settings,
+    pauses: pauses.map(({ text, enhanced, minutes, says }) => ({
+      text: text?.source ?? null,
+      enhanced: enhanced?.source ?? null,
+      minutes,
+      says,
+    })),
+    origin,
+    changed,
+  }
+}
+
+/** A lane; ours. */
+export function presentLane(lane: LaneFacts): Lane {
+  const { warmUp, activity } = lane
+  return {
+    object: 'lane',
+    id: lane.id,
+    source: lane.source,
+    pool: lane.pool,
+    provider: lane.provider,
+    provider_name: lane.name,
+    connections: lane.allowed.connections,
+    most_connections: lane.limits.connections,
+    messages_per_minute: Math.round(lane.allowed.messagesPerMinute),
+    most_messages_per_minute: lane.limits.messagesPerMinute,
+    in_flight: activity?.inFlight ?? null,
+    last_minute: activity?.lastMinute ?? null,
+    minutes: activity?.minutes ?? null,
+    paused: lane.paused !== null,
+    paused_until: timestampOrNull(lane.paused?.until ?? null),
+    warm_up: warmUp && { day: warmUp.day, share: warmUp.share, sent: warmUp.sent },
+    reason: lane.reason && laneWords(lane.reason, lane.name),
+    decision: lane.reason,
+    reason_at: timestampOrNull(lane.reasonAt),
+    updated_at: timestamp(lane.updatedAt),
+  }
+}

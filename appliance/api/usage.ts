@@ -1,5 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { kind, Nullable, Timestamp } from '../../api/shared.ts'
+import { kind, Nullable, Timestamp } from './shared.ts'
+import type { PeriodEnds, Plan } from '../senders/senders.ts'
+import type { Usage as StoredUsage } from '../storage/storage.ts'
+import { timestamp } from './timestamp.ts'
+import { operation } from './operation.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Used = count('Amount used.')
@@ -83,3 +87,58 @@ export const UsageHistory = Type.Object(
   { description: 'Usage of the team by day and month.' },
 )
 export type UsageHistory = Static<typeof UsageHistory>
+
+const tags = ['Usage'] as const
+
+export const getUsage = operation(
+  'GET /usage',
+  {
+    operationId: 'getUsage',
+    tags,
+    summary: 'Get usage of the current day and month',
+    response: { 200: Usage },
+  },
+  'sending',
+)
+export const getUsageHistory = operation('GET /usage/history', {
+  operationId: 'getUsageHistory',
+  tags,
+  summary: 'Get usage of the last 30 days and 12 months',
+  description: 'Recipients that count against the plan, by day and month in UTC. Not part of the hosted API.',
+  response: { 200: UsageHistory },
+})
+
+/** All that GET /usage tells about. */
+export interface UsageFacts {
+  plan: Plan
+  usage: StoredUsage
+  ends: PeriodEnds
+  domains: number
+  /** The team's rate limit. */
+  perSecond: number
+  now: number
+}
+
+/** Stands for "no limit" where the wire format knows no null: comparisons with it come out right. */
+const UNBOUNDED = Number.MAX_SAFE_INTEGER
+
+/** GET /usage. What this version does not have is used 0 times. */
+export function presentUsage({ plan, usage, ends, domains, perSecond, now }: UsageFacts): Usage {
+  const [day, month] = [timestamp(ends.day), timestamp(ends.month)]
+  const sent = (used: number) => ({ used, sent: used, received: 0 })
+  return {
+    object: 'usage',
+    generated_at: timestamp(now),
+    emails: {
+      daily: { ...sent(usage.daily), limit: plan.daily, resets_at: day },
+      monthly: { ...sent(usage.monthly), limit: plan.monthly ?? UNBOUNDED, resets_at: month },
+    },
+    contacts: { used: 0, limit: UNBOUNDED },
+    segments: { used: 0, limit: null },
+    broadcasts: { used: 0, limit: null },
+    ai_credits: { used: 0, limit: null, next_increase_at: null },
+    automation_runs: { used: 0, limit: UNBOUNDED, resets_at: month },
+    domains: { used: domains, limit: null },
+    rate_limit: { limit: perSecond, duration: '1s' },
+  }
+}

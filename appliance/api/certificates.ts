@@ -1,5 +1,8 @@
 import { Type, type Static } from 'typebox'
-import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import type { CertificateView } from '../mail/certificate.ts'
+import { timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
 
 /** An element of GET /certificates. Ours. */
 export const Certificate = Type.Object(
@@ -26,3 +29,28 @@ export const Certificate = Type.Object(
 export type Certificate = Static<typeof Certificate>
 
 export const CertificateList = listOf(Certificate, 'TLS certificates')
+
+const tags = ['Service'] as const
+
+export const listCertificates = operation('GET /certificates', {
+  operationId: 'listCertificates',
+  tags,
+  summary: 'List TLS certificates',
+  description:
+    'The certificates of HTTPS and SMTP with their expiry dates, and errors of the certificate authority. For the team that operates the server.',
+  response: { 200: CertificateList },
+})
+
+/** An element of GET /certificates, and of `certificate list`. */
+export function presentCertificate(view: CertificateView): Certificate {
+  const { name, source, file, names, issuer, failures, error } = view
+  return {
+    object: 'certificate',
+    ...{ name, source, file, names, issuer },
+    valid_from: timestampOrNull(view.validFrom),
+    valid_until: timestampOrNull(view.validUntil),
+    renew_at: timestampOrNull(view.renewAt),
+    ...{ failures, error },
+    retry_at: timestampOrNull(view.retryAt),
+  }
+}

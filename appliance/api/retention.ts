@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, Nullable } from '../../api/shared.ts'
+import { Id, kind, Nullable } from './shared.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
 
 const days = (description: string) => Type.Integer({ description: `Days. ${description}` })
 const size = (description: string) => Type.Integer({ description: `Bytes. ${description}` })
@@ -59,3 +61,72 @@ export const UpdateDomainBodies = Type.Object(
   { keep: Type.Boolean({ description: 'For emails accepted from now on.' }) },
   { description: 'Whether to keep bodies of emails from a domain.' },
 )
+
+export const getRetention = operation('GET /retention', {
+  operationId: 'getRetention',
+  tags: ['Usage'],
+  summary: 'Get retention periods',
+  description: 'With disk usage, for the team that operates the server. Not part of the hosted API.',
+  response: { 200: Retention },
+})
+export const getDomainBodies = operation('GET /domains/:id/bodies', {
+  operationId: 'getDomainBodies',
+  tags: ['Domains'],
+  summary: "Get whether a domain's bodies are kept",
+  params: path({ id: pathId }),
+  response: { 200: DomainBodies },
+})
+export const setDomainBodies = operation('PUT /domains/:id/bodies', {
+  operationId: 'setDomainBodies',
+  tags: ['Domains'],
+  summary: "Set whether a domain's bodies are kept",
+  description: 'Applies to new emails. Bodies accepted earlier are kept for their retention period.',
+  params: path({ id: pathId }),
+  body: UpdateDomainBodies,
+  response: { 200: DomainBodies },
+})
+
+/** Days that each kind is kept. */
+export interface RetentionDays {
+  bodies: number
+  attempts: number
+  events: number
+  emails: number
+  logs: number
+  webhooks: number
+  /** 0: for ever. */
+  audit: number
+}
+
+/** Bytes, and days until there is no room; null: it does not grow, or too little is known. */
+export interface DiskHeld {
+  database: number
+  files: number
+  freePages: number
+  held: number
+  budget: number | null
+  room: number
+  fullInDays: number | null
+}
+
+/** GET /retention, and what the command prints. */
+export function presentRetention(days: RetentionDays, disk: DiskHeld | null, without: string[]): Retention {
+  const { bodies, attempts, events, emails, logs, webhooks, audit } = days
+  return {
+    object: 'retention',
+    bodies_days: bodies,
+    attempts_days: attempts,
+    events_days: events,
+    emails_days: emails,
+    logs_days: logs,
+    webhooks_days: webhooks,
+    audit_days: audit,
+    disk: disk && presentDisk(disk),
+    domains_without_bodies: without,
+  }
+}
+
+function presentDisk({ freePages, fullInDays, ...disk }: DiskHeld): NonNullable<Retention['disk']> {
+  const { database, files, held, budget, room } = disk
+  return { database, files, free_pages: freePages, held, budget, room, full_in_days: fullInDays }
+}

@@ -1,5 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import type { Erasure as StoredErasure, ErasureCounts as StoredErasureCounts } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { page, path, pathId, query } from './parameters.ts'
 
 const count = (description: string) => Type.Integer({ description })
 
@@ -54,3 +58,50 @@ export const CreateErasure = Type.Object(
   },
   { description: 'The address to erase.' },
 )
+
+const tags = ['Erasures'] as const
+
+export const createErasure = operation('POST /erasures', {
+  operationId: 'createErasure',
+  tags,
+  summary: 'Erase the data of an address',
+  description:
+    'Runs in the background and continues after a restart; `GET /erasures/:id` returns the progress. With `dry_run`, changes nothing: the response has no id and counts what would be erased. Cannot be undone. Not part of the hosted API.',
+  body: CreateErasure,
+  response: { 200: Erasure },
+})
+export const listErasures = operation('GET /erasures', {
+  operationId: 'listErasures',
+  tags,
+  summary: 'List erasures',
+  description: 'Newest first. Each entry is the receipt of an erasure.',
+  querystring: query(page),
+  response: { 200: ErasureList },
+})
+export const getErasure = operation('GET /erasures/:id', {
+  operationId: 'getErasure',
+  tags,
+  summary: 'Get an erasure',
+  params: path({ id: pathId }),
+  response: { 200: Erasure },
+})
+
+/** GET /erasures/:id, an element of the list, and what the command prints. */
+export function presentErasure({ id, hash, actor, createdAt, finishedAt, counts }: StoredErasure): Erasure {
+  return {
+    object: 'erasure',
+    id,
+    status: finishedAt === null ? 'running' : 'done',
+    address_hash: hash,
+    actor,
+    created_at: timestamp(createdAt),
+    finished_at: timestampOrNull(finishedAt),
+    counts,
+  }
+}
+
+/** What an erasure would touch. @param at when it was counted, in Unix milliseconds */
+export function presentErasureSurvey(counts: StoredErasureCounts, at: number): Erasure {
+  const never = { id: null, address_hash: null, actor: null, finished_at: null }
+  return { object: 'erasure', status: 'dry_run', ...never, created_at: timestamp(at), counts }
+}

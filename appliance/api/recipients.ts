@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { RECIPIENT_STATUSES } from '../../mail/recipient-status.ts'
-import { literals } from '../../api/shared.ts'
+import { RECIPIENT_STATUSES } from '../mail/recipient-status.ts'
+import { literals } from './shared.ts'
 
 /** How one recipient stands. */
 export const RecipientStatus = literals(RECIPIENT_STATUSES, {

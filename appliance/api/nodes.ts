@@ -1,5 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import type { NodeFacts } from '../mail/node.ts'
+import type { NamedPlan } from '../senders/senders.ts'
+import { timestamp } from './timestamp.ts'
+import { operation } from './operation.ts'
 
 /** An element of GET /nodes. Ours. */
 export const Node = Type.Object(
@@ -58,3 +62,52 @@ export const Limits = Type.Object(
   { description: 'Sending limits.' },
 )
 export type Limits = Static<typeof Limits>
+
+export const listNodes = operation('GET /nodes', {
+  operationId: 'listNodes',
+  tags: ['Service'],
+  summary: 'List nodes',
+  description:
+    'Start time, listeners, and whether each node accepts mail. For the team that operates the server. Not part of the hosted API.',
+  response: { 200: NodeList },
+})
+export const getLimits = operation('GET /limits', {
+  operationId: 'getLimits',
+  tags: ['Usage'],
+  summary: 'Get sending limits',
+  description: "The team's plan and rate limit, and the maximum message size. Not part of the hosted API.",
+  response: { 200: Limits },
+})
+
+/** An element of GET /nodes. @param health whether mail is taken, and why not */
+export function presentNode(facts: NodeFacts, health: { ok: boolean; reasons: string[] }): Node {
+  const { hostname, version, runtime, sandbox, startedAt, listeners, storage } = facts
+  return {
+    object: 'node',
+    ...{ hostname, version, runtime, sandbox },
+    started_at: timestamp(startedAt),
+    listeners,
+    storage: { engine: storage.engine, data_dir: storage.dataDir },
+    ready: health.ok,
+    reasons: health.reasons,
+  }
+}
+
+/** GET /limits. @param plans null for teams that do not run the server */
+export function presentLimits(limits: {
+  plan: NamedPlan
+  plans: NamedPlan[] | null
+  perSecond: number
+  messageBytes: number
+}): Limits {
+  const { plan, plans, perSecond, messageBytes } = limits
+  return {
+    object: 'limits',
+    plan: presentPlan(plan),
+    plans: plans?.map(presentPlan) ?? null,
+    rate_per_second: perSecond,
+    message_bytes: messageBytes,
+  }
+}
+
+const presentPlan = ({ name, daily, monthly }: NamedPlan) => ({ name, daily, monthly })

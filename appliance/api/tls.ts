@@ -1,6 +1,13 @@
 import { Type, type Static } from 'typebox'
-import { TLS_LEVELS } from '../../mail/tls-policy.ts'
-import { kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { parseDomain } from '../mail/domain.ts'
+import { refuse } from '../mail/refusals.ts'
+import { TLS_LEVELS } from '../mail/tls-policy.ts'
+import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import type { TlsPolicyView } from '../mail/tls-policy.ts'
+import type { TlsTally } from '../storage/storage.ts'
+import { timestamp } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { optional, path, pathText, query } from './parameters.ts'
 
 const texts = (description: string) => Type.Array(Type.String(), { description })
 
@@ -69,3 +76,66 @@ export const TlsResult = Type.Object(
 export type TlsResult = Static<typeof TlsResult>
 
 export const TlsResultList = listOf(TlsResult, 'TLS results')
+
+function readDomain(given: string, parameter: string): string {
+  const domain = parseDomain(given)
+  if (domain === undefined)
+    throw refuse('invalid_parameter', { parameter, expected: 'a domain name such as example.com' })
+  return domain
+}
+
+const tags = ['Service'] as const
+
+export const getTlsPolicy = operation('GET /tls/policies/:domain', {
+  operationId: 'getTlsPolicy',
+  tags,
+  summary: 'Look up the TLS policy of a recipient domain',
+  description:
+    'DANE, MTA-STS and report addresses, looked up now; sends no mail. For the team that operates the server. Not part of the hosted API.',
+  params: path({ domain: pathText('The recipient domain.', readDomain) }),
+  response: { 200: TlsPolicy },
+})
+export const listTlsResults = operation('GET /tls/results', {
+  operationId: 'listTlsResults',
+  tags,
+  summary: 'List TLS results',
+  description:
+    'Sessions with recipient domains by day and result, newest day first: the last seven days, at most 1000 rows. For the team that operates the server.',
+  querystring: query({
+    domain: optional(
+      Type.String({ description: 'Only this recipient domain.', examples: ['customer.example'] }),
+      readDomain,
+    ),
+  }),
+  response: { 200: TlsResultList },
+})
+
+/** GET /tls/policies/:domain, and `tls policy`. */
+export function presentTlsPolicy(view: TlsPolicyView): TlsPolicy {
+  const { mtaSts } = view
+  return {
+    object: 'tls_policy',
+    domain: view.domain,
+    validating: view.validating,
+    mx_authentic: view.mxAuthentic,
+    mta_sts: mtaSts && {
+      ...{ mode: mtaSts.mode, id: mtaSts.id, mx: mtaSts.mx, max_age: mtaSts.maxAge },
+      fetched_at: timestamp(mtaSts.fetchedAt),
+      expires_at: timestamp(mtaSts.expiresAt),
+    },
+    troubles: view.troubles,
+    hosts: view.hosts,
+    reports_to: view.reportsTo,
+  }
+}
+
+const orNull = (text: string): string | null => (text === '' ? null : text)
+
+/** An element of GET /tls/results. */
+export function presentTlsResult(one: TlsTally): TlsResult {
+  return {
+    ...{ day: one.day, domain: one.domain, policy: one.policy.type, result: one.result },
+    ...{ host: orNull(one.mxHost), ip: orNull(one.mxIp), source_ip: orNull(one.sourceIp) },
+    ...{ reason: orNull(one.reason), sessions: one.sessions },
+  }
+}

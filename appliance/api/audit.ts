@@ -1,0 +1,154 @@
+import { Type, type Static } from 'typebox'
+import { ACTOR_KINDS } from '../mail/audit.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { auditSentence } from '../mail/audit-sentence.ts'
+import { targetNameIn } from '../mail/audit-target.ts'
+import { csvRecord } from '../mail/csv.ts'
+import type { AuditEntry as StoredAuditEntry } from '../storage/storage.ts'
+import { timestamp } from './timestamp.ts'
+import { operation, other } from './operation.ts'
+import { refuse } from '../mail/refusals.ts'
+import { instant, optional, page, path, pathId, search, type Parameter } from './parameters.ts'
+
+/** GET /audit/:id, and an element of the list; ours. */
+export const AuditEntry = Type.Object(
+  {
+    object: kind('audit_entry'),
+    id: Id,
+    team_id: Nullable(Id, { description: 'The team that the action concerned; null: the whole server.' }),
+    at: Timestamp,
+    actor: Type.String({
+      description: 'The user, the id of the API key, or the account on the command line.',
+    }),
+    actor_kind: literals(ACTOR_KINDS, { description: 'Kind of actor.' }),
+    actor_name: Nullable(Type.String(), {
+      description: 'Name of the API key at that time; null: see `actor`.',
+    }),
+    ip: Nullable(Type.String(), { description: 'IP address of the request; null: not a request.' }),
+    action: Type.String({ description: 'Noun and verb.', examples: ['queue.hold'] }),
+    target: Type.String({ description: 'What it concerned: a noun, with an id if there is one.' }),
+    target_name: Nullable(Type.String(), {
+      description: 'Name of the target at that time, kept after deletion; null: unknown.',
+    }),
+    sentence: Type.String({
+      description: 'The entry as one English sentence. The wording may change.',
+      examples: ['ada@acme.com rotated DKIM for acme.com'],
+    }),
+    before: Type.Unknown({ description: 'State before the action; null: not applicable.' }),
+    after: Type.Unknown({
+      description: 'Result; null: unknown whether the action finished.',
+    }),
+    outcome: literals(['done', 'refused', 'unknown'], {
+      description: 'Whether the action succeeded. `unknown`: in progress, or interrupted.',
+    }),
+    details: Type.Record(Type.String(), Type.Unknown(), { description: "The request's parameters." }),
+  },
+  { description: 'An action in the audit log.' },
+)
+export type AuditEntry = Static<typeof AuditEntry>
+export const AuditList = listOf(AuditEntry, 'audit log entries')
+
+const tags = ['Audit log'] as const
+
+/** Longest text of a condition: an email address fits. */
+const LONGEST = 320
+
+const condition = (description: string) =>
+  optional(Type.String({ description }), (given, parameter) => {
+    if (given === '' || given.length > LONGEST || given.includes('\0'))
+      throw refuse('invalid_parameter', {
+        parameter,
+        expected: `a single string of at most ${LONGEST} characters`,
+      })
+    return given.trim()
+  })
+
+const conditions = {
+  actor: condition('Only actions by this user, API key or account. Part of an address or a name is enough.'),
+  action: condition('Only this action, such as `domain.update`, or all actions on a type, such as `domain`.'),
+  target: condition('Only this target: a noun, an id, both, or part of a name.'),
+  since: instant('Only entries at or after this time (ISO 8601).'),
+  until: instant('Only entries before this time (ISO 8601).'),
+}
+
+const FORMATS = ['csv', 'json'] as const
+
+const format: Parameter<(typeof FORMATS)[number]> = {
+  schema: Type.Unsafe({
+    ...{ type: 'string', enum: FORMATS, default: 'csv' },
+    description: 'File format. Default: CSV.',
+  }),
+  read(given = 'csv', parameter) {
+    const found = FORMATS.find((one) => one === given)
+    if (found === undefined) throw refuse('invalid_parameter', { parameter, expected: 'csv or json' })
+    return found
+  },
+}
+
+export const listAudit = operation('GET /audit', {
+  operationId: 'listAudit',
+  tags,
+  summary: 'List audit log entries',
+  description: 'Newest first. The team that operates the server also sees actions on the whole server.',
+  querystring: search({ ...conditions, ...page }),
+  response: { 200: AuditList },
+})
+export const getAuditEntry = operation('GET /audit/:id', {
+  operationId: 'getAuditEntry',
+  tags,
+  summary: 'Get an audit log entry',
+  params: path({ id: pathId }),
+  response: { 200: AuditEntry },
+})
+export const exportAudit = operation('GET /audit/export', {
+  operationId: 'exportAudit',
+  tags,
+  summary: 'Export the audit log',
+  description: 'All matching entries, as CSV or as a JSON array.',
+  querystring: search({ ...conditions, format }),
+  response: { 200: other('text/csv', 'The entries, with a header row.') },
+})
+
+/** GET /audit/:id, and an element of the list. */
+export function presentAuditEntry(entry: StoredAuditEntry): AuditEntry {
+  return {
+    object: 'audit_entry',
+    id: entry.id,
+    team_id: entry.teamId,
+    at: timestamp(entry.at),
+    actor: entry.actor,
+    actor_kind: entry.actorKind,
+    actor_name: entry.actorName,
+    ip: entry.ip,
+    action: entry.action,
+    target: entry.target,
+    target_name: entry.targetName ?? targetNameIn(entry),
+    sentence: auditSentence(entry),
+    before: entry.before,
+    after: entry.after,
+    outcome: outcomeOf(entry),
+    details: entry.details,
+  }
+}
+
+function outcomeOf({ after }: StoredAuditEntry): AuditEntry['outcome'] {
+  if (after === null) return 'unknown'
+  return typeof after === 'object' && 'refused' in after ? 'refused' : 'done'
+}
+
+/** The columns of an exported list. */
+export const AUDIT_COLUMNS = csvRecord([
+  ...['at', 'actor', 'actor_kind', 'ip', 'action', 'target', 'outcome', 'before', 'after', 'details'],
+  ...['team_id', 'id', 'sentence'],
+])
+
+/** One entry as a line of an exported list. Plain data stands as JSON. */
+export function auditRecord(entry: StoredAuditEntry): string {
+  const json = (value: unknown): string => (value === null ? '' : JSON.stringify(value))
+  return csvRecord([
+    ...[new Date(entry.at).toISOString(), entry.actor, entry.actorKind, entry.ip ?? ''],
+    ...[entry.action, entry.target, outcomeOf(entry)],
+    ...[json(entry.before), json(entry.after), json(entry.details), entry.teamId ?? '', entry.id],
+    auditSentence(entry),
+  ])
+}

@@ -1,0 +1,71 @@
+import { Type, type Static } from 'typebox'
+import { kind, literals, Timestamp } from './shared.ts'
+import { presentFinding } from './sources.ts'
+import { Finding } from './sources.ts'
+import type { Finding as NodeFinding } from '../mail/finding.ts'
+import { timestamp } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { query, text, flag } from './parameters.ts'
+
+/** GET /doctor. Ours. */
+export const Doctor = Type.Object(
+  {
+    object: kind('doctor'),
+    status: literals(['failed', 'warning', 'ok'], {
+      description: 'The worst status of all checks, without skipped ones.',
+    }),
+    complete: Type.Boolean({
+      description: 'False while checks are running; only with `wait=false`.',
+    }),
+    checked_at: Timestamp,
+    checks: Type.Array(Finding, { description: 'Failures first.' }),
+  },
+  { description: 'The results of the self-check.' },
+)
+export type Doctor = Static<typeof Doctor>
+
+const tags = ['Service'] as const
+
+export const getDoctor = operation('GET /doctor', {
+  operationId: 'getDoctor',
+  tags,
+  summary: 'Run the self-checks',
+  description:
+    'Checks port 25, reverse DNS, blocklists, resolver, clock, disk, certificate and domain records. Takes a few seconds. For the team that operates the server.',
+  querystring: query({
+    domain: text(
+      Type.String({
+        examples: ['acme.example'],
+        description: 'Only the DNS records and blocklist entries of this domain of the team.',
+      }),
+      'one name',
+    ),
+    wait: flag(
+      true,
+      '`false`: return immediately with the results so far. Repeat until the result is complete.',
+    ),
+  }),
+  response: { 200: Doctor },
+})
+export const getLatestDoctor = operation('GET /doctor/latest', {
+  operationId: 'getLatestDoctor',
+  tags,
+  summary: 'Get the latest self-check',
+  description:
+    'The results of the last complete self-check, without waiting. Results older than 15 minutes are renewed in the background. `complete` is false before the first. For the team that operates the server.',
+  response: { 200: Doctor },
+})
+
+/** GET /doctor, and what the command prints. `findings` in the order in which they are shown, `at` in Unix milliseconds. */
+export function presentDoctor(findings: readonly NodeFinding[], at: number, complete = true): Doctor {
+  const worst = (['failed', 'warning'] as const).find((status) =>
+    findings.some((one) => one.status === status),
+  )
+  return {
+    object: 'doctor',
+    status: worst ?? 'ok',
+    complete,
+    checked_at: timestamp(at),
+    checks: findings.map(presentFinding),
+  }
+}

@@ -1,0 +1,41 @@
+import { Type, type Static } from 'typebox'
+import { kind, literals } from './shared.ts'
+import { operation } from './operation.ts'
+
+/** GET /healthz and GET /readyz. */
+export const Health = Type.Object(
+  {
+    object: kind('health'),
+    status: literals(['ok', 'unavailable'], { description: '`unavailable` comes with status 503.' }),
+    reasons: Type.Array(Type.String(), { description: 'What is wrong, and how to fix it.', examples: [[]] }),
+  },
+  { description: 'The health of the server.' },
+)
+export type Health = Static<typeof Health>
+
+const tags = ['Service'] as const
+
+export const getHealth = operation(
+  'GET /healthz',
+  {
+    operationId: 'getHealth',
+    tags,
+    summary: 'Check liveness',
+    description:
+      'For supervisors: succeeds if the event loop runs and the storage responds. If it fails, restart the server.',
+    response: { 200: Health },
+  },
+  'public',
+)
+export const getReadiness = operation(
+  'GET /readyz',
+  {
+    operationId: 'getReadiness',
+    tags,
+    summary: 'Check readiness',
+    description:
+      'For load balancers: succeeds if writes are durable, disk space is left and the node is not stopping. If it fails, use another node.',
+    response: { 200: Health },
+  },
+  'public',
+)

@@ -1,0 +1,262 @@
+import { Type, type Static } from 'typebox'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { csvRecord } from '../mail/csv.ts'
+import type { Suppression as StoredSuppression } from '../storage/storage.ts'
+import type { SuppressionImport as StoredSuppressionImport } from '../senders/senders.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { operation, other } from './operation.ts'
+import { refuse } from '../mail/refusals.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
+
+import { choice, optional, page, path, pathText, query } from './parameters.ts'
+
+const reference = { object: kind('suppression'), id: Id }
+
+/** POST /suppressions */
+export const CreateSuppression = Type.Object(
+  { email: Type.String({ description: 'The address.', examples: ['steve@example.com'] }) },
+  { description: 'An address to suppress.' },
+)
+export const SuppressionRef = Type.Object(reference, { description: 'The suppression.' })
+
+const summary = {
+  id: Id,
+  email: Type.String({ description: 'The suppressed address.' }),
+  origin: literals(['bounce', 'complaint', 'manual'], {
+    description: 'bounce: a hard bounce · complaint: a spam report · manual: added by a user.',
+  }),
+  source_id: Nullable(Type.String(), {
+    description: 'The email that bounced or was reported; null: none.',
+  }),
+  reason: Nullable(Type.String(), { description: 'The reason, as a sentence; null: none given.' }),
+  reply: Nullable(Type.String(), { description: 'The SMTP reply; null: none.' }),
+  removed_at: Nullable(Timestamp, {
+    description: 'When the address was last removed from the list before it was added again; null: never.',
+  }),
+  created_at: Timestamp,
+}
+/** An element of GET /suppressions, and with `object` GET /suppressions/:id. */
+export const Suppression = Type.Object(
+  { object: kind('suppression'), ...summary },
+  { description: 'A suppressed address.' },
+)
+export type Suppression = Static<typeof Suppression>
+export const SuppressionList = listOf(Suppression, 'suppressions')
+
+/** POST /suppressions/import. Ours, not of the hosted service. */
+export const ImportSuppressions = Type.Object(
+  {
+    csv: Type.String({
+      description:
+        'The list as CSV, at most 100,000 lines. Either with a header row (`email`, and optionally `origin`, `created_at`, `source_id`, `reason`, `reply`) or with the address in the first column.',
+      examples: ['email,origin\nsteve@example.com,bounce\n'],
+    }),
+    origin: Type.Optional(
+      literals(['bounce', 'complaint', 'manual'], {
+        description: 'Origin of lines without one. Default: manual.',
+      }),
+    ),
+    preview: Type.Optional(
+      Type.Boolean({ description: 'Only report what would be imported. Default: false.' }),
+    ),
+  },
+  { description: 'Addresses to suppress.' },
+)
+export const SuppressionImport = Type.Object(
+  {
+    object: kind('suppression_import'),
+    preview: Type.Boolean({ description: 'True: nothing was changed.' }),
+    lines: Type.Integer({ description: 'Number of lines read, without empty lines and the header row.' }),
+    added: Type.Integer({ description: 'Number of addresses that were added, or would be added.' }),
+    present: Type.Integer({
+      description: 'Number of addresses that are already on the list, or repeated in the file.',
+    }),
+    invalid: Type.Integer({ description: 'Number of invalid lines. They are skipped.' }),
+    examples: Type.Array(
+      Type.Object({
+        line: Type.Integer({ description: 'Line number.' }),
+        text: Type.String({ description: 'Content of the line.' }),
+        expected: Type.String({ description: 'What was expected.' }),
+      }),
+      { description: 'The first 100 invalid lines.' },
+    ),
+    first: Type.Array(Type.String(), { description: 'The first 10 added addresses.' }),
+    ignored_columns: Type.Array(Type.String(), { description: 'Ignored columns.' }),
+  },
+  { description: 'The result of the import or preview.' },
+)
+export type SuppressionImport = Static<typeof SuppressionImport>
+
+/** DELETE /suppressions/:id */
+export const SuppressionDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The removed suppression. The address can receive mail again.' },
+)
+
+/** POST /suppressions/batch/add: 1 to 100 addresses. */
+export const AddSuppressions = Type.Object(
+  { emails: Type.Array(Type.String(), { description: '1 to 100 addresses.' }) },
+  { description: 'Addresses to suppress.' },
+)
+export const SuppressionsAdded = Type.Object(
+  {
+    object: kind('list'),
+    data: Type.Array(SuppressionRef, { description: 'One for each address, in the order of the request.' }),
+  },
+  { description: 'The suppressions.' },
+)
+/** POST /suppressions/batch/remove: 1 to 100 addresses or ids, not both. */
+export const RemoveSuppressions = Type.Object(
+  {
+    emails: Type.Optional(
+      Nullable(Type.Array(Type.String()), { description: '1 to 100 addresses, or `ids` instead.' }),
+    ),
+    ids: Type.Optional(
+      Nullable(Type.Array(Type.String()), {
+        description: '1 to 100 suppression ids, or `emails` instead.',
+      }),
+    ),
+  },
+  { description: 'Suppressions to remove.' },
+)
+export const SuppressionsRemoved = Type.Object(
+  {
+    object: kind('list'),
+    data: Type.Array(SuppressionDeleted, { description: 'The suppressions that were found and removed.' }),
+  },
+  { description: 'The removed suppressions.' },
+)
+
+/** Longest part of an address that is sought. */
+const MAX_SEARCH = 254
+
+const filter = {
+  origin: choice(SUPPRESSION_ORIGINS, 'Only suppressions with this origin.'),
+  search: optional(
+    Type.String({
+      ...{ maxLength: MAX_SEARCH, examples: ['@example.com'] },
+      description: 'Only addresses that contain this text.',
+    }),
+    (given, parameter) => {
+      if (given === '' || given.length > MAX_SEARCH)
+        throw refuse('invalid_parameter', {
+          parameter,
+          expected: `a single string of at most ${MAX_SEARCH} characters`,
+        })
+      if (given.includes('\0'))
+        throw refuse('invalid_parameter', { parameter, expected: 'text without NUL characters' })
+      return given
+    },
+  ),
+}
+
+const params = path({ id: pathText("The suppression's id or its address.") })
+const tags = ['Suppressions'] as const
+
+export const createSuppression = operation('POST /suppressions', {
+  operationId: 'createSuppression',
+  tags,
+  summary: 'Suppress an address',
+  description: 'If the address is already suppressed, returns the existing suppression.',
+  body: CreateSuppression,
+  response: { 201: SuppressionRef },
+})
+export const listSuppressions = operation('GET /suppressions', {
+  operationId: 'listSuppressions',
+  tags,
+  summary: 'List suppressions',
+  querystring: query({ ...page, ...filter }),
+  response: { 200: SuppressionList },
+})
+export const exportSuppressions = operation('GET /suppressions/export', {
+  operationId: 'exportSuppressions',
+  tags,
+  summary: 'Export suppressions',
+  description:
+    'The whole list, newest first, in the format of `POST /suppressions/import`. Not part of the hosted API.',
+  querystring: query(filter),
+  response: { 200: other('text/csv', 'The list, with a header row.') },
+})
+export const importSuppressions = operation('POST /suppressions/import', {
+  operationId: 'importSuppressions',
+  tags,
+  summary: 'Import suppressions',
+  description:
+    'Invalid lines are skipped and reported. An address that is already suppressed keeps its suppression. Not part of the hosted API.',
+  body: ImportSuppressions,
+  response: { 200: SuppressionImport },
+})
+export const getSuppression = operation('GET /suppressions/:id', {
+  operationId: 'getSuppression',
+  tags,
+  summary: 'Get a suppression',
+  params,
+  response: { 200: Suppression },
+})
+export const deleteSuppression = operation('DELETE /suppressions/:id', {
+  operationId: 'deleteSuppression',
+  tags,
+  summary: 'Remove a suppression',
+  params,
+  response: { 200: SuppressionDeleted },
+})
+export const addSuppressions = operation('POST /suppressions/batch/add', {
+  operationId: 'addSuppressions',
+  tags,
+  summary: 'Suppress up to 100 addresses',
+  body: AddSuppressions,
+  response: { 201: SuppressionsAdded },
+})
+export const removeSuppressions = operation('POST /suppressions/batch/remove', {
+  operationId: 'removeSuppressions',
+  tags,
+  summary: 'Remove up to 100 suppressions',
+  description:
+    'By `emails` or by `ids`, not both. The response leaves out addresses that are not suppressed.',
+  body: RemoveSuppressions,
+  response: { 200: SuppressionsRemoved },
+})
+
+/** GET /suppressions/:id, and an element of the list. */
+export function presentSuppression(suppression: StoredSuppression): Suppression {
+  return {
+    object: 'suppression',
+    id: suppression.id,
+    email: suppression.email,
+    origin: suppression.origin,
+    source_id: suppression.sourceId,
+    reason: suppression.reason,
+    reply: suppression.reply,
+    removed_at: timestampOrNull(suppression.removedAt),
+    created_at: timestamp(suppression.createdAt),
+  }
+}
+
+/** The answer of POST /suppressions/import. */
+export function presentSuppressionImport(
+  result: StoredSuppressionImport,
+  preview: boolean,
+): SuppressionImport {
+  return {
+    object: 'suppression_import',
+    preview,
+    lines: result.lines,
+    added: result.added,
+    present: result.present,
+    invalid: result.invalid,
+    examples: result.examples,
+    first: result.first,
+    ignored_columns: result.ignoredColumns,
+  }
+}
+
+/** The columns of an exported list, which POST /suppressions/import reads. */
+export const SUPPRESSION_COLUMNS = csvRecord([
+  ...['email', 'origin', 'created_at', 'source_id', 'reason', 'reply'],
+])
+
+/** One entry as a line of an exported list. */
+export function suppressionRecord(one: StoredSuppression): string {
+  const since = new Date(one.createdAt).toISOString()
+  return csvRecord([one.email, one.origin, since, one.sourceId ?? '', one.reason ?? '', one.reply ?? ''])
+}
