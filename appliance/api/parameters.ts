@@ -158,8 +158,14 @@ function readId(given: unknown, parameter: string): string {
   return given.toLowerCase()
 }
 
+/** An id of ours in a path. */
+export const pathUuid = (description: string): Parameter<string> => ({
+  schema: uuid(description),
+  read: readId,
+})
+
 /** The id in a path. */
-export const pathId: Parameter<string> = { schema: uuid('The id.'), read: readId }
+export const pathId = pathUuid('The id.')
 
 /** A part of a path that is not a UUID. */
 export const pathText = (description: string, read: Read<string> = (given) => given): Parameter<string> => ({

@@ -1,6 +1,6 @@
 /** How what a command changes is before and after it, for the audit log. */
 import { Refusal } from '../mail/refusals.ts'
-import { presentDomainSummary } from '../wireformat/wireformat.ts'
+import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentSource } from '../api/sources.ts'

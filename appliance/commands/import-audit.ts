@@ -2,7 +2,7 @@
 import { recordAct } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import type { Made } from '../moving/moving.ts'
-import { presentDomainSummary } from '../wireformat/wireformat.ts'
+import { presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import type { Context } from './context.ts'

@@ -9,7 +9,7 @@ import {
   type Tally,
 } from '../moving/moving.ts'
 import type { WaysOut } from '../senders/reverse-dns.ts'
-import { presentDomain } from '../wireformat/wireformat.ts'
+import { presentDomain } from '../api/domains.ts'
 import { paragraph, shorten, table } from './output.ts'
 
 /** A token or signing secret, as a line for people and as an object. */

@@ -1,6 +1,6 @@
 /** How things are before and after an act: what routes give the audit log to read. */
 import type { FastifyRequest } from 'fastify'
-import { presentDkimKey, presentDomainSummary } from '../wireformat/wireformat.ts'
+import { presentDkimKey, presentDomainSummary } from '../api/domains.ts'
 import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'

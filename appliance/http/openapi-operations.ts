@@ -1,13 +1,7 @@
 /** What the document says of each route beside its schemas. Keys are method and path as the router has them. */
-import { ACCOUNT } from './openapi-account.ts'
-import { FACTORS } from './openapi-factors.ts'
-import { FIRST_RUN } from './openapi-first-run.ts'
-import { IDENTITY_OPERATIONS } from './openapi-identities.ts'
-import { RECEIVED } from './openapi-received.ts'
 import { emailSearchOperations, SEARCH_PARAMETERS } from './openapi-email-search.ts'
 import { LOG_PARAMETERS, logSearchOperations } from './openapi-log-search.ts'
 import { METRICS_OPERATIONS, METRICS_PARAMETERS } from './openapi-metrics.ts'
-import { TEAMS } from './openapi-teams.ts'
 import type { Schema } from './openapi-components.ts'
 
 /** The words for one operation. */
@@ -269,37 +263,7 @@ const aliases: Record<string, OperationNotes> = {
   'POST /email/sending': alias('sendEmailSingularSending'),
 }
 
-const domains: Record<string, OperationNotes> = {
-  'POST /domains': {
-    id: 'createDomain',
-    tag: 'Domains',
-    summary: 'Add a domain',
-    description: 'Returns the DNS records to publish. The domain can send once they are found.',
-  },
-  'GET /domains': { id: 'listDomains', tag: 'Domains', summary: 'List domains', query: page },
-  'GET /domains/:id': { id: 'getDomain', tag: 'Domains', summary: 'Get a domain with its DNS records' },
-  'PATCH /domains/:id': { id: 'updateDomain', tag: 'Domains', summary: 'Change a domain' },
-  'DELETE /domains/:id': {
-    id: 'deleteDomain',
-    tag: 'Domains',
-    summary: 'Remove a domain',
-    description: 'Also removes its DKIM keys, and the API keys restricted to it.',
-  },
-  'POST /domains/:id/verify': {
-    id: 'verifyDomain',
-    tag: 'Domains',
-    summary: 'Verify a domain',
-    description:
-      'Checks its DNS records in the background for up to 72 hours. To read the results, use `GET /domains/:id`.',
-  },
-  'POST /domains/:id/dkim/rotate': {
-    id: 'rotateDkimKeys',
-    tag: 'Domains',
-    summary: 'Rotate the DKIM keys of a domain',
-    description:
-      'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',
-  },
-}
+const domains: Record<string, OperationNotes> = {}
 
 const apiKeys: Record<string, OperationNotes> = {}
 
@@ -414,23 +378,6 @@ const others: Record<string, OperationNotes> = {
     summary: 'Get a request and its response',
     description: 'Bodies are without secrets and files, at most 16 KiB each.',
   },
-  'POST /session': {
-    id: 'signIn',
-    tag: 'Dashboard',
-    summary: 'Sign in',
-    description:
-      'Sets a session cookie. If a second step is set up: status 202 and a cookie for that step. Limited to ten attempts per minute.',
-    errors: ['403', '429'],
-  },
-  'GET /session': { id: 'getSession', tag: 'Dashboard', summary: 'Get the current session' },
-  'DELETE /session': { id: 'signOut', tag: 'Dashboard', summary: 'Sign out' },
-  'GET /sandbox/messages': {
-    id: 'listSandboxMessages',
-    tag: 'Sandbox',
-    summary: 'List captured messages',
-    query: ['limit'],
-  },
-  'GET /sandbox/messages/:id': { id: 'getSandboxMessage', tag: 'Sandbox', summary: 'Get a captured message' },
   'GET /metrics': {
     id: 'getPrometheus',
     tag: 'Service',
@@ -449,15 +396,9 @@ export const OPERATIONS: Record<string, OperationNotes> = {
   ...aliases,
   ...domains,
   ...domainBodies,
-  ...FIRST_RUN,
-  ...FACTORS,
-  ...IDENTITY_OPERATIONS,
-  ...TEAMS,
-  ...ACCOUNT,
   ...apiKeys,
   ...suppressions,
   ...erasures,
   ...queue,
-  ...RECEIVED,
   ...others,
 }

@@ -1,26 +1,10 @@
 /** Reads what comes in paths and query strings of operations that do not declare it in their schemas yet. */
-import {
-  DEFAULT_LIMIT,
-  page,
-  pathId,
-  query as querySchema,
-  shortPage,
-  type PageQuery,
-} from '../api/parameters.ts'
+import { DEFAULT_LIMIT, page, pathId, query as querySchema, type PageQuery } from '../api/parameters.ts'
 
 const pages = querySchema(page)
 
 /** Reads `limit`, `after` and `before`; others are ignored. */
 export const readPage = (query: unknown): PageQuery => pages.read(query as Record<string, unknown>)
-
-const shortPages = querySchema(shortPage)
-
-/** The same of a short list. */
-export const readShortPage = (query: unknown): Partial<PageQuery> =>
-  shortPages.read(query as Record<string, unknown>)
-
-/** Reads `limit` alone. */
-export const readLimit = (value: unknown): number => page.limit.read(value, 'limit')
 
 /** The id in the path. */
 export const readId = (params: unknown): string => pathId.read((params as { id: string }).id, 'id')

@@ -28,22 +28,26 @@ type Answer<S extends FastifySchema> = RouteHandlerMethod<
 /** Who may use the operation beyond its `access`, what logs say of it, and limits of its own. */
 interface Options extends Omit<FastifyContextConfig, 'access'> {
   preValidation?: RouteShorthandOptions['preValidation']
+  preHandler?: RouteShorthandOptions['preHandler']
   logLevel?: 'warn'
   bodyLimit?: number
+  exposeHeadRoute?: false
 }
 
 /** Answers an operation by `handler`. */
 export function serve<S extends OperationSchema>(
   app: App,
   { method, url, access, schema }: Operation<S>,
-  { preValidation, logLevel, bodyLimit, ...config }: Options,
+  { preValidation, preHandler, logLevel, bodyLimit, exposeHeadRoute, ...config }: Options,
   handler: Answer<S>,
 ): void {
   app.route<RouteGenericInterface, FastifyContextConfig, S>({
     ...{ method, url, schema, handler },
     config: { ...config, access },
     ...(preValidation && { preValidation }),
+    ...(preHandler && { preHandler }),
     ...(logLevel && { logLevel }),
     ...(bodyLimit !== undefined && { bodyLimit }),
+    ...(exposeHeadRoute !== undefined && { exposeHeadRoute }),
   })
 }

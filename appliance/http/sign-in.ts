@@ -5,7 +5,7 @@ import { refuse } from '../mail/refusals.ts'
 import { sourceNetwork } from '../wire/networks.ts'
 import { sameOrigin } from './access.ts'
 import { dropCookie, keepCookie, SECOND_STEP, SESSION } from './cookies.ts'
-import type { SignInStep } from './schemas/session.ts'
+import type { SignInStep } from '../api/session.ts'
 import type { Throttle } from './throttle.ts'
 
 /** An address, a password, an answer of a passkey: strangers may send this body. */

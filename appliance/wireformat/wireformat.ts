@@ -7,11 +7,8 @@ import type * as emails from '../http/schemas/emails.ts'
 import type { AttachmentInfo, Email, EmailSummary } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
-export { presentPropagation } from './propagation.ts'
-export { presentDkimKey, presentDomain, presentDomainSummary, presentListedDomain } from './domains.ts'
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
 export { presentLog, presentListedLog } from './logs.ts'
-export { presentPostmaster, presentReturned } from './received.ts'
 export {
   presentHoldRule,
   presentQueueChange,

@@ -1,6 +1,6 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import type { Domain } from '../../appliance/http/schemas/domains.ts'
+import type { Domain } from '../../appliance/api/domains.ts'
 import type { Timeline } from '../../appliance/api/timeline.ts'
 import { sound } from './sound.ts'
 import type { Stage } from './stage.ts'

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
-import type { Domain } from '../../appliance/http/schemas/domains.ts'
+import type { Domain } from '../../appliance/api/domains.ts'
 import { freeAddress } from '../world/addresses.ts'
 import { publishRecords } from '../world/domains.ts'
 import { createWorld, type World } from '../world/world.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Domain } from '../../appliance/http/schemas/domains.ts'
+import type { Domain } from '../../appliance/api/domains.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'
 import { instantOf, testDomain, type TestDomain } from '../world/domains.ts'

@@ -1,7 +1,7 @@
 import { authenticate } from 'mailauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../../appliance/dns/resolver.ts'
-import type { DkimRotation, Domain } from '../../appliance/http/schemas/domains.ts'
+import type { DkimRotation, Domain } from '../../appliance/api/domains.ts'
 import { mailauthResolver } from '../../appliance/sandbox/lookup.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { instantOf, testDomain, type TestDomain } from '../world/domains.ts'

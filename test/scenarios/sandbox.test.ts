@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
-import type { SandboxMessage, SandboxMessageList } from '../../appliance/http/schemas/sandbox.ts'
+import type { SandboxMessage, SandboxMessageList } from '../../appliance/api/sandbox.ts'
 import type { Timeline } from '../../appliance/api/timeline.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 

@@ -1,4 +1,4 @@
-import type { Domain } from '../../appliance/http/schemas/domains.ts'
+import type { Domain } from '../../appliance/api/domains.ts'
 import type { TestAppliance } from './appliance.ts'
 import { PATIENCE } from './patience.ts'
 import type { World } from './world.ts'

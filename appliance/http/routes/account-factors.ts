@@ -1,3 +1,5 @@
+import * as api from '../../api/factors.ts'
+import { serve } from '../serve.ts'
 import type { Answer, OwnFactors, RelyingParty } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Static } from 'typebox'
@@ -13,8 +15,6 @@ import {
   renewCookie,
   type Own,
 } from '../own-account.ts'
-import { readId } from '../query.ts'
-import * as schema from '../schemas/factors.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../throttle.ts'
 
@@ -23,7 +23,7 @@ const MOST_TRIES = 5
 const MINUTE = 60_000
 
 /** For every role: it is one's own. */
-const mine = { access: 'people', right: 'none' } as const
+const mine = { right: 'none' } as const
 /** The log tells that it was done; what was answered is secret. */
 const audited = <T extends string>(action: T) =>
   ({
@@ -43,27 +43,20 @@ export function accountFactorRoutes(app: App, deps: HttpDeps, passwords: Throttl
 }
 
 function overviewRoute(app: App, deps: HttpDeps): void {
-  app.get(
-    '/account/factors',
-    { config: mine, schema: { response: { 200: schema.Factors } } },
-    async (request) => {
-      const own = await ownSession(deps, request)
-      return present(await deps.accounts.factors.own(own.user.id), own, deps.clock.now())
-    },
-  )
+  serve(app, api.getFactors, { ...mine }, async (request) => {
+    const own = await ownSession(deps, request)
+    return present(await deps.accounts.factors.own(own.user.id), own, deps.clock.now())
+  })
 }
 
 function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
   const { factors } = deps.accounts
   const throttle = createThrottle(deps.clock, MOST_TRIES, MINUTE)
 
-  app.post(
-    '/account/proof',
-    {
-      config: audited('proof'),
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.Proof, response: { 200: schema.Proven } },
-    },
+  serve(
+    app,
+    api.proveIdentity,
+    { ...audited('proof'), bodyLimit: STRANGERS_BODY },
     async (request, reply) => {
       const own = await ownSession(deps, request)
       const { user, token } = own
@@ -79,20 +72,16 @@ function proofRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
     },
   )
 
-  app.post(
-    '/account/proof/options',
-    { config: step, schema: { response: { 200: schema.PasskeyOptions } } },
-    async (request, reply) => {
-      const { user } = await ownSession(deps, request)
-      admitTry(reply, throttle, user.id)
-      const options = await factors.requestProof({ userId: user.id, rp: relyingPartyOf(request, deps) })
-      return { object: 'passkey_options' as const, options }
-    },
-  )
+  serve(app, api.getPasskeyProofOptions, { ...step }, async (request, reply) => {
+    const { user } = await ownSession(deps, request)
+    admitTry(reply, throttle, user.id)
+    const options = await factors.requestProof({ userId: user.id, rp: relyingPartyOf(request, deps) })
+    return { object: 'passkey_options' as const, options }
+  })
 }
 
 /** The one way that was given. */
-function answerOf(given: Static<typeof schema.Proof>, rp: RelyingParty): Answer {
+function answerOf(given: Static<typeof api.Proof>, rp: RelyingParty): Answer {
   const { password, code, recovery_code: recoveryCode, response } = given
   if (password !== undefined) return { password }
   if (code !== undefined) return { code }
@@ -104,73 +93,47 @@ function answerOf(given: Static<typeof schema.Proof>, rp: RelyingParty): Answer 
 function totpRoutes(app: App, deps: HttpDeps): void {
   const { factors } = deps.accounts
 
-  app.post(
-    '/account/totp',
-    { config: step, schema: { response: { 200: schema.TotpStarted } } },
-    async (request) => {
-      const { user } = await provenSession(deps, request)
-      const started = await factors.startTotp({ user, issuer: `Posthaste ${deps.config.hostname}` })
-      return { object: 'totp' as const, ...started }
-    },
-  )
+  serve(app, api.startTotp, { ...step }, async (request) => {
+    const { user } = await provenSession(deps, request)
+    const started = await factors.startTotp({ user, issuer: `Posthaste ${deps.config.hostname}` })
+    return { object: 'totp' as const, ...started }
+  })
 
-  app.post(
-    '/account/totp/confirm',
-    {
-      config: audited('totp.add'),
-      schema: { body: schema.GivenCode, response: { 200: schema.FactorAdded } },
-    },
-    async (request, reply) => {
-      const own = await provenSession(deps, request)
-      const { user, token } = own
-      const codes = await factors.confirmTotp({ userId: user.id, token, code: request.body.code })
-      await renewCookie(deps, { request, reply }, own)
-      return { object: 'factor' as const, recovery_codes: codes }
-    },
-  )
+  serve(app, api.confirmTotp, audited('totp.add'), async (request, reply) => {
+    const own = await provenSession(deps, request)
+    const { user, token } = own
+    const codes = await factors.confirmTotp({ userId: user.id, token, code: request.body.code })
+    await renewCookie(deps, { request, reply }, own)
+    return { object: 'factor' as const, recovery_codes: codes }
+  })
 
-  app.delete(
-    '/account/totp',
-    { config: audited('totp.remove'), schema: { response: { 200: schema.FactorRemoved } } },
-    async (request) => {
-      const { user } = await provenSession(deps, request)
-      if (!(await factors.removeTotp(user.id))) throw refuse('not_found', { resource: 'Authenticator app' })
-      return { object: 'factor' as const, deleted: true as const }
-    },
-  )
+  serve(app, api.removeTotp, audited('totp.remove'), async (request) => {
+    const { user } = await provenSession(deps, request)
+    if (!(await factors.removeTotp(user.id))) throw refuse('not_found', { resource: 'Authenticator app' })
+    return { object: 'factor' as const, deleted: true as const }
+  })
 
-  app.post(
-    '/account/recovery-codes',
-    { config: audited('recovery_codes.renew'), schema: { response: { 200: schema.RecoveryCodes } } },
-    async (request) => {
-      const { user } = await provenSession(deps, request)
-      const codes = await factors.renewRecoveryCodes(user.id)
-      return { object: 'recovery_codes' as const, recovery_codes: codes }
-    },
-  )
+  serve(app, api.renewRecoveryCodes, audited('recovery_codes.renew'), async (request) => {
+    const { user } = await provenSession(deps, request)
+    const codes = await factors.renewRecoveryCodes(user.id)
+    return { object: 'recovery_codes' as const, recovery_codes: codes }
+  })
 }
 
 function passkeyRoutes(app: App, deps: HttpDeps): void {
   const { factors } = deps.accounts
   const missing = () => refuse('not_found', { resource: 'Passkey' })
 
-  app.post(
-    '/account/passkeys/options',
-    { config: step, schema: { response: { 200: schema.PasskeyOptions } } },
-    async (request) => {
-      const { user } = await provenSession(deps, request)
-      const options = await factors.startPasskey({ user, rp: relyingPartyOf(request, deps) })
-      return { object: 'passkey_options' as const, options }
-    },
-  )
+  serve(app, api.getPasskeyCreationOptions, { ...step }, async (request) => {
+    const { user } = await provenSession(deps, request)
+    const options = await factors.startPasskey({ user, rp: relyingPartyOf(request, deps) })
+    return { object: 'passkey_options' as const, options }
+  })
 
-  app.post(
-    '/account/passkeys',
-    {
-      config: audited('passkey.add'),
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.AddPasskey, response: { 200: schema.FactorAdded } },
-    },
+  serve(
+    app,
+    api.addPasskey,
+    { ...audited('passkey.add'), bodyLimit: STRANGERS_BODY },
     async (request, reply) => {
       const own = await provenSession(deps, request)
       const { user, token } = own
@@ -185,33 +148,22 @@ function passkeyRoutes(app: App, deps: HttpDeps): void {
     },
   )
 
-  app.patch(
-    '/account/passkeys/:id',
-    {
-      config: audited('passkey.rename'),
-      schema: { body: schema.RenamePasskey, response: { 200: schema.Passkey } },
-    },
-    async (request) => {
-      const { user } = await ownSession(deps, request)
-      const id = readId(request.params)
-      const renamed = await factors.renamePasskey({ userId: user.id, id, name: request.body.name.trim() })
-      if (!renamed) throw missing()
-      return presentPasskey(renamed)
-    },
-  )
+  serve(app, api.renamePasskey, audited('passkey.rename'), async (request) => {
+    const { user } = await ownSession(deps, request)
+    const id = request.params.id
+    const renamed = await factors.renamePasskey({ userId: user.id, id, name: request.body.name.trim() })
+    if (!renamed) throw missing()
+    return presentPasskey(renamed)
+  })
 
-  app.delete(
-    '/account/passkeys/:id',
-    { config: audited('passkey.remove'), schema: { response: { 200: schema.FactorRemoved } } },
-    async (request) => {
-      const { user } = await provenSession(deps, request)
-      if (!(await factors.removePasskey({ userId: user.id, id: readId(request.params) }))) throw missing()
-      return { object: 'factor' as const, deleted: true as const }
-    },
-  )
+  serve(app, api.removePasskey, audited('passkey.remove'), async (request) => {
+    const { user } = await provenSession(deps, request)
+    if (!(await factors.removePasskey({ userId: user.id, id: request.params.id }))) throw missing()
+    return { object: 'factor' as const, deleted: true as const }
+  })
 }
 
-function present({ totp, passkeys, recoveryCodes }: OwnFactors, own: Own, now: number): schema.Factors {
+function present({ totp, passkeys, recoveryCodes }: OwnFactors, own: Own, now: number): api.Factors {
   return {
     object: 'factors',
     totp: totp && { created_at: timestamp(totp.createdAt), last_used_at: orNull(totp.lastUsedAt) },
@@ -223,7 +175,7 @@ function present({ totp, passkeys, recoveryCodes }: OwnFactors, own: Own, now: n
   }
 }
 
-function presentPasskey(passkey: OwnFactors['passkeys'][number]): schema.Passkey {
+function presentPasskey(passkey: OwnFactors['passkeys'][number]): api.Passkey {
   return {
     object: 'passkey',
     id: passkey.id,

@@ -1,3 +1,5 @@
+import * as api from '../../api/account.ts'
+import { serve } from '../serve.ts'
 import type { OwnSession } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
@@ -6,8 +8,6 @@ import { browserName } from '../browser-name.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged } from '../letters.ts'
 import { admitTry, ownSession, renewCookie } from '../own-account.ts'
-import { readId } from '../query.ts'
-import * as schema from '../schemas/account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle, type Throttle } from '../throttle.ts'
 
@@ -16,7 +16,7 @@ const MOST_TRIES = 5
 const MINUTE = 60_000
 
 /** For every role: it is one's own. */
-const mine = { access: 'people', right: 'none' } as const
+const mine = { right: 'none' } as const
 
 /** One's own account: its password, and where one is signed in. `passwords`: tries at it, by person. */
 export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): void {
@@ -27,16 +27,14 @@ export function accountRoutes(app: App, deps: HttpDeps, passwords: Throttle): vo
 function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
   const { accounts, clock, sendNotice, config } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
-  app.post(
-    '/account/password',
+  serve(
+    app,
+    api.changePassword,
     {
-      config: {
-        ...mine,
-        secretBody: true,
-        audit: { action: 'account.password', noun: 'account', personal: true },
-      },
+      ...mine,
+      secretBody: true,
+      audit: { action: 'account.password', noun: 'account', personal: true },
       bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.ChangePassword, response: { 200: schema.PasswordChanged } },
     },
     async (request, reply) => {
       const own = await ownSession(deps, request)
@@ -56,40 +54,28 @@ function sessionListRoutes(app: App, deps: HttpDeps): void {
   const { accounts } = deps
   const audited = { ...mine, audit: { action: 'session.end', noun: 'session' } } as const
 
-  app.get(
-    '/account/sessions',
-    { config: mine, schema: { response: { 200: schema.AccountSessionList } } },
-    async (request) => {
-      const { user, token } = await ownSession(deps, request)
-      return presentList((await accounts.listSessions({ userId: user.id, token })).map(presentSession))
-    },
-  )
+  serve(app, api.listAccountSessions, mine, async (request) => {
+    const { user, token } = await ownSession(deps, request)
+    return presentList((await accounts.listSessions({ userId: user.id, token })).map(presentSession))
+  })
 
-  app.delete(
-    '/account/sessions/:id',
-    { config: audited, schema: { response: { 200: schema.AccountSessionEnded } } },
-    async (request) => {
-      const { user } = await ownSession(deps, request)
-      const id = readId(request.params)
-      if (!(await accounts.endSession({ userId: user.id, id })))
-        throw refuse('not_found', { resource: 'Session' })
-      return { object: 'account_session' as const, id, deleted: true as const }
-    },
-  )
+  serve(app, api.endAccountSession, audited, async (request) => {
+    const { user } = await ownSession(deps, request)
+    const id = request.params.id
+    if (!(await accounts.endSession({ userId: user.id, id })))
+      throw refuse('not_found', { resource: 'Session' })
+    return { object: 'account_session' as const, id, deleted: true as const }
+  })
 
-  app.delete(
-    '/account/sessions',
-    { config: audited, schema: { response: { 200: schema.AccountSessionsEnded } } },
-    async (request, reply) => {
-      const own = await ownSession(deps, request)
-      const deleted = await accounts.endOtherSessions({ userId: own.user.id, token: own.token })
-      await renewCookie(deps, { request, reply }, own)
-      return { object: 'account_session' as const, deleted }
-    },
-  )
+  serve(app, api.endAccountSessions, audited, async (request, reply) => {
+    const own = await ownSession(deps, request)
+    const deleted = await accounts.endOtherSessions({ userId: own.user.id, token: own.token })
+    await renewCookie(deps, { request, reply }, own)
+    return { object: 'account_session' as const, deleted }
+  })
 }
 
-function presentSession(session: OwnSession): schema.AccountSession {
+function presentSession(session: OwnSession): api.AccountSession {
   return {
     object: 'account_session',
     id: session.id,

@@ -1,27 +1,25 @@
+import * as api from '../../api/domains.ts'
+import { serve } from '../serve.ts'
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
-import { presentDkimKey, presentDomain, presentListedDomain } from '../../wireformat/wireformat.ts'
 import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { pageOf, readId, readShortPage } from '../query.ts'
-import * as schema from '../schemas/domains.ts'
+import { pageOf } from '../query.ts'
 
 /** Sending domains, their DNS records and DKIM keys. */
 export function domainRoutes(app: App, deps: HttpDeps): void {
   const { senders, sources } = deps
   // Asked for together: a call to the storage is mostly the way there and back.
   const present = async (domain: Domain) =>
-    presentDomain(
+    api.presentDomain(
       domain,
       ...(await Promise.all([senders.expectedRecords(domain), senders.dkimKeys(domain), sources.waysOut()])),
     )
-  app.post(
-    '/domains',
-    {
-      config: { audit: { action: 'domain.create', noun: 'domain' } },
-      schema: { body: schema.CreateDomain, response: { 201: schema.Domain } },
-    },
+  serve(
+    app,
+    api.createDomain,
+    { audit: { action: 'domain.create', noun: 'domain' } },
     async (request, reply) => {
       const { name, region, custom_return_path: returnPath, ...rest } = request.body
       const { teamId } = callerOf(request)
@@ -34,16 +32,16 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
     },
   )
 
-  app.get('/domains', { schema: { response: { 200: schema.DomainList } } }, async (request) => {
+  serve(app, api.listDomains, {}, async (request) => {
     const { teamId } = callerOf(request)
     const [all, ways] = await Promise.all([senders.listDomains({ teamId }), sources.waysOut()])
-    const page = pageOf(all, readShortPage(request.query))
-    const domains = page.items.map((domain) => presentListedDomain(domain, ways))
+    const page = pageOf(all, request.query)
+    const domains = page.items.map((domain) => api.presentListedDomain(domain, ways))
     return presentList(domains, page.hasMore)
   })
 
-  app.get('/domains/:id', { schema: { response: { 200: schema.Domain } } }, async (request) => {
-    const domain = await senders.getDomain({ teamId: callerOf(request).teamId, id: readId(request.params) })
+  serve(app, api.getDomain, {}, async (request) => {
+    const domain = await senders.getDomain({ teamId: callerOf(request).teamId, id: request.params.id })
     return present(domain)
   })
 
@@ -53,27 +51,23 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
 
 function changingRoutes(app: App, { senders }: HttpDeps): void {
   const read = readDomain({ senders })
-  app.patch(
-    '/domains/:id',
-    {
-      config: { audit: { action: 'domain.update', noun: 'domain', read } },
-      schema: { body: schema.UpdateDomain, response: { 200: schema.DomainRef } },
-    },
+  serve(
+    app,
+    api.updateDomain,
+    { audit: { action: 'domain.update', noun: 'domain', read } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      const args = { teamId: callerOf(request).teamId, id: request.params.id }
       await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
       return { object: 'domain' as const, id: args.id }
     },
   )
 
-  app.delete(
-    '/domains/:id',
-    {
-      config: { audit: { action: 'domain.delete', noun: 'domain', read } },
-      schema: { response: { 200: schema.DomainDeleted } },
-    },
+  serve(
+    app,
+    api.deleteDomain,
+    { audit: { action: 'domain.delete', noun: 'domain', read } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      const args = { teamId: callerOf(request).teamId, id: request.params.id }
       await senders.removeDomain(args)
       return { object: 'domain' as const, id: args.id, deleted: true as const }
     },
@@ -82,33 +76,29 @@ function changingRoutes(app: App, { senders }: HttpDeps): void {
 
 /** Verification and new DKIM keys. */
 function actionRoutes(app: App, { senders }: HttpDeps): void {
-  app.post(
-    '/domains/:id/verify',
-    {
-      config: { audit: { action: 'domain.verify', noun: 'domain', read: readDomain({ senders }) } },
-      schema: { response: { 200: schema.DomainRef } },
-    },
+  serve(
+    app,
+    api.verifyDomain,
+    { audit: { action: 'domain.verify', noun: 'domain', read: readDomain({ senders }) } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      const args = { teamId: callerOf(request).teamId, id: request.params.id }
       await senders.requestVerification(args)
       return { object: 'domain' as const, id: args.id }
     },
   )
 
-  app.post(
-    '/domains/:id/dkim/rotate',
-    {
-      config: { audit: { action: 'domain.rotate_dkim', noun: 'domain', read: readDkimKeys({ senders }) } },
-      schema: { response: { 200: schema.DkimRotation } },
-    },
+  serve(
+    app,
+    api.rotateDkimKeys,
+    { audit: { action: 'domain.rotate_dkim', noun: 'domain', read: readDkimKeys({ senders }) } },
     async (request) => {
-      const args = { teamId: callerOf(request).teamId, id: readId(request.params) }
+      const args = { teamId: callerOf(request).teamId, id: request.params.id }
       const domain = await senders.getDomain(args)
       const keys = await senders.rotateKeys(args)
       return {
         object: 'dkim_rotation' as const,
         domain_id: args.id,
-        dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
+        dkim_keys: keys.map((key) => api.presentDkimKey(domain, key)),
       }
     },
   )
@@ -118,7 +108,7 @@ function actionRoutes(app: App, { senders }: HttpDeps): void {
 const unlessEmpty = (text: string | null | undefined) => (text === null || text === '' ? undefined : text)
 
 /** The settings that a body names. Null names none, but for the tracking subdomain, which it takes away. */
-function settingsOf(body: schema.UpdateDomain): Partial<DomainSettings> {
+function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
   const enabled = (ability: 'enabled' | 'disabled' | null | undefined) =>
     ability ? ability === 'enabled' : undefined
   const given = {

@@ -1,11 +1,11 @@
 /** One's own accounts at identity providers: further ways in. */
+import * as api from '../../api/identities.ts'
+import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { admitTry, ownSession, provenSession, renewCookie } from '../own-account.ts'
-import { readId } from '../query.ts'
-import * as schema from '../schemas/identities.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 import { depart } from './sign-in-providers.ts'
@@ -17,52 +17,34 @@ const MINUTE = 60_000
 export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
   const { providers, clock } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
-  const own = { access: 'people', right: 'none' } as const
+  const own = { right: 'none' } as const
 
-  app.get(
-    '/account/identities',
-    { config: own, schema: { response: { 200: schema.IdentityList } } },
-    async (request) => {
-      const { user } = await ownSession(deps, request)
-      const identities = await providers.identities(user.id)
-      return presentList(
-        identities.map(({ id, provider, label, email, createdAt, lastUsedAt }) => ({
-          ...{ object: 'identity' as const, id, provider, label, email },
-          created_at: timestamp(createdAt),
-          last_used_at: lastUsedAt === null ? null : timestamp(lastUsedAt),
-        })),
-      )
-    },
-  )
+  serve(app, api.listIdentities, own, async (request) => {
+    const { user } = await ownSession(deps, request)
+    const identities = await providers.identities(user.id)
+    return presentList(
+      identities.map(({ id, provider, label, email, createdAt, lastUsedAt }) => ({
+        ...{ object: 'identity' as const, id, provider, label, email },
+        created_at: timestamp(createdAt),
+        last_used_at: lastUsedAt === null ? null : timestamp(lastUsedAt),
+      })),
+    )
+  })
 
-  app.post(
-    '/account/identities',
-    {
-      // The act is the way back: it writes itself down there.
-      config: { ...own, audit: null },
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.LinkIdentity, response: { 200: schema.ProviderDeparture } },
-    },
-    async (request, reply) => {
-      const { user, token } = await provenSession(deps, request)
-      admitTry(reply, throttle, user.id)
-      const { provider } = request.body
-      return depart({ request, reply, provider }, { origin, providers }, { next: undefined, link: token })
-    },
-  )
+  serve(app, api.linkIdentity, { ...own, audit: null, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    const { user, token } = await provenSession(deps, request)
+    admitTry(reply, throttle, user.id)
+    const { provider } = request.body
+    return depart({ request, reply, provider }, { origin, providers }, { next: undefined, link: token })
+  })
 
-  app.delete(
-    '/account/identities/:id',
-    {
-      config: {
-        ...own,
-        audit: { action: 'identity.unlink', noun: 'identity', read: readIdentity({ providers }) },
-      },
-      schema: { response: { 200: schema.IdentityUnlinked } },
-    },
+  serve(
+    app,
+    api.unlinkIdentity,
+    { ...own, audit: { action: 'identity.unlink', noun: 'identity', read: readIdentity({ providers }) } },
     async (request, reply) => {
       const own = await provenSession(deps, request)
-      const id = readId(request.params)
+      const id = request.params.id
       await providers.unlink({ userId: own.user.id, id, keep: own.token })
       await renewCookie(deps, { request, reply }, own)
       return { object: 'identity' as const, id, deleted: true as const }

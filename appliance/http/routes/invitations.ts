@@ -1,3 +1,5 @@
+import * as api from '../../api/members.ts'
+import { serve } from '../serve.ts'
 import { recordAct } from '../../accounts/accounts.ts'
 import { Refusal } from '../../mail/refusals.ts'
 import type { Invitation } from '../../storage/storage.ts'
@@ -10,9 +12,6 @@ import type { App, HttpDeps } from '../deps.ts'
 import { invitation as letter } from '../letters.ts'
 import { admitTry } from '../own-account.ts'
 import { personOf } from '../people.ts'
-import { readId } from '../query.ts'
-import * as schema from '../schemas/members.ts'
-import { Session, SignInStep } from '../schemas/session.ts'
 import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 import { createThrottle } from '../throttle.ts'
@@ -45,23 +44,17 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
   const { members } = deps.accounts
   const mails = createThrottle(clock, MOST_MAILS, MAILS_WINDOW)
   const daily = createThrottle(clock, MOST_A_DAY, DAY)
-  const inviting = { access: 'people', right: 'members' } as const
+  const inviting = { right: 'members' } as const
 
-  app.get(
-    '/invitations',
-    { config: inviting, schema: { response: { 200: schema.InvitationList } } },
-    async (request) => {
-      const { teamId } = callerOf(request)
-      return presentList((await members.listInvitations({ teamId })).map(presentInvitation))
-    },
-  )
+  serve(app, api.listInvitations, inviting, async (request) => {
+    const { teamId } = callerOf(request)
+    return presentList((await members.listInvitations({ teamId })).map(presentInvitation))
+  })
 
-  app.post(
-    '/invitations',
-    {
-      config: { ...inviting, audit: { action: 'invitation.create', noun: 'invitation' } },
-      schema: { body: schema.CreateInvitation, response: { 201: schema.InvitationCreated } },
-    },
+  serve(
+    app,
+    api.createInvitation,
+    { ...inviting, audit: { action: 'invitation.create', noun: 'invitation' } },
     async (request, reply) => {
       const { teamId, email: inviter, ...by } = personOf(request)
       admitTry(reply, mails, request.body.email.trim().toLowerCase())
@@ -78,18 +71,13 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
     },
   )
 
-  app.delete(
-    '/invitations/:id',
-    {
-      config: {
-        ...inviting,
-        audit: { action: 'invitation.revoke', noun: 'invitation', read: readInvitation(deps) },
-      },
-      schema: { response: { 200: schema.InvitationRevoked } },
-    },
+  serve(
+    app,
+    api.revokeInvitation,
+    { ...inviting, audit: { action: 'invitation.revoke', noun: 'invitation', read: readInvitation(deps) } },
     async (request) => {
       const { teamId, ...by } = personOf(request)
-      const id = readId(request.params)
+      const id = request.params.id
       await members.revokeInvitation({ teamId, id, by })
       return { object: 'invitation' as const, id, deleted: true as const }
     },
@@ -103,63 +91,44 @@ const invitationLink = (origin: string, token: string): string => `${origin}/das
 function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   const { accounts, clock } = deps
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
-  const publicly = { access: 'public', secretBody: true, audit: null } as const
+  const publicly = { secretBody: true, audit: null } as const
 
-  app.post(
-    '/invitations/look',
-    {
-      config: publicly,
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.LookAtInvitation, response: { 200: schema.InvitationSeen } },
-    },
-    async (request, reply) => {
-      admitStranger(request, reply, throttle)
-      const { invitation, hasAccount, hasTeam } = await accounts.members.lookAtInvitation(request.body)
-      const { email, role, teamName, expiresAt } = invitation
-      const known = { has_account: hasAccount, has_team: hasTeam }
-      const about = { email, role, team: { name: teamName }, ...known }
-      return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
-    },
-  )
+  serve(app, api.lookAtInvitation, { ...publicly, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    admitStranger(request, reply, throttle)
+    const { invitation, hasAccount, hasTeam } = await accounts.members.lookAtInvitation(request.body)
+    const { email, role, teamName, expiresAt } = invitation
+    const known = { has_account: hasAccount, has_team: hasTeam }
+    const about = { email, role, team: { name: teamName }, ...known }
+    return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
+  })
 
-  app.post(
-    '/invitations/accept',
-    {
-      config: publicly,
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.AcceptInvitation, response: { 200: Session, 202: SignInStep } },
-    },
-    async (request, reply) => {
-      admitStranger(request, reply, throttle)
-      const { invitation: open, ...known } = await accounts.members.lookAtInvitation(request.body)
-      const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
-      if (known.hasAccount && !known.hasTeam) admitStranger(request, reply, { attempt })
-      const { user, invitation } = await accounts.members
-        .acceptByPassword(request.body)
-        .catch(async (error) => {
-          if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
-          throw error
-        })
-      await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
-      const { teamId } = invitation
-      const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
-      const result = await accounts.enter({ ...entering, ...browserOf(request) })
-      keepSignIn(request, reply, result)
-      if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
-      return present(result.token, deps)
-    },
-  )
+  serve(app, api.acceptInvitation, { ...publicly, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    admitStranger(request, reply, throttle)
+    const { invitation: open, ...known } = await accounts.members.lookAtInvitation(request.body)
+    const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
+    if (known.hasAccount && !known.hasTeam) admitStranger(request, reply, { attempt })
+    const { user, invitation } = await accounts.members
+      .acceptByPassword(request.body)
+      .catch(async (error) => {
+        if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
+        throw error
+      })
+    await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
+    const { teamId } = invitation
+    const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
+    const result = await accounts.enter({ ...entering, ...browserOf(request) })
+    keepSignIn(request, reply, result)
+    if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
+    return present(result.token, deps)
+  })
 }
 
 function joiningRoute(app: App, deps: HttpDeps): void {
   const { accounts } = deps
-  app.post(
-    '/account/invitations',
-    {
-      config: { access: 'people', right: 'none', secretBody: true, audit: null },
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.JoinTeam, response: { 200: Session } },
-    },
+  serve(
+    app,
+    api.joinTeam,
+    { right: 'none', secretBody: true, audit: null, bodyLimit: STRANGERS_BODY },
     async (request) => {
       const { userId, email } = personOf(request)
       const { token } = request.body
@@ -197,7 +166,7 @@ async function noteRefused({ storage, clock }: HttpDeps, { id, teamId, email }: 
   await recordAct(storage, clock, { teamId, actor, ...act })
 }
 
-const presentInvitation = (invitation: Invitation): schema.Invitation => ({
+const presentInvitation = (invitation: Invitation): api.Invitation => ({
   object: 'invitation',
   id: invitation.id,
   email: invitation.email,

@@ -1,3 +1,5 @@
+import * as api from '../../api/account.ts'
+import { serve } from '../serve.ts'
 import { recordAct, RESET_LIFETIME } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { FirstProof } from '../../storage/storage.ts'
@@ -5,7 +7,6 @@ import { reachable } from '../../tracking/tracking.ts'
 import { dropCookie, SESSION } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged, passwordReset } from '../letters.ts'
-import * as schema from '../schemas/account.ts'
 import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 
@@ -19,7 +20,7 @@ const MAILS_WINDOW = 15 * MINUTE
 const MOST_PENDING = 50
 
 const minutes = RESET_LIFETIME / MINUTE
-const strangers = { access: 'public', secretBody: true, audit: null } as const
+const strangers = { secretBody: true, audit: null } as const
 
 /** A new password for those who have forgotten theirs: a link by mail, and what it leads to. */
 export function resetRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
@@ -34,31 +35,23 @@ function askRoute(app: App, deps: HttpDeps, origin: () => string): void {
   const pending = new Set<Promise<void>>()
   app.addHook('onClose', async () => void (await Promise.all(pending)))
 
-  app.post(
-    '/session/reset',
-    {
-      config: strangers,
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.AskReset, response: { 200: schema.ResetAsked } },
-    },
-    (request, reply) => {
-      admitStranger(request, reply, tries)
-      const { email } = request.body
-      // Counted for addresses that nobody has as well, so that the count tells nothing.
-      const seconds = mails.attempt([email.trim().toLowerCase()])
-      if (seconds > 0 || pending.size >= MOST_PENDING) {
-        void reply.header('retry-after', Math.max(1, seconds))
-        throw refuse('too_many_attempts', { seconds: Math.max(1, seconds) })
-      }
-      // Not waited for: how long the answer takes would tell whether there is such an account.
-      const work = sendLink(deps, origin(), email).catch((error: unknown) => {
-        log.error({ err: error }, 'could not create a password reset link; the user can request another')
-      })
-      pending.add(work)
-      void work.finally(() => pending.delete(work))
-      return { object: 'password_reset' as const, minutes }
-    },
-  )
+  serve(app, api.askReset, { ...strangers, bodyLimit: STRANGERS_BODY }, (request, reply) => {
+    admitStranger(request, reply, tries)
+    const { email } = request.body
+    // Counted for addresses that nobody has as well, so that the count tells nothing.
+    const seconds = mails.attempt([email.trim().toLowerCase()])
+    if (seconds > 0 || pending.size >= MOST_PENDING) {
+      void reply.header('retry-after', Math.max(1, seconds))
+      throw refuse('too_many_attempts', { seconds: Math.max(1, seconds) })
+    }
+    // Not waited for: how long the answer takes would tell whether there is such an account.
+    const work = sendLink(deps, origin(), email).catch((error: unknown) => {
+      log.error({ err: error }, 'could not create a password reset link; the user can request another')
+    })
+    pending.add(work)
+    void work.finally(() => pending.delete(work))
+    return { object: 'password_reset' as const, minutes }
+  })
 }
 
 const HELP = 'the operator can create a link: posthaste user reset-link ADDRESS'
@@ -84,29 +77,21 @@ async function sendLink(
 function confirmRoute(app: App, deps: HttpDeps): void {
   const { accounts, clock, storage, sendNotice, config } = deps
   const tries = createThrottle(clock, MOST_TRIES, MINUTE)
-  app.post(
-    '/session/reset/confirm',
-    {
-      config: strangers,
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.ConfirmReset, response: { 200: schema.ResetDone } },
-    },
-    async (request, reply) => {
-      admitStranger(request, reply, tries)
-      const { user, teamId, firstProof } = await accounts.finishReset(request.body)
-      await recordAct(storage, clock, {
-        teamId,
-        actor: { kind: 'user', name: user.email, ip: request.ip },
-        action: 'account.password_reset',
-        target: `user ${user.id}`,
-        after: firstProof && presentProof(firstProof),
-      })
-      await sendNotice(passwordChanged(user.email, config.hostname, firstProof !== null))
-      // It has ended with all others.
-      dropCookie({ request, reply }, SESSION)
-      return { object: 'password_reset' as const, email: user.email }
-    },
-  )
+  serve(app, api.confirmReset, { ...strangers, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    admitStranger(request, reply, tries)
+    const { user, teamId, firstProof } = await accounts.finishReset(request.body)
+    await recordAct(storage, clock, {
+      teamId,
+      actor: { kind: 'user', name: user.email, ip: request.ip },
+      action: 'account.password_reset',
+      target: `user ${user.id}`,
+      after: firstProof && presentProof(firstProof),
+    })
+    await sendNotice(passwordChanged(user.email, config.hostname, firstProof !== null))
+    // It has ended with all others.
+    dropCookie({ request, reply }, SESSION)
+    return { object: 'password_reset' as const, email: user.email }
+  })
 }
 
 const presentProof = ({ identities, passkeys }: FirstProof) => ({

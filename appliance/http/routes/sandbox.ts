@@ -1,3 +1,5 @@
+import * as api from '../../api/sandbox.ts'
+import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
@@ -5,8 +7,6 @@ import { timestamp } from '../../api/timestamp.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
 import { isOperator } from '../operator.ts'
-import { readId, readLimit } from '../query.ts'
-import * as schema from '../schemas/sandbox.ts'
 
 /** The mail that the sandbox caught instead of sending it. These paths do not exist outside of the sandbox. */
 export function sandboxRoutes(
@@ -19,36 +19,28 @@ export function sandboxRoutes(
     operator: await isOperator(request, deps),
   })
 
-  app.get(
-    '/sandbox/messages',
-    { schema: { response: { 200: schema.SandboxMessageList } } },
-    async (request) => {
-      const limit = readLimit((request.query as Record<string, unknown>).limit)
-      const entries = inbox.list(await readerOf(request), limit + 1)
-      return presentList(entries.slice(0, limit).map(presentEntry), entries.length > limit)
-    },
-  )
+  serve(app, api.listSandboxMessages, {}, async (request) => {
+    const { limit } = request.query
+    const entries = inbox.list(await readerOf(request), limit + 1)
+    return presentList(entries.slice(0, limit).map(presentEntry), entries.length > limit)
+  })
 
-  app.get(
-    '/sandbox/messages/:id',
-    { schema: { response: { 200: schema.SandboxMessage } } },
-    async (request) => {
-      const message = await inbox.get(await readerOf(request), readId(request.params))
-      if (!message) throw refuse('not_found', { resource: 'Message' })
-      const { html, text, source, authenticationResults } = message
-      return {
-        object: 'sandbox_message' as const,
-        ...presentEntry(message),
-        html,
-        text,
-        source,
-        authentication_results: authenticationResults,
-      }
-    },
-  )
+  serve(app, api.getSandboxMessage, {}, async (request) => {
+    const message = await inbox.get(await readerOf(request), request.params.id)
+    if (!message) throw refuse('not_found', { resource: 'Message' })
+    const { html, text, source, authenticationResults } = message
+    return {
+      object: 'sandbox_message' as const,
+      ...presentEntry(message),
+      html,
+      text,
+      source,
+      authentication_results: authenticationResults,
+    }
+  })
 }
 
-function presentEntry(entry: SandboxMail): schema.SandboxMessageSummary {
+function presentEntry(entry: SandboxMail): api.SandboxMessageSummary {
   return {
     id: entry.id,
     received_at: timestamp(entry.receivedAt),

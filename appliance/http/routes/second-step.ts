@@ -1,11 +1,11 @@
+import * as api from '../../api/session.ts'
+import { serve } from '../serve.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PasskeyAnswer } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { dropCookie, SECOND_STEP, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { relyingPartyOf } from '../own-account.ts'
-import * as factors from '../schemas/factors.ts'
-import * as schema from '../schemas/session.ts'
 import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 import { present } from './session.ts'
@@ -14,7 +14,7 @@ import { present } from './session.ts'
 const MOST_ATTEMPTS = 20
 const WINDOW = 60_000
 
-const open = { access: 'public', secretBody: true, audit: null } as const
+const open = { secretBody: true, audit: null } as const
 
 /** Refuses what comes from other sites, or too often. */
 type Admit = (request: FastifyRequest, reply: FastifyReply) => void
@@ -37,89 +37,62 @@ function ticketOf(request: FastifyRequest): string {
 function codeRoutes(app: App, deps: HttpDeps, admit: Admit): void {
   const { accounts } = deps
 
-  app.get(
-    '/session/step',
-    { config: { access: 'public' }, schema: { response: { 200: schema.SignInStep } } },
-    async (request) => {
-      const waiting = await accounts.waiting(ticketOf(request))
-      if (!waiting) throw refuse('sign_in_over')
-      return presentStep(waiting.methods)
-    },
-  )
+  serve(app, api.getSignInStep, {}, async (request) => {
+    const waiting = await accounts.waiting(ticketOf(request))
+    if (!waiting) throw refuse('sign_in_over')
+    return presentStep(waiting.methods)
+  })
 
-  app.delete(
-    '/session/step',
-    { config: open, schema: { response: { 200: schema.SignedOut } } },
-    (request, reply) => {
-      admit(request, reply)
-      dropCookie({ request, reply }, SECOND_STEP)
-      return { object: 'session' as const, deleted: true as const }
-    },
-  )
+  serve(app, api.cancelSignIn, { ...open }, (request, reply) => {
+    admit(request, reply)
+    dropCookie({ request, reply }, SECOND_STEP)
+    return { object: 'session' as const, deleted: true as const }
+  })
 
-  const ways = [
-    ['/session/totp', (code: string) => ({ code })],
-    ['/session/recovery-code', (recoveryCode: string) => ({ recoveryCode })],
-  ] as const
-  for (const [path, answerOf] of ways)
-    app.post(
-      path,
-      {
-        config: open,
-        bodyLimit: STRANGERS_BODY,
-        schema: { body: factors.GivenCode, response: { 200: schema.Session } },
-      },
-      async (request, reply) => {
-        admit(request, reply)
-        const given = { ticket: ticketOf(request), answer: answerOf(request.body.code) }
-        const began = await accounts.factors.answer({ ...given, ...browserOf(request) })
-        keepSignIn(request, reply, { kind: 'session', ...began })
-        return present(began.token, deps)
-      },
-    )
+  const options = { ...open, bodyLimit: STRANGERS_BODY }
+  const finish = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answer: { code: string } | { recoveryCode: string },
+  ) => {
+    admit(request, reply)
+    const began = await accounts.factors.answer({ ticket: ticketOf(request), answer, ...browserOf(request) })
+    keepSignIn(request, reply, { kind: 'session', ...began })
+    return present(began.token, deps)
+  }
+  serve(app, api.signInWithTotp, options, (request, reply) =>
+    finish(request, reply, { code: request.body.code }),
+  )
+  serve(app, api.signInWithRecoveryCode, options, (request, reply) =>
+    finish(request, reply, { recoveryCode: request.body.code }),
+  )
 }
 
 function passkeyRoutes(app: App, deps: HttpDeps, admit: Admit): void {
   const { accounts } = deps
 
-  app.post(
-    '/session/passkey/options',
-    {
-      config: open,
-      bodyLimit: STRANGERS_BODY,
-      schema: { response: { 200: factors.PasskeyOptions } },
-    },
-    async (request, reply) => {
-      admit(request, reply)
-      const rp = relyingPartyOf(request, deps)
-      const options = await accounts.factors.requestPasskey({ ticket: shownCookie(request, SECOND_STEP), rp })
-      return { object: 'passkey_options' as const, options }
-    },
-  )
+  serve(app, api.getPasskeySignInOptions, { ...open, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    admit(request, reply)
+    const rp = relyingPartyOf(request, deps)
+    const options = await accounts.factors.requestPasskey({ ticket: shownCookie(request, SECOND_STEP), rp })
+    return { object: 'passkey_options' as const, options }
+  })
 
-  app.post(
-    '/session/passkey',
-    {
-      config: open,
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: factors.GivenPasskey, response: { 200: schema.Session } },
-    },
-    async (request, reply) => {
-      admit(request, reply)
-      const rp = relyingPartyOf(request, deps)
-      const response: PasskeyAnswer = request.body.response
-      const ticket = shownCookie(request, SECOND_STEP)
-      const browser = browserOf(request)
-      const result =
-        ticket === undefined
-          ? await accounts.factors.signInByPasskey({ response, rp, ...browser })
-          : {
-              kind: 'session' as const,
-              ...(await accounts.factors.answer({ ticket, answer: { passkey: response, rp }, ...browser })),
-            }
-      keepSignIn(request, reply, result)
-      if (result.kind === 'second_factor') throw refuse('sign_in_over')
-      return present(result.token, deps)
-    },
-  )
+  serve(app, api.signInWithPasskey, { ...open, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    admit(request, reply)
+    const rp = relyingPartyOf(request, deps)
+    const response: PasskeyAnswer = request.body.response
+    const ticket = shownCookie(request, SECOND_STEP)
+    const browser = browserOf(request)
+    const result =
+      ticket === undefined
+        ? await accounts.factors.signInByPasskey({ response, rp, ...browser })
+        : {
+            kind: 'session' as const,
+            ...(await accounts.factors.answer({ ticket, answer: { passkey: response, rp }, ...browser })),
+          }
+    keepSignIn(request, reply, result)
+    if (result.kind === 'second_factor') throw refuse('sign_in_over')
+    return present(result.token, deps)
+  })
 }

@@ -1,8 +1,9 @@
+import * as api from '../../api/session.ts'
+import { serve } from '../serve.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { rightsOf } from '../../mail/roles.ts'
 import { DEVICE, dropCookie, SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import * as schema from '../schemas/session.ts'
 import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 
@@ -10,37 +11,25 @@ import type { SignInThrottle } from '../sign-in-throttle.ts'
 export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   const { accounts } = deps
 
-  app.post(
-    '/session',
-    {
-      config: { access: 'public', audit: null },
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.SignIn, response: { 200: schema.Session, 202: schema.SignInStep } },
-    },
-    async (request, reply) => {
-      const { email, password } = request.body
-      const device = shownCookie(request, DEVICE)
-      admitStranger(request, reply, { attempt: () => signIns.attempt({ ip: request.ip, email, device }) })
-      const result = await accounts.signIn({ email, password, ...browserOf(request) })
-      if (!result) throw refuse('wrong_credentials')
-      keepSignIn(request, reply, result)
-      if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
-      return present(result.token, deps)
-    },
+  serve(app, api.signIn, { audit: null, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    const { email, password } = request.body
+    const device = shownCookie(request, DEVICE)
+    admitStranger(request, reply, { attempt: () => signIns.attempt({ ip: request.ip, email, device }) })
+    const result = await accounts.signIn({ email, password, ...browserOf(request) })
+    if (!result) throw refuse('wrong_credentials')
+    keepSignIn(request, reply, result)
+    if (result.kind === 'second_factor') return reply.code(202).send(presentStep(result.methods))
+    return present(result.token, deps)
+  })
+
+  serve(app, api.getSession, { right: 'none' }, async (request) =>
+    present(shownCookie(request, SESSION), deps),
   )
 
-  app.get(
-    '/session',
-    { config: { right: 'none', access: 'people' }, schema: { response: { 200: schema.Session } } },
-    async (request) => present(shownCookie(request, SESSION), deps),
-  )
-
-  app.delete(
-    '/session',
-    {
-      config: { right: 'none', access: 'people', audit: { action: 'session.end', noun: 'session' } },
-      schema: { response: { 200: schema.SignedOut } },
-    },
+  serve(
+    app,
+    api.signOut,
+    { right: 'none', audit: { action: 'session.end', noun: 'session' } },
     async (request, reply) => {
       await accounts.signOut(shownCookie(request, SESSION) ?? '')
       dropCookie({ request, reply }, SESSION)
@@ -57,7 +46,7 @@ function submissionPort(listeners: readonly string[]): number | null {
 }
 
 /** The session of a token as the wire has it. Refuses: `not_signed_in`. */
-export async function present(token: string | undefined, deps: HttpDeps): Promise<schema.Session> {
+export async function present(token: string | undefined, deps: HttpDeps): Promise<api.Session> {
   const { accounts, config, sandboxInbox, storage, clock } = deps
   const found = token === undefined ? undefined : await accounts.resume(token)
   if (!found) throw refuse('not_signed_in')

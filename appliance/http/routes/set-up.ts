@@ -1,5 +1,6 @@
+import * as api from '../../api/set-up.ts'
+import { serve } from '../serve.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import * as schema from '../schemas/set-up.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 
@@ -11,20 +12,12 @@ const WINDOW = 60_000
 export function setUpRoutes(app: App, { accounts, setUp, clock }: HttpDeps): void {
   const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
 
-  app.get(
-    '/setup',
-    { config: { access: 'public' }, schema: { response: { 200: schema.SetUp } } },
-    async () => ({ object: 'setup' as const, open: await setUp.isOpen() }),
-  )
+  serve(app, api.getSetup, {}, async () => ({ object: 'setup' as const, open: await setUp.isOpen() }))
 
-  app.post(
-    '/setup',
-    {
-      // The owner's first act is written down by accounts: before it nobody is known.
-      config: { access: 'public', secretBody: true, audit: null },
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.CreateOwner, response: { 201: schema.SetUp } },
-    },
+  serve(
+    app,
+    api.setUp,
+    { secretBody: true, audit: null, bodyLimit: STRANGERS_BODY },
     async (request, reply) => {
       admitStranger(request, reply, throttle)
       const { token, email, password, team_name: teamName } = request.body

@@ -1,11 +1,12 @@
 /** Signing in by an identity provider: what there is, out to it, and back from it. */
+import * as api from '../../api/identities.ts'
+import { serve } from '../serve.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordAct, type Returned } from '../../accounts/accounts.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
 import { AWAY, dropCookie, keepCookie, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import * as schema from '../schemas/identities.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
 import { createThrottle } from '../throttle.ts'
 
@@ -24,14 +25,12 @@ interface Linked {
   origin: () => string
 }
 
-type ProviderRoute = { Params: { id: string } }
-
 /** Sends a browser out to a provider: to sign in, or (with the token of its session) to link an account. */
 export async function depart(
   { request, reply, provider }: { request: FastifyRequest; reply: FastifyReply; provider: string },
   { origin, providers }: Linked & Pick<HttpDeps, 'providers'>,
   about: { next: string | undefined; link?: string | undefined },
-): Promise<schema.ProviderDeparture> {
+): Promise<api.ProviderDeparture> {
   const own = request.headers.origin
   // The cookie would be for this name, and the provider sends people back to the other.
   if (own !== undefined && own !== origin()) throw refuse('provider_elsewhere', { origin: origin() })
@@ -44,45 +43,30 @@ export async function depart(
 export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): void {
   const { providers, clock } = deps
   const throttle = createThrottle(clock, MOST_ATTEMPTS, WINDOW)
-  const open = { access: 'public', audit: null } as const
+  const open = { audit: null } as const
 
-  app.get(
-    '/session/providers',
-    { config: open, schema: { response: { 200: schema.SignInProviderList } } },
-    async () => presentList(providers.list().map((one) => ({ object: 'sign_in_provider' as const, ...one }))),
+  serve(app, api.listSignInProviders, open, async () =>
+    presentList(providers.list().map((one) => ({ object: 'sign_in_provider' as const, ...one }))),
   )
 
-  app.post<ProviderRoute & { Body: { next?: string } }>(
-    '/session/oidc/:id',
-    {
-      config: open,
-      bodyLimit: STRANGERS_BODY,
-      schema: { body: schema.StartProviderSignIn, response: { 200: schema.ProviderDeparture } },
-    },
-    async (request, reply) => {
-      admitStranger(request, reply, throttle)
-      const { params, body } = request
-      return depart({ request, reply, provider: params.id }, { ...linked, providers }, { next: body.next })
-    },
-  )
+  serve(app, api.startProviderSignIn, { ...open, bodyLimit: STRANGERS_BODY }, async (request, reply) => {
+    admitStranger(request, reply, throttle)
+    const { params, body } = request
+    return depart({ request, reply, provider: params.id }, { ...linked, providers }, { next: body.next })
+  })
 
-  app.get<ProviderRoute>(
-    '/session/oidc/:id/callback',
-    // A look ahead with HEAD must not use the answer up.
-    { config: open, exposeHeadRoute: false },
-    async (request, reply) => {
-      const at = linked.origin() + callbackPath(request.params.id)
-      const search = request.url.slice(0, MOST_QUERY).replace(/^[^?]*/, '')
-      const token = shownCookie(request, AWAY)
-      dropCookie({ request, reply }, AWAY)
-      const args = { provider: request.params.id, returned: new URL(at + search), token }
-      const result = await providers.finish({ ...args, ...browserOf(request) })
-      request.about = { sign_in_provider: args.provider, sign_in: result.kind }
-      if (result.kind === 'entered') keepSignIn(request, reply, result.result)
-      await noteDown(deps, request, result)
-      return reply.redirect(`/dashboard${pageAfter(args.provider, result)}`, 302)
-    },
-  )
+  serve(app, api.finishProviderSignIn, { ...open, exposeHeadRoute: false }, async (request, reply) => {
+    const at = linked.origin() + callbackPath(request.params.id)
+    const search = request.url.slice(0, MOST_QUERY).replace(/^[^?]*/, '')
+    const token = shownCookie(request, AWAY)
+    dropCookie({ request, reply }, AWAY)
+    const args = { provider: request.params.id, returned: new URL(at + search), token }
+    const result = await providers.finish({ ...args, ...browserOf(request) })
+    request.about = { sign_in_provider: args.provider, sign_in: result.kind }
+    if (result.kind === 'entered') keepSignIn(request, reply, result.result)
+    await noteDown(deps, request, result)
+    return reply.redirect(`/dashboard${pageAfter(args.provider, result)}`, 302)
+  })
 }
 
 /** What the log and the audit log say of it. */
@@ -117,7 +101,7 @@ async function noteDown(
 /** The page of the dashboard that tells how it went. */
 function pageAfter(provider: string, result: Returned): string {
   if (result.kind === 'refused') {
-    const { problem, linking, next } = result satisfies { problem: schema.ProviderProblemCode }
+    const { problem, linking, next } = result satisfies { problem: api.ProviderProblemCode }
     const about = new URLSearchParams({ problem, provider, ...(linking || next === '/' ? {} : { next }) })
     return `${linking ? '/account' : '/sign-in'}?${about.toString()}`
   }

@@ -1,3 +1,5 @@
+import * as api from '../../api/teams.ts'
+import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Membership, TeamDetails } from '../../storage/storage.ts'
@@ -9,9 +11,6 @@ import { SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
 import { readId } from '../query.ts'
-import { MemberRemoved } from '../schemas/members.ts'
-import * as schema from '../schemas/teams.ts'
-import { Session } from '../schemas/session.ts'
 import { personOf } from '../people.ts'
 import { present } from './session.ts'
 
@@ -24,38 +23,24 @@ export function teamsRoutes(app: App, deps: HttpDeps): void {
 function oneTeamRoutes(app: App, deps: HttpDeps): void {
   const { teams } = deps.accounts
 
-  app.get(
-    '/team',
-    { config: { access: 'people' }, schema: { response: { 200: schema.Team } } },
-    async (request) => presentTeam(await teams.getTeam({ id: callerOf(request).teamId })),
+  serve(app, api.getTeam, {}, async (request) =>
+    presentTeam(await teams.getTeam({ id: callerOf(request).teamId })),
   )
 
-  app.patch(
-    '/team',
-    {
-      config: {
-        access: 'people',
-        right: 'team',
-        audit: { action: 'team.rename', noun: 'team', read: readTeam(deps) },
-      },
-      schema: { body: schema.UpdateTeam, response: { 200: schema.Team } },
-    },
+  serve(
+    app,
+    api.renameTeam,
+    { right: 'team', audit: { action: 'team.rename', noun: 'team', read: readTeam(deps) } },
     async (request) => {
       const { teamId } = callerOf(request)
       return presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
     },
   )
 
-  app.patch(
-    '/team/security',
-    {
-      config: {
-        access: 'people',
-        right: 'security',
-        audit: { action: 'team.security', noun: 'team', read: readTeam(deps) },
-      },
-      schema: { body: schema.UpdateTeamSecurity, response: { 200: schema.Team } },
-    },
+  serve(
+    app,
+    api.setTeamSecurity,
+    { right: 'security', audit: { action: 'team.security', noun: 'team', read: readTeam(deps) } },
     async (request) => {
       const { teamId, userId } = personOf(request)
       const required = request.body.mfa_required
@@ -69,32 +54,25 @@ const leaving = { action: 'team.leave', noun: 'team' } as const
 /** Before anything is written down: nobody writes into the log of others. */
 const requireOwnTeam = (deps: HttpDeps) => async (request: FastifyRequest) => {
   const own = await deps.accounts.teams.teamsOf({ userId: personOf(request).userId })
-  if (!own.some(({ id }) => id === readId(request.params))) throw refuse('not_found', { resource: 'Team' })
+  if (!own.some(({ id }) => id === (request.params as { id: string }).id))
+    throw refuse('not_found', { resource: 'Team' })
 }
 
 function ownTeamsRoutes(app: App, deps: HttpDeps): void {
   const { members, teams } = deps.accounts
 
-  app.get(
-    '/teams',
-    { config: { access: 'people', right: 'none' }, schema: { response: { 200: schema.OwnTeamList } } },
-    async (request) => {
-      const own = await teams.teamsOf({ userId: personOf(request).userId })
-      return presentList(own.map(presentOwnTeam))
-    },
-  )
+  serve(app, api.listTeams, { right: 'none' }, async (request) => {
+    const own = await teams.teamsOf({ userId: personOf(request).userId })
+    return presentList(own.map(presentOwnTeam))
+  })
 
-  app.post(
-    '/teams',
+  serve(
+    app,
+    api.createTeam,
     {
-      // A new tenant is the business of whoever runs the server.
-      config: {
-        access: 'people',
-        right: 'operate',
-        audit: { action: 'team.create', noun: 'team', appliance: true },
-      },
-      preHandler: requireOperator(deps),
-      schema: { body: schema.CreateTeam, response: { 201: schema.OwnTeam } },
+      right: 'operate',
+      audit: { action: 'team.create', noun: 'team', appliance: true },
+      preValidation: requireOperator(deps),
     },
     async (request, reply) => {
       const { userId } = personOf(request)
@@ -103,32 +81,23 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
     },
   )
 
-  app.post(
-    '/session/team',
-    {
-      config: { access: 'people', right: 'none', audit: null },
-      schema: { body: schema.SwitchTeam, response: { 200: Session } },
-    },
-    async (request) => {
-      const token = shownCookie(request, SESSION) ?? ''
-      await teams.switchTeam({ token, teamId: readId({ id: request.body.team_id }) })
-      return present(token, deps)
-    },
-  )
+  serve(app, api.switchTeam, { right: 'none', audit: null }, async (request) => {
+    const token = shownCookie(request, SESSION) ?? ''
+    await teams.switchTeam({ token, teamId: readId({ id: request.body.team_id }) })
+    return present(token, deps)
+  })
 
-  app.delete(
-    '/account/teams/:id',
+  serve(
+    app,
+    api.leaveTeam,
     {
-      config: {
-        ...{ access: 'people', right: 'none' },
-        audit: { ...leaving, team: ({ params }) => readId(params), read: readOwnRole(deps) },
-      },
+      ...{ right: 'none' },
+      audit: { ...leaving, team: ({ params }) => (params as { id: string }).id, read: readOwnRole(deps) },
       preHandler: requireOwnTeam(deps),
-      schema: { response: { 200: MemberRemoved } },
     },
     async (request) => {
       const { userId } = personOf(request)
-      const teamId = readId(request.params)
+      const teamId = request.params.id
       await members.leave({ teamId, userId })
       return { object: 'member' as const, id: userId, deleted: true as const }
     },

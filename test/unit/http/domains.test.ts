@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import type { Domain } from '../../../appliance/http/schemas/domains.ts'
+import type { Domain } from '../../../appliance/api/domains.ts'
 import { errorText, hello, startApi, type Api } from './harness.ts'
 
 let api: Api

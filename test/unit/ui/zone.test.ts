@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+import type { DomainRecord } from '../../../appliance/api/domains.ts'
 import { zoneText } from '../../../ui/src/state/zone.ts'
 
 const record = (change: Partial<DomainRecord>): DomainRecord => ({

@@ -8,7 +8,7 @@ import type {
   ConfirmReset,
   ResetAsked,
   ResetDone,
-} from '../../../appliance/http/schemas/account.ts'
+} from '../../../appliance/api/account.ts'
 import { change, read } from './client.ts'
 
 export type { AccountSession } from '../../../appliance/http/schemas/account.ts'

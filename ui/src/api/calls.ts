@@ -1,18 +1,13 @@
 /** Every call the dashboard makes. The types are the server's own; nothing is described twice. */
 import type { Static } from 'typebox'
 import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance/api/api-keys.ts'
-import type {
-  CreateDomain,
-  Domain,
-  DomainList,
-  UpdateDomain,
-} from '../../../appliance/http/schemas/domains.ts'
+import type { CreateDomain, Domain, DomainList, UpdateDomain } from '../../../appliance/api/domains.ts'
 import type { AttachmentList } from '../../../appliance/http/schemas/attachments.ts'
 import type { Email, EmailList, EmailShared } from '../../../appliance/http/schemas/emails.ts'
 import type { Log, LogList, LogSearch } from '../../../appliance/http/schemas/logs.ts'
 import type { DomainBodies } from '../../../appliance/api/retention.ts'
-import type { SandboxMessage, SandboxMessageList } from '../../../appliance/http/schemas/sandbox.ts'
-import type { Session } from '../../../appliance/http/schemas/session.ts'
+import type { SandboxMessage, SandboxMessageList } from '../../../appliance/api/sandbox.ts'
+import type { Session } from '../../../appliance/api/session.ts'
 import type {
   ImportSuppressions,
   Suppression,

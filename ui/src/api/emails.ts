@@ -5,7 +5,7 @@ import type {
   FoundEmail,
 } from '../../../appliance/http/schemas/email-search.ts'
 import type { Static } from 'typebox'
-import type { ReturnedMessageList } from '../../../appliance/http/schemas/received.ts'
+import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
 import type { EmailCreated } from '../../../appliance/http/schemas/emails.ts'
 import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
 import type { Suppression } from '../../../appliance/api/suppressions.ts'

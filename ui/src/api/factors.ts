@@ -13,12 +13,12 @@ import type {
   Proof,
   RecoveryCodes,
   TotpStarted,
-} from '../../../appliance/http/schemas/factors.ts'
-import type { Session, SignIn, SignInStep } from '../../../appliance/http/schemas/session.ts'
+} from '../../../appliance/api/factors.ts'
+import type { Session, SignIn, SignInStep } from '../../../appliance/api/session.ts'
 import { ApiError, change, question, read } from './client.ts'
 
 export type { Factors, Passkey } from '../../../appliance/http/schemas/factors.ts'
-export type { SignInStep } from '../../../appliance/http/schemas/session.ts'
+export type { SignInStep } from '../../../appliance/api/session.ts'
 
 /** The first step: a session, or the step that is missing. */
 export const signIn = (body: Static<typeof SignIn>) => question<Session | SignInStep>('/session', body)

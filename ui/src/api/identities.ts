@@ -4,7 +4,7 @@ import type {
   IdentityUnlinked,
   ProviderDeparture,
   SignInProviderList,
-} from '../../../appliance/http/schemas/identities.ts'
+} from '../../../appliance/api/identities.ts'
 import { change, read } from './client.ts'
 
 const id = encodeURIComponent

@@ -3,7 +3,7 @@ import type { Static } from 'typebox'
 import type { CertificateList } from '../../../appliance/api/certificates.ts'
 import type { Erasure, ErasureList } from '../../../appliance/api/erasures.ts'
 import type { Limits, NodeList } from '../../../appliance/api/nodes.ts'
-import type { PostmasterMessageList } from '../../../appliance/http/schemas/received.ts'
+import type { PostmasterMessageList } from '../../../appliance/api/received.ts'
 import type { Retention } from '../../../appliance/api/retention.ts'
 import { change, question, read } from './client.ts'
 

@@ -1,7 +1,7 @@
 /** The calls of the first run. */
 import type { Doctor } from '../../../appliance/api/doctor.ts'
-import type { Propagation } from '../../../appliance/http/schemas/propagation.ts'
-import type { CreateOwner, SetUp } from '../../../appliance/http/schemas/set-up.ts'
+import type { Propagation } from '../../../appliance/api/propagation.ts'
+import type { CreateOwner, SetUp } from '../../../appliance/api/set-up.ts'
 import { change, read } from './client.ts'
 
 export const getSetUp = (signal?: AbortSignal) => read<SetUp>('/setup', signal)

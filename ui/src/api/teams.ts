@@ -7,9 +7,9 @@ import type {
   InvitationSeen,
   MemberList,
   UpdateMember,
-} from '../../../appliance/http/schemas/members.ts'
-import type { Session, SignInStep } from '../../../appliance/http/schemas/session.ts'
-import type { OwnTeam, Team } from '../../../appliance/http/schemas/teams.ts'
+} from '../../../appliance/api/members.ts'
+import type { Session, SignInStep } from '../../../appliance/api/session.ts'
+import type { OwnTeam, Team } from '../../../appliance/api/teams.ts'
 import { change, question, read } from './client.ts'
 
 const id = encodeURIComponent

@@ -1,5 +1,5 @@
 import { tick, type Component } from 'svelte'
-import type { Session } from '../../../appliance/http/schemas/session.ts'
+import type { Session } from '../../../appliance/api/session.ts'
 import { isAsking } from '../api/client.ts'
 import { readAhead, type Read } from './ahead.ts'
 import * as reads from './page-reads.ts'

@@ -1,4 +1,4 @@
-import type { ProviderProblemCode } from '../../../appliance/http/schemas/identities.ts'
+import type { ProviderProblemCode } from '../../../appliance/api/identities.ts'
 
 /** What to tell somebody who comes back from an identity provider with nothing, and what to do. `%`: the provider's name. */
 const WORDS: Record<ProviderProblemCode, string> = {

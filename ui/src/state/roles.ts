@@ -1,4 +1,4 @@
-import type { Session } from '../../../appliance/http/schemas/session.ts'
+import type { Session } from '../../../appliance/api/session.ts'
 
 export type Role = Session['role']
 

@@ -1,4 +1,4 @@
-import type { Session } from '../../../appliance/http/schemas/session.ts'
+import type { Session } from '../../../appliance/api/session.ts'
 import { getSession, signOut } from '../api/calls.ts'
 import { ApiError, whenSessionEnds } from '../api/client.ts'
 import { forget } from './resource.svelte.ts'

@@ -1,4 +1,4 @@
-import type { DomainSummary } from '../../../appliance/http/schemas/domains.ts'
+import type { DomainSummary } from '../../../appliance/api/domains.ts'
 import type { Email } from '../../../appliance/http/schemas/emails.ts'
 
 /** How far the first run has come. It is read from what exists, so that it can be left and come back to. */

@@ -1,5 +1,5 @@
 import type { Component } from 'svelte'
-import type { Session } from '../../../appliance/http/schemas/session.ts'
+import type { Session } from '../../../appliance/api/session.ts'
 import { may, operates } from './session.svelte.ts'
 
 /** A tab of the settings; each is loaded when it is opened. */

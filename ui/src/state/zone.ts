@@ -1,4 +1,4 @@
-import type { DomainRecord } from '../../../appliance/http/schemas/domains.ts'
+import type { DomainRecord } from '../../../appliance/api/domains.ts'
 
 /** Seconds; the records' own "Auto" is not a number that a zone file knows. */
 const TTL = 3600

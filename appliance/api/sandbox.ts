@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, listOf, Nullable, Timestamp } from '../../api/shared.ts'
+import { Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
+import { operation } from './operation.ts'
+import { limit, path, pathId, query } from './parameters.ts'
 
 const summary = {
   id: Id,
@@ -39,3 +41,20 @@ export const SandboxMessage = Type.Object(
   { description: 'A captured message.' },
 )
 export type SandboxMessage = Static<typeof SandboxMessage>
+
+const tags = ['Sandbox'] as const
+
+export const listSandboxMessages = operation('GET /sandbox/messages', {
+  operationId: 'listSandboxMessages',
+  tags,
+  summary: 'List captured messages',
+  querystring: query({ limit }),
+  response: { 200: SandboxMessageList },
+})
+export const getSandboxMessage = operation('GET /sandbox/messages/:id', {
+  operationId: 'getSandboxMessage',
+  tags,
+  summary: 'Get a captured message',
+  params: path({ id: pathId }),
+  response: { 200: SandboxMessage },
+})

@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox'
-import { RIGHTS, ROLES } from '../../mail/roles.ts'
-import { Deleted, Id, kind, literals, Nullable } from '../../api/shared.ts'
+import { RIGHTS, ROLES } from '../mail/roles.ts'
+import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
+import { GivenCode, GivenPasskey, PasskeyOptions } from './factors.ts'
+import { operation } from './operation.ts'
 
 /** POST /session: sign-in of the dashboard. Answers with a cookie. */
 export const SignIn = Type.Object(
@@ -86,4 +88,119 @@ export type Session = Static<typeof Session>
 export const SignedOut = Type.Object(
   { object: kind('session'), deleted: Deleted },
   { description: 'The session was ended.' },
+)
+
+const step =
+  'Requires the cookie of the first step. Allowed for ten minutes and five attempts. Not part of the hosted API.'
+
+const tags = ['Dashboard'] as const
+
+export const signIn = operation(
+  'POST /session',
+  {
+    operationId: 'signIn',
+    tags,
+    summary: 'Sign in',
+    description:
+      'Sets a session cookie. If a second step is set up: status 202 and a cookie for that step. Limited to ten attempts per minute.',
+    body: SignIn,
+    response: { 200: Session, 202: SignInStep },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const getSession = operation(
+  'GET /session',
+  {
+    operationId: 'getSession',
+    tags,
+    summary: 'Get the current session',
+    response: { 200: Session },
+  },
+  'people',
+)
+export const signOut = operation(
+  'DELETE /session',
+  {
+    operationId: 'signOut',
+    tags,
+    summary: 'Sign out',
+    response: { 200: SignedOut },
+  },
+  'people',
+)
+export const getSignInStep = operation(
+  'GET /session/step',
+  {
+    operationId: 'getSignInStep',
+    tags,
+    summary: 'Get the missing sign-in step',
+    description: step,
+    response: { 200: SignInStep },
+  },
+  'public',
+)
+export const cancelSignIn = operation(
+  'DELETE /session/step',
+  {
+    operationId: 'cancelSignIn',
+    tags,
+    summary: 'Cancel the sign-in',
+    description: step,
+    response: { 200: SignedOut },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const signInWithTotp = operation(
+  'POST /session/totp',
+  {
+    operationId: 'signInWithTotp',
+    tags,
+    summary: 'Submit a code of the authenticator app',
+    description: step,
+    body: GivenCode,
+    response: { 200: Session },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const signInWithRecoveryCode = operation(
+  'POST /session/recovery-code',
+  {
+    operationId: 'signInWithRecoveryCode',
+    tags,
+    summary: 'Submit a recovery code',
+    description: step,
+    body: GivenCode,
+    response: { 200: Session },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const getPasskeySignInOptions = operation(
+  'POST /session/passkey/options',
+  {
+    operationId: 'getPasskeySignInOptions',
+    tags,
+    summary: 'Get options to sign in with a passkey',
+    description:
+      "As the second step, or without the first step's cookie to sign in with only a passkey. Not part of the hosted API.",
+    response: { 200: PasskeyOptions },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const signInWithPasskey = operation(
+  'POST /session/passkey',
+  {
+    operationId: 'signInWithPasskey',
+    tags,
+    summary: 'Submit the response of a passkey',
+    description: 'Sets a session cookie. Not part of the hosted API.',
+    body: GivenPasskey,
+    response: { 200: Session },
+    errors: ['403', '429'],
+  },
+  'public',
 )

@@ -1,5 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import type { Propagation as StoredPropagation, RecordPropagation } from '../senders/senders.ts'
+import { timestamp } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
 
 const answered = ['pending', 'verified', 'failed', 'temporary_failure', 'not_started'] as const
 
@@ -52,3 +56,53 @@ export const Propagation = Type.Object(
   { description: "DNS propagation of a domain's records." },
 )
 export type Propagation = Static<typeof Propagation>
+
+const tags = ['Domains'] as const
+
+export const getDomainPropagation = operation('GET /domains/:id/propagation', {
+  operationId: 'getDomainPropagation',
+  tags,
+  summary: 'Check DNS propagation of a domain',
+  description:
+    'Queries every authoritative name server of the zone, without caches. Results are shared for four seconds. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: Propagation },
+})
+/** How the propagation of a domain's records looks outside. */
+
+/** GET /domains/:id/propagation. */
+export function presentPropagation(domainId: string, { at, records }: StoredPropagation): Propagation {
+  return {
+    object: 'propagation',
+    domain_id: domainId,
+    checked_at: timestamp(at),
+    records: records.map(presentRecord),
+  }
+}
+
+function presentRecord({
+  expected,
+  zone,
+  status,
+  note,
+  servers,
+}: RecordPropagation): Propagation['records'][number] {
+  return {
+    record: expected.record,
+    type: expected.type,
+    name: expected.name,
+    fqdn: expected.fqdn,
+    value: expected.value,
+    ...(expected.priority === null ? {} : { priority: expected.priority }),
+    required: expected.required,
+    zone,
+    status,
+    note,
+    servers: servers.map((one) => ({
+      host: one.host,
+      status: one.status,
+      found: [...one.found],
+      note: one.note,
+    })),
+  }
+}

@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, Nullable, Timestamp } from '../../api/shared.ts'
+import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
 
 const password = (description: string) => Type.String({ description })
 
@@ -95,4 +97,83 @@ export const AccountSessionsEnded = Type.Object(
     deleted: Type.Integer({ description: 'Number of sessions that were ended.' }),
   },
   { description: 'All other sessions of the user were ended.' },
+)
+
+const tags = ['Dashboard'] as const
+
+export const askReset = operation(
+  'POST /session/reset',
+  {
+    operationId: 'askReset',
+    tags,
+    summary: 'Request a password reset',
+    description:
+      'Sends a reset link to the address if it has an account. The response is the same either way. At most three emails to one address in 15 minutes. Not part of the hosted API.',
+    body: AskReset,
+    response: { 200: ResetAsked },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const confirmReset = operation(
+  'POST /session/reset/confirm',
+  {
+    operationId: 'confirmReset',
+    tags,
+    summary: 'Set a new password with a reset link',
+    description:
+      'Ends all sessions of the user. Second steps are unchanged. The link works once and expires in 30 minutes. Not part of the hosted API.',
+    body: ConfirmReset,
+    response: { 200: ResetDone },
+    errors: ['403', '429'],
+  },
+  'public',
+)
+export const changePassword = operation(
+  'POST /account/password',
+  {
+    operationId: 'changePassword',
+    tags,
+    summary: 'Change your password',
+    description:
+      'Ends all your other sessions. Limited to five attempts per minute. Not part of the hosted API.',
+    body: ChangePassword,
+    response: { 200: PasswordChanged },
+    errors: ['403', '409', '429'],
+  },
+  'people',
+)
+export const listAccountSessions = operation(
+  'GET /account/sessions',
+  {
+    operationId: 'listAccountSessions',
+    tags,
+    summary: 'List your sessions',
+    description: 'Most recently used first. Not part of the hosted API.',
+    response: { 200: AccountSessionList },
+  },
+  'people',
+)
+export const endAccountSession = operation(
+  'DELETE /account/sessions/:id',
+  {
+    operationId: 'endAccountSession',
+    tags,
+    summary: 'End one of your sessions',
+    description: 'Not part of the hosted API.',
+    params: path({ id: pathId }),
+    response: { 200: AccountSessionEnded },
+  },
+  'people',
+)
+export const endAccountSessions = operation(
+  'DELETE /account/sessions',
+  {
+    operationId: 'endAccountSessions',
+    tags,
+    summary: 'End all your other sessions',
+    description: 'Not part of the hosted API.',
+    response: { 200: AccountSessionsEnded },
+  },
+  'people',
 )

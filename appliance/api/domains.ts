@@ -1,5 +1,12 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from '../../api/shared.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { lightsOf } from '../senders/advised.ts'
+import { dkimName, dkimRecord, type ExpectedRecord } from '../senders/records.ts'
+import type { WaysOut } from '../senders/reverse-dns.ts'
+import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query, shortPage } from './parameters.ts'
 
 const DomainStatus = literals(
   ['not_started', 'pending', 'verified', 'failed', 'partially_verified', 'partially_failed'],
@@ -220,3 +227,170 @@ export const DkimRotation = Type.Object(
   { description: 'The new keys.' },
 )
 export type DkimRotation = Static<typeof DkimRotation>
+
+const tags = ['Domains'] as const
+
+export const createDomain = operation('POST /domains', {
+  operationId: 'createDomain',
+  tags,
+  summary: 'Add a domain',
+  description: 'Returns the DNS records to publish. The domain can send once they are found.',
+  body: CreateDomain,
+  response: { 201: Domain },
+})
+export const listDomains = operation('GET /domains', {
+  operationId: 'listDomains',
+  tags,
+  summary: 'List domains',
+  querystring: query(shortPage),
+  response: { 200: DomainList },
+})
+export const getDomain = operation('GET /domains/:id', {
+  operationId: 'getDomain',
+  tags,
+  summary: 'Get a domain with its DNS records',
+  params: path({ id: pathId }),
+  response: { 200: Domain },
+})
+export const updateDomain = operation('PATCH /domains/:id', {
+  operationId: 'updateDomain',
+  tags,
+  summary: 'Change a domain',
+  params: path({ id: pathId }),
+  body: UpdateDomain,
+  response: { 200: DomainRef },
+})
+export const deleteDomain = operation('DELETE /domains/:id', {
+  operationId: 'deleteDomain',
+  tags,
+  summary: 'Remove a domain',
+  description: 'Also removes its DKIM keys, and the API keys restricted to it.',
+  params: path({ id: pathId }),
+  response: { 200: DomainDeleted },
+})
+export const verifyDomain = operation('POST /domains/:id/verify', {
+  operationId: 'verifyDomain',
+  tags,
+  summary: 'Verify a domain',
+  description:
+    'Checks its DNS records in the background for up to 72 hours. To read the results, use `GET /domains/:id`.',
+  params: path({ id: pathId }),
+  response: { 200: DomainRef },
+})
+export const rotateDkimKeys = operation('POST /domains/:id/dkim/rotate', {
+  operationId: 'rotateDkimKeys',
+  tags,
+  summary: 'Rotate the DKIM keys of a domain',
+  description:
+    'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: DkimRotation },
+})
+
+const shown = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
+
+/** A domain as the audit log keeps it. */
+export function presentDomainSummary(domain: StoredDomain): DomainSummary {
+  return {
+    id: domain.id,
+    name: domain.name,
+    status: domain.status,
+    created_at: timestamp(domain.createdAt),
+    region: domain.region,
+    open_tracking: domain.openTracking,
+    click_tracking: domain.clickTracking,
+    capabilities: { sending: shown(domain.sending), receiving: shown(domain.receiving) },
+  }
+}
+
+/** An element of GET /domains. */
+export const presentListedDomain = (domain: StoredDomain, ways: WaysOut): ListedDomain => ({
+  ...presentDomainSummary(domain),
+  lights: lightsOf(domain, ways),
+})
+
+/**
+ * GET /domains/:id. `records` and `keys` come from `senders.expectedRecords` and `senders.dkimKeys`, `ways` from the
+ * book of the sources; what was found comes with the domain. DMARC is listed apart: the hosted service has no such record, and typed clients fail on a kind that
+ * they do not know.
+ */
+export function presentDomain(
+  domain: StoredDomain,
+  records: readonly ExpectedRecord[],
+  keys: readonly Omit<StoredDkimKey, 'privateKey'>[],
+  ways: WaysOut,
+): Domain {
+  const present = (record: ExpectedRecord) => presentRecord(domain, record)
+  return {
+    object: 'domain',
+    ...presentDomainSummary(domain),
+    ...(domain.trackingSubdomain === null ? {} : { tracking_subdomain: domain.trackingSubdomain }),
+    records: records.filter(({ record }) => record !== 'DMARC').map(present),
+    tls: domain.tls,
+    custom_return_path: domain.returnPath,
+    recommended_records: records.filter(({ record }) => record === 'DMARC').map(present),
+    dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
+    status_since: timestamp(domain.statusSince),
+    failing_since: timestampOrNull(domain.suspect?.since ?? null),
+    checked_at: timestampOrNull(domain.checkedAt),
+    next_check_at: timestampOrNull(domain.nextCheckAt),
+    gives_up_at: timestampOrNull(domain.verifyUntil),
+    notes: notesOf(domain),
+    lights: lightsOf(domain, ways),
+  }
+}
+
+function presentRecord({ checks }: StoredDomain, record: ExpectedRecord): DomainRecord {
+  const check = checks.find(({ key }) => key === record.key)
+  return {
+    record: record.record,
+    name: record.name,
+    type: record.type,
+    ttl: 'Auto',
+    status: check?.status ?? 'not_started',
+    value: record.value,
+    ...(record.priority === null ? {} : { priority: record.priority }),
+    fqdn: record.fqdn,
+    required: record.required,
+    advice: record.advice,
+    found: check?.found ?? [],
+    note: check?.note ?? null,
+    checked_at: timestampOrNull(check?.checkedAt ?? null),
+    since: timestampOrNull(check?.since ?? null),
+  }
+}
+
+const keyNotes: Record<StoredDkimKey['state'], string> = {
+  pending: 'Publish its record. Posthaste signs with this key once the record is found in DNS.',
+  active: 'Posthaste signs with this key. Keep its record.',
+  retiring: 'Receivers may still verify mail signed with this key. Keep its record for now.',
+  retired: 'No mail signed with this key is in transit any more. Its record can be removed.',
+}
+
+/** A DKIM key with its record; its private half is never shown. */
+export function presentDkimKey(
+  domain: Pick<StoredDomain, 'name'>,
+  key: Omit<StoredDkimKey, 'privateKey'>,
+): DkimKey {
+  return {
+    id: key.id,
+    selector: key.selector,
+    algorithm: key.algorithm,
+    state: key.state,
+    state_since: timestamp(key.stateSince),
+    retires_at: timestampOrNull(key.retireAt),
+    created_at: timestamp(key.createdAt),
+    fqdn: dkimName(key, domain),
+    value: dkimRecord(key),
+    note: keyNotes[key.state],
+  }
+}
+
+/** What a domain is set to and this version does not do: nothing that was asked for is passed over in silence. */
+function notesOf({ receiving }: StoredDomain): string[] {
+  return receiving
+    ? [
+        'Receiving is stored but has no effect yet. This server does not receive mail for the domain, so no record is required.',
+      ]
+    : []
+}

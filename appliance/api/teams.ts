@@ -1,0 +1,148 @@
+import { Type, type Static } from 'typebox'
+import { ROLES } from '../mail/roles.ts'
+import { Id, kind, listOf, literals, Timestamp } from './shared.ts'
+import { Session } from './session.ts'
+import { MemberRemoved } from './members.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
+
+const name = Type.String({ description: 'Name of the team: 1 to 100 characters.' })
+
+/** A team with its rules. */
+export const Team = Type.Object(
+  {
+    object: kind('team'),
+    id: Id,
+    name,
+    plan: Type.String({ description: 'Its sending plan.', examples: ['unlimited'] }),
+    mfa_required: Type.Boolean({
+      description: 'Members without a second step can only set one up.',
+    }),
+    members: Type.Integer({ description: 'Number of members.' }),
+    created_at: Timestamp,
+  },
+  { description: 'A team, which owns domains, keys and mail.' },
+)
+export type Team = Static<typeof Team>
+
+/** PATCH /team */
+export const UpdateTeam = Type.Object({ name }, { description: 'The new name of the team.' })
+
+/** PATCH /team/security */
+export const UpdateTeamSecurity = Type.Object(
+  { mfa_required: Type.Boolean({ description: 'Whether its members need a second step.' }) },
+  { description: 'Sign-in rules of the team.' },
+)
+
+/** POST /teams */
+export const CreateTeam = Type.Object({ name }, { description: 'A new team.' })
+
+/** A team of one's own, and what one is there. */
+export const OwnTeam = Type.Object(
+  {
+    object: kind('team'),
+    id: Id,
+    name,
+    role: literals(ROLES, { description: "The user's role in it." }),
+    created_at: Timestamp,
+  },
+  { description: "One of the user's teams." },
+)
+
+/** GET /teams */
+export const OwnTeamList = listOf(OwnTeam, 'teams')
+
+/** POST /session/team */
+export const SwitchTeam = Type.Object({ team_id: Id }, { description: 'The team to switch to.' })
+
+const tags = ['Dashboard'] as const
+
+export const getTeam = operation(
+  'GET /team',
+  {
+    operationId: 'getTeam',
+    tags,
+    summary: 'Get the team',
+    description: 'The current team of the session, with its rules. Not part of the hosted API.',
+    response: { 200: Team },
+  },
+  'people',
+)
+export const renameTeam = operation(
+  'PATCH /team',
+  {
+    operationId: 'renameTeam',
+    tags,
+    summary: 'Rename the team',
+    description: 'For owners. Not part of the hosted API.',
+    body: UpdateTeam,
+    response: { 200: Team },
+    errors: ['403'],
+  },
+  'people',
+)
+export const setTeamSecurity = operation(
+  'PATCH /team/security',
+  {
+    operationId: 'setTeamSecurity',
+    tags,
+    summary: 'Set sign-in rules',
+    description:
+      'For admins. To require two-step sign-in for everyone, you must have a second step yourself. Not part of the hosted API.',
+    body: UpdateTeamSecurity,
+    response: { 200: Team },
+    errors: ['403', '409'],
+  },
+  'people',
+)
+export const listTeams = operation(
+  'GET /teams',
+  {
+    operationId: 'listTeams',
+    tags,
+    summary: 'List your teams',
+    description: 'The team you joined first comes first. Not part of the hosted API.',
+    response: { 200: OwnTeamList },
+  },
+  'people',
+)
+export const createTeam = operation(
+  'POST /teams',
+  {
+    operationId: 'createTeam',
+    tags,
+    summary: 'Create a team',
+    description:
+      'For admins of the team that operates the server. The creator becomes its owner. Not part of the hosted API.',
+    body: CreateTeam,
+    response: { 201: OwnTeam },
+    errors: ['403'],
+  },
+  'people',
+)
+export const switchTeam = operation(
+  'POST /session/team',
+  {
+    operationId: 'switchTeam',
+    tags,
+    summary: 'Switch to another of your teams',
+    description: 'The session then belongs to that team, with your role there. Not part of the hosted API.',
+    body: SwitchTeam,
+    response: { 200: Session },
+    errors: ['404'],
+  },
+  'people',
+)
+export const leaveTeam = operation(
+  'DELETE /account/teams/:id',
+  {
+    operationId: 'leaveTeam',
+    tags,
+    summary: 'Leave a team',
+    description: 'Ends your sessions in it. The only owner cannot leave. Not part of the hosted API.',
+    params: path({ id: pathId }),
+    response: { 200: MemberRemoved },
+    errors: ['404', '409'],
+  },
+  'people',
+)
