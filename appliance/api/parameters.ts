@@ -8,7 +8,8 @@ import { refuse } from '../mail/refusals.ts'
 
 /** One parameter. */
 export interface Parameter<T> {
-  schema: TSchema
+  /** Undefined: in no document. */
+  schema?: TSchema
   /** @param given undefined: absent; an array: given more than once */
   read(given: unknown, name: string): T
 }
@@ -49,6 +50,18 @@ export function search<P extends Parameters>(
   })
 }
 
+/** The schema of a query string whose other parameters are handed on: the reader of the conditions refuses them. */
+export function conditions<P extends Parameters>(
+  parameters: P,
+): ReadableSchema<Values<P> & Record<string, unknown>> {
+  const own = query(parameters)
+  const read = (given: Record<string, unknown>) => ({ ...given, ...own.read(given) })
+  const schema = Type.Unsafe<Values<P> & Record<string, unknown>>({ ...own })
+  return Object.defineProperty(schema, 'read', { value: read }) as ReadableSchema<
+    Values<P> & Record<string, unknown>
+  >
+}
+
 function checkCursors({ after, before }: Record<string, unknown>): void {
   if (after !== undefined && before !== undefined)
     throw refuse('invalid_parameter', {
@@ -68,7 +81,9 @@ function readable<P extends Parameters>(
   check?: (values: Record<string, unknown>, given: Record<string, unknown>) => void,
 ): ReadableSchema<Values<P>> {
   const all = Object.entries(parameters)
-  const properties = Object.fromEntries(all.map(([name, { schema }]) => [name, schema]))
+  const properties = Object.fromEntries(
+    all.flatMap(([name, { schema }]) => (schema === undefined ? [] : [[name, schema]])),
+  )
   const schema = Type.Unsafe<Values<P>>({ type: 'object', properties, required })
   const read = (given: Record<string, unknown>): Values<P> => {
     const values = Object.fromEntries(
@@ -89,6 +104,17 @@ type Read<T> = (given: string, name: string) => T
 export const optional = <T>(schema: TSchema, read: Read<T>): Parameter<T | undefined> => ({
   schema,
   read: (given, name) => (isAbsent(given) ? undefined : read(typeof given === 'string' ? given : '', name)),
+})
+
+/** A parameter that a reader reads which the command line uses, too. */
+export const unread = (schema: TSchema): Parameter<unknown> => ({ schema, read: (given) => given })
+
+/** A parameter of other lists that this one does not take. */
+export const refused = (expected: string): Parameter<undefined> => ({
+  read(given, parameter) {
+    if (given !== undefined) throw refuse('invalid_parameter', { parameter, expected })
+    return undefined
+  },
 })
 
 /** Any text. @param expected what the refusal of a repeated one says */
@@ -193,7 +219,8 @@ export const limit: Parameter<number> = {
   read: (given, name) => (given === undefined ? DEFAULT_LIMIT : readLimit(given, name)),
 }
 
-const after = id('The page after this id, exclusive.')
+/** The cursor of a list that goes on. */
+export const after = id('The page after this id, exclusive.')
 const before = id('The page before this id, exclusive.')
 
 /** The parameters of a list that comes in pages. */

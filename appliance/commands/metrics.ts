@@ -6,7 +6,7 @@ import {
   reportBreakdown,
   reportMetrics,
 } from '../events/metrics.ts'
-import { presentBreakdown, presentMetrics } from '../wireformat/wireformat.ts'
+import { presentBreakdown, presentMetrics } from '../api/metrics.ts'
 import { Misuse, readTyped, type Context } from './context.ts'
 import { named } from './domain.ts'
 import { paragraph, table } from './output.ts'

@@ -4,7 +4,7 @@ import { formatReply } from '../mail/reply.ts'
 import type { Cause } from '../mail/verdict.ts'
 import type { Explanation } from '../shaping/shaping.ts'
 import type { Attempt, Email, EmailHistory } from '../storage/storage.ts'
-import { waitsOf } from '../wireformat/wireformat.ts'
+import { waitsOf } from '../api/waits.ts'
 import { instant, paragraph, table } from './output.ts'
 
 /** All that happened to one email, for a terminal: recipients, then each attempt with what was said. */

@@ -1,13 +1,8 @@
 import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../spool/queue.ts'
 import type { Delivery, Email, QueueFilter } from '../storage/storage.ts'
 import { UNPLACED, type Explanation } from '../shaping/shaping.ts'
-import {
-  presentDelivery,
-  presentHoldRule,
-  presentQueueLane,
-  presentQueueSummary,
-  presentTimeline,
-} from '../wireformat/wireformat.ts'
+import { presentHoldRule, presentQueueLane, presentQueueSummary } from '../api/queue.ts'
+import { presentDelivery, presentTimeline } from '../api/timeline.ts'
 import { presentList } from '../api/shared.ts'
 import { Failure, readTyped, type Context } from './context.ts'
 import { instant, paragraph, shorten, table } from './output.ts'

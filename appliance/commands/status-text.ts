@@ -2,7 +2,7 @@
 import type { Finding } from '../mail/finding.ts'
 import { laneWords } from '../mail/waiting.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
-import { presentDelivery } from '../wireformat/wireformat.ts'
+import { presentDelivery } from '../api/timeline.ts'
 import { presentLane } from '../api/shaping.ts'
 import { presentSource } from '../api/sources.ts'
 import { bytes, instant, paragraph, shorten } from './output.ts'

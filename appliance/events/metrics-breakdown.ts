@@ -2,13 +2,13 @@
 import { CATEGORIES } from '../mail/bounce.ts'
 import { bouncedAbout, COUNTED, COUNTED_BY_RECIPIENT, type Counted } from '../mail/counted.ts'
 import { refuse } from '../mail/refusals.ts'
+import { BREAKDOWNS } from '../api/metrics.ts'
 import type { MetricsQuery, Storage } from '../storage/storage.ts'
 import { breakDownInPieces, sumInPieces } from './metrics-pieces.ts'
 import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
 import { catchUp, type TagStorage } from './metrics-tags.ts'
 import { readMetricsQuery, type MetricsRequest } from './metrics-query.ts'
 
-export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'bounce_category'] as const
 export type Breakdown = (typeof BREAKDOWNS)[number]
 
 /** What is counted: the emails behind each number can be searched for by the same word, but for the last two. */

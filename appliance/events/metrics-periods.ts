@@ -1,6 +1,7 @@
 /** The calendar: hours, days, weeks and months as people of a time zone have them. Pure. */
 
-export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
+import type { GRANULARITIES } from '../api/metrics.ts'
+
 export type Granularity = (typeof GRANULARITIES)[number]
 
 /** From `start` until before `end`, Unix milliseconds. */

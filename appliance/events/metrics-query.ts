@@ -2,14 +2,8 @@
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { METRICS, type Metric } from './metrics-names.ts'
-import {
-  GRANULARITIES,
-  instantOf,
-  zoneOf,
-  type Granularity,
-  type Period,
-  type Zone,
-} from './metrics-periods.ts'
+import { instantOf, zoneOf, type Granularity, type Period, type Zone } from './metrics-periods.ts'
+import { GRANULARITIES } from '../api/metrics.ts'
 
 const DIMENSIONS = ['period', 'domain', 'email', 'broadcast'] as const
 export type Dimension = (typeof DIMENSIONS)[number]

@@ -7,7 +7,7 @@ import { periodsOf, type Granularity, type Period } from './metrics-periods.ts'
 import type { Dimension, MetricsRequest } from './metrics-query.ts'
 
 export { METRICS } from './metrics-names.ts'
-export { reportBreakdown, readBreakdownQuery, BREAKDOWNS } from './metrics-breakdown.ts'
+export { reportBreakdown, readBreakdownQuery } from './metrics-breakdown.ts'
 export { readMetricsQuery } from './metrics-query.ts'
 
 /** Metrics of one combination of the asked dimensions; fields of others are absent. */

@@ -1,7 +1,6 @@
 /** What the document says of each route beside its schemas. Keys are method and path as the router has them. */
 import { emailSearchOperations, SEARCH_PARAMETERS } from './openapi-email-search.ts'
 import { LOG_PARAMETERS, logSearchOperations } from './openapi-log-search.ts'
-import { METRICS_OPERATIONS, METRICS_PARAMETERS } from './openapi-metrics.ts'
 import type { Schema } from './openapi-components.ts'
 
 /** The words for one operation. */
@@ -103,7 +102,6 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
   },
   ...SEARCH_PARAMETERS,
   ...LOG_PARAMETERS,
-  ...METRICS_PARAMETERS,
   'metrics.domain_id': {
     description: 'Only these domains: up to 100 comma-separated ids.',
     schema: text,
@@ -180,18 +178,6 @@ const emails: Record<string, OperationNotes> = {
       'Server-sent events: an `email`, `domain` or `suppression` event with `type`, `email_id` and `created_at` for everything that happens. The team that operates the server also gets `lanes`, without data, when a lane changes. `Last-Event-ID` resumes a stream; `reset` means that too many events were missed. A stream ends after 15 minutes; reconnect then.',
     answers: { type: 'text/event-stream', description: 'A stream of events.' },
   },
-  'GET /emails/metrics': {
-    id: 'getMetrics',
-    tag: 'Emails',
-    summary: 'Get email metrics',
-    description:
-      'Totals over a time range, and rows by period, domain or email. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
-    query: [
-      ...['start_date', 'end_date', 'timezone', 'granularity', 'metrics', 'dimensions'],
-      ...['metrics.domain_id', 'metrics.email_id', 'metrics.broadcast_id'],
-    ],
-  },
-  ...METRICS_OPERATIONS,
   'GET /emails/:id': { id: 'getEmail', tag: 'Emails', summary: 'Get an email' },
   'PATCH /emails/:id': {
     id: 'rescheduleEmail',
@@ -268,102 +254,8 @@ const domains: Record<string, OperationNotes> = {}
 const apiKeys: Record<string, OperationNotes> = {}
 
 const suppressions: Record<string, OperationNotes> = {}
-const conditions = [
-  ...[
-    'domain',
-    'provider',
-    'pool',
-    'stream',
-    'tag',
-    'state',
-    'older_than',
-    'newer_than',
-    'reply',
-    'category',
-  ],
-  ...['source', 'email_id', 'id', 'team_id'],
-].map((name) => `queue_${name}`)
-const acts = (id: string, summary: string, description: string): OperationNotes => ({
-  id,
-  tag: 'Queue',
-  summary,
-  description,
-  errors: ['409'],
-})
 
-const queue: Record<string, OperationNotes> = {
-  'GET /queue': {
-    id: 'listQueue',
-    tag: 'Queue',
-    summary: 'List queued deliveries',
-    description: 'Oldest first, each with the reason why it is queued. Not part of the hosted API.',
-    query: ['limit', 'after', ...conditions],
-  },
-  'GET /queue/summary': {
-    id: 'getQueueSummary',
-    tag: 'Queue',
-    summary: 'Count queued deliveries',
-    description: 'By state, provider, domain and age.',
-    query: conditions,
-  },
-  'GET /queue/lanes': {
-    id: 'listQueueLanes',
-    tag: 'Queue',
-    summary: 'List the queue by pool and provider',
-    description:
-      'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Of the domains that were never looked up, the 20 largest have a row each; the others share one row per pool. Beyond 100 rows, the smallest share one. Without conditions, the team that operates the server also gets lanes without queued deliveries.',
-    query: conditions,
-  },
-  'GET /queue/holds': {
-    id: 'listHoldRules',
-    tag: 'Queue',
-    summary: 'List the rules that hold new mail',
-    description: 'To end a rule, call `POST /queue/undo` with its id.',
-  },
-  'GET /queue/:id': {
-    id: 'getQueuedDelivery',
-    tag: 'Queue',
-    summary: 'Get a queued delivery',
-    description: 'With the reason why it is queued. For final deliveries, see the timeline of their email.',
-  },
-  'POST /queue/preview': {
-    id: 'previewQueueChange',
-    tag: 'Queue',
-    summary: 'Preview a queue operation',
-    description: 'Counts, and the ten oldest deliveries. Changes nothing.',
-  },
-  'POST /queue/hold': acts(
-    'holdQueue',
-    'Hold deliveries',
-    'No further attempts until released; attempts in progress finish. With `new`, a rule also holds new mail with the same domain, provider, team and tag.',
-  ),
-  'POST /queue/release': acts(
-    'releaseQueue',
-    'Release held deliveries',
-    'Only the team that operates the server can release deliveries that it held.',
-  ),
-  'POST /queue/retry': acts(
-    'retryQueue',
-    'Retry deliveries now',
-    'Makes the deliveries due now. The limits of their lanes still apply.',
-  ),
-  'POST /queue/reroute': acts(
-    'rerouteQueue',
-    'Move deliveries to another pool',
-    'Applies to the next attempt. For the team that operates the server.',
-  ),
-  'POST /queue/expire': acts(
-    'expireQueue',
-    'Expire deliveries',
-    'Treats them as if the retry period had ended: they bounce, and the sender gets a report. Cannot be undone.',
-  ),
-  'POST /queue/drop': acts('dropQueue', 'Drop deliveries', 'Cannot be undone.'),
-  'POST /queue/undo': acts(
-    'undoQueueChange',
-    'Undo a queue operation',
-    'A hold with its rule, a release or a reroute, for deliveries that were not changed since.',
-  ),
-}
+const queue: Record<string, OperationNotes> = {}
 
 const domainBodies: Record<string, OperationNotes> = {}
 

@@ -9,16 +9,6 @@ import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
 export { presentLog, presentListedLog } from './logs.ts'
-export {
-  presentHoldRule,
-  presentQueueChange,
-  presentQueueLane,
-  presentQueuePreview,
-  presentQueueSummary,
-} from './queue.ts'
-export { presentBreakdown, presentMetrics } from './metrics.ts'
-export { presentDelivery, presentTimeline } from './timeline.ts'
-export { waitsOf } from './waits.ts'
 
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
 

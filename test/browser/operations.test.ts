@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { QueueLane, QueueSummary } from '../../appliance/http/schemas/queue.ts'
+import type { QueueLane, QueueSummary } from '../../appliance/api/queue.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { seedQueue } from '../world/seeded-queue.ts'
 import { launch, openPage } from './browser.ts'

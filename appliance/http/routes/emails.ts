@@ -7,14 +7,14 @@ import {
 } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
-import { presentEmail, presentEmailSummary, presentTimeline } from '../../wireformat/wireformat.ts'
+import { presentEmail, presentEmailSummary } from '../../wireformat/wireformat.ts'
+import { presentTimeline, Timeline } from '../../api/timeline.ts'
 import { presentList } from '../../api/shared.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readId, readPage } from '../query.ts'
 import * as schema from '../schemas/emails.ts'
-import { Timeline } from '../../api/timeline.ts'
 
 /** The paths of sending; the last three are what older clients of the hosted service call. */
 const sendingPaths = ['/emails', '/email', '/emails/sending', '/email/sending']

@@ -1,23 +1,16 @@
+import * as api from '../../api/queue.ts'
+import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
-import { QUEUE_ACTIONS } from '../../mail/queue-action.ts'
+import { QUEUE_ACTIONS, type QueueAction } from '../../mail/queue-action.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { isEverything, readQueueFilter } from '../../spool/queue.ts'
 import type { Delivery, QueueFilter } from '../../storage/storage.ts'
-import {
-  presentDelivery,
-  presentHoldRule,
-  presentQueueChange,
-  presentQueueLane,
-  presentQueuePreview,
-  presentQueueSummary,
-} from '../../wireformat/wireformat.ts'
+import { presentDelivery } from '../../api/timeline.ts'
 import { presentList } from '../../api/shared.ts'
 import { actorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { isOperator } from '../operator.ts'
-import { readId, readPage } from '../query.ts'
-import * as schema from '../schemas/queue.ts'
-import { Delivery as DeliverySchema } from '../../api/timeline.ts'
+import { readId } from '../query.ts'
 
 /** What waits, and the operator's hand on it; then what was done. */
 export function queueRoutes(app: App, deps: HttpDeps): void {
@@ -59,39 +52,33 @@ function createScope(deps: HttpDeps): Parts['scope'] {
 }
 
 function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present }: Parts): void {
-  app.get('/queue', { schema: { response: { 200: schema.QueueList } } }, async (request) => {
-    const { limit: _limit, after: _after, before, ...given } = request.query as Record<string, unknown>
-    if (before !== undefined)
-      throw refuse('invalid_parameter', {
-        parameter: 'before',
-        expected: 'this list pages only forward, with `after`',
-      })
-    const { limit, after } = readPage(request.query)
+  serve(app, api.listQueue, {}, async (request) => {
+    const { limit, after, before: _before, ...given } = request.query
     const { filter } = await scope(request, given)
     const { items, hasMore } = await queue.list(filter, { limit, after })
     return presentList(await present(items), hasMore)
   })
 
-  app.get('/queue/summary', { schema: { response: { 200: schema.QueueSummary } } }, async (request) => {
-    const { filter } = await scope(request, request.query as object)
-    return presentQueueSummary(await queue.summary(filter))
+  serve(app, api.getQueueSummary, {}, async (request) => {
+    const { filter } = await scope(request, request.query)
+    return api.presentQueueSummary(await queue.summary(filter))
   })
 
-  app.get('/queue/lanes', { schema: { response: { 200: schema.QueueLaneList } } }, async (request) => {
-    const { filter, tenant } = await scope(request, request.query as object)
+  serve(app, api.listQueueLanes, {}, async (request) => {
+    const { filter, tenant } = await scope(request, request.query)
     const operator = tenant === undefined
     const { teamId: _team, ...conditions } = filter
     const rows = await shaping.backlog(await queue.lanes(filter), operator && isEverything(conditions))
-    return presentList(rows.map((row) => presentQueueLane(row, operator)))
+    return presentList(rows.map((row) => api.presentQueueLane(row, operator)))
   })
 
-  app.get('/queue/holds', { schema: { response: { 200: schema.HoldRuleList } } }, async (request) => {
+  serve(app, api.listHoldRules, {}, async (request) => {
     const { tenant } = await scope(request, {})
-    return presentList((await queue.rules({ teamId: tenant })).map(presentHoldRule))
+    return presentList((await queue.rules({ teamId: tenant })).map(api.presentHoldRule))
   })
 
-  app.get('/queue/:id', { schema: { response: { 200: DeliverySchema } } }, async (request) => {
-    const id = readId(request.params)
+  serve(app, api.getQueuedDelivery, {}, async (request) => {
+    const { id } = request.params
     const { tenant } = await scope(request, {})
     const found = await queue.get({ id, teamId: tenant })
     if (!found) throw refuse('not_found', { resource: 'Queued delivery' })
@@ -99,49 +86,37 @@ function readingRoutes(app: App, { queue, shaping }: HttpDeps, { scope, present 
   })
 }
 
+const CHANGES = {
+  hold: api.holdQueue,
+  release: api.releaseQueue,
+  retry: api.retryQueue,
+  reroute: api.rerouteQueue,
+  expire: api.expireQueue,
+  drop: api.dropQueue,
+} satisfies Record<QueueAction, unknown>
+
 function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts): void {
-  app.post(
-    '/queue/preview',
-    {
-      config: { right: 'view', audit: null },
-      schema: { body: schema.PreviewQueue, response: { 200: schema.QueuePreview } },
-    },
-    async (request) => {
-      const { action, filter: given = {}, pool, all, new: keep } = request.body
-      const whose = await scope(request, given, inFilter)
-      const preview = await queue.preview({ action, ...whose, pool, all, keep })
-      return presentQueuePreview(action, preview, await present(preview.sample))
-    },
-  )
+  serve(app, api.previewQueueChange, { right: 'view', audit: null }, async (request) => {
+    const { action, filter: given = {}, pool, all, new: keep } = request.body
+    const whose = await scope(request, given, inFilter)
+    const preview = await queue.preview({ action, ...whose, pool, all, keep })
+    return api.presentQueuePreview(action, preview, await present(preview.sample))
+  })
 
   for (const action of QUEUE_ACTIONS)
-    app.post(
-      `/queue/${action}`,
-      {
-        config: { right: 'operate', audit: null },
-        schema: { body: schema.ChangeQueue, response: { 200: schema.QueueChange } },
-      },
-      async (request) => {
-        const { filter: given = {}, pool, all, new: keep, expected_count: expectedCount } = request.body
-        const whose = await scope(request, given, inFilter)
-        // Pools are the appliance's: their addresses carry the good name of those they are for.
-        if (action === 'reroute' && whose.tenant !== undefined) throw refuse('queue_not_operator')
-        return presentQueueChange(
-          await queue.act({ action, ...whose, pool, all, keep, expectedCount }, actorOf(request)),
-        )
-      },
-    )
+    serve(app, CHANGES[action], { right: 'operate', audit: null }, async (request) => {
+      const { filter: given = {}, pool, all, new: keep, expected_count: expectedCount } = request.body
+      const whose = await scope(request, given, inFilter)
+      // Pools are the appliance's: their addresses carry the good name of those they are for.
+      if (action === 'reroute' && whose.tenant !== undefined) throw refuse('queue_not_operator')
+      return api.presentQueueChange(
+        await queue.act({ action, ...whose, pool, all, keep, expectedCount }, actorOf(request)),
+      )
+    })
 
-  app.post(
-    '/queue/undo',
-    {
-      config: { right: 'operate', audit: null },
-      schema: { body: schema.UndoQueue, response: { 200: schema.QueueChange } },
-    },
-    async (request) => {
-      const auditId = readId({ id: request.body.audit_id })
-      const { tenant } = await scope(request, {})
-      return presentQueueChange(await queue.undo({ auditId, teamId: tenant }, actorOf(request)))
-    },
-  )
+  serve(app, api.undoQueueChange, { right: 'operate', audit: null }, async (request) => {
+    const auditId = readId({ id: request.body.audit_id })
+    const { tenant } = await scope(request, {})
+    return api.presentQueueChange(await queue.undo({ auditId, teamId: tenant }, actorOf(request)))
+  })
 }

@@ -1,12 +1,7 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import {
-  GRANULARITIES,
-  instantOf,
-  periodsOf,
-  zoneOf,
-  type Granularity,
-} from '../../../appliance/events/metrics-periods.ts'
+import { instantOf, periodsOf, zoneOf, type Granularity } from '../../../appliance/events/metrics-periods.ts'
+import { GRANULARITIES } from '../../../appliance/api/metrics.ts'
 
 const HOUR = 3_600_000
 const at = (text: string): number => Date.parse(text)

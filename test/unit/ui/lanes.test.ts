@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { QueueLane } from '../../../appliance/http/schemas/queue.ts'
+import type { QueueLane } from '../../../appliance/api/queue.ts'
 import type { Lane } from '../../../appliance/api/shaping.ts'
 import type { Delivery } from '../../../appliance/api/timeline.ts'
 import {

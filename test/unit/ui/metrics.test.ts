@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
+import type { MetricsBreakdown } from '../../../appliance/api/metrics.ts'
 import { readSearch } from '../../../ui/src/state/email-search.ts'
 import {
   breakdownCsv,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Delivery, Domain, Email } from '../../../appliance/storage/storage.ts'
-import { presentDelivery, presentEmail, presentTimeline } from '../../../appliance/wireformat/wireformat.ts'
+import { presentEmail } from '../../../appliance/wireformat/wireformat.ts'
+import { presentDelivery, presentTimeline } from '../../../appliance/api/timeline.ts'
 import { presentDomain } from '../../../appliance/api/domains.ts'
 import { presentList } from '../../../appliance/api/shared.ts'
 import { timestamp, timestampOrNull } from '../../../appliance/api/timestamp.ts'

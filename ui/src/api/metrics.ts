@@ -1,4 +1,4 @@
-import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
+import type { MetricsBreakdown } from '../../../appliance/api/metrics.ts'
 import { read } from './client.ts'
 
 export type { MetricsBreakdown }

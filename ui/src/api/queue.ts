@@ -8,7 +8,7 @@ import type {
   QueueList,
   QueuePreview,
   QueueSummary,
-} from '../../../appliance/http/schemas/queue.ts'
+} from '../../../appliance/api/queue.ts'
 import type { Lane, LaneList } from '../../../appliance/api/shaping.ts'
 import type { QueueAction, QueueConditions } from '../state/queue.ts'
 import { ApiError, change, question, read } from './client.ts'

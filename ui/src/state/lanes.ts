@@ -1,5 +1,5 @@
 /** How queued deliveries, backlogs and lanes are told in one word, and in which order. Pure. */
-import type { QueueLane } from '../../../appliance/http/schemas/queue.ts'
+import type { QueueLane } from '../../../appliance/api/queue.ts'
 import type { Lane } from '../../../appliance/api/shaping.ts'
 import type { Delivery } from '../../../appliance/api/timeline.ts'
 import { waitLine, waitWords, type WaitReason } from '../../../appliance/mail/waiting.ts'

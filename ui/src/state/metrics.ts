@@ -1,6 +1,6 @@
 /** What metrics say, in numbers and words, and which emails are behind them. Pure. */
 import { withUnicodeDomains } from '../../../appliance/mail/idn.ts'
-import type { MetricsBreakdown } from '../../../appliance/http/schemas/metrics.ts'
+import type { MetricsBreakdown } from '../../../appliance/api/metrics.ts'
 import type { Status } from './status.ts'
 import { written } from './email-search.ts'
 

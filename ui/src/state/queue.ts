@@ -1,4 +1,4 @@
-import type { QueueChange } from '../../../appliance/http/schemas/queue.ts'
+import type { QueueChange } from '../../../appliance/api/queue.ts'
 import { span } from './time.ts'
 
 /** Conditions of the queue by name; what is empty is left out. */

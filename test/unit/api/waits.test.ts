@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Step, Transcript } from '../../../appliance/mail/transcript.ts'
 import type { Attempt, Delivery } from '../../../appliance/storage/storage.ts'
-import { waitsOf } from '../../../appliance/wireformat/wireformat.ts'
+import { waitsOf } from '../../../appliance/api/waits.ts'
 
 const SECOND = 1000
 

@@ -1,0 +1,263 @@
+import { Type, type Static } from 'typebox'
+import { Id, kind, literals } from './shared.ts'
+import { operation } from './operation.ts'
+import { query, unread } from './parameters.ts'
+
+export const GRANULARITIES = ['hourly', 'daily', 'weekly', 'monthly'] as const
+export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'bounce_category'] as const
+
+/** `2026-07-01T00:00:00.000Z`, as metrics write it (reference: wire format §1.3). */
+const Instant = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-07-01T00:00:00.000Z'] })
+
+const Values = Type.Number({ description: 'A count, or a share from 0 to 1.' })
+
+/** One row of metrics: which of these fields are there depends on the dimensions; the others are metrics. */
+export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
+  Type.Object(
+    {
+      period: Type.Optional(Instant('Start of the period. Only with dimension `period`.')),
+      domain_id: Type.Optional(Id),
+      domain_name: Type.Optional(
+        Type.String({ description: 'Only with dimension `domain`; `(removed)` for a removed domain.' }),
+      ),
+      email_id: Type.Optional(Id),
+    },
+    { additionalProperties: Values, description: 'One combination of the dimensions, with its metrics.' },
+  ),
+)
+
+/** GET /emails/metrics (reference: wire format §2.2). */
+export const Metrics = Type.Object(
+  {
+    object: kind('metrics'),
+    start_date: Instant('Start of the range.'),
+    end_date: Instant('End of the range.'),
+    metrics: Type.Array(Type.String(), {
+      description: 'The metrics in the response.',
+      examples: [['delivered']],
+    }),
+    dimensions: Type.Array(literals(['period', 'domain', 'email', 'broadcast']), {
+      description: 'The dimensions of the rows.',
+      examples: [['period']],
+    }),
+    granularity: literals(GRANULARITIES, {
+      description: 'Length of the periods.',
+    }),
+    totals: Type.Unsafe<Record<string, number>>(
+      Type.Object(
+        {},
+        {
+          additionalProperties: Values,
+          description: 'The metrics over the whole range.',
+          examples: [{ sent: 1000, delivered: 988, bounced: 12, delivery_rate: 0.988 }],
+        },
+      ),
+    ),
+    data: Type.Optional(
+      Type.Array(MetricsRow, { description: 'One row for each combination; absent without dimensions.' }),
+    ),
+  },
+  { description: 'Sending metrics.' },
+)
+export type Metrics = Static<typeof Metrics>
+
+/** GET /emails/metrics/breakdown. Not part of the hosted API. */
+export const MetricsBreakdown = Type.Object(
+  {
+    object: kind('metrics_breakdown'),
+    by: literals(BREAKDOWNS, {
+      description: 'The dimension of the rows.',
+    }),
+    start_date: Instant('Start of the range.'),
+    end_date: Instant('End of the range.'),
+    granularity: literals(GRANULARITIES, {
+      description: 'Length of the periods; only for `period`.',
+    }),
+    metrics: Type.Array(Type.String(), {
+      description: 'The metrics. Fewer if filtered by provider or for a bounce category.',
+      examples: [['delivered', 'bounced']],
+    }),
+    totals: Type.Record(Type.String(), Values, {
+      description: 'The totals of the whole range. For `tag`, includes emails without tags.',
+    }),
+    counted_until: Type.Optional(
+      Instant(
+        'Only for `tag`, while earlier mail is still being counted: events after this time are in no row.',
+      ),
+    ),
+    data: Type.Array(
+      Type.Object({
+        value: Type.Union([Type.String(), Type.Null()], {
+          description:
+            'Start of the period, id of the domain or provider, tag as `name:value`, or category; null: all that have no row of their own.',
+          examples: ['google'],
+        }),
+        name: Type.Union([Type.String(), Type.Null()], {
+          description: 'Display name; null: none, such as for a removed domain.',
+          examples: ['Gmail'],
+        }),
+        counts: Type.Record(Type.String(), Values, { description: 'The metrics of this row.' }),
+      }),
+      { description: 'Periods in order of time, others in descending order.' },
+    ),
+  },
+  { description: 'Metrics broken down by one dimension.' },
+)
+export type MetricsBreakdown = Static<typeof MetricsBreakdown>
+
+/** Read by `readMetricsQuery`. */
+const range = {
+  start_date: unread(
+    Type.String({
+      description: 'Start of the range: an ISO 8601 date or datetime. Default: six days before the end.',
+    }),
+  ),
+  end_date: unread(
+    Type.String({ description: 'End of the range, exclusive: an ISO 8601 date or datetime. Default: now.' }),
+  ),
+  timezone: unread(
+    Type.String({
+      default: 'UTC',
+      examples: ['America/New_York'],
+      description: 'The IANA time zone of the periods, and of dates without an offset.',
+    }),
+  ),
+  granularity: unread(
+    Type.String({
+      enum: [...GRANULARITIES],
+      default: 'daily',
+      description: 'Length of the periods; at most 10000 of them.',
+    }),
+  ),
+}
+const domain_id = unread(Type.String({ description: 'Only these domains: up to 100 comma-separated ids.' }))
+
+const tags = ['Emails'] as const
+
+export const getMetrics = operation('GET /emails/metrics', {
+  operationId: 'getMetrics',
+  tags,
+  summary: 'Get email metrics',
+  description:
+    'Totals over a time range, and rows by period, domain or email. Numbers count recipients; rates are from 0 to 1. Without parameters: all metrics of the last six days.',
+  querystring: query({
+    ...range,
+    metrics: unread(
+      Type.String({
+        examples: ['sent,delivered,bounce_rate'],
+        description: 'Comma-separated metrics. Default: all.',
+      }),
+    ),
+    dimensions: unread(
+      Type.String({
+        examples: ['period,domain'],
+        description: 'Comma-separated dimensions of the rows: period, domain, email or broadcast.',
+      }),
+    ),
+    domain_id,
+    email_id: unread(Type.String({ description: 'Only these emails: up to 100 comma-separated ids.' })),
+    broadcast_id: unread(
+      Type.String({ description: 'Only these broadcasts: up to 100 comma-separated ids.' }),
+    ),
+  }),
+  response: { 200: Metrics },
+})
+export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
+  operationId: 'breakDownMetrics',
+  tags,
+  summary: 'Break down email metrics',
+  description:
+    'Totals over a time range by period, domain, mailbox provider, tag or bounce category. For domains, providers and tags, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',
+  querystring: query({
+    by: unread(
+      Type.String({
+        enum: [...BREAKDOWNS],
+        default: 'domain',
+        description: 'The dimension of the rows.',
+      }),
+    ),
+    ...range,
+    domain_id,
+    provider: unread(
+      Type.String({
+        examples: ['google'],
+        description: 'Only these mailbox providers: up to 100 comma-separated ids.',
+      }),
+    ),
+  }),
+  response: { 200: MetricsBreakdown },
+})
+
+/** Metrics as they were counted; a shape, since the folder that counts them is above this one. Times in Unix milliseconds. */
+export interface MetricsFacts {
+  range: { start: number; end: number }
+  metrics: readonly string[]
+  dimensions: Metrics['dimensions']
+  granularity: Metrics['granularity']
+  totals: Record<string, number>
+  rows:
+    | {
+        period?: number
+        domainId?: string
+        domainName?: string | null
+        emailId?: string
+        metrics: Record<string, number>
+      }[]
+    | null
+}
+
+const instant = (ms: number): string => new Date(ms).toISOString()
+
+/** GET /emails/metrics. */
+export function presentMetrics(facts: MetricsFacts): Metrics {
+  const { range, rows, totals, granularity } = facts
+  return {
+    object: 'metrics',
+    start_date: instant(range.start),
+    end_date: instant(range.end),
+    metrics: [...facts.metrics],
+    dimensions: [...facts.dimensions],
+    granularity,
+    totals,
+    ...(rows && {
+      data: rows.map(({ period, domainId, domainName, emailId, metrics: values }) => ({
+        ...(period === undefined ? {} : { period: instant(period) }),
+        ...(domainId === undefined ? {} : { domain_id: domainId, domain_name: domainName ?? '(removed)' }),
+        ...(emailId === undefined ? {} : { email_id: emailId }),
+        ...values,
+      })),
+    }),
+  }
+}
+
+/** What was counted, by one thing; a shape for the same reason. Times in Unix milliseconds. */
+export interface BreakdownFacts {
+  by: MetricsBreakdown['by']
+  range: { start: number; end: number }
+  granularity: MetricsBreakdown['granularity']
+  metrics: readonly string[]
+  totals: Record<string, number>
+  rows: { value: string | number | null; name: string | null; counts: Record<string, number> }[]
+  countedUntil: number | null
+}
+
+/** GET /emails/metrics/breakdown. */
+export function presentBreakdown(facts: BreakdownFacts): MetricsBreakdown {
+  const { by, range, granularity, totals, rows, countedUntil } = facts
+  return {
+    object: 'metrics_breakdown',
+    by,
+    start_date: instant(range.start),
+    end_date: instant(range.end),
+    granularity,
+    metrics: [...facts.metrics],
+    totals,
+    ...(countedUntil !== null && { counted_until: instant(countedUntil) }),
+    data: rows.map(({ value, name, counts }) => ({
+      value: typeof value === 'number' ? instant(value) : value,
+      name,
+      counts,
+    })),
+  }
+}

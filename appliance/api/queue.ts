@@ -1,0 +1,398 @@
+import { Type, type Static } from 'typebox'
+import { QUEUE_ACTIONS } from '../mail/queue-action.ts'
+import { BACKLOG_STATES } from '../shaping/shaping.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { Lane, presentLane } from './shaping.ts'
+import { Delivery, WaitingReason } from './timeline.ts'
+import type { Delivery as TimelineDelivery } from './timeline.ts'
+import type { QueueAction } from '../mail/queue-action.ts'
+import { waitLine } from '../mail/waiting.ts'
+import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
+import type {
+  QueueChange as StoredQueueChange,
+  QueuePreview as StoredQueuePreview,
+  QueueSummary as StoredQueueSummary,
+} from '../spool/queue.ts'
+import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { operation } from './operation.ts'
+import { after, conditions, limit, path, pathId, refused, unread } from './parameters.ts'
+
+const count = (description: string) => Type.Integer({ description })
+const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
+
+/** GET /queue: deliveries as timelines show them, oldest first. */
+export const QueueList = listOf(Delivery, 'queued deliveries, oldest first')
+
+const counts = {
+  count: count('Number of deliveries.'),
+  waiting: count('Waiting deliveries.'),
+  held: count('Held deliveries.'),
+  in_flight: count('Deliveries with an attempt in progress.'),
+  oldest_at: Time,
+  newest_at: Time,
+  teams: count('Number of teams they belong to.'),
+  providers: Type.Array(
+    Type.Object({
+      provider: Type.String({
+        description: 'The mailbox provider, or `?` and a domain that was never looked up.',
+      }),
+      waiting: count('Waiting deliveries.'),
+      held: count('Held deliveries.'),
+      in_flight: count('Deliveries with an attempt in progress.'),
+      oldest_at: Timestamp,
+    }),
+    { description: 'By provider: the 50 with the most deliveries.' },
+  ),
+  domains: Type.Array(
+    Type.Object({
+      domain: Type.String({ description: 'The recipient domain.' }),
+      provider: Type.String({ description: 'Its provider.' }),
+      count: count('Number of deliveries.'),
+    }),
+    { description: 'By recipient domain: the 50 with the most deliveries.' },
+  ),
+  ages: Type.Array(
+    Type.Object({
+      from_minutes: count('Minimum age.'),
+      to_minutes: Nullable(Type.Integer(), { description: 'Maximum age, exclusive; null: none.' }),
+      count: count('Number of deliveries.'),
+    }),
+    { description: 'By age, youngest first.' },
+  ),
+}
+
+/** GET /queue/summary */
+export const QueueSummary = Type.Object(
+  { object: kind('queue_summary'), ...counts },
+  { description: 'Counts of queued deliveries.' },
+)
+export type QueueSummary = Static<typeof QueueSummary>
+
+/** An element of GET /queue/lanes; ours. */
+export const QueueLane = Type.Object(
+  {
+    object: kind('queue_lane'),
+    id: Type.String({ description: 'Pool and provider.', examples: ['default/google'] }),
+    pool: Nullable(Type.String(), { description: 'The pool of sending IPs; null: several.' }),
+    provider: Nullable(Type.String(), {
+      description:
+        'The mailbox provider; `?` and a domain that was never looked up; `?` alone: several such domains; null: several providers.',
+    }),
+    provider_name: Type.String({
+      description: 'Display name of the provider, or the domain; empty: several.',
+    }),
+    count: count('Deliveries in this row. Each delivery is in exactly one row.'),
+    due: count('Deliveries that are due now.'),
+    later: count('Deliveries that are due later.'),
+    held: count('Held deliveries.'),
+    in_flight: count('Deliveries with an attempt in progress.'),
+    oldest_at: Time,
+    next_at: Nullable(Timestamp, { description: 'When the next of `later` is due; null: none.' }),
+    state: literals(BACKLOG_STATES, { description: 'The state, in one word.' }),
+    reason: Nullable(WaitingReason, { description: 'The reason, as data; null: the state is the reason.' }),
+    why: Nullable(Type.String(), { description: 'The reason, in one line; null: the state is the reason.' }),
+    until: Nullable(Timestamp, { description: 'When it continues; null: unknown.' }),
+    lanes: Type.Array(Lane, {
+      description:
+        'Its lanes, one for each sending IP used so far. Empty for teams that do not operate the server.',
+    }),
+  },
+  { description: 'Queued mail of one pool for one provider.' },
+)
+export type QueueLane = Static<typeof QueueLane>
+export const QueueLaneList = listOf(QueueLane, 'rows, largest first')
+
+/** POST /queue/preview */
+export const QueuePreview = Type.Object(
+  {
+    object: kind('queue_preview'),
+    action: literals(QUEUE_ACTIONS, { description: 'The operation.' }),
+    ...counts,
+    sample: Type.Array(Delivery, { description: 'The ten oldest deliveries.' }),
+  },
+  { description: 'What an operation would change.' },
+)
+export type QueuePreview = Static<typeof QueuePreview>
+
+/** Conditions by name; the reader of spool/queue-filter.ts says which are known. */
+const Filter = Type.Record(Type.String(), Type.String(), {
+  description:
+    'Conditions that must all match: domain, provider, pool, stream, tag (`name` or `name=value`), state (waiting, held), older_than and newer_than (`2h`), reply (words of the last reply), category, source, email_id, id. team_id is for the team that operates the server: a team, or `all`.',
+  examples: [{ provider: 'google', older_than: '2h' }],
+})
+const given = {
+  filter: Type.Optional(Filter),
+  pool: Type.Optional(Type.String({ description: 'The target pool of `reroute`.', examples: ['default'] })),
+  all: Type.Optional(Type.Boolean({ description: 'Allows `drop` and `expire` without any condition.' })),
+  new: Type.Optional(
+    Type.Boolean({ description: 'With `hold`: also hold new mail, until released or undone.' }),
+  ),
+}
+
+/** POST /queue/preview */
+export const PreviewQueue = Type.Object(
+  { action: literals(QUEUE_ACTIONS, { description: 'The operation.' }), ...given },
+  { description: 'The operation to preview.' },
+)
+
+/** POST /queue/hold and the other actions */
+export const ChangeQueue = Type.Object(
+  {
+    ...given,
+    expected_count: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Nothing is changed if more deliveries than this match.' }),
+    ),
+  },
+  { description: 'The operation, and the deliveries it applies to.' },
+)
+
+/** POST /queue/undo */
+export const UndoQueue = Type.Object(
+  { audit_id: Type.String({ format: 'uuid', description: 'The `audit_id` of the operation to undo.' }) },
+  { description: 'The operation to undo.' },
+)
+
+/** Holds new mail; ours. */
+export const HoldRule = Type.Object(
+  {
+    object: kind('hold_rule'),
+    id: Id,
+    team_id: Nullable(Id, { description: 'Only this team; null: any.' }),
+    domain: Nullable(Type.String(), { description: 'Only this recipient domain; null: any.' }),
+    provider: Nullable(Type.String(), { description: 'Only this provider; null: any.' }),
+    tag: Nullable(Type.String(), { description: 'Only this tag, `name` or `name=value`; null: any.' }),
+    created_at: Timestamp,
+  },
+  {
+    description:
+      'A rule that holds new mail. Its id is the id of the audit entry, which `POST /queue/undo` takes.',
+  },
+)
+export type HoldRule = Static<typeof HoldRule>
+export const HoldRuleList = listOf(HoldRule, 'rules that hold new mail')
+
+/** What the actions answer. */
+export const QueueChange = Type.Object(
+  {
+    object: kind('queue_change'),
+    action: literals(QUEUE_ACTIONS, { description: 'The operation.' }),
+    count: count('Number of changed deliveries.'),
+    audit_id: Id,
+    rule: Nullable(HoldRule, { description: 'The rule that was created or ended; null: none.' }),
+  },
+  { description: 'The result of a queue operation.' },
+)
+export type QueueChange = Static<typeof QueueChange>
+
+const condition = (description: string) => unread(Type.String({ description }))
+
+/** Read by `readQueueFilter`. */
+const filter = {
+  domain: condition('Only deliveries to this recipient domain.'),
+  provider: condition('Only deliveries to this mailbox provider.'),
+  pool: condition('Only deliveries in this pool.'),
+  stream: condition('`transactional` or `broadcast`.'),
+  tag: condition('Only emails with this tag: `name` or `name=value`.'),
+  state: condition('`waiting` or `held`.'),
+  older_than: condition('Accepted before this long ago: `90m`, `2h`, `3d`.'),
+  newer_than: condition('Accepted within the last: `90m`, `2h`, `3d`.'),
+  reply: condition('Only deliveries whose last reply contains these words.'),
+  category: condition('Only this failure category.'),
+  source: condition('Only deliveries last attempted from this sending IP.'),
+  email_id: condition('Only deliveries of this email.'),
+  id: condition('Only this delivery.'),
+  team_id: condition('Only this team, or `all`. For the team that operates the server.'),
+}
+
+const tags = ['Queue'] as const
+
+export const listQueue = operation('GET /queue', {
+  operationId: 'listQueue',
+  tags,
+  summary: 'List queued deliveries',
+  description: 'Oldest first, each with the reason why it is queued. Not part of the hosted API.',
+  querystring: conditions({
+    limit,
+    after,
+    before: refused('this list pages only forward, with `after`'),
+    ...filter,
+  }),
+  response: { 200: QueueList },
+})
+export const getQueueSummary = operation('GET /queue/summary', {
+  operationId: 'getQueueSummary',
+  tags,
+  summary: 'Count queued deliveries',
+  description: 'By state, provider, domain and age.',
+  querystring: conditions(filter),
+  response: { 200: QueueSummary },
+})
+export const listQueueLanes = operation('GET /queue/lanes', {
+  operationId: 'listQueueLanes',
+  tags,
+  summary: 'List the queue by pool and provider',
+  description:
+    'Each delivery is in exactly one row, so the counts add up to those of `GET /queue/summary`. Of the domains that were never looked up, the 20 largest have a row each; the others share one row per pool. Beyond 100 rows, the smallest share one. Without conditions, the team that operates the server also gets lanes without queued deliveries.',
+  querystring: conditions(filter),
+  response: { 200: QueueLaneList },
+})
+export const listHoldRules = operation('GET /queue/holds', {
+  operationId: 'listHoldRules',
+  tags,
+  summary: 'List the rules that hold new mail',
+  description: 'To end a rule, call `POST /queue/undo` with its id.',
+  response: { 200: HoldRuleList },
+})
+export const getQueuedDelivery = operation('GET /queue/:id', {
+  operationId: 'getQueuedDelivery',
+  tags,
+  summary: 'Get a queued delivery',
+  description: 'With the reason why it is queued. For final deliveries, see the timeline of their email.',
+  params: path({ id: pathId }),
+  response: { 200: Delivery },
+})
+export const previewQueueChange = operation('POST /queue/preview', {
+  operationId: 'previewQueueChange',
+  tags,
+  summary: 'Preview a queue operation',
+  description: 'Counts, and the ten oldest deliveries. Changes nothing.',
+  body: PreviewQueue,
+  response: { 200: QueuePreview },
+})
+const change = (route: `POST /${string}`, operationId: string, summary: string, description: string) =>
+  operation(route, {
+    ...{ operationId, tags, summary, description },
+    body: ChangeQueue,
+    response: { 200: QueueChange },
+    errors: ['409'],
+  })
+
+export const holdQueue = change(
+  'POST /queue/hold',
+  'holdQueue',
+  'Hold deliveries',
+  'No further attempts until released; attempts in progress finish. With `new`, a rule also holds new mail with the same domain, provider, team and tag.',
+)
+export const releaseQueue = change(
+  'POST /queue/release',
+  'releaseQueue',
+  'Release held deliveries',
+  'Only the team that operates the server can release deliveries that it held.',
+)
+export const retryQueue = change(
+  'POST /queue/retry',
+  'retryQueue',
+  'Retry deliveries now',
+  'Makes the deliveries due now. The limits of their lanes still apply.',
+)
+export const rerouteQueue = change(
+  'POST /queue/reroute',
+  'rerouteQueue',
+  'Move deliveries to another pool',
+  'Applies to the next attempt. For the team that operates the server.',
+)
+export const expireQueue = change(
+  'POST /queue/expire',
+  'expireQueue',
+  'Expire deliveries',
+  'Treats them as if the retry period had ended: they bounce, and the sender gets a report. Cannot be undone.',
+)
+export const dropQueue = change('POST /queue/drop', 'dropQueue', 'Drop deliveries', 'Cannot be undone.')
+export const undoQueueChange = operation('POST /queue/undo', {
+  operationId: 'undoQueueChange',
+  tags,
+  summary: 'Undo a queue operation',
+  description: 'A hold with its rule, a release or a reroute, for deliveries that were not changed since.',
+  body: UndoQueue,
+  response: { 200: QueueChange },
+  errors: ['409'],
+})
+
+const shownCounts = (summary: StoredQueueSummary) => ({
+  count: summary.count,
+  waiting: summary.waiting,
+  held: summary.held,
+  in_flight: summary.inFlight,
+  oldest_at: timestampOrNull(summary.oldestAt),
+  newest_at: timestampOrNull(summary.newestAt),
+  teams: summary.teams,
+  providers: summary.providers.map(({ provider, waiting, held, inFlight, oldestAt }) => ({
+    provider,
+    waiting,
+    held,
+    in_flight: inFlight,
+    oldest_at: timestamp(oldestAt),
+  })),
+  domains: summary.domains,
+  ages: summary.ages.map(({ from, to, count }) => ({
+    from_minutes: from / 60_000,
+    to_minutes: to === null ? null : to / 60_000,
+    count,
+  })),
+})
+
+/** GET /queue/summary */
+export function presentQueueSummary(summary: StoredQueueSummary): QueueSummary {
+  return { object: 'queue_summary', ...shownCounts(summary) }
+}
+
+/** A row of GET /queue/lanes. @param whole whether the lanes are told, which carry the mail of all teams */
+export function presentQueueLane(
+  { counted, name, state, reason, until, lanes }: QueueLaneFacts<BacklogCount & { oldestAt?: number }>,
+  whole: boolean,
+): QueueLane {
+  const { pool, provider, count, due, later, held, inFlight, oldestAt, nextAt } = counted
+  return {
+    object: 'queue_lane',
+    id: `${pool ?? '*'}/${provider ?? '*'}`,
+    pool,
+    provider,
+    provider_name: name,
+    count,
+    due,
+    later,
+    held,
+    in_flight: inFlight,
+    oldest_at: timestampOrNull(oldestAt ?? null),
+    next_at: timestampOrNull(nextAt),
+    state,
+    reason,
+    why: reason && waitLine(reason),
+    until: timestampOrNull(until),
+    lanes: whole ? lanes.map(presentLane) : [],
+  }
+}
+
+/** POST /queue/preview. @param sample the preview's sample as `presentDelivery` shows it */
+export function presentQueuePreview(
+  action: QueueAction,
+  preview: StoredQueuePreview,
+  sample: TimelineDelivery[],
+): QueuePreview {
+  return { object: 'queue_preview', action, ...shownCounts(preview), sample }
+}
+
+/** A rule that holds new mail. */
+export function presentHoldRule({ id, teamId, domain, provider, tag, createdAt }: StoredHoldRule): HoldRule {
+  return {
+    object: 'hold_rule',
+    id,
+    team_id: teamId,
+    domain,
+    provider,
+    tag: tag && (tag.value === null ? tag.name : `${tag.name}=${tag.value}`),
+    created_at: timestamp(createdAt),
+  }
+}
+
+/** What the actions of the queue answer. */
+export function presentQueueChange({ action, count, auditId, rule }: StoredQueueChange): QueueChange {
+  return {
+    object: 'queue_change',
+    action,
+    count,
+    audit_id: auditId,
+    rule: rule && presentHoldRule(rule),
+  }
+}
