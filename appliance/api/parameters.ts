@@ -106,6 +106,27 @@ export const optional = <T>(schema: TSchema, read: Read<T>): Parameter<T | undef
   read: (given, name) => (isAbsent(given) ? undefined : read(typeof given === 'string' ? given : '', name)),
 })
 
+/** Longest text of a condition (UTF-16 units): a Message-ID may fill a line (RFC 5322 §2.1.1). */
+const LONGEST = 998
+
+/** A condition of a search: its text without spaces around it, which `read` reads. An empty one is refused. */
+export const condition = <T = string>(
+  schema: TSchema,
+  read: Read<T> = (given) => given as T,
+): Parameter<T | undefined> => ({
+  schema,
+  read(given, parameter) {
+    if (given === undefined) return undefined
+    const text = typeof given === 'string' ? given.trim() : ''
+    if (text === '' || text.length > LONGEST || text.includes('\0'))
+      throw refuse('invalid_parameter', {
+        parameter,
+        expected: `a single string of 1 to ${LONGEST} characters; leave it out if you do not need it`,
+      })
+    return read(text, parameter)
+  },
+})
+
 /** A parameter that a reader reads which the command line uses, too. */
 export const unread = (schema: TSchema): Parameter<unknown> => ({ schema, read: (given) => given })
 
@@ -172,22 +193,23 @@ export const flag = (byDefault: boolean, description: string): Parameter<boolean
 const uuid = (description: string): TSchema => Type.String({ format: 'uuid', description })
 
 /** An id of ours. */
-function id(description: string): Parameter<string | undefined> {
+export function id(description: string): Parameter<string | undefined> {
   return {
     schema: uuid(description),
     read: (given, parameter) => (isAbsent(given) ? undefined : readId(given, parameter)),
   }
 }
 
-function readId(given: unknown, parameter: string): string {
+/** Reads an id of ours. Refuses: `invalid_id`. */
+export function readId(given: unknown, parameter: string): string {
   if (typeof given !== 'string' || !isId(given)) throw refuse('invalid_id', { parameter })
   return given.toLowerCase()
 }
 
-/** An id of ours in a path. */
-export const pathUuid = (description: string): Parameter<string> => ({
+/** An id of ours in a path. @param called what refusals call it, if not by its name */
+export const pathUuid = (description: string, called?: string): Parameter<string> => ({
   schema: uuid(description),
-  read: readId,
+  read: (given, name) => readId(given, called ?? name),
 })
 
 /** The id in a path. */
@@ -234,4 +256,11 @@ export const shortPage = {
   },
   after,
   before,
+}
+
+/** The parameters of a search: it looks at a bounded part of a long list for each request, and the client goes on. */
+export const searchPage = {
+  limit,
+  after,
+  before: refused('a search pages only forward, with `after`; to limit the time, use `since` and `until`'),
 }

@@ -1,12 +1,10 @@
 /** Reads conditions of a search out of a query string. */
-import { readInstant } from '../api/parameters.ts'
+import { Type } from 'typebox'
+import { condition, readInstant } from '../api/parameters.ts'
 import { refuse } from '../mail/refusals.ts'
 
 /** A query string as it was taken apart: a name that occurs twice has an array. */
 export type Given = Record<string, unknown>
-
-/** Longest text of a condition (UTF-16 units): a Message-ID may fill a line (RFC 5322 §2.1.1). */
-const LONGEST = 998
 
 /**
  * Refuses: `invalid_parameter` for a condition that there is not: a search that leaves one out would find too much.
@@ -18,18 +16,10 @@ export function refuseStrange(given: Given, conditions: readonly string[], other
     throw refuse('invalid_parameter', { parameter: strange, expected: `one of ${conditions.join(', ')}` })
 }
 
+const text = condition(Type.String())
+
 /** The text of a condition, trimmed; undefined: it is not asked for. Refuses: `invalid_parameter`. */
-export function textOf(given: Given, name: string): string | undefined {
-  const value = given[name]
-  if (value === undefined) return undefined
-  const text = typeof value === 'string' ? value.trim() : ''
-  if (text === '' || text.length > LONGEST || text.includes('\0'))
-    throw refuse('invalid_parameter', {
-      parameter: name,
-      expected: `a single string of 1 to ${LONGEST} characters; leave it out if you do not need it`,
-    })
-  return text
-}
+export const textOf = (given: Given, name: string): string | undefined => text.read(given[name], name)
 
 /** One of the words that are allowed, written in any case. Refuses: `invalid_parameter`. */
 export function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {

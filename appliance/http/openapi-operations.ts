@@ -1,6 +1,5 @@
 /** What the document says of each route beside its schemas. Keys are method and path as the router has them. */
 import { emailSearchOperations, SEARCH_PARAMETERS } from './openapi-email-search.ts'
-import { LOG_PARAMETERS, logSearchOperations } from './openapi-log-search.ts'
 import type { Schema } from './openapi-components.ts'
 
 /** The words for one operation. */
@@ -51,7 +50,6 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
   },
   after: { description: 'The page after this id, exclusive.', schema: uuid },
   before: { description: 'The page before this id, exclusive.', schema: uuid },
-  email_id: { description: 'Only the request that created this email, and its repetitions.', schema: uuid },
   domain: {
     description: 'Only the DNS records and blocklist entries of this domain of the team.',
     schema: { type: 'string', examples: ['acme.example'] },
@@ -101,7 +99,6 @@ export const PARAMETERS: Record<string, ParameterNotes> = {
     schema: { type: 'string', examples: ['period,domain'] },
   },
   ...SEARCH_PARAMETERS,
-  ...LOG_PARAMETERS,
   'metrics.domain_id': {
     description: 'Only these domains: up to 100 comma-separated ids.',
     schema: text,
@@ -262,14 +259,6 @@ const domainBodies: Record<string, OperationNotes> = {}
 const erasures: Record<string, OperationNotes> = {}
 
 const others: Record<string, OperationNotes> = {
-  ...logSearchOperations,
-  'GET /logs': { id: 'listLogs', tag: 'Logs', summary: 'List requests', query: [...page, 'email_id'] },
-  'GET /logs/:id': {
-    id: 'getLog',
-    tag: 'Logs',
-    summary: 'Get a request and its response',
-    description: 'Bodies are without secrets and files, at most 16 KiB each.',
-  },
   'GET /metrics': {
     id: 'getPrometheus',
     tag: 'Service',

@@ -1,9 +1,8 @@
 /** Searches that look at a bounded part of a long list for each request: the client goes on, and knows how far it has come. */
 import { madeAt } from '../mail/ids.ts'
-import { refuse } from '../mail/refusals.ts'
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
-import { readPage } from './query.ts'
+import { query, searchPage } from '../api/parameters.ts'
 
 /** Stretches that one request looks at, some milliseconds each. */
 const MOST_STRETCHES = 50
@@ -19,15 +18,10 @@ interface Page {
   after?: string | undefined
 }
 
+const pages = query(searchPage)
+
 /** Reads `limit` and `after`. Refuses: `invalid_parameter`, also for `before`. */
-export function pageForwards(query: unknown): Page {
-  if ((query as Record<string, unknown>).before !== undefined)
-    throw refuse('invalid_parameter', {
-      parameter: 'before',
-      expected: 'a search pages only forward, with `after`; to limit the time, use `since` and `until`',
-    })
-  return readPage(query)
-}
+export const pageForwards = (given: unknown): Page => pages.read(given as Record<string, unknown>)
 
 /** Looks at stretch after stretch until the page is full, all was looked at, or it was enough for one request. */
 export async function fill<T>(

@@ -8,7 +8,6 @@ import type { AttachmentInfo, Email, EmailSummary } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from '../api/timestamp.ts'
 
 export { EMAIL_COLUMNS, emailRecord, presentFound } from './email-search.ts'
-export { presentLog, presentListedLog } from './logs.ts'
 
 const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
 

@@ -1,16 +1,13 @@
+import * as api from '../../api/logs.ts'
+import { serve } from '../serve.ts'
 import type { Contents } from '../../intake/intake.ts'
-import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentLog, presentListedLog } from '../../wireformat/wireformat.ts'
 import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readLogFilter } from '../log-filter.ts'
-import { readPage } from '../query.ts'
 import type { RequestLogBuffer } from '../request-log-buffer.ts'
 import { fillIn, type ContentOf } from '../request-log-emails.ts'
-import * as schema from '../schemas/logs.ts'
-import { fill, pageForwards, presentSearch } from '../stretches.ts'
+import { fill, presentSearch } from '../stretches.ts'
 
 /** What apps asked and were answered. What the buffer holds is written first, so that a list has what was just done. */
 export function logRoutes(
@@ -18,43 +15,35 @@ export function logRoutes(
   { storage, clock }: HttpDeps,
   { buffer, contents }: { buffer: RequestLogBuffer; contents: Contents },
 ): void {
-  app.get('/logs', { schema: { response: { 200: schema.LogList } } }, async (request) => {
+  serve(app, api.listLogs, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const args = { teamId, ...readPage(request.query), emailId: readEmailId(request.query) }
+    const { email_id: emailId, ...page } = request.query
+    const args = { teamId, ...page, emailId }
     await buffer.flush()
-    const page = await storage.listLogs(args, clock.now())
-    return presentList(page.items.map(presentListedLog), page.hasMore)
+    const { items, hasMore } = await storage.listLogs(args, clock.now())
+    return presentList(items.map(api.presentListedLog), hasMore)
   })
 
-  app.get('/logs/search', { schema: { response: { 200: schema.LogSearch } } }, async (request) => {
+  serve(app, api.searchLogs, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const page = pageForwards(request.query)
-    const filter = readLogFilter(request.query, ['limit', 'after'])
+    const { limit, after, before: _before, ...conditions } = request.query
+    const filter = api.logFilterOf(conditions)
     await buffer.flush()
-    const found = await fill(page, (limit, after) =>
-      storage.searchLogs({ teamId, filter, limit, after }, clock.now()),
+    const found = await fill({ limit, after }, (most, from) =>
+      storage.searchLogs({ teamId, filter, limit: most, after: from }, clock.now()),
     )
-    return presentSearch(found, presentListedLog)
+    return presentSearch(found, api.presentListedLog)
   })
 
-  app.get('/logs/:id', { schema: { response: { 200: schema.Log } } }, async (request) => {
+  serve(app, api.getLog, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const { id } = request.params as { id: string }
-    if (!isId(id)) throw refuse('invalid_id', { parameter: 'logId' })
     await buffer.flush()
-    const log = await storage.getLog({ teamId, id: id.toLowerCase() }, clock.now())
+    const log = await storage.getLog({ teamId, id: request.params.id }, clock.now())
     if (!log) throw refuse('not_found', { resource: 'Log' })
     const contentOf: ContentOf = async (emailId) => {
       const email = await storage.getEmail({ teamId, id: emailId }, clock.now())
       return email && contents.of(email)
     }
-    return presentLog({ ...log, requestBody: await fillIn(log, contentOf) })
+    return api.presentLog({ ...log, requestBody: await fillIn(log, contentOf) })
   })
-}
-
-function readEmailId(query: unknown): string | undefined {
-  const { email_id: id } = query as { email_id?: unknown }
-  if (id === undefined || id === '') return undefined
-  if (typeof id !== 'string' || !isId(id)) throw refuse('invalid_id', { parameter: 'email_id' })
-  return id.toLowerCase()
 }

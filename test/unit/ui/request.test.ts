@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LogSummary } from '../../../appliance/http/schemas/logs.ts'
+import type { LogSummary } from '../../../appliance/api/logs.ts'
 import { parametersOf, requestWords } from '../../../ui/src/state/request.ts'
 
 const log = (more: Partial<LogSummary>): LogSummary => ({

@@ -11,7 +11,7 @@ import type {
 } from '../../../appliance/api/account.ts'
 import { change, read } from './client.ts'
 
-export type { AccountSession } from '../../../appliance/http/schemas/account.ts'
+export type { AccountSession } from '../../../appliance/api/account.ts'
 
 export const changePassword = (body: Static<typeof ChangePassword>) =>
   change('POST', '/account/password', body)

@@ -4,7 +4,7 @@ import type { ApiKeyCreated, ApiKeyList, CreateApiKey } from '../../../appliance
 import type { CreateDomain, Domain, DomainList, UpdateDomain } from '../../../appliance/api/domains.ts'
 import type { AttachmentList } from '../../../appliance/http/schemas/attachments.ts'
 import type { Email, EmailList, EmailShared } from '../../../appliance/http/schemas/emails.ts'
-import type { Log, LogList, LogSearch } from '../../../appliance/http/schemas/logs.ts'
+import type { Log, LogList, LogSearch } from '../../../appliance/api/logs.ts'
 import type { DomainBodies } from '../../../appliance/api/retention.ts'
 import type { SandboxMessage, SandboxMessageList } from '../../../appliance/api/sandbox.ts'
 import type { Session } from '../../../appliance/api/session.ts'

@@ -17,7 +17,7 @@ import type {
 import type { Session, SignIn, SignInStep } from '../../../appliance/api/session.ts'
 import { ApiError, change, question, read } from './client.ts'
 
-export type { Factors, Passkey } from '../../../appliance/http/schemas/factors.ts'
+export type { Factors, Passkey } from '../../../appliance/api/factors.ts'
 export type { SignInStep } from '../../../appliance/api/session.ts'
 
 /** The first step: a session, or the step that is missing. */

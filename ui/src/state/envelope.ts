@@ -1,4 +1,4 @@
-import type { LogSummary } from '../../../appliance/http/schemas/logs.ts'
+import type { LogSummary } from '../../../appliance/api/logs.ts'
 
 /** Who a message of SMTP was from and to: `shop@example.com → ada@example.net +2`. */
 export function envelopeWords({

@@ -1,5 +1,5 @@
 /** How a logged request is written: an HTTP request by its path and query, an SMTP message by its envelope or the command that was refused. Pure. */
-import type { Log, LogSummary } from '../../../appliance/http/schemas/logs.ts'
+import type { Log, LogSummary } from '../../../appliance/api/logs.ts'
 import { envelopeWords } from './envelope.ts'
 
 export interface RequestWords {
