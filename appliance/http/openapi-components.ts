@@ -23,6 +23,7 @@ import * as received from '../api/received.ts'
 import * as recipients from '../api/recipients.ts'
 import * as retention from '../api/retention.ts'
 import * as sandbox from '../api/sandbox.ts'
+import * as service from '../api/service.ts'
 import * as session from '../api/session.ts'
 import * as setUp from '../api/set-up.ts'
 import * as shared from '../api/shared.ts'
@@ -97,6 +98,7 @@ const MODULES: Record<string, unknown>[] = [
     propagation,
     setUp,
     identities,
+    service,
     session,
     teams,
     members,

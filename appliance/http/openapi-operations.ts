@@ -167,14 +167,6 @@ const emails: Record<string, OperationNotes> = {
     errors: ['507'],
   },
   'GET /emails': { id: 'listEmails', tag: 'Emails', summary: 'List emails', query: page },
-  'GET /live': {
-    id: 'watchEmails',
-    tag: 'Emails',
-    summary: 'Stream events live',
-    description:
-      'Server-sent events: an `email`, `domain` or `suppression` event with `type`, `email_id` and `created_at` for everything that happens. The team that operates the server also gets `lanes`, without data, when a lane changes. `Last-Event-ID` resumes a stream; `reset` means that too many events were missed. A stream ends after 15 minutes; reconnect then.',
-    answers: { type: 'text/event-stream', description: 'A stream of events.' },
-  },
   'GET /emails/:id': { id: 'getEmail', tag: 'Emails', summary: 'Get an email' },
   'PATCH /emails/:id': {
     id: 'rescheduleEmail',
@@ -258,17 +250,7 @@ const domainBodies: Record<string, OperationNotes> = {}
 
 const erasures: Record<string, OperationNotes> = {}
 
-const others: Record<string, OperationNotes> = {
-  'GET /metrics': {
-    id: 'getPrometheus',
-    tag: 'Service',
-    summary: 'Get Prometheus metrics',
-    description:
-      'Metrics of this process. For the team that operates the server; `metrics.listen` requires no key.',
-    answers: { type: 'text/plain', description: 'Prometheus text format.' },
-  },
-  'GET /openapi.json': { id: 'getDocument', tag: 'Service', summary: 'Get this document' },
-}
+const others: Record<string, OperationNotes> = {}
 
 /** All operations, in the order of the reference. */
 export const OPERATIONS: Record<string, OperationNotes> = {

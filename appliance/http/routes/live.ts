@@ -3,6 +3,8 @@ import { callerOf, wouldEnter } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { Live } from '../live.ts'
 import { isOperator } from '../operator.ts'
+import { serve } from '../serve.ts'
+import { watchEmails } from '../../api/service.ts'
 
 /** GET /live: what happens to the team's emails, domains and suppressions, and to operators' lanes, as it happens (server-sent events). */
 export function liveRoutes(
@@ -10,7 +12,7 @@ export function liveRoutes(
   deps: Pick<HttpDeps, 'storage' | 'clock' | 'senders' | 'accounts'>,
   live: Live,
 ): void {
-  app.get('/live', { logLevel: 'warn', exposeHeadRoute: false }, async (request, reply) => {
+  serve(app, watchEmails, { logLevel: 'warn', exposeHeadRoute: false }, async (request, reply) => {
     const { teamId } = callerOf(request)
     live.admit(teamId)
     const operator = await isOperator(request, deps)

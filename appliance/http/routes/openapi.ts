@@ -1,7 +1,8 @@
-import { Type } from 'typebox'
+import { getDocument } from '../../api/service.ts'
 import type { App } from '../deps.ts'
 import { apiDocument, type RouteFacts } from '../openapi.ts'
 import { referencePage } from '../reference-page.ts'
+import { serve } from '../serve.ts'
 
 const open = { config: { access: 'public' }, logLevel: 'warn' } as const
 
@@ -23,23 +24,14 @@ export function documentRoutes(app: App, routes: readonly RouteFacts[], version:
   const makeDocument = async () => Buffer.from(JSON.stringify(await apiDocument(routes, version)))
   const makePage = async () => Buffer.from(referencePage(await apiDocument(routes, version)))
 
-  app.get(
-    '/openapi.json',
-    {
-      ...open,
-      schema: {
-        response: { 200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1.' }) },
-      },
-    },
-    async (_request, reply) => {
-      void reply.headers({
-        'content-type': 'application/json; charset=utf-8',
-        'cache-control': `public, max-age=${MAX_AGE}`,
-      })
-      document ??= makeDocument()
-      return (await document) as unknown as Record<string, unknown>
-    },
-  )
+  serve(app, getDocument, { logLevel: 'warn' }, async (_request, reply) => {
+    void reply.headers({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': `public, max-age=${MAX_AGE}`,
+    })
+    document ??= makeDocument()
+    return (await document) as unknown as Record<string, unknown>
+  })
 
   app.get('/docs', open, async (_request, reply) =>
     reply

@@ -1,10 +1,12 @@
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
+import { serve } from '../serve.ts'
+import { getPrometheus } from '../../api/service.ts'
 
 /** GET /metrics for Prometheus, with a key of the team that runs the server; `metrics.listen` needs none. */
 export function prometheusRoutes(app: App, deps: HttpDeps): void {
-  const preHandler = requireOperator(deps)
-  app.get('/metrics', { preHandler, logLevel: 'warn' }, async (_request, reply) => {
+  const preValidation = requireOperator(deps)
+  serve(app, getPrometheus, { preValidation, logLevel: 'warn' }, async (_request, reply) => {
     const { type, text } = await deps.instruments.page()
     return reply.type(type).send(text)
   })

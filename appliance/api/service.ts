@@ -1,0 +1,32 @@
+/** What the server says of itself to programs: its metrics, its events as they happen, and the document of its API. */
+import { Type } from 'typebox'
+import { operation, other } from './operation.ts'
+
+export const watchEmails = operation('GET /live', {
+  operationId: 'watchEmails',
+  tags: ['Emails'],
+  summary: 'Stream events live',
+  description:
+    'Server-sent events: an `email`, `domain` or `suppression` event with `type`, `email_id` and `created_at` for everything that happens. The team that operates the server also gets `lanes`, without data, when a lane changes. `Last-Event-ID` resumes a stream; `reset` means that too many events were missed. A stream ends after 15 minutes; reconnect then.',
+  response: { 200: other('text/event-stream', 'A stream of events.') },
+})
+
+export const getPrometheus = operation('GET /metrics', {
+  operationId: 'getPrometheus',
+  tags: ['Service'],
+  summary: 'Get Prometheus metrics',
+  description:
+    'Metrics of this process. For the team that operates the server; `metrics.listen` requires no key.',
+  response: { 200: other('text/plain', 'Prometheus text format.') },
+})
+
+export const getDocument = operation(
+  'GET /openapi.json',
+  {
+    operationId: 'getDocument',
+    tags: ['Service'],
+    summary: 'Get this document',
+    response: { 200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1.' }) },
+  },
+  'public',
+)
