@@ -1,10 +1,10 @@
-/** Files of many rows, written as clients read them: one page after the other, by turns among teams, whoever it is for. */
+/** Downloads of many rows. Pages are written one at a time, as clients read them, and teams take turns. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { callerOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 
-/** Rows of a page: some milliseconds of the event loop. */
+/** Rows per page. A page takes a few milliseconds of the event loop. */
 export const PAGE_ROWS = 200
 
 /** What a file consists of. */
@@ -23,7 +23,7 @@ export interface File<T> {
 /** The type of files with a line of column names (RFC 4180 §3). */
 export const CSV = 'text/csv; charset=utf-8; header=present'
 
-/** Answers with the file. A page that has to wait too long for its turn ends the answer unfinished, which clients notice. */
+/** Sends the file. If a page waits too long for its turn, the response is cut off, which clients notice. */
 export function download<T>(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -81,7 +81,7 @@ export interface MessageOutline {
 }
 
 /**
- * Reads the outline of a message: of one without parts the header alone. What it says is read when it is shown.
+ * Reads the outline of a message; if it has no parts, only its header. The content is read when somebody opens the message.
  * Undefined for a message that only the parser understands.
  */
 export function readOutline(message: Uint8Array, header: Header): MessageOutline | undefined {

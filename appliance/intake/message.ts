@@ -75,7 +75,7 @@ export async function readArrival(
     readPlainContent(arrival.bytes, header) ??
     readUsualContent(arrival.bytes, header) ??
     reader.read(arrival.bytes, arrival.teamId)
-  // What it says is compared with a key, and otherwise read when somebody wants to see it.
+  // The content is needed now only to compare it with that of an earlier request with the same key.
   const content = idempotencyKey === null ? undefined : await readContent()
   const outline = content ?? readOutline(arrival.bytes, header) ?? (await readContent())
   const { to, cc, bcc } = distribute(header, arrival)

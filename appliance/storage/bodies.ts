@@ -1,21 +1,21 @@
 /**
- * Where messages are kept that are too large for a row. The row says that its message is there; which messages those are, the engine decides.
- * The order makes a crash harmless: bytes come before their row and go after it, so what a crash leaves is bytes without a row, for the sweep.
+ * Storage for messages that are too large for a row. The engine decides which ones these are, and their rows say so. Bytes are written
+ * before their row and removed after it, so a crash can leave only bytes without a row, which the sweep removes.
  */
 export interface Bodies {
-  /** Makes the place ready, once before all else. */
+  /** Prepares the storage. Called once, before anything else. */
   begin(): Promise<void>
-  /** Resolves when the bytes are durable. Rejects, having changed nothing, when there are bytes of this email. */
+  /** Resolves once the bytes are durable. If the email already has bytes, rejects and changes nothing. */
   put(emailId: string, bytes: Uint8Array): Promise<void>
-  /** The bytes of an email whose row says that they are here. Rejects with a sentence for people when they are not. */
+  /** Reads the bytes of an email. If they are missing, rejects with a message for the operator. */
   read(emailId: string): Promise<Uint8Array>
-  /** What is not there is no error. */
+  /** Does nothing if the email has no bytes. */
   remove(emailId: string): Promise<void>
   /**
-   * Removes what no row speaks of, and no call that runs will: only what has been there for an hour.
-   * @param existing which of these emails have a row that says that their message is here
-   * @param stop asked between steps
-   * @returns how many were removed
+   * Removes bytes that no row refers to. Bytes younger than an hour are kept, because their row may not be written yet.
+   * @param existing returns those of the given emails whose rows refer to bytes here
+   * @param stop checked between steps
+   * @returns number of messages removed
    */
   sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number>
 }

@@ -1,7 +1,7 @@
-/** Sending domains: their settings, what was seen of their records, and how their verification goes on. */
-import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+/** Sending domains and their settings. Their verification is in domain-checks.ts. */
+import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { ToldDomain } from '../mail/event.ts'
-import { type DkimKey, type DkimKeyChange, insertKeys } from './dkim-keys.ts'
+import { type DkimKey, insertKeys } from './dkim-keys.ts'
 import { recordOthers } from './events.ts'
 import type { Db, DomainsTable } from './schema.ts'
 
@@ -62,22 +62,8 @@ export interface Domain extends DomainSettings, DomainWatch {
   checkedAt: number | null
 }
 
-/** What a look at the records has brought. */
-export interface DomainCheck {
-  teamId: string
-  id: string
-  status: DomainStatus
-  checks: RecordCheck[]
-  /** Left as it is when not given. */
-  watch?: DomainWatch | undefined
-  keys?: DkimKeyChange[] | undefined
-  /** What `domain.updated` tells; undefined where nothing changed that an app would want to know. */
-  told?: ToldDomain | undefined
-  /** Nothing is written when the domain is no longer like this: something else happened during the look. */
-  seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
-}
-
-const toDomain = (row: Selectable<DomainsTable>): Domain => {
+/** A row as the rest of the program sees it. */
+export const toDomain = (row: Selectable<DomainsTable>): Domain => {
   const seen = row.checked_at ?? row.created_at
   const checks = JSON.parse(row.checks) as (Omit<RecordCheck, 'checkedAt' | 'since'> & Partial<RecordCheck>)[]
   return {
@@ -124,7 +110,8 @@ const fromSettings = (settings: Partial<DomainSettings>): Updateable<DomainsTabl
   }
 }
 
-const fromWatch = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch) => ({
+/** The columns of how a verification goes on. */
+export const fromWatch = ({ verifyUntil, suspect, nextCheckAt }: DomainWatch) => ({
   verify_until: verifyUntil,
   suspect: suspect?.status ?? null,
   suspect_since: suspect?.since ?? null,
@@ -151,8 +138,8 @@ const fromDomain = (domain: Domain): Insertable<DomainsTable> => ({
   ...fromWatch(domain),
 })
 
-/** The event goes with what it tells of. */
-async function tell(
+/** Records an event about a domain in the transaction that changes the domain; nothing without `domain`. */
+export async function tell(
   db: Db,
   teamId: string,
   type: 'domain.created' | 'domain.updated' | 'domain.deleted',
@@ -163,7 +150,7 @@ async function tell(
 }
 
 /** Statuses with which a team holds a name: the migration's index `domains_holder` allows one such domain for each name. */
-const HOLDING = ['verified', 'partially_failed'] as const
+export const HOLDING = ['verified', 'partially_failed'] as const
 
 /**
  * A name belongs to one team of the appliance only: `taken` when it has an owner. `told` is what the event says that this method and
@@ -273,149 +260,8 @@ async function deleteDomain(
   return true
 }
 
-const since = (status: string, now: number) =>
-  sql<number>`case when status = ${status} then status_since else ${now} end`
-
-/** Whether another team has verified the name of this domain, which is then not to be verified for this one. */
-async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
-  const holder = await db
-    .selectFrom('domains as d')
-    .innerJoin('domains as other', 'other.name', 'd.name')
-    .select('other.id')
-    .where('d.id', '=', id)
-    .where('other.id', '!=', id)
-    .where('other.status', 'in', HOLDING)
-    .executeTakeFirst()
-  return holder !== undefined
-}
-
-/** Tells whether it was written: a status that may send is not while another team holds the name. */
-async function saveDomainCheck(
-  db: Db,
-  { teamId, id, status, checks, watch, keys = [], told, seen }: DomainCheck,
-  now: number,
-): Promise<boolean> {
-  if (HOLDING.some((one) => one === status) && (await isDomainHeld(db, { id }))) return false
-  let update = db
-    .updateTable('domains')
-    .set({
-      status_since: since(status, now),
-      status,
-      checks: JSON.stringify(checks),
-      checked_at: now,
-      ...(watch ? fromWatch(watch) : {}),
-    })
-    .where('id', '=', id)
-    .where('team_id', '=', teamId)
-  if (seen) {
-    update = update.where('status', '=', seen.status)
-    update =
-      seen.nextCheckAt === null
-        ? update.where('next_check_at', 'is', null)
-        : update.where('next_check_at', '=', seen.nextCheckAt)
-  }
-  const saved = await update.executeTakeFirstOrThrow()
-  if (saved.numUpdatedRows === 0n) return false
-  await tell(db, teamId, 'domain.updated', told, now)
-  for (const key of keys)
-    await db
-      .updateTable('dkim_keys')
-      .set({
-        state: key.state,
-        state_since: now,
-        retire_at: key.retireAt,
-        // A key that signs no more is worth stealing only.
-        ...(key.state === 'retired' ? { private_key: new Uint8Array() } : {}),
-      })
-      .where('id', '=', key.id)
-      .where('domain_id', '=', id)
-      .execute()
-  return true
-}
-
-/**
- * Begins a verification, or puts one off. False, and nothing is written, when the status is no longer `seen`: a look has changed it, which
- * this must not take back.
- */
-async function scheduleDomainCheck(
-  db: Db,
-  {
-    teamId,
-    id,
-    status,
-    seen,
-    watch,
-    told,
-  }: {
-    teamId: string
-    id: string
-    status: DomainStatus
-    seen: DomainStatus
-    watch: DomainWatch
-    told?: ToldDomain | undefined
-  },
-  now: number,
-): Promise<boolean> {
-  const scheduled = await db
-    .updateTable('domains')
-    .set({ status_since: since(status, now), status, ...fromWatch(watch) })
-    .where('id', '=', id)
-    .where('team_id', '=', teamId)
-    .where('status', '=', seen)
-    .executeTakeFirstOrThrow()
-  if (scheduled.numUpdatedRows === 0n) return false
-  await tell(db, teamId, 'domain.updated', told, now)
-  return true
-}
-
-/** The next look is due at once, unless nobody has asked for any yet. Nothing else of the domain changes. */
-async function hastenDomainCheck(
-  db: Db,
-  { teamId, id }: { teamId: string; id: string },
-  now: number,
-): Promise<void> {
-  await db
-    .updateTable('domains')
-    .set({ next_check_at: now })
-    .where('id', '=', id)
-    .where('team_id', '=', teamId)
-    .where('status', '!=', 'not_started')
-    .execute()
-}
-
-/** Domains of all teams whose next look is due, longest due first. */
-async function dueDomains(db: Db, args: { limit: number }, now: number): Promise<Domain[]> {
-  const rows = await db
-    .selectFrom('domains')
-    .selectAll()
-    .where('next_check_at', '<=', now)
-    .orderBy('next_check_at')
-    .limit(args.limit)
-    .execute()
-  return rows.map(toDomain)
-}
-
-/** When the next look at any domain is due; undefined when none is. */
-async function nextDomainCheck(db: Db): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('domains')
-    .select('next_check_at')
-    .where('next_check_at', 'is not', null)
-    .orderBy('next_check_at')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.next_check_at ?? undefined
-}
-
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { listDomains, trackingDomains, isDomainHeld, getDomain, findDomain, dueDomains, nextDomainCheck },
-  writes: {
-    createDomain,
-    updateDomain,
-    deleteDomain,
-    saveDomainCheck,
-    scheduleDomainCheck,
-    hastenDomainCheck,
-  },
+  reads: { listDomains, trackingDomains, getDomain, findDomain },
+  writes: { createDomain, updateDomain, deleteDomain },
 }

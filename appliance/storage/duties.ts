@@ -1,14 +1,14 @@
-/** What must run once, however many nodes share the storage: who does it now. */
+/** Leases for work that only one of the nodes sharing the storage may do at a time. */
 import { sql } from 'kysely'
 import { nodeOf } from '../mail/owner.ts'
 import type { Db } from './schema.ts'
 
-/** Owners of a node are those between these two: `/` ends its name, and `0` comes after it. */
+/** The range of owner names of the same node: `0` is the character after `/`. */
 const runsOf = (owner: string) => ({ first: `${nodeOf(owner)}/`, end: `${nodeOf(owner)}0` })
 
 /**
- * Takes a duty, or keeps it, for so many milliseconds from now on: one that nobody has, whose time is over, or that a run of the same node
- * has; only one of those is alive. Returns the term, which grows with every change of hands; null: another node has the duty.
+ * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, or if its owner is a run of the same node, of
+ * which only one is alive. Returns the term, which grows with each change of owner, or null if another node has the duty.
  */
 async function takeDuty(
   db: Db,
@@ -39,7 +39,7 @@ async function takeDuty(
   return taken?.term ?? null
 }
 
-/** Gives back all duties of an owner: whoever asks next has them. Terms go on. */
+/** Releases all duties of an owner, so that the next owner who asks gets them. Their terms stay. */
 async function releaseDuties(db: Db, { owner }: { owner: string }): Promise<void> {
   await db.updateTable('duties').set({ until: 0 }).where('owner', '=', owner).execute()
 }

@@ -1,10 +1,9 @@
 /**
- * How far somebody has read the events. Made by the storage (events.ts), and opaque to whoever holds it: nothing but the functions here compares
- * or writes two of them.
+ * A reader's position in the events. The storage makes cursors (events.ts); only the functions here compare or format them.
  *
- * Where transactions run side by side, an event may become visible after one with a larger `seq`, and who remembers `seq` alone would never
- * read it. So a cursor names the transaction too. On SQLite transactions come one after the other: `seq` is the order in which events become
- * visible, events need no column for their transaction, and `xid` is always 0.
+ * When transactions run concurrently, an event can become visible after one with a larger `seq`. A reader that stored only `seq` would miss
+ * it, so a cursor contains the transaction, too. SQLite runs one transaction after the other, so events become visible in the order of `seq`.
+ * There, events have no column for their transaction, and `xid` is always 0.
  */
 export interface EventCursor {
   /** The transaction that stored the event. */
@@ -22,7 +21,7 @@ export const isAfter = (a: EventCursor, b: EventCursor): boolean =>
 /** The nearer to the beginning. */
 export const earlier = (a: EventCursor, b: EventCursor): EventCursor => (isAfter(a, b) ? b : a)
 
-/** A cursor as text, for whoever comes back with it. */
+/** Writes a cursor as text. */
 export const formatCursor = ({ xid, seq }: EventCursor): string => `${xid}-${seq}`
 
 /** The cursor that `formatCursor` wrote; null for any other text. */

@@ -55,8 +55,8 @@ const COLUMNS =
 type Values = (string | number | null)[]
 
 /**
- * Writes events in their order, and what they add to the metrics, in the transaction of the caller: no other code does. Methods in Kysely
- * reach it with `preparedOn`. An event keeps what was counted, so that the metrics can be made anew.
+ * Writes events and adds them to the metrics, in the caller's transaction. Nothing else writes events. Kysely methods call it through
+ * `preparedOn`. Each event stores what was counted, so that the metrics can be recomputed.
  */
 export function createRecordEvents(db: Connection): (entries: readonly Recorded[]) => void {
   const insert = db.prepare(`insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)

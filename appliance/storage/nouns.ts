@@ -8,6 +8,7 @@ import { methods as accounts } from './accounts.ts'
 import { methods as apiKeys } from './api-keys.ts'
 import { methods as audit } from './audit.ts'
 import { methods as dkimKeys } from './dkim-keys.ts'
+import { methods as domainChecks } from './domain-checks.ts'
 import { methods as domains } from './domains.ts'
 import { methods as duties } from './duties.ts'
 import { methods as emailSearch } from './email-search.ts'
@@ -53,6 +54,7 @@ export const nouns = {
   apiKeys,
   audit,
   dkimKeys,
+  domainChecks,
   domains,
   duties,
   emailSearch,

@@ -1,0 +1,170 @@
+/** The verification of sending domains: what was seen of their DNS records, and when to look again. */
+import { sql } from 'kysely'
+import type { ToldDomain } from '../mail/event.ts'
+import type { DkimKeyChange } from './dkim-keys.ts'
+import {
+  type Domain,
+  type DomainStatus,
+  type DomainWatch,
+  fromWatch,
+  HOLDING,
+  type RecordCheck,
+  tell,
+  toDomain,
+} from './domains.ts'
+import type { Db } from './schema.ts'
+
+/** Results of a check of a domain's DNS records. */
+export interface DomainCheck {
+  teamId: string
+  id: string
+  status: DomainStatus
+  checks: RecordCheck[]
+  /** Left as it is when not given. */
+  watch?: DomainWatch | undefined
+  keys?: DkimKeyChange[] | undefined
+  /** What `domain.updated` tells; undefined where nothing changed that an app would want to know. */
+  told?: ToldDomain | undefined
+  /** Nothing is written when the domain is no longer like this: something else happened during the look. */
+  seen?: Pick<Domain, 'status' | 'nextCheckAt'> | undefined
+}
+
+const since = (status: string, now: number) =>
+  sql<number>`case when status = ${status} then status_since else ${now} end`
+
+/** Whether another team has verified the name of this domain, which is then not to be verified for this one. */
+async function isDomainHeld(db: Db, { id }: { id: string }): Promise<boolean> {
+  const holder = await db
+    .selectFrom('domains as d')
+    .innerJoin('domains as other', 'other.name', 'd.name')
+    .select('other.id')
+    .where('d.id', '=', id)
+    .where('other.id', '!=', id)
+    .where('other.status', 'in', HOLDING)
+    .executeTakeFirst()
+  return holder !== undefined
+}
+
+/** Tells whether it was written: a status that may send is not while another team holds the name. */
+async function saveDomainCheck(
+  db: Db,
+  { teamId, id, status, checks, watch, keys = [], told, seen }: DomainCheck,
+  now: number,
+): Promise<boolean> {
+  if (HOLDING.some((one) => one === status) && (await isDomainHeld(db, { id }))) return false
+  let update = db
+    .updateTable('domains')
+    .set({
+      status_since: since(status, now),
+      status,
+      checks: JSON.stringify(checks),
+      checked_at: now,
+      ...(watch ? fromWatch(watch) : {}),
+    })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+  if (seen) {
+    update = update.where('status', '=', seen.status)
+    update =
+      seen.nextCheckAt === null
+        ? update.where('next_check_at', 'is', null)
+        : update.where('next_check_at', '=', seen.nextCheckAt)
+  }
+  const saved = await update.executeTakeFirstOrThrow()
+  if (saved.numUpdatedRows === 0n) return false
+  await tell(db, teamId, 'domain.updated', told, now)
+  for (const key of keys)
+    await db
+      .updateTable('dkim_keys')
+      .set({
+        state: key.state,
+        state_since: now,
+        retire_at: key.retireAt,
+        // A key that signs no more is worth stealing only.
+        ...(key.state === 'retired' ? { private_key: new Uint8Array() } : {}),
+      })
+      .where('id', '=', key.id)
+      .where('domain_id', '=', id)
+      .execute()
+  return true
+}
+
+/**
+ * Begins a verification, or puts one off. False, and nothing is written, when the status is no longer `seen`: a look has changed it, which
+ * this must not take back.
+ */
+async function scheduleDomainCheck(
+  db: Db,
+  {
+    teamId,
+    id,
+    status,
+    seen,
+    watch,
+    told,
+  }: {
+    teamId: string
+    id: string
+    status: DomainStatus
+    seen: DomainStatus
+    watch: DomainWatch
+    told?: ToldDomain | undefined
+  },
+  now: number,
+): Promise<boolean> {
+  const scheduled = await db
+    .updateTable('domains')
+    .set({ status_since: since(status, now), status, ...fromWatch(watch) })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('status', '=', seen)
+    .executeTakeFirstOrThrow()
+  if (scheduled.numUpdatedRows === 0n) return false
+  await tell(db, teamId, 'domain.updated', told, now)
+  return true
+}
+
+/** The next look is due at once, unless nobody has asked for any yet. Nothing else of the domain changes. */
+async function hastenDomainCheck(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('domains')
+    .set({ next_check_at: now })
+    .where('id', '=', id)
+    .where('team_id', '=', teamId)
+    .where('status', '!=', 'not_started')
+    .execute()
+}
+
+/** Domains of all teams whose next look is due, longest due first. */
+async function dueDomains(db: Db, args: { limit: number }, now: number): Promise<Domain[]> {
+  const rows = await db
+    .selectFrom('domains')
+    .selectAll()
+    .where('next_check_at', '<=', now)
+    .orderBy('next_check_at')
+    .limit(args.limit)
+    .execute()
+  return rows.map(toDomain)
+}
+
+/** When the next look at any domain is due; undefined when none is. */
+async function nextDomainCheck(db: Db): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('domains')
+    .select('next_check_at')
+    .where('next_check_at', 'is not', null)
+    .orderBy('next_check_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.next_check_at ?? undefined
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { isDomainHeld, dueDomains, nextDomainCheck },
+  writes: { saveDomainCheck, scheduleDomainCheck, hastenDomainCheck },
+}
