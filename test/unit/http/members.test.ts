@@ -76,7 +76,11 @@ describe('an invitation', () => {
     const email = 'often@people.example'
     for (let n = 0; n < 3; n++) await invited(email)
     const answer = await as(admin, 'POST', '/invitations', { email: ' Often@people.example', role: 'viewer' })
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '900'])
+    expect(answer.status).toBe(429)
+    // The first was mailed moments ago, and the clock of this test runs.
+    const wait = Number(answer.headers.get('retry-after'))
+    expect(wait).toBeGreaterThan(840)
+    expect(wait).toBeLessThanOrEqual(900)
     await api.clock.advance(15 * 60_000)
     await invited(email)
   })
