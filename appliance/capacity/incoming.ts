@@ -9,6 +9,8 @@ const IN_MEMORY = 256 * 1024
 /** Octets that wait for the disk before the sender has to. */
 const UNWRITTEN = 256 * 1024
 const FIRST_BUFFER = 8 * 1024
+/** A body of one piece up to this length takes no buffer of its own, but a part of one of Node's, which are as long as `FIRST_BUFFER`. */
+const SHARED_BUFFER = Buffer.poolSize / 2
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 export interface IncomingDeps {
@@ -26,8 +28,9 @@ export class Incoming {
   readonly #deps: IncomingDeps
   readonly #owner: Owner
   #buffer = Buffer.alloc(0)
-  /** Octets in the buffer. */
+  /** Octets in the buffer, and how many are on the owner's account for it. */
   #used = 0
+  #taken = 0
   #file: Promise<FileHandle> | null = null
   /** Octets in the file, and those on the owner's account. */
   #written = 0
@@ -77,10 +80,8 @@ export class Incoming {
   discard(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#deps.memory.give(this.#owner, this.#buffer.length)
+    this.#empty()
     this.#deps.disk.give(this.#owner, this.#onDisk)
-    this.#buffer = Buffer.alloc(0)
-    this.#used = 0
     // After the last write; the file has no name, so that closing it removes it.
     if (this.#file)
       void this.#writing
@@ -95,12 +96,22 @@ export class Incoming {
   #reserve(more: number): boolean {
     const need = this.#used + more
     if (need <= this.#buffer.length) return true
+    const whole = this.#taken === 0 && need < SHARED_BUFFER
     const capacity = Math.min(IN_MEMORY, Math.max(need, 2 * this.#buffer.length, FIRST_BUFFER))
-    if (!this.#deps.memory.take(this.#owner, capacity - this.#buffer.length)) return false
-    const grown = Buffer.allocUnsafeSlow(capacity)
+    if (!this.#deps.memory.take(this.#owner, capacity - this.#taken)) return false
+    this.#taken = capacity
+    const grown = whole ? Buffer.allocUnsafe(need) : Buffer.allocUnsafeSlow(capacity)
     this.#buffer.copy(grown, 0, 0, this.#used)
     this.#buffer = grown
     return true
+  }
+
+  /** Frees the memory. */
+  #empty(): void {
+    this.#deps.memory.give(this.#owner, this.#taken)
+    this.#buffer = Buffer.alloc(0)
+    this.#used = 0
+    this.#taken = 0
   }
 
   /** Hands what is in memory, and this, to the file. */
@@ -108,9 +119,7 @@ export class Incoming {
     const piece = Buffer.concat([this.#buffer.subarray(0, this.#used), chunk])
     if (!this.#deps.disk.take(this.#owner, piece.length)) throw refuse('share_used')
     this.#onDisk += piece.length
-    this.#deps.memory.give(this.#owner, this.#buffer.length)
-    this.#buffer = Buffer.alloc(0)
-    this.#used = 0
+    this.#empty()
     this.#unwritten += piece.length
     this.#file ??= this.#openFile()
     this.#writing = this.#writing.then(() => this.#append(piece))

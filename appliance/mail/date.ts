@@ -35,21 +35,28 @@ const daysIn = (year: number, month: number): number => new Date(Date.UTC(year, 
 
 /** A space for each comment (RFC 5322 §3.2.2); undefined where one has no end or no beginning. */
 function withoutComments(value: string): string | undefined {
-  let [plain, depth] = ['', 0]
+  let [plain, depth, from] = ['', 0, 0]
   for (let at = 0; at < value.length; at++) {
     const char = value[at]!
     if (depth > 0 && char === '\\') at++
     else if (char === '(') {
+      if (depth === 0) plain += `${value.slice(from, at)} `
       if (++depth > MAX_NESTING) return undefined
-      plain += ' '
     } else if (char === ')') {
       if (--depth < 0) return undefined
-    } else if (depth === 0) plain += char
+      from = at + 1
+    }
   }
-  return depth === 0 ? plain : undefined
+  return depth === 0 ? plain + value.slice(from) : undefined
 }
+
+/** The last second that was formatted, with its text: mail is accepted and sent many times in a second. */
+let formatted = { second: -1, text: '' }
 
 /** A point in time (Unix milliseconds) as header fields have it, in UTC. */
 export function formatDateTime(ms: number): string {
-  return new Date(ms).toUTCString().replace('GMT', '+0000')
+  const second = Math.floor(ms / 1000)
+  if (second !== formatted.second)
+    formatted = { second, text: new Date(ms).toUTCString().replace('GMT', '+0000') }
+  return formatted.text
 }

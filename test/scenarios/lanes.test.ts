@@ -148,7 +148,7 @@ test('a server that has too many connections gets fewer, at the same pace', asyn
   /** Time goes on only when the remaining emails all wait for their next attempt. */
   const left = async (): Promise<number> => {
     const open = (await timelines()).filter((one) => !isFinal(one))
-    if (open.every(({ deliveries }) => deliveries[0]!.waiting?.reason.key === 'deferred'))
+    if (open.every(({ deliveries }) => deliveries[0]!.waiting?.reason?.key === 'deferred'))
       await world.clock.advance(1000)
     return open.length
   }
