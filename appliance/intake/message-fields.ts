@@ -63,8 +63,8 @@ export function readHeader(message: Uint8Array): Header {
     throw refuse('message_malformed', {
       expected: `the line after ${fields.length} header fields is neither a field nor blank`,
     })
-  const names = fields.map(({ name }) => name).filter((name) => !/^(?:from|sender)$/i.test(name))
-  const repeated = repeatedField(names)
+  const names = fields.map(({ name }) => name)
+  const repeated = repeatedField(names.filter((name) => !judgedApart.has(name.toLowerCase())))
   if (repeated) throw refuse('message_repeated_field', repeated)
   const [date] = header.all('date')
   if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
@@ -72,10 +72,14 @@ export function readHeader(message: Uint8Array): Header {
   return header
 }
 
+/** Fields whose repetition has a refusal of its own. */
+const judgedApart = new Set(['from', 'sender'])
+
 /** The header as it is: of a message that was accepted. */
 export function splitHeader(message: Uint8Array): Header {
   const { fields, bodyOffset } = splitMessage(message, MAX_SPLIT)
-  const all = (name: string) => fields.filter((field) => field.name.toLowerCase() === name).map(fieldValue)
+  const byName = Map.groupBy(fields, ({ name }) => name.toLowerCase())
+  const all = (name: string) => byName.get(name)?.map(fieldValue) ?? []
   return { fields, bodyOffset, all }
 }
 

@@ -75,32 +75,38 @@ export function unfold(value: string): string {
 }
 
 /** Fields that a message or a part may have once only (RFC 5322 §3.6, RFC 2045 §3, RFC 2183): readers differ in which of two they believe. */
-const SINGLE_FIELDS: readonly string[] = [
-  'Date',
-  'From',
-  'Sender',
-  'Reply-To',
-  'To',
-  'Cc',
-  'Bcc',
-  'Message-ID',
-  'In-Reply-To',
-  'References',
-  'Subject',
-  'MIME-Version',
-  'Content-Type',
-  'Content-Transfer-Encoding',
-  'Content-ID',
-  'Content-Description',
-  'Content-Disposition',
-]
+const SINGLE_FIELDS = new Map(
+  [
+    'Date',
+    'From',
+    'Sender',
+    'Reply-To',
+    'To',
+    'Cc',
+    'Bcc',
+    'Message-ID',
+    'In-Reply-To',
+    'References',
+    'Subject',
+    'MIME-Version',
+    'Content-Type',
+    'Content-Transfer-Encoding',
+    'Content-ID',
+    'Content-Description',
+    'Content-Disposition',
+  ].map((name) => [name.toLowerCase(), name]),
+)
 
 /** The first field that occurs more often than it may, and how often; undefined when there is none. */
 export function repeatedField(names: readonly string[]): { field: string; count: number } | undefined {
-  const counts = new Map<string, number>()
-  for (const name of names) counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1)
-  const field = SINGLE_FIELDS.find((one) => (counts.get(one.toLowerCase()) ?? 0) > 1)
-  return field === undefined ? undefined : { field, count: counts.get(field.toLowerCase())! }
+  const seen = new Set<string>()
+  for (const name of names.map((one) => one.toLowerCase())) {
+    const field = SINGLE_FIELDS.get(name)
+    if (field !== undefined && seen.has(name))
+      return { field, count: names.filter((one) => one.toLowerCase() === name).length }
+    seen.add(name)
+  }
+  return undefined
 }
 
 /** `ftext` of RFC 5322 §3.6.8: printable ASCII but the colon. */
