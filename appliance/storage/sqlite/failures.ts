@@ -25,6 +25,9 @@ export class StorageFailure extends Error {
 
 /** A storage thread is gone. No call will be answered any more; the daemon must be started again. */
 export class StorageLost extends Error {
+  /** Its last commit may be on disk. */
+  readonly kind = 'ambiguous' satisfies FailureKind
+
   constructor(reason: string) {
     super(
       `The storage stopped working: ${reason}. Nothing is lost that was accepted before. Restart the daemon.`,

@@ -217,13 +217,9 @@ class Assembly {
       return result
     } catch (error) {
       // Where the rows may have become durable the large messages stay; the sweep will know.
-      const ambiguous =
-        error instanceof StorageFailure ? error.kind === 'ambiguous' : error instanceof StorageLost
-      if (!ambiguous) await takeBack()
-      // Of the large messages.
-      throw error instanceof StorageFailure || error instanceof StorageLost
-        ? error
-        : new StorageFailure(pack(error))
+      const ofRows = error instanceof StorageFailure || error instanceof StorageLost
+      if (!ofRows || error.kind !== 'ambiguous') await takeBack()
+      throw ofRows ? error : new StorageFailure(pack(error))
     }
   }
 

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { withRoom } from '../../../appliance/storage/room.ts'
-import { pack, StorageFailure } from '../../../appliance/storage/sqlite/failures.ts'
+import { pack, StorageFailure, StorageLost } from '../../../appliance/storage/sqlite/failures.ts'
 
 /** What a client hears when storing an email fails like this. */
-async function answerTo(code: string, committing: boolean): Promise<unknown> {
-  const error = new StorageFailure(pack(Object.assign(new Error('broken'), { code }), committing))
+async function answerTo(error: Error): Promise<unknown> {
   const fails: (...asked: unknown[]) => Promise<never> = () => Promise.reject(error)
   const storage = withRoom(
     { put: fails, keepReturned: fails, keepPostmaster: fails, saveLogs: fails },
@@ -25,5 +24,10 @@ test.each([
   ['SQLITE_FULL', true, ['outcome_unknown', 503, '451 4.3.0']],
   ['SQLITE_IOERR_FSYNC', true, ['outcome_unknown', 503, '451 4.3.0']],
 ])('a client hears of %s, while committing: %s, what it may rely on', async (code, committing, said) => {
-  expect(await answerTo(code, committing)).toEqual(said)
+  const error = new StorageFailure(pack(Object.assign(new Error('broken'), { code }), committing))
+  expect(await answerTo(error)).toEqual(said)
+})
+
+test('a client whose email was on its way to a thread that died hears that it may have been accepted', async () => {
+  expect(await answerTo(new StorageLost('out of memory'))).toEqual(['outcome_unknown', 503, '451 4.3.0'])
 })
