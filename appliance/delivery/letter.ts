@@ -47,7 +47,7 @@ export async function signed(
   if (keys.length === 0)
     return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)
 
-  const whole = encodeHeader(withCrlf(message))
+  const whole = encodeHeader(await withCrlf(message))
   const bytes = scheduledAt === null ? whole : redate(whole, scheduledAt)
   const ours = keys.map((key) => ({ ...key, domain: domain.name }))
   const sign = async (unsigned: Buffer) => prepare(await signer.sign(unsigned, ours, now), unsigned)

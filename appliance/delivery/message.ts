@@ -32,21 +32,34 @@ export function prepare(prefix: Uint8Array, message: Uint8Array): Prepared {
  * Makes every line end a CRLF. What was composed here passes through unchanged, and uncopied. To be done before signing: servers take
  * a bare CR or LF for a line end, for nothing, or for an attack (SMTP smuggling), and the signature would break on the way.
  */
-export function withCrlf(message: Uint8Array): Buffer {
+export async function withCrlf(message: Uint8Array): Promise<Buffer> {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-  if (!hasBareLineEnd(bytes)) return endsWithCrlf(bytes) ? bytes : Buffer.concat([bytes, Buffer.of(CR, LF)])
+  if (!(await hasBareLineEnd(bytes)))
+    return endsWithCrlf(bytes) ? bytes : Buffer.concat([bytes, Buffer.of(CR, LF)])
   const text = bytes.toString('latin1').replaceAll(/\r\n|\r|\n/g, '\r\n')
   return Buffer.from(text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1')
 }
 
 const endsWithCrlf = (bytes: Buffer): boolean => bytes.at(-2) === CR && bytes.at(-1) === LF
 
-function hasBareLineEnd(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) {
-    if (bytes[at - 1] !== CR) return true
+/** Octets that are looked at in one turn of the event loop. */
+const TURN = 1024 * 1024
+
+async function hasBareLineEnd(bytes: Buffer): Promise<boolean> {
+  for (let at = 0; at < bytes.length; at += TURN) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve))
+    if (hasBareBetween(bytes, at, Math.min(bytes.length, at + TURN))) return true
   }
-  for (let at = bytes.indexOf(CR); at >= 0; at = bytes.indexOf(CR, at + 1)) {
-    if (bytes[at + 1] !== LF) return true
+  return false
+}
+
+function hasBareBetween(bytes: Buffer, from: number, to: number): boolean {
+  const piece = bytes.subarray(from, to)
+  for (let at = piece.indexOf(LF); at >= 0; at = piece.indexOf(LF, at + 1)) {
+    if (bytes[from + at - 1] !== CR) return true
+  }
+  for (let at = piece.indexOf(CR); at >= 0; at = piece.indexOf(CR, at + 1)) {
+    if (bytes[from + at + 1] !== LF) return true
   }
   return false
 }

@@ -53,7 +53,7 @@ const PIECE = 16 * 1024
 /** Bytes in a row that canonicalisation leaves as they are, from which on they are hashed without a copy. */
 const WORTH = 2048
 /** Bytes worked on before others get their turn on the event loop: some milliseconds. */
-const TURN = 4 * 1024 * 1024
+const TURN = 1024 * 1024
 
 /**
  * The body in relaxed form (RFC 6376 §3.4.4), piece by piece. White space and line ends are held back until something

@@ -42,9 +42,9 @@ describe('dot stuffing', () => {
 })
 
 describe('line ends', () => {
-  test('what is composed here is not copied', () => {
+  test('what is composed here is not copied', async () => {
     const message = Buffer.from('a: b\r\n\r\nc\r\n')
-    expect(withCrlf(message).buffer).toBe(message.buffer)
+    expect((await withCrlf(message)).buffer).toBe(message.buffer)
   })
 
   test.each([
@@ -54,8 +54,24 @@ describe('line ends', () => {
     ['a\n.\nMAIL FROM:<x>\n', 'a\r\n.\r\nMAIL FROM:<x>\r\n'],
     ['\n', '\r\n'],
     ['no end', 'no end\r\n'],
-  ])('%j becomes %j', (text, expected) => {
-    expect(withCrlf(Buffer.from(text)).toString()).toBe(expected)
+  ])('%j becomes %j', async (text, expected) => {
+    expect((await withCrlf(Buffer.from(text))).toString()).toBe(expected)
+  })
+
+  test('a large message is looked through in several turns of the event loop, to its end', async () => {
+    const line = `${'x'.repeat(76)}\r\n`
+    const message = Buffer.from(line.repeat(500_000))
+    let turns = 0
+    const count = (): void => {
+      turns++
+      immediate = setImmediate(count)
+    }
+    let immediate = setImmediate(count)
+    expect((await withCrlf(message)).buffer).toBe(message.buffer)
+    clearImmediate(immediate)
+    expect(turns).toBeGreaterThanOrEqual(Math.floor(message.length / (1024 * 1024)))
+    const bare = Buffer.concat([message, Buffer.from('bare\nend\r\n')])
+    expect((await withCrlf(bare)).subarray(-11).toString()).toBe('bare\r\nend\r\n')
   })
 
   test('8-bit bytes are seen, and where', () => {
