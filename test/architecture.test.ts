@@ -21,15 +21,26 @@ const ARROWS: Record<string, string[]> = {
   accounts: ['mail', 'clock', 'storage'],
   mime: ['mail', 'clock', 'capacity'],
   tracking: ['mail', 'mime', 'clock', 'storage', 'wire', 'watch'],
-  intake: ['mail', 'capacity', 'mime', 'clock', 'wire', 'storage', 'spool', 'senders', 'tracking', 'watch'],
+  intake: [
+    'mail',
+    'api',
+    'capacity',
+    'mime',
+    'clock',
+    'wire',
+    'storage',
+    'spool',
+    'senders',
+    'tracking',
+    'watch',
+  ],
   inbound: ['mail', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
   submission: ['mail', 'capacity', 'clock', 'wire', 'storage', 'senders', 'intake', 'inbound', 'watch'],
   delivery: ['mail', 'mime', 'shaping', 'clock', 'dns', 'wire', 'storage', 'spool', 'signing', 'watch'],
   reports: ['mail', 'clock', 'dns', 'wire', 'storage', 'spool', 'watch'],
   insights: ['mail', 'certificates', 'clock', 'config', 'dns', 'wire', 'storage', 'senders', 'watch'],
   api: ['mail', 'shaping', 'spool', 'storage', 'senders'],
-  wireformat: ['mail', 'api', 'shaping', 'spool', 'storage', 'senders'],
-  events: ['mail', 'api', 'clock', 'storage', 'wire', 'wireformat', 'watch'],
+  events: ['mail', 'api', 'clock', 'storage', 'wire', 'watch'],
   moving: ['mail', 'storage', 'senders', 'events'],
   http: [
     'mail',
@@ -48,7 +59,6 @@ const ARROWS: Record<string, string[]> = {
     'mime',
     'tracking',
     'wire',
-    'wireformat',
     'watch',
   ],
   sandbox: ['mail', 'clock', 'dns', 'wire', 'storage', 'senders', 'accounts', 'config'],
@@ -70,7 +80,6 @@ const ARROWS: Record<string, string[]> = {
     'senders',
     'accounts',
     'insights',
-    'wireformat',
     'watch',
     'sandbox',
   ],
@@ -125,7 +134,6 @@ const DOORS: Record<string, string[]> = {
   events: ['events.ts', 'metrics.ts'],
   moving: ['moving.ts'],
   reports: ['reports.ts', 'tls-reports.ts'],
-  wireformat: ['wireformat.ts'],
   sandbox: ['sandbox.ts', 'zone.ts'],
   crashtest: ['crashtest.ts'],
 }
@@ -190,7 +198,7 @@ const PACKAGES: Record<string, string[]> = {
   'prom-client': ['watch/'],
   'smol-toml': ['config/'],
   'smtp-server': ['sandbox/'],
-  tldts: ['senders/', 'wireformat/', 'shaping/'],
+  tldts: ['senders/', 'shaping/'],
   typebox: ['api/', 'http/', 'config/'],
 }
 
@@ -245,8 +253,6 @@ describe('the arrows', () => {
       const [from, to] = [folderOf(one.from), folderOf(one.to)]
       if (from === '' || from === to) return false
       if (GRAPH.includes(one.to)) return from !== 'commands'
-      // Wire shapes are written down once, in the schemas; types of them may be borrowed.
-      if (to === 'http' && one.typeOnly && one.to.startsWith(join('http', 'schemas'))) return false
       return !ARROWS[from]?.includes(to)
     })
     expect(wrong.map(line)).toEqual([])
@@ -266,7 +272,6 @@ describe('the doors', () => {
     const wrong = all.filter(isLocal).filter((one) => {
       const [from, to] = [folderOf(one.from), folderOf(one.to)]
       if (from === to || to === 'mail' || to === 'api' || to === '') return false
-      if (to === 'http' && one.typeOnly) return false
       const file = one.to.slice(to.length + 1)
       if (DOORS[to]?.includes(file)) return false
       return !(from === '' && (ADAPTERS.includes(one.to) || to === 'commands'))

@@ -7,6 +7,28 @@ import { Type, type TSchema } from 'typebox'
  */
 export type Access = 'public' | 'sending' | 'full' | 'people'
 
+/** The groups of the reference, in its order. */
+export const TAGS = [
+  { name: 'Emails', description: 'Send emails and see what happened to them.' },
+  { name: 'Domains', description: 'Domains to send from, and their DNS records.' },
+  { name: 'API keys', description: 'Keys that apps authenticate with.' },
+  { name: 'Suppressions', description: 'Addresses that this server does not send to.' },
+  { name: 'Erasures', description: 'Erase the data of one address, with a receipt.' },
+  { name: 'Webhooks', description: 'URLs that receive events, and the log of webhook deliveries.' },
+  { name: 'Logs', description: 'Log of API requests and responses.' },
+  { name: 'Queue', description: 'Queued mail, and the operations on it.' },
+  { name: 'Audit log', description: 'Who did what, from where, and with what result.' },
+  { name: 'Sources', description: 'Sending IPs, and which mail uses which pool.' },
+  {
+    name: 'Providers and lanes',
+    description: 'Sending limits per mailbox provider, and the current limits of each lane.',
+  },
+  { name: 'Usage', description: 'Usage of the plan.' },
+  { name: 'Dashboard', description: 'Sign-in for the dashboard. Not for apps.' },
+  { name: 'Sandbox', description: 'Captured mail. Only in the sandbox.' },
+  { name: 'Service', description: 'Information about the server.' },
+] as const
+
 /** A response that is not JSON. */
 export interface OtherContent {
   description: string
@@ -17,8 +39,7 @@ export interface OtherContent {
 export interface OperationSchema {
   /** Unique. Client generators make method names of it. */
   operationId: string
-  /** One of `TAGS`. */
-  tags: readonly [string]
+  tags: readonly [(typeof TAGS)[number]['name']]
   /** A few words. */
   summary: string
   /** Whole sentences: effects and limits. */
@@ -26,6 +47,7 @@ export interface OperationSchema {
   deprecated?: true
   params?: TSchema
   querystring?: TSchema
+  /** Documents header fields. They are read, and refused, where they are used. */
   headers?: TSchema
   body?: TSchema
   /** By status. */

@@ -152,17 +152,30 @@ export const matching = (pattern: RegExp, expected: string, schema: TSchema): Pa
     return given
   })
 
-/** One of a list of words, in any case. */
-export const choice = <const T extends string>(
-  words: readonly T[],
-  description: string,
-): Parameter<T | undefined> =>
-  optional(Type.Unsafe({ type: 'string', enum: [...words], description }), (given, parameter) => {
+/** Reads one of a list of words, in any case. Refuses: `invalid_parameter`. */
+const oneOf =
+  <const T extends string>(words: readonly T[]): Read<T> =>
+  (given, parameter) => {
     const found = words.find((word) => word === given.toLowerCase())
     if (found === undefined)
       throw refuse('invalid_parameter', { parameter, expected: `one of ${words.join(', ')}` })
     return found
-  })
+  }
+
+const wordSchema = (words: readonly string[], description: string): TSchema =>
+  Type.Unsafe({ type: 'string', enum: [...words], description })
+
+/** One of a list of words, in any case. */
+export const choice = <const T extends string>(
+  words: readonly T[],
+  description: string,
+): Parameter<T | undefined> => optional(wordSchema(words, description), oneOf(words))
+
+/** The same as a condition of a search. */
+export const choiceCondition = <const T extends string>(
+  words: readonly T[],
+  description: string,
+): Parameter<T | undefined> => condition(wordSchema(words, description), oneOf(words))
 
 /** An instant or a day in UTC, read as Unix milliseconds. */
 export const instant = (description: string): Parameter<number | undefined> =>

@@ -1,4 +1,5 @@
 import { Type, type TSchema, type TSchemaOptions } from 'typebox'
+import { DEFAULT_LIMIT, type PageQuery } from './parameters.ts'
 
 /** Pieces that several nouns share. */
 
@@ -48,4 +49,24 @@ export const ErrorBody = Type.Object(
 /** A list in its envelope; `hasMore` is false for lists that always come whole. */
 export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {
   return { object: 'list', has_more: hasMore, data }
+}
+
+/**
+ * A page of a list that is short enough to be in memory, newest first by id. Without any parameter it is the whole
+ * list, as the hosted service does it for domains.
+ */
+export function pageOf<T extends { id: string }>(
+  items: T[],
+  { limit: given, after, before }: Partial<PageQuery>,
+): { items: T[]; hasMore: boolean } {
+  const sorted = items.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  if (given === undefined && after === undefined && before === undefined)
+    return { items: sorted, hasMore: false }
+  const limit = given ?? DEFAULT_LIMIT
+  if (before !== undefined) {
+    const newer = sorted.filter(({ id }) => id > before)
+    return { items: newer.slice(-limit), hasMore: newer.length > limit }
+  }
+  const older = after === undefined ? sorted : sorted.filter(({ id }) => id < after)
+  return { items: older.slice(0, limit), hasMore: older.length > limit }
 }

@@ -5,6 +5,8 @@ import { EMAIL_EVENTS } from '../mail/event.ts'
 import { LANE_REASONS, WAIT_REASONS } from '../mail/waiting.ts'
 import { DELIVERY_STATES } from '../mail/verdict.ts'
 import { PAST_WAIT_REASONS } from '../mail/wait.ts'
+import { operation } from './operation.ts'
+import { path, pathId } from './parameters.ts'
 import { RecipientCounts, RecipientStatus } from './recipients.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
 import { countStatuses, recipientStatus } from '../mail/recipient-status.ts'
@@ -277,7 +279,15 @@ export const Timeline = Type.Object(
 )
 export type Timeline = Static<typeof Timeline>
 
-/** All that is known of what happened to an email, as GET /emails/:id/timeline shows it. */
+export const getTimeline = operation('GET /emails/:id/timeline', {
+  operationId: 'getTimeline',
+  tags: ['Emails'],
+  summary: 'Get the timeline of an email',
+  description:
+    'Every recipient with its delivery state, every attempt with its SMTP transcript, and every event. Not part of the hosted API.',
+  params: path({ id: pathId }),
+  response: { 200: Timeline },
+})
 
 /** One recipient of an email, where its delivery stands, and what it waits for. */
 export function presentDelivery(

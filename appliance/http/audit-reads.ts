@@ -8,13 +8,15 @@ import { presentWebhookSetting } from '../api/webhooks.ts'
 import { callerOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 import { personOf } from './people.ts'
-import { readId } from './query.ts'
 
 type Read = (request: FastifyRequest) => Promise<unknown>
 
+/** The id in the path, which is validated before. */
+const idOf = ({ params }: FastifyRequest): string => (params as { id: string }).id
+
 const which = (request: FastifyRequest) => ({
   teamId: callerOf(request).teamId,
-  id: readId(request.params),
+  id: idOf(request),
 })
 
 /** The key in the path. */
@@ -70,13 +72,13 @@ export function readSource({ sources }: Pick<HttpDeps, 'sources'>): Read {
 
 /** The provider in the path. */
 export function readProvider({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
-  return async ({ params }) => presentProvider(await shaping.provider((params as { id: string }).id))
+  return async (request) => presentProvider(await shaping.provider(idOf(request)))
 }
 
 /** The lane in the path. */
 export function readLane({ shaping }: Pick<HttpDeps, 'shaping'>): Read {
-  return async ({ params }) => {
-    const { id } = params as { id: string }
+  return async (request) => {
+    const id = idOf(request)
     const lane = (await shaping.lanes()).find((one) => one.id === id)
     return lane && presentLane(lane)
   }
@@ -94,7 +96,7 @@ export function readTeam({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
 export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
     const own = await accounts.teams.teamsOf({ userId: personOf(request).userId })
-    const one = own.find(({ id }) => id === readId(request.params))
+    const one = own.find(({ id }) => id === idOf(request))
     return one && { name: one.name, role: one.role }
   }
 }
@@ -112,7 +114,7 @@ export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
 export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
   return async (request) => {
     const own = await providers.identities(personOf(request).userId)
-    const one = own.find(({ id }) => id === readId(request.params))
+    const one = own.find(({ id }) => id === idOf(request))
     return one && { provider: one.provider, email: one.email }
   }
 }
@@ -120,7 +122,7 @@ export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
 /** The assignment of a pool in the path. */
 export function readAssignment({ sources }: Pick<HttpDeps, 'sources'>): Read {
   return async (request) => {
-    const one = (await sources.assignments()).find(({ id }) => id === readId(request.params))
+    const one = (await sources.assignments()).find(({ id }) => id === idOf(request))
     return one && presentAssignment(one)
   }
 }

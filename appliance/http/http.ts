@@ -3,7 +3,7 @@ import cookie from '@fastify/cookie'
 import fastify, { LogController, type FastifyRequest } from 'fastify'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomBytes } from 'node:crypto'
-import { createContents, type Contents } from '../intake/intake.ts'
+import { createContents } from '../intake/intake.ts'
 import { isId, newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { guard } from './access.ts'
@@ -28,7 +28,7 @@ import { accountFactorRoutes } from './routes/account-factors.ts'
 import { accountRoutes } from './routes/account.ts'
 import { acmeRoutes } from './routes/acme.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
-import { attachmentRoutes } from './routes/attachments.ts'
+import { attachmentRoutes, type LinkDeps } from './routes/attachments.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { batchRoutes } from './routes/batch.ts'
 import { doctorRoutes } from './routes/doctor.ts'
@@ -116,9 +116,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const contents = createContents({ storage: deps.storage, clock: deps.clock, turns: deps.capacity.turns })
   const linked = { links: createLinks(secret), origin: () => origins.apps, contents }
   const people = { origin: () => origins.people }
-  attachmentRoutes(app, deps, linked)
-  shareRoutes(app, deps, linked)
-  emailPreviewRoutes(app, deps, linked)
+  sentRoutes(app, deps, linked)
   resetRoutes(app, deps, people)
   signInProviderRoutes(app, deps, people)
   identityRoutes(app, deps, people)
@@ -126,7 +124,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const signIns = createSignInThrottle(deps.clock, devices)
   invitationRoutes(app, deps, { ...people, signIns })
   rememberBrowsers(app, signIns, deps.clock)
-  teamRoutes(app, deps, { signIns, contents })
+  teamRoutes(app, deps, signIns)
   logRoutes(app, deps, { buffer: requestLog, contents })
   const live = createLive(deps)
   liveRoutes(app, deps, live)
@@ -193,18 +191,21 @@ function doorOf(setting: HttpSetting, { people, apps }: AdminDoor, { tls }: Http
   return { key: `http.${setting}`, tls: secure ? (tls ?? null) : null, handle }
 }
 
-/** What a team has and sends. */
-function teamRoutes(
-  app: App,
-  deps: HttpDeps,
-  { signIns, contents }: { signIns: SignInThrottle; contents: Contents },
-): void {
-  emailRoutes(app, deps, contents)
+/** Sending emails, and what was sent. */
+function sentRoutes(app: App, deps: HttpDeps, linked: LinkDeps): void {
+  emailRoutes(app, deps, linked.contents)
+  batchRoutes(app, deps)
+  attachmentRoutes(app, deps, linked)
+  shareRoutes(app, deps, linked)
   emailSearchRoutes(app, deps)
-  emailResendRoutes(app, deps, contents)
+  emailPreviewRoutes(app, deps, linked)
+  emailResendRoutes(app, deps, linked.contents)
   returnedRoutes(app, deps)
   metricsRoutes(app, deps)
-  batchRoutes(app, deps)
+}
+
+/** What a team has. */
+function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   domainRoutes(app, deps)
   propagationRoutes(app, deps)
   retentionRoutes(app, deps)
@@ -265,7 +266,7 @@ function createApp(deps: HttpDeps): App {
     schemaErrorFormatter: refuseInvalid,
     frameworkErrors: answerBadUrl,
   }).withTypeProvider<TypeBoxTypeProvider>()
-  // What goes out is made field by field in wireformat/; the schemas of answers are for the type checker and the docs.
+  // What goes out is made field by field in api/; the schemas of answers are for the type checker and the docs.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   return app
 }

@@ -2,13 +2,12 @@
 import { setImmediate } from 'node:timers/promises'
 import * as account from '../api/account.ts'
 import * as apiKeys from '../api/api-keys.ts'
-import * as attachments from './schemas/attachments.ts'
-import * as batch from './schemas/batch.ts'
+import * as attachments from '../api/attachments.ts'
 import * as doctor from '../api/doctor.ts'
 import * as domains from '../api/domains.ts'
 import * as audit from '../api/audit.ts'
-import * as emailSearch from './schemas/email-search.ts'
-import * as emails from './schemas/emails.ts'
+import * as emailSearch from '../api/email-search.ts'
+import * as emails from '../api/emails.ts'
 import * as erasures from '../api/erasures.ts'
 import * as factors from '../api/factors.ts'
 import * as health from '../api/health.ts'
@@ -23,6 +22,7 @@ import * as received from '../api/received.ts'
 import * as recipients from '../api/recipients.ts'
 import * as retention from '../api/retention.ts'
 import * as sandbox from '../api/sandbox.ts'
+import * as sending from '../api/sending.ts'
 import * as service from '../api/service.ts'
 import * as session from '../api/session.ts'
 import * as setUp from '../api/set-up.ts'
@@ -66,10 +66,10 @@ export interface Schema {
 const MODULES: Record<string, unknown>[] = [
   ...[
     shared,
+    sending,
     emails,
     audit,
     emailSearch,
-    batch,
     attachments,
     timeline,
     domains,

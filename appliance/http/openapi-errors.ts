@@ -1,8 +1,7 @@
 /** The error answers of the document: one for each HTTP status of the catalogue of refusals. */
 import { REFUSALS, refuse, type RefusalKey } from '../mail/refusals.ts'
 import { errorBody } from './errors.ts'
-import type { OperationNotes } from './openapi-operations.ts'
-import type { Response, RouteFacts } from './openapi.ts'
+import type { DescribedRoute, Response } from './openapi.ts'
 
 /** Names as RFC 9110 §15 and RFC 6585 call the statuses. */
 const NAMES: Record<string, string> = {
@@ -65,15 +64,14 @@ const EXAMPLE = {
 }
 
 /** The statuses that a route may answer beside success, ascending. */
-export function errorsOf({ access, body, url, contract }: RouteFacts, notes: OperationNotes): string[] {
+export function errorsOf({ access, body, url, contract }: DescribedRoute): string[] {
   const open = access === 'public'
-  const statuses = new Set(notes.errors ?? [])
+  const statuses = new Set(contract.errors ?? [])
   const add = (when: boolean, ...more: string[]): void => more.forEach((one) => when && statuses.add(one))
   add(true, '500', '503')
   add(!open, '401', '403', '429')
   add(body !== undefined, '400', '413', '415', '422')
   add(url.includes(':'), '404', '422')
-  add((notes.query ?? []).length > 0 || contract?.querystring !== undefined, '422')
-  add((notes.headers ?? []).includes('Idempotency-Key'), '409')
+  add(contract.querystring !== undefined, '422')
   return [...statuses].sort()
 }

@@ -1,12 +1,11 @@
 /** The OpenAPI 3.1 document, made from the schemas that the routes are checked against. Pure, but for collecting the routes. */
 import { setImmediate } from 'node:timers/promises'
 import type { RouteOptions } from 'fastify'
-import type { Access, OperationSchema } from '../api/operation.ts'
+import { TAGS, type Access, type OperationSchema } from '../api/operation.ts'
 import type { App } from './deps.ts'
 import { components, componentsUsed, referring, type Schema } from './openapi-components.ts'
 import { errorResponses, errorsOf, nameOf } from './openapi-errors.ts'
 import { exampleOf } from './openapi-examples.ts'
-import { OPERATIONS, PARAMETERS, TAGS, type OperationNotes } from './openapi-operations.ts'
 import { INTRODUCTION } from './openapi-introduction.ts'
 
 /** One route as the document needs it. */
@@ -18,9 +17,12 @@ export interface RouteFacts {
   body: Schema | undefined
   /** By status. */
   responses: Record<string, Schema>
-  /** What the operation's contract says; undefined where the table of operations still does. */
+  /** Undefined: no part of the API, such as pages and files for browsers. */
   contract: OperationSchema | undefined
 }
+
+/** A route of an operation. */
+export type DescribedRoute = RouteFacts & { contract: OperationSchema }
 
 export interface Parameter {
   name: string
@@ -85,24 +87,7 @@ export function collectRoutes(app: App): RouteFacts[] {
   return routes
 }
 
-/** Routes that are no part of the API: pages and files for browsers. */
-const isPage = ({ url }: Pick<RouteFacts, 'url'>): boolean =>
-  url === '/' || /^\/(dashboard|docs|shared)(\/|$)/.test(url)
-
-/** What the table of operations says of a route; a route that it forgot is in the document all the same. */
-function notesOf({ method, url, contract }: RouteFacts): OperationNotes {
-  if (contract) {
-    const { operationId: id, tags, summary, description, deprecated, errors } = contract
-    return {
-      ...{ id, tag: tags[0], summary },
-      ...(description !== undefined && { description }),
-      ...(deprecated && { deprecated }),
-      ...(errors && { errors: [...errors] }),
-    }
-  }
-  const key = `${method} ${url}`
-  return OPERATIONS[key] ?? { id: key.replaceAll(/\W+/g, '_'), tag: 'Service', summary: key }
-}
+const isDescribed = (route: RouteFacts): route is DescribedRoute => route.contract !== undefined
 
 /**
  * The document of these routes. Takes a tenth of a second of processor time, during which others have their turns.
@@ -111,17 +96,13 @@ function notesOf({ method, url, contract }: RouteFacts): OperationNotes {
 export async function apiDocument(routes: readonly RouteFacts[], version: string): Promise<ApiDocument> {
   const named = components()
   const paths: ApiDocument['paths'] = {}
-  const place = ({ method, url }: RouteFacts) => ORDER.get(`${method} ${url}`) ?? ORDER.size
-  const documented = routes
-    .filter((route) => !isPage(route))
-    .toSorted((a, b) => place(a) - place(b))
-    .map((route) => ({ route, notes: notesOf(route) }))
-  for (const { route, notes } of documented) {
+  const documented = routes.filter(isDescribed)
+  for (const route of documented) {
     await setImmediate()
     const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, notes, named) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, named) }
   }
-  const tags = TAGS.filter(({ name }) => documented.some(({ notes }) => notes.tag === name))
+  const tags = TAGS.filter(({ name }) => documented.some(({ contract }) => contract.tags[0] === name))
   const document: ApiDocument = {
     openapi: '3.1.1',
     info: { title: 'Posthaste', version, description: INTRODUCTION },
@@ -152,30 +133,23 @@ const SECURITY: Record<Access, Operation['security']> = {
   full: [{ apiKey: [] }, { session: [] }],
 }
 
-const ORDER = new Map(Object.keys(OPERATIONS).map((key, index) => [key, index]))
-
-function operation(route: RouteFacts, notes: OperationNotes, named: Map<string, string>): Operation {
-  const parameters = parametersOf(route, notes)
+function operation(route: DescribedRoute, named: Map<string, string>): Operation {
+  const { operationId, tags, summary, description, deprecated } = route.contract
+  const parameters = parametersOf(route.contract)
   const responses: Operation['responses'] = {}
   for (const [status, schema] of Object.entries(route.responses))
     responses[status] =
       'content' in schema
         ? (schema as Response)
         : { description: schema.description ?? 'OK', content: json(schema, named) }
-  if (notes.answers)
-    responses['200'] = {
-      description: notes.answers.description,
-      content: { [notes.answers.type]: { schema: { type: 'string' } } },
-    }
-  for (const status of errorsOf(route, notes))
+  for (const status of errorsOf(route))
     responses[status] = { $ref: `#/components/responses/${nameOf(status)}` }
-  const { description } = notes
   return {
-    operationId: notes.id,
-    tags: [notes.tag],
-    summary: notes.summary,
+    operationId,
+    tags: [...tags],
+    summary,
     ...(description === undefined ? {} : { description }),
-    ...(notes.deprecated ? { deprecated: true as const } : {}),
+    ...(deprecated ? { deprecated: true as const } : {}),
     security: SECURITY[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, named) }),
@@ -198,9 +172,6 @@ function json(schema: Schema, named: Map<string, string>): Content {
   return { 'application/json': { schema: referring(schema, named), example: exampleOf(schema) } }
 }
 
-/** What stands before a dot tells parameters of one name apart. */
-const nameOfParameter = (key: string): string => key.slice(key.lastIndexOf('.') + 1)
-
 function declared(place: Parameter['in'], schema: Schema | undefined): Parameter[] {
   return Object.entries(schema?.properties ?? {}).map(([name, { description = '', ...rest }]) => ({
     name,
@@ -211,33 +182,8 @@ function declared(place: Parameter['in'], schema: Schema | undefined): Parameter
   }))
 }
 
-function parametersOf({ url, contract }: RouteFacts, notes: OperationNotes): Parameter[] {
-  if (contract)
-    return [
-      ...declared('path', contract.params),
-      ...declared('query', contract.querystring),
-      ...declared('header', contract.headers),
-    ]
-  const path = [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
-    name,
-    in: 'path' as const,
-    required: true,
-    ...(notes.path?.[name] ?? {
-      description: 'The id.',
-      schema: { type: 'string', format: 'uuid' },
-    }),
-  }))
-  const others = [
-    ...(notes.query ?? []).map((name) => ({ name, in: 'query' as const })),
-    ...(notes.headers ?? []).map((name) => ({ name, in: 'header' as const })),
-  ]
-  return [
-    ...path,
-    ...others.map((own) => ({
-      ...own,
-      name: nameOfParameter(own.name),
-      required: false,
-      ...PARAMETERS[own.name]!,
-    })),
-  ]
-}
+const parametersOf = ({ params, querystring, headers }: OperationSchema): Parameter[] => [
+  ...declared('path', params),
+  ...declared('query', querystring),
+  ...declared('header', headers),
+]

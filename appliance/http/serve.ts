@@ -27,6 +27,8 @@ type Answer<S extends FastifySchema> = RouteHandlerMethod<
 
 /** Who may use the operation beyond its `access`, what logs say of it, and limits of its own. */
 interface Options extends Omit<FastifyContextConfig, 'access'> {
+  /** Leaves it to the handler to refuse a body that does not fit its schema. */
+  attachValidation?: true
   preValidation?: RouteShorthandOptions['preValidation']
   preHandler?: RouteShorthandOptions['preHandler']
   logLevel?: 'warn'
@@ -38,12 +40,13 @@ interface Options extends Omit<FastifyContextConfig, 'access'> {
 export function serve<S extends OperationSchema>(
   app: App,
   { method, url, access, schema }: Operation<S>,
-  { preValidation, preHandler, logLevel, bodyLimit, exposeHeadRoute, ...config }: Options,
+  { attachValidation, preValidation, preHandler, logLevel, bodyLimit, exposeHeadRoute, ...config }: Options,
   handler: Answer<S>,
 ): void {
   app.route<RouteGenericInterface, FastifyContextConfig, S>({
     ...{ method, url, schema, handler },
     config: { ...config, access },
+    ...(attachValidation && { attachValidation }),
     ...(preValidation && { preValidation }),
     ...(preHandler && { preHandler }),
     ...(logLevel && { logLevel }),

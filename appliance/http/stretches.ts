@@ -2,7 +2,6 @@
 import { madeAt } from '../mail/ids.ts'
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
-import { query, searchPage } from '../api/parameters.ts'
 
 /** Stretches that one request looks at, some milliseconds each. */
 const MOST_STRETCHES = 50
@@ -17,11 +16,6 @@ interface Page {
   limit: number
   after?: string | undefined
 }
-
-const pages = query(searchPage)
-
-/** Reads `limit` and `after`. Refuses: `invalid_parameter`, also for `before`. */
-export const pageForwards = (given: unknown): Page => pages.read(given as Record<string, unknown>)
 
 /** Looks at stretch after stretch until the page is full, all was looked at, or it was enough for one request. */
 export async function fill<T>(

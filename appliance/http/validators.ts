@@ -21,9 +21,13 @@ function readBy(schema: ReadableSchema<unknown>): FastifyValidationResult {
   }
 }
 
+/** Header fields are read where they are used. */
+const unchecked: FastifyValidationResult = () => true
+
 const lazily: MakeCompiler = (...given) => {
   const compile = makeCompiler(...given)
   return (route) => {
+    if (route.httpPart === 'headers') return unchecked
     if (isReadable(route.schema)) return readBy(route.schema)
     let compiled: FastifyValidationResult | undefined
     const validate: FastifyValidationResult = (data) => {

@@ -1,5 +1,5 @@
 import { detectExtension, detectMimeType } from 'nodemailer/lib/mime-funcs'
-import type { AttachmentInput } from '../http/schemas/emails.ts'
+import type { AttachmentInput } from '../api/sending.ts'
 import { bytesOfNumbers, decodeBase64 } from '../mail/base64.ts'
 import { decodedFile } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'

@@ -1,5 +1,5 @@
 /** Reads the body of POST /emails: JSON of the right types goes in, a submission or a refusal that names the field comes out. Pure. */
-import type { SendEmail } from '../http/schemas/emails.ts'
+import type { SendEmail } from '../api/sending.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import {
   fieldValueProblem,

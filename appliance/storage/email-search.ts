@@ -47,7 +47,7 @@ export interface EmailFilter {
 }
 
 /** What happened: the numbers of the metrics, asked the other way round. What is absent is not asked. */
-export interface Happened {
+interface Happened {
   event?: Counted | undefined
   /** At or after this time, and before that one (Unix milliseconds). */
   since?: number | undefined

@@ -25,7 +25,7 @@ export type {
   RecordCheck,
   RecordStatus,
 } from './domains.ts'
-export type { EmailFilter, EmailsFound, FoundEmail, Happened } from './email-search.ts'
+export type { EmailFilter, EmailsFound, FoundEmail } from './email-search.ts'
 export type {
   AttachmentInfo,
   Attempt,

@@ -6,7 +6,7 @@
 import fastify from 'fastify'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SendEmail } from '../../appliance/http/schemas/emails.ts'
+import { SendEmail } from '../../appliance/api/sending.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import { Thread } from '../../appliance/storage/sqlite/thread.ts'
 import { createLogger } from '../../appliance/watch/log.ts'

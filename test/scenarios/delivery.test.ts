@@ -1,4 +1,4 @@
-import type { Email } from '../../appliance/http/schemas/emails.ts'
+import type { Email } from '../../appliance/api/emails.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { on } from '../world/behaviour.ts'

@@ -2,11 +2,10 @@ import * as api from '../../api/api-keys.ts'
 import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList } from '../../api/shared.ts'
+import { pageOf, presentList } from '../../api/shared.ts'
 import { callerOf, demand } from '../access.ts'
 import { readKey } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { pageOf } from '../query.ts'
 
 /** API keys. A key may delete itself: that is how one that leaked is ended by whoever holds it. */
 export function apiKeyRoutes(app: App, { senders }: HttpDeps): void {

@@ -1,16 +1,15 @@
 import type { FastifyReply } from 'fastify'
 import { createMimeReader, type Which } from '../../mime/mime.ts'
 import type { Contents } from '../../intake/intake.ts'
-import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, Email } from '../../storage/storage.ts'
-import { presentAttachment } from '../../wireformat/wireformat.ts'
+import * as api from '../../api/attachments.ts'
+import { DEFAULT_LIMIT, type PageQuery } from '../../api/parameters.ts'
 import { presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { Links } from '../links.ts'
-import { readId, readPage } from '../query.ts'
-import { Attachment, AttachmentList, type AttachmentSummary } from '../schemas/attachments.ts'
+import { serve } from '../serve.ts'
 
 /** How long a download link works (milliseconds). */
 const LINK_LIFETIME = 60 * 60 * 1000
@@ -35,15 +34,15 @@ export function attachmentRoutes(
     if (!email) throw refuse('not_found', { resource: 'Email' })
     return email
   }
-  const present = (email: Email, attachment: AttachmentInfo): AttachmentSummary => {
+  const present = (email: Email, attachment: AttachmentInfo): api.AttachmentSummary => {
     const expiresAt = clock.now() + LINK_LIFETIME
     const target = { teamId: email.teamId, emailId: email.id, attachmentId: attachment.id, expiresAt }
     const url = `${origin()}/downloads/attachments/${links.sign('attachment', target)}`
-    return presentAttachment(attachment, url, expiresAt)
+    return api.presentAttachment(attachment, url, expiresAt)
   }
 
-  app.get('/emails/:id/attachments', { schema: { response: { 200: AttachmentList } } }, async (request) => {
-    const email = await find(callerOf(request).teamId, readId(request.params))
+  serve(app, api.listAttachments, {}, async (request) => {
+    const email = await find(callerOf(request).teamId, request.params.id)
     const { items, hasMore } = pageInOrder(email.attachments, request.query)
     return presentList(
       items.map((item) => present(email, item)),
@@ -51,36 +50,27 @@ export function attachmentRoutes(
     )
   })
 
-  app.get(
-    '/emails/:id/attachments/:attachment_id',
-    { schema: { response: { 200: Attachment } } },
-    async (request) => {
-      const wanted = readAttachmentId(request.params)
-      const email = await find(callerOf(request).teamId, readId(request.params))
-      const attachment = email.attachments.find(({ id }) => id === wanted)
-      if (!attachment) throw refuse('not_found', { resource: 'Attachment' })
-      return { object: 'attachment' as const, ...present(email, attachment) }
-    },
-  )
+  serve(app, api.getAttachment, {}, async (request) => {
+    const email = await find(callerOf(request).teamId, request.params.id)
+    const attachment = email.attachments.find(({ id }) => id === request.params.attachment_id)
+    if (!attachment) throw refuse('not_found', { resource: 'Attachment' })
+    return { object: 'attachment' as const, ...present(email, attachment) }
+  })
 
-  app.get(
-    '/downloads/attachments/:token',
-    { config: { access: 'public', secretPath: true } },
-    async (request, reply) => {
-      const { token } = request.params as { token: string }
-      const target = links.open('attachment', token, clock.now())
-      if (target === undefined) throw refuse('not_found', { resource: 'Attachment' })
-      if (target === 'expired') throw refuse('link_expired')
-      const email = await storage.getEmail({ teamId: target.teamId, id: target.emailId }, clock.now())
-      const place = email?.attachments.findIndex(({ id }) => id === target.attachmentId) ?? -1
-      if (!email || place < 0) throw refuse('not_found', { resource: 'Attachment' })
-      const load = () => storage.getMessage({ emailId: email.id }, clock.now())
-      const which = whichOf(email.attachments, place)
-      const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
-      if (!content) throw refuse('not_found', { resource: 'Attachment' })
-      return sendFile(reply, email.attachments[place]!, content)
-    },
-  )
+  serve(app, api.downloadAttachment, { secretPath: true }, async (request, reply) => {
+    const { token } = request.params
+    const target = links.open('attachment', token, clock.now())
+    if (target === undefined) throw refuse('not_found', { resource: 'Attachment' })
+    if (target === 'expired') throw refuse('link_expired')
+    const email = await storage.getEmail({ teamId: target.teamId, id: target.emailId }, clock.now())
+    const place = email?.attachments.findIndex(({ id }) => id === target.attachmentId) ?? -1
+    if (!email || place < 0) throw refuse('not_found', { resource: 'Attachment' })
+    const load = () => storage.getMessage({ emailId: email.id }, clock.now())
+    const which = whichOf(email.attachments, place)
+    const content = await mime.attachment({ teamId: email.teamId, size: email.size, load, which })
+    if (!content) throw refuse('not_found', { resource: 'Attachment' })
+    return sendFile(reply, email.attachments[place]!, content)
+  })
 }
 
 /** How the message itself tells its attachments apart. */
@@ -113,18 +103,13 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }
 
-function readAttachmentId(params: unknown): string {
-  const { attachment_id: id } = params as { attachment_id: string }
-  if (!isId(id)) throw refuse('invalid_id', { parameter: 'attachment_id' })
-  return id.toLowerCase()
-}
-
 /** A page in the order of the message: a sender knows the files by it. Without parameters it is all of them. */
-function pageInOrder(items: AttachmentInfo[], query: unknown): { items: AttachmentInfo[]; hasMore: boolean } {
-  const given = query as Record<string, unknown>
-  if (['limit', 'after', 'before'].every((name) => given[name] === undefined))
-    return { items, hasMore: false }
-  const { limit, after, before } = readPage(query)
+function pageInOrder(
+  items: AttachmentInfo[],
+  { limit: given, after, before }: Partial<PageQuery>,
+): { items: AttachmentInfo[]; hasMore: boolean } {
+  if (given === undefined && after === undefined && before === undefined) return { items, hasMore: false }
+  const limit = given ?? DEFAULT_LIMIT
   const at = (id: string) => items.findIndex((item) => item.id === id)
   if (before !== undefined) {
     const earlier = items.slice(0, Math.max(0, at(before)))

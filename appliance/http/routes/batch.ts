@@ -4,18 +4,18 @@ import { Refusal, refuse, refuseAt } from '../../mail/refusals.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { BatchCreated, MAX_BATCH, SendBatch } from '../schemas/batch.ts'
-import { SendEmail } from '../schemas/emails.ts'
+import { MAX_BATCH, sendBatch, SendEmail, type BatchCreated } from '../../api/sending.ts'
+import { serve } from '../serve.ts'
 import { refuseInvalid } from '../validation.ts'
-import type { Static } from 'typebox'
 
 /** Sending many emails with one request. */
 export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): void {
-  app.post(
-    '/emails/batch',
+  serve(
+    app,
+    sendBatch,
     {
-      config: { right: 'send', audit: null, access: 'sending' },
-      schema: { body: SendBatch, response: { 200: BatchCreated } },
+      right: 'send',
+      audit: null,
       // Elements are looked at one by one, because a permissive batch takes the good ones: what the schema says of the
       // whole is not asked for.
       attachValidation: true,
@@ -62,7 +62,7 @@ export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): voi
       )
       // A list, so that a search for an id finds the request that brought it.
       request.about.email_id = accepted.ids
-      return answerAccepted(reply, accepted) as Static<typeof BatchCreated>
+      return answerAccepted(reply, accepted) as BatchCreated
     },
   )
 }

@@ -1,11 +1,10 @@
 import * as api from '../../api/domains.ts'
 import { serve } from '../serve.ts'
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
-import { presentList } from '../../api/shared.ts'
+import { pageOf, presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { pageOf } from '../query.ts'
 
 /** Sending domains, their DNS records and DKIM keys. */
 export function domainRoutes(app: App, deps: HttpDeps): void {

@@ -1,7 +1,8 @@
+import { previewEmail } from '../../api/emails.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readId } from '../query.ts'
+import { serve } from '../serve.ts'
 import type { LinkDeps } from './attachments.ts'
 
 /**
@@ -19,9 +20,9 @@ export function emailPreviewRoutes(
   { storage, clock }: HttpDeps,
   { links, contents }: LinkDeps,
 ): void {
-  app.get('/emails/:id/preview', { config: { access: 'people' } }, async (request, reply) => {
+  serve(app, previewEmail, {}, async (request, reply) => {
     const { teamId } = callerOf(request)
-    const id = readId(request.params)
+    const { id } = request.params
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
     const { html } = await contents.of(email)
@@ -32,7 +33,6 @@ export function emailPreviewRoutes(
         return [file.contentId, `/downloads/attachments/${links.sign('attachment', target)}`]
       }),
     )
-    const dark = (request.query as Record<string, unknown>).look === 'dark'
     return reply
       .headers({
         'content-type': 'text/html; charset=utf-8',
@@ -40,7 +40,7 @@ export function emailPreviewRoutes(
         'x-frame-options': 'SAMEORIGIN',
         'referrer-policy': 'no-referrer',
       })
-      .send(page(withInline(html, inline), dark))
+      .send(page(withInline(html, inline), request.query.look === 'dark'))
   })
 }
 

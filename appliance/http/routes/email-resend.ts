@@ -7,8 +7,8 @@ import type { Email, EmailHistory } from '../../storage/storage.ts'
 import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readId } from '../query.ts'
-import { EmailCreated, type AttachmentInput, type SendEmail } from '../schemas/emails.ts'
+import { resendEmail, type AttachmentInput, type EmailCreated, type SendEmail } from '../../api/sending.ts'
+import { serve } from '../serve.ts'
 import { whichOf } from './attachments.ts'
 
 /** Sending the same once more: a new email with its own id, its own Message-ID and its own fate. */
@@ -16,26 +16,22 @@ export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents):
   const { storage, intake, clock, capacity } = deps
   const mime = createMimeReader({ clock, turns: capacity.turns })
 
-  app.post(
-    '/emails/:id/resend',
-    { config: { right: 'send', audit: null }, schema: { response: { 200: EmailCreated } } },
-    async (request, reply) => {
-      const caller = callerOf(request)
-      const id = readId(request.params)
-      const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
-      if (!email) throw refuse('not_found', { resource: 'Email' })
-      const accepted = await intake.accept(
-        {
-          submissions: async () => [await again(deps, { mime, contents }, email)],
-          ...sameness(request, `POST /emails/${id}/resend`),
-          answer: ([created]) => ({ id: created }),
-        },
-        caller,
-      )
-      request.about.email_id = accepted.ids[0]!
-      return answerAccepted(reply, accepted) as EmailCreated
-    },
-  )
+  serve(app, resendEmail, { right: 'send', audit: null }, async (request, reply) => {
+    const caller = callerOf(request)
+    const { id } = request.params
+    const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
+    if (!email) throw refuse('not_found', { resource: 'Email' })
+    const accepted = await intake.accept(
+      {
+        submissions: async () => [await again(deps, { mime, contents }, email)],
+        ...sameness(request, `POST /emails/${id}/resend`),
+        answer: ([created]) => ({ id: created }),
+      },
+      caller,
+    )
+    request.about.email_id = accepted.ids[0]!
+    return answerAccepted(reply, accepted) as EmailCreated
+  })
 }
 
 /** The email as a request of now. It goes through all that a new one goes through: the domain may be gone since, or the address dead. */

@@ -1,18 +1,17 @@
 import { refuse } from '../../mail/refusals.ts'
 import type { EmailFilter, EmailsFound, FoundEmail } from '../../storage/storage.ts'
-import { EMAIL_COLUMNS, emailRecord, presentEmailSummary, presentFound } from '../../wireformat/wireformat.ts'
-import { presentSuppression, SuppressionList } from '../../api/suppressions.ts'
+import * as api from '../../api/email-search.ts'
+import { listEmailSuppressions, listEmailWebhooks } from '../../api/emails.ts'
+import { presentSuppression } from '../../api/suppressions.ts'
 import { presentList } from '../../api/shared.ts'
 import { presentWebhookDeliverySummary } from '../../api/webhook-events.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'
-import { readEmailFilter } from '../email-filter.ts'
-import { readId } from '../query.ts'
-import { EmailSearch, EmailWebhookEvents } from '../schemas/email-search.ts'
-import { fill, pageForwards, presentSearch } from '../stretches.ts'
+import { serve } from '../serve.ts'
+import { fill, presentSearch } from '../stretches.ts'
 
-/** Of an email, what webhooks were told. */
+/** Webhook deliveries of an email in one list. */
 const MOST_TOLD = 100
 
 /** Finding emails, taking the list away as a file, and for one email its suppressed recipients and webhook events. */
@@ -21,25 +20,25 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
   const stretch = (teamId: string, filter: EmailFilter, limit: number, after: string | undefined) =>
     storage.searchEmails({ teamId, filter, limit, after }, clock.now())
 
-  app.get('/emails/search', { schema: { response: { 200: EmailSearch } } }, async (request) => {
+  serve(app, api.searchEmails, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const page = pageForwards(request.query)
-    const filter = readEmailFilter(request.query, ['limit', 'after'])
-    const found = await fill(page, (most, from) => stretch(teamId, filter, most, from))
-    return presentSearch(found, (email) => presentFound(presentEmailSummary(email), email))
+    const { limit, after, before: _before, ...conditions } = request.query
+    const filter = api.emailFilterOf(conditions)
+    const found = await fill({ limit, after }, (most, from) => stretch(teamId, filter, most, from))
+    return presentSearch(found, api.presentFound)
   })
 
-  app.get('/emails/export.csv', (request, reply) => {
+  serve(app, api.exportEmails, {}, async (request, reply) => {
     const { teamId } = callerOf(request)
-    const filter = readEmailFilter(request.query, [])
+    const filter = api.emailFilterOf(request.query)
     const pages = allOf((after) => stretch(teamId, filter, PAGE_ROWS, after))
-    const file = { name: 'emails.csv', type: CSV, head: EMAIL_COLUMNS, write: emailRecord, pages }
+    const file = { name: 'emails.csv', type: CSV, head: api.EMAIL_COLUMNS, write: api.emailRecord, pages }
     return download(request, reply, file, deps)
   })
 
-  app.get('/emails/:id/suppressions', { schema: { response: { 200: SuppressionList } } }, async (request) => {
+  serve(app, listEmailSuppressions, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const id = readId(request.params)
+    const { id } = request.params
     if (!(await storage.getEmail({ teamId, id }, clock.now())))
       throw refuse('not_found', { resource: 'Email' })
     const { deliveries } = await storage.getHistory({ teamId, id }, clock.now())
@@ -48,9 +47,9 @@ export function emailSearchRoutes(app: App, deps: HttpDeps): void {
     return presentList(found.map((one) => presentSuppression({ ...one, email: one.address })))
   })
 
-  app.get('/emails/:id/webhooks', { schema: { response: { 200: EmailWebhookEvents } } }, async (request) => {
+  serve(app, listEmailWebhooks, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const emailId = readId(request.params)
+    const { id: emailId } = request.params
     if (!(await storage.getEmail({ teamId, id: emailId }, clock.now())))
       throw refuse('not_found', { resource: 'Email' })
     const told = await storage.webhooksOfEmail({ teamId, emailId, limit: MOST_TOLD + 1 }, clock.now())

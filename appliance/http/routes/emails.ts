@@ -7,17 +7,28 @@ import {
 } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
-import { presentEmail, presentEmailSummary } from '../../wireformat/wireformat.ts'
-import { presentTimeline, Timeline } from '../../api/timeline.ts'
+import * as api from '../../api/emails.ts'
+import type { Operation, OperationSchema } from '../../api/operation.ts'
+import * as sending from '../../api/sending.ts'
+import { getTimeline, presentTimeline } from '../../api/timeline.ts'
 import { presentList } from '../../api/shared.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readId, readPage } from '../query.ts'
-import * as schema from '../schemas/emails.ts'
+import { serve } from '../serve.ts'
 
-/** The paths of sending; the last three are what older clients of the hosted service call. */
-const sendingPaths = ['/emails', '/email', '/emails/sending', '/email/sending']
+interface Sending extends OperationSchema {
+  body: typeof sending.SendEmail
+  response: { 200: typeof sending.EmailCreated }
+}
+
+/** Older clients of the hosted service call the last three. */
+const SENDING: readonly Operation<Sending>[] = [
+  sending.sendEmail,
+  sending.sendEmailSingular,
+  sending.sendEmailSending,
+  sending.sendEmailSingularSending,
+]
 
 /** Sending, second thoughts about it, and all that is known of what was sent. */
 export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void {
@@ -27,19 +38,20 @@ export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void 
 }
 
 function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
-  const understand = (body: schema.SendEmail): Submission => {
+  const understand = (body: sending.SendEmail): Submission => {
     const now = clock.now()
     const submission = readRequest(body, now)
     checkSchedule(submission.scheduledAt, now)
     return submission
   }
 
-  for (const path of sendingPaths) {
-    app.post(
-      path,
+  for (const operation of SENDING)
+    serve(
+      app,
+      operation,
       {
-        config: { right: 'send', audit: null, access: 'sending' },
-        schema: { body: schema.SendEmail, response: { 200: schema.EmailCreated } },
+        right: 'send',
+        audit: null,
         preValidation: (request, _reply, done) => {
           refuseNotOffered(request.body)
           dropAndNote(request, [request.body])
@@ -56,38 +68,26 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
           callerOf(request),
         )
         request.about.email_id = accepted.ids[0]!
-        return answerAccepted(reply, accepted) as schema.EmailCreated
+        return answerAccepted(reply, accepted) as sending.EmailCreated
       },
     )
-  }
 }
 
 function changingRoutes(app: App, { schedules }: HttpDeps): void {
-  const { EmailChanged } = schema
-  app.patch(
-    '/emails/:id',
-    {
-      config: { right: 'send', audit: null },
-      schema: { body: schema.UpdateEmail, response: { 200: EmailChanged } },
-    },
-    async (request) => {
-      const { teamId } = callerOf(request)
-      const id = readId(request.params)
-      await schedules.reschedule({ teamId, id, scheduledAt: request.body.scheduled_at })
-      return { object: 'email' as const, id }
-    },
-  )
+  const options = { right: 'send', audit: null } as const
+  serve(app, api.rescheduleEmail, options, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id } = request.params
+    await schedules.reschedule({ teamId, id, scheduledAt: request.body.scheduled_at })
+    return { object: 'email' as const, id }
+  })
 
-  app.post(
-    '/emails/:id/cancel',
-    { config: { right: 'send', audit: null }, schema: { response: { 200: EmailChanged } } },
-    async (request) => {
-      const { teamId } = callerOf(request)
-      const id = readId(request.params)
-      await schedules.cancel({ teamId, id })
-      return { object: 'email' as const, id }
-    },
-  )
+  serve(app, api.cancelEmail, options, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id } = request.params
+    await schedules.cancel({ teamId, id })
+    return { object: 'email' as const, id }
+  })
 }
 
 function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents: Contents): void {
@@ -97,27 +97,27 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents
     return email
   }
 
-  app.get('/emails', { schema: { response: { 200: schema.EmailList } } }, async (request) => {
+  serve(app, api.listEmails, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const page = await storage.listEmails({ teamId, ...readPage(request.query) }, clock.now())
-    return presentList(page.items.map(presentEmailSummary), page.hasMore)
+    const page = await storage.listEmails({ teamId, ...request.query }, clock.now())
+    return presentList(page.items.map(api.presentEmailSummary), page.hasMore)
   })
 
-  app.get('/emails/:id', { schema: { response: { 200: schema.Email } } }, async (request) => {
-    const email = await find(callerOf(request).teamId, readId(request.params))
-    return presentEmail(email, await contents.of(email))
+  serve(app, api.getEmail, {}, async (request) => {
+    const email = await find(callerOf(request).teamId, request.params.id)
+    return api.presentEmail(email, await contents.of(email))
   })
 
-  app.get('/emails/:id/timeline', { schema: { response: { 200: Timeline } } }, async (request) => {
+  serve(app, getTimeline, {}, async (request) => {
     const { teamId } = callerOf(request)
-    const email = await find(teamId, readId(request.params))
+    const email = await find(teamId, request.params.id)
     const history = await storage.getHistory({ teamId, id: email.id }, clock.now())
     return presentTimeline(email, history, await shaping.explain(history.deliveries))
   })
 
-  app.get('/emails/:id/source', async (request, reply) => {
-    const { id, via } = await find(callerOf(request).teamId, readId(request.params))
-    // What the appliance wrote to a person may hold a link that is a key.
+  serve(app, api.getSource, {}, async (request, reply) => {
+    const { id, via } = await find(callerOf(request).teamId, request.params.id)
+    // A notice may contain a sign-in or reset link.
     if (via === 'notice') throw refuse('content_withheld')
     const message = await storage.getMessage({ emailId: id }, clock.now())
     if (!message) throw refuse('not_found', { resource: 'Email source' })

@@ -10,7 +10,7 @@ import { presentList } from '../../api/shared.ts'
 import { actorOf, callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { isOperator } from '../operator.ts'
-import { readId } from '../query.ts'
+import { readId } from '../../api/parameters.ts'
 
 /** What waits, and the operator's hand on it; then what was done. */
 export function queueRoutes(app: App, deps: HttpDeps): void {
@@ -115,7 +115,7 @@ function changingRoutes(app: App, { queue }: HttpDeps, { scope, present }: Parts
     })
 
   serve(app, api.undoQueueChange, { right: 'operate', audit: null }, async (request) => {
-    const auditId = readId({ id: request.body.audit_id })
+    const auditId = readId(request.body.audit_id, 'id')
     const { tenant } = await scope(request, {})
     return api.presentQueueChange(await queue.undo({ auditId, teamId: tenant }, actorOf(request)))
   })

@@ -1,11 +1,10 @@
 import type { FastifyReply } from 'fastify'
+import { shareEmail } from '../../api/emails.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { readDuration } from '../../mail/duration.ts'
-import { readId } from '../query.ts'
-import { EmailShared, ShareEmail } from '../schemas/emails.ts'
-import { Nullable } from '../../api/shared.ts'
+import { serve } from '../serve.ts'
 import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from '../shared-page.ts'
 import type { LinkDeps } from './attachments.ts'
 
@@ -18,22 +17,16 @@ export function shareRoutes(
   { storage, clock }: HttpDeps,
   { links, origin, contents }: LinkDeps,
 ): void {
-  app.post(
-    '/emails/:id/share',
-    {
-      config: { right: 'send', audit: { action: 'email.share', noun: 'email' } },
-      schema: { body: Nullable(ShareEmail), response: { 200: EmailShared } },
-    },
-    async (request) => {
-      const { teamId } = callerOf(request)
-      const id = readId(request.params)
-      const lifetime = readLifetime(request.body?.expires_in)
-      if (!(await storage.getEmail({ teamId, id }, clock.now())))
-        throw refuse('not_found', { resource: 'Email' })
-      const target = { teamId, emailId: id, attachmentId: '', expiresAt: clock.now() + lifetime }
-      return { object: 'email' as const, id, url: `${origin()}/shared/${links.sign('share', target)}` }
-    },
-  )
+  const audit = { action: 'email.share', noun: 'email' } as const
+  serve(app, shareEmail, { right: 'send', audit }, async (request) => {
+    const { teamId } = callerOf(request)
+    const { id } = request.params
+    const lifetime = readLifetime(request.body?.expires_in)
+    if (!(await storage.getEmail({ teamId, id }, clock.now())))
+      throw refuse('not_found', { resource: 'Email' })
+    const target = { teamId, emailId: id, attachmentId: '', expiresAt: clock.now() + lifetime }
+    return { object: 'email' as const, id, url: `${origin()}/shared/${links.sign('share', target)}` }
+  })
 
   /** The email that a link shows, or the page that tells why it shows none. */
   const open = async (params: unknown, reply: FastifyReply) => {

@@ -10,7 +10,7 @@ import { readOwnRole, readTeam } from '../audit-reads.ts'
 import { SESSION, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../operator.ts'
-import { readId } from '../query.ts'
+import { readId } from '../../api/parameters.ts'
 import { personOf } from '../people.ts'
 import { present } from './session.ts'
 
@@ -83,7 +83,7 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.switchTeam, { right: 'none', audit: null }, async (request) => {
     const token = shownCookie(request, SESSION) ?? ''
-    await teams.switchTeam({ token, teamId: readId({ id: request.body.team_id }) })
+    await teams.switchTeam({ token, teamId: readId(request.body.team_id, 'id') })
     return present(token, deps)
   })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { csvRecord, readCsv } from '../../../appliance/mail/csv.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { ask, errorText, hello, startApi, type Api } from './harness.ts'
+import { ask, errorText, hello, owner, sessionCookie, startApi, type Api } from './harness.ts'
 
 let api: Api
 beforeAll(async () => {
@@ -89,6 +89,18 @@ describe('GET /emails/export.csv', () => {
   test('refuses a page: it is everything', async () => {
     expect((await api.call('GET', '/emails/export.csv?limit=5')).status).toBe(422)
   })
+})
+
+test('GET /emails/:id/preview takes the color scheme of its page, and no other', async () => {
+  const id = await send({ html: '<b>hi</b>' })
+  const cookie = sessionCookie(await ask(`${api.url}/session`, 'POST', owner, { origin: api.url }))
+  const preview = (query: string) =>
+    ask(`${api.url}/emails/${id}/preview${query}`, 'GET', undefined, { cookie })
+  expect((await preview('')).text).toContain('color-scheme:light')
+  expect((await preview('?look=dark')).text).toContain('color-scheme:dark')
+  const { status, text } = await preview('?look=pink')
+  expect(status).toBe(422)
+  expect(text).toBe(errorText(422, 'validation_error', 'Invalid `look`: one of light, dark.'))
 })
 
 describe('POST /emails/:id/resend', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SendEmail } from '../../../appliance/http/schemas/emails.ts'
+import type { SendEmail } from '../../../appliance/api/sending.ts'
 import { cleanFilename } from '../../../appliance/intake/attachment.ts'
 import { decodeBase64 } from '../../../appliance/mail/base64.ts'
 import { dropHeaders, readRequest, refuseNotOffered } from '../../../appliance/intake/request.ts'

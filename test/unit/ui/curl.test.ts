@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import type { Email } from '../../../appliance/http/schemas/emails.ts'
+import type { Email } from '../../../appliance/api/emails.ts'
 import { curlOf } from '../../../ui/src/state/curl.ts'
 
 const email: Email = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EmailSearch, FoundEmail } from '../../../appliance/http/schemas/email-search.ts'
+import type { EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
 import { afterPart, merged, placeOf, renewed, rowOf } from '../../../ui/src/state/email-rows.ts'
 
 /** A row, of which only its id and subject matter here. */

@@ -1,12 +1,9 @@
 /** Calls about finding emails, and about what can be done with one. */
-import type {
-  EmailSearch,
-  EmailWebhookEvents,
-  FoundEmail,
-} from '../../../appliance/http/schemas/email-search.ts'
+import type { EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
+import type { EmailWebhookEvents } from '../../../appliance/api/emails.ts'
 import type { Static } from 'typebox'
 import type { ReturnedMessageList } from '../../../appliance/api/received.ts'
-import type { EmailCreated } from '../../../appliance/http/schemas/emails.ts'
+import type { EmailCreated } from '../../../appliance/api/sending.ts'
 import type { QueueChange } from '../../../appliance/api/queue.ts'
 import type { Suppression } from '../../../appliance/api/suppressions.ts'
 import type { EmailConditions } from '../state/email-search.ts'

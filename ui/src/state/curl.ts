@@ -1,4 +1,4 @@
-import type { Email } from '../../../appliance/http/schemas/emails.ts'
+import type { Email } from '../../../appliance/api/emails.ts'
 
 /** Quoted for a POSIX shell: nothing within single quotation marks means anything. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,5 +1,5 @@
 /** The rows of a long list of emails, newest first, so by falling ids. Pure; what is here costs the more the longer the list is. */
-import type { EmailSearch, FoundEmail } from '../../../appliance/http/schemas/email-search.ts'
+import type { EmailSearch, FoundEmail } from '../../../appliance/api/email-search.ts'
 
 /** Rows of a part: one screen and a half. */
 export const PART = 100

@@ -1,5 +1,5 @@
 import type { DomainSummary } from '../../../appliance/api/domains.ts'
-import type { Email } from '../../../appliance/http/schemas/emails.ts'
+import type { Email } from '../../../appliance/api/emails.ts'
 
 /** How far the first run has come. It is read from what exists, so that it can be left and come back to. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Delivery, Domain, Email } from '../../../appliance/storage/storage.ts'
-import { presentEmail } from '../../../appliance/wireformat/wireformat.ts'
+import { presentEmail } from '../../../appliance/api/emails.ts'
 import { presentDelivery, presentTimeline } from '../../../appliance/api/timeline.ts'
 import { presentDomain } from '../../../appliance/api/domains.ts'
 import { presentList } from '../../../appliance/api/shared.ts'

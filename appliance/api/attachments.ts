@@ -1,0 +1,90 @@
+import { Type, type Static } from 'typebox'
+import type { AttachmentInfo } from '../storage/storage.ts'
+import { operation, other } from './operation.ts'
+import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
+import { Id, kind, listOf, literals, Nullable } from './shared.ts'
+
+const fields = {
+  id: Id,
+  filename: Nullable(Type.String(), { description: 'File name.' }),
+  content_type: Type.String({ description: 'Media type.' }),
+  content_id: Type.Optional(
+    Type.String({ description: 'Content ID of an inline attachment, for `cid:` in the HTML.' }),
+  ),
+  content_disposition: Nullable(literals(['inline', 'attachment']), {
+    description: 'inline: shown in the HTML · attachment: offered as a download.',
+  }),
+  download_url: Type.String({
+    description: 'URL of the file. Requires no key and works until it expires.',
+  }),
+  expires_at: Type.String({
+    format: 'date-time',
+    description: 'When `download_url` expires. Repeat the request for a new one.',
+    examples: ['2026-11-20T20:39:59.540Z'],
+  }),
+  size: Type.Integer({ description: 'Size of the file in bytes.' }),
+}
+
+/** An element of GET /emails/:id/attachments. */
+export const AttachmentSummary = Type.Object(fields, { description: 'An attachment of an email.' })
+export type AttachmentSummary = Static<typeof AttachmentSummary>
+export const AttachmentList = listOf(AttachmentSummary, 'attachments')
+
+/** GET /emails/:id/attachments/:attachment_id */
+export const Attachment = Type.Object(
+  { object: kind('attachment'), ...fields },
+  { description: 'An attachment of an email.' },
+)
+export type Attachment = Static<typeof Attachment>
+
+const tags = ['Emails'] as const
+
+export const listAttachments = operation('GET /emails/:id/attachments', {
+  operationId: 'listAttachments',
+  tags,
+  summary: "List an email's attachments",
+  params: path({ id: pathId }),
+  querystring: query(shortPage),
+  response: { 200: AttachmentList },
+})
+export const getAttachment = operation('GET /emails/:id/attachments/:attachment_id', {
+  operationId: 'getAttachment',
+  tags,
+  summary: 'Get an attachment',
+  description: 'The `download_url` gives access to the file without a key for one hour.',
+  params: path({ id: pathId, attachment_id: pathUuid('The id.') }),
+  response: { 200: Attachment },
+})
+export const downloadAttachment = operation(
+  'GET /downloads/attachments/:token',
+  {
+    operationId: 'downloadAttachment',
+    tags,
+    summary: 'Download an attachment',
+    description:
+      'The target of `download_url`. Requires no key: anyone with the link can get the file until it expires.',
+    params: path({ token: pathText('The signed part of the link. It expires.') }),
+    response: { 200: other('application/octet-stream', 'The file, as sent.') },
+    errors: ['410'],
+  },
+  'public',
+)
+
+/** An element of GET /emails/:id/attachments. Its time is ISO 8601, unlike others (reference: wire format §1.3). */
+export function presentAttachment(
+  attachment: AttachmentInfo,
+  downloadUrl: string,
+  expiresAt: number,
+): AttachmentSummary {
+  const { id, filename, contentType, contentId, disposition, size } = attachment
+  return {
+    id,
+    filename,
+    content_type: contentType,
+    ...(contentId === null ? {} : { content_id: contentId }),
+    content_disposition: disposition,
+    download_url: downloadUrl,
+    expires_at: new Date(expiresAt).toISOString(),
+    size,
+  }
+}

@@ -1,0 +1,235 @@
+/** Finding emails, and the same as a file. */
+import { Type, type Static } from 'typebox'
+import { CATEGORIES } from '../mail/bounce.ts'
+import { COUNTED } from '../mail/counted.ts'
+import { csvRecord } from '../mail/csv.ts'
+import { LAST_EVENTS, type LastEvent } from '../mail/event.ts'
+import { refuse } from '../mail/refusals.ts'
+import { DELIVERY_STATES } from '../mail/verdict.ts'
+import type { EmailFilter, FoundEmail as StoredFound } from '../storage/storage.ts'
+import { EmailSummary, presentEmailSummary } from './emails.ts'
+import { operation, other } from './operation.ts'
+import { choiceCondition, condition, readId, readInstant, search, searchPage } from './parameters.ts'
+import { RecipientCounts } from './recipients.ts'
+import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+
+/** What was last heard about a recipient. */
+export const LastHeard = Type.Object(
+  {
+    recipient: Type.String({ description: 'The recipient address.' }),
+    state: literals(DELIVERY_STATES, { description: 'State of the delivery.' }),
+    host: Nullable(Type.String(), { description: 'The mail server of the last attempt; null: none.' }),
+    note: Type.String({ description: 'Explanation of the state, in one sentence.' }),
+    reply: Nullable(Type.String(), { description: 'The last SMTP reply; null: none.' }),
+  },
+  { description: 'The latest result for one of the recipients.' },
+)
+
+/** An element of GET /emails/search. */
+export const FoundEmail = Type.Object(
+  {
+    ...EmailSummary.properties,
+    api_key_id: Nullable(Type.String(), { description: 'The API key it was sent with; null: none.' }),
+    attempts: Type.Integer({ description: 'Attempts so far, of the recipient with the most.' }),
+    recipients: RecipientCounts,
+    opened: Type.Boolean({ description: 'Whether a person opened it, whatever happened later.' }),
+    clicked: Type.Boolean({ description: 'Whether a person clicked a link in it.' }),
+    last: Nullable(LastHeard, { description: 'The latest result; null: none yet.' }),
+  },
+  { description: 'A matching email.' },
+)
+export type FoundEmail = Static<typeof FoundEmail>
+
+/** GET /emails/search */
+export const EmailSearch = Type.Object(
+  {
+    object: kind('list'),
+    has_more: Type.Boolean({ description: 'Whether there are older emails that were not searched yet.' }),
+    data: Type.Array(FoundEmail, { description: 'Matching emails, newest first.' }),
+    next: Nullable(Id, {
+      description:
+        'Cursor for the next page: pass it as `after`. It may be the id of an email that is not on this page. Null: no more results.',
+    }),
+    looked_back_to: Nullable(Timestamp, {
+      description: 'How far back this request searched; null: all emails.',
+    }),
+  },
+  {
+    description:
+      'Search results. Each request scans a limited number of emails, so a page can be short or empty without being the last.',
+  },
+)
+export type EmailSearch = Static<typeof EmailSearch>
+
+/** The most words of a subject in one search. */
+const MOST_WORDS = 10
+
+function statuses(given: string, parameter: string): LastEvent[] {
+  return given.split(',').map((word) => {
+    const found = LAST_EVENTS.find((one) => one === word.trim().toLowerCase())
+    if (!found)
+      throw refuse('invalid_parameter', {
+        parameter,
+        expected: `a comma-separated list of ${LAST_EVENTS.join(', ')}`,
+      })
+    return found
+  })
+}
+
+/** `name`, or `name:value`: neither may have a colon, and the value may be empty. */
+function tag(given: string, parameter: string): NonNullable<EmailFilter['tag']> {
+  const [, name, value = null] = /^([\w-]+)(?::([\w-]*))?$/.exec(given) ?? []
+  if (name === undefined)
+    throw refuse('invalid_parameter', {
+      parameter,
+      expected: '`name` or `name:value`, of ASCII letters, digits, underscores and dashes',
+    })
+  return { name, value }
+}
+
+function words(given: string, parameter: string): string[] {
+  const found = given.split(/\s+/)
+  if (found.length > MOST_WORDS)
+    throw refuse('invalid_parameter', { parameter, expected: `at most ${MOST_WORDS} words` })
+  return found
+}
+
+const withoutAt = (given: string): string => given.replace(/^@/, '')
+
+/** Adds the angle brackets, which people leave out (RFC 5322 §3.6.4). */
+const messageId = (given: string): string => (given.startsWith('<') ? given : `<${given}>`)
+
+const said = (description: string) => Type.String({ description })
+const BOUNCES = [...CATEGORIES, 'undetermined'] as const
+
+const conditions = {
+  status: condition(said('Comma-separated. Only emails whose last event is one of these.'), statuses),
+  domain: condition(said('Only emails whose From address is in this domain.'), withoutAt),
+  from: condition(said('Only emails whose From field contains this text.')),
+  to: condition(said('Only emails to this address, or to an address that contains this text.')),
+  to_domain: condition(said('Only emails to a recipient in this domain.'), withoutAt),
+  tag: condition(said('Only emails with this tag: `name` or `name:value`.'), tag),
+  key: condition(said('Only emails sent with this API key: its id or name.')),
+  subject: condition(said('Only emails whose subject contains each of these words.'), words),
+  id: condition(Type.String({ format: 'uuid', description: 'Only the email with this id.' }), readId),
+  message_id: condition(said('Only emails with this Message-ID.'), messageId),
+  reply: condition(said('Only emails whose last SMTP reply contains this text, such as a queue id.')),
+  since: condition(said('Only emails accepted at or after this time (ISO 8601).'), readInstant),
+  until: condition(said('Only emails accepted before this time (ISO 8601).'), readInstant),
+  event: choiceCondition(
+    COUNTED,
+    'Only emails to which this happened, even if something else happened later. The values are names of metrics. All conditions about events must match the same event.',
+  ),
+  event_since: condition(said('The event happened at or after this time (ISO 8601).'), readInstant),
+  event_until: condition(said('The event happened before this time (ISO 8601).'), readInstant),
+  provider: condition(said('The event concerned a recipient at this mailbox provider (its id).')),
+  bounce: choiceCondition(
+    BOUNCES,
+    'The event was a bounce of this category. `undetermined`: a bounce without a known category.',
+  ),
+}
+type Conditions = { [Name in keyof typeof conditions]?: ReturnType<(typeof conditions)[Name]['read']> }
+
+/** The emails that the conditions describe. */
+export function emailFilterOf(given: Conditions): EmailFilter {
+  const { to_domain, key, message_id, event, event_since, event_until, provider, bounce, ...same } = given
+  const happened = { event, since: event_since, until: event_until, provider, bounce }
+  const anyEvent = Object.values(happened).some((value) => value !== undefined)
+  return {
+    ...same,
+    toDomain: to_domain,
+    apiKey: key,
+    messageId: message_id,
+    happened: anyEvent ? happened : undefined,
+  }
+}
+
+const tags = ['Emails'] as const
+
+export const searchEmails = operation('GET /emails/search', {
+  operationId: 'searchEmails',
+  tags,
+  summary: 'Search emails',
+  description:
+    'All conditions must match. Each request scans a limited number of emails, newest first, so a page can be short or empty. To get the next page, pass `next` as `after` until it is null. Not part of the hosted API.',
+  querystring: search({ ...searchPage, ...conditions }, Object.keys(conditions)),
+  response: { 200: EmailSearch },
+})
+export const exportEmails = operation('GET /emails/export.csv', {
+  operationId: 'exportEmails',
+  tags,
+  summary: 'Export emails',
+  description: 'All emails that match these conditions. Not part of the hosted API.',
+  querystring: search(conditions),
+  response: { 200: other('text/csv', 'The emails, with a header row.') },
+})
+
+/** An element of GET /emails/search. */
+export function presentFound(email: StoredFound): FoundEmail {
+  return {
+    ...presentEmailSummary(email),
+    api_key_id: email.apiKeyId,
+    attempts: email.attempts,
+    recipients: email.recipients,
+    opened: email.opened,
+    clicked: email.clicked,
+    last: presentLast(email),
+  }
+}
+
+function presentLast({ last }: StoredFound): FoundEmail['last'] {
+  if (!last) return null
+  const { host, note } = last.cause
+  return { recipient: last.recipient, state: last.state, host, note, reply: replyOf(last.cause) }
+}
+
+/** A reply as one line. */
+function replyOf({ reply }: NonNullable<StoredFound['last']>['cause']): string | null {
+  if (!reply) return null
+  return [reply.code, reply.enhanced, reply.text].filter(Boolean).join(' ').replaceAll(/\s+/g, ' ')
+}
+
+/** The columns of an exported list of emails. */
+export const EMAIL_COLUMNS = csvRecord([
+  'id',
+  'created_at',
+  'status',
+  'from',
+  'to',
+  'cc',
+  'bcc',
+  'subject',
+  'message_id',
+  'attempts',
+  'api_key_id',
+  'last_recipient',
+  'last_host',
+  'last_note',
+  'last_reply',
+  'recipients',
+])
+
+/** One email as a line of an exported list. */
+export function emailRecord(email: StoredFound): string {
+  const last = presentLast(email)
+  return csvRecord([
+    email.id,
+    new Date(email.createdAt).toISOString(),
+    email.lastEvent,
+    email.from,
+    email.to.join(', '),
+    email.cc.join(', '),
+    email.bcc.join(', '),
+    email.subject,
+    email.messageId,
+    String(email.attempts),
+    email.apiKeyId ?? '',
+    last?.recipient ?? '',
+    last?.host ?? '',
+    last?.note ?? '',
+    last?.reply ?? '',
+    Object.entries(email.recipients)
+      .map(([status, count]) => `${count} ${status}`)
+      .join(', '),
+  ])
+}

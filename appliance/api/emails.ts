@@ -1,0 +1,213 @@
+/** Emails that were accepted. Sending: sending.ts. Finding: email-search.ts. What happened to them: timeline.ts. */
+import { Type, type Static } from 'typebox'
+import { LAST_EVENTS } from '../mail/event.ts'
+import type { Email as StoredEmail, EmailSummary as StoredSummary } from '../storage/storage.ts'
+import { operation, other } from './operation.ts'
+import { choice, page, path, pathId, query } from './parameters.ts'
+import { TagSchema } from './sending.ts'
+import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { SuppressionList } from './suppressions.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+import { WebhookEventSummary } from './webhook-events.ts'
+
+const described = (description: string) => ({ description })
+
+const summary = {
+  id: Id,
+  message_id: Nullable(Type.String(), described('The Message-ID field, in angle brackets.')),
+  to: Type.Array(Type.String(), described('The To field, one address each.')),
+  from: Type.String(described('The From field.')),
+  created_at: Timestamp,
+  subject: Type.String(described('The subject.')),
+  bcc: Nullable(Type.Array(Type.String()), described('Recipients hidden from the others; null: none.')),
+  cc: Nullable(Type.Array(Type.String()), described('The Cc field, one address each; null: none.')),
+  reply_to: Nullable(Type.Array(Type.String()), described('Address for replies; null: the sender.')),
+  last_event: literals(LAST_EVENTS, described('The last event.')),
+  scheduled_at: Nullable(Timestamp, described('When it will be sent; null: not scheduled.')),
+}
+
+/** An element of GET /emails. */
+export const EmailSummary = Type.Object(summary, described('An email, without its content.'))
+export type EmailSummary = Static<typeof EmailSummary>
+export const EmailList = listOf(EmailSummary, 'emails')
+export type EmailList = Static<typeof EmailList>
+
+/** GET /emails/:id */
+export const Email = Type.Object(
+  {
+    object: kind('email'),
+    ...summary,
+    html: Nullable(Type.String(), described('The HTML, as sent; null: none.')),
+    text: Nullable(Type.String(), described('The plain text, as sent; null: none.')),
+    tags: Type.Array(TagSchema, described('The tags of the email.')),
+  },
+  described('An email.'),
+)
+export type Email = Static<typeof Email>
+
+/** Body of PATCH /emails/:id */
+export const UpdateEmail = Type.Object(
+  {
+    scheduled_at: Type.String({
+      description: 'The new time, at most 30 days ahead: ISO 8601 or English words.',
+      examples: ['in 1 hour'],
+    }),
+  },
+  described('The new time of a scheduled email.'),
+)
+
+/** What changes of an email answer with. */
+export const EmailChanged = Type.Object({ object: kind('email'), id: Id }, described('The changed email.'))
+
+/** Body of POST /emails/:id/share */
+export const ShareEmail = Type.Object(
+  {
+    expires_in: Type.Optional(
+      Nullable(
+        Type.String({ examples: ['2 hours'] }),
+        described(
+          'How long the link works: a duration such as `10m`, `2 hours` or `1 day`. Default and maximum: 48 hours.',
+        ),
+      ),
+    ),
+  },
+  described('Options of the link. The body is optional.'),
+)
+
+/** POST /emails/:id/share */
+export const EmailShared = Type.Object(
+  {
+    object: kind('email'),
+    id: Id,
+    url: Type.String(described('A link that shows the email to anyone who has it.')),
+  },
+  described('The link.'),
+)
+
+/** An element of GET /emails/:id/webhooks. */
+export const EmailWebhookEvent = Type.Object(
+  { ...WebhookEventSummary.properties, webhook_id: Id },
+  described('A webhook delivery of an email.'),
+)
+
+/** GET /emails/:id/webhooks */
+export const EmailWebhookEvents = Type.Object(
+  {
+    object: kind('list'),
+    has_more: Type.Boolean(described('Whether there are more than the first 100.')),
+    data: Type.Array(EmailWebhookEvent, described('Oldest first.')),
+  },
+  described('Webhook deliveries of an email.'),
+)
+export type EmailWebhookEvents = Static<typeof EmailWebhookEvents>
+
+const tags = ['Emails'] as const
+const params = path({ id: pathId })
+
+export const listEmails = operation('GET /emails', {
+  operationId: 'listEmails',
+  tags,
+  summary: 'List emails',
+  querystring: query(page),
+  response: { 200: EmailList },
+})
+export const getEmail = operation('GET /emails/:id', {
+  operationId: 'getEmail',
+  tags,
+  summary: 'Get an email',
+  params,
+  response: { 200: Email },
+})
+export const rescheduleEmail = operation('PATCH /emails/:id', {
+  operationId: 'rescheduleEmail',
+  tags,
+  summary: 'Reschedule an email',
+  description: 'Only while the email is scheduled.',
+  params,
+  body: UpdateEmail,
+  response: { 200: EmailChanged },
+})
+export const cancelEmail = operation('POST /emails/:id/cancel', {
+  operationId: 'cancelEmail',
+  tags,
+  summary: 'Cancel a scheduled email',
+  description: 'Only while the email is scheduled. A canceled email is never sent.',
+  params,
+  response: { 200: EmailChanged },
+})
+export const shareEmail = operation('POST /emails/:id/share', {
+  operationId: 'shareEmail',
+  tags,
+  summary: 'Share an email',
+  description: 'Creates a link that shows the email to people without an account, for at most 48 hours.',
+  params,
+  body: Nullable(ShareEmail),
+  response: { 200: EmailShared },
+})
+export const getSource = operation('GET /emails/:id/source', {
+  operationId: 'getSource',
+  tags,
+  summary: 'Get the source of an email',
+  description: 'The message as accepted, before signing. Not part of the hosted API.',
+  params,
+  response: { 200: other('message/rfc822', 'The RFC 5322 message.') },
+})
+export const previewEmail = operation(
+  'GET /emails/:id/preview',
+  {
+    operationId: 'previewEmail',
+    tags: ['Dashboard'],
+    summary: 'Preview the HTML of an email with its remote images',
+    description: 'For a frame in the dashboard. The page runs no scripts and loads only images.',
+    params,
+    querystring: query({ look: choice(['light', 'dark'], 'Color scheme of the page. Default: light.') }),
+    response: { 200: other('text/html', 'The page.') },
+  },
+  'people',
+)
+export const listEmailSuppressions = operation('GET /emails/:id/suppressions', {
+  operationId: 'listEmailSuppressions',
+  tags,
+  summary: 'List the suppressed recipients of an email',
+  description: 'Recipients that are on the suppression list now. Not part of the hosted API.',
+  params,
+  response: { 200: SuppressionList },
+})
+export const listEmailWebhooks = operation('GET /emails/:id/webhooks', {
+  operationId: 'listEmailWebhooks',
+  tags,
+  summary: 'List the webhook deliveries of an email',
+  description: 'The first 100. Not part of the hosted API.',
+  params,
+  response: { 200: EmailWebhookEvents },
+})
+
+const listOrNull = (addresses: string[]): string[] | null => (addresses.length > 0 ? addresses : null)
+
+/** An element of GET /emails. */
+export function presentEmailSummary(email: StoredSummary): EmailSummary {
+  return {
+    id: email.id,
+    message_id: email.messageId,
+    to: email.to,
+    from: email.from,
+    created_at: timestamp(email.createdAt),
+    subject: email.subject,
+    bcc: listOrNull(email.bcc),
+    cc: listOrNull(email.cc),
+    reply_to: listOrNull(email.replyTo),
+    last_event: email.lastEvent,
+    scheduled_at: timestampOrNull(email.scheduledAt),
+  }
+}
+
+/** GET /emails/:id. @param content the body of the email */
+export function presentEmail(email: StoredEmail, content: Pick<Email, 'html' | 'text'>): Email {
+  return {
+    object: 'email',
+    ...presentEmailSummary(email),
+    html: content.html,
+    text: content.text,
+    tags: email.tags,
+  }
+}
