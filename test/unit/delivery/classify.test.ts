@@ -115,6 +115,9 @@ describe('advice and shaping', () => {
     ['450 4.7.1 too many connections in the last hour', 'slow'],
     ['450 4.7.1 Too many messages, slow down', 'slow'],
     ['452 4.3.2 Connection rate limit exceeded.', 'slow'],
+    ['450 4.7.1 Error: too much mail from 192.0.2.1', 'slow'],
+    ['450 4.7.1 Error: too many recipients from 192.0.2.1', 'slow'],
+    ['421 4.7.0 mx.example.org Error: too many new TLS sessions from 192.0.2.1', 'slow'],
   ])('fewer connections and less mail are not the same: %s', (text, kind) => {
     expect(classify(reply(text), { phase: 'greeting' }).shaping?.kind).toBe(kind)
   })
