@@ -110,7 +110,9 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
   const inLine = createLoopLine(MOST_NEW)
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
-    const ip = socket.remoteAddress ?? ''
+    const ip = socket.remoteAddress
+    // Gone before it was let in.
+    if (ip === undefined) return void socket.destroy()
     const connection = connections.enter(ip, inNetworks(ip, proxies))
     if (typeof connection === 'string') {
       socket.on('error', () => socket.destroy())

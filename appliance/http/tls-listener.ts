@@ -70,6 +70,8 @@ async function introduce(plain: Socket, side: TlsSide, done: (secure: TLSSocket)
     },
     ALPNProtocols: [proof ? ACME : 'http/1.1'],
   })
+  // Node asks the system for it, which doesn't know any more once the client is gone; logs of the request need it then.
+  Object.defineProperty(secure, 'remoteAddress', { value: plain.remoteAddress })
   // Scanners and clients that distrust the certificate end here; nobody is left to be told.
   secure.on('error', () => secure.destroy())
   secure.on('_tlsError', () => secure.destroy())
