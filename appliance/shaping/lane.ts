@@ -209,7 +209,7 @@ export function resumed(state: LaneState, now: number): LaneState {
 export function observe(state: LaneState, signal: Signal, provider: Provider, now: number): LaneState {
   switch (signal.kind) {
     case 'taken':
-      return widened({ ...state, silent: 0, clean: state.clean + 1 }, provider, now)
+      return widened({ ...state, silent: 0, clean: state.clean + 1 }, signal.since, provider, now)
     case 'neutral':
       // The table may know a reply that says nothing to others.
       return signal.said && pauseFor(signal.said, provider.pauses)
@@ -334,14 +334,14 @@ function silenced(state: LaneState, signal: Signal, provider: Provider, now: num
 }
 
 /** A message was accepted: steps up that are due. */
-function widened(state: LaneState, provider: Provider, now: number): LaneState {
+function widened(state: LaneState, since: number, provider: Provider, now: number): LaneState {
   const { limits } = provider
   // Narrow limits last as long as they were asked for.
   const narrow = state.slow !== null && now < state.slow.until
   const most = narrow
     ? Math.min(limits.messagesPerMinute, state.slow!.messagesPerMinute)
     : limits.messagesPerMinute
-  const pace = accepted(state.pace, most, now)
+  const pace = accepted(state.pace, since, most, now)
   if (narrow) return { ...state, pace }
   const { connections } = allowed(state, limits, now)
   const wider = state.clean < connections ? connections : moreConnections(state, connections, limits, now)

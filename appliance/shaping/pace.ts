@@ -104,10 +104,18 @@ export function messageBegan(pace: Pace, now: number): Pace {
   return pace.refused ? { ...pace, refused: { ...pace.refused, askAt: now + ASK_LEAST } } : pace
 }
 
-/** The provider accepted a message. @param limit messages a minute that are allowed at most */
-export function accepted(pace: Pace, limit: number, now: number): Pace {
+/**
+ * The provider accepted a message.
+ * @param since when it was admitted
+ * @param limit messages a minute that are allowed at most
+ */
+export function accepted(pace: Pace, since: number, limit: number, now: number): Pace {
   const counted = { ...pace, accepted: countedMinute(pace.accepted, now), run: countedRun(pace, now) }
-  return pace.refused ? resumed(counted, pace.refused, limit, now) : grown(counted, limit, now)
+  const { refused: refusal } = pace
+  if (!refusal) return grown(counted, limit, now)
+  // Accepted before the refusal, which is told at MAIL and overtakes it: no sign that mail is accepted again.
+  if (since <= refusal.lastAt) return { ...counted, refused: { ...refusal, accepted: refusal.accepted + 1 } }
+  return resumed(counted, refusal, limit, now)
 }
 
 /**

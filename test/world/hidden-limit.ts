@@ -68,13 +68,15 @@ export interface HiddenLimitOptions {
   start: number
   /** What a refusal says. */
   refusal: Pick<Signal, 'said' | 'note'> & Pick<Signal, 'asks'>
-  /** From MAIL to the answer, in milliseconds. */
+  /** From MAIL to the answer to an accepted message, in milliseconds. */
   latency?: number
   /** Called after each minute; what it returns replaces the state: a restart. */
   eachMinute?: (state: LaneState, minute: number) => LaneState
 }
 
 const MINUTE = 60_000
+/** MAIL is refused before the message is sent, so a refusal overtakes messages that were accepted before it. */
+const REFUSED_SOONER = 5
 
 interface InFlight {
   since: number
@@ -110,7 +112,7 @@ export function runLane(options: HiddenLimitOptions): MinuteOfLane[] {
       else {
         state = mailSaid(state, limits, now)
         one.accepted = server(now)
-        one.answerAt = now + latency
+        one.answerAt = now + (one.accepted ? latency : latency / REFUSED_SOONER)
       }
     }
   }
