@@ -63,16 +63,27 @@ export class Incoming {
     return undefined
   }
 
-  /** The whole body in one piece; the caller has taken the memory for it. */
+  /**
+   * The whole body in one piece; the caller has taken the memory for it.
+   * Refuses: `malformed_request` when it was discarded meanwhile, because its sender is gone.
+   */
   async whole(): Promise<Buffer> {
     if (!this.#file) return this.#buffer.subarray(0, this.#used)
-    const file = await this.#flushed()
+    try {
+      return await this.#read(await this.#flushed())
+    } catch (error) {
+      throw this.#closed ? refuse('malformed_request') : error
+    }
+  }
+
+  async #read(file: FileHandle): Promise<Buffer> {
     const whole = Buffer.allocUnsafeSlow(this.#written)
     for (let at = 0; at < whole.length;) {
       const { bytesRead } = await file.read(whole, at, whole.length - at, at)
       if (bytesRead === 0) throw new Error('A body is shorter than what was written of it.')
       at += bytesRead
     }
+    if (this.#closed) throw refuse('malformed_request')
     return whole
   }
 
