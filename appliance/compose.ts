@@ -13,26 +13,27 @@ import {
   openSubmission,
   openTlsPolicies,
   openTlsReporter,
-} from './adapters.ts'
+} from './assembly/adapters.ts'
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import { lockDirectory, openDaemonStorage } from './assembly/storage.ts'
-import type { Appliance, ComposeOptions } from './appliance.ts'
+import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
 import { createCapacity, type Capacity } from './capacity/capacity.ts'
-import { listenHttp, openCertified } from './certified.ts'
+import { listenHttp, openCertified } from './assembly/certificates.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
 import type { Config } from './config/config.ts'
 import { createDelivery, type Delivery, type DeliveryDeps } from './delivery/delivery.ts'
 import type { Events } from './events/events.ts'
-import { openFirstRun } from './first-run.ts'
+import { openFirstRun } from './assembly/first-run.ts'
 import { createHttp } from './http/http.ts'
 import { createMetricsListener } from './http/metrics-listener.ts'
-import { createSharedDoctor, viewCertificates, type SourceBook } from './insights/insights.ts'
+import { createSharedDoctor, viewCertificates } from './insights/insights.ts'
+import type { SourceBook } from './sources/sources.ts'
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createNotices, createSchedules } from './intake/intake.ts'
 import { newId } from './mail/ids.ts'
 import { ownerOf } from './mail/owner.ts'
-import { capacityRows, createLook } from './monitoring.ts'
-import { openNode } from './node.ts'
+import { capacityRows, createLook } from './assembly/monitoring.ts'
+import { openNode } from './assembly/node.ts'
 import {
   capacityOptions,
   deliveryOptions,
@@ -43,11 +44,11 @@ import {
   retentionOf,
   retentionPeriods,
   roomOptions,
-} from './options.ts'
+} from './assembly/options.ts'
 import { createReporter } from './reports/reports.ts'
 import type { Sandbox, SandboxDeps } from './sandbox/sandbox.ts'
 import { createShapingBook, type ShapingBook } from './shaping/shaping.ts'
-import { createQueueControl } from './spool/queue.ts'
+import { createQueueControl } from './queue/queue.ts'
 import {
   createErasures,
   createQuotas,
@@ -61,15 +62,15 @@ import { createTracking, reachable } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'
 import { createDuties, type Duties } from './watch/duties.ts'
 import { createHealth, type HealthChecks } from './watch/health.ts'
-import { startHousekeeping } from './watch/housekeeping.ts'
+import { startHousekeeping } from './housekeeping/housekeeping.ts'
 import type { Logger } from './watch/log.ts'
 import { createInstruments, type Instruments } from './watch/metrics.ts'
 import type { Certificates } from './wire/certificates.ts'
-import { openSignInProviders } from './sign-in-providers.ts'
-import { openTables, type LiveTables } from './tables.ts'
-import { VERSION } from './version.ts'
+import { openSignInProviders } from './assembly/sign-in-providers.ts'
+import { openTables, type LiveTables } from './assembly/tables.ts'
+import { VERSION } from './assembly/version.ts'
 
-export type { Appliance, ComposeOptions } from './appliance.ts'
+export type { Appliance, ComposeOptions } from './assembly/appliance.ts'
 export { CannotStart } from './wire/listeners.ts'
 
 /** How long a stop waits for conversations in flight: past the usual ones, well within systemd's 90 seconds. */

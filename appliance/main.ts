@@ -1,6 +1,6 @@
 /** The program: arguments go in, an exit code comes out. */
 import { runProgram } from './commands/program.ts'
-import { VERSION } from './version.ts'
+import { VERSION } from './assembly/version.ts'
 
 // The reader of a pipe may have seen enough: `posthaste queue list | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -10,7 +10,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 // Loaded by the commands that need them: the others answer sooner.
 const adapters = async () => ({
-  ...(await import('./adapters.ts')),
+  ...(await import('./assembly/adapters.ts')),
   ...(await import('./assembly/storage.ts')),
 })
 

@@ -16,7 +16,7 @@ const sources = join(project, 'appliance')
 /** Files that are started by name: the program, its threads, the container's health check. */
 const ENTRIES = [
   'main.ts',
-  'healthcheck.ts',
+  'commands/healthcheck.ts',
   'http/json-worker.ts',
   'intake/compose-worker.ts',
   'intake/message-worker.ts',

@@ -1,10 +1,10 @@
-import { renderBashCompletion } from '../appliance/commands/completion-bash.ts'
-import { renderFishCompletion } from '../appliance/commands/completion-fish.ts'
-import { renderZshCompletion } from '../appliance/commands/completion-zsh.ts'
-import { renderManPage } from '../appliance/commands/man-page.ts'
-import { renderCommands } from '../appliance/commands/reference.ts'
-import { renderExample, renderReference } from '../appliance/config/reference.ts'
-import { renderSandbox } from '../appliance/sandbox/reference.ts'
+import { renderBashCompletion } from './generators/completion-bash.ts'
+import { renderFishCompletion } from './generators/completion-fish.ts'
+import { renderZshCompletion } from './generators/completion-zsh.ts'
+import { renderManPage } from './generators/man-page.ts'
+import { renderCommands } from './generators/commands.ts'
+import { renderExample, renderReference } from './generators/configuration.ts'
+import { renderSandbox } from './generators/sandbox.ts'
 
 /** Every generated file and what writes it; `test/generated.test.ts` holds the committed ones against it. */
 export const GENERATED: Record<string, () => string | Promise<string>> = {

@@ -12,7 +12,7 @@ import type {
   QueueChange as StoredQueueChange,
   QueuePreview as StoredQueuePreview,
   QueueSummary as StoredQueueSummary,
-} from '../spool/queue.ts'
+} from '../queue/queue.ts'
 import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
@@ -115,7 +115,7 @@ export const QueuePreview = Type.Object(
 )
 export type QueuePreview = Static<typeof QueuePreview>
 
-/** Conditions by name; the reader of spool/queue-filter.ts says which are known. */
+/** Conditions by name; the reader of queue/filter.ts says which are known. */
 const Filter = Type.Record(Type.String(), Type.String(), {
   description:
     'Conditions that must all match: domain, provider, pool, stream, tag (`name` or `name=value`), state (waiting, held), older_than and newer_than (`2h`), reply (words of the last reply), category, source, email_id, id. team_id is for the team that operates the server: a team, or `all`.',

@@ -34,7 +34,7 @@ import {
   type SqliteStorage,
 } from '../storage/sqlite/sqlite.ts'
 import type { BackupDone, Restored, Snapshot, Storage } from '../storage/storage.ts'
-import { VERSION } from '../version.ts'
+import { VERSION } from './version.ts'
 import { armCrashPoint } from '../watch/crash-points.ts'
 import { observed, type WriteState } from '../watch/observed.ts'
 import type { Instruments } from '../watch/metrics.ts'

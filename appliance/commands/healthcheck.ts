@@ -1,4 +1,7 @@
-/** The health check of a container: what a supervisor is told that can only run a program and look at its exit code. */
+/**
+ * The program of the container's HEALTHCHECK. It is bundled apart from the command line, because Docker runs it every 30 seconds.
+ * Docker reads the exit code, 0 or 1; `docker inspect` shows the line.
+ */
 import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { readDaemonRun } from './daemon-file.ts'
@@ -54,4 +57,10 @@ function get(url: URL): Promise<{ status: number; body: string }> {
     })
     request.end()
   })
+}
+
+if (import.meta.main) {
+  const { ok, words } = await checkHealth(process.env.POSTHASTE_DATA_DIR ?? '/var/lib/posthaste')
+  process.stdout.write(`${words}\n`)
+  process.exitCode = ok ? 0 : 1
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { Actor } from '../mail/audit.ts'
 import type { QueueAction } from '../mail/queue-action.ts'
-import { isEverything, type QueueChange, type QueuePreview } from '../spool/queue.ts'
+import { isEverything, type QueueChange, type QueuePreview } from '../queue/queue.ts'
 import { presentQueueChange, presentQueuePreview } from '../api/queue.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { Failure, type Context } from './context.ts'

@@ -1,4 +1,4 @@
-import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../spool/queue.ts'
+import { createQueueControl, readQueueFilter, type QueueControl, type QueueSummary } from '../queue/queue.ts'
 import type { Delivery, Email, QueueFilter } from '../storage/storage.ts'
 import { UNPLACED, type Explanation } from '../shaping/shaping.ts'
 import { presentHoldRule, presentQueueLane, presentQueueSummary } from '../api/queue.ts'

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { refuse } from '../mail/refusals.ts'
-import { viewDisk } from '../watch/housekeeping.ts'
+import { viewDisk } from '../housekeeping/housekeeping.ts'
 import { presentRetention } from '../api/retention.ts'
 import type { Context } from './context.ts'
 import { bytes, paragraph, table } from './output.ts'

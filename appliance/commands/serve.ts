@@ -9,8 +9,8 @@ import { tellSetUpLink } from './set-up-link.ts'
 import { createLogger, type Logger } from '../watch/log.ts'
 import { createNotifier } from '../watch/notify.ts'
 import { watchSpareMemory } from '../watch/spare-memory.ts'
-import { originsOf } from '../node.ts'
-import { VERSION } from '../version.ts'
+import { originsOf } from '../assembly/node.ts'
+import { VERSION } from '../assembly/version.ts'
 
 /** What `serve` is told by the command line. */
 export interface ServeArgs {

@@ -4,7 +4,7 @@ import type { Finding } from '../mail/finding.ts'
 import type { Source } from '../mail/source.ts'
 import type { LaneFacts } from '../shaping/shaping.ts'
 import type { Delivery, Domain, Webhook } from '../storage/storage.ts'
-import type { QueueSummary } from '../spool/queue.ts'
+import type { QueueSummary } from '../queue/queue.ts'
 import type { ClientsNote, DaemonRun } from './daemon-file.ts'
 import type { BackupNote } from './last-backup.ts'
 

@@ -22,7 +22,7 @@ import { readClients, readDaemonRun, type DaemonRun } from './daemon-file.ts'
 import { lastBackup } from './last-backup.ts'
 import { shapingOf } from './provider.ts'
 import { controlOf } from './queue.ts'
-import { viewDisk } from '../watch/housekeeping.ts'
+import { viewDisk } from '../housekeeping/housekeeping.ts'
 import { needsPerson, type StatusFacts } from './status-judge.ts'
 import { describeStatus, presentStatus } from './status-text.ts'
 

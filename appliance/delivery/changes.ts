@@ -5,7 +5,7 @@ import { newId } from '../mail/ids.ts'
 import { formatReply } from '../mail/reply.ts'
 import { suppressedData } from '../mail/suppression.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
-import { DELAY_REPORT_AFTER, LIFETIME } from '../spool/schedule.ts'
+import { DELAY_REPORT_AFTER, LIFETIME } from '../queue/schedule.ts'
 import type { Change, LeasedDelivery } from '../storage/storage.ts'
 
 const day = 24 * 3_600_000

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf, MOST_RECIPIENTS } from '../mail/queue.ts'
-import { RETRY_DELAYS } from '../spool/schedule.ts'
+import { RETRY_DELAYS } from '../queue/schedule.ts'
 import type { Change, LeasedDelivery, SettleArgs, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Tried } from './attempt.ts'

@@ -4,7 +4,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../mail/finding.ts'
 import type { Storage } from '../storage/storage.ts'
-import { viewDisk, type DiskView } from '../watch/housekeeping.ts'
+import { viewDisk, type DiskView } from '../housekeeping/housekeeping.ts'
 
 /** What the forecast is made of. */
 export interface ForecastFacts {

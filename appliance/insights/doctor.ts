@@ -7,8 +7,23 @@ import { AUTO, type Source } from '../mail/source.ts'
 import { zoneOf, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
 import { machineAddresses } from '../wire/own-addresses.ts'
-import { addressesOf, isPublicAddress, lookUpHost, seenAddresses, type HostAnswers } from './addresses.ts'
-import { askBlocklist, judgeListing, summarise } from './blocklist.ts'
+import {
+  addressesOf,
+  isPublicAddress,
+  lookUpHost,
+  seenAddresses,
+  type HostAnswers,
+  askBlocklist,
+  judgeListing,
+  summarise,
+  readDomains,
+  returnPathsOf,
+  type OtherTeam,
+  type TeamDomain,
+  lookAtSource,
+  askSpf,
+  judgeSpfOfHelo,
+} from '../sources/sources.ts'
 import { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './dial.ts'
 import { judgeForecast, measureForecast } from './disk-forecast.ts'
@@ -19,9 +34,6 @@ import { judgeListeners, tryListener, type Listener } from './listeners.ts'
 import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
-import { readDomains, returnPathsOf, type OtherTeam, type TeamDomain } from './return-paths.ts'
-import { lookAtSource } from './source-check.ts'
-import { askSpf, judgeSpfOfHelo } from './spf.ts'
 import { askTime, judgeTime } from './time.ts'
 
 /** What a look at the machine needs. */

@@ -3,7 +3,7 @@ import type { Resolver } from '../dns/dns.ts'
 import { OTHER_TEAMS, type Finding } from '../mail/finding.ts'
 import { asksForNothing, checkRecords } from '../senders/check.ts'
 import { expectedRecords, type ExpectedRecord, type SendingHost } from '../senders/records.ts'
-import { ofTeam, type OtherTeam } from './return-paths.ts'
+import { ofTeam, type OtherTeam } from '../sources/sources.ts'
 import type { DkimKey, Domain, RecordCheck } from '../storage/storage.ts'
 
 /** What was seen of one record. */

@@ -1,7 +1,12 @@
 /** The name by which mail introduces itself (RFC 5321 §4.1.1.1): whether receivers can make sense of it. Pure. */
 import type { Finding } from '../mail/finding.ts'
-import { addressesOf, type HostAnswers, type SeenAddress } from './addresses.ts'
-import { isInternalName, looksGeneric } from './names.ts'
+import {
+  addressesOf,
+  type HostAnswers,
+  type SeenAddress,
+  isInternalName,
+  looksGeneric,
+} from '../sources/sources.ts'
 
 /** Judges the name itself, and whether it resolves. */
 export function judgeHelo(host: HostAnswers): Finding {

@@ -1,10 +1,7 @@
-/** How this machine looks to the receivers of its mail: self-checks, and the book of the addresses that mail leaves from. */
+/** How this machine looks to the receivers of its mail: the doctor's checks. */
 export { examine, type DoctorDeps } from './doctor.ts'
 export { createSharedDoctor, type SharedDoctor } from './shared-doctor.ts'
-export { isPublicAddress } from './addresses.ts'
 export { viewCertificates } from './certificate-view.ts'
 export { examineAttempts, judgeCertificate, readCertificates } from './certificate.ts'
 export { dialOnly, probeAddress } from './dial.ts'
 export { judgeDisk, measureDisk } from './disk.ts'
-export { createSourceBook, type SourceBook } from './source-book.ts'
-export { createSourceWatcher, type SourceWatcher } from './source-watcher.ts'

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Resolver } from '../dns/dns.ts'
 import type { Finding } from '../mail/finding.ts'
 import { AUTO } from '../mail/source.ts'
-import { familyOf } from './addresses.ts'
+import { familyOf } from '../sources/sources.ts'
 import { dialForGreeting, type Greeting } from './dial.ts'
 
 /** How long one exchanger may take to greet, in milliseconds; honest ones take less than a second. */

@@ -1,7 +1,7 @@
 /** What a sender can still do about an email that waits for its time. */
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { LIFETIME } from '../spool/schedule.ts'
+import { LIFETIME } from '../queue/schedule.ts'
 import type { ScheduleChange, Storage } from '../storage/storage.ts'
 import { checkSchedule, readSchedule } from './schedule.ts'
 

@@ -2,7 +2,7 @@
 import { formatDateTime } from '../mail/date.ts'
 import type { ReportKind } from '../mail/dsn.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
-import { LIFETIME } from '../spool/schedule.ts'
+import { LIFETIME } from '../queue/schedule.ts'
 import type { DueReport, NewEmail, ReportedDelivery } from '../storage/storage.ts'
 import { multipart, textPart } from './mime.ts'
 import { returnedPart } from './returned.ts'

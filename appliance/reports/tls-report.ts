@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import { formatDateTime } from '../mail/date.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
-import { LIFETIME } from '../spool/schedule.ts'
+import { LIFETIME } from '../queue/schedule.ts'
 import type { NewEmail, ReportedPolicy, TlsTally } from '../storage/storage.ts'
 import { binaryPart, fold, multipart, textPart } from './mime.ts'
 

@@ -7,7 +7,7 @@ import {
 } from '../../appliance/events/metrics.ts'
 import { openSqlite } from '../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
-import { sumUpMetrics } from '../../appliance/watch/housekeeping.ts'
+import { sumUpMetrics } from '../../appliance/housekeeping/housekeeping.ts'
 import { TEAM } from './many-emails.ts'
 import { quantile } from './measured.ts'
 

@@ -3,7 +3,7 @@
  * Sends a `Target` to its parent; its log goes to standard output, as in production.
  */
 import { join } from 'node:path'
-import { openFetch, openResolver, openSubmission } from '../../appliance/adapters.ts'
+import { openFetch, openResolver, openSubmission } from '../../appliance/assembly/adapters.ts'
 import { openStorage } from '../../appliance/assembly/storage.ts'
 import { createAccounts } from '../../appliance/accounts/accounts.ts'
 import { createCapacity } from '../../appliance/capacity/capacity.ts'
@@ -13,7 +13,7 @@ import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.
 import { createInbound } from '../../appliance/inbound/inbound.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
-import { capacityOptions } from '../../appliance/options.ts'
+import { capacityOptions } from '../../appliance/assembly/options.ts'
 import { createLogger } from '../../appliance/watch/log.ts'
 import { openCertificates } from '../../appliance/wire/certificates.ts'
 import { freeAddress } from '../../test/world/addresses.ts'

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { breakDownInPieces, sumInPieces } from '../../appliance/events/metrics-pieces.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { BreakdownSum, Change, MetricsSum, Storage } from '../../appliance/storage/storage.ts'
-import { sumUpMetrics } from '../../appliance/watch/housekeeping.ts'
+import { sumUpMetrics } from '../../appliance/housekeeping/housekeeping.ts'
 import {
   change,
   DAY,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openResolver } from '../../appliance/adapters.ts'
+import { openResolver } from '../../appliance/assembly/adapters.ts'
 import { openStorage } from '../../appliance/assembly/storage.ts'
 import { systemClock } from '../../appliance/clock/clock.ts'
 import { runCrashtest } from '../../appliance/crashtest/crashtest.ts'

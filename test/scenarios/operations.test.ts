@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandTable } from '../../appliance/commands/command-table.ts'
+import { commandTable } from '../../scripts/generators/command-table.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 
 const ops = (name: string): string => join(import.meta.dirname, '../../ops', name)

@@ -7,7 +7,7 @@ import { createSignInAudit } from '../../../appliance/accounts/sign-in-audit.ts'
 import { firstIdAt } from '../../../appliance/mail/ids.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
-import { purgeAudit, type Sweepable } from '../../../appliance/watch/housekeeping.ts'
+import { purgeAudit, type Sweepable } from '../../../appliance/housekeeping/housekeeping.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const DAY = 86_400_000

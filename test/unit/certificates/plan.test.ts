@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as plan from '../../../appliance/certificates/plan.ts'
 import { createCertificates, type Made } from '../../world/certificates.ts'
-import { wantedOf } from '../../../appliance/certified.ts'
+import { wantedOf } from '../../../appliance/assembly/certificates.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { formatComplaint, loadConfig } from '../../../appliance/config/config.ts'
 import type { LoadArgs } from '../../../appliance/config/config.ts'
-import { renderExample } from '../../../appliance/config/reference.ts'
+import { renderExample } from '../../../scripts/generators/configuration.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-config-'))
 let count = 0

@@ -4,7 +4,7 @@ import { createClassifier } from '../../../appliance/delivery/classify.ts'
 import { judge, type Bench } from '../../../appliance/delivery/judge.ts'
 import type { Failure, Fate } from '../../../appliance/delivery/outcome.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
-import { LIFETIME } from '../../../appliance/spool/schedule.ts'
+import { LIFETIME } from '../../../appliance/queue/schedule.ts'
 import { REPLIES } from './replies.ts'
 
 const rules = loadBounces()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { LIFETIME } from '../../../appliance/spool/schedule.ts'
+import { LIFETIME } from '../../../appliance/queue/schedule.ts'
 import { createWorld } from '../../world/world.ts'
 import { startAppliance, type TestAppliance } from '../../world/appliance.ts'
 import { errorText, hello, startApi, type Api } from './harness.ts'

@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { LIFETIME } from '../../../appliance/spool/schedule.ts'
+import { LIFETIME } from '../../../appliance/queue/schedule.ts'
 import { ask, errorText, hello, startApi, type Api } from './harness.ts'
 
 let api: Api

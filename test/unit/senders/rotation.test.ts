@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LIFETIME } from '../../../appliance/spool/schedule.ts'
+import { LIFETIME } from '../../../appliance/queue/schedule.ts'
 import {
   newSelectors,
   nextProof,

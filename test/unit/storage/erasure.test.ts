@@ -7,7 +7,7 @@ import { newId } from '../../../appliance/mail/ids.ts'
 import { createErasures } from '../../../appliance/senders/senders.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { NewEmail } from '../../../appliance/storage/storage.ts'
-import { removeUnkept } from '../../../appliance/watch/housekeeping.ts'
+import { removeUnkept } from '../../../appliance/housekeeping/housekeeping.ts'
 import { cause, change, DAY, leaseArgs, makeTeam, newAttempt, putEmail, T0 } from '../../contract/fixtures.ts'
 import { kill, makePlace, runChild } from './places.ts'
 

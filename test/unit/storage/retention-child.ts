@@ -2,7 +2,7 @@
 import { watch } from 'node:fs'
 import { join } from 'node:path'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { retain } from '../../../appliance/watch/housekeeping.ts'
+import { retain } from '../../../appliance/housekeeping/housekeeping.ts'
 
 const dataDir = process.argv[2]!
 const storage = await openSqlite({ dataDir })

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { catchUp } from '../../../appliance/events/metrics-tags.ts'
 import { firstIdAt, newId } from '../../../appliance/mail/ids.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { forecast, removeUnkept, retain } from '../../../appliance/watch/housekeeping.ts'
+import { forecast, removeUnkept, retain } from '../../../appliance/housekeeping/housekeeping.ts'
 import type { NewEmail, PurgeArgs, Purged } from '../../../appliance/storage/storage.ts'
 import {
   change,

@@ -1,11 +1,11 @@
 /** The identity providers that the configuration names, with their secrets. */
 import { readFileSync } from 'node:fs'
-import { createProviderSignIns, type ProviderSettings, type ProviderSignIns } from './accounts/accounts.ts'
-import type { SignIns } from './accounts/accounts.ts'
-import type { Clock } from './clock/clock.ts'
-import { completeProvider, type Config } from './config/config.ts'
-import type { Storage } from './storage/storage.ts'
-import { CannotStart } from './wire/listeners.ts'
+import { createProviderSignIns, type ProviderSettings, type ProviderSignIns } from '../accounts/accounts.ts'
+import type { SignIns } from '../accounts/accounts.ts'
+import type { Clock } from '../clock/clock.ts'
+import { completeProvider, type Config } from '../config/config.ts'
+import type { Storage } from '../storage/storage.ts'
+import { CannotStart } from '../wire/listeners.ts'
 
 /** Reads the secrets once, at the start. Throws a sentence for people when one cannot be read. */
 export function openSignInProviders(

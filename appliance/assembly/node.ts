@@ -1,7 +1,7 @@
 /** What this daemon tells of itself: when it started, where it listens, what it keeps mail in. */
-import type { Clock } from './clock/clock.ts'
-import type { Config } from './config/config.ts'
-import type { NodeFacts } from './mail/node.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import type { NodeFacts } from '../mail/node.ts'
 import { VERSION } from './version.ts'
 
 /** Where the doors of a daemon really are: those of HTTP as origins, those of SMTP as `host:port`. */

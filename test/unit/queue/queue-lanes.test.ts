@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createQueueControl, type QueueControlDeps } from '../../../appliance/spool/queue.ts'
+import { createQueueControl, type QueueControlDeps } from '../../../appliance/queue/queue.ts'
 import type { SurveyGroup } from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
 

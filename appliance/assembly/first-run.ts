@@ -1,10 +1,10 @@
 /** What people need who run the appliance for the first time: the owner by a link, and DNS records on their way. */
-import { createSetUp, type Accounts, type SetUp } from './accounts/accounts.ts'
-import type { Clock } from './clock/clock.ts'
-import type { Resolver, Surveyor } from './dns/dns.ts'
-import type { SourceBook } from './insights/insights.ts'
-import { createPropagation, type PropagationWatch } from './senders/senders.ts'
-import type { Storage } from './storage/storage.ts'
+import { createSetUp, type Accounts, type SetUp } from '../accounts/accounts.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Resolver, Surveyor } from '../dns/dns.ts'
+import type { SourceBook } from '../sources/sources.ts'
+import { createPropagation, type PropagationWatch } from '../senders/senders.ts'
+import type { Storage } from '../storage/storage.ts'
 
 /** What it stands on. */
 export interface FirstRunDeps {

@@ -6,12 +6,12 @@ import type { QueueAction } from '../mail/queue-action.ts'
 import { refuse } from '../mail/refusals.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import type { Delivery, HoldRule, QueueFilter, Step, Storage } from '../storage/storage.ts'
-import { isEverything, writeQueueFilter } from './queue-filter.ts'
-import { Tally, type CountedLane, type QueueSummary } from './queue-survey.ts'
+import { isEverything, writeQueueFilter } from './filter.ts'
+import { Tally, type CountedLane, type QueueSummary } from './survey.ts'
 import { createTurnstile } from './turnstile.ts'
 
-export { isEverything, readQueueFilter } from './queue-filter.ts'
-export type { QueueSummary } from './queue-survey.ts'
+export { isEverything, readQueueFilter } from './filter.ts'
+export type { QueueSummary } from './survey.ts'
 
 /** What is to be done, and to which deliveries. */
 export interface QueueAct {

@@ -1,4 +1,4 @@
-import { BEHAVIOURS, DNS_BEHAVIOURS } from './behaviours.ts'
+import { BEHAVIOURS, DNS_BEHAVIOURS } from '../../appliance/sandbox/behaviours.ts'
 
 const table = (head: string, rows: [string, { does: string; outcome: string }][]): string =>
   [

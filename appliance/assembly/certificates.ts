@@ -1,17 +1,17 @@
 /** The certificates that HTTPS and SMTP show, where they come from, and the listeners of HTTP. */
 import { readFileSync } from 'node:fs'
-import type { Connections } from './capacity/capacity.ts'
-import { createAcme, type Acme, type Wanted } from './certificates/certificates.ts'
-import type { Clock } from './clock/clock.ts'
-import type { Config } from './config/config.ts'
-import { createChallengeListener } from './http/challenge-listener.ts'
-import type { Http } from './http/http.ts'
-import { trackingKeyOf } from './senders/records.ts'
-import type { Domain, Storage } from './storage/storage.ts'
+import type { Connections } from '../capacity/capacity.ts'
+import { createAcme, type Acme, type Wanted } from '../certificates/certificates.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import { createChallengeListener } from '../http/challenge-listener.ts'
+import type { Http } from '../http/http.ts'
+import { trackingKeyOf } from '../senders/records.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
 import { VERSION } from './version.ts'
-import type { Logger } from './watch/log.ts'
-import { openCertificates, type Certificates } from './wire/certificates.ts'
-import { CannotStart } from './wire/listeners.ts'
+import type { Logger } from '../watch/log.ts'
+import { openCertificates, type Certificates } from '../wire/certificates.ts'
+import { CannotStart } from '../wire/listeners.ts'
 
 /** What every listener that speaks TLS shows, and what looks after it. */
 export interface Certified {

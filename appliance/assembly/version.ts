@@ -3,5 +3,7 @@ import { join } from 'node:path'
 
 /** The version of the program, from package.json. */
 export const VERSION = (
-  JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')) as { version: string }
+  JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')) as {
+    version: string
+  }
 ).version

@@ -1,32 +1,36 @@
 /** The real adapters behind the ports, as the configuration asks for them. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from './clock/clock.ts'
-import { loadBlocklists, loadTargets, type Blocklist, type Config } from './config/config.ts'
-import { ConfigSchema } from './config/schema.ts'
-import { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from './delivery/delivery.ts'
-import type { Resolver, Surveyor } from './dns/dns.ts'
-import { createResolver, type ResolverOptions } from './dns/resolver.ts'
+import type { Clock } from '../clock/clock.ts'
+import { loadBlocklists, loadTargets, type Blocklist, type Config } from '../config/config.ts'
+import { ConfigSchema } from '../config/schema.ts'
+import { createTlsPolicies, type TlsPolicies, type TlsPolicyDeps } from '../delivery/delivery.ts'
+import type { Resolver, Surveyor } from '../dns/dns.ts'
+import { createResolver, type ResolverOptions } from '../dns/resolver.ts'
+import { examine, probeAddress, type DoctorDeps } from '../insights/insights.ts'
 import {
   createSourceBook,
   createSourceWatcher,
-  examine,
   isPublicAddress,
-  probeAddress,
-  type DoctorDeps,
   type SourceBook,
   type SourceWatcher,
-} from './insights/insights.ts'
-import { createEvents, createWebhooks, type Events, type EventsDeps, type Webhooks } from './events/events.ts'
-import type { Finding } from './mail/finding.ts'
-import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from './reports/tls-reports.ts'
-import type { Domain, Storage } from './storage/storage.ts'
-import { createSubmission, type ListenRequest, type SubmissionDeps } from './submission/submission.ts'
+} from '../sources/sources.ts'
+import {
+  createEvents,
+  createWebhooks,
+  type Events,
+  type EventsDeps,
+  type Webhooks,
+} from '../events/events.ts'
+import type { Finding } from '../mail/finding.ts'
+import { createTlsReporter, type TlsReporter, type TlsReporterDeps } from '../reports/tls-reports.ts'
+import type { Domain, Storage } from '../storage/storage.ts'
+import { createSubmission, type ListenRequest, type SubmissionDeps } from '../submission/submission.ts'
 import { VERSION } from './version.ts'
-import type { Logger } from './watch/log.ts'
-import { createGuardedFetch, type GuardedFetch } from './wire/fetch.ts'
-import { createPoster, type Poster } from './wire/post.ts'
-import { isForbiddenTarget, type Cidr, parseNetworks, PRIVATE_NETWORKS } from './wire/networks.ts'
-import { machineAddresses, refreshedAddresses } from './wire/own-addresses.ts'
+import type { Logger } from '../watch/log.ts'
+import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'
+import { createPoster, type Poster } from '../wire/post.ts'
+import { isForbiddenTarget, type Cidr, parseNetworks, PRIVATE_NETWORKS } from '../wire/networks.ts'
+import { machineAddresses, refreshedAddresses } from '../wire/own-addresses.ts'
 
 /** Makes the resolver; `change` overrides, for the sandbox and tests. */
 export function openResolver(

@@ -1,16 +1,16 @@
 /** The configuration as the parts of the appliance take it. */
 import { join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
-import { descriptorLimit } from './capacity/capacity.ts'
-import type { Clock } from './clock/clock.ts'
-import type { Config } from './config/config.ts'
+import { descriptorLimit } from '../capacity/capacity.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
 import { diskOf } from './monitoring.ts'
 import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
-import type { Storage } from './storage/storage.ts'
-import { viewDisk, type RetentionPeriods } from './watch/housekeeping.ts'
-import { parseNetworks } from './wire/networks.ts'
-import { machineAddresses } from './wire/own-addresses.ts'
+import type { Storage } from '../storage/storage.ts'
+import { viewDisk, type RetentionPeriods } from '../housekeeping/housekeeping.ts'
+import { parseNetworks } from '../wire/networks.ts'
+import { machineAddresses } from '../wire/own-addresses.ts'
 
 /** Domains of test addresses, in lower case. */
 const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>

@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { commandTable } from '../../../appliance/commands/command-table.ts'
-import { troff } from '../../../appliance/commands/man-page.ts'
+import { commandTable } from '../../../scripts/generators/command-table.ts'
+import { troff } from '../../../scripts/generators/man-page.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const has = (program: string): boolean =>

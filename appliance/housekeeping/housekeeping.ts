@@ -1,10 +1,10 @@
 import cron from 'node-cron'
 import type { Clock } from '../clock/clock.ts'
-import { dutyOf, type Duties } from './duties.ts'
-import type { Logger } from './log.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
+import type { Logger } from '../watch/log.ts'
 import { removeUnkept, retain, type Retainable, type RetentionPeriods } from './retention.ts'
 
-export { viewDisk, type DiskView } from './retention-view.ts'
+export { viewDisk, type DiskView } from './disk.ts'
 export { forecast, removeUnkept, retain, type RetentionPeriods } from './retention.ts'
 
 /** What housekeeping needs of the storage; a shape, so that this folder knows no other. */

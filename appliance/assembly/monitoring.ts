@@ -1,12 +1,12 @@
 /** How things stand, for the metrics: gathered from the storage, the disk and the certificates when somebody asks. */
 import { statfs } from 'node:fs/promises'
-import type { Capacity, CapacityFigures } from './capacity/capacity.ts'
-import type { Clock } from './clock/clock.ts'
-import type { Config } from './config/config.ts'
-import { readCertificates } from './insights/insights.ts'
-import type { ShapingBook } from './shaping/shaping.ts'
-import type { Storage } from './storage/storage.ts'
-import type { Standing } from './watch/metrics.ts'
+import type { Capacity, CapacityFigures } from '../capacity/capacity.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Config } from '../config/config.ts'
+import { readCertificates } from '../insights/insights.ts'
+import type { ShapingBook } from '../shaping/shaping.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Standing } from '../watch/metrics.ts'
 
 /** Free and all bytes of the file system under the data directory; null where it cannot be asked. */
 export async function diskOf(dataDir: string): Promise<Standing['disk']> {

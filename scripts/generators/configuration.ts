@@ -1,7 +1,7 @@
 /** Writes the commented example file and the reference page from the schema. `scripts/generate` keeps both up to date. */
 import { stringify } from 'smol-toml'
-import { expectation } from './check-value.ts'
-import { SECTIONS, type Key } from './keys.ts'
+import { expectation } from '../../appliance/config/check-value.ts'
+import { SECTIONS, type Key } from '../../appliance/config/keys.ts'
 
 /** What stands for a required setting in the example. */
 const examples: Record<string, unknown> = {

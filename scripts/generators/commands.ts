@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { createProgram } from './program.ts'
+import { createProgram } from '../../appliance/commands/program.ts'
 
 /** Every command that does something, with its whole name: `domain add`. */
 function leaves(command: Command, path: string[] = []): { name: string; command: Command }[] {

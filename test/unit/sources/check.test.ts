@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import type { Source, SourceHealth } from '../../../appliance/mail/source.ts'
-import { seenAddresses, type HostAnswers } from '../../../appliance/insights/addresses.ts'
-import { reverseName } from '../../../appliance/insights/ptr.ts'
+import { seenAddresses, type HostAnswers } from '../../../appliance/sources/addresses.ts'
+import { reverseName } from '../../../appliance/sources/ptr.ts'
 import {
   decideState,
   keepKnown,
   lookAtSource,
   type SourceCheckDeps,
-} from '../../../appliance/insights/source-check.ts'
-import { differences } from '../../../appliance/insights/source-book.ts'
-import { returnPathsOf, type TeamDomain } from '../../../appliance/insights/return-paths.ts'
+} from '../../../appliance/sources/check.ts'
+import { differences } from '../../../appliance/sources/book.ts'
+import { returnPathsOf, type TeamDomain } from '../../../appliance/sources/return-paths.ts'
 import { presentSource } from '../../../appliance/api/sources.ts'
-import { nextLook } from '../../../appliance/insights/source-watcher.ts'
-import { list, startNames, type Names } from './fixtures.ts'
+import { nextLook } from '../../../appliance/sources/watcher.ts'
+import { list, startNames, type Names } from '../insights/fixtures.ts'
 
 const HELO = 'mail.acme.example'
 let names: Names

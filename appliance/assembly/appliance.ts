@@ -1,15 +1,15 @@
 /** What a running daemon is to whoever started it, and what it can be started with. */
-import type { Accounts } from './accounts/accounts.ts'
+import type { Accounts } from '../accounts/accounts.ts'
 import type { OpenSubmission, PolicyHosts, WebhookHosts } from './adapters.ts'
-import type { Clock } from './clock/clock.ts'
-import type { ResolverOptions } from './dns/resolver.ts'
-import type { Sandbox } from './sandbox/sandbox.ts'
-import type { Senders } from './senders/senders.ts'
-import type { Storage } from './storage/storage.ts'
-import type { Health } from './watch/health.ts'
-import type { Logger } from './watch/log.ts'
-import type { ClientUse } from './watch/metrics.ts'
-import type { Cidr } from './wire/networks.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { ResolverOptions } from '../dns/resolver.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
+import type { Senders } from '../senders/senders.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { Health } from '../watch/health.ts'
+import type { Logger } from '../watch/log.ts'
+import type { ClientUse } from '../watch/metrics.ts'
+import type { Cidr } from '../wire/networks.ts'
 
 /** A running daemon. */
 export interface Appliance {

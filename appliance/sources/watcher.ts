@@ -6,8 +6,8 @@ import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker } from '../watch/worker.ts'
 import { readDomains, returnPathsOf, type ReturnPath } from './return-paths.ts'
-import { decideState, keepKnown, lookAtSource, type SourceCheckDeps } from './source-check.ts'
-import type { SourceBook } from './source-book.ts'
+import { decideState, keepKnown, lookAtSource, type SourceCheckDeps } from './check.ts'
+import type { SourceBook } from './book.ts'
 
 export interface SourceWatcher {
   /** Looks at all sources at once, then goes on. */

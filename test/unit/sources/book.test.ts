@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createSourceBook } from '../../../appliance/insights/source-book.ts'
+import { createSourceBook } from '../../../appliance/sources/book.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'

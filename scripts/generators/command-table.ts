@@ -1,6 +1,6 @@
 /** The command line as data: what the reference, the man page and the completions are made from. */
 import type { Argument, Command, Option } from 'commander'
-import { createProgram } from './program.ts'
+import { createProgram } from '../../appliance/commands/program.ts'
 
 /** One command or group of commands. */
 export interface CommandRow {

@@ -1,6 +1,6 @@
 /** The tables of data that a running daemon can exchange: each is asked for anew whenever it is used. */
-import { loadBlocklists, loadBounces, loadPlans, loadProviders, loadRobots } from './config/config.ts'
-import type { Config } from './config/config.ts'
+import { loadBlocklists, loadBounces, loadPlans, loadProviders, loadRobots } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 
 /** What a table is now. */
 type Current<T> = () => T

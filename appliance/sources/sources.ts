@@ -1,0 +1,17 @@
+/** The IP addresses that mail leaves from: their registry, their checks, and what receivers see of them. */
+export {
+  addressesOf,
+  familyOf,
+  isPublicAddress,
+  lookUpHost,
+  seenAddresses,
+  type HostAnswers,
+  type SeenAddress,
+} from './addresses.ts'
+export { askBlocklist, judgeListing, summarise } from './blocklist.ts'
+export { createSourceBook, type SourceBook } from './book.ts'
+export { lookAtSource } from './check.ts'
+export { isInternalName, looksGeneric } from './names.ts'
+export { ofTeam, readDomains, returnPathsOf, type OtherTeam, type TeamDomain } from './return-paths.ts'
+export { askSpf, judgeSpfOfHelo } from './spf.ts'
+export { createSourceWatcher, type SourceWatcher } from './watcher.ts'
