@@ -32,8 +32,8 @@ export async function writeConfig(file: string, config: Record<string, unknown>)
 }
 
 /** Starts `posthaste serve` and waits until it says where it listens. */
-export async function startDaemon(configFile: string): Promise<Daemon> {
-  const child: ChildProcess = spawn(process.execPath, [PROGRAM, 'serve', '--config', configFile], {
+export async function startDaemon(configFile: string, program = PROGRAM): Promise<Daemon> {
+  const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--config', configFile], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -14,8 +14,12 @@ import {
   type SqliteStorage,
 } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/backup/tar.ts'
-import { applyMigrations, shippedMigrations } from '../../../appliance/storage/sqlite/migrate.ts'
-import { snapshotBefore } from '../../../appliance/storage/sqlite/migrate.ts'
+import {
+  applyMigrations,
+  missing,
+  shippedMigrations,
+  snapshotBefore,
+} from '../../../appliance/storage/sqlite/migrate.ts'
 import { change, DAY, leaseArgs, makeTeam, MINUTE, putEmail, T0 } from '../../contract/fixtures.ts'
 import { kill, makePlace, runChild } from './places.ts'
 
@@ -333,22 +337,31 @@ describe('before migrations', () => {
   test('the database is copied with all that is in it', async () => {
     const { dataDir } = await place()
     await mkdir(dataDir)
-    const all = shippedMigrations()
+    const shipped = shippedMigrations()
+    const newest = shipped.at(-1)!.number
+    const later = {
+      number: newest + 10,
+      name: 'later',
+      checksum: 'c',
+      sql: 'create table later (id text) strict',
+    }
+    const all = [...shipped, later]
     const old = new Database(join(dataDir, 'posthaste.db'))
-    applyMigrations(old, all.slice(0, -1))
+    applyMigrations(old, shipped)
     old.exec("insert into teams (id, name, created_at) values ('t', 'Before', 0)")
-    old.close()
-    await (await openSqlite({ dataDir })).close()
+    snapshotBefore(old, missing(old, all), T0)
+    applyMigrations(old, all)
     const [snapshot, ...others] = listSnapshots(dataDir)
     expect(others).toEqual([])
-    expect(snapshot!.schema).toBe(all.at(-2)!.number)
+    expect(snapshot!.schema).toBe(newest)
     expect((await stat(snapshot!.file)).mode & 0o777).toBe(0o600)
     const db = new Database(snapshot!.file, { readonly: true })
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
     expect(db.prepare('select name from teams').pluck().all()).toEqual(['Before'])
     db.close()
     // Nothing to upgrade, nothing to copy.
-    await (await openSqlite({ dataDir })).close()
+    snapshotBefore(old, missing(old, all), T0 + MINUTE)
+    old.close()
     expect(listSnapshots(dataDir)).toHaveLength(1)
   })
 

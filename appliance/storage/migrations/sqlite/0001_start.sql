@@ -214,6 +214,7 @@ create table unsuppressed (
 
 create table sources (
   ip text primary key,
+  node_id text not null,
   pool text not null default 'default',
   hostname text,
   state text not null default 'active' check (state in ('active', 'suspended')),
@@ -270,16 +271,14 @@ create index emails_team on emails (team_id, id);
 create index emails_trouble on emails (team_id, last_event, id)
   where last_event in ('delivery_delayed', 'bounced', 'complained', 'failed', 'canceled', 'suppressed');
 
-create table contents (
-  email_id text primary key references emails (id) on delete cascade,
-  team_id text not null,
-  html text,
-  text text
-) strict;
-
+-- One row for what an email says. html and text are null where they are in the message. The small columns come first, so reading them reads
+-- no message.
 create table messages (
   email_id text primary key references emails (id) on delete cascade,
   team_id text not null,
+  content text not null check (content in ('row', 'message', 'unfinished')),
+  html text,
+  text text,
   body blob
 ) strict;
 create index messages_files on messages (email_id) where body is null;
@@ -289,24 +288,6 @@ create table bodies_due (
   team_id text not null,
   erased integer not null default 0 check (erased in (0, 1))
 ) strict, without rowid;
-
-create table recipients (
-  id text primary key,
-  team_id text not null,
-  email_id text not null references emails (id) on delete cascade,
-  recipient text not null,
-  field text not null check (field in ('to', 'cc', 'bcc')),
-  provider text not null,
-  state text not null,
-  attempts integer not null,
-  cause text,
-  created_at integer not null,
-  updated_at integer not null,
-  notify text,
-  orcpt text,
-  pool text not null default 'default'
-) strict;
-create index recipients_email on recipients (email_id, id);
 
 create table attempts (
   id text primary key,
@@ -332,15 +313,16 @@ create table receipts (
 ) strict;
 create index receipts_expiry on receipts (expires_at);
 
+-- Found by the email and deleted with it. The index: what is due.
 create table reports (
-  delivery_id text not null references recipients (id) on delete cascade,
+  email_id text not null references emails (id) on delete cascade,
+  delivery_id text not null,
   kind text not null check (kind in ('failed', 'delayed', 'relayed')),
   team_id text not null,
-  email_id text not null,
   created_at integer not null,
   done_at integer,
   report_id text,
-  primary key (delivery_id, kind)
+  primary key (email_id, delivery_id, kind)
 ) strict, without rowid;
 create index reports_due on reports (email_id, kind) where done_at is null;
 
@@ -383,29 +365,46 @@ create index postmaster_messages_due on postmaster_messages (id) where forward =
 
 -- What waits
 
+-- One row for each recipient, whether it waits or not. Two B-trees remain, in the order of the emails; four partial indexes contain what
+-- waits, and nothing else. A final delivery has null in the columns of the queue. With a rowid: rows of some 400 bytes make a deep tree in an
+-- index, and the indexes would have both ids in each entry (docs/decisions/0023-lean-rows.md).
 create table deliveries (
-  id text primary key references recipients (id) on delete cascade,
+  email_id text not null references emails (id) on delete cascade,
+  id text not null,
   team_id text not null,
-  email_id text not null,
-  queue text not null,
+  recipient text not null,
+  field text not null check (field in ('to', 'cc', 'bcc')),
   pool text not null,
   provider text not null,
-  stream text not null check (stream in ('transactional', 'broadcast')),
-  domain text not null,
-  due_at integer not null,
-  lease_owner text,
-  lease_until integer,
-  held integer not null check (held in (0, 1)),
+  state text not null,
   attempts integer not null,
   created_at integer not null,
-  expires_at integer not null,
+  updated_at integer not null,
+  queue text,
+  stream text check (stream in ('transactional', 'broadcast')),
+  domain text,
+  due_at integer check ((due_at is null) = (expires_at is null)),
+  expires_at integer check ((expires_at is not null) = (state in ('waiting', 'held'))),
+  lease_owner text,
+  lease_until integer,
   touched_by text,
-  pool_before text
-) strict, without rowid;
-create index deliveries_queue on deliveries (queue, due_at, lease_until) where held = 0;
-create index deliveries_due on deliveries (stream, due_at, queue, lease_until) where held = 0;
-create index deliveries_email on deliveries (email_id);
-create index deliveries_domain on deliveries (domain);
+  pool_before text,
+  notify text,
+  orcpt text,
+  cause text,
+  primary key (email_id, id)
+) strict;
+-- The oldest that are due, of a stream: the head that a lease looks at, and the next due time.
+create index deliveries_due on deliveries (stream, due_at, queue, lease_until) where state = 'waiting';
+-- The oldest of a queue, and which queues there are: leases where the head is not all that is due.
+create index deliveries_queue on deliveries (queue, due_at, lease_until) where state = 'waiting';
+-- By a column that no lease changes, which would else write these two as well.
+-- One that waits by its id (settle, operators), and all of them in the order in which they were accepted (operators).
+create unique index deliveries_waiting on deliveries (id) where expires_at is not null;
+-- What waits for a domain: when its provider becomes known, and for operators and erasures.
+create index deliveries_domain on deliveries (domain, id) where expires_at is not null;
+-- What is in flight: after a start the leases of the process before are void. Small, and found without reading what waits.
+create index deliveries_leased on deliveries (lease_owner) where lease_owner is not null;
 
 create table destinations (
   domain text primary key,
@@ -472,9 +471,11 @@ create table events (
 create index events_email on events (email_id, seq);
 create index events_team on events (team_id, created_at, seq);
 
+-- Readers of events remember the transaction of the last one, too (storage/event-cursor.ts). It is always 0 here.
 create table cursors (
   name text primary key not null,
-  seq integer not null
+  seq integer not null,
+  xid integer not null default 0
 ) strict, without rowid;
 
 create table metrics (
@@ -606,11 +607,13 @@ create table request_logs (
   created_at integer not null,
   query text,
   enhanced text,
-  message text
+  message text,
+  email_id text
 ) strict;
 create index request_logs_team on request_logs (team_id, id);
-create index request_logs_age on request_logs (created_at);
+create index request_logs_email on request_logs (email_id) where email_id is not null;
 
+-- A request that made one email names it itself; this is for batches.
 create table request_log_emails (
   log_id text not null references request_logs (id) on delete cascade,
   email_id text not null,
@@ -696,6 +699,20 @@ create table tls_reports (
 
 -- The appliance itself
 
+-- This database is one node's. Sources belong to a node, and an owner of leases is a run of a node.
+create table nodes (
+  id text primary key not null,
+  created_at integer not null
+) strict, without rowid;
+
+-- What runs once, however many nodes there are.
+create table duties (
+  name text primary key not null,
+  owner text not null,
+  term integer not null,
+  until integer not null
+) strict, without rowid;
+
 create table secrets (
   name text primary key,
   value blob not null,
@@ -736,12 +753,21 @@ when length(new.private_key) > 0
   and substr(new.private_key, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
 begin select raise(abort, 'not sealed with the present master key'); end;
 
-create trigger recipients_bodies after insert on recipients
+create trigger deliveries_suppressed after insert on deliveries
 when new.state = 'suppressed' and exists (select 1 from domains where keep_bodies = 0)
 begin
   insert or ignore into bodies_due (email_id, team_id)
   select e.id, e.team_id from emails e join domains d on d.id = e.domain_id
   where e.id = new.email_id and d.keep_bodies = 0;
+end;
+
+create trigger deliveries_ended after update of state on deliveries
+when new.expires_at is null and old.expires_at is not null and exists (select 1 from domains where keep_bodies = 0)
+begin
+  insert or ignore into bodies_due (email_id, team_id)
+  select e.id, e.team_id from emails e join domains d on d.id = e.domain_id
+  where e.id = old.email_id and d.keep_bodies = 0
+    and not exists (select 1 from deliveries where email_id = old.email_id and expires_at is not null);
 end;
 
 create trigger returned_messages_added after insert on returned_messages
@@ -753,15 +779,6 @@ end;
 create trigger returned_messages_removed after delete on returned_messages
 begin
   update returned_use set bytes = bytes - 1024 - coalesce(length(old.body), 0) where team_id = old.team_id;
-end;
-
-create trigger deliveries_bodies after delete on deliveries
-when exists (select 1 from domains where keep_bodies = 0)
-begin
-  insert or ignore into bodies_due (email_id, team_id)
-  select e.id, e.team_id from emails e join domains d on d.id = e.domain_id
-  where e.id = old.email_id and d.keep_bodies = 0
-    and not exists (select 1 from deliveries where email_id = old.email_id);
 end;
 
 create trigger events_deleted after delete on events when old.counted != '' begin
@@ -819,6 +836,7 @@ when new.name <> 'erasures'
   and substr(new.value, 1, 26) <> (select cast('sealed:1:' || id || ':' as blob) from master_key)
 begin select raise(abort, 'not sealed with the present master key'); end;
 
--- Made here, so that all nodes have the same: the key under which erased addresses are remembered, and where readers of events begin.
+-- The key under which erased addresses are remembered, the id of the node, and where readers of events begin.
 insert into secrets (name, value, created_at) values ('erasures', randomblob(32), 0);
+insert into nodes (id, created_at) values (lower(hex(randomblob(8))), 0);
 insert into cursors (name, seq) values ('webhooks', 0), ('tags', 0);
