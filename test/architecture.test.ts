@@ -145,7 +145,7 @@ const DOORS: Record<string, string[]> = {
   accounts: ['accounts.ts', 'audit.ts'],
   mime: ['mime.ts', 'encode-header.ts', 'entity.ts', 'parser.ts', 'seven-bit.ts', 'transfer.ts'],
   tracking: ['tracking.ts', 'rewrite.ts'],
-  intake: ['intake.ts'],
+  intake: ['intake.ts', 'notice.ts'],
   inbound: ['inbound.ts'],
   submission: ['submission.ts'],
   delivery: ['delivery.ts'],
@@ -272,6 +272,55 @@ describe('the arrows', () => {
         ? [[...path, folder].join(' > ')]
         : (ARROWS[folder] ?? []).flatMap((next) => visit(next, [...path, folder]))
     expect(Object.keys(ARROWS).flatMap((folder) => visit(folder, []))).toEqual([])
+  })
+})
+
+/** What each file of the daemon and the dashboard imports, types included. */
+function importGraph(): Map<string, string[]> {
+  const project = join(root, '..')
+  const files = globSync(['appliance/**/*.ts', 'ui/src/**/*.{ts,svelte}'], { cwd: project })
+  const known = new Set(files)
+  const specifier = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
+  return new Map(
+    files.map((from) => {
+      const found = [...readFileSync(join(project, from), 'utf8').matchAll(specifier)]
+      const paths = found.map((match) => normalize(join(dirname(from), (match[1] ?? match[2] ?? match[3])!)))
+      const targets = paths.flatMap((path) => [path, `${path}.ts`].filter((one) => known.has(one)))
+      return [from, targets]
+    }),
+  )
+}
+
+/** Cycles of any length: for each file that is in one, the way back to it. */
+function cyclesOf(graph: Map<string, string[]>): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (file: string, path: string[]): void => {
+    const start = path.indexOf(file)
+    if (start !== -1) found.push([...path.slice(start), file].join(' > '))
+    if (start !== -1 || done.has(file)) return
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file])
+    done.add(file)
+  }
+  for (const file of graph.keys()) visit(file, [])
+  return found
+}
+
+describe('import cycles', () => {
+  test('are found, of any length', () => {
+    const graph = new Map([
+      ['a', ['b']],
+      ['b', ['c', 'd']],
+      ['c', ['a']],
+      ['d', ['d']],
+    ])
+    expect(cyclesOf(graph)).toEqual(['a > b > c > a', 'd > d'])
+  })
+
+  test('do not exist', () => {
+    const graph = importGraph()
+    expect([...graph.values()].flat().length).toBeGreaterThan(1000)
+    expect(cyclesOf(graph)).toEqual([])
   })
 })
 

@@ -6,9 +6,8 @@ import type { SuppressionImport as StoredSuppressionImport } from '../senders/se
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation, other } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
-import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
-
 import { choice, optional, page, path, pathText, query } from './parameters.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
 const reference = { object: kind('suppression'), id: Id }
 

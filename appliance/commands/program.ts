@@ -1,7 +1,6 @@
 /** The command line: which commands there are and what they take. */
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
-import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
 import type { Permission } from '../storage/storage.ts'
 import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
 import { addAudit } from './audit-commands.ts'
@@ -38,6 +37,7 @@ import { addImport } from './import-commands.ts'
 import { addUsers } from './user-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
 import { printVersion } from './version.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
 /** Builds the command line; `finish` is told the exit code of the command that ran. */
 export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {

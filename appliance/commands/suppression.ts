@@ -1,4 +1,3 @@
-import type { SuppressionOrigin } from '../mail/suppression.ts'
 import { readFile } from 'node:fs/promises'
 import { text as readAll } from 'node:stream/consumers'
 import {
@@ -11,6 +10,7 @@ import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { fileReason } from './file-reason.ts'
 import { instant, table } from './output.ts'
+import type { SuppressionOrigin } from '../mail/verdict.ts'
 
 const DEFAULT_LIMIT = 100
 

@@ -22,7 +22,7 @@ import { judge } from './judge.ts'
 import type { Lanes } from './lanes.ts'
 import { signed } from './letter.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
-import type { DomainPolicy, TlsPolicies } from './policy/policy.ts'
+import type { TlsPolicies } from './policy/policy.ts'
 import type { Admission, Ask, Permit } from './permit.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
 import { route, type Route } from './route.ts'
@@ -30,6 +30,7 @@ import { signalsOf } from './signals.ts'
 import { emulate } from './test-addresses.ts'
 import { walkAll } from './walk-all.ts'
 import type { Walked } from './walk.ts'
+import type { DomainPolicy } from './policy/view.ts'
 
 export interface AttemptDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place'>

@@ -1,10 +1,10 @@
 import type { Reply } from '../mail/reply.ts'
 import type { Step } from '../mail/transcript.ts'
-import type { Phase } from '../mail/verdict.ts'
 import { DEADLINES } from './deadlines.ts'
 import type { Failure } from './outcome.ts'
 import { kept, type OpenStep, type Recorder } from './recorder.ts'
 import { Broken, type SmtpWire } from './smtp-wire.ts'
+import type { Phase } from '../mail/bounce.ts'
 
 /** Steps of which the server is part. */
 export type Named = Exclude<Step['name'], 'resolve' | 'policy' | 'connect' | 'quit'>

@@ -1,5 +1,5 @@
 import type { Reply } from '../mail/reply.ts'
-import type { Phase } from '../mail/verdict.ts'
+import type { Phase } from '../mail/bounce.ts'
 
 /**
  * Why a recipient did not get the message in this attempt: a fact, not yet a decision. `judge` decides.

@@ -9,9 +9,10 @@ import type { Permit } from './permit.ts'
 import type { Letter } from './letter.ts'
 import { carriesOn, moreTelling } from './next-host.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
-import type { Demanded, DomainPolicy, TlsPolicies } from './policy/policy.ts'
+import type { Demanded, TlsPolicies } from './policy/policy.ts'
 import type { Recorder } from './recorder.ts'
 import type { Seen } from './signals.ts'
+import type { DomainPolicy } from './policy/view.ts'
 
 /** What a walk needs beside the message. */
 export interface WalkDeps {

@@ -6,7 +6,7 @@ import type { Capacity } from '../capacity/capacity.ts'
 import type { ChallengeAnswers } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Webhooks } from '../events/events.ts'
-import type { Intake, Schedules, SendNotice } from '../intake/intake.ts'
+import type { Intake, Schedules } from '../intake/intake.ts'
 import type { SharedDoctor } from '../insights/insights.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import type { CertificateView } from '../mail/certificate.ts'
@@ -23,6 +23,7 @@ import type { Logger } from '../watch/log.ts'
 import type { Instruments } from '../watch/metrics.ts'
 import type { Certificates } from '../wire/certificates.ts'
 import type { RetentionDays } from '../api/retention.ts'
+import type { SendNotice } from '../intake/notice.ts'
 
 /** The mail that the sandbox captured, newest first: a team's own, and for who runs the appliance what is no team's. */
 export interface SandboxInbox {

@@ -37,6 +37,33 @@ import * as timeline from '../api/timeline.ts'
 import * as certificates from '../api/certificates.ts'
 import * as tls from '../api/tls.ts'
 import * as usage from '../api/usage.ts'
+import type { OperationSchema, Access } from '../api/operation.ts'
+
+/** One route as the document needs it. */
+export interface RouteFacts {
+  method: string
+  /** As the router has it: `/emails/:id`. */
+  url: string
+  access: Access
+  body: Schema | undefined
+  /** By status. */
+  responses: Record<string, Schema>
+  /** Undefined: no part of the API, such as pages and files for browsers. */
+  contract: OperationSchema | undefined
+}
+
+export interface Content {
+  'application/json'?: { schema: Schema; example?: unknown }
+  [type: string]: { schema: Schema; example?: unknown } | undefined
+}
+
+/** A route of an operation. */
+export type DescribedRoute = RouteFacts & { contract: OperationSchema }
+
+export interface Response {
+  description: string
+  content?: Content
+}
 
 /** The parts of JSON Schema (2020-12) that our schemas use. */
 export interface Schema {

@@ -1,7 +1,7 @@
 /** The error answers of the document: one for each HTTP status of the catalogue of refusals. */
 import { REFUSALS, refuse, type RefusalKey } from '../mail/refusals.ts'
 import { errorBody } from './errors.ts'
-import type { DescribedRoute, Response } from './openapi.ts'
+import type { DescribedRoute, Response } from './openapi-components.ts'
 
 /** Names as RFC 9110 §15 and RFC 6585 call the statuses. */
 const NAMES: Record<string, string> = {

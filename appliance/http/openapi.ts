@@ -3,26 +3,19 @@ import { setImmediate } from 'node:timers/promises'
 import type { RouteOptions } from 'fastify'
 import { TAGS, type Access, type OperationSchema } from '../api/operation.ts'
 import type { App } from './deps.ts'
-import { components, componentsUsed, referring, type Schema } from './openapi-components.ts'
+import {
+  components,
+  componentsUsed,
+  referring,
+  type Schema,
+  type DescribedRoute,
+  type Response,
+  type RouteFacts,
+  type Content,
+} from './openapi-components.ts'
 import { errorResponses, errorsOf, nameOf } from './openapi-errors.ts'
 import { exampleOf } from './openapi-examples.ts'
 import { INTRODUCTION } from './openapi-introduction.ts'
-
-/** One route as the document needs it. */
-export interface RouteFacts {
-  method: string
-  /** As the router has it: `/emails/:id`. */
-  url: string
-  access: Access
-  body: Schema | undefined
-  /** By status. */
-  responses: Record<string, Schema>
-  /** Undefined: no part of the API, such as pages and files for browsers. */
-  contract: OperationSchema | undefined
-}
-
-/** A route of an operation. */
-export type DescribedRoute = RouteFacts & { contract: OperationSchema }
 
 export interface Parameter {
   name: string
@@ -30,16 +23,6 @@ export interface Parameter {
   required: boolean
   description: string
   schema: Schema
-}
-
-interface Content {
-  'application/json'?: { schema: Schema; example?: unknown }
-  [type: string]: { schema: Schema; example?: unknown } | undefined
-}
-
-export interface Response {
-  description: string
-  content?: Content
 }
 
 export interface Operation {

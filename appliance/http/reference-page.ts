@@ -1,6 +1,6 @@
 /** The reference for people: one page without a script, made from the OpenAPI document. Pure. */
-import type { Schema } from './openapi-components.ts'
-import type { ApiDocument, Operation, Parameter, Response } from './openapi.ts'
+import type { Schema, Response } from './openapi-components.ts'
+import type { ApiDocument, Operation, Parameter } from './openapi.ts'
 import { fieldTable, typeName } from './reference-fields.ts'
 import { blocks, codeBlock, escapeHtml, inline } from './reference-html.ts'
 import { REFERENCE_STYLE } from './reference-style.ts'

@@ -3,12 +3,13 @@
  * well, so whatever is not forwarded can be read in the dashboard.
  */
 import type { Clock } from '../clock/clock.ts'
-import type { Notice, SendNotice } from '../intake/intake.ts'
+import type { Notice } from '../intake/intake.ts'
 import type { Forwarding, PostmasterMessage, Storage, WithBytes } from '../storage/storage.ts'
 import { dutyOf, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { createRate } from './rates.ts'
+import type { SendNotice } from '../intake/notice.ts'
 
 export interface ForwarderDeps {
   storage: Pick<Storage, 'duePostmaster' | 'settlePostmaster'>

@@ -4,7 +4,6 @@
  * report is ever sent about it: what cannot be taken is refused while the client waits.
  */
 import type { Clock } from '../clock/clock.ts'
-import type { SendNotice } from '../intake/intake.ts'
 import type { Mailbox } from '../mail/address.ts'
 import { parseReturnPath } from '../mail/envelope.ts'
 import { newId } from '../mail/ids.ts'
@@ -15,6 +14,7 @@ import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createForwarder } from './forward.ts'
 import { createRate } from './rates.ts'
+import type { SendNotice } from '../intake/notice.ts'
 
 /** Who a recipient is. */
 export interface Addressee {

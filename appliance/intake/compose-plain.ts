@@ -5,8 +5,22 @@
 import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { formatDateTime } from '../mail/date.ts'
-import type { Draft } from './compose.ts'
 import { encodeText } from '../mime/transfer.ts'
+import type { TrackingPlan } from '../tracking/rewrite.ts'
+import type { Submission } from './submission.ts'
+
+/** All that a message is made from. Plain data, so that it can go to another thread. */
+export interface Draft extends Pick<
+  Submission,
+  'from' | 'to' | 'cc' | 'replyTo' | 'subject' | 'html' | 'text' | 'headers' | 'attachments'
+> {
+  /** With its angle brackets. */
+  messageId: string
+  /** Unix milliseconds. */
+  date: number
+  /** How the html is tracked; null for not at all. The text that is made from it never is. */
+  tracking?: TrackingPlan | null
+}
 
 /** Lines of a header are folded here where they can be (RFC 5322 §2.1.1). */
 const LINE = 76

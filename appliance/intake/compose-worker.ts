@@ -1,7 +1,8 @@
 /** The thread in which heavy messages are composed: a draft comes in, the message goes back. Started by composer.ts. */
 import { parentPort } from 'node:worker_threads'
 import type { ThreadAnswer } from '../capacity/capacity.ts'
-import { compose, type Composed, type Draft } from './compose.ts'
+import { compose, type Composed } from './compose.ts'
+import type { Draft } from './compose-plain.ts'
 
 parentPort!.on('message', (draft: Draft) => {
   void compose(draft).then(

@@ -4,23 +4,10 @@ import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-c
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { isSevenBit, toSevenBit } from '../mime/seven-bit.ts'
 import type { StoredContent } from '../storage/storage.ts'
-import { trackHtml, type TrackingPlan } from '../tracking/rewrite.ts'
-import { composePlain, encodeSubject, encodeValue } from './compose-plain.ts'
+import { trackHtml } from '../tracking/rewrite.ts'
+import { composePlain, encodeSubject, encodeValue, type Draft } from './compose-plain.ts'
 import { placeByReading, placePlain } from './composed-content.ts'
-import type { Submission, SubmittedAttachment } from './submission.ts'
-
-/** All that a message is made from. Plain data, so that it can go to another thread. */
-export interface Draft extends Pick<
-  Submission,
-  'from' | 'to' | 'cc' | 'replyTo' | 'subject' | 'html' | 'text' | 'headers' | 'attachments'
-> {
-  /** With its angle brackets. */
-  messageId: string
-  /** Unix milliseconds. */
-  date: number
-  /** How the html is tracked; null for not at all. The text that is made from it never is. */
-  tracking?: TrackingPlan | null
-}
+import type { SubmittedAttachment } from './submission.ts'
 
 export interface Composed {
   /** CRLF line ends, no line over 998 octets; ASCII unless a local part is not (RFC 6532). */

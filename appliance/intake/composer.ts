@@ -5,7 +5,8 @@
 import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
-import { compose, TOO_MANY_TAGS, type Composed, type Draft } from './compose.ts'
+import { compose, TOO_MANY_TAGS, type Composed } from './compose.ts'
+import type { Draft } from './compose-plain.ts'
 
 /** Heaviest draft that is composed on the event loop, in `weigh` units: about 5 ms. */
 const HEAVY = 32 * 1024

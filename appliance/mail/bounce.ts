@@ -1,4 +1,16 @@
-import type { Phase } from './verdict.ts'
+/** Where on its way a delivery was when its fate was decided. */
+export type Phase =
+  | 'queue' // waiting, before any attempt: expired, dropped by an operator
+  | 'sign'
+  | 'route' // DNS: MX, addresses, forbidden targets
+  | 'connect'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'body'
 
 /**
  * What a failure is about. `recipient`: the mailbox is not there or closed · `mailbox-full`: it has no room · `policy`: a rule forbids it, theirs

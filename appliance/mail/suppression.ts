@@ -1,10 +1,6 @@
 /** Why an address is no longer sent to, in the words of the wire format (reference §2.13, §5.3). Pure. */
 import type { EventData } from './event.ts'
-import type { Cause } from './verdict.ts'
-
-/** What put an address on the list: a hard bounce, a complaint, or a person. */
-export const SUPPRESSION_ORIGINS = ['bounce', 'complaint', 'manual'] as const
-export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number]
+import type { Cause, SuppressionOrigin } from './verdict.ts'
 
 /**
  * What makes two addresses one for suppressing: the whole address in lower case. Local parts could differ by case

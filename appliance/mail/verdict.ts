@@ -1,20 +1,12 @@
-import type { Advice, Category, SubType } from './bounce.ts'
+import type { Advice, Category, SubType, Phase } from './bounce.ts'
 import type { Reply } from './reply.ts'
-import type { SuppressionOrigin } from './suppression.ts'
 
-/** Where on its way a delivery was when its fate was decided. */
-export type Phase =
-  | 'queue' // waiting, before any attempt: expired, dropped by an operator
-  | 'sign'
-  | 'route' // DNS: MX, addresses, forbidden targets
-  | 'connect'
-  | 'greeting'
-  | 'ehlo'
-  | 'starttls'
-  | 'mail'
-  | 'rcpt'
-  | 'data'
-  | 'body' // the reply after the final dot
+/** What put an address on the list: a hard bounce, a complaint, or a person. */
+export const SUPPRESSION_ORIGINS = ['bounce', 'complaint', 'manual'] as const
+
+export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number]
+
+// the reply after the final dot
 
 /** Why a delivery is where it is: enough to explain it to a person and to write a bounce report. */
 export interface Cause {

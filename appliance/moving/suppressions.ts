@@ -1,8 +1,8 @@
 import { csvRecord } from '../mail/csv.ts'
-import { SUPPRESSION_ORIGINS } from '../mail/suppression.ts'
 import type { Wire } from './hosted.ts'
 import { isoOf, text } from './objects.ts'
 import { leaveOut, type MoveDeps, type Tally } from './report.ts'
+import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
 /** Entries that are added at once. */
 const PIECE = 500

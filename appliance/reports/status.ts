@@ -2,9 +2,10 @@
 import { formatDateTime } from '../mail/date.ts'
 import { encodeUtf8Address, type ReportKind } from '../mail/dsn.ts'
 import { formatReply } from '../mail/reply.ts'
-import type { Cause, Phase } from '../mail/verdict.ts'
+import type { Cause } from '../mail/verdict.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
 import { fold, type Part } from './mime.ts'
+import type { Phase } from '../mail/bounce.ts'
 
 /** Characters of a diagnostic that are told; the whole reply is in the transcript. */
 const DIAGNOSTIC_CHARS = 1000

@@ -2,8 +2,8 @@
 import { parseMailbox } from '../mail/address.ts'
 import { plainCell, readCsv, type CsvRecord } from '../mail/csv.ts'
 import { isId } from '../mail/ids.ts'
-import { SUPPRESSION_ORIGINS, type SuppressionOrigin } from '../mail/suppression.ts'
 import type { NewSuppression } from '../storage/storage.ts'
+import { SUPPRESSION_ORIGINS, type SuppressionOrigin } from '../mail/verdict.ts'
 
 /** What a line says. */
 export type ListedAddress = Pick<

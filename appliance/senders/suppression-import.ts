@@ -2,9 +2,10 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
-import { suppressionKey, type SuppressionOrigin } from '../mail/suppression.ts'
+import { suppressionKey } from '../mail/suppression.ts'
 import type { NewSuppression, Storage } from '../storage/storage.ts'
 import { readAddressList, type ListedAddress, type ListLine } from './suppression-csv.ts'
+import type { SuppressionOrigin } from '../mail/verdict.ts'
 
 export interface ImportArgs {
   teamId: string

@@ -1,9 +1,40 @@
 /** People and their passwords. */
 import type { Selectable } from 'kysely'
-import { hasSecondFactor } from './factors.ts'
 import type { Db, UsersTable } from './schema.ts'
 import { firstTeam, type Team } from './teams.ts'
 import { dropTickets } from './tickets.ts'
+
+/** What of it somebody has. */
+export interface FactorCounts {
+  totp: boolean
+  passkeys: number
+  /** Unused ones. */
+  recoveryCodes: number
+}
+
+export async function countFactors(db: Db, { userId }: { userId: string }): Promise<FactorCounts> {
+  const totp = await db
+    .selectFrom('totp_factors')
+    .select('user_id')
+    .where('user_id', '=', userId)
+    .where('confirmed_at', 'is not', null)
+    .executeTakeFirst()
+  const count = (table: 'passkeys' | 'recovery_codes') =>
+    db
+      .selectFrom(table)
+      .select((get) => get.fn.countAll<number | bigint | string>().as('n'))
+      .where('user_id', '=', userId)
+      .executeTakeFirstOrThrow()
+  const passkeys = await count('passkeys')
+  const codes = await count('recovery_codes')
+  return { totp: totp !== undefined, passkeys: Number(passkeys.n), recoveryCodes: Number(codes.n) }
+}
+
+/** Whether there is one that counts: an app that was confirmed, or a passkey. */
+export async function hasSecondFactor(db: Db, args: { userId: string }): Promise<boolean> {
+  const { totp, passkeys } = await countFactors(db, args)
+  return totp || passkeys > 0
+}
 
 export interface User {
   id: string

@@ -1,8 +1,7 @@
 /** API keys. Only the hash of a token is stored. */
 import type { Selectable } from 'kysely'
 import type { ApiKeysTable, Db } from './schema.ts'
-
-export type Permission = 'full_access' | 'sending_access'
+import type { Permission } from './values.ts'
 
 export interface ApiKey {
   id: string

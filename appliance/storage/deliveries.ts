@@ -1,9 +1,33 @@
 /** What became of each recipient, and where it waits: the rows that `put` makes, `lease` takes and `settle` ends. */
 import { sql, type SqlBool } from 'kysely'
 import type { Notify } from '../mail/dsn.ts'
-import type { Cause } from '../mail/verdict.ts'
-import type { Delivery } from './emails.ts'
+import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import type { Db } from './schema.ts'
+import type { RecipientField } from './values.ts'
+
+/** The fate of one recipient so far. */
+export interface Delivery {
+  id: string
+  emailId: string
+  teamId: string
+  recipient: string
+  field: RecipientField
+  /** Where it waits, or waited last: the pool of source addresses, and the mailbox provider or `?domain` before one was looked up. */
+  pool: string
+  provider: string
+  state: DeliveryState
+  attempts: number
+  createdAt: number
+  updatedAt: number
+  /** When it will be tried next; null when it is final. While an attempt runs, the time at which it would be tried again after a crash. */
+  dueAt: number | null
+  /** When it will be given up; null when it is final. */
+  expiresAt: number | null
+  /** The time that its sender chose; null: at once. */
+  scheduledAt: number | null
+  /** Why it is in this state; null before the first attempt. */
+  cause: Cause | null
+}
 
 /**
  * Deliveries as they are shown: the start of every query that shows them.

@@ -1,19 +1,14 @@
 /** DKIM keys of domains. */
 import type { Selectable } from 'kysely'
 import type { Db, DkimKeysTable } from './schema.ts'
-
-/**
- * pending: its record has not been seen yet · active: signs · retiring: signs no more, but mail that it signed may still
- * be on its way, so its record is needed · retired: its record may be removed, and its private half is erased
- */
-export type DkimKeyState = 'pending' | 'active' | 'retiring' | 'retired'
+import type { DkimKeyState, DkimAlgorithm } from './values.ts'
 
 export interface DkimKey {
   id: string
   teamId: string
   domainId: string
   selector: string
-  algorithm: 'rsa-sha256' | 'ed25519-sha256'
+  algorithm: DkimAlgorithm
   /** PKCS #8, DER; empty once retired. */
   privateKey: Uint8Array
   /** What goes into `p=` of the DNS record (RFC 6376 §3.6.1), base64. */

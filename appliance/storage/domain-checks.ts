@@ -4,7 +4,6 @@ import type { ToldDomain } from '../mail/event.ts'
 import type { DkimKeyChange } from './dkim-keys.ts'
 import {
   type Domain,
-  type DomainStatus,
   type DomainWatch,
   fromWatch,
   HOLDING,
@@ -13,6 +12,7 @@ import {
   toDomain,
 } from './domains.ts'
 import type { Db } from './schema.ts'
+import type { DomainStatus } from './values.ts'
 
 /** Results of a check of a domain's DNS records. */
 export interface DomainCheck {

@@ -4,11 +4,7 @@ import type { ToldDomain } from '../mail/event.ts'
 import { type DkimKey, insertKeys } from './dkim-keys.ts'
 import { recordOthers } from './events.ts'
 import type { Db, DomainsTable } from './schema.ts'
-
-export type DomainStatus =
-  'not_started' | 'pending' | 'verified' | 'failed' | 'partially_verified' | 'partially_failed'
-
-export type RecordStatus = 'not_started' | 'pending' | 'verified' | 'failed' | 'temporary_failure'
+import type { DomainStatus, RecordStatus, TlsRequirement } from './values.ts'
 
 /** What the last verification saw of one DNS record; the records themselves are computed (senders/records.ts). */
 export interface RecordCheck {
@@ -27,7 +23,7 @@ export interface RecordCheck {
 /** What can be changed of a domain. Receiving is stored and shown, and does nothing yet. */
 export interface DomainSettings {
   /** `enforced`: mail goes out encrypted or waits. */
-  tls: 'opportunistic' | 'enforced'
+  tls: TlsRequirement
   sending: boolean
   receiving: boolean
   openTracking: boolean

@@ -2,12 +2,12 @@
 import type { Selectable } from 'kysely'
 import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from '../mail/event.ts'
 import type { Transcript } from '../mail/transcript.ts'
-import type { Cause, DeliveryState } from '../mail/verdict.ts'
+import type { Cause } from '../mail/verdict.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
-import { ended, queued, selectDeliveries, toDelivery } from './deliveries.ts'
+import { ended, queued, selectDeliveries, toDelivery, type Delivery } from './deliveries.ts'
 import type { Db, EmailsTable } from './schema.ts'
-import type { NewEmail } from './spool/put.ts'
 import { readTranscript } from './transcripts.ts'
+import type { Via, ContentPlace } from './values.ts'
 
 export interface Tag {
   name: string
@@ -29,7 +29,7 @@ export interface StoredContent {
    * `row`: here, and null means that there is none. `message`: what is null here stands in the message. `unfinished`: as `message`, but the
    * line end at the very end of the message is not the app's.
    */
-  place: 'row' | 'message' | 'unfinished'
+  place: ContentPlace
   html: string | null
   text: string | null
 }
@@ -53,7 +53,7 @@ export interface EmailSummary {
 export interface Email extends EmailSummary {
   domainId: string
   apiKeyId: string | null
-  via: NewEmail['via']
+  via: Via
   content: StoredContent
   headers: { name: string; value: string }[]
   tags: Tag[]
@@ -61,30 +61,6 @@ export interface Email extends EmailSummary {
   returnPath: string
   /** Bytes of the message. */
   size: number
-}
-
-/** The fate of one recipient so far. */
-export interface Delivery {
-  id: string
-  emailId: string
-  teamId: string
-  recipient: string
-  field: 'to' | 'cc' | 'bcc'
-  /** Where it waits, or waited last: the pool of source addresses, and the mailbox provider or `?domain` before one was looked up. */
-  pool: string
-  provider: string
-  state: DeliveryState
-  attempts: number
-  createdAt: number
-  updatedAt: number
-  /** When it will be tried next; null when it is final. While an attempt runs, the time at which it would be tried again after a crash. */
-  dueAt: number | null
-  /** When it will be given up; null when it is final. */
-  expiresAt: number | null
-  /** The time that its sender chose; null: at once. */
-  scheduledAt: number | null
-  /** Why it is in this state; null before the first attempt. */
-  cause: Cause | null
 }
 
 export interface Attempt {

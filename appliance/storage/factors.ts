@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely'
 import { type Identity, listIdentities } from './identities.ts'
 import type { Db, PasskeysTable, TotpFactorsTable } from './schema.ts'
 import { findSession } from './sessions.ts'
+import { type FactorCounts, countFactors, hasSecondFactor } from './accounts.ts'
 
 /** An app that shows codes (RFC 6238). One for each person. */
 export interface TotpFactor {
@@ -37,38 +38,6 @@ export interface Passkey {
   alone: boolean
   createdAt: number
   lastUsedAt: number | null
-}
-
-/** What of it somebody has. */
-export interface FactorCounts {
-  totp: boolean
-  passkeys: number
-  /** Unused ones. */
-  recoveryCodes: number
-}
-
-async function countFactors(db: Db, { userId }: { userId: string }): Promise<FactorCounts> {
-  const totp = await db
-    .selectFrom('totp_factors')
-    .select('user_id')
-    .where('user_id', '=', userId)
-    .where('confirmed_at', 'is not', null)
-    .executeTakeFirst()
-  const count = (table: 'passkeys' | 'recovery_codes') =>
-    db
-      .selectFrom(table)
-      .select((get) => get.fn.countAll<number | bigint | string>().as('n'))
-      .where('user_id', '=', userId)
-      .executeTakeFirstOrThrow()
-  const passkeys = await count('passkeys')
-  const codes = await count('recovery_codes')
-  return { totp: totp !== undefined, passkeys: Number(passkeys.n), recoveryCodes: Number(codes.n) }
-}
-
-/** Whether there is one that counts: an app that was confirmed, or a passkey. */
-export async function hasSecondFactor(db: Db, args: { userId: string }): Promise<boolean> {
-  const { totp, passkeys } = await countFactors(db, args)
-  return totp || passkeys > 0
 }
 
 /**

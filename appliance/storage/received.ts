@@ -2,9 +2,9 @@
 import { type Selectable, sql } from 'kysely'
 import { isPseudonym } from '../mail/erasure.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import type { DomainStatus } from './domains.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
 import type { Db, PostmasterMessagesTable } from './schema.ts'
+import type { DomainStatus } from './values.ts'
 
 /** A received message without its bytes. */
 export interface ReceivedMessage {

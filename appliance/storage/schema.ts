@@ -12,22 +12,22 @@ import type { EventType, LastEvent } from '../mail/event.ts'
 import type { RequireTls } from '../mail/require-tls.ts'
 import type { Role } from '../mail/roles.ts'
 import type { Source, Stream } from '../mail/source.ts'
-import type { DeliveryState } from '../mail/verdict.ts'
+import type { DeliveryState, SuppressionOrigin } from '../mail/verdict.ts'
 import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
-import type { SuppressionOrigin } from '../mail/suppression.ts'
 import type {
-  DkimKey,
-  Domain,
+  TlsRequirement,
+  DkimAlgorithm,
+  DkimKeyState,
+  Via,
+  ContentPlace,
+  RecipientField,
+  ForwardingState,
   DomainStatus,
   ErasurePhase,
-  Forwarding,
-  NewDelivery,
-  NewEmail,
   Permission,
   SignInMethod,
-  StoredContent,
   TicketKind,
-} from './storage.ts'
+} from './values.ts'
 
 /** One applied migration; `checksum` is the SHA-256 of its text in hex. */
 export interface MigrationsTable {
@@ -179,7 +179,7 @@ export interface DomainsTable {
   checks: string
   created_at: number
   checked_at: number | null
-  tls: Domain['tls']
+  tls: TlsRequirement
   sending: number
   receiving: number
   open_tracking: number
@@ -199,11 +199,11 @@ export interface DkimKeysTable {
   team_id: string
   domain_id: string
   selector: string
-  algorithm: DkimKey['algorithm']
+  algorithm: DkimAlgorithm
   private_key: Uint8Array
   public_key: string
   created_at: number
-  state: DkimKey['state']
+  state: DkimKeyState
   state_since: number | null
   retire_at: number | null
 }
@@ -236,7 +236,7 @@ export interface EmailsTable {
   team_id: string
   domain_id: string
   api_key_id: string | null
-  via: NewEmail['via']
+  via: Via
   from_header: string
   /** JSON: string[], like the three after it. */
   to_header: string
@@ -269,7 +269,7 @@ export interface EmailsTable {
 export interface MessagesTable {
   email_id: string
   team_id: string
-  content: StoredContent['place']
+  content: ContentPlace
   html: string | null
   text: string | null
   body: Uint8Array | null
@@ -281,7 +281,7 @@ export interface DeliveriesTable {
   id: string
   team_id: string
   recipient: string
-  field: NewDelivery['field']
+  field: RecipientField
   /** Where it waits, or waited when it was last tried. */
   pool: string
   provider: string
@@ -521,7 +521,7 @@ export interface PostmasterMessagesTable extends Omit<
   'team_id' | 'email_id' | 'body'
 > {
   body: Uint8Array
-  forward: Forwarding['state']
+  forward: ForwardingState
   forwarded_as: string | null
   reason: string | null
 }

@@ -1,12 +1,9 @@
 /** Signed-in browsers. */
 import type { Role } from '../mail/roles.ts'
-import { isPassword, toHash, type User } from './accounts.ts'
-import { hasSecondFactor } from './factors.ts'
+import { isPassword, toHash, type User, hasSecondFactor } from './accounts.ts'
 import type { Db, SessionsTable } from './schema.ts'
 import type { Team } from './teams.ts'
-
-/** What somebody signed in with; `oidc:` is followed by the id of the identity provider. */
-export type SignInMethod = 'password' | 'passkey' | `oidc:${string}`
+import type { SignInMethod } from './values.ts'
 
 /** A signed-in browser. The cookie holds a random token; only its SHA-256 is stored. */
 export interface Session {

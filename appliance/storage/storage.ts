@@ -13,23 +13,18 @@ import type { PurgeArgs, Purged } from './retention.ts'
 import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
 
 export type { FirstProof, User } from './accounts.ts'
-export type { ApiKey, Permission } from './api-keys.ts'
+export type { ApiKey } from './api-keys.ts'
+export type { Permission } from './values.ts'
 export type { AuditFilter } from './audit.ts'
 export type { BackupAbout, BackupDone, Restored } from './backup/manifest.ts'
-export type { DkimKey, DkimKeyChange, DkimKeyState } from './dkim-keys.ts'
-export type {
-  Domain,
-  DomainSettings,
-  DomainStatus,
-  DomainWatch,
-  RecordCheck,
-  RecordStatus,
-} from './domains.ts'
+export type { DkimKey, DkimKeyChange } from './dkim-keys.ts'
+export type { DkimKeyState } from './values.ts'
+export type { Domain, DomainSettings, DomainWatch, RecordCheck } from './domains.ts'
+export type { DomainStatus, RecordStatus } from './values.ts'
 export type { EmailFilter, EmailsFound, FoundEmail } from './email-search.ts'
 export type {
   AttachmentInfo,
   Attempt,
-  Delivery,
   Email,
   EmailEvent,
   EmailHistory,
@@ -38,17 +33,21 @@ export type {
   StoredContent,
   Tag,
 } from './emails.ts'
-export type { Erasure, ErasurePhase, ErasureSurvey } from './erasures/erasures.ts'
+export type { Delivery } from './deliveries.ts'
+export type { Erasure, ErasureSurvey } from './erasures/erasures.ts'
 export type { LiveEvent } from './events.ts'
-export type { FactorCounts, Passkey } from './factors.ts'
+export type { Passkey } from './factors.ts'
+export type { FactorCounts } from './accounts.ts'
 export type { Admission, Identity } from './identities.ts'
 export type { FoundInvitation, Invitation, NewInvitation } from './invitations.ts'
 export type { LaneDay, LaneRecord } from './lanes.ts'
 export type { ListedRequest, LogFilter, RequestLog, RequestLogSummary } from './logs.ts'
-export type { BreakdownQuery, BreakdownSum, MetricsQuery, MetricsSum } from './metrics/metrics.ts'
+export type { BreakdownSum, MetricsSum } from './metrics/metrics.ts'
+export type { BreakdownQuery, MetricsQuery } from './metrics/counters.ts'
 export type { Page, PageArgs } from './page.ts'
 export type { HoldRule } from './queue/hold-rules.ts'
-export type { QueueFilter, SurveyGroup } from './queue/queue.ts'
+export type { SurveyGroup } from './queue/queue.ts'
+export type { QueueFilter } from './queue/matching.ts'
 export type { Step } from './queue/matching.ts'
 export type { QuotaLimit, Usage, UsageHistory } from './quotas.ts'
 export type { NewReceipt, Receipt, ReceiptName } from './receipts.ts'
@@ -64,15 +63,17 @@ export type {
 export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'
 export type { PurgeArgs, Purged } from './retention.ts'
 export type { SealingStorage } from './secrets.ts'
-export type { Session, SignInMethod } from './sessions.ts'
+export type { Session } from './sessions.ts'
+export type { SignInMethod } from './values.ts'
 export type { SourceChange } from './sources.ts'
-export type { LeaseArgs, LeasedDelivery } from './spool/lease.ts'
+export type { LeasedDelivery } from './spool/lease.ts'
+export type { LeaseArgs } from './spool/choose.ts'
 export type { NewDelivery, NewEmail, PutArgs, PutResult } from './spool/put.ts'
 export type { Change, SettleArgs } from './spool/settle.ts'
 export type { Snapshot } from './sqlite/migrate.ts'
 export type { NewSuppression, Suppression, SuppressionRef } from './suppressions.ts'
 export type { Member, MemberChange, Membership, Team, TeamDetails } from './teams.ts'
-export type { Ticket, TicketKind } from './tickets.ts'
+export type { Ticket } from './tickets.ts'
 export type { ReportedPolicy, StoredStsPolicy, StsPolicy, TlsTally } from './tls-policies.ts'
 export type { NewHit, TrackedEmail } from './tracking.ts'
 export type {

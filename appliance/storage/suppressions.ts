@@ -4,14 +4,14 @@ import { addressHash, erasedSuppressionKey } from '../mail/erasure.ts'
 import { type EventData, lastEventOf } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { formatReply } from '../mail/reply.ts'
-import { suppressionKey, type SuppressionOrigin } from '../mail/suppression.ts'
-import type { Cause } from '../mail/verdict.ts'
-import { erasureKey } from './erasures/erasures.ts'
+import { suppressionKey } from '../mail/suppression.ts'
+import type { Cause, SuppressionOrigin } from '../mail/verdict.ts'
 import { createRecordEvents, type OtherEvent, recordOthers } from './events.ts'
 import { type Page, type PageArgs, pageOf } from './page.ts'
 import type { Db, SuppressionsTable } from './schema.ts'
 import { contains } from './searching.ts'
 import type { Connection } from './sqlite/connection.ts'
+import { erasureKey } from './erasures/scan.ts'
 
 export interface Suppression {
   id: string

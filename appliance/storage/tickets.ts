@@ -1,12 +1,7 @@
 /** What is good once and for a short time: a sign-in that waits for its second factor, a challenge, a link in a mail. */
 import type { Selectable } from 'kysely'
 import type { Db, TicketsTable } from './schema.ts'
-
-/**
- * second_factor: the password was right · passkey: a challenge of WebAuthn · oidc: somebody is at an identity provider ·
- * reset: a link that sets a new password · set_up: the link that makes the first owner
- */
-export type TicketKind = 'second_factor' | 'passkey' | 'oidc' | 'reset' | 'set_up'
+import type { TicketKind } from './values.ts'
 
 /** Whoever holds the token holds the ticket; only the token's SHA-256 is stored. */
 export interface Ticket {

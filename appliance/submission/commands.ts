@@ -1,19 +1,15 @@
 /** The commands (RFC 5321 §4.1.1 and extensions), each a function of the session. The table at the end is the protocol. */
 import { needsSmtpUtf8 } from '../mail/address.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Reply } from '../mail/reply.ts'
 import type { Caller } from '../senders/caller.ts'
 import { auth } from './auth.ts'
 import { bdat, data } from './data.ts'
 import { MAX_RECIPIENTS } from './limits.ts'
 import { readMailParameters, readRcptParameters } from './parameters.ts'
 import { refusalReply, reply } from './reply.ts'
-import type { Session } from './session.ts'
+import type { Session, CommandHandler } from './session.ts'
 import { largestMessage, rcptOfStranger } from './strangers.ts'
 import { parsePath } from './syntax.ts'
-
-/** Obeys, and returns what to say; null when it has said everything itself. Refuses by throwing. */
-export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
 const ok = (text: string) => reply(250, '2.0.0', text)
 const notNow = (expected: string) => refuse('smtp_sequence', { expected })

@@ -7,8 +7,9 @@ import type { Incoming } from '../capacity/capacity.ts'
 import { Body, type Sink } from './body.ts'
 import { IDLE_MS, MESSAGE_MS, STRANGERS_MESSAGE_MS } from './limits.ts'
 import { reply } from './reply.ts'
-import type { Session, Transaction } from './session.ts'
+import type { Session } from './session.ts'
 import { admitStranger, keepOfStranger, largestMessage } from './strangers.ts'
+import type { Transaction } from './session-log.ts'
 
 /** Messages up to this size in octets are read without waiting for a turn. */
 const SMALL = 256 * 1024

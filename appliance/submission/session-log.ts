@@ -4,7 +4,33 @@ import { Refusal } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import { formatReply } from '../mail/reply.ts'
 import { refusalReply } from './reply.ts'
-import type { Session, Transaction } from './session.ts'
+import type { Incoming } from '../capacity/capacity.ts'
+import type { Mailbox } from '../mail/address.ts'
+import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
+import type { Addressee } from '../inbound/inbound.ts'
+import type { Body } from './body.ts'
+import type { Shared, ListenerKind } from './deps.ts'
+import type { SmtpSocket } from './socket.ts'
+import type { Caller } from '../senders/caller.ts'
+
+/** One message on its way: from MAIL to the reply after its last octet. */
+export interface Transaction {
+  from: Mailbox | null
+  smtpUtf8: boolean
+  requireTls: boolean
+  dsn: EnvelopeDsn
+  recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
+  /** Who it is for where nobody signed in. */
+  addressee: Addressee | null
+  /** Chunks so far (RFC 3030); null before the first. */
+  chunks: Body | null
+  /** Its octets while they come in; null before the first. */
+  incoming: Incoming | null
+  /** The memory that a large message takes while it is read. */
+  turn: Disposable | null
+  /** What became of it; null while it lasts. */
+  outcome: { emailId: string | null } | null
+}
 
 /** Exchanges of one message that are kept: a hundred recipients and what is around them. */
 const MAX_EXCHANGES = 110
@@ -17,8 +43,21 @@ interface Exchange {
   answer: Reply
 }
 
+/** What the log reads of a session, at the time it writes. */
+export interface LoggedSession {
+  readonly id: string
+  readonly startedAt: number
+  readonly shared: Shared
+  readonly socket: SmtpSocket
+  readonly kind: ListenerKind
+  readonly port: number
+  readonly ip: string
+  readonly helo: { name: string } | null
+  readonly caller: Caller | null
+}
+
 export class SessionLog {
-  readonly #session: Session
+  readonly #session: LoggedSession
   #exchanges: Exchange[] = []
   /** The last exchange, and the refusal that decided; null: none. */
   #last: Exchange | null = null
@@ -29,7 +68,7 @@ export class SessionLog {
   #signedIn = false
   #added = false
 
-  constructor(session: Session) {
+  constructor(session: LoggedSession) {
     this.#session = session
     this.#since = session.startedAt
   }

@@ -1,15 +1,10 @@
 /** One session: its state, and the loop that reads a command and says the reply. */
-import { HOLD_MS, type Connection, type Incoming } from '../capacity/capacity.ts'
+import { HOLD_MS, type Connection } from '../capacity/capacity.ts'
 import { steady } from '../clock/clock.ts'
-import type { Mailbox } from '../mail/address.ts'
-import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
-import type { Addressee } from '../inbound/inbound.ts'
 import type { Caller } from '../senders/caller.ts'
 import { newId } from '../mail/ids.ts'
-import type { Body } from './body.ts'
-import { COMMANDS } from './commands.ts'
 import type { ListenerKind, Shared } from './deps.ts'
 import {
   HURRIED_MS,
@@ -23,28 +18,12 @@ import {
   UNKNOWN_MS,
 } from './limits.ts'
 import { refusalReply, reply, writeReply } from './reply.ts'
-import { SessionLog } from './session-log.ts'
+import { SessionLog, type Transaction } from './session-log.ts'
 import type { SmtpSocket } from './socket.ts'
 import { parseCommand } from './syntax.ts'
 
-/** One message on its way: from MAIL to the reply after its last octet. */
-export interface Transaction {
-  from: Mailbox | null
-  smtpUtf8: boolean
-  requireTls: boolean
-  dsn: EnvelopeDsn
-  recipients: Map<string, { mailbox: Mailbox; dsn: RecipientDsn }>
-  /** Who it is for where nobody signed in. */
-  addressee: Addressee | null
-  /** Chunks so far (RFC 3030); null before the first. */
-  chunks: Body | null
-  /** Its octets while they come in; null before the first. */
-  incoming: Incoming | null
-  /** The memory that a large message takes while it is read. */
-  turn: Disposable | null
-  /** What became of it; null while it lasts. */
-  outcome: { emailId: string | null } | null
-}
+/** Obeys, and returns what to say; null when it has said everything itself. Refuses by throwing. */
+export type CommandHandler = (session: Session, args: string) => Promise<Reply | null> | Reply | null
 
 /** Programs that speak HTTP to a mail port do so because somebody tricked them. */
 const NOT_SMTP = new Set(['GET', 'POST', 'PUT', 'HEAD', 'DELETE', 'OPTIONS', 'CONNECT', 'HOST:'])
@@ -54,6 +33,8 @@ const IDLE = new Set(['EHLO', 'HELO', 'RSET', 'NOOP', 'VRFY', 'HELP'])
 
 /** Who talks to whom where. */
 export interface SessionArgs {
+  /** Every verb that is understood; no prototype. */
+  commands: Readonly<Record<string, CommandHandler | undefined>>
   shared: Shared
   socket: SmtpSocket
   kind: ListenerKind
@@ -85,6 +66,7 @@ export class Session {
   /** Commands in `IDLE` since the last message. */
   #idle = 0
   #stopping = false
+  readonly #commands: SessionArgs['commands']
 
   readonly shared: Shared
   readonly socket: SmtpSocket
@@ -93,7 +75,8 @@ export class Session {
   readonly ip: string
   readonly connection: Connection
 
-  constructor({ shared, socket, kind, port, ip, connection }: SessionArgs) {
+  constructor({ commands, shared, socket, kind, port, ip, connection }: SessionArgs) {
+    this.#commands = commands
     this.connection = connection
     this.shared = shared
     this.socket = socket
@@ -181,7 +164,7 @@ export class Session {
   async #obey(text: string): Promise<void> {
     const { verb, args } = parseCommand(text)
     if (NOT_SMTP.has(verb)) return this.close('smtp_not_smtp')
-    const command = COMMANDS[verb]
+    const command = this.#commands[verb]
     // Whatever follows an unknown word may be a key: it is not repeated in any log.
     const said = !command ? '?' : verb === 'AUTH' ? `AUTH ${args.split(' ')[0]!.toUpperCase()}` : text
     try {

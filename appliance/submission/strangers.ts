@@ -5,8 +5,9 @@ import type { Reply } from '../mail/reply.ts'
 import { MAX_LOOKUPS } from './limits.ts'
 import { readRcptParameters } from './parameters.ts'
 import { reply } from './reply.ts'
-import type { Session, Transaction } from './session.ts'
+import type { Session } from './session.ts'
 import { parsePath } from './syntax.ts'
+import type { Transaction } from './session-log.ts'
 
 /** Largest message that the client may send now, in octets. EHLO offers the one of those who sign in, which may still happen. */
 export const largestMessage = ({ caller, shared }: Session): number =>

@@ -12,6 +12,7 @@ import { GRACE_MS, LINGER_MS, PROXY_MS } from './limits.ts'
 import { refusalReply, writeReply } from './reply.ts'
 import { Session } from './session.ts'
 import { SmtpSocket } from './socket.ts'
+import { COMMANDS } from './commands.ts'
 
 export type { SubmissionConfig, SubmissionDeps } from './deps.ts'
 
@@ -178,7 +179,7 @@ class Connection {
     }
     const [shared, socket, kind, port] = [this.#shared, this.#socket, this.#kind, this.#port]
     if (kind.name === 'implicit_tls' && !(await socket.startTls(shared.certificates))) return
-    this.#session = new Session({ shared, socket, kind, port, ip, connection })
+    this.#session = new Session({ commands: COMMANDS, shared, socket, kind, port, ip, connection })
     await this.#session.run()
     await (this.#session.quit ? socket.leave(PROXY_MS) : socket.end(LINGER_MS))
   }

@@ -8,8 +8,7 @@ import { availableParallelism, loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { parseMailbox } from '../../appliance/mail/address.ts'
-import { composePlain } from '../../appliance/intake/compose-plain.ts'
-import type { Draft } from '../../appliance/intake/compose.ts'
+import { composePlain, type Draft } from '../../appliance/intake/compose-plain.ts'
 import { median } from './measured.ts'
 
 const { values } = parseArgs({

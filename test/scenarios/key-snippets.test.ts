@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { selfSignedPair } from '../../appliance/wire/self-signed.ts'
-import { snippet, type Language } from '../../ui/src/state/snippets.ts'
+import { snippet } from '../../ui/src/state/snippets.ts'
 import { startApi, type Api } from '../unit/http/harness.ts'
 import { startDoor, type Door } from '../unit/submission/harness.ts'
+import type { Language } from '../../ui/src/state/smtp-snippets.ts'
 
 /**
  * The examples beside a new key are run as the dashboard shows them, against the real doors. The certificate is checked by

@@ -12,23 +12,12 @@ import type { Logger } from '../../watch/log.ts'
 import type { GuardedFetch } from '../../wire/fetch.ts'
 import type { TlsResultType } from '../tls-demand.ts'
 import { demandOf, type Demanded, type TlsWish } from './demand.ts'
-import { createStsCache, type StsCache, type StsState } from './sts-cache.ts'
+import { createStsCache, type StsCache } from './sts-cache.ts'
 import { createTally } from './tally.ts'
 import { type DaneState, lookUpDane } from './tlsa.ts'
-import { viewOf } from './view.ts'
+import { viewOf, type DomainPolicy } from './view.ts'
 
 export { wishOf, type Demanded, type TlsWish } from './demand.ts'
-
-/** What holds for a domain in one attempt. */
-export interface DomainPolicy {
-  /** A-labels, lower case. */
-  domain: string
-  /** Whether the MX answer, or the answer that there is none, was validated, and by a resolver that is believed. */
-  mxAuthentic: boolean
-  sts: StsState
-  /** Why DANE is left out although the domain is signed; null otherwise. */
-  note: string | null
-}
 
 /** What a session's TLS came to, as the conversation reports it. */
 export interface TlsSession {

@@ -3,7 +3,18 @@ import type { Answer, Resolver } from '../../dns/dns.ts'
 import type { TlsHostView, TlsPolicyView } from '../../mail/tls-policy.ts'
 import { readTlsReportRecord } from '../../mail/tls-report.ts'
 import type { Demanded, TlsWish } from './demand.ts'
-import type { DomainPolicy } from './policy.ts'
+import type { StsState } from './sts-cache.ts'
+
+/** What holds for a domain in one attempt. */
+export interface DomainPolicy {
+  /** A-labels, lower case. */
+  domain: string
+  /** Whether the MX answer, or the answer that there is none, was validated, and by a resolver that is believed. */
+  mxAuthentic: boolean
+  sts: StsState
+  /** Why DANE is left out although the domain is signed; null otherwise. */
+  note: string | null
+}
 
 export interface ViewDeps {
   resolver: Pick<Resolver, 'resolve'>

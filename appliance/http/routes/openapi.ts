@@ -1,8 +1,9 @@
 import { getDocument } from '../../api/service.ts'
 import type { App } from '../deps.ts'
-import { apiDocument, type RouteFacts } from '../openapi.ts'
+import { apiDocument } from '../openapi.ts'
 import { referencePage } from '../reference-page.ts'
 import { serve } from '../serve.ts'
+import type { RouteFacts } from '../openapi-components.ts'
 
 const open = { config: { access: 'public' }, logLevel: 'warn' } as const
 

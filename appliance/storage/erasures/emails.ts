@@ -4,7 +4,7 @@ import { queued } from '../deliveries.ts'
 import { requestsOf } from '../logs.ts'
 import { dropErased } from '../queue/drop.ts'
 import type { Db } from '../schema.ts'
-import type { Part, Scan } from './erasures.ts'
+import type { Part, Scan } from './scan.ts'
 
 /** Waiting deliveries looked at in one step: each that is dropped costs some five statements. */
 const DELIVERIES = 200

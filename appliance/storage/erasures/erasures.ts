@@ -1,13 +1,15 @@
 /** Erasing one person's data by address, in steps that never hold the writer for long; the erasure itself is the receipt. */
 import type { Selectable } from 'kysely'
 import { type Actor, actorFields, type ActorKind } from '../../mail/audit.ts'
-import { addressHash, createEraser, type ErasureCounts, noCounts, pseudonymOf } from '../../mail/erasure.ts'
+import { addressHash, type ErasureCounts, noCounts } from '../../mail/erasure.ts'
 import { appendAudit, completeAudit } from '../audit.ts'
 import { type Page, type PageArgs, pageOf } from '../page.ts'
 import type { Db, ErasuresTable } from '../schema.ts'
 import { emailsPhase, queuePhase } from './emails.ts'
 import { attemptsPhase, receiptsPhase, requestsPhase, suppressionsPhase, webhooksPhase } from './others.ts'
 import { postmasterPhase, returnedPhase } from './received.ts'
+import { type ErasurePhase, ERASURE_PHASES } from '../values.ts'
+import { erasureKey, type Phase, scanOf } from './scan.ts'
 
 /** What was erased, without saying whose address it was. */
 export interface Erasure {
@@ -23,8 +25,6 @@ export interface Erasure {
   counts: ErasureCounts
 }
 
-export type ErasurePhase = (typeof ERASURE_PHASES)[number]
-
 /** A look at what an erasure would do, in steps. */
 export interface ErasureSurveyArgs {
   teamId: string
@@ -39,43 +39,6 @@ export interface ErasureSurvey {
   next: { phase: ErasurePhase; after: string } | null
 }
 
-/** What is looked through, in this order. */
-const ERASURE_PHASES = [
-  'queue',
-  'emails',
-  'requests',
-  'webhook_deliveries',
-  'webhook_attempts',
-  'receipts',
-  'returned',
-  'postmaster',
-  'suppressions',
-] as const
-
-/** One erasure as its phases see it. */
-export interface Scan {
-  teamId: string
-  /** In A-labels. */
-  address: string
-  hash: string
-  pseudonym: string
-  eraser: ReturnType<typeof createEraser>
-  /** False: nothing is changed. */
-  write: boolean
-}
-
-/** What one step of a phase found. */
-export interface Part {
-  counts: Partial<ErasureCounts>
-  /** Where the next step of the phase begins; null: it is through. */
-  next: string | null
-  /** Emails whose messages were files: the engine removes those after the commit. */
-  files?: string[]
-}
-
-/** A step of a phase: looks at a bounded number of rows after `after`. */
-export type Phase = (db: Db, scan: Scan, after: string, now: number) => Promise<Part>
-
 const PHASES: Record<ErasurePhase, Phase> = {
   queue: queuePhase,
   emails: emailsPhase,
@@ -86,25 +49,6 @@ const PHASES: Record<ErasurePhase, Phase> = {
   returned: returnedPhase,
   postmaster: postmasterPhase,
   suppressions: suppressionsPhase,
-}
-
-/** The key of the hashes; a migration made it. */
-export async function erasureKey(db: Db): Promise<Uint8Array> {
-  const { value } = await db
-    .selectFrom('secrets')
-    .select('value')
-    .where('name', '=', 'erasures')
-    .executeTakeFirstOrThrow()
-  return value
-}
-
-async function scanOf(
-  db: Db,
-  { teamId, address, write }: Pick<Scan, 'teamId' | 'address' | 'write'>,
-): Promise<Scan> {
-  const hash = addressHash(await erasureKey(db), teamId, address)
-  const pseudonym = pseudonymOf(hash)
-  return { teamId, address, hash, pseudonym, eraser: createEraser(address, pseudonym), write }
 }
 
 const after = (phase: ErasurePhase): ErasurePhase | undefined =>

@@ -5,7 +5,7 @@ import { suppressionKey } from '../../mail/suppression.ts'
 import { BEFORE_ALL, type EventCursor, formatCursor, readCursor } from '../event-cursor.ts'
 import { afterCursor, cursorOf, eventOrder } from '../events.ts'
 import type { Db } from '../schema.ts'
-import type { Part, Scan } from './erasures.ts'
+import type { Part, Scan } from './scan.ts'
 
 /** Rows in one step, each of up to 32 kilobytes that are searched. */
 const REQUESTS = 50

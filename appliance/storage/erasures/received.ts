@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../schema.ts'
 import { firstTeam } from '../teams.ts'
-import type { Part, Scan } from './erasures.ts'
+import type { Part, Scan } from './scan.ts'
 
 /** Rows looked at in one step, and bytes of them that are searched; one row at least. */
 const ROWS = 200

@@ -2,27 +2,9 @@
 import { sql } from 'kysely'
 import type { Db, MetricsTable } from '../schema.ts'
 import { valuesOf } from '../searching.ts'
-import { QUARTER, quarterOf, type SummedBy } from './counters.ts'
+import { QUARTER, quarterOf, type SummedBy, type BreakdownQuery, type MetricsQuery } from './counters.ts'
 import { correctSums } from './sums.ts'
 import { recountTags, tagRows } from './tags.ts'
-
-/** Which numbers are asked for. Times are Unix milliseconds; a range includes its start and ends before its end. */
-export interface MetricsQuery {
-  teamId: string
-  /** Only these domains; undefined: all. */
-  domainIds?: string[] | undefined
-  /** Only these mailbox providers; undefined: all. Not heeded by `sumEmailMetrics`. */
-  providers?: string[] | undefined
-  /** The ranges, in their order and not overlapping; ends that are no quarter of an hour count whole quarters. */
-  ranges: readonly { start: number; end: number }[]
-  /** Of `sumMetrics`: the sums are of all these domains together, and their `domainId` is empty. Half the work where many send. */
-  together?: boolean
-  /**
-   * Of `sumMetrics`: read the sums of this length (`SUMMED` of storage/counters.ts), where the ranges are whole and end before
-   * what `metricsSummed` tells. Not for both domains and providers. Undefined: quarters of an hour.
-   */
-  length?: number | undefined
-}
 
 /** A sum within one of the ranges. */
 export interface MetricsSum {
@@ -32,16 +14,6 @@ export interface MetricsSum {
   /** Name of the counter, such as `delivered` or `bounced_permanent` (storage/counters.ts). */
   counter: string
   n: number
-}
-
-/** What a range is broken down by, and how far. */
-export interface BreakdownQuery extends Omit<MetricsQuery, 'ranges' | 'together'> {
-  range: { start: number; end: number }
-  by: 'domain' | 'provider' | 'tag'
-  /** Counters that matter: sums are of these, and size is too. */
-  counters: readonly string[]
-  /** How many values are told one by one: the largest. */
-  most: number
 }
 
 /** A sum of one domain, provider or tag (`name:value`); `value` null: of all that are not told one by one. */

@@ -2,7 +2,20 @@
 import { bouncedAbout } from '../../mail/counted.ts'
 import type { Tag } from '../emails.ts'
 import { quarterOf, SUMMED } from './counters.ts'
-import type { TagCount } from './tags.ts'
+
+/** What events add to a roll-up by tag. */
+export interface TagCount {
+  teamId: string
+  /** Start of the quarter of an hour. */
+  at: number
+  domainId: string
+  /** Empty where the event is about several recipients. */
+  provider: string
+  /** `name:value`; empty for those that are not told apart. */
+  tag: string
+  counter: string
+  n: number
+}
 
 /** Tags that are told apart on a day of UTC, the first that come: of so many names, and so many values of each. The others are counted together. */
 export const TAGS_A_DAY = { names: 20, values: 100 } as const

@@ -5,8 +5,7 @@ import { type EventCursor, isAfter } from '../event-cursor.ts'
 import { afterCursor, cursorFor, cursorOf, eventOrder, moveCursor, upToCursor } from '../events.ts'
 import type { Db } from '../schema.ts'
 import { valuesOf } from '../searching.ts'
-import { QUARTER } from './counters.ts'
-import type { BreakdownQuery } from './metrics.ts'
+import { QUARTER, type BreakdownQuery } from './counters.ts'
 import {
   affordable,
   countTags,
@@ -19,21 +18,8 @@ import {
   type TagDay,
   type TaggedEvent,
   type ToldTag,
+  type TagCount,
 } from './tag-counts.ts'
-
-/** What events add to a roll-up by tag. */
-export interface TagCount {
-  teamId: string
-  /** Start of the quarter of an hour. */
-  at: number
-  domainId: string
-  /** Empty where the event is about several recipients. */
-  provider: string
-  /** `name:value`; empty for those that are not told apart. */
-  tag: string
-  counter: string
-  n: number
-}
 
 /** What the next stretch of the events adds to the roll-ups by tag. */
 export interface TagStretch {

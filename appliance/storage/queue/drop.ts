@@ -10,9 +10,8 @@ import { ended, fromNotify, queued } from '../deliveries.ts'
 import { createOwe } from '../reports.ts'
 import type { Db } from '../schema.ts'
 import { preparedOn } from '../sqlite/dialect.ts'
-import type { NewEmail } from '../spool/put.ts'
-import type { QueueFilter } from './queue.ts'
-import { nextPortion, type Step, type StepArgs } from './matching.ts'
+import { nextPortion, type Step, type StepArgs, type QueueFilter } from './matching.ts'
+import type { Via } from '../values.ts'
 
 /** Deliveries in one round of statements: eight values for each event must fit the engine's 32 766 parameters. */
 const ROUND = 500
@@ -144,7 +143,7 @@ interface Given {
   notify: string | null
   cause: string | null
   report_to: string | null
-  via: NewEmail['via']
+  via: Via
   domain_id: string
   provider: string
 }

@@ -4,7 +4,44 @@ import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import { queued } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
-import type { QueueFilter, TagFilter } from './queue.ts'
+import type { Category } from '../../mail/bounce.ts'
+import type { QueueAction } from '../../mail/queue-action.ts'
+import type { Stream } from '../../mail/queue.ts'
+
+/** A tag of emails; without a value, any. */
+export interface TagFilter {
+  name: string
+  value: string | null
+}
+
+/** Which waiting deliveries are meant; all given conditions must hold. None given means all. */
+export interface QueueFilter {
+  teamId?: string | undefined
+  deliveryIds?: readonly string[] | undefined
+  emailId?: string | undefined
+  /** Recipient domain. */
+  domain?: string | undefined
+  /** `?`: domains that were never looked up. */
+  provider?: string | undefined
+  pool?: string | undefined
+  stream?: Stream | undefined
+  tag?: TagFilter | undefined
+  state?: 'waiting' | 'held' | undefined
+  /** Accepted before, or at and after, these instants (Unix milliseconds). */
+  createdBefore?: number | undefined
+  createdFrom?: number | undefined
+  /** Words in the reply or the sentence that the last attempt ended with, in any case. */
+  reply?: string | undefined
+  category?: Category | undefined
+  /** The source of the last attempt. */
+  source?: string | undefined
+  /** Last held, released or re-routed by this audit entry. */
+  touchedBy?: string | undefined
+  /** Not what an act upon the whole appliance held, released or re-routed last. */
+  notOfOperator?: true | undefined
+  /** Only those that this would change. */
+  touch?: { action: QueueAction; pool?: string | undefined } | undefined
+}
 
 /** What conditions are built with. */
 export type Where = ExpressionBuilder<Tables, 'deliveries'>

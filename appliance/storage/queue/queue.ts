@@ -1,47 +1,10 @@
 /** What operators see of the queue, and what they do to many deliveries at once. */
 import { sql, type UpdateObject } from 'kysely'
-import type { Category } from '../../mail/bounce.ts'
 import { AGE_BANDS, type QueueAction } from '../../mail/queue-action.ts'
 import type { Stream } from '../../mail/queue.ts'
-import type { Delivery } from '../emails.ts'
-import { selectDeliveries, toDelivery } from '../deliveries.ts'
+import { selectDeliveries, toDelivery, type Delivery } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
-import { nextPortion, type Step, type StepArgs, unleased, waiting } from './matching.ts'
-
-/** A tag of emails; without a value, any. */
-export interface TagFilter {
-  name: string
-  value: string | null
-}
-
-/** Which waiting deliveries are meant; all given conditions must hold. None given means all. */
-export interface QueueFilter {
-  teamId?: string | undefined
-  deliveryIds?: readonly string[] | undefined
-  emailId?: string | undefined
-  /** Recipient domain. */
-  domain?: string | undefined
-  /** `?`: domains that were never looked up. */
-  provider?: string | undefined
-  pool?: string | undefined
-  stream?: Stream | undefined
-  tag?: TagFilter | undefined
-  state?: 'waiting' | 'held' | undefined
-  /** Accepted before, or at and after, these instants (Unix milliseconds). */
-  createdBefore?: number | undefined
-  createdFrom?: number | undefined
-  /** Words in the reply or the sentence that the last attempt ended with, in any case. */
-  reply?: string | undefined
-  category?: Category | undefined
-  /** The source of the last attempt. */
-  source?: string | undefined
-  /** Last held, released or re-routed by this audit entry. */
-  touchedBy?: string | undefined
-  /** Not what an act upon the whole appliance held, released or re-routed last. */
-  notOfOperator?: true | undefined
-  /** Only those that this would change. */
-  touch?: { action: QueueAction; pool?: string | undefined } | undefined
-}
+import { nextPortion, type Step, type StepArgs, unleased, waiting, type QueueFilter } from './matching.ts'
 
 /** Deliveries of one kind, counted. */
 export interface SurveyGroup {

@@ -1,9 +1,28 @@
 /** Which due deliveries are next. Decides on plain data; what it has to know of the spool, it asks `Lines` for, many at once. */
 import { destinationOfQueue, MOST_RECIPIENTS } from '../../mail/queue.ts'
 import type { Stream } from '../../mail/source.ts'
-import type { LeaseArgs } from './lease.ts'
 import { type Candidate, type Line, type Lines, linesFrom, type Siblings } from './lines.ts'
 import { Turns } from './turns.ts'
+
+export interface LeaseArgs {
+  /** Names the process start that leases; `settle` must show the same. */
+  owner: string
+  /** At most this many messages: the recipients of one email in one domain and queue share one. */
+  limit: number
+  /** Messages that a destination (`destinationOf`) may take now; 0 closes it. */
+  room: Record<string, number>
+  /** The same for every destination that `room` does not name. */
+  roomElse: number
+  /** Recipients of one message at most, `MOST_RECIPIENTS` by default. More of them are another message. */
+  recipients?: number | undefined
+  /** When the lease ends, should the owner vanish without a word (Unix milliseconds). */
+  leaseUntil: number
+  /**
+   * Milliseconds to the next attempt after the first, second, … one; the last entry repeats. Set before anyone dials,
+   * so that a process that dies in every attempt still keeps to the schedule.
+   */
+  retryDelays: readonly number[]
+}
 
 /** Rows of the head of each stream that are looked at before the queues are asked one by one: at least, and for each delivery wanted. */
 const LEAST_HEAD = 128

@@ -6,16 +6,17 @@ import { madeAt, newId } from '../../mail/ids.ts'
 import { destinationOfQueue, type Stream } from '../../mail/queue.ts'
 import type { RequireTls } from '../../mail/require-tls.ts'
 import { STREAMS } from '../../mail/source.ts'
-import { suppressedCause, suppressedData, type SuppressionOrigin } from '../../mail/suppression.ts'
+import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import { createRecordEvents } from '../events.ts'
 import { firstOpen, HEAD, headOf } from '../queue/queue.ts'
 import { ENDED, fromNotify } from '../deliveries.ts'
 import { createOwe } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
-import { createChooser } from './choose.ts'
+import { createChooser, type LeaseArgs } from './choose.ts'
 import { Lines } from './lines.ts'
-import type { NewEmail } from './put.ts'
+import type { Via } from '../values.ts'
+import type { SuppressionOrigin } from '../../mail/verdict.ts'
 
 /** A delivery that the caller owns until `leaseUntil`. */
 export interface LeasedDelivery {
@@ -49,26 +50,6 @@ export interface LeasedDelivery {
   dueAt: number
   /** When an operator held or released it last; null: never, or it was re-routed as well. */
   touchedAt: number | null
-}
-
-export interface LeaseArgs {
-  /** Names the process start that leases; `settle` must show the same. */
-  owner: string
-  /** At most this many messages: the recipients of one email in one domain and queue share one. */
-  limit: number
-  /** Messages that a destination (`destinationOf`) may take now; 0 closes it. */
-  room: Record<string, number>
-  /** The same for every destination that `room` does not name. */
-  roomElse: number
-  /** Recipients of one message at most, `MOST_RECIPIENTS` by default. More of them are another message. */
-  recipients?: number | undefined
-  /** When the lease ends, should the owner vanish without a word (Unix milliseconds). */
-  leaseUntil: number
-  /**
-   * Milliseconds to the next attempt after the first, second, … one; the last entry repeats. Set before anyone dials,
-   * so that a process that dies in every attempt still keeps to the schedule.
-   */
-  retryDelays: readonly number[]
 }
 
 /**
@@ -111,7 +92,7 @@ interface Row {
   return_path: string
   scheduled_at: number | null
   sent_at: number | null
-  via: NewEmail['via']
+  via: Via
   report_to: string | null
   ret: EnvelopeDsn['ret']
   envid: string | null

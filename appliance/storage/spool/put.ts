@@ -15,13 +15,14 @@ import { toNotify } from '../deliveries.ts'
 import { createOwe, type ReportRef } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
+import type { Via, RecipientField } from '../values.ts'
 
 /** One recipient of a new email: how the spool will first hold it. */
 export interface NewDelivery {
   id: string
   /** Envelope recipient: local part as given, domain in A-labels. */
   recipient: string
-  field: 'to' | 'cc' | 'bcc'
+  field: RecipientField
   dueAt: number
   expiresAt: number
   /**
@@ -40,7 +41,7 @@ export interface NewEmail {
   domainId: string
   apiKeyId: string | null
   /** `report`: made by the appliance itself, about an email that somebody sent. `notice`: from the appliance itself to a person. */
-  via: 'rest' | 'smtp' | 'dashboard' | 'report' | 'notice'
+  via: Via
   /** The header fields as the caller gave them, decoded. */
   from: string
   to: string[]

@@ -1,8 +1,18 @@
 import { crashAtCommit } from '../../watch/crash-points.ts'
 import type { Connection } from './connection.ts'
-import { pack } from './failures.ts'
+import { pack, type Failure } from './failures.ts'
 import { gatheringOn } from './gathered.ts'
-import type { Call, Outcome } from './serve.ts'
+
+/** One method call on its way to a storage thread. */
+export interface Call {
+  id: number
+  method: string
+  args: unknown
+  now: number
+}
+
+/** What became of a call. */
+export type Outcome = { id: number; value: unknown } | { id: number; failure: Failure }
 
 /** What became of a batch; `committed` tells whether the disk was asked at all. */
 export interface Batch {

@@ -1,21 +1,10 @@
 import { parentPort, receiveMessageOnPort, type Transferable } from 'node:worker_threads'
 import { watchSpareMemory } from '../../watch/spare-memory.ts'
-import { type Failure, StorageRefused } from './failures.ts'
-import type { Batch } from './group-commit.ts'
-
-/** One method call on its way to a storage thread. */
-export interface Call {
-  id: number
-  method: string
-  args: unknown
-  now: number
-}
+import { StorageRefused } from './failures.ts'
+import type { Batch, Call, Outcome } from './group-commit.ts'
 
 /** What the main thread says to a storage thread; `close` comes last. */
 export type Request = { kind: 'calls'; calls: Call[] } | { kind: 'close' }
-
-/** What became of a call. */
-export type Outcome = { id: number; value: unknown } | { id: number; failure: Failure }
 
 /** What a storage thread answers: first `ready` or `refused`, then outcomes; its end is the end of the thread. */
 export type Report =

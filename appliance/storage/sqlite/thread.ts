@@ -1,6 +1,7 @@
 import { Worker, type Transferable } from 'node:worker_threads'
 import { StorageFailure, StorageLost, StorageRefused } from './failures.ts'
-import type { Call, MethodRef, Outcome, Report, Request } from './serve.ts'
+import type { MethodRef, Report, Request } from './serve.ts'
+import type { Call, Outcome } from './group-commit.ts'
 
 interface Pending {
   resolve: (value: unknown) => void

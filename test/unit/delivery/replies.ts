@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
-import type { BounceAction, Category, SubType } from '../../../appliance/mail/bounce.ts'
-import type { Phase } from '../../../appliance/mail/verdict.ts'
+import type { BounceAction, Category, SubType, Phase } from '../../../appliance/mail/bounce.ts'
 
 /** A reply of a real server, and what it must mean for a delivery that was alone in its transaction. */
 export interface Row {

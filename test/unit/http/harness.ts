@@ -16,7 +16,7 @@ import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance
 import { createSharedDoctor } from '../../../appliance/insights/insights.ts'
 import { createSourceBook } from '../../../appliance/sources/sources.ts'
 import { createWebhooks } from '../../../appliance/events/events.ts'
-import { createIntake, createNotices, createSchedules } from '../../../appliance/intake/intake.ts'
+import { createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
 import {
   createErasures,
   createPropagation,
@@ -39,6 +39,7 @@ import { createPoster } from '../../../appliance/wire/post.ts'
 import type { Capacity, CapacityOptions } from '../../../appliance/capacity/capacity.ts'
 import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
+import { createNotices } from '../../../appliance/intake/notice.ts'
 
 const providers = loadProviders({ connections: 10 })
 

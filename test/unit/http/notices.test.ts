@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
-import { createNotices, type Notice } from '../../../appliance/intake/intake.ts'
+import type { Notice } from '../../../appliance/intake/intake.ts'
 import { createLogger } from '../../../appliance/watch/log.ts'
 import { owner, startApi, type Api } from './harness.ts'
+import { createNotices } from '../../../appliance/intake/notice.ts'
 
 /** What becomes of mail of the appliance itself. */
 

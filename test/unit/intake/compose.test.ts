@@ -2,13 +2,14 @@ import PostalMime, { decodeWords } from 'postal-mime'
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
-import { compose, type Draft } from '../../../appliance/intake/compose.ts'
+import { compose } from '../../../appliance/intake/compose.ts'
 import { readBack } from '../../../appliance/intake/composed-content.ts'
 import { createComposer } from '../../../appliance/intake/composer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
 import { createTestClock } from '../../world/clock.ts'
+import type { Draft } from '../../../appliance/intake/compose-plain.ts'
 
 const runs = 200
 const mailbox = (text: string) => parseMailbox(text)!

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { compose, type Draft } from '../../../appliance/intake/compose.ts'
+import { compose } from '../../../appliance/intake/compose.ts'
 import { readBack } from '../../../appliance/intake/composed-content.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import * as fc from '../../world/fast-check.ts'
+import type { Draft } from '../../../appliance/intake/compose-plain.ts'
 
 const mailbox = (text: string) => parseMailbox(text)!
 const draft: Draft = {

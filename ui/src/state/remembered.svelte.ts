@@ -1,4 +1,5 @@
-import { LANGUAGES, WAYS, type Language, type Way } from './snippets.ts'
+import { LANGUAGES, WAYS, type Way } from './snippets.ts'
+import type { Language } from './smtp-snippets.ts'
 
 /**
  * Preferences of this browser: they survive a reload, and belong to nobody's account.

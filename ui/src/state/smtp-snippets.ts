@@ -1,4 +1,5 @@
-import type { Language } from './snippets.ts'
+/** What people paste from; `LANGUAGES` has their labels. */
+export type Language = 'curl' | 'node' | 'python' | 'php'
 
 /** What a snippet over SMTP is filled in with. */
 export interface SmtpBlanks {

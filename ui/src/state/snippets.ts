@@ -1,13 +1,12 @@
 /** A first email in the languages that people paste from, filled in with what is known. */
-import { smtpSnippet } from './smtp-snippets.ts'
+import { smtpSnippet, type Language } from './smtp-snippets.ts'
 
 export const LANGUAGES = [
   ['curl', 'curl'],
   ['node', 'Node'],
   ['python', 'Python'],
   ['php', 'PHP'],
-] as const
-export type Language = (typeof LANGUAGES)[number][0]
+] as const satisfies readonly (readonly [Language, string])[]
 
 /** The doors that a key opens. */
 export const WAYS = [

@@ -1,0 +1,45 @@
+import { addressHash, createEraser, type ErasureCounts, pseudonymOf } from '../../mail/erasure.ts'
+import type { Db } from '../schema.ts'
+
+/** One erasure as its phases see it. */
+export interface Scan {
+  teamId: string
+  /** In A-labels. */
+  address: string
+  hash: string
+  pseudonym: string
+  eraser: ReturnType<typeof createEraser>
+  /** False: nothing is changed. */
+  write: boolean
+}
+
+/** What one step of a phase found. */
+export interface Part {
+  counts: Partial<ErasureCounts>
+  /** Where the next step of the phase begins; null: it is through. */
+  next: string | null
+  /** Emails whose messages were files: the engine removes those after the commit. */
+  files?: string[]
+}
+
+/** A step of a phase: looks at a bounded number of rows after `after`. */
+export type Phase = (db: Db, scan: Scan, after: string, now: number) => Promise<Part>
+
+/** The key of the hashes; a migration made it. */
+export async function erasureKey(db: Db): Promise<Uint8Array> {
+  const { value } = await db
+    .selectFrom('secrets')
+    .select('value')
+    .where('name', '=', 'erasures')
+    .executeTakeFirstOrThrow()
+  return value
+}
+
+export async function scanOf(
+  db: Db,
+  { teamId, address, write }: Pick<Scan, 'teamId' | 'address' | 'write'>,
+): Promise<Scan> {
+  const hash = addressHash(await erasureKey(db), teamId, address)
+  const pseudonym = pseudonymOf(hash)
+  return { teamId, address, hash, pseudonym, eraser: createEraser(address, pseudonym), write }
+}
