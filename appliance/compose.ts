@@ -309,7 +309,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     dashboard: options.dashboard ?? DASHBOARD,
   })
   started.defer(() => http.close())
-  const origins = await listenHttp(http, config, { acme, connections: ground.capacity.http }, started)
+  const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   tracked.listening(origins[0])
   const { requestLog } = http
   const { capacity } = ground

@@ -1,6 +1,6 @@
 /** The certificates that HTTPS and SMTP show, where they come from, and the listeners of HTTP. */
 import { readFileSync } from 'node:fs'
-import type { Connections } from '../capacity/capacity.ts'
+import type { Capacity } from '../capacity/capacity.ts'
 import { createAcme, type Acme, type Wanted } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
@@ -107,7 +107,7 @@ function trackingHostOf(domain: Pick<Domain, 'name' | 'trackingSubdomain' | 'che
 export async function listenHttp(
   http: Pick<Http, 'listen'>,
   { http: doors, acme: asked }: Config,
-  { acme, connections }: Pick<Certified, 'acme'> & { connections: Connections },
+  { acme, capacity }: Pick<Certified, 'acme'> & { capacity: Pick<Capacity, 'http' | 'budgets'> },
   started: AsyncDisposableStack,
 ): Promise<string[]> {
   const origins = [
@@ -117,7 +117,7 @@ export async function listenHttp(
     ...(await http.listen(doors.admin_tls_listen, 'admin_tls_listen')),
   ]
   if (!acme) return origins
-  const challenges = createChallengeListener((token) => acme.http(token), connections)
+  const challenges = createChallengeListener((token) => acme.http(token), capacity)
   started.defer(() => challenges.close())
   await challenges.listen(asked.http_listen)
   started.defer(() => acme.stop())

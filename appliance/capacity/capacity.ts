@@ -12,6 +12,7 @@ import {
   type ConnectionLimits,
   type Connections,
 } from './connections.ts'
+import { createDiscards, type Discards } from './discards.ts'
 import { Incoming } from './incoming.ts'
 import { createOutgoing, type Outgoing } from './outgoing.ts'
 import { createPace, type Pace } from './pace.ts'
@@ -20,9 +21,10 @@ import { createShifts, type Shifts } from './shifts.ts'
 import { createTurns, type Turns } from './turns.ts'
 
 export { HOLD_MS } from './budgets.ts'
+export type { Budgets } from './budgets.ts'
 export type { Connection, Connections } from './connections.ts'
 export type { Incoming } from './incoming.ts'
-export { createLoopLine } from './loop.ts'
+export { createLoopLine, createLoopShare } from './loop.ts'
 export { PIECE } from './outgoing.ts'
 export type { Turns } from './turns.ts'
 export { createThreads, ThreadEnded, type ThreadAnswer, type Threads } from './threads.ts'
@@ -52,6 +54,8 @@ export interface Capacity {
   receive(owner: Owner): Incoming
   /** What clients may ask without a valid key or session. */
   budgets: Budgets
+  /** For the rest of requests that were refused. */
+  discards: Discards
   /** Whose turn it is to have a page of a download written: one at a time. */
   downloads: Turns
   /** Gives out large answers. */
@@ -123,6 +127,7 @@ export function createCapacity(options: CapacityOptions): Capacity {
     http,
     smtp,
     budgets,
+    discards: createDiscards(clock),
     downloads: createTurns(clock, { total: 1, team: 1, waiting: MOST_DOWNLOADS, waitMs: WAIT_MS }),
     outgoing: createOutgoing(),
     receive: (owner) => new Incoming(incoming, owner),

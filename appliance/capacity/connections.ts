@@ -18,6 +18,8 @@ export type RefusedConnection = 'total' | 'strangers' | 'address' | 'team'
 export interface Connection {
   /** Whether nobody has signed in on it, nor lately in its network. */
   readonly stranger: boolean
+  /** The client's address. */
+  readonly ip: string
   /** Whether it is a proxy's, which carries requests of many clients. */
   readonly shared: boolean
   /** Notes who signed in. False: the team has its share of connections already. */
@@ -117,7 +119,7 @@ class Counted implements Connections {
     this.#open++
     if (stranger) this.#strangers++
     if (network !== null) add(this.#perNetwork, network, 1)
-    return this.#connection(network, stranger)
+    return this.#connection(ip, network, stranger)
   }
 
   /** @param network null: it is shared by many clients, so that only the total counts */
@@ -129,13 +131,14 @@ class Counted implements Connections {
     return stranger && this.#strangers >= this.#mostStrangers ? 'strangers' : undefined
   }
 
-  #connection(network: string | null, begunAsStranger: boolean): Connection {
+  #connection(ip: string, network: string | null, begunAsStranger: boolean): Connection {
     let team: string | null = null
     let [stranger, gone] = [begunAsStranger, false]
     return {
       get stranger() {
         return stranger
       },
+      ip,
       shared: network === null,
       identify: (teamId) => {
         // A proxy carries requests of many teams over one connection.

@@ -3,14 +3,19 @@
 /**
  * Makes a line for jobs that begin in order, never in the same turn as they were added.
  * @param most jobs that begin in one turn of the event loop
- * @returns adds a job
+ * @returns adds a job; one that takes as long as several counts as so many
  */
-export function createLoopLine(most: number): (job: () => void) => void {
-  const waiting: (() => void)[] = []
+export function createLoopLine(most: number): (job: () => void, weight?: number) => void {
+  const waiting: { begin: () => void; weight: number }[] = []
   let scheduled = false
   const turn = (): void => {
     scheduled = false
-    for (const begin of waiting.splice(0, most)) begin()
+    let weight = 0
+    do {
+      const job = waiting.shift()!
+      weight += job.weight
+      job.begin()
+    } while (waiting.length > 0 && weight + waiting[0]!.weight <= most)
     schedule()
   }
   const schedule = (): void => {
@@ -18,8 +23,38 @@ export function createLoopLine(most: number): (job: () => void) => void {
     scheduled = true
     setImmediate(turn)
   }
-  return (job) => {
-    waiting.push(job)
+  return (begin, weight = 1) => {
+    waiting.push({ begin, weight })
     schedule()
+  }
+}
+
+/**
+ * Makes a line whose first jobs in each turn of the event loop begin at once. The others begin in later turns, in order.
+ * @param most jobs that begin in one turn of the event loop
+ * @returns adds a job
+ */
+export function createLoopShare(most: number): (job: () => void) => void {
+  const waiting: (() => void)[] = []
+  /** Jobs that have begun in this turn. */
+  let begun = 0
+  let scheduled = false
+  const turn = (): void => {
+    scheduled = false
+    const next = waiting.splice(0, most)
+    begun = next.length
+    for (const begin of next) begin()
+    if (begun > 0) schedule()
+  }
+  const schedule = (): void => {
+    if (scheduled) return
+    scheduled = true
+    setImmediate(turn)
+  }
+  return (job) => {
+    schedule()
+    if (begun >= most || waiting.length > 0) return void waiting.push(job)
+    begun++
+    job()
   }
 }

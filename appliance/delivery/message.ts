@@ -13,13 +13,21 @@ export interface Prepared {
   converted?: boolean
 }
 
+/** Octets that are copied, or looked at, in one turn of the event loop. */
+const TURN = 1024 * 1024
+
 const CR = 0x0d
 const LF = 0x0a
 const DOT = 0x2e
 
-/** The message with what goes in front of it, such as its signature. */
-export function prepare(prefix: Uint8Array, message: Uint8Array): Prepared {
-  const bytes = Buffer.concat([prefix, message])
+/** The message with what goes in front of it, such as its signature. Copies large ones in several turns of the event loop. */
+export async function prepare(prefix: Uint8Array, message: Uint8Array): Promise<Prepared> {
+  const bytes = Buffer.allocUnsafe(prefix.length + message.length)
+  bytes.set(prefix)
+  for (let at = 0; at < message.length; at += TURN) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve))
+    bytes.set(message.subarray(at, at + TURN), prefix.length + at)
+  }
   const gap = bytes.indexOf('\r\n\r\n')
   return {
     bytes,
@@ -41,9 +49,6 @@ export async function withCrlf(message: Uint8Array): Promise<Buffer> {
 }
 
 const endsWithCrlf = (bytes: Buffer): boolean => bytes.at(-2) === CR && bytes.at(-1) === LF
-
-/** Octets that are looked at in one turn of the event loop. */
-const TURN = 1024 * 1024
 
 async function hasBareLineEnd(bytes: Buffer): Promise<boolean> {
   for (let at = 0; at < bytes.length; at += TURN) {

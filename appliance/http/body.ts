@@ -17,6 +17,7 @@ import type { App } from './deps.ts'
 import type { JsonJob, JsonResult } from './json-worker.ts'
 import { leaveSoon } from './listeners.ts'
 import { STRANGERS_BODY } from './sign-in.ts'
+import { isTorn, TORN } from './torn.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,10 +38,6 @@ const THREADS = 2
 const WAITING = 32
 /** How long a client that sends too much is listened to, so that it gets to hear the answer (milliseconds). */
 const LINGER = 10_000
-/** Chunks of fewer octets are small; where there are more than so many, the body has to have so many octets for each on average. */
-const SMALL_CHUNK = 16
-const MOST_SMALL = 1000
-const TORN = `chunks of at least ${SMALL_CHUNK} bytes on average`
 /** U+FEFF in UTF-8. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
@@ -178,8 +175,8 @@ class Receiver {
   #first: Buffer | null = null
   #incoming: Incoming | null = null
   #unwatch = (): void => undefined
-  /** Chunks of hardly any octets. */
-  #small = 0
+  /** Nothing more is read. */
+  #left = false
   size = 0
 
   constructor(request: FastifyRequest, payload: Readable, receipt: Receipt) {
@@ -200,6 +197,9 @@ class Receiver {
       this.#payload.removeListener('close', this.#broken)
       resolve(this.#incoming ?? this.#first ?? Buffer.alloc(0))
     })
+    const { raw } = this.#request
+    if (isTorn(raw)) return this.#torn()
+    raw.once('torn', this.#torn)
     if (this.#payload.closed) this.#broken()
   }
 
@@ -218,7 +218,6 @@ class Receiver {
     this.size += chunk.length
     try {
       if (this.size > limit) throw refuse('body_too_large', { limit })
-      if (this.#isTorn(chunk)) throw refuse('body_too_complex', { expected: TORN })
       this.#bounds.feed(chunk)
       if (!this.#first && !this.#incoming) {
         this.#first = chunk
@@ -250,15 +249,25 @@ class Receiver {
     return incoming
   }
 
-  /** Whether the body comes in chunks of some octets, each of which costs as much as one of many (RFC 9112 §7.1 sets no least size). */
-  #isTorn(chunk: Buffer): boolean {
-    if (chunk.length < SMALL_CHUNK) this.#small++
-    return this.#small > MOST_SMALL && this.size < this.#small * SMALL_CHUNK
+  readonly #torn = (): void => {
+    this.#giveUp(refuse('body_too_complex', { expected: TORN }))
+    void this.#leave()
+  }
+
+  /** Reads on for nothing, slowly where many do so. */
+  readonly #discard = (chunk: Buffer): void => {
+    const wait = this.#receipt.capacity.discards.take(chunk.length)
+    if (!wait) return
+    this.#payload.pause()
+    void wait.then(() => {
+      if (!this.#left) this.#payload.resume()
+    })
   }
 
   /** What is read on for nothing must cost nothing: neither the rest, nor the next connection, which comes as soon as this one ends. */
   async #leave(): Promise<void> {
     const { socket } = this.#request.raw
+    this.#left = true
     this.#payload.pause()
     socket.pause()
     await this.#receipt.capacity.budgets.hold()
@@ -270,10 +279,7 @@ class Receiver {
     const { raw, response } = this.#request
     this.#unwatch()
     this.#payload.removeListener('data', this.#keep).resume()
-    this.#small = 0
-    this.#payload.on('data', (chunk: Buffer) => {
-      if (chunk.length < SMALL_CHUNK && ++this.#small === MOST_SMALL) void this.#leave()
-    })
+    this.#payload.on('data', this.#discard)
     this.#incoming?.discard()
     this.#first = null
     this.#receipt.reject(error)

@@ -1,13 +1,13 @@
 /** The listener of `acme.http_listen`: answers the questions of http-01 (RFC 8555 §8.3), and nothing else. */
 import type { RequestListener } from 'node:http'
-import type { Connections } from '../capacity/capacity.ts'
+import type { Capacity } from '../capacity/capacity.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { CHALLENGE_PATH } from './routes/acme.ts'
 
 /** Not listening yet. */
 export function createChallengeListener(
   answer: (token: string) => string | undefined,
-  connections: Connections,
+  { http: connections, budgets }: Pick<Capacity, 'http' | 'budgets'>,
 ): Listeners {
   const handle: RequestListener = (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0]!
@@ -23,5 +23,5 @@ export function createChallengeListener(
       })
       .end(request.method === 'HEAD' ? undefined : text)
   }
-  return createListeners(handle, 'acme.http_listen', { connections, proxies: [] })
+  return createListeners(handle, 'acme.http_listen', { connections, budgets, proxies: [] })
 }

@@ -134,7 +134,8 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   await serveDashboard(app, deps.dashboard)
   await app.ready()
 
-  const admission = { connections: deps.capacity.http, proxies: parseNetworks(deps.config.trustProxy) }
+  const { http: connections, budgets } = deps.capacity
+  const admission = { connections, budgets, proxies: parseNetworks(deps.config.trustProxy) }
   const listeners = createListeners(door.apps, 'http.listen', admission)
   return {
     requestLog: deps.config.logApiUse ? requestLog : null,

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { parentPort } from 'node:worker_threads'
 import type { ThreadAnswer } from '../capacity/capacity.ts'
-import { decodeFiles, digestOf } from '../mail/json-body.ts'
+import { cutTexts, decodeFiles, digestOf } from '../mail/json-body.ts'
 
 export interface JsonJob {
   bytes: Uint8Array
@@ -38,5 +38,6 @@ function read({ bytes, skip, digest }: JsonJob): JsonResult {
 
 function answer(result: JsonResult): void {
   const moved = 'value' in result ? decodeFiles(result.value) : []
-  parentPort!.postMessage({ result } satisfies ThreadAnswer<JsonResult>, moved)
+  const short = 'value' in result ? { ...result, value: cutTexts(result.value) } : result
+  parentPort!.postMessage({ result: short } satisfies ThreadAnswer<JsonResult>, moved)
 }

@@ -9,12 +9,13 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createLoopLine, type Connection, type Connections } from '../capacity/capacity.ts'
+import { createLoopLine, type Budgets, type Connection, type Connections } from '../capacity/capacity.ts'
 import { refuse, type Refusal, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
 import { inNetworks, type Cidr } from '../wire/networks.ts'
 import { errorBody } from './errors.ts'
 import { speakTls, type TlsSide } from './tls-listener.ts'
+import { watchChunks } from './torn.ts'
 
 /** Slow senders of headers hold a socket for this long at most (milliseconds). */
 const HEADERS_TIMEOUT = 20_000
@@ -32,6 +33,8 @@ const SILENCE = 120_000
 const MOST_AHEAD = 100
 /** Connections whose first requests are read in one turn of the event loop: each may have sent hundreds of them. */
 const MOST_NEW = 8
+/** So many octets of first requests count as one more connection. */
+const NEW_OCTETS = 8 * 1024
 /** A client that says nothing at first is waited for by Node, with its time limits, after so long (milliseconds). */
 const MOST_SILENT = 500
 
@@ -55,6 +58,8 @@ export interface Listeners {
 /** Who may connect. */
 export interface Admission {
   connections: Connections
+  /** What clients may ask that is no HTTP. */
+  budgets: Pick<Budgets, 'take' | 'hold'>
   /** Reverse proxies, whose connections carry requests of many clients. */
   proxies: readonly Cidr[]
 }
@@ -74,7 +79,7 @@ export function createListeners(
       const origins: string[] = []
       try {
         for (const address of addresses) {
-          const server = httpServer(door.handle)
+          const server = httpServer(door.handle, admission)
           if (door.tls) speakTls(server, door.tls, passOn)
           if (admission) admitOnly(server, admission, door.tls !== null)
           const bound = await bindServer(server, address, door.key)
@@ -126,10 +131,14 @@ function admitOnly(server: Server, { connections, proxies }: Admission, secure: 
     const broken = (): void => void socket.destroy()
     socket.on('error', broken)
     whenHeard(socket, secure ? 0 : MOST_SILENT, () =>
-      inLine(() => {
-        socket.off('error', broken)
-        if (!socket.destroyed) abortCheaply(socket, () => takers.forEach((take) => take.call(server, socket)))
-      }),
+      inLine(
+        () => {
+          socket.off('error', broken)
+          if (!socket.destroyed)
+            abortCheaply(socket, () => takers.forEach((take) => take.call(server, socket)))
+        },
+        1 + Math.floor(socket.readableLength / NEW_OCTETS),
+      ),
     )
   })
 }
@@ -167,11 +176,15 @@ function abortCheaply(socket: Socket, take: () => void): void {
   socket.once('close', () => void (Error.stackTraceLimit = limit))
 }
 
-function httpServer(handle: RequestListener): Server {
-  const answerRequest = inTurn((request, response) => {
+function httpServer(handle: RequestListener, admission: Admission | null): Server {
+  const answerInTurn = inTurn((request, response) => {
     if (isForOneHost(request)) handle(request, response)
     else answerNoHost(response)
   })
+  const answerRequest: RequestListener = (request, response) => {
+    watchChunks(request)
+    answerInTurn(request, response)
+  }
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT,
@@ -183,7 +196,7 @@ function httpServer(handle: RequestListener): Server {
     },
     answerRequest,
   )
-  server.on('clientError', answerBadRequest)
+  server.on('clientError', (error, socket) => void answerBadRequest(error, socket, admission))
   server.setTimeout(SILENCE)
   // Node would refuse with a 417 that has no body. Nobody has to heed an expectation (RFC 9110 §10.1.1).
   server.on('checkExpectation', answerRequest)
@@ -256,11 +269,26 @@ const complaints: Record<string, RefusalKey> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-/** Answers what Node could not read as a request. */
-function answerBadRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+/** Tokens for a header that is too large: 16 KB were read and parsed, and more has come. */
+const OVERSIZED = 10
+
+/** Answers what Node could not read as a request: at once while the address has tokens for it, then like others without. */
+async function answerBadRequest(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  admission: Admission | null,
+): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
+  }
+  // Node would parse all that still comes, and find the same error in each piece of it.
+  socket.pause()
+  const connection = admitted.get(socket)
+  // A proxy carries requests of other clients as well.
+  if (admission && connection?.shared === false) {
+    const tokens = error.code === 'HPE_HEADER_OVERFLOW' ? OVERSIZED : 1
+    if (admission.budgets.take(connection.ip, tokens) > 0) await admission.budgets.hold()
   }
   answerAndLeave(socket, refuse(complaints[error.code ?? ''] ?? 'malformed_request'))
 }

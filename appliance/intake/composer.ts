@@ -2,6 +2,7 @@
  * Where messages are composed: small ones at once on the event loop, heavy ones one after the other in a worker thread,
  * because making text from 60 KB of html takes up to 50 ms, in which nobody else would be served.
  */
+import { setImmediate } from 'node:timers/promises'
 import { createThreads, ThreadEnded } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -38,7 +39,8 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
     async compose(draft, team) {
       if (weigh(draft) <= HEAVY) return compose(draft)
       try {
-        return await threads.run(draft, team, { heavy: weigh(draft) > ALONE })
+        const shared = { ...draft, attachments: await share(draft.attachments) }
+        return await threads.run(shared, team, { heavy: weigh(draft) > ALONE })
       } catch (error) {
         if (error instanceof ThreadEnded && error.why !== 'crash') throw tooLong(draft)
         if (error instanceof Error && error.message === TOO_MANY_TAGS)
@@ -48,6 +50,28 @@ export function createComposer({ clock }: { clock: Clock }): Composer {
     },
     close: () => threads.close(),
   }
+}
+
+/** Octets of a file that are copied in one turn of the event loop. */
+const TURN = 1024 * 1024
+
+/** Copies large files, some in each turn, to memory that threads share: sending them to a thread copies all of it in one turn. */
+async function share(attachments: Draft['attachments']): Promise<Draft['attachments']> {
+  const shared: Draft['attachments'] = []
+  for (const attachment of attachments) {
+    const { content } = attachment
+    if (content.byteLength <= TURN) {
+      shared.push(attachment)
+      continue
+    }
+    const copy = new Uint8Array(new SharedArrayBuffer(content.byteLength))
+    for (let at = 0; at < content.byteLength; at += TURN) {
+      copy.set(content.subarray(at, at + TURN), at)
+      await setImmediate()
+    }
+    shared.push({ ...attachment, content: copy })
+  }
+  return shared
 }
 
 /** Bytes of content. */

@@ -12,6 +12,7 @@ import {
   reservedBecause,
   unfold,
 } from '../mail/headers.ts'
+import { MAX_TEXT } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_EXPECTED, STREAM_FIELD, streamOf } from '../mail/stream.ts'
 import type { Tag } from '../storage/storage.ts'
@@ -26,8 +27,6 @@ const MAX_ATTACHMENTS = 100
 const MAX_TAGS = 50
 /** Characters of a tag's name, and of its value. */
 const MAX_TAG = 256
-/** Characters of `html` and of `text`. Mail programs show a fraction; copying more between threads would stop the event loop. */
-const MAX_BODY = 8 * 1024 * 1024
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
@@ -114,10 +113,10 @@ function readContent(body: SendEmail): Pick<Submission, 'html' | 'text'> {
 
 /** NUL is no text (RFC 5322 §2.3), and databases refuse it. Lone surrogates become U+FFFD, as in every UTF-8 encoder. */
 function readBody(field: string, text: string | null): string | null {
-  if (text !== null && text.length > MAX_BODY)
+  if (text !== null && text.length > MAX_TEXT)
     throw refuse('invalid_field', {
       field,
-      expected: `at most ${MAX_BODY} characters; attach longer content as a file`,
+      expected: `at most ${MAX_TEXT} characters; attach longer content as a file`,
     })
   if (text?.includes('\0')) throw refuse('invalid_field', { field, expected: 'text without NUL characters' })
   return text?.toWellFormed() ?? null

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
+import { MAX_TEXT } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import { suppressionKey } from '../mail/suppression.ts'
 import type { NewSuppression, Storage } from '../storage/storage.ts'
@@ -32,8 +33,6 @@ export interface SuppressionImport {
   ignoredColumns: string[]
 }
 
-/** UTF-16 units of a list. */
-const MOST_CHARACTERS = 8 * 1024 * 1024
 /** Lines that are read at a stretch: some milliseconds. */
 const BREATH = 500
 /** Most lines of one list; a longer one is to be cut. */
@@ -51,10 +50,10 @@ export async function importList(
   storage: Pick<Storage, 'findSuppressed' | 'addSuppressions'>,
   clock: Clock,
 ): Promise<SuppressionImport> {
-  if (args.csv.length > MOST_CHARACTERS)
+  if (args.csv.length > MAX_TEXT)
     throw refuse('invalid_field', {
       field: 'csv',
-      expected: `at most ${MOST_CHARACTERS} characters; split the file`,
+      expected: `at most ${MAX_TEXT} characters; split the file`,
     })
   if (args.csv.split('\n', MOST_LINES + 2).length > MOST_LINES + 1)
     throw refuse('invalid_field', { field: 'csv', expected: `at most ${MOST_LINES} lines; split the file` })

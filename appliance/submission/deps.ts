@@ -49,4 +49,8 @@ export type ListenerKind =
 export interface Shared extends SubmissionDeps {
   gate: Gate
   reader: MessageReader
+  /** Begins what clients have said: so many sessions in each turn of the event loop. */
+  share: (job: () => void) => void
+  /** Begins handshakes of implicit TLS: so many in each turn. */
+  handshakes: (job: () => void) => void
 }

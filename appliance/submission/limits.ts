@@ -37,3 +37,7 @@ export const MAX_ERRORS = 20
 export const IDLE_FREE = 100
 /** The same before it has. */
 export const IDLE_FREE_UNKNOWN = 10
+/** Sessions that are served in one turn of the event loop; each may have ten commands waiting. The others come next. */
+export const MOST_AT_ONCE = 16
+/** Handshakes of implicit TLS that begin in one turn of the event loop: each takes up to a millisecond. */
+export const MOST_HANDSHAKES = 8

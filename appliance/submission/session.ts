@@ -143,6 +143,8 @@ export class Session {
         return this.#obey(line.text)
       case 'bad':
         return this.#refused('', refuse('smtp_line', { limit: MAX_LINE }))
+      case 'endless':
+        return this.close('smtp_line', { limit: MAX_LINE })
       case 'idle':
         return left < IDLE_MS
           ? this.close('smtp_session_over')

@@ -8,8 +8,12 @@ import { HANDSHAKE_MS, LINGER_MS, MAX_LINE } from './limits.ts'
 /** How a wait ended. `stop`: the server is shutting down. */
 export type Waited = 'data' | 'end' | 'idle' | 'stop'
 
-/** A command line without its CRLF, or why there is none. `bad`: not CRLF at its end, a control within, or too long. */
-export type Line = { kind: 'line'; text: string } | { kind: 'bad' } | { kind: Exclude<Waited, 'data'> }
+/**
+ * A command line without its CRLF, or why there is none. `bad`: not CRLF at its end, a control within, or too long; `endless`: so long that
+ * nothing more is to be read.
+ */
+export type Line =
+  { kind: 'line'; text: string } | { kind: 'bad' | 'endless' } | { kind: Exclude<Waited, 'data'> }
 
 /** Replies that are not yet read by the client, in octets; beyond, nothing more is read from it. */
 const MAX_UNREAD = 64 * 1024
@@ -17,6 +21,10 @@ const MAX_UNREAD = 64 * 1024
 const MAX_AHEAD = 64 * 1024
 /** Commands of a client that pipelines (RFC 2920) in one turn of the event loop. */
 const MOST_IN_ROW = 10
+/** Octets of a line that are passed over until its end comes. */
+const MAX_OVERLONG = 256 * 1024
+/** Octets that are read after the last word, so that the client gets to hear it; beyond, it is left to wait for the end. */
+const MAX_AFTER = 256 * 1024
 const NOTHING = Buffer.alloc(0)
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -24,16 +32,20 @@ const PRINTABLE = /^[ -~]*$/
 
 export class SmtpSocket {
   readonly #clock: Clock
+  readonly #share: (job: () => void) => void
   #socket: Socket
   #input: Buffer = NOTHING
   #output = ''
-  #overlong = false
+  /** Octets of the line that were passed over. */
+  #passed = 0
   /** Lines that were taken without a wait. */
   #inRow = 0
   #ended = false
   #stopped = false
   #phase: 'talking' | 'handshaking' | 'ending' = 'talking'
   #waiting: ((waited: Waited) => void) | null = null
+  /** The end of the wait is in line. */
+  #woken = false
   #stoppable = true
   /** Ends a pause. */
   #resume: (() => void) | null = null
@@ -44,9 +56,11 @@ export class SmtpSocket {
   /** Takes back the timer that looks at the deadline; one serves many waits. */
   #disarm: (() => void) | null = null
 
-  constructor(socket: Socket, clock: Clock) {
+  /** @param share begins what clients have said: only so much in each turn of the event loop */
+  constructor(socket: Socket, clock: Clock, share: (job: () => void) => void) {
     this.#socket = socket
     this.#clock = clock
+    this.#share = share
     this.#listen(socket)
   }
 
@@ -71,13 +85,14 @@ export class SmtpSocket {
         if (++this.#inRow > MOST_IN_ROW) await this.#yield(ms)
         const raw = this.#input.subarray(0, lf + 1)
         this.#input = lf + 1 === this.#input.length ? NOTHING : this.#input.subarray(lf + 1)
-        const overlong = this.#overlong || raw.length > MAX_LINE
-        this.#overlong = false
+        const overlong = this.#passed > 0 || raw.length > MAX_LINE
+        this.#passed = 0
         return overlong ? { kind: 'bad' } : readLine(raw)
       }
       if (this.#input.length > MAX_LINE) {
-        this.#overlong = true
+        this.#passed += this.#input.length
         this.#input = NOTHING
+        if (this.#passed > MAX_OVERLONG) return { kind: 'endless' }
       }
       if (this.#stopped) return { kind: 'stop' }
       const waited = await this.#wait(ms)
@@ -220,7 +235,14 @@ export class SmtpSocket {
         cancel()
         resolve()
       })
-      socket.removeAllListeners('data').resume()
+      let after = 0
+      socket
+        .removeAllListeners('data')
+        .on('data', (chunk: Buffer) => {
+          after += chunk.length
+          if (after > MAX_AFTER) socket.pause()
+        })
+        .resume()
       if (this.#ended) socket.destroySoon()
     })
   }
@@ -251,12 +273,15 @@ export class SmtpSocket {
   #listen(socket: Socket): void {
     socket.on('data', (chunk: Buffer) => {
       this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
-      if (this.#waiting) this.#wake('data')
-      else if (this.#input.length > MAX_AHEAD) socket.pause()
+      if (this.#waiting && !this.#woken) {
+        this.#woken = true
+        this.#share(this.#hear)
+      }
+      if (this.#input.length > MAX_AHEAD && (this.#woken || !this.#waiting)) socket.pause()
     })
     const over = (): void => {
       this.#ended = true
-      this.#wake('end')
+      this.#share(() => this.#wake('end'))
     }
     socket.on('end', over).on('close', over)
     socket.on('error', over) // A reset is an end.
@@ -284,6 +309,11 @@ export class SmtpSocket {
       this.#waiting = resolve
       this.#arm(ms)
     })
+  }
+
+  readonly #hear = (): void => {
+    this.#woken = false
+    if (this.#input.length > 0) this.#wake('data')
   }
 
   #wake(how: Waited): void {

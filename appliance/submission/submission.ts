@@ -1,14 +1,19 @@
 /** The other door: SMTP submission (RFC 6409), by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createMessageReader } from '../intake/intake.ts'
-import { HOLD_MS, type Connection as CountedConnection } from '../capacity/capacity.ts'
+import {
+  createLoopLine,
+  createLoopShare,
+  HOLD_MS,
+  type Connection as CountedConnection,
+} from '../capacity/capacity.ts'
 import { refuse, type Refusal } from '../mail/refusals.ts'
 import { bindServer, CannotStart, formatHostPort, type HostPort } from '../wire/listeners.ts'
 import { inNetworks } from '../wire/networks.ts'
 import { parseProxyHeader, plainAddress } from '../wire/proxy-protocol.ts'
 import type { ListenerKind, Shared, SubmissionDeps } from './deps.ts'
 import { createGate } from './gate.ts'
-import { GRACE_MS, LINGER_MS, PROXY_MS } from './limits.ts'
+import { GRACE_MS, LINGER_MS, MOST_AT_ONCE, MOST_HANDSHAKES, PROXY_MS } from './limits.ts'
 import { refusalReply, writeReply } from './reply.ts'
 import { Session } from './session.ts'
 import { SmtpSocket } from './socket.ts'
@@ -39,7 +44,13 @@ export interface Submission {
 
 export function createSubmission(deps: SubmissionDeps): Submission {
   const { clock } = deps
-  const shared: Shared = { ...deps, gate: createGate(clock), reader: createMessageReader({ clock }) }
+  const shared: Shared = {
+    ...deps,
+    gate: createGate(clock),
+    reader: createMessageReader({ clock }),
+    share: createLoopShare(MOST_AT_ONCE),
+    handshakes: createLoopLine(MOST_HANDSHAKES),
+  }
   const servers: Server[] = []
   const open = new Set<Connection>()
   let closing = false
@@ -119,7 +130,7 @@ class Connection {
     this.#shared = shared
     this.#kind = kind
     this.#port = port
-    this.#socket = new SmtpSocket(socket, shared.clock)
+    this.#socket = new SmtpSocket(socket, shared.clock, shared.share)
     this.done = new Promise((resolve) => (this.#finished = resolve))
   }
 
@@ -178,7 +189,10 @@ class Connection {
       return this.#turnAway(ip, refusal)
     }
     const [shared, socket, kind, port] = [this.#shared, this.#socket, this.#kind, this.#port]
-    if (kind.name === 'implicit_tls' && !(await socket.startTls(shared.certificates))) return
+    if (kind.name === 'implicit_tls') {
+      await new Promise<void>((resolve) => shared.handshakes(resolve))
+      if (!(await socket.startTls(shared.certificates))) return
+    }
     this.#session = new Session({ commands: COMMANDS, shared, socket, kind, port, ip, connection })
     await this.#session.run()
     await (this.#session.quit ? socket.leave(PROXY_MS) : socket.end(LINGER_MS))

@@ -37,7 +37,7 @@ const kinds = { 'a connection each': 1, 'connections kept': 100 }
 type Kind = keyof typeof kinds
 const sinks = { 'plain text': await startSink('plain'), TLS: await startSink('tls') }
 const line = `${'x'.repeat(76)}\r\n`
-const message = prepare(
+const message = await prepare(
   Buffer.alloc(0),
   Buffer.from(`Subject: x\r\n\r\n${line.repeat(Math.ceil(bytes / 78))}`),
 )

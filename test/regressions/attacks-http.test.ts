@@ -147,6 +147,16 @@ describe('requests without a valid key', () => {
     expect(api.capacity.figures().budgets.refused).toBe(1)
   })
 
+  test.each([
+    ['a header that is too large', `GET / HTTP/1.1\r\nX-A: ${'b'.repeat(100_000)}`, 431],
+    ['no HTTP', 'NONSENSE\r\n\r\n'.repeat(5000), 400],
+  ])('finding 14: %s is on the account of the address too', async (_what, said, status) => {
+    expect(String((await once(await open(said), 'data'))[0])).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    spend()
+    expect(await end(await open(said))).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(api.capacity.figures().budgets.refused).toBe(1)
+  })
+
   test('finding 14: leave those with a key alone, and monitors', async () => {
     spend()
     const answered = async (said: string) => String((await once(await open(said), 'data'))[0])
@@ -294,6 +304,21 @@ describe('bodies made to cost more than their size', () => {
     await expect.poll(() => said).toMatch(/^HTTP\/1\.1 422 [^]*chunks of at least 16 bytes on average/)
     socket.write(block)
     await expect.poll(() => api.clock.advance(100).then(() => socket.closed)).toBe(true)
+  })
+
+  test('finding 3: ten bodies in chunks of an octet at once do not stop the event loop', async () => {
+    const chunked = `POST /emails HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${api.full}\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const longest = await longestTurn(async () => {
+      const said = Array.from({ length: 10 }, () =>
+        speak(
+          { port: port(), before: chunked, piece: '1;a=b\r\n{\r\n', times: MB, after: '' },
+          /\r\n\r\n[^]*\}$/,
+        ),
+      )
+      for (const heard of await Promise.all(said))
+        expect(heard).toMatch(/^HTTP\/1\.1 422 [^]*chunks of at least/)
+    })
+    expect(longest).toBeLessThan(50)
   })
 
   test.each([

@@ -93,6 +93,37 @@ test('pipelined commands do not stop the event loop', async () => {
   expect(longest).toBeLessThan(50)
 })
 
+test.each([
+  ['a line without an end', 'a'],
+  ['octets that are no commands', '\u00ff\u0000'],
+])('finding 14: a client that says %s is not read on for ever', async (_name, piece) => {
+  const { ports } = await open()
+  const speech = { port: ports.starttls, before: 'EHLO ', piece, times: 20 * MB, after: '' }
+  const longest = await longestTurn(async () => {
+    const heard = await speak({ ...speech, dialog: ['NOOP'] }, /never said/)
+    expect(heard).toMatch(/^500 5\.5\.2 A command must be a single line/)
+  })
+  expect(longest).toBeLessThan(50)
+})
+
+test('many sessions at once do not stop the event loop, when they begin, talk and end', async () => {
+  const { ports, capacity } = await open()
+  const longest = await longestTurn(async () => {
+    const sockets = Array.from({ length: 300 }, () =>
+      connectPlain({ port: ports.trusted, host: '127.0.0.1' }).on('error', () => undefined),
+    )
+    await Promise.all(sockets.map((socket) => once(socket, 'data')))
+    const answered = sockets.map(async (socket) => {
+      socket.write('EHLO a\r\nMAIL FROM:<app@acme.example>\r\nRSET\r\n')
+      await once(socket, 'data')
+    })
+    await Promise.all(answered)
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(() => capacity.figures().connections.smtp.open).toBe(0)
+  })
+  expect(longest).toBeLessThan(50)
+})
+
 test('finding 14: commands that lead to nothing are on the account of the address', async () => {
   const { ports, capacity } = await open()
   const speech = { port: ports.starttls, before: '', piece: 'NOOP\r\n', times: 20_000, after: '' }

@@ -59,7 +59,7 @@ export async function startHost(
       ...options,
     },
   })
-  const plain = createChallengeListener((token) => acme.http(token), testCapacity(clock, dataDir).http)
+  const plain = createChallengeListener((token) => acme.http(token), testCapacity(clock, dataDir))
   const secure = createListeners((_request, response) => response.end('hello'), 'http.listen', null)
   await plain.listen([`${authority.address}:5080`])
   await secure.listen([`${authority.address}:5443`], {

@@ -90,11 +90,11 @@ export async function talk(
       hostname: options.hostname ?? 'mail.sender.test',
       from: options.from ?? 'bounce@sender.test',
       recipients: options.to ?? ['bob@example.org'],
-      message: prepare(Buffer.alloc(0), bytes),
+      message: await prepare(Buffer.alloc(0), bytes),
       sevenBit: async () => {
         const made = await toSevenBit(bytes)
         if (made.kind === 'impossible') return { impossible: made.why }
-        return { ...prepare(Buffer.alloc(0), made.message), converted: true }
+        return { ...(await prepare(Buffer.alloc(0), made.message)), converted: true }
       },
       demand: options.demand ?? { kind: 'opportunistic' },
       until: clock.now() + (options.within ?? 25 * minute),
