@@ -176,6 +176,18 @@ describe('quotas', () => {
     expect(quotaHeaders(await send(1))).toEqual(['1', '1'])
   })
 
+  test('are looked at after the permission: a used-up quota does not hide that a domain may not be sent from', async () => {
+    await startOn('free')
+    await send(3)
+    expect((await send(1)).status).toBe(429)
+    const elsewhere = await api.call('POST', '/emails', {
+      ...hello,
+      from: 'hi@elsewhere.example',
+      to: 'a@x.example',
+    })
+    expect(elsewhere.status).toBe(403)
+  })
+
   test('without a limit for the day tell no number of it', async () => {
     await startOn('monthly')
     expect(quotaHeaders(await send(2))).toEqual([null, '2'])
