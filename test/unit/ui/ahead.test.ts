@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { dropAhead, readAhead, takeAhead } from '../../../ui/src/state/ahead.ts'
 
 const load = vi.fn(() => Promise.resolve('answer'))
@@ -9,6 +9,7 @@ beforeEach(() => {
   dropAhead()
   load.mockClear()
 })
+afterEach(() => void vi.useRealTimers())
 
 test('what is under way is not asked for again, and taken once', async () => {
   readAhead([domains])
