@@ -56,7 +56,7 @@ import {
   createSenders,
   type Senders,
 } from './senders/senders.ts'
-import { makeRoomToStart, openReserve } from './storage/reserve.ts'
+import { makeRoomToStart, openReserve } from './storage/room.ts'
 import type { Storage } from './storage/storage.ts'
 import { createTracking, reachable } from './tracking/tracking.ts'
 import { watchDescriptors } from './watch/descriptors.ts'

@@ -163,7 +163,6 @@ const GRAPH = ['main.ts', 'compose.ts']
 const ADAPTERS = [
   'dns/resolver.ts',
   'storage/remembered.ts',
-  'storage/reserve.ts',
   'storage/room.ts',
   'storage/sqlite/sqlite.ts',
   'http/http.ts',
@@ -180,7 +179,7 @@ const PACKAGES: Record<string, string[]> = {
   '@node-rs/argon2': ['accounts/'],
   '@simplewebauthn/server': ['accounts/passkeys.ts'],
   otpauth: ['accounts/totp.ts'],
-  'age-encryption': ['storage/backup/age.ts'],
+  'age-encryption': ['storage/backup/archive.ts'],
   'better-sqlite3': ['storage/sqlite/', 'storage/backup/copy.ts'],
   'chrono-node': ['intake/schedule.ts'],
   commander: ['main.ts', 'commands/'],

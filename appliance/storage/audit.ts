@@ -1,10 +1,9 @@
 /** The audit log: every administrative act, before it happens and with what came of it. Entries are never changed otherwise. */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
-import type { NewAuditEntry, AuditEntry } from '../mail/audit.ts'
+import type { AuditEntry, NewAuditEntry } from '../mail/audit.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import { type Page, type PageArgs, pageOf } from './page.ts'
+import { contains, like, lowered, type Page, type PageArgs, pageOf } from './lists.ts'
 import type { AuditLogTable, Db, Tables } from './schema.ts'
-import { contains, like, lowered } from './searching.ts'
 
 /** Which entries are meant: those that meet all conditions. */
 export interface AuditFilter {

@@ -1,3 +1,9 @@
+/** Messages that are too large for a row: the port that keeps them, and the files of the data directory that are one. */
+import { link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isId } from '../mail/ids.ts'
+import { giveToOwnerOf, MESSAGES, syncDirectory } from './sqlite/directory.ts'
+
 /**
  * Storage for messages that are too large for a row. The engine decides which ones these are, and their rows say so. Bytes are written
  * before their row and removed after it, so a crash can leave only bytes without a row, which the sweep removes.
@@ -18,4 +24,141 @@ export interface Bodies {
    * @returns number of messages removed
    */
   sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number>
+}
+
+/** Messages larger than this are files: in the database they would be written twice, log and table, by the one writer. */
+export const LARGEST_ROW = 256 * 1024
+
+/** A file may be older than its row by the time that one commit takes; an hour is beyond doubt. */
+const ORPHAN_MS = 60 * 60 * 1000
+
+/** How many names are asked about at once while sweeping. */
+const SWEEP_ROUND = 500
+
+/** Large messages as files `messages/<xx>/<email id>`, `xx` being the last two digits of the id, which are random. */
+export class MessageFiles implements Bodies {
+  readonly #root: string
+  readonly #dataDir: string
+  /** Directories known to be durable, by name. */
+  readonly #ready = new Map<string, Promise<void>>()
+  #temporary = 0
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir
+    this.#root = join(dataDir, MESSAGES)
+  }
+
+  /** Makes the directory, which from then on shows that this data directory has a database (sqlite/connection.ts). */
+  async begin(): Promise<void> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 })
+    await giveToOwnerOf(this.#dataDir, this.#root)
+  }
+
+  /** Resolves when the bytes and the name are on the disk. */
+  async put(emailId: string, bytes: Uint8Array): Promise<void> {
+    const { directory, path } = this.#place(emailId)
+    await this.#prepare(directory)
+    const temporary = `${path}.${process.pid}.${++this.#temporary}.tmp`
+    try {
+      const file = await open(temporary, 'wx', 0o600)
+      try {
+        await file.writeFile(bytes)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await giveToOwnerOf(this.#dataDir, temporary)
+      // A link fails where a rename would silently replace the message of another email.
+      await link(temporary, path)
+    } finally {
+      await rm(temporary, { force: true })
+    }
+    await syncDirectory(directory)
+  }
+
+  async read(emailId: string): Promise<Uint8Array> {
+    const { path } = this.#place(emailId)
+    try {
+      return await readFile(path)
+    } catch (error) {
+      throw new Error(
+        `The message of email ${emailId} should be in ${path}: ${(error as Error).message}. Restore the file from a backup.`,
+        { cause: error },
+      )
+    }
+  }
+
+  async remove(emailId: string): Promise<void> {
+    await rm(this.#place(emailId).path, { force: true })
+  }
+
+  /**
+   * Removes what a crash left: files that no row speaks of, and temporary ones, older than an hour by the clock of the
+   * file system, which is the machine's.
+   */
+  async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
+    let removed = 0
+    for (const name of await names(this.#root)) {
+      if (stop()) break
+      const directory = join(this.#root, name)
+      const files = await names(directory)
+      for (let at = 0; at < files.length && !stop(); at += SWEEP_ROUND) {
+        const old = await olderThan(directory, files.slice(at, at + SWEEP_ROUND), Date.now() - ORPHAN_MS)
+        const kept = new Set(await existing(old.filter(isId)))
+        const orphans = old.filter((file) => !kept.has(file) && (isId(file) || file.endsWith('.tmp')))
+        for (const file of orphans) await rm(join(directory, file), { force: true })
+        removed += orphans.length
+      }
+    }
+    return removed
+  }
+
+  /** An id becomes a path here, so nothing else may. */
+  #place(emailId: string): { directory: string; path: string } {
+    if (!isId(emailId)) throw new RangeError('The id of an email must be a UUID.')
+    const directory = join(this.#root, emailId.slice(-2))
+    return { directory, path: join(directory, emailId) }
+  }
+
+  /** Once in a process for each directory: that it exists does not tell that whoever made it lived to sync it. */
+  #prepare(directory: string): Promise<void> {
+    const known = this.#ready.get(directory)
+    if (known) return known
+    const ready = this.#make(directory)
+    this.#ready.set(directory, ready)
+    ready.catch(() => this.#ready.delete(directory))
+    return ready
+  }
+
+  async #make(directory: string): Promise<void> {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await giveToOwnerOf(this.#dataDir, this.#root)
+    await giveToOwnerOf(this.#dataDir, directory)
+    await syncDirectory(this.#root)
+    await syncDirectory(this.#dataDir)
+  }
+}
+
+async function names(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // No large message yet, or a stray file among the directories.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return []
+    throw error
+  }
+}
+
+async function olderThan(directory: string, files: string[], time: number): Promise<string[]> {
+  const old: string[] = []
+  for (const file of files) {
+    const found = await stat(join(directory, file)).catch((error: NodeJS.ErrnoException) => {
+      // Gone since it was listed: a temporary file that got its name.
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    })
+    if (found && found.mtimeMs < time) old.push(file)
+  }
+  return old
 }

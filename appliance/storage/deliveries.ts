@@ -1,9 +1,10 @@
-/** What became of each recipient, and where it waits: the rows that `put` makes, `lease` takes and `settle` ends. */
+/** What became of each recipient, and where it waits: the rows that `put` makes, `lease` takes and `settle` ends, and the transcripts of their attempts. */
 import { sql, type SqlBool } from 'kysely'
 import type { Notify } from '../mail/dsn.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import type { Db } from './schema.ts'
 import type { RecipientField } from './values.ts'
+import type { Step, Transcript } from '../mail/transcript.ts'
 
 /** The fate of one recipient so far. */
 export interface Delivery {
@@ -95,4 +96,39 @@ export function toNotify(notify: Notify | null): string | null {
 export function fromNotify(column: string | null): Notify | null {
   if (column === null || column === 'NEVER') return column
   return column.split(',') as Exclude<Notify, 'NEVER'>
+}
+
+type StoredStep = Pick<Step, 'name' | 'at' | 'ms'> & Partial<Step>
+
+/** The transcript as JSON. A null is left out where there often is one, host and IP where they are as in the step before. */
+export function writeTranscript(transcript: Transcript): string {
+  let [lastHost, lastIp] = [null, null] as [string | null, string | null]
+  const steps = transcript.steps.map(({ name, host, ip, sent, reply, note, at, ms }) => {
+    const stored = {
+      name,
+      host: host === lastHost ? undefined : host,
+      ip: ip === lastIp ? undefined : ip,
+      sent: sent ?? undefined,
+      reply: reply ?? undefined,
+      note: note ?? undefined,
+      at,
+      ms,
+    }
+    ;[lastHost, lastIp] = [host, ip]
+    return stored
+  })
+  return JSON.stringify({ ...transcript, steps })
+}
+
+/** A transcript that `writeTranscript` made, or one from before it, which has all fields. */
+export function readTranscript(json: string): Transcript {
+  const { steps, ...rest } = JSON.parse(json) as Omit<Transcript, 'steps'> & { steps: StoredStep[] }
+  let [lastHost, lastIp] = [null, null] as [string | null, string | null]
+  const whole = steps.map(
+    ({ name, host = lastHost, ip = lastIp, sent = null, reply = null, note = null, at, ms }): Step => {
+      ;[lastHost, lastIp] = [host, ip]
+      return { name, host, ip, sent, reply, note, at, ms }
+    },
+  )
+  return { steps: whole, ...rest }
 }

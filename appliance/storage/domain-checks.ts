@@ -1,8 +1,8 @@
 /** The verification of sending domains: what was seen of their DNS records, and when to look again. */
 import { sql } from 'kysely'
 import type { ToldDomain } from '../mail/event.ts'
-import type { DkimKeyChange } from './dkim-keys.ts'
 import {
+  type DkimKeyChange,
   type Domain,
   type DomainWatch,
   fromWatch,

@@ -12,7 +12,7 @@ import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { type EmailSummary, summaryColumns, toSummary } from './emails.ts'
 import { selectDeliveries, toDelivery } from './deliveries.ts'
 import type { Db, Tables } from './schema.ts'
-import { contains, like, lowered, lowest, madeWith } from './searching.ts'
+import { contains, like, lowered, lowest, madeWith } from './lists.ts'
 
 /**
  * What an email has to meet, all of it; what is absent is not asked. Texts are compared without regard to the case of ASCII

@@ -3,11 +3,10 @@ import type { Selectable } from 'kysely'
 import { type EmailEventType, type EventData, type LastEvent, lastEventOf } from '../mail/event.ts'
 import type { Transcript } from '../mail/transcript.ts'
 import type { Cause } from '../mail/verdict.ts'
-import { type Page, type PageArgs, pageOf } from './page.ts'
-import { ended, queued, selectDeliveries, toDelivery, type Delivery } from './deliveries.ts'
+import { type Page, type PageArgs, pageOf } from './lists.ts'
+import { type Delivery, ended, queued, readTranscript, selectDeliveries, toDelivery } from './deliveries.ts'
 import type { Db, EmailsTable } from './schema.ts'
-import { readTranscript } from './transcripts.ts'
-import type { Via, ContentPlace } from './values.ts'
+import type { ContentPlace, Via } from './values.ts'
 
 export interface Tag {
   name: string

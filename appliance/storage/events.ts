@@ -1,13 +1,13 @@
 /** What happened: the events that webhooks, metrics and the live view are made of. */
 import { sql, type SqlBool } from 'kysely'
-import type { EventData, OTHER_EVENTS } from '../mail/event.ts'
+import { type EventData, lastEventOf, type OTHER_EVENTS } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { BEFORE_ALL, type EventCursor } from './event-cursor.ts'
 import { countersOf, countsUnique, quarterOf } from './metrics/counters.ts'
 import type { Db, EventsTable } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { preparedOn } from './sqlite/dialect.ts'
-import { gatheringOn } from './sqlite/gathered.ts'
+import { gatheringOn } from './sqlite/group-commit.ts'
 
 /** An event as those who watch need it: they read the rest where they want to see more. */
 export interface LiveEvent {
@@ -227,7 +227,74 @@ async function liveEvents(
 /** The place of the newest event: who listens from now on hears what comes after it. */
 const lastEvent = (db: Db): Promise<EventCursor> => newestEvent(db)
 
+/** What is known of an email when somebody opens it or follows its links. */
+export interface TrackedEmail {
+  teamId: string
+  /** What the domain's owner wants recorded now. */
+  opens: boolean
+  clicks: boolean
+  /** When the first recipient's server took it (Unix milliseconds); null: none has yet. */
+  deliveredAt: number | null
+  /** The one delivery and its recipient; null where there are several, which one link cannot tell apart. */
+  deliveryId: string | null
+  recipient: string | null
+}
+
+/** An open or a click. */
+export interface NewHit {
+  /** Of the event. */
+  id: string
+  teamId: string
+  emailId: string
+  deliveryId: string | null
+  type: 'email.opened' | 'email.clicked'
+  data: EventData
+}
+
+/** Undefined when there is no such email, or its domain is gone. */
+async function trackedEmail(db: Db, { emailId }: { emailId: string }): Promise<TrackedEmail | undefined> {
+  const email = await db
+    .selectFrom('emails as e')
+    .innerJoin('domains as d', 'd.id', 'e.domain_id')
+    .select(['e.team_id', 'd.open_tracking', 'd.click_tracking'])
+    .where('e.id', '=', emailId)
+    .executeTakeFirst()
+  if (!email) return undefined
+  const recipients = await db
+    .selectFrom('deliveries')
+    .select(['id', 'recipient', 'state', 'updated_at'])
+    .where('email_id', '=', emailId)
+    .execute()
+  const times = recipients.filter(({ state }) => state === 'delivered').map((row) => row.updated_at)
+  const only = recipients.length === 1 ? recipients[0]! : null
+  return {
+    teamId: email.team_id,
+    opens: email.open_tracking === 1,
+    clicks: email.click_tracking === 1,
+    deliveredAt: times.length > 0 ? times.reduce((least, time) => Math.min(least, time)) : null,
+    deliveryId: only?.id ?? null,
+    recipient: only?.recipient ?? null,
+  }
+}
+
+/** Records the event. A person's also becomes the email's `last_event`, unless that says more already. */
+function createRecordHit(db: Connection): (hit: NewHit, now: number) => void {
+  const exists = db.prepare<[string, string]>('select 1 from emails where id = ? and team_id = ?')
+  const recordEvents = createRecordEvents(db)
+  const updateEmail = db.prepare(
+    `update emails set last_event = ? where id = ?
+     and last_event in ('queued', 'scheduled', 'sent', 'delivery_delayed', 'delivered', 'opened')`,
+  )
+  return ({ id, teamId, emailId, deliveryId, type, data }, now) => {
+    // Removed since it was looked at.
+    if (!exists.get(emailId, teamId)) return
+    recordEvents([{ event: { id, teamId, emailId, deliveryId, type, createdAt: now, data } }])
+    if (data.robot !== true) updateEmail.run(lastEventOf(type), emailId)
+  }
+}
+
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { liveEvents, lastEvent },
+  reads: { liveEvents, lastEvent, trackedEmail },
+  prepared: { recordHit: createRecordHit },
 }

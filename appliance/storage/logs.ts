@@ -4,9 +4,8 @@
  */
 import { type Expression, type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { firstIdAt } from '../mail/ids.ts'
-import { type Page, type PageArgs, pageOf } from './page.ts'
+import { contains, lowest, madeWith, type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, RequestLogsTable, Tables } from './schema.ts'
-import { contains, lowest, madeWith } from './searching.ts'
 import type { Connection } from './sqlite/connection.ts'
 
 /** One request as lists show it. */

@@ -7,10 +7,9 @@
 import { methods as accounts } from './accounts.ts'
 import { methods as apiKeys } from './api-keys.ts'
 import { methods as audit } from './audit.ts'
-import { methods as dkimKeys } from './dkim-keys.ts'
-import { methods as domainChecks } from './domain-checks.ts'
 import { methods as domains } from './domains.ts'
-import { methods as duties } from './duties.ts'
+import { methods as domainChecks } from './domain-checks.ts'
+import { methods as nodes } from './nodes.ts'
 import { methods as emailSearch } from './email-search.ts'
 import { methods as emails } from './emails.ts'
 import { methods as erasures } from './erasures/erasures.ts'
@@ -23,10 +22,8 @@ import { methods as logs } from './logs.ts'
 import { methods as metrics } from './metrics/metrics.ts'
 import { methods as metricSums } from './metrics/sums.ts'
 import { methods as metricTags } from './metrics/tags.ts'
-import { methods as nodes } from './nodes.ts'
 import { methods as dropping } from './queue/drop.ts'
 import { methods as holdRules } from './queue/hold-rules.ts'
-import { methods as placing } from './queue/place.ts'
 import { methods as queue } from './queue/queue.ts'
 import { methods as quotas } from './quotas.ts'
 import { methods as receipts } from './receipts.ts'
@@ -43,7 +40,6 @@ import { methods as suppressions } from './suppressions.ts'
 import { methods as teams } from './teams.ts'
 import { methods as tickets } from './tickets.ts'
 import { methods as tlsPolicies } from './tls-policies.ts'
-import { methods as tracking } from './tracking.ts'
 import { methods as webhookDeliveries } from './webhooks/deliveries.ts'
 import { methods as outbox } from './webhooks/outbox.ts'
 import { methods as webhookQueue } from './webhooks/queue.ts'
@@ -53,10 +49,8 @@ export const nouns = {
   accounts,
   apiKeys,
   audit,
-  dkimKeys,
   domainChecks,
   domains,
-  duties,
   emailSearch,
   emails,
   erasures,
@@ -72,7 +66,6 @@ export const nouns = {
   nodes,
   dropping,
   holdRules,
-  placing,
   queue,
   quotas,
   receipts,
@@ -89,7 +82,6 @@ export const nouns = {
   teams,
   tickets,
   tlsPolicies,
-  tracking,
   webhookDeliveries,
   outbox,
   webhookQueue,

@@ -1,7 +1,7 @@
 /** How much a team may send, and how much it has sent. */
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
-import { gatheringOn } from './sqlite/gathered.ts'
+import { gatheringOn } from './sqlite/group-commit.ts'
 
 /** Recipients accepted in the UTC day and month of a moment. */
 export interface Usage {

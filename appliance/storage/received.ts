@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import { isPseudonym } from '../mail/erasure.ts'
 import { firstIdAt } from '../mail/ids.ts'
-import { type Page, type PageArgs, pageOf } from './page.ts'
+import { type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, PostmasterMessagesTable } from './schema.ts'
 import type { DomainStatus } from './values.ts'
 

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { openWriter } from '../../appliance/storage/sqlite/connection.ts'
 import { createGroupCommit } from '../../appliance/storage/sqlite/group-commit.ts'
-import { serve } from '../../appliance/storage/sqlite/serve.ts'
+import { serve } from '../../appliance/storage/sqlite/thread.ts'
 
 serve(() => {
   const db = openWriter((workerData as { file: string }).file)

@@ -6,11 +6,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { formatQueue, type QueueName } from '../../appliance/mail/queue.ts'
 import type { LeaseArgs } from '../../appliance/storage/storage.ts'
-import { place } from '../../appliance/storage/queue/place.ts'
-import { holdQueue } from '../../appliance/storage/queue/queue.ts'
-import { nextDue } from '../../appliance/storage/spool/lease.ts'
+import { holdQueue, place } from '../../appliance/storage/queue/queue.ts'
+import { createLease, nextDue } from '../../appliance/storage/spool/lease.ts'
 import { kyselyOn } from '../../appliance/storage/sqlite/dialect.ts'
-import { createLease } from '../../appliance/storage/spool/lease.ts'
 import { applyMigrations, shippedMigrations } from '../../appliance/storage/sqlite/migrate.ts'
 
 const { values } = parseArgs({ options: { rows: { type: 'string', default: '200000' } } })

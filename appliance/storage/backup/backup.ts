@@ -10,11 +10,22 @@ import { type Connection, openReader } from '../sqlite/connection.ts'
 import { DATABASE, MESSAGES, syncDirectory } from '../sqlite/directory.ts'
 import { pack, StorageRefused } from '../sqlite/failures.ts'
 import { sealingOf } from '../sqlite/sealing.ts'
-import { createEncryption, type Encryption, type Step } from './age.ts'
-import { copyDatabase, countAll, dropBodies, emailsInFiles, openCopy, schemaOf } from './copy.ts'
-import { type BackupDone, FORMAT, KEY_NAME, type Manifest, MANIFEST_NAME, MARK_NAME } from './manifest.ts'
+import { createEncryption, type Encryption, type Step, tarEnd, tarHeader, tarPadding } from './archive.ts'
+import {
+  type BackupDone,
+  copyDatabase,
+  countAll,
+  dropBodies,
+  emailsInFiles,
+  FORMAT,
+  KEY_NAME,
+  type Manifest,
+  MANIFEST_NAME,
+  MARK_NAME,
+  openCopy,
+  schemaOf,
+} from './copy.ts'
 import { verifyBackup } from './restore.ts'
-import { tarEnd, tarHeader, tarPadding } from './tar.ts'
 
 export interface BackupOptions {
   dataDir: string

@@ -11,25 +11,27 @@ import {
   giveToOwnerOf,
   LOCK,
   LOCK_HOLDER,
+  lockDataDir,
   makeDirectory,
   RESTORING,
   syncDirectory,
 } from '../sqlite/directory.ts'
 import { pack, StorageRefused } from '../sqlite/failures.ts'
-import { lockDataDir } from '../sqlite/directory.ts'
-import { createDecryption, type Decryption, isEncrypted, type Step } from './age.ts'
-import { countAll, holdAll, openCopy, troublesOf } from './copy.ts'
+import { createDecryption, type Decryption, isEncrypted, readTar, type Step } from './archive.ts'
 import {
   type BackedUpFile,
   checkMark,
+  countAll,
   type Held,
+  holdAll,
   type Manifest,
   MANIFEST_NAME,
   MARK_NAME,
+  openCopy,
   placeOf,
   type Restored,
-} from './manifest.ts'
-import { readTar } from './tar.ts'
+  troublesOf,
+} from './copy.ts'
 
 export interface RestoreOptions {
   /** The backup. */

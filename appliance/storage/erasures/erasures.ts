@@ -3,12 +3,19 @@ import type { Selectable } from 'kysely'
 import { type Actor, actorFields, type ActorKind } from '../../mail/audit.ts'
 import { addressHash, type ErasureCounts, noCounts } from '../../mail/erasure.ts'
 import { appendAudit, completeAudit } from '../audit.ts'
-import { type Page, type PageArgs, pageOf } from '../page.ts'
+import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, ErasuresTable } from '../schema.ts'
 import { emailsPhase, queuePhase } from './emails.ts'
-import { attemptsPhase, receiptsPhase, requestsPhase, suppressionsPhase, webhooksPhase } from './others.ts'
-import { postmasterPhase, returnedPhase } from './received.ts'
-import { type ErasurePhase, ERASURE_PHASES } from '../values.ts'
+import {
+  attemptsPhase,
+  postmasterPhase,
+  receiptsPhase,
+  requestsPhase,
+  returnedPhase,
+  suppressionsPhase,
+  webhooksPhase,
+} from './others.ts'
+import { ERASURE_PHASES, type ErasurePhase } from '../values.ts'
 import { erasureKey, type Phase, scanOf } from './scan.ts'
 
 /** What was erased, without saying whose address it was. */

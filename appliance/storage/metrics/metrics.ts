@@ -1,7 +1,7 @@
 /** What was counted: roll-ups of the events, written with them. */
 import { sql } from 'kysely'
 import type { Db, MetricsTable } from '../schema.ts'
-import { valuesOf } from '../searching.ts'
+import { valuesOf } from '../lists.ts'
 import { QUARTER, quarterOf, type SummedBy, type BreakdownQuery, type MetricsQuery } from './counters.ts'
 import { correctSums } from './sums.ts'
 import { recountTags, tagRows } from './tags.ts'

@@ -4,7 +4,7 @@ import type { Tag } from '../emails.ts'
 import { type EventCursor, isAfter } from '../event-cursor.ts'
 import { afterCursor, cursorFor, cursorOf, eventOrder, moveCursor, upToCursor } from '../events.ts'
 import type { Db } from '../schema.ts'
-import { valuesOf } from '../searching.ts'
+import { valuesOf } from '../lists.ts'
 import { QUARTER, type BreakdownQuery } from './counters.ts'
 import {
   affordable,

@@ -3,13 +3,12 @@ import type { Db } from '../schema.ts'
 import type { ReportKind } from '../../mail/dsn.ts'
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import type { Cause, DeliveryState } from '../../mail/verdict.ts'
-import { ENDED, queued } from '../deliveries.ts'
+import { ENDED, queued, writeTranscript } from '../deliveries.ts'
 import type { Attempt } from '../emails.ts'
 import { createRecordEvents } from '../events.ts'
 import { createOwe } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createComplain, createHeedBounce } from '../suppressions.ts'
-import { writeTranscript } from '../transcripts.ts'
 
 /** What becomes of one leased delivery. */
 export interface Change {

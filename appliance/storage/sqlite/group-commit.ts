@@ -1,7 +1,7 @@
+/** The group commit: many calls in one transaction, and what they raise together, which is written once. */
 import { crashAtCommit } from '../../watch/crash-points.ts'
 import type { Connection } from './connection.ts'
-import { pack, type Failure } from './failures.ts'
-import { gatheringOn } from './gathered.ts'
+import { type Failure, pack } from './failures.ts'
 
 /** One method call on its way to a storage thread. */
 export interface Call {
@@ -26,7 +26,7 @@ export interface Batch {
  * Makes the function that runs many calls in one commit: one wait for the disk, however many they are.
  * One that fails takes back only its own: then all of the batch run again, each with a savepoint. Savepoints from the start
  * would copy every page that a call changes, 14 microseconds for an email, and calls hardly ever fail. So a method may run twice, and
- * nothing but the database may remember that it ran, or what is gathered (gathered.ts); that a lease counts its turns twice then is no harm.
+ * nothing but the database may remember that it ran, or what is gathered; that a lease counts its turns twice then is no harm.
  * When BEGIN or COMMIT fails, or SQLite ends the transaction by itself (full disk, I/O error), all of the batch fail.
  * A failing ROLLBACK is thrown: the thread must die.
  */
@@ -115,4 +115,54 @@ function createApart(db: Connection, run: (call: Call) => unknown): (calls: Call
     for (const call of calls) outcomes.push(await one(call))
     return outcomes
   }
+}
+
+/** Numbers in memory that belong to the transaction. */
+export interface Gathered {
+  /** Writes them; then nothing is gathered. */
+  write(): void
+  /** The transaction was taken back: so are they. */
+  forget(): void
+}
+
+/** All that is gathered on one connection. */
+class Gathering {
+  /** Whether somebody calls `write` at the end of the transaction; else each call is one. */
+  grouped = false
+  readonly #db: Connection
+  readonly #all = new Map<unknown, Gathered>()
+
+  constructor(db: Connection) {
+    this.#db = db
+  }
+
+  /** What `create` makes of the connection, made once. */
+  of<T extends Gathered>(create: (db: Connection) => T): T {
+    let found = this.#all.get(create) as T | undefined
+    if (!found) this.#all.set(create, (found = create(this.#db)))
+    return found
+  }
+
+  /** Has to be called before anything reads what is gathered, and before the commit. */
+  write(): void {
+    for (const one of this.#all.values()) one.write()
+  }
+
+  /** The end of a call that has gathered. */
+  written(): void {
+    if (!this.grouped) this.write()
+  }
+
+  forget(): void {
+    for (const one of this.#all.values()) one.forget()
+  }
+}
+
+const gatherings = new WeakMap<Connection, Gathering>()
+
+/** What is gathered on a connection. */
+export function gatheringOn(db: Connection): Gathering {
+  let found = gatherings.get(db)
+  if (!found) gatherings.set(db, (found = new Gathering(db)))
+  return found
 }

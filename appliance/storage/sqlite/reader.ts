@@ -5,7 +5,7 @@ import type { Db } from '../schema.ts'
 import { openReader } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
 import { pack } from './failures.ts'
-import { serve } from './serve.ts'
+import { serve } from './thread.ts'
 
 type Read = (db: Db, args: unknown, now: number) => Promise<unknown>
 

@@ -5,14 +5,11 @@ import { armCrashPoint, crashPoint } from '../../watch/crash-points.ts'
 import { eventsRecorded } from '../events.ts'
 import { methodsOf, refOf } from '../nouns.ts'
 import type { Db } from '../schema.ts'
-import { openWriter, type Connection } from './connection.ts'
+import { type Connection, openWriter, refuseDamaged } from './connection.ts'
 import { kyselyOn } from './dialect.ts'
-import { gatheringOn } from './gathered.ts'
-import { createGroupCommit } from './group-commit.ts'
-import { refuseDamaged } from './integrity.ts'
-import { applyMigrations, missing, shippedMigrations } from './migrate.ts'
-import { serve } from './serve.ts'
-import { snapshotBefore } from './migrate.ts'
+import { createGroupCommit, gatheringOn } from './group-commit.ts'
+import { applyMigrations, missing, shippedMigrations, snapshotBefore } from './migrate.ts'
+import { serve } from './thread.ts'
 
 /** Calls in one commit; 256 messages of 10 KB are some 3 MB of log. */
 const MOST_CALLS = 256

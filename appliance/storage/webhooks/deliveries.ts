@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely'
 import { firstIdAt } from '../../mail/ids.ts'
 import type { WebhookDeliveryState } from '../../mail/webhook.ts'
-import { type Page, type PageArgs, pageOf } from '../page.ts'
+import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, WebhookAttemptsTable, WebhookDeliveriesTable } from '../schema.ts'
 
 /** Something that an endpoint is to be told. */

@@ -13,7 +13,7 @@ import {
   restore,
   type SqliteStorage,
 } from '../../../appliance/storage/sqlite/sqlite.ts'
-import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/backup/tar.ts'
+import { tarEnd, tarHeader, tarPadding } from '../../../appliance/storage/backup/archive.ts'
 import {
   applyMigrations,
   missing,

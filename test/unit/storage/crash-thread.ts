@@ -1,5 +1,5 @@
 /** A thread that opens and then dies of the first call. */
-import { serve } from '../../../appliance/storage/sqlite/serve.ts'
+import { serve } from '../../../appliance/storage/sqlite/thread.ts'
 
 serve(() => ({
   most: 1,

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import { MessageFiles } from '../../../appliance/storage/sqlite/message-files.ts'
+import { MessageFiles } from '../../../appliance/storage/bodies.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { makeTeam, newEmail, putEmail, T0, putArgs } from '../../contract/fixtures.ts'
 import { makePlace } from './places.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Step, Transcript } from '../../../appliance/mail/transcript.ts'
-import { readTranscript, writeTranscript } from '../../../appliance/storage/transcripts.ts'
+import { readTranscript, writeTranscript } from '../../../appliance/storage/deliveries.ts'
 import * as fc from '../../world/fast-check.ts'
 
 const said = (name: Step['name'], more: Partial<Step> = {}): Step => ({
