@@ -61,7 +61,7 @@ function readRules(file: string): BounceRule[] {
 }
 
 /** One rule; none when it is not sound, and then there are complaints. */
-function readRule(value: unknown, path: string, complain: Complain): BounceRule[] {
+export function readRule(value: unknown, path: string, complain: Complain): BounceRule[] {
   const misfits = checkValue(RuleSchema as unknown as KeySchema, value, path)
   for (const misfit of misfits)
     complain(misfit.path, `${misfit.path} is ${misfit.found}; expected ${misfit.expected}.`)

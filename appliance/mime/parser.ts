@@ -1,6 +1,8 @@
 /** Reads messages of any make (MIME, RFC 2045 and 2046). The only file of the daemon's own path that knows postal-mime's parser. */
 import PostalMime, { type Email } from 'postal-mime'
 
+export { decodeWords } from 'postal-mime'
+
 /** What takes the lines of a part's body, without their ends, and makes the decoded body of them. */
 interface Decoder {
   update(line: Uint8Array): void

@@ -1,0 +1,87 @@
+/** Reads feedback reports: ARF (RFC 5965) with its extensions (RFC 6591, RFC 6692), redacted ones too (RFC 6590). Pure. */
+import type { Feedback, ReturnedKind } from '../../mail/returned.ts'
+import { addressIn } from './addresses.ts'
+import { textOf, type ReadMessage } from './parts.ts'
+
+export interface FeedbackReport {
+  kind: Extract<ReturnedKind, 'complaint' | 'not-spam' | 'dmarc-failure'>
+  feedback: Feedback
+  /** Original-Mail-From (RFC 5965 §3.2). */
+  mailFrom: string | null
+  /** Original-Envelope-Id (RFC 5965 §3.2). */
+  envelopeId: string | null
+}
+
+const MAX_FIELDS = 500
+const MAX_VALUE = 2000
+const MAX_RECIPIENTS = 1000
+
+/**
+ * The feedback report in a message; undefined when it has none. Feedback-Type is required (RFC 5965 §3.1), and so are User-Agent and Version,
+ * of which one is enough here.
+ */
+export function readFeedbackReport({ contentType, parts }: ReadMessage): FeedbackReport | undefined {
+  const declared = contentType.parameters.get('report-type')?.toLowerCase() === 'feedback-report'
+  const part =
+    parts.find(({ type }) => type === 'message/feedback-report') ??
+    (declared
+      ? parts.find((one) => one.type === 'text/plain' && /^Feedback-Type:/im.test(textOf(one)))
+      : undefined)
+  if (!part) return undefined
+  const fields = readFields(textOf(part))
+  const first = (name: string): string | null => fields.get(name)?.[0] ?? null
+  const type = first('feedback-type')
+    ?.toLowerCase()
+    .match(/[a-z][a-z-]{0,39}/)?.[0]
+  if (type === undefined || !(fields.has('user-agent') || fields.has('version'))) return undefined
+  const incidents = Number(first('incidents') ?? 1)
+  return {
+    kind: kindOf(type),
+    feedback: {
+      type,
+      userAgent: first('user-agent'),
+      recipients: recipientsIn(fields),
+      sourceIp: first('source-ip'),
+      reportedDomain: first('reported-domain')?.toLowerCase() ?? null,
+      arrivalDate: first('arrival-date') ?? first('received-date'),
+      incidents: Number.isSafeInteger(incidents) && incidents > 0 ? incidents : 1,
+      authFailure: first('auth-failure')?.toLowerCase() ?? null,
+    },
+    mailFrom: addressIn(first('original-mail-from') ?? ''),
+    envelopeId: first('original-envelope-id'),
+  }
+}
+
+/** RFC 5965 §3.1, §7.3: a type that nobody knows is handled as `other`, which is a complaint. */
+function kindOf(type: string): FeedbackReport['kind'] {
+  if (type === 'not-spam') return 'not-spam'
+  return type === 'auth-failure' || type === 'dmarc' ? 'dmarc-failure' : 'complaint'
+}
+
+/** Original-Rcpt-To may repeat (RFC 5965 §3.3). A redacted one is no address; what is left of it is kept. */
+function recipientsIn(fields: ReadonlyMap<string, string[]>): string[] {
+  const values = ['original-rcpt-to', 'removal-recipient', 'original-recipient'].map(
+    (name) => fields.get(name) ?? [],
+  )
+  const found = values.find((list) => list.length > 0) ?? []
+  const parts = found.flatMap((value) => value.split(/,\s*/)).slice(0, MAX_RECIPIENTS)
+  return [...new Set(parts.map((one) => addressIn(one) ?? one.replaceAll(/[<>]/g, '').trim()))].filter(
+    (one) => one !== '',
+  )
+}
+
+/** RFC 5322 fields by their names in lower case, each with all its values. */
+function readFields(text: string): Map<string, string[]> {
+  const fields = new Map<string, string[]>()
+  let last: string[] | undefined
+  for (const line of text.split('\n', MAX_FIELDS * 2)) {
+    const [, name, value] = /^([!-9;-~]{1,76})[ \t]*:[ \t]?(.*)$/.exec(line.slice(0, MAX_VALUE)) ?? []
+    if (name !== undefined && fields.size < MAX_FIELDS) {
+      last = fields.get(name.toLowerCase()) ?? []
+      last.push(value!.trim())
+      fields.set(name.toLowerCase(), last)
+    } else if (last && /^[ \t]/.test(line) && last.at(-1)!.length < MAX_VALUE)
+      last.push(`${last.pop()!} ${line.trim().slice(0, MAX_VALUE)}`)
+  }
+  return fields
+}

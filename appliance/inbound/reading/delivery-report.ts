@@ -1,0 +1,137 @@
+/** Reads delivery status notifications: multipart/report with message/delivery-status (RFC 3464, RFC 6522, RFC 6533). Pure. */
+import type { ReportAction, ReportedRecipient } from '../../mail/returned.ts'
+import { addressIn, hostIn } from './addresses.ts'
+import { textOf, wordsOf, type Part, type ReadMessage } from './parts.ts'
+import { findCodes, isVague, judge, oneLine, type Categorize } from './reason.ts'
+import { looksLikeStatus, readStatusPart, type StatusFields } from './status-part.ts'
+
+export interface DeliveryReport {
+  recipients: ReportedRecipient[]
+  reportingMta: string | null
+  envelopeId: string | null
+}
+
+/** RFC 3464 §2, RFC 6533 §6, and what some servers write in their place. */
+const STATUS_TYPES = [
+  'message/delivery-status',
+  'message/global-delivery-status',
+  'message/xdelivery-status',
+  'message/x-delivery-status',
+]
+
+/** The report in a message; undefined when it has none, or one about nobody. */
+export function readDeliveryReport(
+  message: ReadMessage,
+  notice: string,
+  categorize: Categorize,
+): DeliveryReport | undefined {
+  const part = findStatusPart(message)
+  if (!part) return undefined
+  const { message: about, recipients } = readStatusPart(textOf(part))
+  // A server that answers one envelope may write a part for each recipient.
+  const further = message.parts
+    .filter((one) => one !== part && STATUS_TYPES.includes(one.type))
+    .slice(0, 20)
+    .flatMap((one) => readStatusPart(textOf(one)).recipients)
+  const all = [...recipients, ...further]
+  if (all.length === 0) return undefined
+  const only = all.length === 1
+  return {
+    recipients: all.map((fields) => readRecipient(fields, only ? notice : '', categorize)),
+    reportingMta: hostIn(about.get('reporting-mta')),
+    envelopeId: about.get('original-envelope-id')?.slice(0, 400) ?? null,
+  }
+}
+
+function findStatusPart({ parts, contentType, fields }: ReadMessage): Part | undefined {
+  const declared = parts.find(({ type }) => STATUS_TYPES.includes(type))
+  if (declared) return declared
+  // Misdeclared parts: only where a server speaks. A person who quotes a report puts something in front, or another name above.
+  const byServer =
+    contentType.type === 'multipart/report' ||
+    /mailer-?daemon|postmaster/i.test(wordsOf(fields, 'from') ?? '')
+  if (!byServer) return undefined
+  return parts.find(
+    (part) =>
+      /^(?:text\/plain|text\/rfc822-headers|application\/octet-stream)$/.test(part.type) &&
+      looksLikeStatus(textOf(part)),
+  )
+}
+
+function readRecipient(fields: StatusFields, notice: string, categorize: Categorize): ReportedRecipient {
+  const original = addressIn(fields.get('original-recipient') ?? '')
+  const final =
+    addressIn(fields.get('final-recipient') ?? '') ?? addressIn(fields.get('x-actual-recipient') ?? '')
+  const told = fields.get('status') ?? ''
+  const written = diagnosticOf(fields)
+  const action = actionOf(fields.get('action') ?? '', told)
+  // Exchange writes the useful words into the text for people, behind a status that says nothing.
+  const own = findCodes(written)
+  const inNotice =
+    written === '' || (isVague(own.status) && isVague(findCodes(told).status)) ? reasonIn(notice) : ''
+  const diagnostic = written === '' ? inNotice || oneLine(told.replace(/^[245]\.\d+\.\d+\W*/, '')) : written
+  const found = mostSpecific([own, findCodes(told), findCodes(inNotice)])
+  const judged =
+    action === 'failed' || action === 'delayed'
+      ? judge(categorize, {
+          ...found,
+          text: oneLine(`${diagnostic} ${inNotice === diagnostic ? '' : inNotice}`),
+        })
+      : null
+  return {
+    original,
+    final: final ?? original,
+    action,
+    ...found,
+    diagnostic,
+    remoteMta: hostIn(fields.get('remote-mta')),
+    category: judged?.category ?? null,
+    topic: judged?.topic ?? null,
+    invalid: action === 'failed' && judged?.invalid === true,
+  }
+}
+
+/** Without the type in front (RFC 3464 §2.3.6), which some servers leave out. */
+function diagnosticOf(fields: StatusFields): string {
+  const value =
+    fields.get('diagnostic-code') ?? fields.get('x-diagnostic-code') ?? fields.get('x-notes') ?? ''
+  return oneLine(value.replace(/^\s*[a-z][\w-]{0,39}\s*;/i, ''))
+}
+
+/** The first status that says more than its class (RFC 3463 §3), else any; and the first basic code. */
+function mostSpecific(found: readonly ReturnType<typeof findCodes>[]): ReturnType<typeof findCodes> {
+  const specific = found.find(({ status }) => !isVague(status)) ?? found.find(({ status }) => status !== null)
+  return {
+    code: found.find(({ code }) => code !== null)?.code ?? null,
+    status: specific?.status ?? null,
+  }
+}
+
+const ACTIONS: readonly (readonly [RegExp, ReportAction])[] = [
+  [/^\W*(?:fail|undeliver|bounce|reject|not.?deliver)/i, 'failed'],
+  [/^\W*(?:delay|defer|warn)/i, 'delayed'],
+  [/^\W*(?:deliver|success)/i, 'delivered'],
+  [/^\W*relay/i, 'relayed'],
+  [/^\W*expand/i, 'expanded'],
+]
+
+/** RFC 3464 §2.3.3; where Action is missing or unknown, the class of the status tells. */
+function actionOf(value: string, status: string): ReportAction {
+  const known = ACTIONS.find(([pattern]) => pattern.test(value))?.[1]
+  if (known) return known
+  const { code, status: enhanced } = findCodes(status)
+  const digit = enhanced?.[0] ?? String(code ?? '')[0]
+  if (digit === '2') return 'delivered'
+  // Without any word of a final failure, a delivery is not over.
+  return digit === '5' ? 'failed' : 'delayed'
+}
+
+/** The first words with a reply's code in a text for people, with the line after it. */
+export function reasonIn(notice: string): string {
+  const lines = notice.split('\n', 200).map((line) => line.trim().slice(0, 1000))
+  const at = lines.findIndex((line) => {
+    const { code, status } = findCodes(line)
+    return status !== null || code !== null
+  })
+  return at < 0 ? '' : oneLine(lines.slice(at, at + 3).join(' '))
+}

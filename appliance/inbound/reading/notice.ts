@@ -1,0 +1,159 @@
+/** Reads bounces, automatic replies and complaints that come as plain words, by the table of formats (config/returned-mail.toml). Pure. */
+import type { ReportedRecipient, ReturnedFormat } from '../../mail/returned.ts'
+import { addressIn } from './addresses.ts'
+import { wordsOf, type ReadMessage } from './parts.ts'
+import { reasonIn } from './delivery-report.ts'
+import { findCodes, judge, oneLine, type Categorize } from './reason.ts'
+
+/** What a format makes of a message. */
+export interface Notice {
+  format: ReturnedFormat
+  recipients: ReportedRecipient[]
+  /** What stands behind the words: the returned message, or its header. */
+  copy: string
+}
+
+const MAX_LINES = 1500
+const MAX_LINE = 1000
+const OPENING = 1500
+const WORDS = 8000
+const MAX_RECIPIENTS = 1000
+/** Lines that belong to one recipient; the reason is among the first. */
+const MAX_BLOCK = 30
+const MAX_REASON = 2000
+
+/** The first format that fits; undefined when none does. */
+export function readNotice(
+  message: ReadMessage,
+  text: string,
+  formats: readonly ReturnedFormat[],
+  categorize: Categorize,
+): Notice | undefined {
+  const values = new Map<string, string | undefined>()
+  const valueOf = (field: string): string | undefined => {
+    if (!values.has(field)) values.set(field, wordsOf(message.fields, field))
+    return values.get(field)
+  }
+  const lines = text.split('\n', MAX_LINES).map((line) => line.slice(0, MAX_LINE).trimEnd())
+  for (const format of formats) {
+    if (!fitsHeader(format, valueOf)) continue
+    const copyAt = lines.findIndex((line) => format.copy.some((pattern) => pattern.test(line)))
+    const said = copyAt < 0 ? lines : lines.slice(0, copyAt)
+    if (!fitsText(format, said)) continue
+    const recipients = recipientsOf(format, said, valueOf, categorize)
+    if (recipients.length === 0 && format.needsRecipient) continue
+    return { format, recipients, copy: copyAt < 0 ? '' : copyOf(lines, copyAt) }
+  }
+  return undefined
+}
+
+function fitsHeader(format: ReturnedFormat, valueOf: (field: string) => string | undefined): boolean {
+  const fits = ({ field, pattern }: ReturnedFormat['header'][number]): boolean => {
+    const value = valueOf(field)
+    return value !== undefined && pattern.test(value.slice(0, MAX_LINE))
+  }
+  return format.header.every(fits) && (format.anyHeader.length === 0 || format.anyHeader.some(fits))
+}
+
+function fitsText({ opening, text }: ReturnedFormat, lines: readonly string[]): boolean {
+  if (opening.length === 0 && text.length === 0) return true
+  const words = lines.join('\n').trimStart().slice(0, WORDS)
+  const start = words.slice(0, OPENING)
+  return (
+    (opening.length === 0 || opening.some((pattern) => pattern.test(start))) &&
+    (text.length === 0 || text.some((pattern) => pattern.test(words)))
+  )
+}
+
+/** The line that was found is a part of the header itself where it is a field. */
+function copyOf(lines: readonly string[], at: number): string {
+  return lines.slice(/^[\w-]+:/.test(lines[at]!) ? at : at + 1).join('\n')
+}
+
+function recipientsOf(
+  format: ReturnedFormat,
+  lines: readonly string[],
+  valueOf: (field: string) => string | undefined,
+  categorize: Categorize,
+): ReportedRecipient[] {
+  if (format.kind !== 'bounce' && format.kind !== 'delayed') return []
+  const blocks = new Map<string, string[]>()
+  let current: string[] | undefined
+  for (const line of lines) {
+    const match = format.recipient.map((pattern) => pattern.exec(line)).find((one) => one !== null)
+    const address = match ? addressIn(match[1] ?? '') : null
+    if (address !== null && blocks.size < MAX_RECIPIENTS) {
+      const rest = line.slice(match!.index + match![0].length)
+      current = blocks.get(address)
+      if (current) current.push(line)
+      else blocks.set(address, (current = [rest]))
+    } else if (current && current.length < MAX_BLOCK) current.push(line)
+  }
+  const listed = format.recipientField === null ? [] : addressesOf(valueOf(format.recipientField))
+  // The field is the server's own list; addresses in the words may be anybody's.
+  const addresses = listed.length > 0 ? listed : [...blocks.keys()]
+  const whole = lines.join('\n')
+  return addresses.map((address) => {
+    const block = blocks.get(address)?.join('\n') ?? ''
+    return recipient(
+      format,
+      address,
+      block.trim() === '' ? whole : block,
+      addresses.length === 1 ? whole : '',
+      categorize,
+    )
+  })
+}
+
+function addressesOf(value: string | undefined): string[] {
+  const found = (value ?? '').split(/[,;\s]+/, MAX_RECIPIENTS).map(addressIn)
+  return [...new Set(found.filter((one) => one !== null))]
+}
+
+/**
+ * @param block what stands behind the address
+ * @param whole all words, where they are about this one alone
+ */
+function recipient(
+  { kind }: ReturnedFormat,
+  address: string,
+  block: string,
+  whole: string,
+  categorize: Categorize,
+): ReportedRecipient {
+  const text = oneLine(block).slice(0, MAX_REASON)
+  const own = findCodes(text)
+  const other = own.code === null && own.status === null ? reasonIn(whole) : ''
+  const codes = other === '' ? own : findCodes(other)
+  const diagnostic = oneLine(other === '' ? text : `${other} ${text}`).slice(0, MAX_REASON)
+  const { category, topic, invalid } = judge(categorize, {
+    ...codes,
+    text: diagnostic,
+  })
+  return {
+    original: null,
+    final: address,
+    action: kind === 'delayed' ? 'delayed' : 'failed',
+    ...codes,
+    diagnostic,
+    remoteMta: null,
+    category,
+    topic,
+    invalid: invalid && kind === 'bounce',
+  }
+}
+
+/** What a bounce says that names nobody: the return path alone tells whose it is. */
+export function nobody(
+  { format, recipients }: Notice,
+  text: string,
+  categorize: Categorize,
+): ReportedRecipient[] {
+  if (recipients.length > 0 || (format.kind !== 'bounce' && format.kind !== 'delayed')) return recipients
+  const words = oneLine(text.slice(0, MAX_REASON))
+  const codes = findCodes(words)
+  const { category, topic } = judge(categorize, { ...codes, text: words })
+  const action = format.kind === 'delayed' ? 'delayed' : 'failed'
+  const none = { original: null, final: null, remoteMta: null, invalid: false }
+  return [{ ...none, action, ...codes, diagnostic: words, category, topic }]
+}

@@ -1,0 +1,150 @@
+/** The parts of a received message (RFC 2045, RFC 2046), tolerant and bounded: what a report needs, nothing more. Pure. */
+import { fieldValue, splitMessage, type HeaderField } from '../../mail/headers.ts'
+import { partsOf, readContentType, valuesOf, type ContentType } from '../../mime/entity.ts'
+import { decodeWords } from '../../mime/parser.ts'
+
+/** A part without parts of its own. Messages within the message are leaves: what they hold was not said by who sent this one. */
+export interface Part {
+  /** `type/subtype` in lower case. */
+  type: string
+  parameters: ReadonlyMap<string, string>
+  fields: readonly HeaderField[]
+  /** The encoded body. */
+  body: Buffer
+}
+
+export interface ReadMessage {
+  fields: readonly HeaderField[]
+  contentType: ContentType
+  /** Leaves in their order. */
+  parts: readonly Part[]
+}
+
+/** Honest reports have three parts within one or two levels (RFC 6522 §3). */
+const MAX_DEPTH = 10
+const MAX_PARTS = 100
+/** Fields that are looked at. Nothing that a report needs stands after so many. */
+const MAX_FIELDS = 400
+/** Octets of one field, and of the body of a part, that are read as text. */
+const MAX_FIELD = 8 * 1024
+const MAX_TEXT = 64 * 1024
+
+/** Takes a message apart. Bare CR and LF count as line ends: mail from old systems comes so (RFC 5321 §2.3.8 forbids it). */
+export function readMessage(message: Uint8Array): ReadMessage {
+  const bytes = withoutEnvelopeLine(withCrlf(message))
+  const parts: Part[] = []
+  const { fields, contentType } = readEntity(bytes, 0, parts, 'text/plain')
+  return { fields, contentType, parts }
+}
+
+function readEntity(
+  bytes: Buffer,
+  depth: number,
+  found: Part[],
+  otherwise: string,
+): Pick<ReadMessage, 'fields' | 'contentType'> {
+  const { fields, bodyOffset } = splitMessage(bytes, MAX_FIELDS)
+  const read = readContentType(fieldOf(fields, 'content-type') ?? otherwise)
+  const contentType = read.type === '' ? readContentType(otherwise) : read
+  const { type, parameters } = contentType
+  const boundary = parameters.get('boundary') ?? ''
+  if (type.startsWith('multipart/') && boundary !== '' && depth < MAX_DEPTH) {
+    const { parts, unclosed } = partsOf(bytes, [bodyOffset, bytes.length], boundary, MAX_PARTS)
+    // RFC 2046 §5.1.5: parts of a digest are messages unless they say otherwise.
+    const inner = type === 'multipart/digest' ? 'message/rfc822' : 'text/plain'
+    for (const [start, end] of unclosed ? [...parts, unclosed] : parts)
+      if (found.length < MAX_PARTS) readEntity(bytes.subarray(start, end), depth + 1, found, inner)
+  } else if (found.length < MAX_PARTS)
+    found.push({ type, parameters, fields, body: bytes.subarray(bodyOffset) })
+  return { fields, contentType }
+}
+
+/** The same octets where every line ends with CRLF already. */
+function withCrlf(message: Uint8Array): Buffer {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  if (!hasBareEnds(bytes)) return bytes
+  const out = Buffer.allocUnsafe(bytes.length * 2)
+  let at = 0
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!
+    if (byte !== CR && byte !== LF) out[at++] = byte
+    else {
+      if (byte === CR && bytes[i + 1] === LF) i++
+      out[at++] = CR
+      out[at++] = LF
+    }
+  }
+  return out.subarray(0, at)
+}
+
+const CR = 13
+const LF = 10
+
+function hasBareEnds(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1))
+    if (bytes[at - 1] !== CR) return true
+  for (let at = bytes.indexOf(CR); at >= 0; at = bytes.indexOf(CR, at + 1))
+    if (bytes[at + 1] !== LF) return true
+  return false
+}
+
+/** Mailboxes and some gateways put a line of the mbox format in front (RFC 4155). */
+function withoutEnvelopeLine(bytes: Buffer): Buffer {
+  if (!/^>?From /.test(bytes.toString('latin1', 0, 6))) return bytes
+  const end = bytes.indexOf('\r\n')
+  return end < 0 ? bytes : bytes.subarray(end + 2)
+}
+
+/** The first field of that name, given in lower case, unfolded; not decoded. */
+export function fieldOf(fields: readonly HeaderField[], name: string): string | undefined {
+  const field = fields.find((one) => one.name.toLowerCase() === name)
+  return field && fieldValue({ name: field.name, raw: field.raw.subarray(0, MAX_FIELD) })
+}
+
+/** All fields of that name as one text, encoded words decoded (RFC 2047). */
+export function wordsOf(fields: readonly HeaderField[], name: string): string | undefined {
+  const values = valuesOf(fields.filter((one) => one.raw.length <= MAX_FIELD).slice(0, MAX_FIELDS), name)
+  if (values.length === 0) return undefined
+  const text = values.slice(0, 20).join(', ').slice(0, MAX_FIELD)
+  return text.includes('=?') ? decodeWords(text.slice(0, 2000)) : text
+}
+
+/** The text of a part: decoded, lines ended by LF. */
+export function textOf(part: Part): string {
+  const bytes = bytesOf(part, MAX_TEXT)
+  return decodeCharset(bytes, part.parameters.get('charset') ?? '').replaceAll('\r\n', '\n')
+}
+
+/**
+ * The decoded body of a part (RFC 2045 §6).
+ * @param most octets of the encoded body that are read
+ */
+export function bytesOf(part: Part, most = Infinity): Buffer {
+  const encoding = (fieldOf(part.fields, 'content-transfer-encoding') ?? '').toLowerCase()
+  const body = part.body.subarray(0, Math.min(part.body.length, most))
+  if (encoding.startsWith('base64')) return Buffer.from(body.toString('latin1'), 'base64')
+  return encoding.startsWith('quoted-printable') ? decodeQuotedPrintable(body) : body
+}
+
+/** RFC 2045 §6.7; what is not encoded as it says stays as it is. */
+function decodeQuotedPrintable(body: Buffer): Buffer {
+  const text = body.toString('latin1').replaceAll(/=[ \t]{0,80}\r\n/g, '')
+  const decoded = text.replaceAll(/=([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(parseInt(hex, 16)),
+  )
+  return Buffer.from(decoded, 'latin1')
+}
+
+/** Text in the charset it names; UTF-8 where that is sound, else Windows' superset of Latin-1, which reads any octets. */
+export function decodeCharset(bytes: Uint8Array, charset: string): string {
+  for (const label of [charset, 'utf-8']) {
+    if (label === '') continue
+    try {
+      const fatal = label === 'utf-8'
+      return new TextDecoder(label, { fatal }).decode(bytes)
+    } catch {
+      // Not a charset that Node knows, or not UTF-8: the next one.
+    }
+  }
+  return new TextDecoder('windows-1252').decode(bytes)
+}

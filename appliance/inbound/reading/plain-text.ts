@@ -1,0 +1,43 @@
+/** The words of a message for people: its first text, or what a browser would show of it. Pure. */
+import { textOf, type Part, type ReadMessage } from './parts.ts'
+
+/** The text of a message; empty when it has none. */
+export function noticeOf({ parts }: ReadMessage): string {
+  const plain = parts.find((part) => part.type === 'text/plain' && isSaid(part))
+  const text = plain ? textOf(plain) : ''
+  if (text.trim() !== '') return text
+  const html = parts.find((part) => part.type === 'text/html' && isSaid(part))
+  return html ? fromHtml(textOf(html)) : text
+}
+
+/** Whether a part is no attachment (RFC 2183 §2). */
+function isSaid({ fields }: Part): boolean {
+  return !fields.some(
+    ({ name, raw }) =>
+      name.toLowerCase() === 'content-disposition' &&
+      /^content-disposition\s?:\s{0,20}attachment/i.test(Buffer.from(raw).toString('latin1', 0, 100)),
+  )
+}
+
+const NAMED: Readonly<Record<string, string>> = {
+  lt: '<',
+  gt: '>',
+  amp: '&',
+  quot: '"',
+  nbsp: ' ',
+  apos: "'",
+}
+
+/** Lines where blocks end, no tags, the few character references that reports use. Never shown to anybody. */
+function fromHtml(html: string): string {
+  return html
+    .replaceAll(/<(?:br|\/p|\/div|\/tr|\/h\d|\/li|\/td|p|div|tr)\b[^<>]{0,500}>/gi, '\n')
+    .replaceAll(/<[a-z/!][^<>]{0,2000}>/gi, '')
+    .replaceAll(
+      /&(?:#(\d{1,5})|([a-z]{2,4}));/gi,
+      (whole, digits: string | undefined, name: string | undefined) =>
+        digits === undefined ? (NAMED[name!.toLowerCase()] ?? whole) : String.fromCharCode(Number(digits)),
+    )
+    .replaceAll(/[ \t]{2,100}/g, ' ')
+    .replaceAll(/^ /gm, '')
+}

@@ -1,0 +1,143 @@
+/**
+ * Tells what a received message is: a bounce, a complaint, an automatic reply, a report, … Structure comes first, then the table of formats.
+ * It reads and decides nothing else: what follows from it depends on what the envelope proves. Pure.
+ */
+import type {
+  MessageReferences,
+  ReportedRecipient,
+  Returned,
+  ReturnedFormat,
+  ReturnedKind,
+} from '../../mail/returned.ts'
+import { addressIn } from './addresses.ts'
+import { readFeedbackReport } from './complaint.ts'
+import { readDeliveryReport } from './delivery-report.ts'
+import { nobody, readNotice } from './notice.ts'
+import { fieldOf, readMessage, wordsOf, type ReadMessage } from './parts.ts'
+import { noticeOf } from './plain-text.ts'
+import type { Categorize } from './reason.ts'
+import { findReferences } from './references.ts'
+import { findReport } from './report-part.ts'
+
+export interface ReadingRules {
+  /** config/returned-mail.toml. */
+  formats: readonly ReturnedFormat[]
+  categorize: Categorize
+}
+
+/** Messages up to this size are read within a few milliseconds; larger ones belong in a thread. */
+export const READ_AT_ONCE = 256 * 1024
+
+type Step = (message: ReadMessage, notice: string, rules: ReadingRules) => Returned | undefined
+
+/** Reads a message. Never throws; time and memory grow with its size alone. */
+export function readReturned(bytes: Uint8Array, rules: ReadingRules): Returned {
+  const message = readMessage(bytes)
+  const notice = noticeOf(message)
+  for (const step of STEPS) {
+    const found = step(message, notice, rules)
+    if (found) return found
+  }
+  const references = findReferences(message, '', null)
+  return result(isReply(message, references) ? 'reply' : 'other', 'none', references)
+}
+
+function result(
+  kind: ReturnedKind,
+  format: string,
+  references: MessageReferences,
+  more: Partial<Returned> = {},
+): Returned {
+  return {
+    kind,
+    format,
+    recipients: [],
+    references,
+    reportingMta: null,
+    feedback: null,
+    report: null,
+    ...more,
+  }
+}
+
+/** RFC 5965: before delivery reports, as both may return the message. */
+const asFeedback: Step = (message) => {
+  const found = readFeedbackReport(message)
+  if (!found) return undefined
+  const references = findReferences(message, '', found.envelopeId, found.mailFrom)
+  return result(found.kind, found.kind === 'dmarc-failure' ? 'rfc6591' : 'rfc5965', references, {
+    feedback: found.feedback,
+  })
+}
+
+const asReport: Step = (message) => {
+  const found = findReport(message)
+  if (!found) return undefined
+  const format = found.kind === 'tls-report' ? 'rfc8460' : 'rfc9990'
+  return result(found.kind, format, findReferences(message, '', null), { report: found.report })
+}
+
+/** RFC 8098 §3: a reader's receipt, whatever it says about deletion, is no bounce. */
+const asReceipt: Step = (message) => {
+  const { contentType, parts } = message
+  const declared = contentType.parameters.get('report-type')?.toLowerCase() === 'disposition-notification'
+  const has = parts.some(({ type }) => /^message\/(?:global-)?disposition-notification$/.test(type))
+  return declared || has ? result('read-receipt', 'rfc8098', findReferences(message, '', null)) : undefined
+}
+
+/** RFC 3464. */
+const asDeliveryReport: Step = (message, notice, { categorize }) => {
+  const found = readDeliveryReport(message, notice, categorize)
+  if (!found) return undefined
+  const { recipients, reportingMta, envelopeId } = found
+  const references = findReferences(message, '', envelopeId)
+  return result(worst(recipients), 'rfc3464', references, { recipients, reportingMta })
+}
+
+/** Everything that only its words tell. */
+const asNotice: Step = (message, notice, { formats, categorize }) => {
+  const found = readNotice(message, notice, formats, categorize)
+  if (!found) return undefined
+  const { format, copy } = found
+  const references = findReferences(message, copy, null)
+  const feedback = format.kind === 'complaint' ? complaintOf(message, format) : null
+  const recipients = nobody(found, notice, categorize)
+  return result(format.kind, format.name, references, { recipients, feedback })
+}
+
+const STEPS: readonly Step[] = [asFeedback, asReport, asReceipt, asDeliveryReport, asNotice]
+
+/** RFC 3464 §2.3.3: only `failed` ends a delivery. */
+function worst(recipients: readonly ReportedRecipient[]): ReturnedKind {
+  const has = (action: ReportedRecipient['action']): boolean =>
+    recipients.some((one) => one.action === action)
+  if (has('failed')) return 'bounce'
+  return has('delayed') ? 'delayed' : 'success'
+}
+
+function complaintOf(message: ReadMessage, { recipientField }: ReturnedFormat): Returned['feedback'] {
+  const field = recipientField ?? ''
+  // The returned message has the field too, where the report itself does not.
+  const written = wordsOf(message.fields, field) ?? returnedField(message, field) ?? ''
+  const recipient = addressIn(written)
+  const sourceIp = /\b\d{1,3}(?:\.\d{1,3}){3}\b/.exec(wordsOf(message.fields, 'subject') ?? '')?.[0] ?? null
+  const unknown = { userAgent: null, reportedDomain: null, arrivalDate: null, authFailure: null }
+  return {
+    type: 'abuse',
+    recipients: recipient === null ? [] : [recipient],
+    sourceIp,
+    incidents: 1,
+    ...unknown,
+  }
+}
+
+function returnedField({ parts }: ReadMessage, field: string): string | undefined {
+  const returned = parts.find(({ type }) => type === 'message/rfc822')
+  return returned && fieldOf(readMessage(returned.body.subarray(0, 64 * 1024)).fields, field)
+}
+
+/** RFC 5322 §3.6.4. */
+function isReply({ fields }: ReadMessage, { inReplyTo }: MessageReferences): boolean {
+  if (inReplyTo.length > 0) return true
+  return /^(?:re|aw|sv|antw|ref|rv|odp|vs)\s?(?:\[\d{1,3}\])?:/i.test(wordsOf(fields, 'subject') ?? '')
+}

@@ -1,0 +1,69 @@
+/** Finds the reply of the last server in the words of a report, and what it is about. Pure. */
+import type { Category } from '../../mail/bounce.ts'
+import type { Reply } from '../../mail/reply.ts'
+import type { Phase } from '../../mail/verdict.ts'
+
+/** What the rules say about a reply (delivery/classify.ts). */
+export type Categorize = (
+  reply: Reply,
+  about: { phase: Phase },
+) => { topic: string; category: Category; action: 'bounce' | 'defer' | 'suppress' }
+
+/** Longest diagnostic that is kept, in UTF-16 units. */
+export const MAX_DIAGNOSTIC = 8 * 1024
+
+/** Enhanced status code (RFC 3463 §2) that is no part of an IP address, a version or a date. */
+const ENHANCED = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![.\d])/
+/** Basic code (RFC 5321 §4.2.1) where a reply begins, or behind words that announce one. */
+const BASIC = /(?:^|[\s#:;("'<>[\]])([45]\d\d)(?=[\s\-,;:)"'\]]|$)/
+const ANNOUNCED = /(?:said|reply|response|error|reason|code|status|returned|<<<)\W{0,5}([45]\d\d)(?=\D|$)/i
+
+/** Reply codes and words of a text; what was not found is null. */
+export interface FoundReply {
+  code: number | null
+  status: string | null
+}
+
+/** Finds the codes in a diagnostic: `550 5.1.1 …`, `550-5.1.1`, `(#5.1.1)`, `said: 550`. */
+export function findCodes(text: string): FoundReply {
+  const start = text.slice(0, 2000)
+  const status = /#([245]\.\d{1,3}\.\d{1,3})\b/.exec(start)?.[1] ?? ENHANCED.exec(start)?.[1] ?? null
+  const code = ANNOUNCED.exec(start)?.[1] ?? BASIC.exec(start)?.[1]
+  return { code: code === undefined ? null : Number(code), status: isPossible(status) ? status : null }
+}
+
+/** RFC 3463 §3: subjects go from 0 to 7. */
+const isPossible = (status: string | null): boolean => status !== null && /^[245]\.[0-7]\./.test(status)
+
+/** Whether a status says nothing beyond its class. */
+export const isVague = (status: string | null): boolean => status === null || /^[245]\.0\.0$/.test(status)
+
+/**
+ * The command that the server refused, where the report tells: Postfix' "in reply to RCPT TO", Exim's "after end of data", sendmail's ">>>".
+ * The end of the data is what claims least: rules about unknown recipients that trust RCPT alone don't apply.
+ */
+export function phaseIn(text: string): Phase {
+  const start = text.slice(0, 4000)
+  if (/end of data|after DATA|>>> DATA|reply to (?:end of )?DATA/i.test(start)) return 'body'
+  if (/(?:>>> |after |reply to (?:the )?)RCPT\b|RCPT TO command|command: RCPT/i.test(start)) return 'rcpt'
+  if (/(?:>>> |after |reply to (?:the )?)MAIL\b|MAIL FROM command|command: MAIL/i.test(start)) return 'mail'
+  return 'body'
+}
+
+/**
+ * What a failure is about. A code that is missing is taken from the class of the status, and a failure without any is permanent: the rules
+ * then go by the words.
+ */
+export function judge(
+  categorize: Categorize,
+  { code, status, text }: FoundReply & { text: string },
+): { category: Category; topic: string; invalid: boolean } {
+  const permanent = status === null ? code === null || code >= 500 : !status.startsWith('4')
+  const basic = code ?? (permanent ? 500 : 400)
+  const phase = phaseIn(text)
+  const { category, topic, action } = categorize({ code: basic, enhanced: status, text }, { phase })
+  return { category, topic, invalid: action === 'suppress' }
+}
+
+/** A text in one line. */
+export const oneLine = (text: string): string => text.slice(0, MAX_DIAGNOSTIC).replaceAll(/\s+/g, ' ').trim()

@@ -1,0 +1,70 @@
+/** Finds what names the message that a report or a reply is about, in what came back of it. Pure. */
+import { splitMessage, type HeaderField } from '../../mail/headers.ts'
+import type { MessageReferences } from '../../mail/returned.ts'
+import { addressIn } from './addresses.ts'
+import { bytesOf, fieldOf, wordsOf, type ReadMessage } from './parts.ts'
+
+/** RFC 3464 §2, RFC 6522 §4, RFC 6533 §6.3; the others are misspelled in the wild. */
+const RETURNED_TYPES = [
+  'message/rfc822',
+  'text/rfc822-headers',
+  'message/rfc822-headers',
+  'text/rfc822',
+  'message/global',
+  'message/global-headers',
+  'message/partial',
+]
+
+const MAX_HEADER = 64 * 1024
+const MAX_IDS = 50
+
+/** Our own fields, and those that a feedback loop is to give back (RFC 9477 §4.2). */
+const OWN = /^(?:x-posthaste-[\w-]{1,60}|feedback-id|cfbl-feedback-id)$/
+
+/** The header of the message that came back: of a part of its own, or behind the words of a notice. */
+function returnedHeader({ parts }: ReadMessage, copy: string): readonly HeaderField[] {
+  const part = parts.find(({ type }) => RETURNED_TYPES.includes(type))
+  const text = part
+    ? bytesOf(part, MAX_HEADER)
+    : Buffer.from(copy.slice(0, MAX_HEADER).replaceAll('\n', '\r\n'))
+  // Some servers leave blank lines in front, or indent all of it.
+  const start = /^(?:[ \t]*\r\n){0,20}/.exec(text.toString('latin1', 0, 2000))![0].length
+  return splitMessage(text.subarray(start), 400).fields
+}
+
+/**
+ * What the message names.
+ * @param copy what stands behind the words of a notice in plain text, which may be the returned message
+ */
+export function findReferences(
+  message: ReadMessage,
+  copy: string,
+  envelopeId: string | null,
+  mailFrom: string | null = null,
+): MessageReferences {
+  const header = returnedHeader(message, copy)
+  const fields: Record<string, string> = {}
+  for (const { name } of header) {
+    const lower = name.toLowerCase()
+    if (OWN.test(lower)) fields[lower] ??= (fieldOf(header, lower) ?? '').slice(0, 1000)
+  }
+  return {
+    messageId: idsIn(fieldOf(header, 'message-id') ?? '')[0] ?? null,
+    returnPath: mailFrom ?? addressIn(fieldOf(header, 'return-path') ?? ''),
+    envelopeId,
+    inReplyTo: [
+      ...new Set([
+        ...idsIn(fieldOf(message.fields, 'in-reply-to') ?? ''),
+        ...idsIn(fieldOf(message.fields, 'references') ?? ''),
+      ]),
+    ].slice(0, MAX_IDS),
+    fields,
+    to: wordsOf(header, 'to')?.slice(0, 2000) ?? null,
+    subject: wordsOf(header, 'subject')?.slice(0, 1000) ?? null,
+  }
+}
+
+/** Message ids (RFC 5322 §3.6.4), with their angle brackets. */
+function idsIn(value: string): string[] {
+  return value.match(/<[^<>\s]{1,320}>/g)?.slice(0, MAX_IDS) ?? []
+}

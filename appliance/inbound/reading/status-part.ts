@@ -1,0 +1,87 @@
+/** Reads the machine part of a delivery report: groups of fields (RFC 3464 §2.1), as the real world writes them. Pure. */
+
+/** Fields by their names in lower case; of a field that repeats, the first. */
+export type StatusFields = ReadonlyMap<string, string>
+
+export interface StatusPart {
+  /** About the message (RFC 3464 §2.2). */
+  message: StatusFields
+  /** About each recipient (RFC 3464 §2.3). */
+  recipients: readonly StatusFields[]
+}
+
+/** A message may have 100 recipients here (submission); lists elsewhere have more. */
+const MAX_RECIPIENTS = 1000
+const MAX_FIELDS = 200
+const MAX_VALUE = 8 * 1024
+
+const FIELD = /^([!-9;-~]{1,76})[ \t]*:[ \t]?(.*)$/
+const OF_RECIPIENT = [
+  'original-recipient',
+  'final-recipient',
+  'action',
+  'status',
+  'diagnostic-code',
+  'remote-mta',
+]
+/** A second one within a group begins the next recipient: some servers leave out the blank line. */
+const STARTS = ['original-recipient', 'final-recipient']
+
+/** Reads the fields of a status part. */
+export function readStatusPart(text: string): StatusPart {
+  const groups = readGroups(text)
+  const message = new Map<string, string>()
+  const recipients: StatusFields[] = []
+  for (const group of groups) {
+    // RFC 3464 has the fields of the message in a group of their own; where they are in one with a recipient, both readers find theirs.
+    for (const [name, value] of group)
+      if (!OF_RECIPIENT.includes(name) && !message.has(name)) message.set(name, value)
+    const isRecipient = group.has('final-recipient') || group.has('original-recipient') || group.has('action')
+    if (isRecipient && recipients.length < MAX_RECIPIENTS) recipients.push(group)
+  }
+  return { message, recipients }
+}
+
+function readGroups(text: string): Map<string, string>[] {
+  const groups = [new Map<string, string>()]
+  let last = ''
+  const begin = (): void => void groups.push(new Map())
+  for (const line of text.split('\n')) {
+    const group = groups.at(-1)!
+    if (line.trim() === '') {
+      if (group.size > 0) begin()
+      last = ''
+    } else if (/^[ \t]/.test(line)) {
+      const before = group.get(last)
+      if (before !== undefined && before.length < MAX_VALUE) group.set(last, `${before}\n${line.trim()}`)
+    } else last = addField(groups, line) ?? last
+    if (groups.length > MAX_RECIPIENTS + 1) break
+  }
+  return groups.filter(({ size }) => size > 0)
+}
+
+/** Adds a field to the last group, or begins one with it; its name, or undefined for a line that is none. */
+function addField(groups: Map<string, string>[], line: string): string | undefined {
+  const [, written, value] = FIELD.exec(line.slice(0, MAX_VALUE)) ?? []
+  if (written === undefined) return undefined
+  const name = written.toLowerCase()
+  if (STARTS.includes(name) && endsGroup(groups.at(-1)!, name)) groups.push(new Map())
+  const group = groups.at(-1)!
+  if (!group.has(name) && group.size < MAX_FIELDS) group.set(name, value!.trim())
+  return name
+}
+
+/** Original-Recipient stands before or behind Final-Recipient: only a repeated field, or one behind what ends a group, is the next one's. */
+const endsGroup = (group: Map<string, string>, name: string): boolean => group.has(name)
+
+/** Whether a text that nobody declared begins with the fields of a status part. */
+export function looksLikeStatus(text: string): boolean {
+  const start = text.slice(0, 4000)
+  return (
+    /^\s{0,20}(?:Reporting-MTA|Original-Envelope-Id|Arrival-Date|X-Postfix-\S{1,40}|Final-Recipient|Original-Recipient):/i.test(
+      start,
+    ) &&
+    /^Final-Recipient:/im.test(start) &&
+    /^(?:Action|Status):/im.test(start)
+  )
+}

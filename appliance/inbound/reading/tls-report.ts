@@ -1,0 +1,110 @@
+/** Reads TLS reports of other servers (RFC 8460 §4.4): JSON, gzip or plain. Pure. */
+import type { ReceivedTlsReport, TlsFailure, TlsPolicyResult } from '../../mail/received-tls-report.ts'
+import { decodeCharset } from './parts.ts'
+import { instantOf } from './report-time.ts'
+import { problem, type ReportProblem } from './inflate.ts'
+import { unpackReport, type UnpackLimits } from './unpack.ts'
+
+export type TlsReading =
+  { kind: 'report'; report: ReceivedTlsReport } | { kind: 'problem'; problem: ReportProblem }
+
+/** The whole tree is in memory at once. */
+const LIMITS: UnpackLimits = { packed: 2 * 1024 * 1024, unpacked: 10 * 1024 * 1024, ratio: 200 }
+const MAX_POLICIES = 1000
+const MAX_FAILURES = 10_000
+const MAX_STRINGS = 100
+const MAX_TEXT = 1000
+
+/** Reads a report as it was attached, or posted (RFC 8460 §5.4). Up to 1 MB unpacked takes some 50 ms; larger ones belong in a thread. */
+export function readTlsReport(packed: Uint8Array): TlsReading {
+  const unpacked = unpackReport(packed, LIMITS)
+  if (unpacked.kind === 'problem') return unpacked
+  if (unpacked.bytes.length > LIMITS.unpacked) return problem('too-large')
+  const json = parse(decodeCharset(unpacked.bytes, '').replace(/^\uFEFF/, ''))
+  const report = reportOf(json)
+  return report ? { kind: 'report', report } : problem(json === undefined ? 'damaged' : 'not-a-report')
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined // what it is not is told as a problem
+  }
+}
+
+type Json = Record<string, unknown>
+
+const asObject = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
+const asText = (value: unknown): string =>
+  typeof value === 'string'
+    ? value
+        .slice(0, MAX_TEXT)
+        .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+        .trim()
+    : ''
+const asList = (value: unknown, most: number): unknown[] =>
+  (Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value]).slice(
+    0,
+    most,
+  )
+const asTexts = (value: unknown): string[] =>
+  asList(value, MAX_STRINGS)
+    .map(asText)
+    .filter((one) => one !== '')
+
+/** Some reporters write numbers as strings. */
+function asCount(value: unknown): number {
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : 0
+}
+
+/** RFC 8460 §4.2; undefined without a time or any policy. */
+function reportOf(json: unknown): ReceivedTlsReport | undefined {
+  const report = asObject(json)
+  const range = asObject(report['date-range'])
+  const begin = instantOf(asText(range['start-datetime']))
+  const end = instantOf(asText(range['end-datetime'])) ?? begin
+  if (begin === undefined || end === undefined || report.policies === undefined) return undefined
+  return {
+    organization: asText(report['organization-name']),
+    contact: asText(report['contact-info']),
+    reportId: asText(report['report-id']),
+    begin: Math.min(begin, end),
+    end: Math.max(begin, end),
+    policies: asList(report.policies, MAX_POLICIES).map((one) => policyOf(asObject(one))),
+  }
+}
+
+const TYPES = ['tlsa', 'sts', 'no-policy-found'] as const
+
+function policyOf(entry: Json): TlsPolicyResult {
+  const policy = asObject(entry.policy)
+  const summary = asObject(entry.summary)
+  const type = asText(policy['policy-type']).toLowerCase()
+  return {
+    type: TYPES.find((one) => one === type) ?? 'unknown',
+    domain: asText(policy['policy-domain']).toLowerCase().replace(/\.$/, ''),
+    strings: asTexts(policy['policy-string']),
+    // RFC 8460 §4.4 has a string in its text and a list in its example.
+    mxHosts: asTexts(policy['mx-host']),
+    successful: asCount(summary['total-successful-session-count']),
+    failed: asCount(summary['total-failure-session-count']),
+    failures: asList(entry['failure-details'], MAX_FAILURES).map((one) => failureOf(asObject(one))),
+  }
+}
+
+/** RFC 8460 §4.3. */
+function failureOf(details: Json): TlsFailure {
+  return {
+    type: asText(details['result-type']).toLowerCase(),
+    sendingIp: asText(details['sending-mta-ip']),
+    receivingIp: asText(details['receiving-ip']),
+    receivingMx: asText(details['receiving-mx-hostname']).toLowerCase(),
+    receivingHelo: asText(details['receiving-mx-helo']),
+    sessions: asCount(details['failed-session-count']),
+    reason: asText(details['failure-reason-code']),
+    information: asText(details['additional-information'] ?? details['additional-info-uri']),
+  }
+}

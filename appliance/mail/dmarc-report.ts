@@ -1,0 +1,81 @@
+/** DMARC aggregate reports (RFC 9990, RFC 7489 Appendix C) as they were read. All texts are a stranger's. Pure vocabulary. */
+
+/** A result of SPF or DKIM (RFC 8601 §2.7); `unknown` for what is none. */
+export const AUTH_RESULTS = [
+  'none',
+  'pass',
+  'fail',
+  'softfail',
+  'neutral',
+  'policy',
+  'temperror',
+  'permerror',
+  'unknown',
+] as const
+export type AuthResult = (typeof AUTH_RESULTS)[number]
+
+/** What the receiver did (RFC 9990 §3.1.1.8); `unknown` for what is none. */
+export const DISPOSITIONS = ['none', 'pass', 'quarantine', 'reject', 'unknown'] as const
+export type Disposition = (typeof DISPOSITIONS)[number]
+
+export interface DkimOutcome {
+  domain: string
+  /** Required since RFC 9990, often absent; then empty. */
+  selector: string
+  result: AuthResult
+}
+
+export interface SpfOutcome {
+  domain: string
+  scope: 'mfrom' | 'helo' | 'unknown'
+  result: AuthResult
+}
+
+/** Messages of one source that fared alike. */
+export interface DmarcRecord {
+  sourceIp: string
+  /** Messages. */
+  count: number
+  disposition: Disposition
+  /** Whether DKIM, SPF passed with an aligned domain. */
+  dkimAligned: boolean
+  spfAligned: boolean
+  /** Why the disposition differs from the policy: `mailing_list`, `local_policy`, …, in lower case. */
+  reasons: { type: string; comment: string }[]
+  headerFrom: string
+  envelopeFrom: string
+  envelopeTo: string
+  dkim: DkimOutcome[]
+  spf: SpfOutcome[]
+}
+
+/** The policy as the receiver found it (RFC 9990 §3.1.1.7); what it did not say is empty. */
+export interface PublishedPolicy {
+  domain: string
+  p: string
+  sp: string
+  np: string
+  adkim: string
+  aspf: string
+  pct: string
+  fo: string
+  testing: string
+  discoveryMethod: string
+}
+
+export interface DmarcReport {
+  organization: string
+  email: string
+  contact: string
+  reportId: string
+  /** Unix milliseconds; `begin` is not after `end`. */
+  begin: number
+  end: number
+  errors: string[]
+  generator: string
+  version: string
+  policy: PublishedPolicy
+  records: DmarcRecord[]
+  /** Records without an IP address or a count, or beyond the limit. */
+  skipped: number
+}
