@@ -3,7 +3,7 @@ import type { ReportAction, ReportedRecipient } from '../../mail/returned.ts'
 import { addressIn, hostIn } from './addresses.ts'
 import { textOf, wordsOf, type Part, type ReadMessage } from './parts.ts'
 import { findCodes, isVague, judge, oneLine, type Categorize } from './reason.ts'
-import { looksLikeStatus, readStatusPart, type StatusFields } from './status-part.ts'
+import { looksLikeStatus, MAX_RECIPIENTS, readStatusPart, type StatusFields } from './status-part.ts'
 
 export interface DeliveryReport {
   recipients: ReportedRecipient[]
@@ -33,7 +33,7 @@ export function readDeliveryReport(
     .filter((one) => one !== part && STATUS_TYPES.includes(one.type))
     .slice(0, 20)
     .flatMap((one) => readStatusPart(textOf(one)).recipients)
-  const all = [...recipients, ...further]
+  const all = [...recipients, ...further].slice(0, MAX_RECIPIENTS)
   if (all.length === 0) return undefined
   const only = all.length === 1
   return {

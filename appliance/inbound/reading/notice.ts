@@ -4,6 +4,7 @@ import { addressIn } from './addresses.ts'
 import { wordsOf, type ReadMessage } from './parts.ts'
 import { reasonIn } from './delivery-report.ts'
 import { findCodes, judge, oneLine, type Categorize } from './reason.ts'
+import { MAX_RECIPIENTS } from './status-part.ts'
 
 /** What a format makes of a message. */
 export interface Notice {
@@ -17,7 +18,6 @@ const MAX_LINES = 1500
 const MAX_LINE = 1000
 const OPENING = 1500
 const WORDS = 8000
-const MAX_RECIPIENTS = 1000
 /** Lines that belong to one recipient; the reason is among the first. */
 const MAX_BLOCK = 30
 const MAX_REASON = 2000

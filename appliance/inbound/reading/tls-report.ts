@@ -15,7 +15,7 @@ const MAX_FAILURES = 10_000
 const MAX_STRINGS = 100
 const MAX_TEXT = 1000
 
-/** Reads a report as it was attached, or posted (RFC 8460 §5.4). Up to 1 MB unpacked takes some 50 ms; larger ones belong in a thread. */
+/** Reads a report as it was attached, or posted (RFC 8460 §5.4). Belongs in a thread: up to 10 MB are parsed in one go. */
 export function readTlsReport(packed: Uint8Array): TlsReading {
   const unpacked = unpackReport(packed, LIMITS)
   if (unpacked.kind === 'problem') return unpacked
