@@ -20,7 +20,8 @@ function refused(toml: string): string[] {
   throw new Error('the formats were taken')
 }
 
-const format = (...lines: string[]): string => ['[[format]]', 'name = "mine"', 'kind = "bounce"', ...lines].join('\n')
+const format = (...lines: string[]): string =>
+  ['[[format]]', 'name = "mine"', 'kind = "bounce"', ...lines].join('\n')
 
 describe('formats of returned mail', () => {
   test('those that ship are sound', () => {
@@ -31,7 +32,10 @@ describe('formats of returned mail', () => {
   })
 
   test("the operator's come before them", () => {
-    writeFileSync(file, format(`recipient = ['^lost: {address}']`, `header = ["X-Mine: ^yes"]`, `text = ['gone']`))
+    writeFileSync(
+      file,
+      format(`recipient = ['^lost: {address}']`, `header = ["X-Mine: ^yes"]`, `text = ['gone']`),
+    )
     const [first] = loadReturnedMail(file).formats
     expect(first).toMatchObject({ name: 'mine', kind: 'bounce', needsRecipient: false, recipientField: null })
     expect(first!.header).toEqual([{ field: 'x-mine', pattern: /^yes/imu }])
@@ -42,7 +46,11 @@ describe('formats of returned mail', () => {
     ['no condition', format(), 'has no condition'],
     ['a kind that is none', format(`text = ['x']`).replace('"bounce"', '"lost"'), 'format[0].kind is "lost"'],
     ['a test without a field', format(`header = ["nothing"]`), 'expected "field: pattern"'],
-    ['a recipient without an address', format(`text = ['x']`, `recipient = ['^x$']`), 'has a pattern without {address}'],
+    [
+      'a recipient without an address',
+      format(`text = ['x']`, `recipient = ['^x$']`),
+      'has a pattern without {address}',
+    ],
     ['a pattern that is none', format(`text = ['(']`), 'is not a regular expression'],
     ['a pattern that may take forever', format(`text = ['(a+)+b']`), 'repeats a group'],
     ['an unknown key', `[[formats]]`, 'unknown key formats'],

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { readReturned } from '../../../appliance/inbound/reading/read-returned.ts'
+import type { Returned } from '../../../appliance/mail/returned.ts'
+import { shippedRules } from './rules.ts'
+import { AUTO_REPLIES, CHALLENGES, NEAR_MISSES } from './samples/automatic.ts'
+import { COMPLAINTS, LIKE_COMPLAINTS } from './samples/feedback.ts'
+import { PLAIN, PLAIN_DELAYS } from './samples/plain.ts'
+import { DMARC_REPORTS, TLS_REPORTS } from './samples/reports.ts'
+import type { Sample } from './samples/sample.ts'
+import { NOT_FINAL, STRUCTURED } from './samples/structured.ts'
+
+const rules = shippedRules()
+const read = (message: string): Returned => readReturned(Buffer.from(message), rules)
+
+/** What a reading says, as a sample expects it. */
+function outcome(sample: Sample, { kind, recipients, references }: Returned): object {
+  return {
+    kind,
+    ...(sample.recipients && { recipients: recipients.map(({ final }) => final) }),
+    ...(sample.category !== undefined && { category: recipients[0]?.category }),
+    ...(sample.invalid !== undefined && { invalid: recipients.some(({ invalid }) => invalid) }),
+    ...(sample.messageId !== undefined && { messageId: references.messageId }),
+  }
+}
+
+const expected = ({ origin: _, name: __, message: ___, ...rest }: Sample): object => rest
+
+/** Samples whose reading differs, with both. */
+const wrong = (samples: readonly Sample[], turn = (message: string) => message): object[] =>
+  samples.flatMap((sample) => {
+    const found = outcome(sample, read(turn(sample.message)))
+    const wanted = expected(sample)
+    return JSON.stringify(Object.entries(found).sort()) === JSON.stringify(Object.entries(wanted).sort())
+      ? []
+      : [{ sample: `${sample.origin}: ${sample.name}`, found, wanted }]
+  })
+
+const BOUNCES = [...STRUCTURED, ...PLAIN]
+const AUTOMATIC = [...AUTO_REPLIES, ...CHALLENGES, ...NEAR_MISSES]
+
+/** Recall: every sample of each class is read as it is meant. */
+describe.each([
+  ['structured bounces', STRUCTURED, 154],
+  ['bounces in plain words', PLAIN, 51],
+  ['reports that are not final', [...NOT_FINAL, ...PLAIN_DELAYS], 71],
+  ['complaints', COMPLAINTS, 34],
+  ['mail like complaints', LIKE_COMPLAINTS, 7],
+  ['automatic replies', AUTO_REPLIES, 41],
+  ['challenges', CHALLENGES, 3],
+  ['near misses', NEAR_MISSES, 12],
+])('%s', (_, samples, count) => {
+  test('are as many as docs/inbound.md says', () => {
+    expect(samples).toHaveLength(count)
+  })
+
+  test.each([
+    ['CRLF', (message: string) => message],
+    ['LF', (message: string) => message.replaceAll('\r\n', '\n')],
+    ['CR', (message: string) => message.replaceAll('\r\n', '\r')],
+  ])('are all recognized, with %s', (_, turn) => {
+    expect(wrong(samples, turn)).toEqual([])
+  })
+})
+
+test('bounces come from more than 25 origins', () => {
+  expect(new Set(BOUNCES.map(({ origin }) => origin)).size).toBeGreaterThanOrEqual(39)
+})
+
+test('no other class is ever a bounce or a complaint, or calls an address invalid', () => {
+  const others = [...NOT_FINAL, ...PLAIN_DELAYS, ...AUTOMATIC, ...LIKE_COMPLAINTS]
+  const found = others.map(({ message }) => read(message))
+  expect(found.filter(({ kind }) => kind === 'bounce' || kind === 'complaint')).toEqual([])
+  expect(found.flatMap(({ recipients }) => recipients).filter(({ invalid }) => invalid)).toEqual([])
+})
+
+test.each([...DMARC_REPORTS, ...TLS_REPORTS])('the report "$name" is found', ({ message, kind }) => {
+  expect(read(message)).toMatchObject({ kind, report: expect.any(Uint8Array) as Uint8Array })
+})
+
+test('what returned says which email it was', () => {
+  const { references } = read(STRUCTURED[0]!.message)
+  expect(references).toEqual({
+    messageId: '<0197a-1@send.sender.example>',
+    returnPath: 'bounce+0197a0000000000000000000000000aa@send.sender.example',
+    envelopeId: null,
+    inReplyTo: [],
+    fields: { 'x-posthaste-stream': 'broadcasts', 'feedback-id': '1:2:broadcast:acme' },
+    to: 'ada@recipient.example',
+    subject: 'Your order',
+  })
+})
+
+test('readings can cross to another thread', () => {
+  const found = read(COMPLAINTS[0]!.message)
+  expect(structuredClone(found)).toEqual(found)
+})
