@@ -1,7 +1,6 @@
 /** Finds the reply of the last server in the words of a report, and what it is about. Pure. */
-import type { Category } from '../../mail/bounce.ts'
+import type { Category, Phase } from '../../mail/bounce.ts'
 import type { Reply } from '../../mail/reply.ts'
-import type { Phase } from '../../mail/verdict.ts'
 
 /** What the rules say about a reply (delivery/classify.ts). */
 export type Categorize = (
