@@ -25,8 +25,7 @@ export const RETURNED_KINDS = [
 export type ReturnedKind = (typeof RETURNED_KINDS)[number]
 
 /** Action of a recipient (RFC 3464 §2.3.3). */
-export const REPORT_ACTIONS = ['failed', 'delayed', 'delivered', 'relayed', 'expanded'] as const
-export type ReportAction = (typeof REPORT_ACTIONS)[number]
+export type ReportAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 /** What a delivery report says of one recipient. Everything in it is a stranger's text. */
 export interface ReportedRecipient {

@@ -9,7 +9,7 @@ export type Categorize = (
 ) => { topic: string; category: Category; action: 'bounce' | 'defer' | 'suppress' }
 
 /** Longest diagnostic that is kept, in UTF-16 units. */
-export const MAX_DIAGNOSTIC = 8 * 1024
+const MAX_DIAGNOSTIC = 8 * 1024
 
 /** Enhanced status code (RFC 3463 §2) that is no part of an IP address, a version or a date. */
 const ENHANCED = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![.\d])/
@@ -41,7 +41,7 @@ export const isVague = (status: string | null): boolean => status === null || /^
  * The command that the server refused, where the report tells: Postfix' "in reply to RCPT TO", Exim's "after end of data", sendmail's ">>>".
  * The end of the data is what claims least: rules about unknown recipients that trust RCPT alone don't apply.
  */
-export function phaseIn(text: string): Phase {
+function phaseIn(text: string): Phase {
   const start = text.slice(0, 4000)
   if (/end of data|after DATA|>>> DATA|reply to (?:end of )?DATA/i.test(start)) return 'body'
   if (/(?:>>> |after |reply to (?:the )?)RCPT\b|RCPT TO command|command: RCPT/i.test(start)) return 'rcpt'

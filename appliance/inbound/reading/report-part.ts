@@ -57,7 +57,7 @@ function kindOf(part: Part, about: About): FoundReport['kind'] | undefined {
 }
 
 /** gzip (RFC 1952 §2.3.1) and ZIP. */
-export const isPacked = (bytes: Uint8Array): boolean => isGzip(bytes) || isZip(bytes)
+const isPacked = (bytes: Uint8Array): boolean => isGzip(bytes) || isZip(bytes)
 export const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b
 export const isZip = (bytes: Uint8Array): boolean =>
   bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4

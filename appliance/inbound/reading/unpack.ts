@@ -12,7 +12,7 @@ export interface UnpackLimits {
   ratio: number
 }
 
-export const REPORT_LIMITS: UnpackLimits = {
+const REPORT_LIMITS: UnpackLimits = {
   packed: 10 * 1024 * 1024,
   unpacked: 50 * 1024 * 1024,
   ratio: 200,
