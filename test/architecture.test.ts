@@ -108,7 +108,6 @@ const DOORS: Record<string, string[]> = {
   capacity: ['capacity.ts'],
   wire: [
     'networks.ts',
-    'own-addresses.ts',
     'self-signed.ts',
     'fetch.ts',
     'listeners.ts',

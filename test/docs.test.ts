@@ -90,6 +90,18 @@ test('the map of folders in README.md has each of them once', () => {
   expect(told.toSorted()).toEqual(folders.toSorted())
 })
 
+test('docs/dependencies.md names every package, and no other', () => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, object>
+  const tables = read('docs/dependencies.md')
+    .split('\n')
+    .filter((row) => row.startsWith('| `'))
+  const named = tables.flatMap((row) =>
+    [...row.split('|')[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+  )
+  const packages = [dependencies!, devDependencies!].flatMap((one) => Object.keys(one))
+  expect(named.toSorted()).toEqual(packages.toSorted())
+})
+
 describe('the table of docs/audit.md', () => {
   const [, table] = /## Recorded actions\n\n([^]*?)\n\n/.exec(read('docs/audit.md'))!
   const told = table!

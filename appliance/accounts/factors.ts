@@ -9,8 +9,7 @@ import {
   type PasskeyRegistration,
   type RelyingParty,
 } from './passkeys.ts'
-import { hashRecoveryCode, newRecoveryCodes } from './recovery-codes.ts'
-import { createSecondSteps, type SecondSteps } from './second-step.ts'
+import { createSecondSteps, type SecondSteps, newRecoveryCodes, hashRecoveryCode } from './second-step.ts'
 import type { Hasher } from './hasher.ts'
 import type { SignIns } from './sign-in.ts'
 import { hashToken } from './tokens.ts'

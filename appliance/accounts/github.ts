@@ -3,13 +3,14 @@
  * The same for github.com and a GitHub Enterprise Server, which has its API under /api/v3.
  */
 import * as client from 'openid-client'
-import { isAddress, isLoopback } from './provider-names.ts'
 import {
   PROVIDER_TIMEOUT,
   ProviderProblem,
   withProvider,
   type Provider,
   type ProviderSettings,
+  isAddress,
+  isLoopback,
 } from './provider.ts'
 
 /** The public one. */

@@ -1,6 +1,5 @@
 /** Who somebody is here whom a provider vouches for: the rules, without asking anybody. */
-import type { Assertion, ProviderSettings } from './provider.ts'
-import { domainOf } from './provider-names.ts'
+import { type Assertion, type ProviderSettings, domainOf } from './provider.ts'
 
 /** What is known here of the one who comes. */
 export interface Known {

@@ -1,7 +1,6 @@
 /** OpenID Connect: the authorization code flow (OpenID Connect Core 1.0 §3.1) with PKCE (RFC 7636). */
 import * as client from 'openid-client'
 import type { Clock } from '../clock/clock.ts'
-import { isAddress, isLoopback } from './provider-names.ts'
 import {
   PROVIDER_TIMEOUT,
   ProviderProblem,
@@ -9,6 +8,8 @@ import {
   type Assertion,
   type Provider,
   type ProviderSettings,
+  isAddress,
+  isLoopback,
 } from './provider.ts'
 
 /** How long what a provider tells of itself (OpenID Connect Discovery 1.0 §4) is believed, in milliseconds. */

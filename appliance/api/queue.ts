@@ -1,11 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { QUEUE_ACTIONS } from '../mail/queue-action.ts'
 import { BACKLOG_STATES } from '../shaping/shaping.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { Lane, presentLane } from './shaping.ts'
 import { Delivery, WaitingReason } from './timeline.ts'
 import type { Delivery as TimelineDelivery } from './timeline.ts'
-import type { QueueAction } from '../mail/queue-action.ts'
 import { waitLine } from '../mail/waiting.ts'
 import type { BacklogCount, QueueLaneFacts } from '../shaping/shaping.ts'
 import type {
@@ -17,6 +15,7 @@ import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operation } from './operation.ts'
 import { after, conditions, limit, path, pathId, refused, unread } from './parameters.ts'
+import { QUEUE_ACTIONS, type QueueAction } from '../mail/queue.ts'
 
 const count = (description: string) => Type.Integer({ description })
 const Time = Nullable(Timestamp, { description: 'Null: there is none.' })

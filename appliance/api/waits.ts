@@ -1,7 +1,7 @@
 /** The waits between what happened to a delivery, for people who ask where the time went. Pure. */
 import type { Step } from '../mail/transcript.ts'
-import { SHORTEST_WAIT, type PastWaitReason } from '../mail/wait.ts'
 import type { Attempt, Delivery, EmailHistory } from '../storage/storage.ts'
+import { SHORTEST_WAIT, type PastWaitReason } from '../mail/waiting.ts'
 
 /** A time in which nothing was done for a delivery; Unix milliseconds. */
 export interface Wait {

@@ -29,8 +29,14 @@ import { VERSION } from './version.ts'
 import type { Logger } from '../watch/log.ts'
 import { createGuardedFetch, type GuardedFetch } from '../wire/fetch.ts'
 import { createPoster, type Poster } from '../wire/post.ts'
-import { isForbiddenTarget, type Cidr, parseNetworks, PRIVATE_NETWORKS } from '../wire/networks.ts'
-import { machineAddresses, refreshedAddresses } from '../wire/own-addresses.ts'
+import {
+  isForbiddenTarget,
+  type Cidr,
+  parseNetworks,
+  PRIVATE_NETWORKS,
+  machineAddresses,
+  refreshedAddresses,
+} from '../wire/networks.ts'
 
 /** Makes the resolver; `change` overrides, for the sandbox and tests. */
 export function openResolver(

@@ -9,8 +9,7 @@ import type { LiveTables } from './tables.ts'
 import { VERSION } from './version.ts'
 import type { Storage } from '../storage/storage.ts'
 import { viewDisk, type RetentionPeriods } from '../housekeeping/housekeeping.ts'
-import { parseNetworks } from '../wire/networks.ts'
-import { machineAddresses } from '../wire/own-addresses.ts'
+import { parseNetworks, machineAddresses } from '../wire/networks.ts'
 
 /** Domains of test addresses, in lower case. */
 const testDomains = ({ test_domains: names }: Config['delivery']): string[] =>

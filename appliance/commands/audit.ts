@@ -3,6 +3,9 @@ import { AUDIT_COLUMNS, auditRecord, presentAuditEntry } from '../api/audit.ts'
 import { presentList } from '../api/shared.ts'
 import { Misuse, type Context } from './context.ts'
 import { instant, printable, table } from './output.ts'
+import type { Registrar } from './registrar.ts'
+import { parseCount } from './values.ts'
+import { teamFilter } from './which-team.ts'
 
 /** What `audit` takes. */
 export interface AuditOptions {
@@ -20,7 +23,7 @@ export interface AuditOptions {
 const AT_ONCE = 500
 
 /** `audit`: what was done, newest first; with --csv all of it, as a file. */
-export async function listAudit(
+async function listAudit(
   { storage, clock, output, namedTeam }: Context,
   { limit = 20, csv = false, ...options }: AuditOptions,
 ): Promise<void> {
@@ -63,4 +66,21 @@ function instantOf(option: string, text: string | undefined): number | undefined
   if (Number.isNaN(at) || at < 0)
     throw new Misuse(`${option} must be a time such as 2026-11-20T09:00:00Z, or a date in UTC.`)
   return at
+}
+
+/** Puts `audit` into the program. */
+export function addAudit({ add, does }: Registrar): void {
+  add('audit', 'List the audit log, newest first')
+    .addOption(teamFilter('Only actions affecting this team'))
+    .option('--actor <words>', 'Only actions by this user, API key or account; part of the name is enough')
+    .option(
+      '--action <action>',
+      'Only this action, such as domain.update, or all actions on a type, such as domain',
+    )
+    .option('--target <target>', 'Only this target: a type, an ID, both, or part of a name')
+    .option('--since <instant>', 'Only entries from this time on, ISO 8601')
+    .option('--until <instant>', 'Only entries before this time, ISO 8601')
+    .option('--limit <count>', 'Maximum number of entries (default: 20)', parseCount)
+    .option('--csv', 'Print all matching entries as CSV')
+    .action(does(listAudit))
 }

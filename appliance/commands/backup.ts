@@ -3,12 +3,12 @@ import { findConfig } from '../config/config.ts'
 import { recordAct } from '../accounts/audit.ts'
 import type { BackupAbout } from '../storage/storage.ts'
 import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
-import { fileReason } from './file-reason.ts'
 import { noteBackup } from './last-backup.ts'
 import { readEncryption } from './key-files.ts'
 import { bytes, createOutput, paragraph, type Output } from './output.ts'
 import { thisPerson } from './queue-change.ts'
 import { resolve } from 'node:path'
+import { fileReason } from './failure.ts'
 
 /** The options of `backup`; commander makes them true unless `--no-` is said. */
 export interface BackupOptions extends CommonOptions {

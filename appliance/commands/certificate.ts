@@ -6,23 +6,24 @@ import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
 import { readDaemonRun } from './daemon-file.ts'
 import { instant, paragraph, table } from './output.ts'
+import type { Registrar } from './registrar.ts'
 
 /** How long the daemon is waited for: an authority takes seconds for each name, minutes where it is busy (milliseconds). */
 const LONGEST = 10 * 60_000
 const PAUSE = 250
 
 /** `certificate list`: what listeners show, and what an authority did not give. */
-export async function listCertificates({ config, output }: Context): Promise<void> {
+async function listCertificates({ config, output }: Context): Promise<void> {
   const views = await viewCertificates(config)
   output.object(presentList(views.map(presentCertificate)))
   output.text(...describe(views))
 }
 
 /** `certificate issue`: asks for what is missing or failed, without waiting for its time. */
-export const issueCertificates = (context: Context): Promise<void> => askDaemon(context, false)
+const issueCertificates = (context: Context): Promise<void> => askDaemon(context, false)
 
 /** `certificate renew`: asks for all certificates of the authority anew. */
-export const renewCertificates = (context: Context): Promise<void> => askDaemon(context, true)
+const renewCertificates = (context: Context): Promise<void> => askDaemon(context, true)
 
 /** The daemon asks the authority: it alone answers at the ports that the authority looks at. */
 async function askDaemon(context: Context, all: boolean): Promise<void> {
@@ -77,4 +78,16 @@ function describe(views: readonly CertificateView[]): string[] {
         ],
   )
   return [...table(['NAME', 'FROM', 'ISSUER', 'EXPIRES', 'RENEWS'], rows), ...troubles]
+}
+
+/** `certificate`: what HTTPS and SMTP show. */
+export function addCertificates({ group, add, does }: Registrar): void {
+  const certificate = group('certificate', 'Manage TLS certificates of the listeners')
+  add(
+    'list',
+    'List certificates with their expiry dates and errors from the certificate authority',
+    certificate,
+  ).action(does(listCertificates))
+  add('issue', 'Request missing or failed certificates now', certificate).action(does(issueCertificates))
+  add('renew', 'Renew all certificates now', certificate).action(does(renewCertificates))
 }

@@ -17,9 +17,9 @@ import {
 } from '../moving/moving.ts'
 import type { Permission } from '../storage/storage.ts'
 import { Failure, type Context } from './context.ts'
-import { fileReason } from './file-reason.ts'
 import { recordMade } from './import-audit.ts'
 import { describe, presentImport, secretOf, type Secret } from './import-text.ts'
+import { fileReason } from './failure.ts'
 
 /** What `import` takes. */
 export interface ImportOptions {

@@ -1,7 +1,6 @@
 /** What encrypts and opens backups, as it stands in files: it is never typed, so that it is in no list of processes and no history. */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
-import { Failure, Misuse } from './failure.ts'
-import { fileReason } from './file-reason.ts'
+import { Failure, Misuse, fileReason } from './failure.ts'
 
 /** Who can read the backup, from options; undefined for a backup that is not encrypted. */
 export function readEncryption({

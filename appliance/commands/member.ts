@@ -5,8 +5,8 @@ import type { Member } from '../storage/storage.ts'
 import { presentList } from '../api/shared.ts'
 import { timestamp } from '../api/timestamp.ts'
 import type { Context } from './context.ts'
-import { dashboardOrigin } from './dashboard-origin.ts'
 import { instant, table } from './output.ts'
+import { dashboardOrigin } from './set-up-link.ts'
 
 /** `member list` */
 export async function listMembers({ accounts, output, team }: Context): Promise<void> {

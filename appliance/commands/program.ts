@@ -3,7 +3,6 @@ import { Argument, Command, CommanderError, Option } from 'commander'
 import { findConfig, sandboxConfig } from '../config/config.ts'
 import type { Permission } from '../storage/storage.ts'
 import { reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
-import { addAudit } from './audit-commands.ts'
 import { erase } from './erase.ts'
 import type { CrashtestArgs } from './crashtest.ts'
 import { addDomain, listDomains, removeDomain, rotateDomain, showDomain, verifyDomain } from './domain.ts'
@@ -11,14 +10,12 @@ import { doctor } from './doctor.ts'
 import { status } from './status.ts'
 import { showTlsPolicy } from './tls.ts'
 import { createKey, listKeys, revokeKey } from './key.ts'
-import { addBackups } from './backup-commands.ts'
 import { breakDown, recompute, showMetrics } from './metrics.ts'
 import { migrate } from './migrate.ts'
-import { createOutput } from './output.ts'
+import { createOutput, type Output } from './output.ts'
 import { addQueue } from './queue-commands.ts'
 import { createRegistrar, type Registrar } from './registrar.ts'
 import { setBodies, showRetention } from './retention.ts'
-import { addSecrets } from './secrets-commands.ts'
 import { setup } from './setup.ts'
 import { addSources } from './source-commands.ts'
 import { listLanes, pauseLane, resumeLane } from './lane.ts'
@@ -32,12 +29,14 @@ import {
   listSuppressions,
   removeSuppression,
 } from './suppression.ts'
-import { addCertificates } from './certificate-commands.ts'
 import { addImport } from './import-commands.ts'
-import { addUsers } from './user-commands.ts'
 import { parseCount, parseId, parseMinutes, parseSeed } from './values.ts'
-import { printVersion } from './version.ts'
 import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
+import { addUsers } from './user-factors.ts'
+import { addAudit } from './audit.ts'
+import { addBackups } from './restore.ts'
+import { addCertificates } from './certificate.ts'
+import { addSecrets } from './secrets.ts'
 
 /** Builds the command line; `finish` is told the exit code of the command that ran. */
 export function createProgram(adapters: Adapters, version: string, finish: (code: number) => void): Command {
@@ -325,4 +324,10 @@ function addCrashtest({ add, finish }: Registrar, adapters: Adapters): void {
       const { crashtest } = await import('./crashtest.ts')
       finish(await crashtest(options, adapters))
     })
+}
+
+/** `version`: of the program and of the Node that runs it. */
+function printVersion(output: Output, version: string): void {
+  output.object({ object: 'version', version, node: process.version })
+  output.text(`posthaste ${version} (Node ${process.version})`)
 }

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline/promises'
 import type { Actor } from '../mail/audit.ts'
-import type { QueueAction } from '../mail/queue-action.ts'
 import { isEverything, type QueueChange, type QueuePreview } from '../queue/queue.ts'
 import { presentQueueChange, presentQueuePreview } from '../api/queue.ts'
 import { presentDelivery } from '../api/timeline.ts'
 import { Failure, type Context } from './context.ts'
 import { instant } from './output.ts'
 import { controlOf, describeCounts, describeDelivery, filterOf, type QueueOptions } from './queue.ts'
-import { userName } from './user-name.ts'
+import type { QueueAction } from '../mail/queue.ts'
+import { userName } from './failure.ts'
 
 /** What the changing commands take beside the filter. */
 export interface ChangeOptions extends QueueOptions {

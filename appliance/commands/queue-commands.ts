@@ -1,13 +1,13 @@
 /** The commands about mail that waits. */
 import { Argument, Option, type Command } from 'commander'
 import { CATEGORIES } from '../mail/bounce.ts'
-import type { QueueAction } from '../mail/queue-action.ts'
 import { STREAMS } from '../mail/source.ts'
 import { changeQueue, undoQueue, type ChangeOptions } from './queue-change.ts'
 import { countQueue, listQueue, listQueueLanes, showQueue } from './queue.ts'
 import type { Registrar } from './registrar.ts'
 import { parseCount, parseId, parseIds } from './values.ts'
 import { teamFilter } from './which-team.ts'
+import type { QueueAction } from '../mail/queue.ts'
 
 /** Puts `queue` into the program. */
 export function addQueue({ group, add, does, doesTo }: Registrar): void {

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../clock/clock.ts'
 import { findConfig } from '../config/config.ts'
-import { refused } from './backup.ts'
+import { refused, makeBackup, type BackupOptions } from './backup.ts'
 import type { BackupAbout } from '../storage/storage.ts'
 import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
 import { readDecryption } from './key-files.ts'
 import { thisPerson } from './queue-change.ts'
 import { createOutput, instant, paragraph } from './output.ts'
+import type { Registrar } from './registrar.ts'
 
 export interface RestoreOptions extends CommonOptions {
   dataDir?: string
@@ -15,7 +16,7 @@ export interface RestoreOptions extends CommonOptions {
 }
 
 /** `restore`: makes a data directory out of a backup. Returns the exit code. */
-export async function restore(file: string, options: RestoreOptions, adapters: Adapters): Promise<number> {
+async function restore(file: string, options: RestoreOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const dataDir = resolve(options.dataDir ?? configuredDirectory(options))
@@ -81,4 +82,27 @@ function configuredDirectory({ config: file }: CommonOptions): string {
   if (sandbox)
     throw new Failure('There is no configuration file. Set the directory: --data-dir /var/lib/posthaste')
   return soundConfig(loaded).config.data_dir
+}
+
+const collect = (one: string, before: string[] = []): string[] => [...before, one]
+
+/** Puts `backup` and `restore` into the program. */
+export function addBackups({ add, finish }: Registrar, adapters: Adapters): void {
+  add('backup', 'Back up the whole server to one file, while it runs')
+    .argument('<file>', 'Backup file to create; must not exist yet')
+    .option('--no-bodies', 'Leave out bodies and messages of finished emails')
+    .option('--no-verify', 'Skip the check that restores the backup into a scratch directory')
+    .option('--no-master-key', 'Leave out the master key; store it separately')
+    .option('--recipient <age1...>', 'Encrypt the backup for this age recipient; repeatable', collect)
+    .option(
+      '--passphrase-file <file>',
+      'Encrypt the backup with the passphrase on the first line of this file',
+    )
+    .action(async (file: string, options: BackupOptions) => finish(await makeBackup(file, options, adapters)))
+  add('restore', 'Restore a backup into a data directory; queued deliveries are held')
+    .argument('<file>', 'Backup file')
+    .option('--data-dir <directory>', 'Empty or new directory (default: data_dir in the configuration)')
+    .option('--identity-file <file>', 'File with the age identity that decrypts the backup')
+    .option('--passphrase-file <file>', 'File whose first line is the passphrase that decrypts the backup')
+    .action(async (file: string, options: RestoreOptions) => finish(await restore(file, options, adapters)))
 }

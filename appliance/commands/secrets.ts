@@ -4,15 +4,16 @@ import { systemClock } from '../clock/clock.ts'
 import { findConfig, type Config } from '../config/config.ts'
 import type { Snapshot } from '../storage/storage.ts'
 import { Failure, reportFailure, soundConfig, type Adapters, type CommonOptions } from './context.ts'
-import { fileReason } from './file-reason.ts'
 import { createOutput, instant, paragraph, table } from './output.ts'
 import { thisPerson } from './queue-change.ts'
+import { fileReason } from './failure.ts'
+import type { Registrar } from './registrar.ts'
 
 /** The first schema whose secrets are sealed: older copies of the database hold plain ones. */
 const SEALED_SINCE = 37
 
 /** `secrets status`: which key, from where, and whether everything is sealed. Opens nothing. Exit code 1 when the key cannot be used. */
-export async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<number> {
+async function showSecrets(options: CommonOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
@@ -63,7 +64,7 @@ export interface RekeyOptions extends CommonOptions {
 }
 
 /** `secrets rekey`: seals everything with another key, while no daemon runs. */
-export async function rekeySecrets(options: RekeyOptions, adapters: Adapters): Promise<number> {
+async function rekeySecrets(options: RekeyOptions, adapters: Adapters): Promise<number> {
   const output = createOutput(options.json === true)
   return reportFailure(output, async () => {
     const { config } = soundConfig(findConfig({ file: options.config, env: process.env }).loaded)
@@ -115,4 +116,15 @@ async function refused<T>(work: () => T | Promise<T>): Promise<T> {
     if (code !== undefined) throw new Failure(fileReason(error), { cause: error })
     throw error
   }
+}
+
+/** Puts `secrets` into the program: the master key that stored secrets are sealed with. */
+export function addSecrets({ group, add, finish }: Registrar, adapters: Adapters): void {
+  const secrets = group('secrets', 'Manage the master key that encrypts stored secrets')
+  add('status', 'Show the master key ID, its source, and whether all secrets are encrypted', secrets).action(
+    async (options: RekeyOptions) => finish(await showSecrets(options, adapters)),
+  )
+  add('rekey', 'Encrypt all secrets with a new master key; the server must be stopped', secrets)
+    .option('--new-key-file <file>', 'File with the new key: 32 bytes in base64 (default: generate one)')
+    .action(async (options: RekeyOptions) => finish(await rekeySecrets(options, adapters)))
 }

@@ -3,7 +3,6 @@ import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Logger } from '../watch/log.ts'
 import type { Appliance } from '../compose.ts'
-import { dashboardOrigin } from './dashboard-origin.ts'
 
 /** What the link is made of. */
 export interface SetUpLinkDeps {
@@ -50,3 +49,11 @@ There is no owner yet. Open this link in a browser to set up. It works once and 
 
 Or run on this machine: posthaste setup --email you@example.com
 `
+
+/** Where people reach the dashboard, as far as the configuration tells: for links that a command prints. */
+export function dashboardOrigin({ hostname, http }: Pick<Config, 'hostname' | 'http'>): string {
+  const [own] = [...http.admin_listen, ...http.listen]
+  const apart = http.admin_listen.length + http.admin_tls_listen.length > 0
+  const named = http.admin_url ?? (apart ? undefined : http.public_url)
+  return named ?? `http://${(own ?? hostname).replace(/^(0\.0\.0\.0|\[::\])(?=:|$)/, hostname)}`
+}

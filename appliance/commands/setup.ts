@@ -1,7 +1,7 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Context } from './context.ts'
-import { dashboardOrigin } from './dashboard-origin.ts'
 import { readNewPassword } from './password-input.ts'
+import { dashboardOrigin } from './set-up-link.ts'
 
 /** `setup`: makes the team and its owner. The password comes from standard input. */
 export async function setup(context: Context, options: { email: string; team: string }): Promise<void> {

@@ -8,9 +8,9 @@ import {
 } from '../api/suppressions.ts'
 import { presentList } from '../api/shared.ts'
 import { Failure, type Context } from './context.ts'
-import { fileReason } from './file-reason.ts'
 import { instant, table } from './output.ts'
 import type { SuppressionOrigin } from '../mail/verdict.ts'
+import { fileReason } from './failure.ts'
 
 const DEFAULT_LIMIT = 100
 

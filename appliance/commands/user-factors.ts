@@ -2,9 +2,11 @@
 import { timestamp } from '../api/timestamp.ts'
 import { Failure, type Context } from './context.ts'
 import { instant, paragraph, table } from './output.ts'
+import type { Registrar } from './registrar.ts'
+import { makeResetLink, setUserPassword } from './user-password.ts'
 
 /** `user list`: everybody who can sign in. */
-export async function listUsers({ storage, clock, output }: Context): Promise<void> {
+async function listUsers({ storage, clock, output }: Context): Promise<void> {
   const users = await storage.listUsers({}, clock.now())
   const data = users.map(({ id, email, createdAt, hasSecondFactor }) => ({
     ...{ object: 'user' as const, id, email, has_second_factor: hasSecondFactor },
@@ -17,7 +19,7 @@ export async function listUsers({ storage, clock, output }: Context): Promise<vo
 }
 
 /** `user reset-factors`: without a second factor the account opens again; with `--unlink` by no identity provider. */
-export async function resetFactors(
+async function resetFactors(
   { accounts, output }: Context,
   email: string,
   { unlink = false }: { unlink?: boolean },
@@ -65,4 +67,21 @@ function whatOpens(
   const still = `Still linked: ${accounts}. ${linked.length === 1 ? 'It can' : 'They can'} also be used to sign in.`
   const remedy = `If someone else may control ${linked.length === 1 ? 'it' : 'one of them'}, run: posthaste user reset-factors ${email} --unlink`
   return [password, still, remedy]
+}
+
+/** `user`: people and how they sign in. */
+export function addUsers({ group, add, does, doesTo, doesWith }: Registrar): void {
+  const user = group('user', 'Manage user accounts and sign-in')
+  add('list', 'List user accounts', user).action(does(listUsers))
+  const on = (name: string, description: string) =>
+    add(name, description, user).argument('<email>', "The person's email address")
+  on('password', "Set a password from standard input and end all of the user's sessions").action(
+    doesTo(setUserPassword),
+  )
+  on('reset-link', 'Print a password reset link').action(doesTo(makeResetLink))
+  on('reset-factors', "Remove a user's second steps and end all their sessions")
+    .option('--unlink', 'Also unlink accounts at identity providers, in case someone else controls them')
+    .action(
+      doesWith((context, [email], options: { unlink?: boolean }) => resetFactors(context, email!, options)),
+    )
 }

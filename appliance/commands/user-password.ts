@@ -1,8 +1,8 @@
 /** Passwords of people by the command line: for those who cannot get at their mail, and for owners who locked themselves out. */
 import { Failure, type Context } from './context.ts'
-import { dashboardOrigin } from './dashboard-origin.ts'
 import { instant, paragraph } from './output.ts'
 import { readNewPassword } from './password-input.ts'
+import { dashboardOrigin } from './set-up-link.ts'
 
 /** The person with that address. */
 async function find({ storage, clock }: Context, email: string) {

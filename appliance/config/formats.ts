@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { isIP } from 'node:net'
+import { Type, type TSchema } from 'typebox'
 
 /** A string format that the schema names: what error messages say is expected, and the test. */
 interface Format {
@@ -123,3 +124,14 @@ export const FORMATS: Record<string, Format> = {
   },
   id: { expected: 'an ID from the list of API keys', test: (text) => /^[0-9a-f-]{36}$/i.test(text) },
 }
+
+/** A list of texts of one format (formats.ts). */
+export const strings = (description: string, format: string, value: string[] = [], options: object = {}) =>
+  Type.Array(Type.String({ format }), { default: value, description, ...options })
+
+/** A section of the file. */
+export const section = <T extends Record<string, TSchema>>(description: string, properties: T) =>
+  Type.Object(properties, { additionalProperties: false, default: {}, description })
+
+/** Keys whose value is never repeated in a complaint. */
+export const secret = { secret: true }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { secret, section, strings } from './schema-parts.ts'
+import { secret, section, strings } from './formats.ts'
 
 /** `[acme]`. */
 export const acmeSection = section(

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { section, strings } from './schema-parts.ts'
+import { section, strings } from './formats.ts'
 
 /** `[smtp]`. */
 export const smtpSection = section('SMTP submission and the public MX on port 25.', {

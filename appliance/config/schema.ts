@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { PROVIDERS_DESCRIPTION, ProviderSchema } from './sign-in.ts'
 import { acmeSection } from './schema-acme.ts'
-import { section, strings } from './schema-parts.ts'
 import { smtpSection } from './schema-smtp.ts'
+import { section, strings } from './formats.ts'
 
 /**
  * The configuration: every key with its type, default and meaning. The loader, the environment names, the

@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked, type Insisted } from './ask.ts'
-import type { Dice } from './dice.ts'
 import type { Ledger } from './ledger.ts'
+import type { Dice } from './plan.ts'
 
 export interface Holder {
   /** Releases what is held, and ends; resolves when that is answered. */

@@ -1,7 +1,7 @@
 /** What the clients send: to whom, what, and when. By the dice alone. */
-import type { Dice } from './dice.ts'
 import { DIGEST_FIELD, digestOf, MARK_FIELD } from './exchanger.ts'
 import type { Sent } from './ledger.ts'
+import type { Dice } from './plan.ts'
 
 export type Door = 'rest' | 'smtp'
 

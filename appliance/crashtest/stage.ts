@@ -13,7 +13,7 @@ import { createSenders } from '../senders/senders.ts'
 import type { Storage } from '../storage/storage.ts'
 import { SCRATCH_MARK } from '../watch/crash-points.ts'
 import { runCommand } from './daemon.ts'
-import type { Dice } from './dice.ts'
+import type { Dice } from './plan.ts'
 
 /** The real storage and resolver, which only the object graph knows. */
 export interface Parts {

@@ -1,10 +1,10 @@
 /** The clients: they send as fast as they are answered, and repeat what was not answered until it is. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { insist, type Asked } from './ask.ts'
-import type { Dice } from './dice.ts'
 import type { Ledger, Sent } from './ledger.ts'
 import { newSent, requestSize, restBody, smtpData, type Door } from './letters.ts'
 import { SmtpClient } from './smtp-client.ts'
+import type { Dice } from './plan.ts'
 
 const REST_CLIENTS = 12
 const SMTP_CLIENTS = 4

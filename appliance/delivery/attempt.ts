@@ -9,7 +9,6 @@ import { newId } from '../mail/ids.ts'
 import { isIP } from 'node:net'
 import type { Family } from '../mail/source.ts'
 import type { SigningIdentity, TlsInfo, Transcript } from '../mail/transcript.ts'
-import type { Waited } from '../mail/wait.ts'
 import type { Signer } from '../signing/signing.ts'
 import { every, type Change, type LeasedDelivery, type SettleArgs, type Storage } from '../storage/storage.ts'
 import type { Cidr } from '../wire/networks.ts'
@@ -31,6 +30,7 @@ import { emulate } from './test-addresses.ts'
 import { walkAll } from './walk-all.ts'
 import type { Walked } from './walk.ts'
 import type { DomainPolicy } from './policy/view.ts'
+import type { Waited } from '../mail/waiting.ts'
 
 export interface AttemptDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys' | 'place'>

@@ -10,10 +10,8 @@ import type { LaneActivity, ProviderTable } from '../shaping/shaping.ts'
 import { createSigner } from '../signing/signing.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import type { Cidr } from '../wire/networks.ts'
-import { refreshedAddresses } from '../wire/own-addresses.ts'
+import { type Cidr, refreshedAddresses } from '../wire/networks.ts'
 import { attempt } from './attempt.ts'
-import { briefly } from './briefly.ts'
 import { createClassifier } from './classify.ts'
 import { createConnections } from './connections.ts'
 import { createDispatcher, type Dispatcher } from './dispatch.ts'
@@ -142,4 +140,33 @@ function sourcesOf(sourceIps: readonly string[]): Source[] {
     health: null,
     checkedAt: null,
   }))
+}
+
+/**
+ * How long an answer is believed, in milliseconds: long enough for the messages of a burst to ask once, too short for anybody to see that
+ * a key or a domain was changed later here than elsewhere.
+ */
+const BELIEVED_MS = 100
+/** Answers remembered; then all are forgotten, so that memory is bounded. */
+const MOST = 1000
+
+/**
+ * The same question of the storage, asked once for all who ask within a tenth of a second. Each message of a sending domain needs its row
+ * and its keys: two trips to the reading thread. A question that failed is asked again.
+ */
+export function briefly<A extends object, R>(
+  ask: (args: A, now: number) => Promise<R>,
+): (args: A, now: number) => Promise<R> {
+  const known = new Map<string, { answer: Promise<R>; at: number }>()
+  return (args, now) => {
+    const key = JSON.stringify(args)
+    const last = known.get(key)
+    if (last && now >= last.at && now - last.at < BELIEVED_MS) return last.answer
+    if (known.size >= MOST) known.clear()
+    const answer = ask(args, now)
+    known.set(key, { answer, at: now })
+    // Whoever asked hears of it.
+    answer.catch(() => known.delete(key))
+    return answer
+  }
 }

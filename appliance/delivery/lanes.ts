@@ -1,7 +1,6 @@
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf } from '../mail/queue.ts'
 import { usableSources, type Family, type Source } from '../mail/source.ts'
-import type { Waited } from '../mail/wait.ts'
 import {
   allowed,
   began,
@@ -26,11 +25,11 @@ import {
 } from '../shaping/shaping.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import { aheadOf, endedAlso } from './ahead.ts'
 import { LaneMemory, type Lane } from './lane-memory.ts'
 import { Closings, whyClosed } from './late.ts'
 import { LaneTurns } from './lane-turns.ts'
 import type { Admission, Ask, Permit, Room } from './permit.ts'
+import type { Waited } from '../mail/waiting.ts'
 
 /** Pause of a message that its destination's room does not help, in milliseconds. */
 const RETRY_MS = 5000
@@ -360,4 +359,27 @@ function isBehind({ state, open, unsettled }: Lane, { limits }: Provider, now: n
 function earliest(times: (number | null)[]): number | null {
   const known = times.filter((time) => time !== null)
   return known.length === 0 ? null : Math.min(...known)
+}
+
+/**
+ * How much is leased before there is a connection for it, so that no connection idles while a lease is committed. Pure; times in Unix
+ * milliseconds.
+ */
+
+/** A lease, the way and the signature take some milliseconds; twice as much on a busy machine. */
+const LATELY_MS = 20
+
+/**
+ * Deliveries to lease beyond the free connections: as many as ended on the lane just now, one for each of its connections at most. A slow
+ * server gets none, so that nothing waits here that could be held, dropped or overtaken in the spool.
+ * @param ended when the last conversations ended, the last one last
+ */
+export function aheadOf(ended: readonly number[], connections: number, now: number): number {
+  const lately = ended.filter((at) => at <= now && now - at < LATELY_MS).length
+  return Math.min(lately, connections)
+}
+
+/** The ends with one more, as many as `aheadOf` can need. */
+export function endedAlso(ended: readonly number[], connections: number, now: number): number[] {
+  return [...ended, now].slice(-connections)
 }

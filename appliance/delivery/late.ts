@@ -1,8 +1,7 @@
 /** Why a delivery was leased later than it was due: what lanes remember of when they had no room. */
-import { laneWords } from '../mail/waiting.ts'
+import { laneWords, SHORTEST_WAIT, type Waited } from '../mail/waiting.ts'
 import type { Clock } from '../clock/clock.ts'
 import { destinationOf } from '../mail/queue.ts'
-import { SHORTEST_WAIT, type Waited } from '../mail/wait.ts'
 import { allowed, isPaused, opensAt, warmUpOf, type Provider } from '../shaping/shaping.ts'
 import type { LeasedDelivery } from '../storage/storage.ts'
 import type { Lane } from './lane-memory.ts'

@@ -5,9 +5,9 @@ import { toSevenBit } from '../mime/seven-bit.ts'
 import type { Signer } from '../signing/signing.ts'
 import type { LeasedDelivery, Storage } from '../storage/storage.ts'
 import { type Prepared, prepare, redate, withCrlf } from './message.ts'
-import type { ToSevenBit } from './order.ts'
 import type { Failure } from './outcome.ts'
 import { wishOf, type TlsWish } from './policy/policy.ts'
+import type { ToSevenBit } from './sayable.ts'
 
 /** The message with its signatures in front, and its return path. */
 export interface Letter {

@@ -10,7 +10,7 @@ import type { Session } from './session.ts'
 import { SmtpWire } from './smtp-wire.ts'
 import type { Hello, TlsResult } from './tls.ts'
 import { demandsTls } from './tls-demand.ts'
-import type { Order } from './order.ts'
+import type { Order } from './sayable.ts'
 
 /** One message for one address of one host, and how to get there. */
 export interface Visit extends Order {

@@ -1,9 +1,9 @@
 /** What an earlier run of this node left in progress. */
-import { isEarlierRun } from '../mail/owner.ts'
 import type { Cause } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY } from '../queue/schedule.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
+import { isEarlierRun } from '../mail/ids.ts'
 
 /** Why a delivery waits that a process which is gone had leased. */
 const INTERRUPTED: Cause = {

@@ -1,7 +1,7 @@
-import { type Extensions, lacksEightBit, needsUtf8, sizeLimit } from './extensions.ts'
+import { type Extensions, lacksEightBit, needsUtf8, sizeLimit, type Requests } from './extensions.ts'
 import type { Prepared } from './message.ts'
-import type { Order } from './order.ts'
 import type { Failure, Fate, Outcome } from './outcome.ts'
+import type { TlsDemand } from './tls-demand.ts'
 
 /** What of an order can be said to a server. */
 export interface Sayable {
@@ -71,4 +71,22 @@ function unsayable(address: string, { host, ip }: Order, extensions: Extensions)
   if (!needsUtf8(address) || extensions.has('SMTPUTF8')) return undefined
   const note = `${host} does not offer SMTPUTF8, which the address ${address} needs.`
   return { ...failure, status: '5.6.7', note }
+}
+
+/** Makes the message as it goes to a server without 8BITMIME (RFC 6152 §3), signed anew; or tells why it cannot, as a clause. */
+export type ToSevenBit = () => Promise<Prepared | { impossible: string }>
+
+/** One message for some recipients at one host. */
+export interface Order {
+  host: string
+  ip: string
+  /** Our EHLO name. */
+  hostname: string
+  from: string
+  recipients: string[]
+  message: Prepared
+  sevenBit: ToSevenBit
+  /** To be passed on where the server understands it. */
+  requests?: Requests | undefined
+  demand: TlsDemand
 }

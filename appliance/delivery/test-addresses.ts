@@ -1,10 +1,10 @@
 import type { Reply } from '../mail/reply.ts'
 import { suppressedCause } from '../mail/suppression.ts'
-import { TEST_OUTCOMES, testOutcomeOf } from '../mail/test-address.ts'
 import type { Transcript } from '../mail/transcript.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
 import type { Change, LeasedDelivery } from '../storage/storage.ts'
 import { changeFor } from './changes.ts'
+import { TEST_OUTCOMES, testOutcomeOf } from '../mail/address.ts'
 
 /** What of a batch to test addresses is to be written down. */
 export interface Emulated {

@@ -1,7 +1,6 @@
 import type { Client } from './client.ts'
 import type { Answer, RecordType, Survey } from './dns.ts'
-import { MAX_LINKS } from './interpret.ts'
-import { canonical } from './names.ts'
+import { MAX_LINKS, canonical } from './interpret.ts'
 import { server, type Server } from './servers.ts'
 
 /**

@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Answer, RecordType } from './dns.ts'
-import { interpret, MAX_LINKS, type Reading } from './interpret.ts'
+import { interpret, MAX_LINKS, type Reading, canonical, isDomainName } from './interpret.ts'
 import type { Question } from './message.ts'
-import { canonical, isDomainName } from './names.ts'
 import type { Server } from './servers.ts'
 import { exchange } from './transport.ts'
 

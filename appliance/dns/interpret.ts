@@ -1,7 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { Answer, RecordData, RecordType } from './dns.ts'
 import type { Message, Question, WireRecord } from './message.ts'
-import { canonical, isDomainName, isHostName } from './names.ts'
 
 /** What one response says about a question. Pure: no I/O, no cache, no clock. */
 
@@ -146,4 +145,26 @@ function readRecord<T extends RecordType>(type: T, data: unknown): RecordData[T]
 
 function failed(note: string): { kind: 'failed'; note: string } {
   return { kind: 'failed', note }
+}
+
+/** Domain names as text: without the root dot, lower case, A-labels only. */
+
+/** Anything printable: owner names carry underscores, and RFC 2317 puts slashes into them. */
+const ownerLabel = /^[!-\-/-[\]-~]{1,63}$/
+/** Letters, digits, hyphen, and the underscore that is met in the wild. */
+const hostLabel = /^[a-z0-9_-]{1,63}$/
+
+/** Lower case and without the root dot. */
+export function canonical(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '')
+}
+
+/** Whether a canonical name can be asked for: labels of 1 to 63 bytes, 253 in all (RFC 1035 §2.3.4). */
+export function isDomainName(name: string): boolean {
+  return name.length <= 253 && name.split('.').every((label) => ownerLabel.test(label))
+}
+
+/** Whether a canonical name can be that of a host. */
+function isHostName(name: string): boolean {
+  return name.length <= 253 && name.split('.').every((label) => hostLabel.test(label))
 }

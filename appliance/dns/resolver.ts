@@ -3,8 +3,8 @@ import { askAuthorities, askEachAuthority } from './authority.ts'
 import { AnswerCache } from './cache.ts'
 import { Client } from './client.ts'
 import type { Resolver, Surveyor } from './dns.ts'
-import { canonical } from './names.ts'
 import { parseServer, systemServers } from './servers.ts'
+import { canonical } from './interpret.ts'
 
 /** What `createResolver` needs; everything but servers and clock has a default. */
 export interface ResolverOptions {

@@ -181,3 +181,34 @@ export function sameOrigin({ headers, host }: FastifyRequest): boolean | undefin
   if (origin === undefined) return undefined
   return URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
 }
+
+/** A caller who is a person. */
+export interface Person {
+  teamId: string
+  userId: string
+  email: string
+  role: Role
+}
+
+/** Refuses: `not_signed_in`. */
+export function personOf(request: FastifyRequest): Person {
+  const { teamId, userId, user, role } = callerOf(request)
+  if (userId === undefined || user === undefined || role === undefined) throw refuse('not_signed_in')
+  return { teamId, userId, email: user, role }
+}
+
+/** Whether the caller is of the team that runs the appliance. */
+export async function isOperator(
+  request: FastifyRequest,
+  { storage, clock }: Pick<HttpDeps, 'storage' | 'clock'>,
+): Promise<boolean> {
+  const team = await storage.firstTeam({}, clock.now())
+  return team?.id === callerOf(request).teamId
+}
+
+/** A step before a request is validated: refuses keys and people of other teams. Keys need full access as everywhere. */
+export function requireOperator(deps: Pick<HttpDeps, 'storage' | 'clock'>) {
+  return async (request: FastifyRequest): Promise<void> => {
+    if (!(await isOperator(request, deps))) throw refuse('not_operator')
+  }
+}

@@ -5,9 +5,8 @@ import { presentApiKeySetting } from '../api/api-keys.ts'
 import { presentLane, presentProvider } from '../api/shaping.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
-import { callerOf } from './access.ts'
+import { callerOf, personOf } from './access.ts'
 import type { HttpDeps } from './deps.ts'
-import { personOf } from './people.ts'
 
 type Read = (request: FastifyRequest) => Promise<unknown>
 

@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import type { Capacity } from '../capacity/capacity.ts'
 import { createListeners, type Listeners } from './listeners.ts'
-import { CHALLENGE_PATH } from './routes/acme.ts'
+import { CHALLENGE_PATH } from './routes/tls.ts'
 
 /** Not listening yet. */
 export function createChallengeListener(

@@ -4,8 +4,7 @@
  * report is ever sent about it: what cannot be taken is refused while the client waits.
  */
 import type { Clock } from '../clock/clock.ts'
-import type { Mailbox } from '../mail/address.ts'
-import { parseReturnPath } from '../mail/envelope.ts'
+import { type Mailbox, parseReturnPath } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import { maySend } from '../senders/senders.ts'

@@ -6,7 +6,6 @@ import { FINDING_STATUSES, type Finding } from '../mail/finding.ts'
 import { AUTO, type Source } from '../mail/source.ts'
 import { zoneOf, type SendingHost } from '../senders/records.ts'
 import type { Domain, Storage } from '../storage/storage.ts'
-import { machineAddresses } from '../wire/own-addresses.ts'
 import {
   addressesOf,
   isPublicAddress,
@@ -35,6 +34,7 @@ import { judgePort25, tryPort25 } from './port25.ts'
 import { judgeAnswers, judgeCaching, judgeValidation, questionResolver } from './resolver.ts'
 import { askPublicMx, judgePublicMx } from './public-mx.ts'
 import { askTime, judgeTime } from './time.ts'
+import { machineAddresses } from '../wire/networks.ts'
 
 /** What a look at the machine needs. */
 export interface DoctorDeps {

@@ -1,16 +1,20 @@
 /** From a submission to the email that storage keeps. Pure. */
-import { formatMailbox, type Mailbox } from '../mail/address.ts'
-import { makeReturnPath, returnPathHost } from '../mail/envelope.ts'
+import {
+  formatMailbox,
+  type Mailbox,
+  testOutcomeOf,
+  makeReturnPath,
+  returnPathHost,
+} from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { choosePool, type Assignment } from '../mail/source.ts'
 import { suppressedCause } from '../mail/suppression.ts'
-import { testOutcomeOf } from '../mail/test-address.ts'
-import { requireTlsOf, type RequireTls } from '../mail/require-tls.ts'
 import type { Caller } from '../senders/caller.ts'
 import { LIFETIME } from '../queue/schedule.ts'
 import type { AttachmentInfo, Domain, NewDelivery, NewEmail, StoredContent } from '../storage/storage.ts'
 import { dispositionOf, type Composed } from './compose.ts'
 import type { Submission } from './submission.ts'
+import { requireTlsOf, type RequireTls } from '../mail/tls-policy.ts'
 
 /** A submission that was allowed and composed. */
 export interface Prepared {

@@ -10,7 +10,6 @@ import {
 } from '../mail/headers.ts'
 import { digestOf } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
-import { requireTlsOf } from '../mail/require-tls.ts'
 import { STREAM_EXPECTED, streamOf } from '../mail/stream.ts'
 import type { Tag } from '../storage/storage.ts'
 import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
@@ -20,6 +19,7 @@ import { CONTROL_FIELDS, finishMessage, readHeader, type Header, type Trace } fr
 import { createMessageReader, type MessageReader } from './message-reader.ts'
 import { readSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
+import { requireTlsOf } from '../mail/tls-policy.ts'
 
 export { createMessageReader, type MessageReader }
 

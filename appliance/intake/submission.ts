@@ -1,9 +1,9 @@
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Stream } from '../mail/queue.ts'
-import type { RequireTls } from '../mail/require-tls.ts'
 import type { AttachmentInfo, Tag } from '../storage/storage.ts'
 import type { Content } from './composed-content.ts'
+import type { RequireTls } from '../mail/tls-policy.ts'
 
 /** A request to send, understood and checked, before anyone asked whether the caller may send it. */
 export interface Submission {

@@ -1,5 +1,5 @@
 import type { Reply } from './reply.ts'
-import type { Waited } from './wait.ts'
+import type { Waited } from './waiting.ts'
 
 /** One exchange of an attempt: what we did or said, what came back, how long it took. */
 export interface Step {

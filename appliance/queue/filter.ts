@@ -1,11 +1,11 @@
 /** Filters of the queue as people and programs write them: the same words in the API, the dashboard and the command line. Pure. */
 import { CATEGORIES } from '../mail/bounce.ts'
 import { parseDomain } from '../mail/domain.ts'
-import { readDuration } from '../mail/duration.ts'
 import { isId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAMS } from '../mail/source.ts'
 import type { QueueFilter } from '../storage/storage.ts'
+import { readDuration } from '../mail/date.ts'
 
 /** Longest text of a condition, and most deliveries that one names by their ids. */
 const MOST = 500

@@ -1,6 +1,5 @@
 /** What the counts of the queue add up to. Pure. */
-import { isUnplaced } from '../mail/queue.ts'
-import { AGE_BANDS } from '../mail/queue-action.ts'
+import { isUnplaced, AGE_BANDS } from '../mail/queue.ts'
 import type { SurveyGroup } from '../storage/storage.ts'
 
 /** Deliveries of one provider. */

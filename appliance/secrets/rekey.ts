@@ -1,7 +1,6 @@
 /** The exchange of the master key for another one. */
 import { rmSync } from 'node:fs'
 import type { SealingStorage } from '../storage/storage.ts'
-import { cleanOnce } from './clean-once.ts'
 import { findKey } from './find-key.ts'
 import {
   describeSource,
@@ -82,4 +81,18 @@ function given(file: string): MasterKey {
   const found = readKeyFile(file, { kind: 'named', path: file })
   if (!found) throw new MasterKeyRefused(`File not found: ${file}. Nothing was changed.`)
   return found
+}
+
+/**
+ * Wipes what the secrets were before from the free space of the database, once after everything was sealed.
+ * @returns false when it could not: a disk without room, or another process in the way. The next start tries again
+ */
+export function cleanOnce(dataDir: string, storage: SealingStorage, now: number): boolean {
+  if (storage.readSealing(dataDir)?.cleanedAt !== null) return true
+  try {
+    storage.cleanSecrets(dataDir, now)
+    return true
+  } catch {
+    return false // Mail goes out all the same, and `posthaste secrets status` says it.
+  }
 }

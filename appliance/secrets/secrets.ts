@@ -14,7 +14,7 @@ import {
 } from './master-key.ts'
 import type { Sealer } from './seal.ts'
 
-export { cleanOnce } from './clean-once.ts'
+export { cleanOnce } from './rekey.ts'
 export { MasterKeyRefused, type KeyPlaces } from './master-key.ts'
 export { rekey, type Rekeyed } from './rekey.ts'
 export type { Sealer } from './seal.ts'

@@ -4,7 +4,7 @@ import type { Domain } from '../storage/storage.ts'
 import { zoneOf, type ExpectedRecord } from './records.ts'
 import { judgeRecord, type Elsewhere, type Evidence, type RecordOpinion } from './verification.ts'
 
-export { asksForNothing } from './judge-dmarc.ts'
+export { asksForNothing } from './judge-spf.ts'
 
 /** Checks every expected record, all at once. Never throws for what DNS does. */
 export function checkRecords(

@@ -7,11 +7,10 @@ import { refuse } from '../mail/refusals.ts'
 import type { DkimKey, Domain, DomainSettings } from '../storage/storage.ts'
 import { begin } from './course.ts'
 import { generateDkimKey, type KeyGenerator } from './keys.ts'
-import { look, type LookDeps } from './look.ts'
+import { look, type LookDeps, toldDomain } from './look.ts'
 import { isReturnPathLabel, judgeName } from './names.ts'
 import { expectedRecords, type ExpectedRecord } from './records.ts'
 import { newSelectors } from './rotation.ts'
-import { toldDomain } from './told.ts'
 import type { Storage } from '../storage/storage.ts'
 
 export interface NewDomainArgs {

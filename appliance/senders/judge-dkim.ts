@@ -1,6 +1,5 @@
 import type { ExpectedRecord } from './records.ts'
-import { parseTags } from './tags.ts'
-import { right, wrong, type Opinion } from './opinion.ts'
+import { right, wrong, type Opinion, parseTags } from './judge-spf.ts'
 
 const withoutSpace = (text: string) => text.replaceAll(/\s+/g, '')
 const ends = (key: string) => (key.length > 24 ? `${key.slice(0, 8)}…${key.slice(-8)}` : key)

@@ -1,6 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import type { ExpectedRecord } from './records.ts'
-import { right, wrong, type Opinion } from './opinion.ts'
 
 interface Term {
   qualifier: string
@@ -83,4 +82,51 @@ function covers(term: Term, ours: Term): boolean {
   const list = new BlockList()
   list.addSubnet(network, prefix, family)
   return list.check(ours.value, family)
+}
+
+/** What the judge of one kind of record says: whether receivers will take it, and if not, why and what to do. */
+export type Opinion = { right: true } | { right: false; note: string }
+
+export const right: Opinion = { right: true }
+
+/** An adverse opinion with its sentence. */
+export const wrong = (note: string): Opinion => ({ right: false, note })
+
+const policies = ['none', 'quarantine', 'reject']
+
+/** Whether there is a DMARC policy that receivers will follow (RFC 9989): one record, valid, of whatever strictness. */
+export function judgeDmarc(records: string[]): Opinion {
+  if (records.length > 1)
+    return wrong(`There are ${records.length} DMARC records, so receivers ignore all of them. Keep one.`)
+  const tags = parseTags(records[0]!)
+  if (!tags || [...tags.keys()][0] !== 'v' || tags.get('v') !== 'DMARC1')
+    return wrong('The record must start with v=DMARC1; followed by tags in the form name=value;.')
+  const policy = tags.get('p')?.toLowerCase()
+  if (policy === undefined) return wrong('The record has no p= tag. Add p=none, p=quarantine or p=reject.')
+  if (!policies.includes(policy))
+    return wrong(`p=${policy} is not a valid policy. Use p=none, p=quarantine or p=reject.`)
+  return right
+}
+
+/** Whether a policy that is sound changes nothing: `p=none`, and no address for the reports that it would be good for (RFC 9989). */
+export function asksForNothing(texts: readonly string[]): boolean {
+  const tags = texts.map(parseTags).find((one) => one?.get('v') === 'DMARC1')
+  return tags?.get('p')?.toLowerCase() === 'none' && !tags.get('rua')
+}
+
+/**
+ * Reads a tag-list, `name=value; …` (RFC 6376 §3.2). White space around names and values does not count.
+ * Undefined when it is none: a part without `=`, or a name twice.
+ */
+export function parseTags(text: string): Map<string, string> | undefined {
+  const tags = new Map<string, string>()
+  const parts = text.split(';')
+  if (parts.at(-1)!.trim() === '') parts.pop()
+  for (const part of parts) {
+    const match = /^\s*([A-Za-z]\w*)\s*=([^]*)$/.exec(part)
+    const name = match?.[1]
+    if (!match || name === undefined || tags.has(name)) return undefined
+    tags.set(name, match[2]!.trim())
+  }
+  return tags
 }

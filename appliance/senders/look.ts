@@ -2,13 +2,13 @@
 import type { Clock } from '../clock/clock.ts'
 import type { Resolver } from '../dns/dns.ts'
 import type { DkimKey, DkimKeyChange, Domain, RecordCheck, Storage } from '../storage/storage.ts'
-import { lookForAdvised } from './advised.ts'
+import { lookForAdvised, isAdvised } from './advised.ts'
 import { checkRecords } from './check.ts'
 import { advance, begin, sightOf } from './course.ts'
-import { expectedRecords, type SendingHost } from './records.ts'
+import { expectedRecords, type SendingHost, type ExpectedRecord } from './records.ts'
 import { nextProof, nextRetirement, turnKeys } from './rotation.ts'
-import { isNews, toldDomain } from './told.ts'
 import type { RecordOpinion } from './verification.ts'
+import type { ToldDomain } from '../mail/event.ts'
 
 export interface LookDeps {
   storage: Pick<Storage, 'dkimKeys' | 'saveDomainCheck' | 'isDomainHeld'>
@@ -86,4 +86,26 @@ function dated(opinions: RecordOpinion[], before: readonly RecordCheck[], now: n
 
 function afterwards(keys: readonly DkimKey[], changes: readonly DkimKeyChange[]): DkimKey[] {
   return keys.map((key) => ({ ...key, ...changes.find(({ id }) => id === key.id) }))
+}
+
+/** A domain and the records that it takes to send; DMARC is advice, and the wire format has no such record. */
+export function toldDomain(domain: Domain, records: readonly ExpectedRecord[]): ToldDomain {
+  const { id, name, status, region, createdAt, sending, receiving, checks } = domain
+  return {
+    ...{ id, name, status, region, createdAt, sending, receiving },
+    records: records
+      .filter(({ record }) => record !== 'DMARC')
+      .map(({ key, record, name: owner, type, value, priority }) => ({
+        ...{ record, name: owner, type, value, priority },
+        status: checks.find((check) => check.key === key)?.status ?? 'not_started',
+      })),
+  }
+}
+
+/** Whether an app would want to know: the domain or one of its records has another status. */
+export function isNews(before: Domain, after: Pick<Domain, 'status' | 'checks'>): boolean {
+  if (before.status !== after.status) return true
+  const statuses = ({ checks }: Pick<Domain, 'checks'>) => new Map(checks.map((one) => [one.key, one.status]))
+  const [old, fresh] = [statuses(before), statuses(after)]
+  return [...fresh].some(([key, status]) => !isAdvised(key) && (old.get(key) ?? 'not_started') !== status)
 }

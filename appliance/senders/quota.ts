@@ -1,7 +1,6 @@
 /** How much a team may still send: its plan, and what was counted. The counting itself is part of `storage.put`. */
 import type { Clock } from '../clock/clock.ts'
 import type { QuotaLimit, Storage, Usage, UsageHistory } from '../storage/storage.ts'
-import { UNLIMITED, type NamedPlan, type Plan, type Plans } from './plans.ts'
 
 export interface Quotas {
   /** What `storage.put` has to hold a team to. */
@@ -62,3 +61,23 @@ export function periodEnds(now: number): PeriodEnds {
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
   return { day: Date.UTC(year, month, date.getUTCDate() + 1), month: Date.UTC(year, month + 1, 1) }
 }
+
+/** Plans: how much a team may send. The file with them is read in config/; a team has the name of one. */
+
+export interface Plan {
+  /** Recipients in a UTC day; null for any number. */
+  daily: number | null
+  /** Recipients in a UTC month; null for any number. */
+  monthly: number | null
+}
+
+/** A plan with what it is called; null: it is no longer in the file. */
+export interface NamedPlan extends Plan {
+  name: string | null
+}
+
+/** All plans by name. */
+export type Plans = ReadonlyMap<string, Plan>
+
+/** What a plan without any limit says; also for a team whose plan is no longer in the file. */
+const UNLIMITED: Plan = { daily: null, monthly: null }

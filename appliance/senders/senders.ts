@@ -23,7 +23,7 @@ export {
 export { createErasures, type Erasures } from './erasures.ts'
 export { maySend } from './course.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
-export { type NamedPlan, type Plan, type Plans } from './plans.ts'
+export { type NamedPlan, type Plan, type Plans } from './quota.ts'
 export { createQuotas, periodEnds, type PeriodEnds, type Quotas } from './quota.ts'
 export type { SuppressionImport } from './suppression-import.ts'
 export { createRateLimiter, type RateLimiter } from './rate-limit.ts'

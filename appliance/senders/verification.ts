@@ -5,9 +5,7 @@
 import type { Answer } from '../dns/dns.ts'
 import type { RecordCheck } from '../storage/storage.ts'
 import { judgeDkim } from './judge-dkim.ts'
-import { judgeDmarc } from './judge-dmarc.ts'
-import { judgeSpf } from './judge-spf.ts'
-import { right, wrong, type Opinion } from './opinion.ts'
+import { judgeSpf, right, wrong, type Opinion, judgeDmarc } from './judge-spf.ts'
 import type { ExpectedRecord } from './records.ts'
 
 /** What DNS said of one record, and what was seen where people put it by mistake. */

@@ -5,8 +5,7 @@ import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { waitWords, type WaitReason } from '../mail/waiting.ts'
 import { allowed, isPaused, opensAt, shownRate, type LaneState } from './lane.ts'
 import type { Provider, Providers } from './providers.ts'
-import { warmUpOf } from './warm-up.ts'
-import { moment, nextMidnight } from './words.ts'
+import { warmUpOf, moment, nextMidnight } from './warm-up.ts'
 
 /** What is known of a delivery; times in Unix milliseconds. */
 export interface Waiting {

@@ -43,7 +43,7 @@ export {
   type Settings,
 } from './settings.ts'
 export { countedToday, warmUpJudged, warmUpOf } from './warm-up.ts'
-export { nextMidnight, utcDay } from './words.ts'
+export { nextMidnight, utcDay } from './warm-up.ts'
 export {
   createShapingBook,
   MOST_PAUSE_MINUTES,

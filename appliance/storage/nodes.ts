@@ -1,7 +1,7 @@
 /** The nodes: installations of the program that share one storage, and leases for the work that only one of them may do at a time. */
 import type { Db } from './schema.ts'
 import { sql } from 'kysely'
-import { nodeOf } from '../mail/owner.ts'
+import { nodeOf } from '../mail/ids.ts'
 
 /** The id of this node. A database of SQLite is one node's alone and carries its id with it, into a backup too. */
 async function thisNode(db: Db): Promise<string> {

@@ -1,10 +1,10 @@
 /** Reports that senders are owed: due from the transaction that decided a delivery, made once. */
 import type { EnvelopeDsn, RecipientDsn, ReportKind } from '../mail/dsn.ts'
-import type { RequireTls } from '../mail/require-tls.ts'
 import type { Cause, DeliveryState } from '../mail/verdict.ts'
 import { fromNotify } from './deliveries.ts'
 import type { Db } from './schema.ts'
 import type { Connection } from './sqlite/connection.ts'
+import type { RequireTls } from '../mail/tls-policy.ts'
 
 /** Deliveries of one email about which the same thing is to be told: one report. */
 export interface DueReport {

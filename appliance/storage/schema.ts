@@ -9,7 +9,6 @@ import type { Generated, Kysely } from 'kysely'
 import type { ActorKind } from '../mail/audit.ts'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
 import type { EventType, LastEvent } from '../mail/event.ts'
-import type { RequireTls } from '../mail/require-tls.ts'
 import type { Role } from '../mail/roles.ts'
 import type { Source, Stream } from '../mail/source.ts'
 import type { DeliveryState, SuppressionOrigin } from '../mail/verdict.ts'
@@ -28,6 +27,7 @@ import type {
   SignInMethod,
   TicketKind,
 } from './values.ts'
+import type { RequireTls } from '../mail/tls-policy.ts'
 
 /** One applied migration; `checksum` is the SHA-256 of its text in hex. */
 export interface MigrationsTable {

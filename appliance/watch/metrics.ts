@@ -1,8 +1,7 @@
 /** What Prometheus reads: counters and histograms of this process, and gauges that are looked at when it asks. */
 import { collectDefaultMetrics, Registry, type Histogram } from 'prom-client'
 import type { Clock } from '../clock/clock.ts'
-import { seriesOf, type SeriesOf } from './series.ts'
-import { createStandingGauges, type Standing } from './standing.ts'
+import { createStandingGauges, type Standing, seriesOf, type SeriesOf } from './standing.ts'
 
 export type { ClientUse, Standing } from './standing.ts'
 

@@ -1,6 +1,5 @@
 /** Gauges of how things stand when the metrics are read. */
-import type { Gauge } from 'prom-client'
-import type { SeriesOf } from './series.ts'
+import { Gauge, Counter, Histogram, type Registry } from 'prom-client'
 
 /** What is looked at when the metrics are read. Every list is bounded by the configuration, never by the mail. */
 export interface Standing {
@@ -144,5 +143,25 @@ export function createStandingGauges(
       commits.set(standing.storage.commits)
       committed.set(standing.storage.calls)
     }
+  }
+}
+
+export interface SeriesOf {
+  counter: <L extends string>(name: string, help: string, labels?: L[]) => Counter<L>
+  gauge: <L extends string>(name: string, help: string, labels?: L[]) => Gauge<L>
+  /** @param buckets upper bounds, in seconds */
+  histogram: <L extends string>(name: string, help: string, buckets: number[], labels?: L[]) => Histogram<L>
+}
+
+/** Counters, gauges and histograms of a registry. */
+export function seriesOf(registry: Registry): SeriesOf {
+  const registers = [registry]
+  return {
+    counter: (name, help, labelNames = []) =>
+      new Counter({ name: `posthaste_${name}`, help, labelNames, registers }),
+    gauge: (name, help, labelNames = []) =>
+      new Gauge({ name: `posthaste_${name}`, help, labelNames, registers }),
+    histogram: (name, help, buckets, labelNames = []) =>
+      new Histogram({ name: `posthaste_${name}`, help, buckets, labelNames, registers }),
   }
 }

@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { networkInterfaces } from 'node:os'
+import type { Clock } from '../clock/clock.ts'
 
 /** Which IP addresses may be dialled: pure functions on addresses and networks. */
 
@@ -192,4 +194,29 @@ export function reverseLabels(ip: string): string {
   if (bytes.length === 4) return bytes.toReversed().join('.')
   const hex = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')
   return [...hex].toReversed().join('.')
+}
+
+/** How long a list of addresses is used before the kernel is asked again, in milliseconds. */
+const FRESH_MS = 10_000
+
+/** Lists the machine's own addresses, without loopback, as `canonicalIp` writes them. */
+export function machineAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? [])
+      .filter(({ internal }) => !internal)
+      .map(({ address }) => canonicalIp(address) ?? address),
+  )
+}
+
+/** Makes a function that lists the same addresses as `list`, which it asks at most once in ten seconds. */
+export function refreshedAddresses(
+  clock: Pick<Clock, 'now'>,
+  list: () => readonly string[] = machineAddresses,
+): () => readonly string[] {
+  let last: { at: number; addresses: readonly string[] } | undefined
+  return () => {
+    const now = clock.now()
+    if (!last || now < last.at || now - last.at >= FRESH_MS) last = { at: now, addresses: list() }
+    return last.addresses
+  }
 }

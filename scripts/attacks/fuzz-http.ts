@@ -1,7 +1,7 @@
 /** Requests for the fuzzer: of every route, with bodies and header fields that are right, nearly right, or nonsense. */
-import type { Dice } from '../../appliance/crashtest/dice.ts'
 import { damaged, happens, json, pick, text } from './noise.ts'
 import type { Target } from './target.ts'
+import type { Dice } from '../../appliance/crashtest/plan.ts'
 
 /** What to say, how many replies it asks for, and whether they must come. */
 export interface Batch {

@@ -1,7 +1,7 @@
 /** Command lines and messages for the fuzzer. */
-import type { Dice } from '../../appliance/crashtest/dice.ts'
 import type { Batch } from './fuzz-http.ts'
 import { damaged, happens, pick, text } from './noise.ts'
+import type { Dice } from '../../appliance/crashtest/plan.ts'
 
 const LINES = [
   'EHLO client.example',

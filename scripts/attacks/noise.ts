@@ -1,5 +1,5 @@
 /** Seeded nonsense: texts, JSON values and octets that are nearly right, or not at all. */
-import type { Dice } from '../../appliance/crashtest/dice.ts'
+import type { Dice } from '../../appliance/crashtest/plan.ts'
 
 /** One of them. */
 export const pick = <T>(dice: Dice, items: readonly T[]): T => items[dice.between(0, items.length - 1)]!

@@ -2,8 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { machineAddresses, refreshedAddresses } from '../../appliance/wire/own-addresses.ts'
-import { parseNetworks } from '../../appliance/wire/networks.ts'
+import { parseNetworks, machineAddresses, refreshedAddresses } from '../../appliance/wire/networks.ts'
 import { hello, startApi, type Api } from '../unit/http/harness.ts'
 
 /** Stands for the public internet. */

@@ -2,10 +2,10 @@ import { authenticate } from 'mailauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createResolver } from '../../appliance/dns/resolver.ts'
 import type { DkimRotation, Domain } from '../../appliance/api/domains.ts'
-import { mailauthResolver } from '../../appliance/sandbox/lookup.ts'
 import { isFinal, startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { instantOf, testDomain, type TestDomain } from '../world/domains.ts'
 import { createWorld, type World } from '../world/world.ts'
+import { mailauthResolver } from '../../appliance/sandbox/inbox.ts'
 
 let world: World
 let appliance: TestAppliance

@@ -1,11 +1,11 @@
 /** What is demanded of TLS with a host: DANE, then MTA-STS, then what the sender wants. Pure. */
-import type { RequireTls } from '../../mail/require-tls.ts'
 import type { ReportedPolicy, StsPolicy } from '../../storage/storage.ts'
 import type { TlsDemand, TlsResultType } from '../tls-demand.ts'
 import { presentTlsa, tlsaText } from './dane.ts'
 import type { StsState } from './sts-cache.ts'
 import { matchingMx, stsPolicyLines } from './sts.ts'
 import type { DaneState } from './tlsa.ts'
+import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /**
  * What the sender wants. unimportant: `TLS-Required: No`, the message is to arrive whatever the receiver's policies say (RFC 8689 §4.2.2) ·

@@ -4,10 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { AuditEntry, AuditFilter } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV, download, PAGE_ROWS } from '../download.ts'
-import { isOperator } from '../operator.ts'
 
 /** What was done by the team and to what is its; for those who run the appliance, also what was done to the whole of it. */
 export function auditRoutes(app: App, deps: HttpDeps): void {

@@ -3,9 +3,8 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Domain } from '../../storage/storage.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { requireOperator } from '../operator.ts'
 
 /** GET /doctor and GET /doctor/latest: looks at the machine and its surroundings, or with `domain` at one of the team's domains. */
 export function doctorRoutes(app: App, deps: HttpDeps): void {

@@ -5,6 +5,7 @@ import { pageOf, presentList } from '../../api/shared.ts'
 import { callerOf } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
+import * as propagationApi from '../../api/propagation.ts'
 
 /** Sending domains, their DNS records and DKIM keys. */
 export function domainRoutes(app: App, deps: HttpDeps): void {
@@ -120,4 +121,13 @@ function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
     trackingSubdomain: body.tracking_subdomain === '' ? null : body.tracking_subdomain,
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+/** GET /domains/:id/propagation: what every authoritative server of the domain's zone answers now. */
+export function propagationRoutes(app: App, { senders, propagation }: HttpDeps): void {
+  serve(app, propagationApi.getDomainPropagation, {}, async (request) => {
+    const args = { teamId: callerOf(request).teamId, id: request.params.id }
+    const domain = await senders.getDomain(args)
+    return propagationApi.presentPropagation(domain.id, await propagation.look(domain))
+  })
 }

@@ -1,8 +1,7 @@
 import { readCursor } from '../../storage/storage.ts'
-import { callerOf, wouldEnter } from '../access.ts'
+import { callerOf, wouldEnter, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { Live } from '../live.ts'
-import { isOperator } from '../operator.ts'
 import { serve } from '../serve.ts'
 import { watchEmails } from '../../api/service.ts'
 

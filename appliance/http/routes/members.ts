@@ -4,9 +4,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Member } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, personOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { personOf } from '../people.ts'
 
 /** Who is in the team. */
 export function memberRoutes(app: App, deps: HttpDeps): void {

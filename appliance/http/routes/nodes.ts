@@ -1,9 +1,8 @@
 import * as api from '../../api/nodes.ts'
 import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, isOperator, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { isOperator, requireOperator } from '../operator.ts'
 
 /** The daemon itself: how it stands, and how much it takes. */
 export function nodeRoutes(app: App, deps: HttpDeps): void {

@@ -1,16 +1,15 @@
 import * as api from '../../api/queue.ts'
 import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
-import { QUEUE_ACTIONS, type QueueAction } from '../../mail/queue-action.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { isEverything, readQueueFilter } from '../../queue/queue.ts'
 import type { Delivery, QueueFilter } from '../../storage/storage.ts'
 import { presentDelivery } from '../../api/timeline.ts'
 import { presentList } from '../../api/shared.ts'
-import { actorOf, callerOf } from '../access.ts'
+import { actorOf, callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { isOperator } from '../operator.ts'
 import { readId } from '../../api/parameters.ts'
+import { QUEUE_ACTIONS, type QueueAction } from '../../mail/queue.ts'
 
 /** What waits, and the operator's hand on it; then what was done. */
 export function queueRoutes(app: App, deps: HttpDeps): void {

@@ -4,9 +4,8 @@ import type { FastifyReply } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import { presentList } from '../../api/shared.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { requireOperator } from '../operator.ts'
 
 type Deps = Pick<HttpDeps, 'storage' | 'clock'>
 

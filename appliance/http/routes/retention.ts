@@ -1,9 +1,8 @@
 import * as api from '../../api/retention.ts'
 import { serve } from '../serve.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, isOperator } from '../access.ts'
 import { readBodies } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { isOperator } from '../operator.ts'
 
 /** How long what is kept; and whether bodies of a domain's emails are. */
 export function retentionRoutes(app: App, deps: HttpDeps): void {

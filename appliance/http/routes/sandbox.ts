@@ -4,9 +4,8 @@ import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
-import { callerOf } from '../access.ts'
+import { callerOf, isOperator } from '../access.ts'
 import type { App, HttpDeps, SandboxInbox, SandboxMail, SandboxReader } from '../deps.ts'
-import { isOperator } from '../operator.ts'
 
 /** The mail that the sandbox caught instead of sending it. These paths do not exist outside of the sandbox. */
 export function sandboxRoutes(

@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
 import { readLane, readProvider } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { requireOperator } from '../operator.ts'
+import { requireOperator } from '../access.ts'
 
 /** Mailbox providers and lanes. They are the appliance's: only those who run it see and change them. */
 export function shapingRoutes(app: App, deps: HttpDeps): void {

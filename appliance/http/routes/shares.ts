@@ -3,10 +3,10 @@ import { shareEmail } from '../../api/emails.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { readDuration } from '../../mail/duration.ts'
 import { serve } from '../serve.ts'
 import { contentPage, CONTENT_POLICY, noticePage, PAGE_POLICY, sharedPage } from '../shared-page.ts'
 import type { LinkDeps } from './attachments.ts'
+import { readDuration } from '../../mail/date.ts'
 
 /** A link works this long, by default and at most (milliseconds). */
 const MAX_LIFETIME = 48 * 60 * 60 * 1000

@@ -5,7 +5,7 @@ import { refuse } from '../../mail/refusals.ts'
 import { presentList } from '../../api/shared.ts'
 import { readAssignment, readSource } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { requireOperator } from '../operator.ts'
+import { requireOperator } from '../access.ts'
 
 /** The addresses that mail leaves from. They are the appliance's: only those who run it see and change them. */
 export function sourceRoutes(app: App, deps: HttpDeps): void {

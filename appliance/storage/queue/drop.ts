@@ -2,7 +2,6 @@ import type { Category, SubType } from '../../mail/bounce.ts'
 import { reportWanted } from '../../mail/dsn.ts'
 import { type EventData, lastEventOf } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
-import type { QueueAction } from '../../mail/queue-action.ts'
 import { formatReply } from '../../mail/reply.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import { createRecordEvents } from '../events.ts'
@@ -12,6 +11,7 @@ import type { Db } from '../schema.ts'
 import { preparedOn } from '../sqlite/dialect.ts'
 import { nextPortion, type Step, type StepArgs, type QueueFilter } from './matching.ts'
 import type { Via } from '../values.ts'
+import type { QueueAction } from '../../mail/queue.ts'
 
 /** Deliveries in one round of statements: eight values for each event must fit the engine's 32 766 parameters. */
 const ROUND = 500

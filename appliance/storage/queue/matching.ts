@@ -5,8 +5,7 @@ import type { Cause } from '../../mail/verdict.ts'
 import { queued } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
 import type { Category } from '../../mail/bounce.ts'
-import type { QueueAction } from '../../mail/queue-action.ts'
-import type { Stream } from '../../mail/queue.ts'
+import type { Stream, QueueAction } from '../../mail/queue.ts'
 
 /** A tag of emails; without a value, any. */
 export interface TagFilter {

@@ -1,7 +1,6 @@
 /** What operators see of the queue, and what they do to many deliveries at once. */
 import { sql, type UpdateObject } from 'kysely'
-import { AGE_BANDS, type QueueAction } from '../../mail/queue-action.ts'
-import type { Stream } from '../../mail/queue.ts'
+import { type Stream, AGE_BANDS, type QueueAction } from '../../mail/queue.ts'
 import { type Delivery, selectDeliveries, toDelivery } from '../deliveries.ts'
 import type { Db, Tables } from '../schema.ts'
 import {

@@ -4,7 +4,6 @@ import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/ds
 import { lastEventOf } from '../../mail/event.ts'
 import { madeAt, newId } from '../../mail/ids.ts'
 import { destinationOfQueue, type Stream } from '../../mail/queue.ts'
-import type { RequireTls } from '../../mail/require-tls.ts'
 import { STREAMS } from '../../mail/source.ts'
 import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import { createRecordEvents } from '../events.ts'
@@ -17,6 +16,7 @@ import { createChooser, type LeaseArgs } from './choose.ts'
 import { Lines } from './lines.ts'
 import type { Via } from '../values.ts'
 import type { SuppressionOrigin } from '../../mail/verdict.ts'
+import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /** A delivery that the caller owns until `leaseUntil`. */
 export interface LeasedDelivery {

@@ -3,7 +3,6 @@ import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/ds
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
 import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
-import type { RequireTls } from '../../mail/require-tls.ts'
 import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
 import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
@@ -16,6 +15,7 @@ import { createOwe, type ReportRef } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
 import type { Via, RecipientField } from '../values.ts'
+import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /** One recipient of a new email: how the spool will first hold it. */
 export interface NewDelivery {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { hashRecoveryCode, newRecoveryCodes } from '../../../appliance/accounts/recovery-codes.ts'
 import { describeSecret, newTotpSecret, totpStep } from '../../../appliance/accounts/totp.ts'
 import { createWrongCodes } from '../../../appliance/accounts/wrong-codes.ts'
 import { createTestClock } from '../../world/clock.ts'
+import { hashRecoveryCode, newRecoveryCodes } from '../../../appliance/accounts/second-step.ts'
 
 /** RFC 6238 Appendix B, SHA-1: the last six of its eight digits, which is what six digits are (RFC 4226 §5.3). */
 const VECTORS: [seconds: number, code: string][] = [

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { fileReason } from '../../../appliance/commands/file-reason.ts'
-import { userName } from '../../../appliance/commands/user-name.ts'
+import { userName, fileReason } from '../../../appliance/commands/failure.ts'
 
 test('where access was denied it is told who was, as root’s commands run as another user', () => {
   const denied = new Error("EACCES: permission denied, open '/root/hosted.key'")

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-const source = join(import.meta.dirname, '../../../appliance/commands/user-name.ts')
+const source = join(import.meta.dirname, '../../../appliance/commands/failure.ts')
 
 /** What a process says that imports the function and then does this. */
 function said(script: string): { stdout: string; stderr: string } {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDice } from '../../../appliance/crashtest/dice.ts'
-import { nameOf, planKills } from '../../../appliance/crashtest/plan.ts'
+import { nameOf, planKills, createDice } from '../../../appliance/crashtest/plan.ts'
 import { CRASH_POINTS } from '../../../appliance/watch/crash-points.ts'
 
 test('the same seed makes the same plan, another one another', () => {

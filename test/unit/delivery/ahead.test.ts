@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../appliance/clock/clock.ts'
 import { loadProviders } from '../../../appliance/config/config.ts'
-import { aheadOf, endedAlso } from '../../../appliance/delivery/ahead.ts'
-import { briefly } from '../../../appliance/delivery/briefly.ts'
 import { createDispatcher } from '../../../appliance/delivery/dispatch.ts'
-import { Lanes } from '../../../appliance/delivery/lanes.ts'
+import { Lanes, aheadOf, endedAlso } from '../../../appliance/delivery/lanes.ts'
 import type { Admission, Ask, Permit } from '../../../appliance/delivery/permit.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import type { LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
+import { briefly } from '../../../appliance/delivery/delivery.ts'
 
 const auto: Source = {
   ...{ ip: 'auto', pool: 'default', hostname: null, state: 'active', stateReason: null, suspendedBy: null },

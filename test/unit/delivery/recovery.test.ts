@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { recoverLeases } from '../../../appliance/delivery/recovery.ts'
-import { ownerOf } from '../../../appliance/mail/owner.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { silentLogger } from '../../../appliance/watch/log.ts'
 import { leaseArgs, makeTeam, putEmail, T0 } from '../../contract/fixtures.ts'
 import { makePlace } from '../storage/places.ts'
+import { ownerOf } from '../../../appliance/mail/ids.ts'
 
 test('a start recovers what an earlier run of its node had leased, and leaves other nodes at work', async () => {
   const dataDir = join(await makePlace(), 'data')

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { readDuration } from '../../../appliance/mail/duration.ts'
 import { createLinks } from '../../../appliance/http/links.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
+import { readDuration } from '../../../appliance/mail/date.ts'
 
 const NOW = Date.UTC(2026, 10, 18)
 const links = createLinks(randomBytes(32))

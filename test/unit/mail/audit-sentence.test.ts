@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { COMMAND_ACTS } from '../../../appliance/commands/audited-command.ts'
 import { auditSentence, type Said } from '../../../appliance/mail/audit-sentence.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../../../appliance/mail/audit.ts'
-import { QUEUE_ACTIONS } from '../../../appliance/mail/queue-action.ts'
+import { QUEUE_ACTIONS } from '../../../appliance/mail/queue.ts'
 
 const ID = '0193c3e2-5a71-7000-8000-000000000001'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { makeReturnPath, parseReturnPath, returnPathHost } from '../../../appliance/mail/envelope.ts'
 import { newId } from '../../../appliance/mail/ids.ts'
+import { makeReturnPath, parseReturnPath, returnPathHost } from '../../../appliance/mail/address.ts'
 
 const id = '019a1b2c-3d4e-7f60-8a9b-0c1d2e3f4a5b'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { requireTlsOf } from '../../../appliance/mail/require-tls.ts'
+import { requireTlsOf } from '../../../appliance/mail/tls-policy.ts'
 
 test.each([
   ['nothing', [], null],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { testOutcomeOf } from '../../../appliance/mail/test-address.ts'
+import { testOutcomeOf } from '../../../appliance/mail/address.ts'
 
 const DOMAINS = ['resend.dev', 'test.posthaste.invalid']
 

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { lightsOf, lookForAdvised } from '../../../appliance/senders/advised.ts'
-import { isNews } from '../../../appliance/senders/told.ts'
 import type { Domain, RecordCheck } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
+import { isNews } from '../../../appliance/senders/look.ts'
 
 let world: World
 const closing: (() => void)[] = []
