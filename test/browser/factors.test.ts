@@ -1,11 +1,11 @@
 import { TOTP, Secret } from 'otpauth'
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashToken } from '../../appliance/accounts/tokens.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { launch, openPage, type Watched } from './browser.ts'
 import { addMember, byName, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
+import { hashToken } from '../../appliance/accounts/accounts.ts'
 
 /** Second factors in a real browser, with the authenticator that Chromium pretends to have. */
 

@@ -1,12 +1,12 @@
 import { TOTP, Secret } from 'otpauth'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashToken } from '../../appliance/accounts/tokens.ts'
 import { startAppliance, type TestAppliance } from '../world/appliance.ts'
 import { startIdentityProvider, type IdentityProvider } from '../world/identity-provider.ts'
 import { holdData, launch, openPage } from './browser.ts'
 import { addMember, givePassword, type Person } from './people.ts'
 import { sound } from './sound.ts'
+import { hashToken } from '../../appliance/accounts/accounts.ts'
 
 /** Signing in by a real provider of OpenID Connect, in a real browser: out, back, linked, unlinked. */
 

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createGithubProvider } from '../../../appliance/accounts/github.ts'
 import { identify, isStrong, type Known } from '../../../appliance/accounts/identify.ts'
 import { createOpenIdProvider } from '../../../appliance/accounts/openid.ts'
-import type { Assertion, ProviderSettings } from '../../../appliance/accounts/provider.ts'
+import type { Assertion } from '../../../appliance/accounts/provider.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { browse, startIdentityProvider, type IdentityProvider } from '../../world/identity-provider.ts'
+import type { ProviderSettings } from '../../../appliance/accounts/accounts.ts'
 
 const BACK = 'https://mail.acme.example/session/oidc/x/callback'
 const flow = { state: 's'.repeat(43), nonce: 'n'.repeat(43), verifier: 'v'.repeat(43) }

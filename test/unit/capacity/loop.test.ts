@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createLoopLine, createLoopShare } from '../../../appliance/capacity/loop.ts'
+import { createLoopLine, createLoopShare } from '../../../appliance/capacity/capacity.ts'
 
 test('jobs in line begin in later turns of the event loop, so many in each, heavy ones alone', async () => {
   const line = createLoopLine(3)

@@ -2,9 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadBounces } from '../../../appliance/config/bounces.ts'
 import { whyUnsafe } from '../../../appliance/config/pattern.ts'
-import { TableRefused } from '../../../appliance/config/tables.ts'
+import { loadBounces, TableRefused } from '../../../appliance/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-bounces-'))
 const file = join(folder, 'bounces.toml')

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { loadPlans, PlansRefused } from '../../../appliance/config/plans.ts'
+import { loadPlans, PlansRefused } from '../../../appliance/config/config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-plans-'))
 const file = join(folder, 'plans.toml')

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import { loadBounces } from '../../../appliance/config/bounces.ts'
 import { createClassifier } from '../../../appliance/delivery/classify.ts'
 import type { BounceRule, Phase } from '../../../appliance/mail/bounce.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
 import { REPLIES } from './replies.ts'
 import { costOf } from '../../world/cost.ts'
+import { loadBounces } from '../../../appliance/config/config.ts'
 
 const SHIPPED_PROVIDERS = join(import.meta.dirname, '../../../config/providers.toml')
 const shipped = loadBounces()

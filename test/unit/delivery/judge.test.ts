@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { loadBounces } from '../../../appliance/config/bounces.ts'
 import { createClassifier } from '../../../appliance/delivery/classify.ts'
 import { judge, type Bench } from '../../../appliance/delivery/judge.ts'
 import type { Failure, Fate } from '../../../appliance/delivery/outcome.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'
 import { LIFETIME } from '../../../appliance/queue/schedule.ts'
 import { REPLIES } from './replies.ts'
+import { loadBounces } from '../../../appliance/config/config.ts'
 
 const rules = loadBounces()
 

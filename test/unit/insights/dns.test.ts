@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { askBlocklist, judgeListing, summarise } from '../../../appliance/sources/blocklist.ts'
-import { lookUpHost } from '../../../appliance/sources/addresses.ts'
 import { judgeHelo, judgeHostAddresses } from '../../../appliance/insights/helo.ts'
-import { looksGeneric } from '../../../appliance/sources/names.ts'
 import { judgePtr, lookUpPtr, reverseName } from '../../../appliance/sources/ptr.ts'
-import { askSpf, judgeSpfOf } from '../../../appliance/sources/spf.ts'
+import { judgeSpfOf } from '../../../appliance/sources/spf.ts'
 import { list, said, startNames, type Names } from './fixtures.ts'
+import {
+  askBlocklist,
+  judgeListing,
+  summarise,
+  lookUpHost,
+  looksGeneric,
+  askSpf,
+} from '../../../appliance/sources/sources.ts'
 
 const HELO = 'mail.acme.example'
 let names: Names

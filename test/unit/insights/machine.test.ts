@@ -6,9 +6,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { judgeCertificate, readCertificate } from '../../../appliance/insights/certificate.ts'
-import { probeAddress } from '../../../appliance/insights/dial.ts'
-import { judgeDisk, measureDisk, type DiskFacts } from '../../../appliance/insights/disk.ts'
+import { readCertificate } from '../../../appliance/insights/certificate.ts'
+import type { DiskFacts } from '../../../appliance/insights/disk.ts'
 import { judgeListeners, tryListener } from '../../../appliance/insights/listeners.ts'
 import { judgePort25, tryPort25 } from '../../../appliance/insights/port25.ts'
 import {
@@ -21,6 +20,12 @@ import { askTime, judgeTime } from '../../../appliance/insights/time.ts'
 import { selfSignedPair } from '../../../appliance/wire/self-signed.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { said, startNames, type Names } from './fixtures.ts'
+import {
+  judgeCertificate,
+  probeAddress,
+  judgeDisk,
+  measureDisk,
+} from '../../../appliance/insights/insights.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-insights-'))
 const servers: Server[] = []

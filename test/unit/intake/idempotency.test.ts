@@ -1,8 +1,9 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { createRunning, fingerprintOf, readIdempotencyKey } from '../../../appliance/intake/idempotency.ts'
+import { createRunning } from '../../../appliance/intake/idempotency.ts'
 import { digestOf } from '../../../appliance/mail/json-body.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
+import { fingerprintOf, readIdempotencyKey } from '../../../appliance/intake/intake.ts'
 
 const refusedKey = (value: string): string => {
   try {

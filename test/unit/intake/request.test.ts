@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../../appliance/api/sending.ts'
 import { cleanFilename } from '../../../appliance/intake/attachment.ts'
 import { decodeBase64 } from '../../../appliance/mail/base64.ts'
-import { dropHeaders, readRequest, refuseNotOffered } from '../../../appliance/intake/request.ts'
 import { Refusal, type RefusalKey } from '../../../appliance/mail/refusals.ts'
+import { dropHeaders, readRequest, refuseNotOffered } from '../../../appliance/intake/intake.ts'
 
 /** A Wednesday. */
 const NOW = Date.UTC(2026, 10, 18, 12)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { checkSchedule, MAX_AHEAD, readSchedule } from '../../../appliance/intake/schedule.ts'
+import { MAX_AHEAD, readSchedule } from '../../../appliance/intake/schedule.ts'
 import { Refusal } from '../../../appliance/mail/refusals.ts'
+import { checkSchedule } from '../../../appliance/intake/intake.ts'
 
 /** A Wednesday. */
 const NOW = Date.parse('2026-11-18T12:00:00Z')

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  createHosted,
-  HostedFailed,
-  readBase,
-  readKey,
-  type Hosted,
-  type Wire,
-} from '../../../appliance/moving/hosted.ts'
+import type { Hosted, Wire } from '../../../appliance/moving/hosted.ts'
 import { refusal, startHosted, type HostedWorld, type Instead } from '../../world/hosted.ts'
+import { createHosted, HostedFailed, readBase, readKey } from '../../../appliance/moving/moving.ts'
 
 let world: HostedWorld
 let waits: number[]

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { readDomain, selectorsIn } from '../../../appliance/moving/objects.ts'
-import { mergedSpf, sharesReturnPath, zoneText } from '../../../appliance/moving/zone.ts'
+import { mergedSpf } from '../../../appliance/moving/zone.ts'
 import { pairs, type HostedWebhook } from '../../../appliance/moving/webhooks.ts'
 import { expectedRecords, type RecordedKey } from '../../../appliance/senders/records.ts'
 import type { Domain } from '../../../appliance/storage/storage.ts'
+import { sharesReturnPath, zoneText } from '../../../appliance/moving/moving.ts'
 
 /** As the hosted service tells it, with names relative to the registrable domain. */
 const wire = {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { advance, begin, maySend, postpone, sightOf, type Sight } from '../../../appliance/senders/course.ts'
+import { advance, begin, postpone, sightOf, type Sight } from '../../../appliance/senders/course.ts'
 import { expectedRecords } from '../../../appliance/senders/records.ts'
 import type { DomainStatus, DomainWatch, RecordStatus } from '../../../appliance/storage/storage.ts'
+import { maySend } from '../../../appliance/senders/senders.ts'
 
 const minute = 60_000
 const hour = 60 * minute

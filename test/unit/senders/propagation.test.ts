@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { startZoneServer, type ZoneRecords, type ZoneServer } from '../../../appliance/sandbox/zone.ts'
-import { createPropagation, summarise, type Propagation } from '../../../appliance/senders/propagation.ts'
+import { summarise } from '../../../appliance/senders/propagation.ts'
 import type { DkimKey, Domain } from '../../../appliance/storage/storage.ts'
 import { freeAddress } from '../../world/addresses.ts'
 import { createTestClock, type TestClock } from '../../world/clock.ts'
+import { createPropagation, type Propagation } from '../../../appliance/senders/senders.ts'
 
 /** A zone on two servers, and a recursive one that knows them. */
 let first: ZoneServer

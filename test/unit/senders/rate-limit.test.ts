@@ -1,7 +1,8 @@
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { createRateLimiter, refill, take, type Bucket } from '../../../appliance/senders/rate-limit.ts'
+import { refill, take, type Bucket } from '../../../appliance/senders/rate-limit.ts'
 import type { Clock } from '../../../appliance/clock/clock.ts'
+import { createRateLimiter } from '../../../appliance/senders/senders.ts'
 
 /** Time that stands still until it is moved. */
 function stillClock(): Clock & { move(ms: number): void } {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadProviders } from '../../../appliance/config/config.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
-import { backlogOf, type BacklogCount } from '../../../appliance/shaping/backlog.ts'
+import { backlogOf } from '../../../appliance/shaping/backlog.ts'
 import {
   freshLane,
   observe,
@@ -9,6 +9,7 @@ import {
   Providers,
   type LaneState,
   type Waiting,
+  type BacklogCount,
 } from '../../../appliance/shaping/shaping.ts'
 
 const now = Date.UTC(2026, 10, 21, 13, 1)

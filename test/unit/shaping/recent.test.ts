@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { RECENT_MINUTES, RecentMessages } from '../../../appliance/shaping/recent.ts'
+import { RECENT_MINUTES } from '../../../appliance/shaping/recent.ts'
+import { RecentMessages } from '../../../appliance/shaping/shaping.ts'
 
 const MINUTE = 60_000
 const T0 = 29_000_000 * MINUTE

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createSourceBook } from '../../../appliance/sources/book.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { makePlace } from '../storage/places.ts'
+import { createSourceBook } from '../../../appliance/sources/sources.ts'
 
 test('a start goes by the configuration of its own node, and leaves the sources of others', async () => {
   const storage = await openSqlite({ dataDir: join(await makePlace(), 'data') })

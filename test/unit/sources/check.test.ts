@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import type { Source, SourceHealth } from '../../../appliance/mail/source.ts'
-import { seenAddresses, type HostAnswers } from '../../../appliance/sources/addresses.ts'
 import { reverseName } from '../../../appliance/sources/ptr.ts'
-import {
-  decideState,
-  keepKnown,
-  lookAtSource,
-  type SourceCheckDeps,
-} from '../../../appliance/sources/check.ts'
+import { decideState, keepKnown, type SourceCheckDeps } from '../../../appliance/sources/check.ts'
 import { differences } from '../../../appliance/sources/book.ts'
-import { returnPathsOf, type TeamDomain } from '../../../appliance/sources/return-paths.ts'
 import { presentSource } from '../../../appliance/api/sources.ts'
 import { nextLook } from '../../../appliance/sources/watcher.ts'
 import { list, startNames, type Names } from '../insights/fixtures.ts'
+import {
+  seenAddresses,
+  type HostAnswers,
+  lookAtSource,
+  returnPathsOf,
+  type TeamDomain,
+} from '../../../appliance/sources/sources.ts'
 
 const HELO = 'mail.acme.example'
 let names: Names

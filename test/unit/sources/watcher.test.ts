@@ -2,8 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSourceBook, type SourceBook } from '../../../appliance/sources/book.ts'
-import { createSourceWatcher, type SourceWatcher } from '../../../appliance/sources/watcher.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import { openSqlite } from '../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
@@ -12,6 +10,12 @@ import { makeTeam, newDomain } from '../../contract/fixtures.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { list, startNames, type Names } from '../insights/fixtures.ts'
 import { PATIENCE } from '../../world/patience.ts'
+import {
+  createSourceBook,
+  type SourceBook,
+  createSourceWatcher,
+  type SourceWatcher,
+} from '../../../appliance/sources/sources.ts'
 
 const HELO = 'mail.acme.example'
 const folder = mkdtempSync(join(tmpdir(), 'posthaste-watcher-'))

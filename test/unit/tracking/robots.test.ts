@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadRobots } from '../../../appliance/config/config.ts'
 import { createVisitMemory } from '../../../appliance/tracking/memory.ts'
-import { createJudge, type Moment, type Visit } from '../../../appliance/tracking/robots.ts'
+import { createJudge, type Moment } from '../../../appliance/tracking/robots.ts'
+import type { Visit } from '../../../appliance/tracking/tracking.ts'
 
 const BROWSER = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36'
 const visit: Visit = { method: 'GET', ip: '192.0.2.1', userAgent: BROWSER, purpose: '' }

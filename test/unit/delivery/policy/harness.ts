@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:https'
-import { type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Resolver } from '../../../../appliance/dns/dns.ts'
-import { createTlsPolicies, type TlsPolicies } from '../../../../appliance/delivery/policy/policy.ts'
 import { openSqlite } from '../../../../appliance/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../../../appliance/storage/storage.ts'
 import { silentLogger } from '../../../../appliance/watch/log.ts'
@@ -13,6 +12,7 @@ import { createGuardedFetch, type GuardedFetch } from '../../../../appliance/wir
 import { parseNetworks } from '../../../../appliance/wire/networks.ts'
 import type { TestClock } from '../../../world/clock.ts'
 import { tlsFile } from '../../../world/tls.ts'
+import { createTlsPolicies, type TlsPolicies } from '../../../../appliance/delivery/delivery.ts'
 
 /** What the policy host answers; null hangs up. */
 export interface PolicyAnswer {

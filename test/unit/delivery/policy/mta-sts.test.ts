@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { TlsPolicies } from '../../../../appliance/delivery/policy/policy.ts'
 import type { Storage } from '../../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../../world/clock.ts'
 import { setUp } from '../../dns/harness.ts'
 import { openTestStorage, startPolicyHost, testPolicies } from './harness.ts'
+import type { TlsPolicies } from '../../../../appliance/delivery/delivery.ts'
 
 /** MTA-STS against a real HTTPS server, a real resolver and real storage. */
 const DAY = 86_400_000
