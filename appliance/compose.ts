@@ -30,6 +30,7 @@ import { createSharedDoctor, viewCertificates } from './insights/insights.ts'
 import type { SourceBook } from './sources/sources.ts'
 import { createInbound } from './inbound/inbound.ts'
 import { createIntake, createSchedules } from './intake/intake.ts'
+import { createMimeReader, type MimeReader } from './mime/mime.ts'
 import { newId, ownerOf } from './mail/ids.ts'
 import { capacityRows, createLook } from './assembly/monitoring.ts'
 import { openNode } from './assembly/node.ts'
@@ -115,6 +116,8 @@ interface Ground {
   health: HealthChecks
   /** What clients may use at once. */
   capacity: Capacity
+  /** Reads messages. */
+  mime: MimeReader
   /** Of the storage engine. */
   stats: () => { commits: number; calls: number }
 }
@@ -165,7 +168,9 @@ async function openGround(
   started.defer(() => events.stop())
   const base = { config, options, log, clock, started, storage, owner, duties, sandbox, resolver, events }
   const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes })
-  return { ...base, instruments, health, capacity, stats: () => storage.stats() }
+  const mime = createMimeReader({ clock, turns: capacity.turns })
+  started.defer(() => mime.close())
+  return { ...base, instruments, health, capacity, mime, stats: () => storage.stats() }
 }
 
 /** Who may send, and from which addresses of this machine. */
@@ -262,7 +267,7 @@ function operatorsDoors(ground: Ground, { book }: People, out: WayOut, tables: L
 
 /** The doors in: REST with the dashboard, and SMTP. */
 async function openDoors(ground: Ground, people: People, out: WayOut, tables: LiveTables) {
-  const { config, options, log, clock, started, storage, sandbox, resolver } = ground
+  const { config, options, log, clock, started, storage, sandbox, resolver, capacity, mime } = ground
   const { accounts, senders } = people
   const wake = (): void => out.delivery.wake()
   const quotas = createQuotas({ storage, clock, plans: tables.plans })
@@ -271,7 +276,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
   const tracked = await openTracking(ground, tables, certificates)
   const { tracking } = tracked
-  const needed = { storage, senders, quotas, fetch, clock, wake, tracking }
+  const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking }
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
   const intake = started.adopt(receivingMail, () => receivingMail.close())
   const operators = operatorsDoors(ground, people, out, tables)
@@ -283,7 +288,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const http = await createHttp({
     tls: { certificates, challenges: acme ?? undefined, list: () => viewCertificates(config) },
     storage,
-    capacity: ground.capacity,
+    capacity,
     schedules: createSchedules({ storage, clock, wake }),
     accounts,
     providers: openSignInProviders(config, { storage, clock, accounts }),
@@ -291,6 +296,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     quotas,
     rateLimiter,
     intake,
+    mime,
     sendNotice,
     clock,
     log,
@@ -311,10 +317,9 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   tracked.listening(origins[0])
   const { requestLog } = http
-  const { capacity } = ground
   const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config) })
   const inbound = started.adopt(receiving, () => receiving.close())
-  const mail = { senders, rateLimiter, intake, inbound, requestLog, clock, log, certificates, capacity }
+  const mail = { senders, rateLimiter, intake, mime, inbound, requestLog, clock, log, certificates, capacity }
   const smtp = await openSubmission(config, mail)
   started.defer(() => smtp.close())
   const metrics = await openMetrics(ground, operators.shaping)

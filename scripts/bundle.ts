@@ -19,8 +19,7 @@ const ENTRIES = [
   'commands/healthcheck.ts',
   'http/json-worker.ts',
   'intake/compose-worker.ts',
-  'intake/message-worker.ts',
-  'mime/extract-worker.ts',
+  'mime/mime-worker.ts',
   'storage/sqlite/reader.ts',
   'storage/sqlite/writer.ts',
 ]

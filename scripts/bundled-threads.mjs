@@ -3,7 +3,7 @@
 import { registerHooks } from 'node:module'
 
 const threads =
-  /\/appliance\/(?:intake|mime|storage\/sqlite)\/(compose-worker|message-worker|extract-worker|reader|writer)\.ts$/
+  /\/appliance\/(?:intake|mime|storage\/sqlite)\/(compose-worker|mime-worker|reader|writer)\.ts$/
 
 registerHooks({
   load(url, context, next) {

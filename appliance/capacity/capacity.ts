@@ -27,7 +27,7 @@ export type { Incoming } from './incoming.ts'
 export { createLoopLine, createLoopShare } from './loop.ts'
 export { PIECE } from './outgoing.ts'
 export type { Turns } from './turns.ts'
-export { createThreads, ThreadEnded, type ThreadAnswer, type Threads } from './threads.ts'
+export { createThreads, ThreadEnded, type Threads } from './threads.ts'
 
 const MB = 1024 * 1024
 

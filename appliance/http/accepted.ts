@@ -5,7 +5,7 @@ import {
   fingerprintOf,
   readIdempotencyKey,
   type Accepted,
-  type SendRequest,
+  type RequestName,
 } from '../intake/intake.ts'
 import { digestOf } from '../mail/json-body.ts'
 
@@ -18,18 +18,17 @@ export function sameness(
   { headers, body, bodyDigest }: FastifyRequest,
   scope: string,
   extra = '',
-): Pick<SendRequest, 'idempotencyKey' | 'scope' | 'fingerprint'> {
+): RequestName {
   const idempotencyKey = readIdempotencyKey(headers['idempotency-key'])
   if (idempotencyKey === null) return { idempotencyKey, scope, fingerprint: '' }
   return { idempotencyKey, scope, fingerprint: fingerprintOf(bodyDigest ?? digestOf(body), extra) }
 }
 
-/** Sets the header fields that go with an accepted request (reference: wire format §4) and returns its body. */
-export function answerAccepted(reply: FastifyReply, { body, ids, replayed, used }: Accepted): unknown {
+/** Sets the header fields that go with an accepted request (reference: wire format §4). */
+export function answerAccepted(reply: FastifyReply, { ids, replayed, used }: Accepted): void {
   reply.request.accepted = ids
   showUsed(reply, used)
   if (replayed) void reply.header('idempotent-replayed', 'true')
-  return body
 }
 
 /** Field names in one log line: enough for any mail framework. */

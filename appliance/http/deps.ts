@@ -7,6 +7,7 @@ import type { ChallengeAnswers } from '../certificates/certificates.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Webhooks } from '../events/events.ts'
 import type { Intake, Schedules } from '../intake/intake.ts'
+import type { MimeReader } from '../mime/mime.ts'
 import type { SharedDoctor } from '../insights/insights.ts'
 import type { SourceBook } from '../sources/sources.ts'
 import type { CertificateView } from '../mail/certificate.ts'
@@ -80,6 +81,8 @@ export interface HttpDeps {
   /** DNS records on their way. */
   propagation: PropagationWatch
   intake: Intake
+  /** Reads stored messages. */
+  mime: MimeReader
   /** Mail of the appliance itself to people. */
   sendNotice: SendNotice
   schedules: Schedules

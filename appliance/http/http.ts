@@ -109,7 +109,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const { publicUrl = '', peopleUrl = '', adminApart = false } = deps.config
   const origins = { apps: publicUrl, people: peopleUrl }
   const secret = await deps.storage.secret({ name: 'links', fresh: randomBytes(32) }, deps.clock.now())
-  const contents = createContents({ storage: deps.storage, clock: deps.clock, turns: deps.capacity.turns })
+  const contents = createContents({ ...deps, turns: deps.capacity.turns })
   const linked = { links: createLinks(secret), origin: () => origins.apps, contents }
   const people = { origin: () => origins.people }
   sentRoutes(app, deps, linked)

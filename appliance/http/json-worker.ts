@@ -1,7 +1,6 @@
 /** The thread in which large request bodies are parsed: octets come in, a value goes back. Started by body.ts. */
 import { isUtf8 } from 'node:buffer'
-import { parentPort } from 'node:worker_threads'
-import type { ThreadAnswer } from '../capacity/capacity.ts'
+import { answerJobs } from '../capacity/answer-jobs.ts'
 import { cutTexts, decodeFiles, digestOf } from '../mail/json-body.ts'
 
 export interface JsonJob {
@@ -14,14 +13,6 @@ export interface JsonJob {
 
 /** `wrong`: why there is no value. */
 export type JsonResult = { value: unknown; digest: string | null } | { wrong: 'not_utf8' | 'malformed' }
-
-parentPort!.on('message', (job: JsonJob) => {
-  try {
-    answer(read(job))
-  } catch (error) {
-    parentPort!.postMessage({ error: error as Error } satisfies ThreadAnswer<JsonResult>)
-  }
-})
 
 function read({ bytes, skip, digest }: JsonJob): JsonResult {
   if (!isUtf8(bytes)) return { wrong: 'not_utf8' }
@@ -36,8 +27,9 @@ function read({ bytes, skip, digest }: JsonJob): JsonResult {
   }
 }
 
-function answer(result: JsonResult): void {
-  const moved = 'value' in result ? decodeFiles(result.value) : []
-  const short = 'value' in result ? { ...result, value: cutTexts(result.value) } : result
-  parentPort!.postMessage({ result: short } satisfies ThreadAnswer<JsonResult>, moved)
-}
+answerJobs(read, (result) => {
+  if (!('value' in result)) return []
+  const moved = decodeFiles(result.value)
+  result.value = cutTexts(result.value)
+  return moved
+})

@@ -2,17 +2,11 @@
  * What an email composed here says, html and text exactly as they were given: whether its message tells them, and reading them back from it.
  * Pure.
  */
-import { splitMessage } from '../mail/headers.ts'
-import { partsOf, readContentType, valuesOf } from '../mime/entity.ts'
+import { readComposed } from '../mime/read-composed.ts'
 import type { StoredContent } from '../storage/storage.ts'
 
 /** What an email says; null for what it does not have. */
 export type Content = Pick<StoredContent, 'html' | 'text'>
-
-/** More parts than the composer makes: a limit on the attachments of one email is a tenth of it. */
-const MAX_PARTS = 1000
-/** Multiparts within each other that the composer makes: mixed, related, alternative. */
-const MAX_DEPTH = 3
 
 /**
  * Where html and text of a plain message (compose-plain.ts) are to be kept. Decided without reading it again: its composer loses nothing but
@@ -50,49 +44,12 @@ function place(
 /** Line ends become CRLF, and half of a surrogate pair becomes U+FFFD. */
 const isKept = (text: string): boolean => !text.includes('\r') && text.isWellFormed()
 
-/** Html and text of an email from where they are kept. */
-export function readBack(stored: StoredContent, message: Uint8Array): Content {
-  const { html, text, place: where } = stored
+/** Html and text of an email from where they are kept. @param found what `readComposed` found in its message */
+export function readBack({ html, text, place: where }: StoredContent, found: Content): Content {
   if (where === 'row') return { html, text }
-  const found = readComposed(message)
   const whole = (one: string | null) => (where === 'unfinished' ? withoutLineEnd(one) : one)
   return { html: html ?? whole(found.html), text: text ?? whole(found.text) }
 }
 
 /** Base64 has no line end of its own, so that there may be none. */
 const withoutLineEnd = (text: string | null): string | null => text?.replace(/\n$/, '') ?? null
-
-/** The html and the text of a message that was composed here, line ends as LF. */
-function readComposed(message: Uint8Array): Content {
-  const found: Content = { html: null, text: null }
-  readPart(Buffer.from(message.buffer, message.byteOffset, message.byteLength), found, 0)
-  return found
-}
-
-function readPart(part: Buffer, found: Content, depth: number): void {
-  const { fields, bodyOffset } = splitMessage(part)
-  const { type, parameters } = readContentType(valuesOf(fields, 'content-type')[0] ?? '')
-  const boundary = parameters.get('boundary')
-  if (boundary !== undefined && depth < MAX_DEPTH) {
-    for (const range of partsOf(part, [bodyOffset, part.length], boundary, MAX_PARTS).parts)
-      readPart(part.subarray(...range), found, depth + 1)
-    return
-  }
-  const form = type === 'text/html' ? 'html' : type === 'text/plain' ? 'text' : undefined
-  // Attachments say that they are, whatever their type.
-  if (form === undefined || found[form] !== null || valuesOf(fields, 'content-disposition').length > 0) return
-  const [encoding = '7bit'] = valuesOf(fields, 'content-transfer-encoding')
-  const octets = decode(part.subarray(bodyOffset), encoding.toLowerCase())
-  found[form] = octets.toString('utf8').replaceAll('\r\n', '\n')
-}
-
-function decode(body: Buffer, encoding: string): Buffer {
-  if (encoding === 'base64') return Buffer.from(body.toString('latin1'), 'base64')
-  if (encoding !== 'quoted-printable') return body
-  const text = body
-    .toString('latin1')
-    .replaceAll(/=(?:\r\n|([\dA-F]{2}))/g, (_, hex: string | undefined) =>
-      hex === undefined ? '' : String.fromCharCode(Number.parseInt(hex, 16)),
-    )
-  return Buffer.from(text, 'latin1')
-}

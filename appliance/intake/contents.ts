@@ -1,9 +1,10 @@
 /** Reads back what stored emails say: from where it is kept, or out of their messages. */
 import type { Turns } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
+import { Refusal, refuse } from '../mail/refusals.ts'
+import type { MimeReader } from '../mime/mime.ts'
 import type { Email, Storage } from '../storage/storage.ts'
-import type { Content } from './composed-content.ts'
-import { createMessageReader } from './message-reader.ts'
+import { readBack, type Content } from './composed-content.ts'
 
 /** Larger messages wait for their turn to be in memory (octets). */
 const SMALL = 64 * 1024
@@ -17,12 +18,13 @@ export function createContents({
   storage,
   clock,
   turns,
+  mime,
 }: {
   storage: Pick<Storage, 'getMessage'>
   clock: Clock
   turns: Turns
+  mime: Pick<MimeReader, 'read' | 'readComposed'>
 }): Contents {
-  const reader = createMessageReader({ clock })
   return {
     async of({ id, teamId, via, size, content }) {
       if (content.place === 'row') return { html: content.html, text: content.text }
@@ -30,7 +32,14 @@ export function createContents({
       const message = await storage.getMessage({ emailId: id }, clock.now())
       // Removed since the email was read.
       if (!message) return { html: null, text: null }
-      return via === 'smtp' ? reader.readArrived(message, teamId) : reader.readBack(content, message, teamId)
+      if (via !== 'smtp') return readBack(content, await mime.readComposed(message, teamId))
+      const { html, text } = await mime.read(message, teamId).catch(later)
+      return { html, text }
     },
   }
+}
+
+/** It was read when it came: what is too much now is not too much later. */
+function later(error: unknown): never {
+  throw error instanceof Refusal ? refuse('overloaded') : error
 }

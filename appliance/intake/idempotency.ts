@@ -1,7 +1,7 @@
 /** Idempotent requests: what makes two of them the same, and that only one of them runs at a time. */
 import { createHash } from 'node:crypto'
 import { refuse } from '../mail/refusals.ts'
-import type { Receipt } from '../storage/storage.ts'
+import type { Receipt, ReceiptName } from '../storage/storage.ts'
 
 /** How long a key means the request that it was first used with (reference: wire format §4). */
 export const RECEIPT_LIFETIME = 24 * 60 * 60 * 1000
@@ -25,22 +25,28 @@ export function fingerprintOf(digest: string, extra = ''): string {
 }
 
 /** The stored answer, if this is the request that it was given to. Refuses: `invalid_idempotent_request`. */
-export function replay(receipt: Receipt, fingerprint: string): { body: unknown; ids: string[] } {
+export function replay(
+  receipt: Receipt,
+  fingerprint: string,
+): { ids: string[]; errors: { index: number; message: string }[] } {
   if (receipt.fingerprint !== fingerprint) throw refuse('invalid_idempotent_request')
-  return { body: JSON.parse(receipt.body), ids: receipt.emailIds }
+  const body = JSON.parse(receipt.body) as { errors?: { index: number; message: string }[] } | null
+  return { ids: receipt.emailIds, errors: body?.errors ?? [] }
 }
 
 /** Keys whose first request is still running in this process. */
 export interface Running {
-  /** Runs `work` unless it runs already for this name. Refuses: `concurrent_idempotent_requests`. */
-  alone<T>(name: string, work: () => Promise<T>): Promise<T>
+  /** Runs `work` unless it runs already for this name; null: for no name at all. Refuses: `concurrent_idempotent_requests`. */
+  alone<T>(name: ReceiptName | null, work: () => Promise<T>): Promise<T>
 }
 
 /** Between processes the transaction of `put` decides; this spares composing a hundred times what is sent once. */
 export function createRunning(): Running {
   const names = new Set<string>()
   return {
-    async alone(name, work) {
+    async alone(receiptName, work) {
+      if (receiptName === null) return work()
+      const name = JSON.stringify([receiptName.teamId, receiptName.scope, receiptName.key])
       if (names.has(name)) throw refuse('concurrent_idempotent_requests')
       names.add(name)
       try {

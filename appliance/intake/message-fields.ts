@@ -1,15 +1,9 @@
 /** The header of a message that arrived as bytes: what is taken out of it, what is put in. Pure. */
 import { formatDateTime, isDateTime } from '../mail/date.ts'
-import {
-  endsWithBlankLine,
-  fieldValue,
-  MAX_HEADER,
-  repeatedField,
-  splitMessage,
-  type HeaderField,
-} from '../mail/headers.ts'
+import { endsWithBlankLine, MAX_HEADER, repeatedField, type HeaderField } from '../mail/headers.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_FIELD } from '../mail/stream.ts'
+import { allOf, MAX_FIELDS, splitHeader, type Header } from '../mime/entity.ts'
 
 /** Who said what to us, for the Received field (RFC 5321 §4.4). */
 export interface Trace {
@@ -34,19 +28,6 @@ export const CONTROL_FIELDS = {
 
 /** A message that went through more servers than this goes in circles (RFC 5321 §6.3). */
 const MAX_RECEIVED = 50
-/** Fields of a header; real ones have fewer than a hundred. */
-const MAX_FIELDS = 1000
-/** Fields that are looked at: we add a few to those of an accepted message. */
-const MAX_SPLIT = MAX_FIELDS + 20
-
-/** A header that was read. */
-export interface Header {
-  fields: HeaderField[]
-  bodyOffset: number
-  /** The values of all fields of that name, in order; the name in lower case. */
-  all(name: string): string[]
-}
-
 /**
  * Reads the header. Refuses: `message_malformed` where a line is no field, `message_repeated_field`, `message_date`, `message_loop`.
  * From and Sender have a refusal of their own, which covers all that can be wrong with them.
@@ -66,22 +47,14 @@ export function readHeader(message: Uint8Array): Header {
   const names = fields.map(({ name }) => name)
   const repeated = repeatedField(names.filter((name) => !judgedApart.has(name.toLowerCase())))
   if (repeated) throw refuse('message_repeated_field', repeated)
-  const [date] = header.all('date')
+  const [date] = allOf(header, 'date')
   if (date !== undefined && !isDateTime(date)) throw refuse('message_date')
-  if (header.all('received').length > MAX_RECEIVED) throw refuse('message_loop')
+  if (allOf(header, 'received').length > MAX_RECEIVED) throw refuse('message_loop')
   return header
 }
 
 /** Fields whose repetition has a refusal of its own. */
 const judgedApart = new Set(['from', 'sender'])
-
-/** The header as it is: of a message that was accepted. */
-export function splitHeader(message: Uint8Array): Header {
-  const { fields, bodyOffset } = splitMessage(message, MAX_SPLIT)
-  const byName = Map.groupBy(fields, ({ name }) => name.toLowerCase())
-  const all = (name: string) => byName.get(name)?.map(fieldValue) ?? []
-  return { fields, bodyOffset, all }
-}
 
 const removed = new Set([
   'bcc',
@@ -131,7 +104,7 @@ export function finishMessage(
 ): Uint8Array {
   const { trace, id, messageId, now } = last
   const date = formatDateTime(now)
-  const lacks = (name: string) => header.all(name).length === 0
+  const lacks = (name: string) => allOf(header, name).length === 0
   const added = [
     receivedField(trace, id, date),
     ...(lacks('message-id') ? [`Message-ID: ${messageId}\r\n`] : []),

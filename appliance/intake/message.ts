@@ -11,17 +11,16 @@ import {
 import { digestOf } from '../mail/json-body.ts'
 import { refuse } from '../mail/refusals.ts'
 import { STREAM_EXPECTED, streamOf } from '../mail/stream.ts'
+import { readMailboxList, readOnlyMailbox } from '../mime/addresses.ts'
+import { allOf, type Header } from '../mime/entity.ts'
+import type { MessageContent, MimeReader } from '../mime/mime.ts'
+import { readOutline } from '../mime/read.ts'
 import type { Tag } from '../storage/storage.ts'
 import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
-import { readMailboxList, readOnlyMailbox } from './message-addresses.ts'
-import { readOutline, readPlainContent, readUsualContent, type MessageContent } from './message-content.ts'
-import { CONTROL_FIELDS, finishMessage, readHeader, type Header, type Trace } from './message-fields.ts'
-import { createMessageReader, type MessageReader } from './message-reader.ts'
+import { CONTROL_FIELDS, readHeader, type Trace } from './message-fields.ts'
 import { readSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
 import { requireTlsOf } from '../mail/tls-policy.ts'
-
-export { createMessageReader, type MessageReader }
 
 /** A message with its envelope, as a mail protocol brings it. */
 export interface Arrival {
@@ -61,28 +60,25 @@ const volatileFields = new Set(['date', 'message-id', 'received', 'mime-version'
  */
 export async function readArrival(
   arrival: Arrival,
-  reader: MessageReader,
+  reader: Pick<MimeReader, 'read'>,
   now: number,
 ): Promise<ReadArrival> {
   const header = readHeader(arrival.bytes)
   const from = onlyMailbox(header, 'from')
-  const sender = header.all('sender').length > 0 ? onlyMailbox(header, 'sender') : null
-  const messageId = header.all('message-id')[0] ?? null
+  const sender = allOf(header, 'sender').length > 0 ? onlyMailbox(header, 'sender') : null
+  const messageId = allOf(header, 'message-id')[0] ?? null
   const tags = readTags(header)
-  const scheduledAt = readSchedule(header.all(CONTROL_FIELDS.scheduledAt)[0], now)
-  const idempotencyKey = readIdempotencyKey(header.all(CONTROL_FIELDS.idempotencyKey)[0])
-  const readContent = async (): Promise<MessageContent> =>
-    readPlainContent(arrival.bytes, header) ??
-    readUsualContent(arrival.bytes, header) ??
-    reader.read(arrival.bytes, arrival.teamId)
+  const scheduledAt = readSchedule(allOf(header, CONTROL_FIELDS.scheduledAt)[0], now)
+  const idempotencyKey = readIdempotencyKey(allOf(header, CONTROL_FIELDS.idempotencyKey)[0])
   // The content is needed now only to compare it with that of an earlier request with the same key.
-  const content = idempotencyKey === null ? undefined : await readContent()
-  const outline = content ?? readOutline(arrival.bytes, header) ?? (await readContent())
+  const quick = idempotencyKey === null ? readOutline(arrival.bytes, header) : undefined
+  const content = quick ? null : await reader.read(arrival.bytes, arrival.teamId, header)
+  const outline = quick ?? content!
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {
     ...{ from, to, cc, bcc, tags, scheduledAt, headers, stream: readStream(header) },
-    replyTo: readMailboxList(header.all('reply-to'), MAX_SHOWN),
+    replyTo: readMailboxList(allOf(header, 'reply-to'), MAX_SHOWN),
     subject: outline.subject,
     ...{ html: null, text: null },
     messageId: messageId !== null && isMessageId(messageId) ? messageId : null,
@@ -92,20 +88,22 @@ export async function readArrival(
       recipients: arrival.recipients,
       reportTo: arrival.from?.address ?? null,
       dsn: arrival.dsn,
-      requireTls: requireTlsOf(arrival.requireTls, header.all('tls-required')),
+      requireTls: requireTlsOf(arrival.requireTls, allOf(header, 'tls-required')),
       speaksFor: [arrival.from, sender].flatMap((mailbox) => mailbox?.domain ?? []),
       attachments: outline.attachments,
-      readContent,
-      finish: (last) => finishMessage(arrival.bytes, header, { trace: arrival.trace, ...last }),
+      bytes: arrival.bytes,
+      header,
+      content: content && { html: content.html, text: content.text },
+      trace: arrival.trace,
     },
   }
-  const schedule = header.all(CONTROL_FIELDS.scheduledAt)
-  const compared = content === undefined ? '' : fingerprint(submission, schedule, content)
+  const schedule = allOf(header, CONTROL_FIELDS.scheduledAt)
+  const compared = idempotencyKey === null ? '' : fingerprint(submission, schedule, content!)
   return { submission, idempotencyKey, fingerprint: compared }
 }
 
 function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
-  const values = header.all(name)
+  const values = allOf(header, name)
   const mailbox = values.length === 1 ? readOnlyMailbox(values[0]!) : undefined
   if (!mailbox)
     throw refuse('message_from', { field: name === 'from' ? 'From' : 'Sender', count: values.length })
@@ -114,8 +112,8 @@ function onlyMailbox(header: Header, name: 'from' | 'sender'): Mailbox {
 
 /** Header fields are for showing; recipients whom no field names are the blind copies. */
 function distribute(header: Header, { recipients }: Arrival): Pick<Submission, 'to' | 'cc' | 'bcc'> {
-  const to = readMailboxList(header.all('to'), MAX_SHOWN)
-  const cc = readMailboxList(header.all('cc'), MAX_SHOWN)
+  const to = readMailboxList(allOf(header, 'to'), MAX_SHOWN)
+  const cc = readMailboxList(allOf(header, 'cc'), MAX_SHOWN)
   const named = new Set([...to, ...cc].map(({ address }) => address))
   const bcc = recipients.map(({ mailbox }) => mailbox).filter(({ address }) => !named.has(address))
   return { to, cc, bcc }

@@ -4,7 +4,7 @@ import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import { Refusal } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
-import type { Intake } from './intake.ts'
+import type { Intake } from './accept.ts'
 import { noticeHtml, noticeText, type Notice } from './notice-mail.ts'
 import type { Submission } from './submission.ts'
 
@@ -46,7 +46,9 @@ async function send(notice: Notice, deps: NoticeDeps): Promise<NoticeResult> {
   if (!from) return { sent: false, reason: 'the first team has no verified domain to send from' }
   const request = {
     submissions: [submissionOf(notice, { from, to, hostname: deps.hostname })],
-    ...{ idempotencyKey: notice.once ?? null, scope: 'notice', fingerprint: '', answer: () => null },
+    idempotencyKey: notice.once ?? null,
+    scope: 'notice',
+    fingerprint: '',
   }
   try {
     const { ids } = await deps.intake.accept(request, { teamId: team.id, apiKey: null })

@@ -1,11 +1,13 @@
 import type { Mailbox } from '../mail/address.ts'
 import type { EnvelopeDsn, RecipientDsn } from '../mail/dsn.ts'
 import type { Stream } from '../mail/queue.ts'
+import type { RequireTls } from '../mail/tls-policy.ts'
+import type { Header } from '../mime/entity.ts'
 import type { AttachmentInfo, Tag } from '../storage/storage.ts'
 import type { Content } from './composed-content.ts'
-import type { RequireTls } from '../mail/tls-policy.ts'
+import type { Trace } from './message-fields.ts'
 
-/** A request to send, understood and checked, before anyone asked whether the caller may send it. */
+/** A request to send, read and checked, before anyone asked whether the caller may send it. Plain data. */
 export interface Submission {
   from: Mailbox
   to: Mailbox[]
@@ -37,6 +39,12 @@ export interface Submission {
 
 /** What an arrived message brings beside what was read from its header. */
 export interface ArrivedMessage {
+  /** As it came, with its header as it was read. */
+  bytes: Uint8Array
+  header: Header
+  /** Html and text, where they had to be read. */
+  content: Content | null
+  trace: Trace
   recipients: { mailbox: Mailbox; dsn: RecipientDsn }[]
   /** Who is sent reports: MAIL FROM; null for the empty one. */
   reportTo: string | null
@@ -45,10 +53,6 @@ export interface ArrivedMessage {
   /** Domains beside that of From in whose name it speaks, which have to be authorised as well. */
   speaksFor: string[]
   attachments: Omit<AttachmentInfo, 'id'>[]
-  /** Reads what it says, for a copy where the message itself is changed. Refuses: `overloaded`, `message_malformed`. */
-  readContent(): Promise<Content>
-  /** The message as it is to be kept, with fields of ours in ASCII. */
-  finish(args: { id: string; messageId: string; now: number; added: Submission['headers'] }): Uint8Array
 }
 
 export interface SubmittedAttachment {

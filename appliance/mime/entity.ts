@@ -1,5 +1,30 @@
 /** What an entity (RFC 2045 §2.4), a message or one of its parts, says of itself, and where its parts are. Pure. */
-import { fieldValue, type HeaderField } from '../mail/headers.ts'
+import { fieldValue, splitMessage, type HeaderField } from '../mail/headers.ts'
+
+/** Fields that a message may have; real ones have fewer than a hundred. */
+export const MAX_FIELDS = 1000
+/** Fields that are looked at: we add a few to those of an accepted message. */
+const MAX_SPLIT = MAX_FIELDS + 20
+
+/** A header that was read. */
+export interface Header {
+  fields: HeaderField[]
+  /** The same fields by their names in lower case. */
+  byName: ReadonlyMap<string, HeaderField[]>
+  /** Where the body begins; the length of the message when there is none. */
+  bodyOffset: number
+}
+
+/** Reads the header of a message as it is; what is wrong with it is for the caller to judge. */
+export function splitHeader(message: Uint8Array): Header {
+  const { fields, bodyOffset } = splitMessage(message, MAX_SPLIT)
+  return { fields, bodyOffset, byName: Map.groupBy(fields, ({ name }) => name.toLowerCase()) }
+}
+
+/** The values of all fields of that name, given in lower case, in order. */
+export function allOf({ byName }: Header, name: string): string[] {
+  return byName.get(name)?.map(fieldValue) ?? []
+}
 
 /** The values of all fields of that name, given in lower case. */
 export function valuesOf(fields: readonly HeaderField[], name: string): string[] {

@@ -114,3 +114,11 @@ function mustEscape(bytes: Uint8Array, i: number, column: number): boolean {
   if (byte === F && column === 0) return bytes[i + 1] === 114 && bytes[i + 2] === 111
   return byte < SPACE || byte > 126 || byte === EQUALS
 }
+
+/** The octets of a quoted-printable text (RFC 2045 §6.7); an `=` that begins neither an octet nor a soft line break stays. */
+export function decodeQuoted(text: string): Buffer {
+  const decoded = text.replaceAll(/=(?:([\da-f]{2})|\r?\n)/gi, (_, hex: string | undefined) =>
+    hex === undefined ? '' : String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return Buffer.from(decoded, 'latin1')
+}

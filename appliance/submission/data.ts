@@ -1,6 +1,6 @@
 /** DATA (RFC 5321 §4.1.1.4) and BDAT (RFC 3030): the message comes in, and is ours when the reply says so. */
 import { steady } from '../clock/clock.ts'
-import { checkSchedule, readArrival } from '../intake/intake.ts'
+import { readArrival } from '../intake/intake.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Incoming } from '../capacity/capacity.ts'
@@ -169,19 +169,9 @@ async function finish(session: Session, transaction: Transaction, body: Body): P
   if (body.refusal) throw body.refusal
   const bytes = await wholeOf(session, transaction)
   if (transaction.addressee) return keepOfStranger(session, transaction, transaction.addressee, bytes)
-  const now = shared.clock.now()
-  const read = await readArrival(arrivalOf(session, transaction, bytes), shared.reader, now)
-  const { submission, idempotencyKey, fingerprint } = read
-  const submissions = async () => {
-    // Not before: a request that is asked again gets its answer, whatever the time is now.
-    checkSchedule(submission.scheduledAt, now)
-    return [submission]
-  }
-  const answer = ([id]: string[]) => ({ id })
-  const { ids } = await shared.intake.accept(
-    { submissions, idempotencyKey, scope: 'SMTP', fingerprint, answer },
-    caller!,
-  )
+  const arrival = arrivalOf(session, transaction, bytes)
+  const { submission, ...same } = await readArrival(arrival, shared.mime, shared.clock.now())
+  const { ids } = await shared.intake.accept({ submissions: [submission], scope: 'SMTP', ...same }, caller!)
   transaction.outcome = { emailId: ids[0]! }
   return reply(250, '2.0.0', `Queued as ${ids[0]!}`)
 }

@@ -1,7 +1,8 @@
 import type { Capacity } from '../capacity/capacity.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Inbound } from '../inbound/inbound.ts'
-import type { Intake, MessageReader } from '../intake/intake.ts'
+import type { Intake } from '../intake/intake.ts'
+import type { MimeReader } from '../mime/mime.ts'
 import type { RateLimiter, Senders } from '../senders/senders.ts'
 import type { RequestLog } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
@@ -14,6 +15,7 @@ export interface SubmissionDeps {
   senders: Pick<Senders, 'authenticate' | 'authorize' | 'callerOf'>
   rateLimiter: RateLimiter
   intake: Pick<Intake, 'accept'>
+  mime: Pick<MimeReader, 'read'>
   /** Takes what clients at port 25 bring without sign-in. */
   inbound: Pick<Inbound, 'messageBytes' | 'addressee' | 'admit' | 'keep'>
   certificates: Certificates
@@ -48,7 +50,6 @@ export type ListenerKind =
 /** What all sessions share. */
 export interface Shared extends SubmissionDeps {
   gate: Gate
-  reader: MessageReader
   /** Begins what clients have said: so many sessions in each turn of the event loop. */
   share: (job: () => void) => void
   /** Begins handshakes of implicit TLS: so many in each turn. */

@@ -1,6 +1,5 @@
 /** The other door: SMTP submission (RFC 6409), by STARTTLS, by implicit TLS (RFC 8314), and from trusted networks. */
 import { createServer, type Server, type Socket } from 'node:net'
-import { createMessageReader } from '../intake/intake.ts'
 import {
   createLoopLine,
   createLoopShare,
@@ -47,7 +46,6 @@ export function createSubmission(deps: SubmissionDeps): Submission {
   const shared: Shared = {
     ...deps,
     gate: createGate(clock),
-    reader: createMessageReader({ clock }),
     share: createLoopShare(MOST_AT_ONCE),
     handshakes: createLoopLine(MOST_HANDSHAKES),
   }
@@ -93,7 +91,6 @@ export function createSubmission(deps: SubmissionDeps): Submission {
       })
       await Promise.all([...closed, ...[...open].map(({ done }) => done)])
       cut()
-      await shared.reader.close()
     },
   }
 }

@@ -11,6 +11,7 @@ import { systemClock as clock } from '../../appliance/clock/clock.ts'
 import { loadConfig } from '../../appliance/config/config.ts'
 import { createRequestLogBuffer } from '../../appliance/http/request-log-buffer.ts'
 import { createInbound } from '../../appliance/inbound/inbound.ts'
+import { createMimeReader } from '../../appliance/mime/mime.ts'
 import { createIntake } from '../../appliance/intake/intake.ts'
 import { createQuotas, createRateLimiter, createSenders } from '../../appliance/senders/senders.ts'
 import { capacityOptions } from '../../appliance/assembly/options.ts'
@@ -41,8 +42,10 @@ const { team } = await createAccounts({ storage, clock }).createOwner(owner)
 const { id } = await senders.addDomain({ teamId: team.id, name: domain })
 await storage.saveDomainCheck({ teamId: team.id, id, status: 'verified', checks: [] }, clock.now())
 const { key } = await senders.createKey({ teamId: team.id, name: 'bench', permission: 'sending_access' })
+const capacity = createCapacity({ ...capacityOptions(config), clock, freeBytes: async () => null })
+const mime = createMimeReader({ clock, turns: capacity.turns })
 const intake = createIntake({
-  ...{ storage, senders, clock, limits: config.limits, fetch: openFetch(resolver, clock) },
+  ...{ storage, senders, mime, clock, limits: config.limits, fetch: openFetch(resolver, clock) },
   quotas: createQuotas({ storage, clock, plans: new Map() }),
   wake: () => undefined,
 })
@@ -52,8 +55,7 @@ const { data_dir: dataDir, hostname } = config
 await openSubmission(
   { ...config, smtp: { ...config.smtp, starttls: [], implicit_tls: [], trusted } },
   {
-    ...{ senders, intake, clock, log },
-    capacity: createCapacity({ ...capacityOptions(config), clock, freeBytes: async () => null }),
+    ...{ senders, intake, mime, capacity, clock, log },
     inbound: createInbound({
       ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
       sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { createMimeReader, type Which } from '../../mime/mime.ts'
+import type { Which } from '../../mime/mime.ts'
 import type { Contents } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, Email } from '../../storage/storage.ts'
@@ -25,10 +25,9 @@ export interface LinkDeps {
 /** The files that were sent with an email, and their download without a key. */
 export function attachmentRoutes(
   app: App,
-  { storage, clock, capacity }: HttpDeps,
+  { storage, mime, clock }: HttpDeps,
   { links, origin }: LinkDeps,
 ): void {
-  const mime = createMimeReader({ clock, turns: capacity.turns })
   const find = async (teamId: string, id: string): Promise<Email> => {
     const email = await storage.getEmail({ teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })

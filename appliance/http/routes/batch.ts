@@ -1,15 +1,21 @@
 import type { FastifyRequest } from 'fastify'
-import { checkSchedule, readRequest, refuseNotOffered, type Submission } from '../../intake/intake.ts'
+import {
+  readRequest,
+  refuseNotOffered,
+  type ItemError,
+  type SendRequest,
+  type Submission,
+} from '../../intake/intake.ts'
 import { Refusal, refuse, refuseAt } from '../../mail/refusals.ts'
 import { answerAccepted, dropAndNote, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { MAX_BATCH, sendBatch, SendEmail, type BatchCreated } from '../../api/sending.ts'
+import { MAX_BATCH, sendBatch, SendEmail } from '../../api/sending.ts'
 import { serve } from '../serve.ts'
 import { refuseInvalid } from '../validation.ts'
 
 /** Sending many emails with one request. */
-export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): void {
+export function batchRoutes(app: App, { intake, clock }: HttpDeps): void {
   serve(
     app,
     sendBatch,
@@ -28,43 +34,40 @@ export function batchRoutes(app: App, { senders, intake, clock }: HttpDeps): voi
     async (request, reply) => {
       const caller = callerOf(request)
       const permissive = readMode(request.headers['x-batch-validation']) === 'permissive'
-      const errors: { index: number; message: string }[] = []
-
-      /** One element, with everything that is the fault of its sender found out. */
-      const understand = async (item: unknown): Promise<Submission> => {
-        const now = clock.now()
-        const submission = readRequest(assertEmail(request, item), now)
-        checkSchedule(submission.scheduledAt, now)
-        await senders.authorize(caller, { domain: submission.from.domain })
-        return submission
-      }
-      const submissions = async (): Promise<Submission[]> => {
-        const understood: Submission[] = []
-        for (const [index, item] of assertBatch(request.body).entries()) {
-          try {
-            understood.push(await understand(item))
-          } catch (error) {
-            if (!(error instanceof Refusal) || error.status >= 500) throw error
-            if (!permissive) throw refuseAt(index, error)
-            errors.push({ index, message: error.message })
-          }
-        }
-        return understood
-      }
-
-      const accepted = await intake.accept(
-        {
-          submissions,
-          ...sameness(request, 'POST /emails/batch', permissive ? 'permissive' : ''),
-          answer: (ids) => ({ data: ids.map((id) => ({ id })), ...(permissive ? { errors } : {}) }),
-        },
-        caller,
-      )
+      const name = sameness(request, 'POST /emails/batch', permissive ? 'permissive' : '')
+      // Asked before the emails are read: what a strict request cannot send a permissive one may have sent.
+      const accepted =
+        (await intake.findEarlier(name, caller)) ??
+        (await intake.accept({ ...readBatch(request, permissive, clock.now()), ...name }, caller))
       // A list, so that a search for an id finds the request that brought it.
       request.about.email_id = accepted.ids
-      return answerAccepted(reply, accepted) as BatchCreated
+      answerAccepted(reply, accepted)
+      const data = accepted.ids.map((id) => ({ id }))
+      return permissive ? { data, errors: accepted.errors } : { data }
     },
   )
+}
+
+/** Reads the emails of a batch; of a permissive one those that can be read. */
+function readBatch(
+  request: FastifyRequest,
+  permissive: boolean,
+  now: number,
+): Required<Pick<SendRequest, 'submissions' | 'batch'>> {
+  const submissions: Submission[] = []
+  const places: number[] = []
+  const errors: ItemError[] = []
+  for (const [index, item] of assertBatch(request.body).entries()) {
+    try {
+      submissions.push(readRequest(assertEmail(request, item), now))
+      places.push(index)
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status >= 500) throw error
+      if (!permissive) throw refuseAt(index, error)
+      errors.push({ index, message: error.message })
+    }
+  }
+  return { submissions, batch: { permissive, places, errors } }
 }
 
 /** `x-batch-validation`: without it nothing is sent unless everything can be. */

@@ -1,43 +1,40 @@
 import { parseMailbox } from '../../mail/address.ts'
 import { reservedBecause } from '../../mail/headers.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { createMimeReader, type MimeReader } from '../../mime/mime.ts'
 import { readRequest, type Contents, type Submission } from '../../intake/intake.ts'
 import type { Email, EmailHistory } from '../../storage/storage.ts'
 import { answerAccepted, sameness } from '../accepted.ts'
 import { callerOf } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { resendEmail, type AttachmentInput, type EmailCreated, type SendEmail } from '../../api/sending.ts'
+import { resendEmail, type AttachmentInput, type SendEmail } from '../../api/sending.ts'
 import { serve } from '../serve.ts'
 import { whichOf } from './attachments.ts'
 
 /** Sending the same once more: a new email with its own id, its own Message-ID and its own fate. */
 export function emailResendRoutes(app: App, deps: HttpDeps, contents: Contents): void {
-  const { storage, intake, clock, capacity } = deps
-  const mime = createMimeReader({ clock, turns: capacity.turns })
+  const { storage, intake, clock } = deps
 
   serve(app, resendEmail, { right: 'send', audit: null }, async (request, reply) => {
     const caller = callerOf(request)
     const { id } = request.params
     const email = await storage.getEmail({ teamId: caller.teamId, id }, clock.now())
     if (!email) throw refuse('not_found', { resource: 'Email' })
-    const accepted = await intake.accept(
-      {
-        submissions: async () => [await again(deps, { mime, contents }, email)],
-        ...sameness(request, `POST /emails/${id}/resend`),
-        answer: ([created]) => ({ id: created }),
-      },
-      caller,
-    )
-    request.about.email_id = accepted.ids[0]!
-    return answerAccepted(reply, accepted) as EmailCreated
+    const name = sameness(request, `POST /emails/${id}/resend`)
+    // Its content may be gone since the first request with this key, and is not read again for nothing.
+    const accepted =
+      (await intake.findEarlier(name, caller)) ??
+      (await intake.accept({ submissions: [await again(deps, contents, email)], ...name }, caller))
+    answerAccepted(reply, accepted)
+    const created = accepted.ids[0]!
+    request.about.email_id = created
+    return { id: created }
   })
 }
 
 /** The email as a request of now. It goes through all that a new one goes through: the domain may be gone since, or the address dead. */
 async function again(
-  { storage, clock }: HttpDeps,
-  { mime, contents }: { mime: MimeReader; contents: Contents },
+  { storage, mime, clock }: HttpDeps,
+  contents: Contents,
   email: Email,
 ): Promise<Submission> {
   const { teamId, id } = email

@@ -1,10 +1,4 @@
-import {
-  checkSchedule,
-  readRequest,
-  refuseNotOffered,
-  type Contents,
-  type Submission,
-} from '../../intake/intake.ts'
+import { readRequest, refuseNotOffered, type Contents } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
 import * as api from '../../api/emails.ts'
@@ -38,13 +32,6 @@ export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void 
 }
 
 function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
-  const understand = (body: sending.SendEmail): Submission => {
-    const now = clock.now()
-    const submission = readRequest(body, now)
-    checkSchedule(submission.scheduledAt, now)
-    return submission
-  }
-
   for (const operation of SENDING)
     serve(
       app,
@@ -59,16 +46,15 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
         },
       },
       async (request, reply) => {
+        const submissions = [readRequest(request.body, clock.now())]
         const accepted = await intake.accept(
-          {
-            submissions: async () => [understand(request.body)],
-            ...sameness(request, 'POST /emails'),
-            answer: ([id]) => ({ id }),
-          },
+          { submissions, ...sameness(request, 'POST /emails') },
           callerOf(request),
         )
-        request.about.email_id = accepted.ids[0]!
-        return answerAccepted(reply, accepted) as sending.EmailCreated
+        answerAccepted(reply, accepted)
+        const id = accepted.ids[0]!
+        request.about.email_id = id
+        return { id }
       },
     )
 }

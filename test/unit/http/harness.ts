@@ -17,6 +17,7 @@ import { createSharedDoctor } from '../../../appliance/insights/insights.ts'
 import { createSourceBook } from '../../../appliance/sources/sources.ts'
 import { createWebhooks } from '../../../appliance/events/events.ts'
 import { createIntake, createSchedules } from '../../../appliance/intake/intake.ts'
+import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
   createErasures,
   createPropagation,
@@ -154,10 +155,13 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
 
   const quotas = createQuotas({ storage, clock, plans: options.plans ?? new Map() })
   const wake = () => void api.woken++
+  const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
+  const mime = createMimeReader({ clock, turns: capacity.turns })
   const intake = createIntake({
     storage,
     senders,
     quotas,
+    mime,
     fetch: createGuardedFetch({
       lookup: async () => [],
       clock,
@@ -173,7 +177,6 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   })
   const erasures = createErasures({ storage, clock })
   erasures.start()
-  const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const http = await createHttp({
     storage,
     capacity,
@@ -208,6 +211,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     setUp: createSetUp({ storage, clock, accounts }),
     propagation: createPropagation({ storage, resolver, clock, config }),
     intake,
+    mime,
     sendNotice: createNotices({ storage, intake, clock, log, hostname: config.hostname, from: undefined }),
     schedules: createSchedules({ storage, clock, wake }),
     instruments: silentInstruments,

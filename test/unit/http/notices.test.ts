@@ -22,7 +22,7 @@ const senderFor = async (opened: Api, from?: string) => {
   const sent: { from: string; tags: unknown; tracking: unknown }[] = []
   const accept = async ({ submissions }: { submissions: unknown }) => {
     sent.push(...(submissions as typeof sent))
-    return { body: null, replayed: false, ids: ['1'], used: { daily: null, monthly: 0 } }
+    return { errors: [], replayed: false, ids: ['1'], used: { daily: null, monthly: 0 } }
   }
   const log = createLogger('fatal')
   const send = createNotices({

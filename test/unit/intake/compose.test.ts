@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { compose } from '../../../appliance/intake/compose.ts'
 import { readBack } from '../../../appliance/intake/composed-content.ts'
+import { readComposed } from '../../../appliance/mime/read-composed.ts'
 import { createComposer } from '../../../appliance/intake/composer.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
 import { fieldValueProblem, splitMessage } from '../../../appliance/mail/headers.ts'
@@ -29,7 +30,7 @@ const plain: Draft = {
 }
 const composed = async (fields: Partial<Draft> = {}) => {
   const { message, content } = await compose({ ...plain, ...fields })
-  const { text } = readBack(content, message)
+  const { text } = readBack(content, readComposed(message))
   const source = Buffer.from(message).toString('latin1')
   return { message, source, text, parsed: await PostalMime.parse(message) }
 }
@@ -308,7 +309,9 @@ describe('heavy drafts', () => {
     const here = process.threadCpuUsage(between)
     for (const { message, content } of results) {
       expect(content).toEqual(expected.content)
-      expect(readBack(content, message)).toEqual(readBack(expected.content, expected.message))
+      expect(readBack(content, readComposed(message))).toEqual(
+        readBack(expected.content, readComposed(expected.message)),
+      )
       expect(message.length).toBe(expected.message.length)
       expect((await PostalMime.parse(message)).attachments).toHaveLength(1)
     }
@@ -336,7 +339,7 @@ describe('heavy drafts', () => {
     await clock.advance(10_000)
     await refused
     const { content, message } = await next
-    expect(readBack(content, message).text).toContain('Cell bold')
+    expect(readBack(content, readComposed(message)).text).toContain('Cell bold')
     await composer.close()
   })
 
@@ -348,7 +351,7 @@ describe('heavy drafts', () => {
       message: expect.stringContaining('at most 500000 tags, or an additional `text`') as string,
     })
     const { message, content } = await composer.compose({ ...many, text: 'Hello' }, 'a')
-    expect(readBack(content, message).text).toBe('Hello')
+    expect(readBack(content, readComposed(message)).text).toBe('Hello')
     await composer.close()
   })
 

@@ -54,12 +54,13 @@ describe('the fingerprint', () => {
 describe('running requests', () => {
   test('keep others of the same name out until they end, however they end', async () => {
     const running = createRunning()
+    const name = (key: string) => ({ teamId: 'team', scope: 'POST /emails', key })
     const first = Promise.withResolvers<string>()
-    const one = running.alone('a', () => first.promise)
-    await expect(running.alone('a', async () => 'two')).rejects.toThrow('still in progress')
-    expect(await running.alone('b', async () => 'other')).toBe('other')
+    const one = running.alone(name('a'), () => first.promise)
+    await expect(running.alone(name('a'), async () => 'two')).rejects.toThrow('still in progress')
+    expect(await running.alone(name('b'), async () => 'other')).toBe('other')
     first.reject(new Error('failed'))
     await expect(one).rejects.toThrow('failed')
-    expect(await running.alone('a', async () => 'three')).toBe('three')
+    expect(await running.alone(name('a'), async () => 'three')).toBe('three')
   })
 })

@@ -16,9 +16,7 @@ test('every file that a source starts as a thread or process is beside the progr
     ),
   )
   const names = started.flatMap((name) => (name === './${name}' ? ['reader', 'writer'] : [name]))
-  expect(names.sort()).toEqual([
-    ...['compose-worker', 'extract-worker', 'json-worker', 'message-worker', 'reader', 'writer'],
-  ])
+  expect(names.sort()).toEqual([...['compose-worker', 'json-worker', 'mime-worker', 'reader', 'writer']])
   expect(readdirSync(program)).toEqual(expect.arrayContaining(names.map((name) => `${name}.js`)))
 })
 

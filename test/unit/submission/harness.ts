@@ -5,6 +5,7 @@ import { createAccounts } from '../../../appliance/accounts/accounts.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createInbound } from '../../../appliance/inbound/inbound.ts'
 import { createContents, createIntake, type Notice } from '../../../appliance/intake/intake.ts'
+import { createMimeReader } from '../../../appliance/mime/mime.ts'
 import {
   createQuotas,
   createRateLimiter,
@@ -110,6 +111,8 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     agent: 'x',
   })
   const messageBytes = options.config?.messageBytes ?? 1_000_000
+  const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
+  const mime = createMimeReader({ clock, turns: capacity.turns })
   const puts: PutArgs[] = []
   const held: Pick<Storage, 'put'> = {
     async put(args, now) {
@@ -120,7 +123,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   }
   const intake = createIntake({
     storage: Object.assign(Object.create(storage) as Storage, held),
-    ...{ senders, quotas, fetch, clock },
+    ...{ senders, quotas, fetch, mime, clock },
     limits: { message_bytes: messageBytes },
     wake: () => undefined,
   })
@@ -143,11 +146,11 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     ...{ clock, log, hostname: host.hostname, messageBytes, postmaster: options.postmaster },
   })
   const relay = likelyFreePort()
-  const capacity = testCapacity(clock, dataDir, { messageBytes, ...options.capacity })
   const submission = createSubmission({
     senders,
     rateLimiter: createRateLimiter({ clock, perSecond: options.perSecond ?? 1_000_000 }),
     intake,
+    mime,
     inbound,
     certificates,
     capacity,
@@ -177,7 +180,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
     { address: '127.0.0.1:0', kind: { name: 'implicit_tls' } },
   ])
   const port = (at: number) => Number(bound[at]!.split(':').at(-1))
-  const contents = createContents({ storage, clock, turns: capacity.turns })
+  const contents = createContents({ storage, clock, turns: capacity.turns, mime })
   const emails = async () => {
     const { items } = await storage.listEmails({ teamId, limit: 1000 }, clock.now())
     return Promise.all(items.map(async ({ id }) => (await storage.getEmail({ teamId, id }, clock.now()))!))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readContent, readPlainContent } from '../../../appliance/intake/message-content.ts'
+import { parseContent, readPlainContent } from '../../../appliance/mime/read.ts'
 import { readHeader } from '../../../appliance/intake/message-fields.ts'
 
 const from = 'From: a@acme.example\r\n'
@@ -22,7 +22,7 @@ describe('a message of nothing but ASCII text', () => {
     'Content-Type: text/plain;\r\n charset="US-ASCII"\r\nContent-Transfer-Encoding: 7bit\r\n\r\n\r\na\r\n\r\n',
     'Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--x\r\nFrom me\r\n=20 &lt;\r\n',
   ])('is read as the parser reads it: %j', async (rest) => {
-    expect(plain(rest)).toEqual(await readContent(Buffer.from(from + rest)))
+    expect(plain(rest)).toEqual(await parseContent(Buffer.from(from + rest)))
   })
 
   test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readMailboxList, readOnlyMailbox } from '../../../appliance/intake/message-addresses.ts'
+import { readMailboxList, readOnlyMailbox } from '../../../appliance/mime/addresses.ts'
 import { costOf } from '../../world/cost.ts'
 
 describe('the one mailbox of From', () => {

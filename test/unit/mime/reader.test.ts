@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { compose } from '../../../appliance/intake/compose.ts'
-import { readBack } from '../../../appliance/intake/composed-content.ts'
-import { createMessageReader } from '../../../appliance/intake/intake.ts'
 import { parseMailbox } from '../../../appliance/mail/address.ts'
+import { createMimeReader } from '../../../appliance/mime/mime.ts'
+import { readComposed } from '../../../appliance/mime/read-composed.ts'
+import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock } from '../../world/clock.ts'
+
+const readerAt = (clock: ReturnType<typeof createTestClock>) =>
+  createMimeReader({ clock, turns: testCapacity(clock, '/nowhere').turns })
 
 const mixed = (text: string, html: string): Uint8Array =>
   Buffer.from(
@@ -21,7 +25,7 @@ const endless = mixed('Hello', `${'<a href="'.repeat(90)}\r\n`.repeat(400))
 
 test('a message that takes too long to read is refused, and holds nobody up', async () => {
   const clock = createTestClock()
-  const reader = createMessageReader({ clock })
+  const reader = readerAt(clock)
   const reading = reader.read(endless, 'a')
   const refused = expect(reading).rejects.toMatchObject({
     key: 'message_malformed',
@@ -34,7 +38,7 @@ test('a message that takes too long to read is refused, and holds nobody up', as
 })
 
 test('a thread reads one message after the other, good or bad', async () => {
-  const reader = createMessageReader({ clock: createTestClock() })
+  const reader = readerAt(createTestClock())
   const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
   const nested = Array.from({ length: 300 }, (_, n) =>
     [`Content-Type: multipart/mixed; boundary=b${n}`, '', `--b${n}`, ''].join('\r\n'),
@@ -51,7 +55,7 @@ test('a thread reads one message after the other, good or bad', async () => {
 
 test('a thread that had nothing to do for a minute is started anew', async () => {
   const clock = createTestClock()
-  const reader = createMessageReader({ clock })
+  const reader = readerAt(clock)
   const large = mixed('Hello', `<p>${'word '.repeat(10_000)}</p>`)
   expect((await reader.read(large, 'a')).text).toMatch(/^Hello/)
   await clock.advance(60_000)
@@ -59,7 +63,7 @@ test('a thread that had nothing to do for a minute is started anew', async () =>
 })
 
 test('a message built to fill the memory of its reader is refused, and the reader goes on', async () => {
-  const reader = createMessageReader({ clock: createTestClock() })
+  const reader = readerAt(createTestClock())
   const nested = Buffer.from(
     `From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(1_000_000)}`,
   )
@@ -69,7 +73,7 @@ test('a message built to fill the memory of its reader is refused, and the reade
 })
 
 test('short lines take no more memory than long ones', async () => {
-  const reader = createMessageReader({ clock: createTestClock() })
+  const reader = readerAt(createTestClock())
   const message = Buffer.from(
     `From: a@b.example\r\nContent-Type: text/html\r\n\r\n${'ab\r\n'.repeat(500_000)}`,
   )
@@ -79,7 +83,7 @@ test('short lines take no more memory than long ones', async () => {
 })
 
 test('a message is no more than 1000 messages deep', async () => {
-  const reader = createMessageReader({ clock: createTestClock() })
+  const reader = readerAt(createTestClock())
   const nested = (depth: number) =>
     Buffer.from(`From: a@b.example\r\n${'Content-Type: message/rfc822\r\n\r\n'.repeat(depth)}Hello\r\n`)
   expect((await reader.read(nested(1000), 'a')).attachments).toHaveLength(1)
@@ -90,7 +94,7 @@ test('a message is no more than 1000 messages deep', async () => {
 })
 
 test('html and text of a large message are read beside the event loop, composed here or arrived', async () => {
-  const reader = createMessageReader({ clock: createTestClock() })
+  const reader = readerAt(createTestClock())
   const [html, text] = ['<p>Größe</p>\n'.repeat(200_000), 'A line of text\n'.repeat(50_000)]
   const from = parseMailbox('hi@acme.example')!
   const { message, content } = await compose({
@@ -99,16 +103,16 @@ test('html and text of a large message are read beside the event loop, composed 
   })
   expect(content).toEqual({ place: 'message', html: null, text: null })
   // The first reading starts the thread.
-  await reader.readBack(content, message, 'a')
+  await reader.readComposed(message, 'a')
   const before = process.threadCpuUsage()
-  const back = await reader.readBack(content, message, 'a')
-  const arrived = await reader.readArrived(message, 'a')
+  const back = await reader.readComposed(message, 'a')
+  const arrived = await reader.read(message, 'a')
   const { user } = process.threadCpuUsage(before)
   await reader.close()
   // Their difference would be megabytes long.
   expect([back.html === html, back.text === text]).toEqual([true, true])
   expect([arrived.html?.trim() === html.trim(), arrived.text?.trim() === text.trim()]).toEqual([true, true])
   const here = process.threadCpuUsage()
-  readBack(content, message)
+  readComposed(message)
   expect(user).toBeLessThan(process.threadCpuUsage(here).user)
 })

@@ -3,6 +3,7 @@
  * part of the language, and says so where a message is written in any other way: then the parser reads it. What both read is the same. Pure.
  */
 import { createHash } from 'node:crypto'
+import { decodeQuoted } from './transfer.ts'
 
 /** What the parts of a message hold. */
 export interface PartsContent {
@@ -11,7 +12,8 @@ export interface PartsContent {
   attachments: Attachment[]
 }
 
-interface Attachment {
+/** A part that is shown as a file. */
+export interface Attachment {
   filename: string | null
   contentType: string
   contentId: string | null
@@ -275,7 +277,7 @@ function decodeBody(encoding: string, body: string): Buffer | undefined {
     case 'binary':
       return Buffer.from(body, 'latin1')
     case 'quoted-printable':
-      return Buffer.from(body.replaceAll(/=(?:([\da-f]{2})|\n)/gi, unquoted), 'latin1')
+      return decodeQuoted(body)
     case 'base64': {
       const digits = body.replaceAll('\n', '')
       const sound = digits.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(digits)
@@ -284,9 +286,4 @@ function decodeBody(encoding: string, body: string): Buffer | undefined {
     default:
       return undefined
   }
-}
-
-/** A soft line break goes; all else is an octet. */
-function unquoted(_: string, hex: string | undefined): string {
-  return hex === undefined ? '' : String.fromCharCode(Number.parseInt(hex, 16))
 }

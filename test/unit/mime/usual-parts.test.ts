@@ -1,14 +1,13 @@
 import { createTransport } from 'nodemailer'
 import { afterAll, describe, expect, test } from 'vitest'
-import {
-  readContent,
-  readOutline,
-  readUsualContent,
-  type MessageContent,
-} from '../../../appliance/intake/message-content.ts'
 import { finishMessage, readHeader } from '../../../appliance/intake/message-fields.ts'
-import { createMessageReader } from '../../../appliance/intake/message-reader.ts'
+import { createMimeReader, type MessageContent } from '../../../appliance/mime/mime.ts'
+import { parseContent, readOutline, readUsualContent } from '../../../appliance/mime/read.ts'
+import { testCapacity } from '../../world/capacity.ts'
 import { createTestClock } from '../../world/clock.ts'
+
+const readerAt = (clock: ReturnType<typeof createTestClock>) =>
+  createMimeReader({ clock, turns: testCapacity(clock, '/nowhere').turns })
 
 const from = 'From: a@acme.example\r\n'
 const usual = (message: Buffer) => readUsualContent(message, readHeader(message))
@@ -31,7 +30,7 @@ const stored = (message: Buffer) =>
     ...{ trace, id: 'id', messageId: '<id@acme.example>', now: 0 },
     added: [{ name: 'Feedback-ID', value: 'x' }],
   })
-const reader = createMessageReader({ clock: createTestClock() })
+const reader = readerAt(createTestClock())
 afterAll(() => reader.close())
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -100,11 +99,11 @@ describe('a message as mail programs write it', () => {
     ['no line end at the end', part('Hi =', 'Content-Transfer-Encoding: quoted-printable')],
   ])('is read as the parser reads it: %s', async (_, rest) => {
     const message = Buffer.from(from + rest)
-    const content = await readContent(message)
+    const content = await parseContent(message)
     expect(usual(message)).toEqual(content)
     expect(outline(message)).toEqual(outlineOf(content))
     const { html: storedHtml, text: storedText } = content
-    expect(await reader.readArrived(stored(message), 'a')).toEqual({ html: storedHtml, text: storedText })
+    expect(await reader.read(stored(message), 'a')).toMatchObject({ html: storedHtml, text: storedText })
   })
 
   test('needs no body read to be accepted where it has no parts', () => {
@@ -158,7 +157,7 @@ test('what nodemailer writes needs no parser', async () => {
     ['logo.png', 1],
     ['order.pdf', 5000],
   ])
-  expect(content).toEqual(await readContent(message as Buffer))
+  expect(content).toEqual(await parseContent(message as Buffer))
   expect(outline(message as Buffer)).toEqual(outlineOf(content!))
 })
 
@@ -254,13 +253,13 @@ describe('messages put together at random', () => {
         continue // A header that is refused.
       }
       const listed = outline(message)
-      const whole = await readContent(message)
+      const whole = await parseContent(message)
       if (listed) {
         outlined++
         expect(listed, shown).toEqual(outlineOf(whole))
         const { html: storedHtml, text: storedText } = whole
-        const found = await reader.readArrived(stored(message), 'a')
-        expect(found, shown).toEqual({ html: storedHtml, text: storedText })
+        const found = await reader.read(stored(message), 'a')
+        expect(found, shown).toMatchObject({ html: storedHtml, text: storedText })
       }
       if (!content) continue
       read++

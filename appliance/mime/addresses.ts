@@ -1,5 +1,5 @@
 /** The mailboxes in an address field of a message that arrived as bytes (RFC 5322 §3.4). Pure. */
-import { decodeWords } from 'postal-mime'
+import { decodeWords } from './parser.ts'
 import { parseMailbox, type Mailbox } from '../mail/address.ts'
 
 /** Nested deeper, a comment is no comment but an attempt. */

@@ -1,0 +1,230 @@
+/** Accepts requests to send: from what a listener has read to emails that are durable and ours to deliver. */
+import type { Clock } from '../clock/clock.ts'
+import { Refusal, refuseAt } from '../mail/refusals.ts'
+import type { MimeReader } from '../mime/mime.ts'
+import type { Caller } from '../senders/caller.ts'
+import type { Quotas, Senders } from '../senders/senders.ts'
+import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
+import type { Tracking } from '../tracking/tracking.ts'
+import type { GuardedFetch } from '../wire/fetch.ts'
+import { createComposer } from './composer.ts'
+import { emailOf, type Prepared } from './email.ts'
+import { createAttachmentFetcher } from './fetch.ts'
+import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
+import { prepare, type PrepareTools } from './prepare.ts'
+import { QuotaRefusal, usedBy, usedOf, type Used } from './quota.ts'
+import { checkSchedule } from './schedule.ts'
+import type { Submission } from './submission.ts'
+
+export interface IntakeDeps {
+  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments'>
+  senders: Pick<Senders, 'authorize'>
+  quotas: Pick<Quotas, 'limitOf'>
+  /** For attachments that are given by URL. */
+  fetch: GuardedFetch
+  /** For messages that arrive as bytes and are changed. */
+  mime: Pick<MimeReader, 'read'>
+  clock: Clock
+  limits: {
+    /** Largest message, attachments encoded, in bytes. */
+    message_bytes: number
+  }
+  /** Domains of test addresses, in lower case. Default: none. */
+  testDomains?: readonly string[] | undefined
+  /** Whether mail without a Feedback-ID gets one. Default: no. */
+  feedbackId?: boolean | undefined
+  /** Says how an email is tracked. Default: none is. */
+  tracking?: Pick<Tracking, 'planFor'> | undefined
+  /** Tells dispatch that something is due. */
+  wake: () => void
+}
+
+/** A request to send one or more emails: plain data, read and checked by the listener as far as it can be without asking anybody. */
+export interface SendRequest extends RequestName {
+  submissions: readonly Submission[]
+  /** Of a request for several emails. */
+  batch?: BatchRequest
+}
+
+/** What makes a request the same as an earlier one. */
+export interface RequestName {
+  /** `readIdempotencyKey` of the caller's header field. */
+  idempotencyKey: string | null
+  /** What the key is scoped to beside the team: method and path, aliases as the first of them (`POST /emails`). */
+  scope: string
+  /** `fingerprintOf` the request body; only looked at with a key. */
+  fingerprint: string
+}
+
+export interface BatchRequest {
+  /** Whether the emails that can be sent are sent although others cannot. */
+  permissive: boolean
+  /** The place of each submission in the request, from 0. */
+  places: readonly number[]
+  /** Emails of a permissive request that the listener could not read. */
+  errors: readonly ItemError[]
+}
+
+/** Why one email of a request is not sent. */
+export interface ItemError {
+  index: number
+  message: string
+}
+
+export interface Accepted {
+  /** In the order of the request. */
+  ids: string[]
+  /** Of a permissive batch, by index; empty for every other request. */
+  errors: ItemError[]
+  /** The answer is that of an earlier request with this key. */
+  replayed: boolean
+  /** What the team has used, this request included. */
+  used: Used
+}
+
+export interface Intake {
+  /**
+   * Takes all emails of a request or none, of a permissive batch all that can be sent: when the promise resolves, they are durable and ours
+   * to deliver.
+   * Refuses: what `senders.authorize` refuses, `schedule_past`, `invalid_field`, `invalid_attachment`, `message_too_large`, `overloaded`,
+   * `daily_quota_exceeded`, `monthly_quota_exceeded`, `invalid_idempotent_request`, `concurrent_idempotent_requests`; then nothing is
+   * stored and nothing counted.
+   */
+  accept(request: SendRequest, caller: Caller): Promise<Accepted>
+  /** The answer to an earlier request of this name, for listeners that have to read a lot to make one. Refuses: `invalid_idempotent_request`. */
+  findEarlier(name: RequestName, caller: Caller): Promise<Accepted | null>
+  close(): Promise<void>
+}
+
+export function createIntake(deps: IntakeDeps): Intake {
+  const composer = createComposer(deps)
+  const fetcher = createAttachmentFetcher(deps.fetch, deps.limits)
+  const running = createRunning()
+  return {
+    accept(request, caller) {
+      const name = receiptNameOf(request, caller)
+      return running.alone(name, async () => {
+        const earlier = await findEarlier(deps, name, request)
+        if (earlier) return earlier
+        const { allowed, errors } = await allowAll(deps, request, caller)
+        // What was fetched is in memory, and counts, until it is stored.
+        using fetched = new DisposableStack()
+        for (const one of allowed)
+          one.submission = fetched.use(await fetcher.collect(one.submission)).submission
+        const prepared = await prepareAll({ ...deps, composer }, allowed, caller)
+        return store(deps, { request, name, prepared, errors }, caller)
+      })
+    },
+    findEarlier: (request, caller) => findEarlier(deps, receiptNameOf(request, caller), request),
+    close: () => composer.close(),
+  }
+}
+
+function receiptNameOf({ idempotencyKey, scope }: RequestName, { teamId }: Caller): ReceiptName | null {
+  return idempotencyKey === null ? null : { teamId, scope, key: idempotencyKey }
+}
+
+async function findEarlier(
+  deps: IntakeDeps,
+  name: ReceiptName | null,
+  { fingerprint }: RequestName,
+): Promise<Accepted | null> {
+  const receipt = name && (await deps.storage.findReceipt(name, deps.clock.now()))
+  if (!receipt) return null
+  return { ...replay(receipt, fingerprint), replayed: true, used: await usedBy(deps, name.teamId) }
+}
+
+/** A submission that the caller may send. */
+interface Allowed {
+  submission: Submission
+  domain: Domain
+}
+
+/** Which emails of a request may be sent. Nobody else makes us ask other servers, or do any work. */
+async function allowAll(
+  deps: IntakeDeps,
+  { submissions, batch }: SendRequest,
+  caller: Caller,
+): Promise<{ allowed: Allowed[]; errors: ItemError[] }> {
+  const errors = [...(batch?.errors ?? [])]
+  const allowed: Allowed[] = []
+  for (const [at, submission] of submissions.entries()) {
+    try {
+      checkSchedule(submission.scheduledAt, deps.clock.now())
+      allowed.push({ submission, domain: await allow(deps, submission, caller) })
+    } catch (error) {
+      if (!batch || !(error instanceof Refusal) || error.status >= 500) throw error
+      const index = batch.places[at]!
+      if (!batch.permissive) throw refuseAt(index, error)
+      errors.push({ index, message: error.message })
+    }
+  }
+  return { allowed, errors: errors.sort((one, other) => one.index - other.index) }
+}
+
+/** The domain that an email is sent in the name of. */
+async function allow(
+  { senders }: IntakeDeps,
+  { from, arrived }: Submission,
+  caller: Caller,
+): Promise<Domain> {
+  const domain = await senders.authorize(caller, { domain: from.domain })
+  for (const also of new Set(arrived?.speaksFor))
+    if (also !== domain.name) await senders.authorize(caller, { domain: also })
+  return domain
+}
+
+/** One after the other: a hundred at once would fill the composer's waiting room by themselves. */
+async function prepareAll(
+  tools: PrepareTools,
+  allowed: readonly Allowed[],
+  caller: Caller,
+): Promise<Prepared[]> {
+  const prepared: Prepared[] = []
+  for (const { submission, domain } of allowed)
+    prepared.push(await prepare(tools, submission, domain, caller))
+  return prepared
+}
+
+/** A request that was composed, and may be stored. */
+interface Ready {
+  request: SendRequest
+  name: ReceiptName | null
+  prepared: Prepared[]
+  errors: ItemError[]
+}
+
+async function store(
+  deps: IntakeDeps,
+  { request, name, prepared, errors }: Ready,
+  caller: Caller,
+): Promise<Accepted> {
+  const { storage, clock, quotas, wake } = deps
+  const quota = await quotas.limitOf(caller.teamId)
+  const assignments = await storage.listAssignments({}, clock.now())
+  const now = clock.now()
+  const ids = prepared.map(({ id }) => id)
+  const emails = prepared.map((one) => emailOf(one, caller, assignments, now, deps.testDomains))
+  const receipt = name && receiptOf(name, request.fingerprint, { ids, errors }, now)
+  const counted = prepared.some(({ submission }) => !submission.notice)
+  const result = await storage.put({ emails, receipt, quota: counted ? quota : null }, now)
+  // ── the acceptance boundary: from here on it is ours ──
+  if (result.kind === 'over_quota')
+    throw new QuotaRefusal(result.period, now, await usedBy(deps, caller.teamId))
+  if (result.kind === 'replay') {
+    const answered = replay(result.receipt, request.fingerprint)
+    return { ...answered, replayed: true, used: await usedBy(deps, caller.teamId) }
+  }
+  wake()
+  return { ids, errors, replayed: false, used: usedOf(quota, result.usage) }
+}
+
+function receiptOf(
+  name: ReceiptName,
+  fingerprint: string,
+  { ids, errors }: Pick<Accepted, 'ids' | 'errors'>,
+  now: number,
+): NewReceipt {
+  const body = JSON.stringify({ errors })
+  return { ...name, fingerprint, body, emailIds: ids, expiresAt: now + RECEIPT_LIFETIME }
+}

@@ -1,0 +1,38 @@
+/** What a team has used of its quota, and why it may send nothing more. */
+import type { Clock } from '../clock/clock.ts'
+import { Refusal } from '../mail/refusals.ts'
+import { periodEnds, type Quotas } from '../senders/senders.ts'
+import type { PutResult, QuotaLimit, Storage, Usage } from '../storage/storage.ts'
+
+/** Emails of the running day and month; `daily` is null where the plan has no daily limit. */
+export interface Used {
+  daily: number | null
+  monthly: number
+}
+
+export interface QuotaDeps {
+  storage: Pick<Storage, 'usage'>
+  quotas: Pick<Quotas, 'limitOf'>
+  clock: Clock
+}
+
+export async function usedBy({ storage, quotas, clock }: QuotaDeps, teamId: string): Promise<Used> {
+  const usage = await storage.usage({ teamId }, clock.now())
+  return usedOf(await quotas.limitOf(teamId), usage)
+}
+
+export function usedOf({ daily }: QuotaLimit, usage: Usage | null): Used {
+  return { daily: daily === null ? null : (usage?.daily ?? 0), monthly: usage?.monthly ?? 0 }
+}
+
+/** Why a team may send nothing more in this period, with what it has used. */
+export class QuotaRefusal extends Refusal {
+  readonly used: Used
+
+  constructor(period: Extract<PutResult, { kind: 'over_quota' }>['period'], now: number, used: Used) {
+    const { day, month } = periodEnds(now)
+    const ends = period === 'daily' ? day : month
+    super(`${period}_quota_exceeded`, { seconds: Math.ceil((ends - now) / 1000) })
+    this.used = used
+  }
+}

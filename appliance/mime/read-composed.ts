@@ -1,0 +1,39 @@
+/** Reads html and text back from a message that was composed here, exactly as they were given. Pure. */
+import { splitMessage } from '../mail/headers.ts'
+import { partsOf, readContentType, valuesOf } from './entity.ts'
+import type { MessageContent } from './read.ts'
+import { decodeQuoted } from './transfer.ts'
+
+/** More parts than the composer makes: a limit on the attachments of one email is a tenth of it. */
+const MAX_PARTS = 1000
+/** Multiparts within each other that the composer makes: mixed, related, alternative. */
+const MAX_DEPTH = 3
+
+/** The html and the text of a message that was composed here, line ends as LF; null for what it does not have. */
+export function readComposed(message: Uint8Array): Pick<MessageContent, 'html' | 'text'> {
+  const found = { html: null, text: null }
+  readPart(Buffer.from(message.buffer, message.byteOffset, message.byteLength), found, 0)
+  return found
+}
+
+function readPart(part: Buffer, found: Pick<MessageContent, 'html' | 'text'>, depth: number): void {
+  const { fields, bodyOffset } = splitMessage(part)
+  const { type, parameters } = readContentType(valuesOf(fields, 'content-type')[0] ?? '')
+  const boundary = parameters.get('boundary')
+  if (boundary !== undefined && depth < MAX_DEPTH) {
+    for (const range of partsOf(part, [bodyOffset, part.length], boundary, MAX_PARTS).parts)
+      readPart(part.subarray(...range), found, depth + 1)
+    return
+  }
+  const form = type === 'text/html' ? 'html' : type === 'text/plain' ? 'text' : undefined
+  // Attachments say that they are, whatever their type.
+  if (form === undefined || found[form] !== null || valuesOf(fields, 'content-disposition').length > 0) return
+  const [encoding = '7bit'] = valuesOf(fields, 'content-transfer-encoding')
+  const octets = decode(part.subarray(bodyOffset), encoding.toLowerCase())
+  found[form] = octets.toString('utf8').replaceAll('\r\n', '\n')
+}
+
+function decode(body: Buffer, encoding: string): Buffer {
+  if (encoding === 'base64') return Buffer.from(body.toString('latin1'), 'base64')
+  return encoding === 'quoted-printable' ? decodeQuoted(body.toString('latin1')) : body
+}
