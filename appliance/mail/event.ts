@@ -1,3 +1,4 @@
+import type { EventChoices, EventContact, EventTopic } from './audience.ts'
 import type { Category, SubType } from './bounce.ts'
 import type { Cause } from './verdict.ts'
 
@@ -23,6 +24,13 @@ export const OTHER_EVENTS = [
   'domain.deleted',
   'suppression.added',
   'suppression.removed',
+  'contact.created',
+  'contact.updated',
+  'contact.deleted',
+  'contact.topics.updated',
+  'topic.created',
+  'topic.updated',
+  'topic.deleted',
 ] as const
 export type EventType = EmailEventType | (typeof OTHER_EVENTS)[number]
 
@@ -114,6 +122,12 @@ export interface EventData {
   domain?: ToldDomain
   /** Events about the suppression list. */
   suppression?: ToldSuppression
+  /** Events about a contact. */
+  contact?: EventContact
+  /** Events about a topic. */
+  topic?: EventTopic
+  /** `contact.topics.updated`. */
+  choices?: EventChoices
 }
 
 /** The `last_event` that an event leaves behind: its type without the noun. */

@@ -18,19 +18,21 @@ export interface Page<T> {
 /**
  * One page, newest first. With `before` alone it is the one next to the cursor, so it is read upwards and turned round; `hasMore` then
  * tells of newer rows.
- * @param query all the rows, with their columns, unordered; of one table, that has an `id`
+ * @param query all the rows, with their columns, unordered; of one table, that has an `id`, unless `by` names the column of the cursors
  */
 export async function pageOf<T extends keyof Tables, Row, Item>(
   query: SelectQueryBuilder<Tables, T, Row>,
   { after, before, limit }: Omit<PageArgs, 'teamId'>,
   toItem: (row: Row) => Item,
+  by = 'id',
 ): Promise<Page<Item>> {
+  const column = sql.ref(by)
   const upwards = before !== undefined && after === undefined
   let within = query
-  if (after !== undefined) within = within.where(sql<SqlBool>`id < ${after}`)
-  if (before !== undefined) within = within.where(sql<SqlBool>`id > ${before}`)
+  if (after !== undefined) within = within.where(sql<SqlBool>`${column} < ${after}`)
+  if (before !== undefined) within = within.where(sql<SqlBool>`${column} > ${before}`)
   const rows = await within
-    .orderBy(sql`id`, upwards ? 'asc' : 'desc')
+    .orderBy(column, upwards ? 'asc' : 'desc')
     .limit(limit + 1)
     .execute()
   const items = rows.slice(0, limit).map(toItem)

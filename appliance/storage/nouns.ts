@@ -6,6 +6,15 @@
  */
 import { methods as accounts } from './accounts.ts'
 import { methods as apiKeys } from './api-keys.ts'
+import { methods as consents } from './audience/consents.ts'
+import { methods as contactList } from './audience/contact-list.ts'
+import { methods as contactProperties } from './audience/contact-properties.ts'
+import { methods as contactRows } from './audience/contact-rows.ts'
+import { methods as contacts } from './audience/contacts.ts'
+import { methods as audienceCounts } from './audience/counts.ts'
+import { methods as memberships } from './audience/memberships.ts'
+import { methods as segments } from './audience/segments.ts'
+import { methods as topics } from './audience/topics.ts'
 import { methods as audit } from './audit.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
@@ -48,7 +57,13 @@ import { methods as webhooks } from './webhooks/webhooks.ts'
 export const nouns = {
   accounts,
   apiKeys,
+  audienceCounts,
   audit,
+  consents,
+  contactList,
+  contactProperties,
+  contactRows,
+  contacts,
   domainChecks,
   domains,
   emailSearch,
@@ -63,6 +78,7 @@ export const nouns = {
   metrics,
   metricSums,
   metricTags,
+  memberships,
   nodes,
   dropping,
   holdRules,
@@ -73,6 +89,7 @@ export const nouns = {
   reports,
   retention,
   secrets,
+  segments,
   sessions,
   sources,
   leasing,
@@ -82,6 +99,7 @@ export const nouns = {
   teams,
   tickets,
   tlsPolicies,
+  topics,
   webhookDeliveries,
   outbox,
   webhookQueue,

@@ -13,6 +13,7 @@ import type { Role } from '../mail/roles.ts'
 import type { Source, Stream } from '../mail/source.ts'
 import type { DeliveryState, SuppressionOrigin } from '../mail/verdict.ts'
 import type { WebhookDeliveryState, WebhookStatus } from '../mail/webhook.ts'
+import type { AudienceTables } from './audience/tables.ts'
 import type {
   TlsRequirement,
   DkimAlgorithm,
@@ -739,7 +740,7 @@ export interface HoldRulesTable {
 }
 
 /** All tables by name, for Kysely. */
-export interface Tables {
+export interface Tables extends AudienceTables {
   migrations: MigrationsTable
   teams: TeamsTable
   users: UsersTable

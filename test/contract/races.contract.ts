@@ -3,6 +3,7 @@ import { newId } from '../../appliance/mail/ids.ts'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { DAY, T0 } from './fixtures.ts'
 import { racesOfAccounts } from './races-accounts.contract.ts'
+import { racesOfAudience } from './races-audience.contract.ts'
 import { racesOfHousekeeping } from './races-housekeeping.contract.ts'
 import { racesOfMail } from './races-mail.contract.ts'
 import { racesOfSenders } from './races-senders.contract.ts'
@@ -12,6 +13,7 @@ import { raceTest, sorted, type OpenTwice, type Racing } from './racing.ts'
 
 const parts: Record<string, (race: Racing) => void> = {
   accounts: racesOfAccounts,
+  audience: racesOfAudience,
   mail: racesOfMail,
   housekeeping: racesOfHousekeeping,
   senders: racesOfSenders,

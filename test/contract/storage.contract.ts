@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { accountsContract } from './accounts.contract.ts'
+import { audienceListsContract } from './audience-lists.contract.ts'
+import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
 import { eventsContract } from './events.contract.ts'
@@ -33,6 +35,8 @@ import { webhooksContract } from './webhooks.contract.ts'
 
 const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
+  audience: audienceContract,
+  audienceLists: audienceListsContract,
   audit: auditContract,
   duties: dutiesContract,
   events: eventsContract,

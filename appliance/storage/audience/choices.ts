@@ -1,0 +1,106 @@
+/** What contacts chose for topics. A choice is a row; without one, the topic's default applies. */
+import { type ConsentAct, mayChoose, type Subscription, type TopicChoice } from '../../mail/audience.ts'
+import type { Db } from '../schema.ts'
+import { recordConsents } from './consents.ts'
+import type { Contact } from './contact-rows.ts'
+import { addCounts, type Delta } from './counts.ts'
+
+/** A choice that is asked for. */
+export interface AskedChoice {
+  id: string
+  subscription: Subscription
+}
+
+/** The explicit choices of contacts, by contact; those for deleted topics are not among them. */
+export async function choicesOf(
+  db: Db,
+  contactIds: readonly string[],
+): Promise<Map<string, Map<string, TopicChoice>>> {
+  if (contactIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('contact_topics as c')
+    .innerJoin('topics as t', 't.id', 'c.topic_id')
+    .select(['c.contact_id', 'c.topic_id', 'c.subscription', 'c.origin', 'c.changed_at'])
+    .where('c.contact_id', 'in', contactIds)
+    .where('t.deleted_at', 'is', null)
+    .execute()
+  const byContact = Map.groupBy(rows, (row) => row.contact_id)
+  return new Map(
+    [...byContact].map(([contactId, chosen]) => [
+      contactId,
+      new Map(
+        chosen.map((row) => [
+          row.topic_id,
+          {
+            topicId: row.topic_id,
+            subscription: row.subscription,
+            origin: row.origin,
+            changedAt: row.changed_at,
+          },
+        ]),
+      ),
+    ]),
+  )
+}
+
+/**
+ * Stores the choices that the act may make, with their entries in the consent log and the counts. Returns those that changed.
+ * `mayChoose` decides.
+ */
+export async function choose(
+  db: Db,
+  contact: Pick<Contact, 'id' | 'teamId'>,
+  asked: readonly AskedChoice[],
+  act: ConsentAct,
+  now: number,
+): Promise<AskedChoice[]> {
+  if (asked.length === 0) return []
+  const current = (await choicesOf(db, [contact.id])).get(contact.id) ?? new Map<string, TopicChoice>()
+  // Of two choices for one topic, the last one counts.
+  const last = new Map(asked.map(({ id, subscription }) => [id, subscription]))
+  const changed = [...last].flatMap(([id, subscription]) =>
+    mayChoose(current.get(id), subscription, act) ? [{ id, subscription }] : [],
+  )
+  if (changed.length === 0) return []
+  await saveChoices(
+    db,
+    contact,
+    changed.map(({ id, subscription }) => ({
+      ...{ topicId: id, subscription, origin: act.origin, changedAt: now },
+    })),
+  )
+  const was = (id: string): Subscription | null => current.get(id)?.subscription ?? null
+  const log = changed.map(({ id, subscription }) => ({ scope: id, was: was(id), subscription }))
+  await recordConsents(db, contact, log, act, now)
+  const deltas = log.flatMap(({ scope, was, subscription }): Delta[] => [
+    [subscription, scope, 1],
+    ...(was === null ? [] : [[was, scope, -1] as const]),
+  ])
+  await addCounts(db, contact.teamId, deltas)
+  return changed
+}
+
+/** Writes choices, whatever was chosen before. */
+export async function saveChoices(
+  db: Db,
+  { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
+  choices: readonly TopicChoice[],
+): Promise<void> {
+  if (choices.length === 0) return
+  await db
+    .insertInto('contact_topics')
+    .values(
+      choices.map(({ topicId, subscription, origin, changedAt }) => ({
+        ...{ topic_id: topicId, contact_id: id, team_id: teamId },
+        ...{ subscription, origin, changed_at: changedAt },
+      })),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['topic_id', 'contact_id']).doUpdateSet((row) => ({
+        subscription: row.ref('excluded.subscription'),
+        origin: row.ref('excluded.origin'),
+        changed_at: row.ref('excluded.changed_at'),
+      })),
+    )
+    .execute()
+}

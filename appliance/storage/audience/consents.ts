@@ -1,0 +1,106 @@
+/** The append-only log of what contacts agreed to: who, when, how, from where. */
+import type { Selectable } from 'kysely'
+import type { ConsentAct, ConsentOrigin, Subscription } from '../../mail/audience.ts'
+import { newId } from '../../mail/ids.ts'
+import type { Db } from '../schema.ts'
+import { type Contact, hashOf } from './contact-rows.ts'
+import type { ConsentsTable } from './tables.ts'
+
+/** One change of a subscription. */
+export interface Consent {
+  id: string
+  contactId: string
+  /** A topic; null: everything. */
+  topicId: string | null
+  /** The choice before; null: none was made. */
+  was: Subscription | null
+  subscription: Subscription
+  origin: ConsentOrigin
+  via: string
+  source: string | null
+  ip: string | null
+  userAgent: string | null
+  wording: string | null
+  /** Unix milliseconds. */
+  at: number
+}
+
+/** What changed. `scope`: a topic, or empty for everything. */
+export interface ConsentChange {
+  scope: string
+  was: Subscription | null
+  subscription: Subscription
+}
+
+const toConsent = (row: Selectable<ConsentsTable>): Consent => ({
+  id: row.id,
+  contactId: row.contact_id,
+  topicId: row.scope === '' ? null : row.scope,
+  was: row.was,
+  subscription: row.subscription,
+  origin: row.origin,
+  via: row.via,
+  source: row.source,
+  ip: row.ip,
+  userAgent: row.user_agent,
+  wording: row.wording,
+  at: row.at,
+})
+
+/** Writes changes of one contact's subscriptions into the log. */
+export async function recordConsents(
+  db: Db,
+  { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
+  changes: readonly ConsentChange[],
+  act: ConsentAct,
+  now: number,
+): Promise<void> {
+  if (changes.length === 0) return
+  const { origin, via, source, ip, wording } = act
+  const about = { team_id: teamId, contact_id: id, address_hash: null, user_agent: act.userAgent, at: now }
+  await db
+    .insertInto('consents')
+    .values(
+      changes.map((change) => ({ id: newId(now), ...about, ...change, origin, via, source, ip, wording })),
+    )
+    .execute()
+}
+
+/** Makes the log of a contact findable by its address, which goes. */
+export async function hashConsents(
+  db: Db,
+  { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
+  hash: string,
+): Promise<void> {
+  await db
+    .updateTable('consents')
+    .set({ address_hash: hash })
+    .where('team_id', '=', teamId)
+    .where('contact_id', '=', id)
+    .execute()
+}
+
+/** Most entries of one answer. */
+const MOST = 1000
+
+/** The log of a contact, and of earlier contacts with its address, newest first, at most 1,000 entries. */
+async function listConsents(
+  db: Db,
+  { teamId, contactId, email }: { teamId: string; contactId: string; email: string },
+): Promise<Consent[]> {
+  const hash = await hashOf(db, teamId, email)
+  const rows = await db
+    .selectFrom('consents')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where((row) => row.or([row('contact_id', '=', contactId), row('address_hash', '=', hash)]))
+    .orderBy('id', 'desc')
+    .limit(MOST)
+    .execute()
+  return rows.map(toConsent)
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { listConsents },
+}

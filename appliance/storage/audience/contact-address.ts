@@ -1,0 +1,62 @@
+/** What happens when a contact gets another address, or goes: its opt-outs stay with the address. */
+import { suppressionKey } from '../../mail/suppression.ts'
+import type { Db } from '../schema.ts'
+import { choicesOf } from './choices.ts'
+import { hashConsents } from './consents.ts'
+import { recordContact } from './contact-events.ts'
+import { type Contact, getContact, hashOf } from './contact-rows.ts'
+import { addCounts, type Delta } from './counts.ts'
+import { dropMemberships } from './memberships.ts'
+import { keepOptOuts, keptOptOuts, takeOptOuts } from './opt-outs.ts'
+
+/**
+ * Gives a contact another address, where no other contact has it. Opt-outs of the old address are kept, and those of the new
+ * one apply to the contact.
+ */
+export async function moveContact(db: Db, contact: Contact, email: string): Promise<Contact | 'taken'> {
+  if (email === contact.email) return contact
+  const { teamId, id } = contact
+  const key = suppressionKey(email)
+  const sameKey = key === suppressionKey(contact.email)
+  if (!sameKey && (await getContact(db, { teamId, ref: { email } }))) return 'taken'
+  if (!sameKey) await keepOptOuts(db, contact, await hashOf(db, teamId, contact.email))
+  const kept = sameKey ? undefined : await keptOptOuts(db, teamId, email)
+  const optOut = contact.optOut ?? kept?.ofAll ?? null
+  const moved = { ...contact, email, optOut }
+  await db
+    .updateTable('contacts')
+    .set({
+      ...{ email, address_key: key },
+      ...{ unsubscribed_at: optOut?.at ?? null, unsubscribed_by: optOut?.origin ?? null },
+    })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .execute()
+  if (kept) await takeOptOuts(db, moved, kept)
+  if (optOut && !contact.optOut) await addCounts(db, teamId, [['unsubscribed', '', 1]])
+  return moved
+}
+
+/**
+ * Removes a contact with all that belongs to it, except its opt-outs and the consent log, which are found by the hash of its
+ * address from then on. Records `contact.deleted`.
+ */
+export async function removeContact(db: Db, contact: Contact, now: number): Promise<void> {
+  const { teamId, id } = contact
+  await recordContact(db, 'contact.deleted', contact, now)
+  const hash = await hashOf(db, teamId, contact.email)
+  await keepOptOuts(db, contact, hash)
+  await hashConsents(db, contact, hash)
+  await dropMemberships(db, contact)
+  const counts = await dropChoices(db, contact)
+  await db.deleteFrom('contacts').where('team_id', '=', teamId).where('id', '=', id).execute()
+  counts.push(['contacts', '', -1])
+  if (contact.optOut) counts.push(['unsubscribed', '', -1])
+  await addCounts(db, teamId, counts)
+}
+
+async function dropChoices(db: Db, { id }: Contact): Promise<Delta[]> {
+  const choices = (await choicesOf(db, [id])).get(id)?.values() ?? []
+  await db.deleteFrom('contact_topics').where('contact_id', '=', id).execute()
+  return [...choices].map(({ topicId, subscription }): Delta => [subscription, topicId, -1])
+}

@@ -1,0 +1,43 @@
+/** Events about contacts. */
+import type { Db } from '../schema.ts'
+import { recordOthers } from '../events.ts'
+import type { AskedChoice } from './choices.ts'
+import type { Contact } from './contact-rows.ts'
+
+/** Segments of a contact, the first that was made first. */
+export async function segmentIdsOf(db: Db, contactId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('contact_segments as m')
+    .innerJoin('segments as s', 's.id', 'm.segment_id')
+    .select('m.segment_id')
+    .where('m.contact_id', '=', contactId)
+    .where('s.deleted_at', 'is', null)
+    .orderBy('m.segment_id')
+    .execute()
+  return rows.map(({ segment_id: id }) => id)
+}
+
+/** Records an event about a contact as it is now. */
+export async function recordContact(
+  db: Db,
+  type: 'contact.created' | 'contact.updated' | 'contact.deleted',
+  contact: Contact,
+  now: number,
+): Promise<void> {
+  const { id, teamId, email, firstName, lastName, optOut, createdAt, updatedAt } = contact
+  const segmentIds = await segmentIdsOf(db, id)
+  const unsubscribed = optOut !== null
+  const told = { id, email, firstName, lastName, unsubscribed, segmentIds, createdAt, updatedAt }
+  recordOthers(db, [{ teamId, type, data: { contact: told } }], now)
+}
+
+/** Records which choices of a contact changed, if any. */
+export async function recordChoices(
+  db: Db,
+  { teamId, email }: Contact,
+  topics: AskedChoice[],
+  now: number,
+): Promise<void> {
+  if (topics.length === 0) return
+  recordOthers(db, [{ teamId, type: 'contact.topics.updated', data: { choices: { email, topics } } }], now)
+}

@@ -1,0 +1,97 @@
+/** The properties that contacts of a team can have. */
+import type { Selectable } from 'kysely'
+import type { PropertyType, PropertyValue } from '../../mail/audience.ts'
+import type { Db } from '../schema.ts'
+import type { ContactPropertiesTable } from './tables.ts'
+
+export interface ContactProperty {
+  id: string
+  teamId: string
+  /** Unique in the team, case-sensitive. */
+  key: string
+  /** What its values are stored under: no property that was deleted had the same. */
+  label: string
+  type: PropertyType
+  /** What stands for a missing value; null: nothing. */
+  fallback: PropertyValue | null
+  createdAt: number
+}
+
+const toProperty = (row: Selectable<ContactPropertiesTable>): ContactProperty => ({
+  id: row.id,
+  teamId: row.team_id,
+  key: row.key,
+  label: row.label,
+  type: row.type,
+  fallback: row.fallback === null ? null : (JSON.parse(row.fallback) as PropertyValue),
+  createdAt: row.created_at,
+})
+
+const fallbackOf = (value: PropertyValue | null): string | null =>
+  value === null ? null : JSON.stringify(value)
+
+/** All properties of a team, newest first. */
+async function listContactProperties(db: Db, { teamId }: { teamId: string }): Promise<ContactProperty[]> {
+  const rows = await db
+    .selectFrom('contact_properties')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(toProperty)
+}
+
+/** The unique key decides between two callers. Nothing is stored when the team has `most` properties already. */
+async function createContactProperty(
+  db: Db,
+  { property, most }: { property: ContactProperty; most: number },
+): Promise<'created' | 'taken' | 'too_many'> {
+  const { n } = await db
+    .selectFrom('contact_properties')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('team_id', '=', property.teamId)
+    .executeTakeFirstOrThrow()
+  if (Number(n) >= most) return 'too_many'
+  const inserted = await db
+    .insertInto('contact_properties')
+    .values({
+      ...{ id: property.id, team_id: property.teamId, key: property.key, label: property.label },
+      ...{ type: property.type, fallback: fallbackOf(property.fallback), created_at: property.createdAt },
+    })
+    .onConflict((conflict) => conflict.columns(['team_id', 'key']).doNothing())
+    .executeTakeFirstOrThrow()
+  return inserted.numInsertedOrUpdatedRows === 0n ? 'taken' : 'created'
+}
+
+/** False when there is no such property. */
+async function setFallback(
+  db: Db,
+  { teamId, id, fallback }: { teamId: string; id: string; fallback: PropertyValue | null },
+): Promise<boolean> {
+  const updated = await db
+    .updateTable('contact_properties')
+    .set({ fallback: fallbackOf(fallback) })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+/** Contacts have no value for it any more. False when there is no such property. */
+async function deleteContactProperty(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('contact_properties')
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return deleted.numDeletedRows > 0n
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { listContactProperties },
+  writes: { createContactProperty, setFallback, deleteContactProperty },
+}

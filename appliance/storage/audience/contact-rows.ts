@@ -1,0 +1,95 @@
+/** Contacts as rows, and how one is found: by id or by address. */
+import type { Selectable } from 'kysely'
+import type { ConsentOrigin, OptOut, PropertyValue } from '../../mail/audience.ts'
+import { addressHash } from '../../mail/erasure.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import { erasureKey } from '../erasures/scan.ts'
+import type { Db } from '../schema.ts'
+import type { ContactsTable } from './tables.ts'
+
+export interface Contact {
+  id: string
+  teamId: string
+  /** As it was first given, the domain in A-labels. */
+  email: string
+  firstName: string | null
+  lastName: string | null
+  /** By the label of the property. */
+  properties: Record<string, PropertyValue>
+  /** Null: subscribed. */
+  optOut: OptOut | null
+  createdBy: ConsentOrigin
+  /** The API key, user or import that added it; null: unknown. */
+  createdFrom: string | null
+  createdAt: number
+  updatedAt: number
+}
+
+/** Which contact: by id, or by address in any case. */
+export type ContactRef = { id: string } | { email: string }
+
+export const toContact = (row: Selectable<ContactsTable>): Contact => ({
+  id: row.id,
+  teamId: row.team_id,
+  email: row.email,
+  firstName: row.first_name,
+  lastName: row.last_name,
+  properties: JSON.parse(row.properties) as Contact['properties'],
+  optOut: row.unsubscribed_at === null ? null : { at: row.unsubscribed_at, origin: row.unsubscribed_by! },
+  createdBy: row.created_by,
+  createdFrom: row.created_from,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+export const toRow = (contact: Contact): ContactsTable => ({
+  id: contact.id,
+  team_id: contact.teamId,
+  email: contact.email,
+  address_key: suppressionKey(contact.email),
+  first_name: contact.firstName,
+  last_name: contact.lastName,
+  properties: JSON.stringify(contact.properties),
+  unsubscribed_at: contact.optOut?.at ?? null,
+  unsubscribed_by: contact.optOut?.origin ?? null,
+  created_by: contact.createdBy,
+  created_from: contact.createdFrom,
+  created_at: contact.createdAt,
+  updated_at: contact.updatedAt,
+})
+
+export async function getContact(
+  db: Db,
+  { teamId, ref }: { teamId: string; ref: ContactRef },
+): Promise<Contact | undefined> {
+  const query = db.selectFrom('contacts').selectAll().where('team_id', '=', teamId)
+  const row = await (
+    'id' in ref ? query.where('id', '=', ref.id) : query.where('address_key', '=', suppressionKey(ref.email))
+  ).executeTakeFirst()
+  return row && toContact(row)
+}
+
+/** The contacts of a team that have these addresses, by `suppressionKey`. */
+export async function contactsByKey(
+  db: Db,
+  teamId: string,
+  keys: readonly string[],
+): Promise<Map<string, Contact>> {
+  if (keys.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('contacts')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('address_key', 'in', [...new Set(keys)])
+    .execute()
+  return new Map(rows.map((row) => [row.address_key, toContact(row)]))
+}
+
+/** The hash of an address of a team. */
+export const hashOf = async (db: Db, teamId: string, email: string): Promise<string> =>
+  addressHash(await erasureKey(db), teamId, email)
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { getContact },
+}

@@ -1,0 +1,68 @@
+/** Sizes of an audience, kept beside the rows: each transaction adds what it changed. */
+import type { AudienceCountsTable } from './tables.ts'
+import type { Db } from '../schema.ts'
+
+/** A number that changed: what is counted, the segment or topic that it is about (or empty), and by how much. */
+export type Delta = readonly [noun: AudienceCountsTable['noun'], subject: string, n: number]
+
+/** Adds changes to the counts of a team, one statement. */
+export async function addCounts(db: Db, teamId: string, deltas: readonly Delta[]): Promise<void> {
+  const sums = Map.groupBy(deltas, ([noun, subject]) => JSON.stringify([noun, subject]))
+  const rows = [...sums.values()].flatMap((same) => {
+    const [noun, subject] = same[0]!
+    const n = same.reduce((sum, [, , one]) => sum + one, 0)
+    return n === 0 ? [] : [{ team_id: teamId, noun, subject, n }]
+  })
+  if (rows.length === 0) return
+  await db
+    .insertInto('audience_counts')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['team_id', 'noun', 'subject'])
+        .doUpdateSet((row) => ({ n: row('audience_counts.n', '+', row.ref('excluded.n')) })),
+    )
+    .execute()
+}
+
+/** Forgets the counts of a segment or topic. */
+export async function dropCounts(db: Db, teamId: string, subject: string): Promise<void> {
+  await db
+    .deleteFrom('audience_counts')
+    .where('team_id', '=', teamId)
+    .where('noun', 'in', ['segment', 'opt_in', 'opt_out'])
+    .where('subject', '=', subject)
+    .execute()
+}
+
+/** Counts of some nouns, by noun and subject; what is not in it is 0. */
+export async function countsOf(
+  db: Db,
+  teamId: string,
+  nouns: AudienceCountsTable['noun'][],
+): Promise<(noun: AudienceCountsTable['noun'], subject?: string) => number> {
+  const rows = await db
+    .selectFrom('audience_counts')
+    .select(['noun', 'subject', 'n'])
+    .where('team_id', '=', teamId)
+    .where('noun', 'in', nouns)
+    .execute()
+  const found = new Map(rows.map((row) => [`${row.noun} ${row.subject}`, row.n]))
+  return (noun, subject = '') => found.get(`${noun} ${subject}`) ?? 0
+}
+
+export interface ContactCounts {
+  contacts: number
+  unsubscribed: number
+}
+
+/** How many contacts a team has. */
+async function countContacts(db: Db, { teamId }: { teamId: string }): Promise<ContactCounts> {
+  const count = await countsOf(db, teamId, ['contacts', 'unsubscribed'])
+  return { contacts: count('contacts'), unsubscribed: count('unsubscribed') }
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { countContacts },
+}

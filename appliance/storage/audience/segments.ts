@@ -1,0 +1,155 @@
+/** Segments: sets of contacts that a team keeps for itself. */
+import type { Selectable } from 'kysely'
+import type { Db } from '../schema.ts'
+import { countsOf, dropCounts } from './counts.ts'
+import type { SegmentsTable } from './tables.ts'
+
+export interface Segment {
+  id: string
+  teamId: string
+  name: string
+  /** Its rules as JSON; null: contacts are added to it. */
+  filter: string | null
+  createdAt: number
+  updatedAt: number
+}
+
+/** A segment with its size. */
+export interface SizedSegment extends Segment {
+  contacts: number
+}
+
+const toSegment = (row: Selectable<SegmentsTable>): Segment => ({
+  id: row.id,
+  teamId: row.team_id,
+  name: row.name,
+  filter: row.filter,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+/** All segments of a team, newest first. */
+async function listSegments(db: Db, { teamId }: { teamId: string }): Promise<SizedSegment[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+    .orderBy('id', 'desc')
+    .execute()
+  const count = await countsOf(db, teamId, ['segment'])
+  return rows.map((row) => ({ ...toSegment(row), contacts: count('segment', row.id) }))
+}
+
+async function getSegment(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<SizedSegment | undefined> {
+  const row = await db
+    .selectFrom('segments')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const count = await countsOf(db, teamId, ['segment'])
+  return { ...toSegment(row), contacts: count('segment', id) }
+}
+
+/** False, and nothing stored, when the team has `most` segments already. */
+async function createSegment(
+  db: Db,
+  { segment, most }: { segment: Segment; most: number },
+): Promise<boolean> {
+  const { n } = await db
+    .selectFrom('segments')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('team_id', '=', segment.teamId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (Number(n) >= most) return false
+  await db
+    .insertInto('segments')
+    .values({
+      ...{ id: segment.id, team_id: segment.teamId, name: segment.name, filter: segment.filter },
+      ...{ created_at: segment.createdAt, updated_at: segment.updatedAt, deleted_at: null },
+    })
+    .execute()
+  return true
+}
+
+/** Changes what is given; false when there is no such segment. */
+async function updateSegment(
+  db: Db,
+  { teamId, id, change }: { teamId: string; id: string; change: Partial<Pick<Segment, 'name' | 'filter'>> },
+  now: number,
+): Promise<boolean> {
+  const updated = await db
+    .updateTable('segments')
+    .set({ ...change, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return updated.numUpdatedRows > 0n
+}
+
+/** Hides a segment at once; `sweepDeleted` removes what belonged to it. False when there is no such segment. Contacts stay. */
+async function deleteSegment(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+  now: number,
+): Promise<boolean> {
+  const deleted = await db
+    .updateTable('segments')
+    .set({ deleted_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (deleted.numUpdatedRows === 0n) return false
+  await dropCounts(db, teamId, id)
+  return true
+}
+
+/** Removes at most `most` memberships of deleted segments and choices for deleted topics; false when nothing is left. */
+async function sweepDeleted(db: Db, { most }: { most: number }): Promise<boolean> {
+  const tables = [
+    { table: 'segments', rows: 'contact_segments', column: 'segment_id' },
+    { table: 'topics', rows: 'contact_topics', column: 'topic_id' },
+  ] as const
+  for (const { table, rows, column } of tables) {
+    const deleted = await db
+      .selectFrom(table)
+      .select('id')
+      .where('deleted_at', 'is not', null)
+      .executeTakeFirst()
+    if (!deleted) continue
+    const contacts = await db
+      .selectFrom(rows)
+      .select('contact_id')
+      .where(column as 'segment_id', '=', deleted.id)
+      .limit(most)
+      .execute()
+    if (contacts.length > 0)
+      await db
+        .deleteFrom(rows)
+        .where(column as 'segment_id', '=', deleted.id)
+        .where(
+          'contact_id',
+          'in',
+          contacts.map(({ contact_id: id }) => id),
+        )
+        .execute()
+    if (contacts.length < most) await db.deleteFrom(table).where('id', '=', deleted.id).execute()
+    return true
+  }
+  return false
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { listSegments, getSegment },
+  writes: { createSegment, updateSegment, deleteSegment, sweepDeleted },
+}

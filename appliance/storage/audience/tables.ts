@@ -1,0 +1,117 @@
+/** The tables of an audience (schema.ts says what their columns have in common). */
+import type { ConsentOrigin, PropertyType, Subscription, Visibility } from '../../mail/audience.ts'
+
+export interface ContactsTable {
+  id: string
+  team_id: string
+  email: string
+  /** What makes two addresses one: `suppressionKey`. */
+  address_key: string
+  first_name: string | null
+  last_name: string | null
+  /** JSON: values by the label of their property. */
+  properties: string
+  unsubscribed_at: number | null
+  unsubscribed_by: ConsentOrigin | null
+  created_by: ConsentOrigin
+  created_from: string | null
+  created_at: number
+  updated_at: number
+}
+
+export interface ContactPropertiesTable {
+  id: string
+  team_id: string
+  key: string
+  label: string
+  type: PropertyType
+  /** JSON. */
+  fallback: string | null
+  created_at: number
+}
+
+export interface SegmentsTable {
+  id: string
+  team_id: string
+  name: string
+  /** JSON. */
+  filter: string | null
+  created_at: number
+  updated_at: number
+  /** Not null: its memberships are being removed. */
+  deleted_at: number | null
+}
+
+export interface ContactSegmentsTable {
+  segment_id: string
+  contact_id: string
+  team_id: string
+  added_at: number
+}
+
+export interface TopicsTable {
+  id: string
+  team_id: string
+  name: string
+  description: string | null
+  default_subscription: Subscription
+  visibility: Visibility
+  created_at: number
+  updated_at: number
+  /** Not null: the choices for it are being removed. */
+  deleted_at: number | null
+}
+
+export interface ContactTopicsTable {
+  topic_id: string
+  contact_id: string
+  team_id: string
+  subscription: Subscription
+  origin: ConsentOrigin
+  changed_at: number
+}
+
+export interface OptOutsTable {
+  team_id: string
+  address_hash: string
+  /** A topic, or empty for everything. */
+  scope: string
+  origin: ConsentOrigin
+  at: number
+}
+
+export interface ConsentsTable {
+  id: string
+  team_id: string
+  contact_id: string
+  address_hash: string | null
+  scope: string
+  was: Subscription | null
+  subscription: Subscription
+  origin: ConsentOrigin
+  via: string
+  source: string | null
+  ip: string | null
+  user_agent: string | null
+  wording: string | null
+  at: number
+}
+
+export interface AudienceCountsTable {
+  team_id: string
+  noun: 'contacts' | 'unsubscribed' | 'segment' | 'opt_in' | 'opt_out'
+  subject: string
+  n: number
+}
+
+export interface AudienceTables {
+  contacts: ContactsTable
+  contact_properties: ContactPropertiesTable
+  segments: SegmentsTable
+  contact_segments: ContactSegmentsTable
+  topics: TopicsTable
+  contact_topics: ContactTopicsTable
+  opt_outs: OptOutsTable
+  consents: ConsentsTable
+  audience_counts: AudienceCountsTable
+}

@@ -1,0 +1,242 @@
+/** Topics: what people choose to get mail about. */
+import type { Selectable } from 'kysely'
+import {
+  type ConsentAct,
+  effectiveSubscription,
+  type Subscription,
+  type TopicChoice,
+  type Visibility,
+} from '../../mail/audience.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import { recordOthers } from '../events.ts'
+import type { Db } from '../schema.ts'
+import { type AskedChoice, choicesOf, choose } from './choices.ts'
+import { recordChoices } from './contact-events.ts'
+import { type Contact, type ContactRef, contactsByKey, getContact } from './contact-rows.ts'
+import { countsOf, dropCounts } from './counts.ts'
+import { missingOf, type MissingRef } from './memberships.ts'
+import { keptOptOuts } from './opt-outs.ts'
+import type { TopicsTable } from './tables.ts'
+
+export interface Topic {
+  id: string
+  teamId: string
+  name: string
+  description: string | null
+  /** What everybody gets who made no choice. */
+  defaultSubscription: Subscription
+  visibility: Visibility
+  createdAt: number
+  updatedAt: number
+}
+
+/** A topic, and how many contacts chose either way. */
+export interface CountedTopic extends Topic {
+  optedIn: number
+  optedOut: number
+}
+
+/** A topic, and what a contact gets of it. */
+export interface ContactTopic extends Topic {
+  subscription: Subscription
+  /** Null: the default applies. */
+  choice: TopicChoice | null
+}
+
+const toTopic = (row: Selectable<TopicsTable>): Topic => ({
+  id: row.id,
+  teamId: row.team_id,
+  name: row.name,
+  description: row.description,
+  defaultSubscription: row.default_subscription,
+  visibility: row.visibility,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+async function topicsOf(db: Db, teamId: string, id?: string): Promise<Topic[]> {
+  let query = db
+    .selectFrom('topics')
+    .selectAll()
+    .where('team_id', '=', teamId)
+    .where('deleted_at', 'is', null)
+  if (id !== undefined) query = query.where('id', '=', id)
+  return (await query.orderBy('id', 'desc').execute()).map(toTopic)
+}
+
+async function counted(db: Db, teamId: string, topics: Topic[]): Promise<CountedTopic[]> {
+  const count = await countsOf(db, teamId, ['opt_in', 'opt_out'])
+  return topics.map((topic) => ({
+    ...topic,
+    optedIn: count('opt_in', topic.id),
+    optedOut: count('opt_out', topic.id),
+  }))
+}
+
+/** All topics of a team, newest first. */
+const listTopics = async (db: Db, { teamId }: { teamId: string }): Promise<CountedTopic[]> =>
+  counted(db, teamId, await topicsOf(db, teamId))
+
+async function getTopic(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+): Promise<CountedTopic | undefined> {
+  return (await counted(db, teamId, await topicsOf(db, teamId, id)))[0]
+}
+
+/** Records an event about a topic. */
+function recordTopic(
+  db: Db,
+  type: 'topic.created' | 'topic.updated' | 'topic.deleted',
+  topic: Topic,
+  now: number,
+): void {
+  const { id, name, description, defaultSubscription, createdAt, updatedAt } = topic
+  const deleted = type === 'topic.deleted'
+  const told = { id, name, description, defaultSubscription, deleted, createdAt, updatedAt }
+  recordOthers(db, [{ teamId: topic.teamId, type, data: { topic: told } }], now)
+}
+
+/** False, and nothing stored, when the team has `most` topics already. Records `topic.created`. */
+async function createTopic(
+  db: Db,
+  { topic, most }: { topic: Topic; most: number },
+  now: number,
+): Promise<boolean> {
+  const { n } = await db
+    .selectFrom('topics')
+    .select((select) => select.fn.countAll<number>().as('n'))
+    .where('team_id', '=', topic.teamId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (Number(n) >= most) return false
+  await db
+    .insertInto('topics')
+    .values({
+      ...{ id: topic.id, team_id: topic.teamId, name: topic.name, description: topic.description },
+      ...{ default_subscription: topic.defaultSubscription, visibility: topic.visibility },
+      ...{ created_at: topic.createdAt, updated_at: topic.updatedAt, deleted_at: null },
+    })
+    .execute()
+  recordTopic(db, 'topic.created', topic, now)
+  return true
+}
+
+/** Changes what is given; undefined when there is no such topic. Records `topic.updated`. */
+async function updateTopic(
+  db: Db,
+  {
+    teamId,
+    id,
+    change,
+  }: { teamId: string; id: string; change: Partial<Pick<Topic, 'name' | 'description' | 'visibility'>> },
+  now: number,
+): Promise<Topic | undefined> {
+  const row = await db
+    .updateTable('topics')
+    .set({ ...change, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  if (!row) return undefined
+  const topic = toTopic(row)
+  recordTopic(db, 'topic.updated', topic, now)
+  return topic
+}
+
+/** Hides a topic at once; `sweepDeleted` removes the choices for it. Records `topic.deleted`. */
+async function deleteTopic(
+  db: Db,
+  { teamId, id }: { teamId: string; id: string },
+  now: number,
+): Promise<Topic | undefined> {
+  const row = await db
+    .updateTable('topics')
+    .set({ deleted_at: now, updated_at: now })
+    .where('team_id', '=', teamId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  if (!row) return undefined
+  const topic = toTopic(row)
+  await dropCounts(db, teamId, id)
+  recordTopic(db, 'topic.deleted', topic, now)
+  return topic
+}
+
+/** Every topic, newest first, with what a contact gets of it. */
+async function listContactTopics(
+  db: Db,
+  { teamId, contactId }: { teamId: string; contactId: string },
+): Promise<ContactTopic[]> {
+  const choices = (await choicesOf(db, [contactId])).get(contactId)
+  return (await topicsOf(db, teamId)).map((topic) => {
+    const choice = choices?.get(topic.id)
+    return { ...topic, subscription: effectiveSubscription(choice, topic), choice: choice ?? null }
+  })
+}
+
+/** Stores choices of one contact, all or none. Records `contact.topics.updated`. */
+async function setContactTopics(
+  db: Db,
+  { teamId, ref, topics, act }: { teamId: string; ref: ContactRef; topics: AskedChoice[]; act: ConsentAct },
+  now: number,
+): Promise<Contact | MissingRef | undefined> {
+  const contact = await getContact(db, { teamId, ref })
+  if (!contact) return undefined
+  const missing = await missingOf(db, teamId, { segmentIds: [], topics })
+  if (missing) return missing
+  await recordChoices(db, contact, await choose(db, contact, topics, act, now), now)
+  return contact
+}
+
+/** Whether a recipient gets mail about a topic. */
+export interface TopicRecipient {
+  /** As asked. */
+  address: string
+  /** Null: no contact has the address. */
+  contactId: string | null
+  subscription: Subscription
+}
+
+/**
+ * What addresses get of a topic: who opted out of everything or of the topic gets nothing, also where the contact was
+ * deleted or erased; else the choice, else the default. Undefined: the team has no such topic.
+ * @param addresses the domains in A-labels; at most 150
+ */
+async function topicRecipients(
+  db: Db,
+  { teamId, topicId, addresses }: { teamId: string; topicId: string; addresses: string[] },
+): Promise<TopicRecipient[] | undefined> {
+  const [topic] = await topicsOf(db, teamId, topicId)
+  if (!topic) return undefined
+  const contacts = await contactsByKey(db, teamId, addresses.map(suppressionKey))
+  const choices = await choicesOf(
+    db,
+    [...contacts.values()].map(({ id }) => id),
+  )
+  const found: TopicRecipient[] = []
+  for (const address of addresses) {
+    const contact = contacts.get(suppressionKey(address))
+    const out = contact ? contact.optOut !== null : await wasOptedOut(db, teamId, address, topicId)
+    const choice = contact && choices.get(contact.id)?.get(topicId)
+    const subscription = out ? 'opt_out' : effectiveSubscription(choice, topic)
+    found.push({ address, contactId: contact?.id ?? null, subscription })
+  }
+  return found
+}
+
+async function wasOptedOut(db: Db, teamId: string, address: string, topicId: string): Promise<boolean> {
+  const kept = await keptOptOuts(db, teamId, address)
+  if (!kept) return false
+  return kept.ofAll !== null || kept.topics.some((one) => one.topicId === topicId)
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { listTopics, getTopic, listContactTopics, topicRecipients },
+  writes: { createTopic, updateTopic, deleteTopic, setContactTopics },
+}
