@@ -17,6 +17,7 @@ import {
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import { lockDirectory, openDaemonStorage } from './assembly/storage.ts'
 import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
+import { createAudience, type Audience } from './audience/audience.ts'
 import { createCapacity, type Capacity } from './capacity/capacity.ts'
 import { listenHttp, openCertified } from './assembly/certificates.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
@@ -54,6 +55,7 @@ import {
   createQuotas,
   createRateLimiter,
   createSenders,
+  type Erasures,
   type Senders,
 } from './senders/senders.ts'
 import { makeRoomToStart, openReserve } from './storage/room.ts'
@@ -280,9 +282,6 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
   const intake = started.adopt(receivingMail, () => receivingMail.close())
   const operators = operatorsDoors(ground, people, out, tables)
-  const erasures = createErasures({ ...ground, pollMs: domainPolls(options).pollMs })
-  started.defer(() => erasures.stop())
-  erasures.start()
   const sendNotice = createNotices({ ...ground, intake, ...noticeOptions(config) })
   const node = openNode(config, clock, sandbox !== null)
   const http = await createHttp({
@@ -302,7 +301,8 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     log,
     sandboxInbox: sandbox?.inbox,
     webhooks: ground.events.webhooks,
-    erasures,
+    erasures: openErasures(ground),
+    audience: openAudience(ground),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,
@@ -325,6 +325,22 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const metrics = await openMetrics(ground, operators.shaping)
   node.listening({ http: origins, metrics, smtp })
   return { url: origins[0]!, http: origins, smtp, metrics, certificates }
+}
+
+/** Erasures go on where a stop interrupted them. */
+function openErasures(ground: Ground): Erasures {
+  const erasures = createErasures({ ...ground, pollMs: domainPolls(ground.options).pollMs })
+  ground.started.defer(() => erasures.stop())
+  erasures.start()
+  return erasures
+}
+
+/** Whom teams write to. */
+function openAudience({ storage, clock, started }: Ground): Audience {
+  const audience = createAudience({ storage, clock })
+  started.defer(() => audience.close())
+  audience.start()
+  return audience
 }
 
 /** Opens and clicks. Where links lead is known once the server listens, before the first email is taken. */

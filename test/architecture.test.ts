@@ -19,6 +19,7 @@ const ARROWS: Record<string, string[]> = {
   queue: ['mail', 'clock', 'storage'],
   senders: ['mail', 'clock', 'dns', 'storage', 'watch'],
   accounts: ['mail', 'clock', 'storage'],
+  audience: ['mail', 'clock', 'storage'],
   mime: ['mail', 'clock', 'capacity'],
   tracking: ['mail', 'mime', 'clock', 'storage', 'wire', 'watch'],
   intake: [
@@ -63,12 +64,13 @@ const ARROWS: Record<string, string[]> = {
     'storage',
     'wire',
   ],
-  api: ['mail', 'shaping', 'queue', 'storage', 'senders'],
+  api: ['mail', 'shaping', 'queue', 'storage', 'senders', 'audience'],
   events: ['mail', 'api', 'clock', 'storage', 'wire', 'watch'],
   moving: ['mail', 'storage', 'senders', 'events'],
   http: [
     'mail',
     'api',
+    'audience',
     'capacity',
     'certificates',
     'events',
@@ -153,6 +155,7 @@ const DOORS: Record<string, string[]> = {
   sources: ['sources.ts'],
   insights: ['insights.ts'],
   accounts: ['accounts.ts', 'audit.ts'],
+  audience: ['audience.ts'],
   mime: [
     'mime.ts',
     'addresses.ts',

@@ -1,4 +1,5 @@
 /** What endpoints are sent (reference: wire format §5.1, §5.3). */
+import type { EventContact, EventTopic } from '../mail/audience.ts'
 import type { EventData } from '../mail/event.ts'
 import { PING } from '../mail/webhook.ts'
 import type { OutboxEvent } from '../storage/storage.ts'
@@ -14,8 +15,15 @@ export interface WebhookPayload {
 const iso = (ms: number): string => new Date(ms).toISOString()
 
 /** What an event tells. */
-export function presentWebhookEvent({ type, createdAt, emailId, email, data }: OutboxEvent): WebhookPayload {
-  const about = email && emailId !== null ? presentEmail(emailId, email, data) : presentOther(data)
+export function presentWebhookEvent({
+  teamId,
+  type,
+  createdAt,
+  emailId,
+  email,
+  data,
+}: OutboxEvent): WebhookPayload {
+  const about = email && emailId !== null ? presentEmail(emailId, email, data) : presentOther(teamId, data)
   return { type, created_at: iso(createdAt), data: { ...about, ...presentDetail(data) } }
 }
 
@@ -24,8 +32,9 @@ export function presentPing(webhookId: string, now: number): WebhookPayload {
   return { type: PING, created_at: iso(now), data: { webhook_id: webhookId } }
 }
 
-/** What is told of a domain and of an entry of the suppression list: the properties that the hosted service's types have. */
-function presentOther({ domain, suppression }: EventData): Record<string, unknown> {
+/** What is told of other things than emails: the properties that the hosted service's types have. */
+function presentOther(teamId: string, data: EventData): Record<string, unknown> {
+  const { domain, suppression, contact, topic, choices } = data
   const ability = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')
   if (domain) {
     const { id, name, status, createdAt, region, sending, receiving, records } = domain
@@ -39,9 +48,32 @@ function presentOther({ domain, suppression }: EventData): Record<string, unknow
       })),
     }
   }
+  if (contact) return presentContact(teamId, contact)
+  if (topic) return presentTopic(topic)
+  if (choices) return { email: choices.email, topics: choices.topics }
   if (!suppression) return {}
   const { id, email, origin, sourceId, createdAt } = suppression
   return { id, email, origin, source_id: sourceId, created_at: iso(createdAt) }
+}
+
+/** One of the clients needs an audience id: the first segment, or the team, which is the audience of all contacts. */
+function presentContact(teamId: string, contact: EventContact): Record<string, unknown> {
+  const { id, email, firstName, lastName, unsubscribed, segmentIds, createdAt, updatedAt } = contact
+  return {
+    ...{ id, audience_id: segmentIds[0] ?? teamId, segment_ids: segmentIds },
+    ...{ created_at: iso(createdAt), updated_at: iso(updatedAt), email },
+    ...(firstName !== null && { first_name: firstName }),
+    ...(lastName !== null && { last_name: lastName }),
+    unsubscribed,
+  }
+}
+
+function presentTopic(topic: EventTopic): Record<string, unknown> {
+  const { id, name, description, defaultSubscription, deleted, createdAt, updatedAt } = topic
+  return {
+    ...{ id, name, description, default_subscription: defaultSubscription, deleted },
+    ...{ created_at: iso(createdAt), updated_at: iso(updatedAt) },
+  }
 }
 
 /** The properties of every event about an email; absent ones are left out, never null. */

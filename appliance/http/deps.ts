@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, RawServerDefault } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Audience } from '../audience/audience.ts'
 import type { Accounts, OwnAccount, ProviderSignIns, SetUp } from '../accounts/accounts.ts'
 import type { Capacity } from '../capacity/capacity.ts'
 import type { ChallengeAnswers } from '../certificates/certificates.ts'
@@ -80,6 +81,7 @@ export interface HttpDeps {
   setUp: Pick<SetUp, 'isOpen' | 'use'>
   /** DNS records on their way. */
   propagation: PropagationWatch
+  audience: Omit<Audience, 'start' | 'close'>
   intake: Intake
   /** Reads stored messages. */
   mime: MimeReader

@@ -29,6 +29,7 @@ import { apiKeyRoutes } from './routes/api-keys.ts'
 import { attachmentRoutes, type LinkDeps } from './routes/attachments.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { batchRoutes } from './routes/batch.ts'
+import { contactRoutes } from './routes/contacts.ts'
 import { doctorRoutes } from './routes/doctor.ts'
 import { domainRoutes, propagationRoutes } from './routes/domains.ts'
 import { emailPreviewRoutes } from './routes/email-preview.ts'
@@ -51,6 +52,7 @@ import { resetRoutes } from './routes/reset.ts'
 import { retentionRoutes } from './routes/retention.ts'
 import { sandboxRoutes } from './routes/sandbox.ts'
 import { secondStepRoutes } from './routes/second-step.ts'
+import { segmentRoutes } from './routes/segments.ts'
 import { sessionRoutes } from './routes/session.ts'
 import { setUpRoutes } from './routes/set-up.ts'
 import { shareRoutes } from './routes/shares.ts'
@@ -61,6 +63,7 @@ import { suppressionRoutes } from './routes/suppressions.ts'
 import { teamsRoutes } from './routes/teams.ts'
 import { trackingRoutes } from './routes/tracking.ts'
 import { tlsRoutes, acmeRoutes, certificateRoutes } from './routes/tls.ts'
+import { topicRoutes } from './routes/topics.ts'
 import { usageRoutes } from './routes/usage.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -207,6 +210,9 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   propagationRoutes(app, deps)
   retentionRoutes(app, deps)
   apiKeyRoutes(app, deps)
+  contactRoutes(app, deps)
+  segmentRoutes(app, deps)
+  topicRoutes(app, deps)
   suppressionRoutes(app, deps)
   erasureRoutes(app, deps)
   webhookRoutes(app, deps)

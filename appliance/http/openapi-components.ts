@@ -3,6 +3,10 @@ import { setImmediate } from 'node:timers/promises'
 import * as account from '../api/account.ts'
 import * as apiKeys from '../api/api-keys.ts'
 import * as attachments from '../api/attachments.ts'
+import * as audiences from '../api/audiences.ts'
+import * as contactDetails from '../api/contact-details.ts'
+import * as contactProperties from '../api/contact-properties.ts'
+import * as contacts from '../api/contacts.ts'
 import * as doctor from '../api/doctor.ts'
 import * as domains from '../api/domains.ts'
 import * as audit from '../api/audit.ts'
@@ -23,6 +27,7 @@ import * as recipients from '../api/recipients.ts'
 import * as retention from '../api/retention.ts'
 import * as sandbox from '../api/sandbox.ts'
 import * as sending from '../api/sending.ts'
+import * as segments from '../api/segments.ts'
 import * as service from '../api/service.ts'
 import * as session from '../api/session.ts'
 import * as setUp from '../api/set-up.ts'
@@ -31,6 +36,7 @@ import * as shaping from '../api/shaping.ts'
 import * as sources from '../api/sources.ts'
 import * as suppressions from '../api/suppressions.ts'
 import * as teams from '../api/teams.ts'
+import * as topics from '../api/topics.ts'
 import * as webhookEvents from '../api/webhook-events.ts'
 import * as webhooks from '../api/webhooks.ts'
 import * as timeline from '../api/timeline.ts'
@@ -101,6 +107,12 @@ const MODULES: Record<string, unknown>[] = [
     timeline,
     domains,
     apiKeys,
+    contacts,
+    contactDetails,
+    segments,
+    audiences,
+    topics,
+    contactProperties,
     suppressions,
     erasures,
     webhooks,

@@ -4,9 +4,7 @@ import type { App } from './deps.ts'
 
 /** By path; the first that fits counts. */
 const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
-  [/^\/(?:contacts|contact-properties|audiences)(?:\/|$)|^\/segments\/[^/]+\/contacts$/, 'contacts'],
-  [/^\/segments(?:\/|$)/, 'segments'],
-  [/^\/topics(?:\/|$)/, 'topics'],
+  [/^\/contacts\/imports(?:\/|$)/, 'contact imports'],
   [/^\/broadcasts(?:\/|$)/, 'broadcasts'],
   [/^\/templates(?:\/|$)/, 'templates'],
   [/^\/(?:automations|events)(?:\/|$)/, 'automations'],
@@ -17,7 +15,7 @@ const FEATURES: readonly (readonly [path: RegExp, feature: string])[] = [
 ]
 
 /** A word that stands in each of these paths: nearly every request is told apart by one look. */
-const MAYBE = /contact|audience|segment|topic|broadcast|template|automation|event|receiving|inbox|claim|oauth/
+const MAYBE = /imports|broadcast|template|automation|event|receiving|inbox|claim|oauth/
 
 /** The part of the hosted API that a path belongs to and that this version doesn't have; undefined for all other paths. */
 function unsupportedFeature(url: string): string | undefined {

@@ -382,6 +382,24 @@ export const REFUSALS = {
     '554 5.5.1',
     'A team can have at most {limit} webhooks. Remove one first.',
   ),
+  too_many: entry(
+    'validation_error',
+    422,
+    '554 5.5.1',
+    'A team can have at most {limit} {things}. Remove one first.',
+  ),
+  contact_exists: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'Another contact already has this email address.',
+  ),
+  property_exists: entry(
+    'validation_error',
+    409,
+    '554 5.5.1',
+    'A contact property with the key `{key}` already exists.',
+  ),
   not_in_batch: entry(
     'validation_error',
     422,

@@ -2,6 +2,7 @@ import { Resend } from 'resend'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startAppliance } from '../world/appliance.ts'
 import { accountPart } from './account.part.ts'
+import { audiencePart } from './audience.part.ts'
 import { CALLED, compatibilityPage, reasonFor, type Probe } from './compatibility.ts'
 import { emailsPart } from './emails.part.ts'
 import { metricsPart } from './metrics.part.ts'
@@ -33,6 +34,7 @@ describe('emails', () => emailsPart(() => suite))
 describe('senders', () => sendersPart(() => suite))
 describe('webhooks', () => webhooksPart(() => suite))
 describe('metrics', () => metricsPart(() => suite))
+describe('audience', () => audiencePart(() => suite))
 describe('account', () => accountPart(() => suite))
 
 describe('what the suite covers', () => {

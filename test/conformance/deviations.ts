@@ -115,10 +115,92 @@ export const DEVIATIONS: Deviation[] = [
       reason: 'recorded responses omit it',
     },
   ]),
+  {
+    name: 'missing names are null',
+    at: 'GET /contacts 200',
+    path: ['data', '[]'],
+    nullable: ['first_name', 'last_name'],
+    reason: 'recorded responses have null; nullable in all clients',
+  },
+  {
+    name: 'missing names are null',
+    at: 'GET /contacts/{id} 200',
+    nullable: ['first_name', 'last_name'],
+    reason: 'recorded responses have null; nullable in all clients',
+  },
+  {
+    name: 'segments have no audience',
+    at: 'GET /segments/{id} 200',
+    optional: ['audience_id', 'filter'],
+    reason: 'recorded responses omit these: a segment is what an audience was',
+  },
+  {
+    name: 'segments have no audience',
+    at: 'GET /segments 200',
+    path: ['data', '[]'],
+    optional: ['audience_id'],
+    reason: 'recorded responses omit it: a segment is what an audience was',
+  },
+  ...['GET /topics 200', 'GET /contacts/{contact_id}/topics 200'].map((at): Deviation => ({
+    name: 'a missing description is null',
+    at,
+    path: ['data', '[]'],
+    nullable: ['description'],
+    reason: 'nullable in all clients',
+  })),
+  {
+    name: 'a missing description is null',
+    at: 'GET /topics/{id} 200',
+    nullable: ['description'],
+    reason: 'nullable in all clients',
+  },
+  {
+    name: 'a missing fallback is null',
+    at: 'GET /contact-properties 200',
+    path: ['data', '[]'],
+    nullable: ['fallback_value'],
+    reason: 'nullable in all clients',
+  },
+  {
+    name: 'a missing fallback is null',
+    at: 'GET /contact-properties/{id} 200',
+    nullable: ['fallback_value'],
+    reason: 'nullable in all clients',
+  },
 ]
+
+/** What the client reads of a contact in a list. */
+const contactSummary: Schema = {
+  type: 'object',
+  properties: {
+    id: text,
+    email: text,
+    first_name: { type: ['string', 'null'] },
+    last_name: { type: ['string', 'null'] },
+    created_at: text,
+    unsubscribed: { type: 'boolean' },
+  },
+}
+const listed = (items: Schema): Schema => ({
+  type: 'object',
+  properties: { object: { const: 'list' }, has_more: { type: 'boolean' }, data: { type: 'array', items } },
+})
+const contactDeleted: Schema = {
+  type: 'object',
+  properties: { object: { const: 'contact' }, contact: text, deleted: { const: true } },
+}
 
 /** Operations that the client has and the document lacks, with the shape that the client's types give them. */
 export const ADDED: Record<string, Record<string, Schema>> = {
+  'PATCH /segments/{id}': { 200: reference('segment') },
+  'GET /segments/{id}/contacts': { 200: listed(contactSummary) },
+  'POST /audiences/{audience_id}/contacts': { 201: reference('contact') },
+  'GET /audiences/{audience_id}/contacts': { 200: listed(contactSummary) },
+  'GET /audiences/{audience_id}/contacts/{contact}': {
+    200: { type: 'object', properties: { object: { const: 'contact' }, id: text, email: text } },
+  },
+  'PATCH /audiences/{audience_id}/contacts/{contact}': { 200: reference('contact') },
+  'DELETE /audiences/{audience_id}/contacts/{contact}': { 200: contactDeleted },
   'GET /usage': {
     200: {
       type: 'object',

@@ -27,7 +27,16 @@ const BODIES: Record<string, unknown> = {
   'POST /lanes/{id}/pause': {},
   'PATCH /sources/{id}': {},
   'PATCH /sources/{ip}': {},
+  'PATCH /contacts/{id}/topics': [],
+  'POST /audiences/{audience_id}/contacts': { email: 'mine@people.example' },
 }
+
+/** Clients of the hosted service expect that deleting what is not there succeeds. */
+export const GONE_ANYWAY = [
+  'DELETE /segments/{id}',
+  'DELETE /audiences/{id}',
+  'DELETE /audiences/{audience_id}/contacts/{id}',
+]
 
 /** Every route of the API that takes an id and asks who one is, called with each of `ids`. */
 export function routesById({ paths }: ApiDocument, ids: Iterable<string>): RouteById[] {

@@ -10,6 +10,7 @@ import {
   type Accounts,
   type ProviderSettings,
 } from '../../../appliance/accounts/accounts.ts'
+import { createAudience } from '../../../appliance/audience/audience.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
 import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
@@ -177,6 +178,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   })
   const erasures = createErasures({ storage, clock })
   erasures.start()
+  const audience = createAudience({ storage, clock })
   const http = await createHttp({
     storage,
     capacity,
@@ -202,6 +204,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       }),
     }),
     erasures,
+    audience,
     retention: {
       days: { bodies: 30, attempts: 90, events: 90, emails: 365, logs: 30, webhooks: 30, audit: 730 },
       disk: () => viewDisk(storage, clock, { budget: null, onDisk: 1_000_000 }),
@@ -258,6 +261,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     async close() {
       await http.close()
       await erasures.stop()
+      await audience.close()
       await intake.close()
       await senders.close()
       resolver.close()

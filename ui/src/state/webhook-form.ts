@@ -17,6 +17,13 @@ export const TOLD_EVENTS = [
   'domain.deleted',
   'suppression.added',
   'suppression.removed',
+  'contact.created',
+  'contact.updated',
+  'contact.deleted',
+  'contact.topics.updated',
+  'topic.created',
+  'topic.updated',
+  'topic.deleted',
 ] as const
 
 /** Events of one noun. */

@@ -1,0 +1,112 @@
+/** Audiences: what older clients call segments, with their contacts. */
+import { Type } from 'typebox'
+import {
+  Contact,
+  ContactDeleted,
+  contactFields,
+  ContactList,
+  contactPage,
+  ContactRef,
+  UpdateContact,
+} from './contacts.ts'
+import { operation } from './operation.ts'
+import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
+import { CreateSegment, segmentName, segmentSummary } from './segments.ts'
+import { Deleted, Id, kind, listOf } from './shared.ts'
+
+const reference = { object: kind('audience'), id: Id }
+export const AudienceCreated = Type.Object(
+  { ...reference, name: segmentName },
+  { description: 'The new segment.' },
+)
+export const AudienceSummary = Type.Object(segmentSummary, { description: 'A segment.' })
+export const AudienceList = listOf(AudienceSummary, 'segments')
+/** GET /audiences/:id */
+export const Audience = Type.Object(
+  { object: kind('audience'), ...segmentSummary },
+  { description: 'A segment.' },
+)
+export const AudienceDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The deleted segment.' },
+)
+/** POST /audiences/:audience_id/contacts */
+export const CreateAudienceContact = Type.Object(contactFields, { description: 'A contact to create.' })
+
+const params = path({ id: pathId })
+const audience = pathUuid('The segment.')
+const contactsParams = path({ audience_id: audience })
+const contactParams = path({ audience_id: audience, id: pathText("The contact's id or address.") })
+const old = { tags: ['Segments'], deprecated: true } as const
+
+export const createAudience = operation('POST /audiences', {
+  operationId: 'createAudience',
+  ...old,
+  summary: 'Create a segment (older name)',
+  body: CreateSegment,
+  response: { 201: AudienceCreated },
+})
+export const listAudiences = operation('GET /audiences', {
+  operationId: 'listAudiences',
+  ...old,
+  summary: 'List segments (older name)',
+  querystring: query(shortPage),
+  response: { 200: AudienceList },
+})
+export const getAudience = operation('GET /audiences/:id', {
+  operationId: 'getAudience',
+  ...old,
+  summary: 'Get a segment (older name)',
+  params,
+  response: { 200: Audience },
+})
+export const deleteAudience = operation('DELETE /audiences/:id', {
+  operationId: 'deleteAudience',
+  ...old,
+  summary: 'Delete a segment (older name)',
+  description: 'Its contacts stay. Succeeds also for a segment that does not exist.',
+  params,
+  response: { 200: AudienceDeleted },
+})
+export const createAudienceContact = operation('POST /audiences/:audience_id/contacts', {
+  operationId: 'createAudienceContact',
+  ...old,
+  summary: 'Create a contact in a segment (older path)',
+  description: 'As `POST /contacts` with this segment.',
+  params: contactsParams,
+  body: CreateAudienceContact,
+  response: { 201: ContactRef },
+})
+export const listAudienceContacts = operation('GET /audiences/:audience_id/contacts', {
+  operationId: 'listAudienceContacts',
+  ...old,
+  summary: 'List the contacts of a segment (older path)',
+  params: contactsParams,
+  querystring: query(contactPage),
+  response: { 200: ContactList },
+})
+export const getAudienceContact = operation('GET /audiences/:audience_id/contacts/:id', {
+  operationId: 'getAudienceContact',
+  ...old,
+  summary: 'Get a contact of a segment (older path)',
+  params: contactParams,
+  response: { 200: Contact },
+})
+export const updateAudienceContact = operation('PATCH /audiences/:audience_id/contacts/:id', {
+  operationId: 'updateAudienceContact',
+  ...old,
+  summary: 'Change a contact of a segment (older path)',
+  params: contactParams,
+  body: UpdateContact,
+  errors: ['409'],
+  response: { 200: ContactRef },
+})
+export const deleteAudienceContact = operation('DELETE /audiences/:audience_id/contacts/:id', {
+  operationId: 'deleteAudienceContact',
+  ...old,
+  summary: 'Remove a contact from a segment (older path)',
+  description:
+    'Deletes the contact if it is in no other segment. Succeeds also for a contact that does not exist.',
+  params: contactParams,
+  response: { 200: ContactDeleted },
+})

@@ -1,0 +1,184 @@
+/** What a contact is in, chose and agreed to. */
+import { Type, type Static } from 'typebox'
+import { CONSENT_ORIGINS, SUBSCRIPTIONS } from '../mail/audience.ts'
+import type {
+  Consent as StoredConsent,
+  ContactSegment,
+  ContactTopic as StoredTopic,
+} from '../storage/storage.ts'
+import { contactParams } from './contacts.ts'
+import { operation } from './operation.ts'
+import { page, path, pathId, pathText, query, shortPage } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+/** An element of GET /contacts/:id/segments. */
+export const ContactSegmentSummary = Type.Object(
+  {
+    id: Id,
+    name: Type.String({ description: 'Name of the segment.' }),
+    created_at: Type.Unsafe<string>({ ...Timestamp, description: 'When the contact was added.' }),
+  },
+  { description: 'A segment that the contact is in.' },
+)
+export const ContactSegmentList = listOf(ContactSegmentSummary, "the contact's segments")
+
+const membership = {
+  object: kind('contact_segment'),
+  id: Type.String({ format: 'uuid', description: 'The segment.' }),
+  contact_id: Type.String({ format: 'uuid', description: 'The contact.' }),
+  segment_id: Type.String({ format: 'uuid', description: 'The segment.' }),
+}
+export const ContactSegmentAdded = Type.Object(membership, { description: 'The contact is in the segment.' })
+export const ContactSegmentRemoved = Type.Object(
+  { ...membership, deleted: Deleted },
+  { description: 'The contact is not in the segment.' },
+)
+
+const subscription = literals(SUBSCRIPTIONS, {
+  description: 'Whether the contact gets mail about the topic.',
+})
+/** An element of GET /contacts/:id/topics. */
+export const ContactTopicSummary = Type.Object(
+  {
+    id: Id,
+    name: Type.String({ description: 'Name of the topic.' }),
+    description: Nullable(Type.String(), { description: 'Description of the topic.' }),
+    subscription,
+    created_at: Timestamp,
+    chosen_at: Nullable(Timestamp, {
+      description: 'When the contact chose; null: the default of the topic applies.',
+    }),
+    chosen_by: Nullable(literals(CONSENT_ORIGINS), { description: 'Whose decision that was.' }),
+  },
+  { description: 'A topic, and whether the contact gets it.' },
+)
+export type ContactTopicSummary = Static<typeof ContactTopicSummary>
+export const ContactTopicList = listOf(ContactTopicSummary, "the contact's topics")
+
+const choice = Type.Object(
+  { id: Type.String({ description: 'Topic id.' }), subscription },
+  { description: 'A choice.' },
+)
+const choices = Type.Array(choice, { description: 'Choices for topics.', maxItems: 100 })
+/** PATCH /contacts/:id/topics: a list, as all clients send it, or an object with it, as the hosted service documents it. */
+export const UpdateContactTopics = Type.Union([choices, Type.Object({ topics: choices })], {
+  description: 'Choices for topics: a list, or an object with the list as `topics`.',
+})
+export type UpdateContactTopics = Static<typeof UpdateContactTopics>
+
+export const ContactTopicsUpdated = Type.Object(
+  {
+    object: kind('contact_topics'),
+    id: Type.String({ format: 'uuid', description: 'The contact.' }),
+    contact_id: Type.String({ format: 'uuid', description: 'The contact.' }),
+    topics: Type.Array(Type.Object({ id: Id, subscription }), { description: 'The choices.' }),
+  },
+  { description: 'The stored choices.' },
+)
+
+/** An element of GET /contacts/:id/consents. Ours, not of the hosted service. */
+export const ContactConsent = Type.Object(
+  {
+    id: Id,
+    topic_id: Nullable(Type.String(), { description: 'The topic; null: everything.' }),
+    was: Nullable(literals(SUBSCRIPTIONS), { description: 'The choice before; null: none.' }),
+    subscription: literals(SUBSCRIPTIONS, { description: 'The choice from then on.' }),
+    origin: literals(CONSENT_ORIGINS, { description: 'Whose decision it was.' }),
+    via: Type.String({ description: 'The means.', examples: ['one_click'] }),
+    source_id: Nullable(Type.String(), { description: 'The API key, user, import or email; null: none.' }),
+    ip: Nullable(Type.String(), { description: "The person's IP address; null: unknown." }),
+    user_agent: Nullable(Type.String(), { description: "The person's user agent; null: unknown." }),
+    wording_id: Nullable(Type.String(), { description: 'The text that the person saw; null: unknown.' }),
+    created_at: Timestamp,
+  },
+  { description: 'A change of a subscription.' },
+)
+export type ContactConsent = Static<typeof ContactConsent>
+export const ContactConsentList = listOf(ContactConsent, "changes of the contact's subscriptions")
+
+const membershipParams = path({ id: pathText("The contact's id or address."), segment_id: pathId })
+const tags = ['Contacts'] as const
+
+export const listContactSegments = operation('GET /contacts/:id/segments', {
+  operationId: 'listContactSegments',
+  tags,
+  summary: "List a contact's segments",
+  params: contactParams,
+  querystring: query(page),
+  response: { 200: ContactSegmentList },
+})
+export const addContactToSegment = operation('POST /contacts/:id/segments/:segment_id', {
+  operationId: 'addContactToSegment',
+  tags,
+  summary: 'Add a contact to a segment',
+  params: membershipParams,
+  response: { 200: ContactSegmentAdded },
+})
+export const removeContactFromSegment = operation('DELETE /contacts/:id/segments/:segment_id', {
+  operationId: 'removeContactFromSegment',
+  tags,
+  summary: 'Remove a contact from a segment',
+  params: membershipParams,
+  response: { 200: ContactSegmentRemoved },
+})
+export const listContactTopics = operation('GET /contacts/:id/topics', {
+  operationId: 'listContactTopics',
+  tags,
+  summary: "List a contact's topics",
+  description: 'Every topic, with the choice of the contact or else the default of the topic.',
+  params: contactParams,
+  querystring: query(shortPage),
+  response: { 200: ContactTopicList },
+})
+export const updateContactTopics = operation('PATCH /contacts/:id/topics', {
+  operationId: 'updateContactTopics',
+  tags,
+  summary: "Change a contact's topics",
+  description: 'Sets choices for topics, all or none.',
+  params: contactParams,
+  body: UpdateContactTopics,
+  response: { 200: ContactTopicsUpdated },
+})
+export const listContactConsents = operation('GET /contacts/:id/consents', {
+  operationId: 'listContactConsents',
+  tags,
+  summary: "List changes of a contact's subscriptions",
+  description:
+    'Also those of earlier contacts with the same address; at most 1,000, newest first. Not part of the hosted API.',
+  params: contactParams,
+  querystring: query(shortPage),
+  response: { 200: ContactConsentList },
+})
+
+export const presentContactSegment = ({ id, name, addedAt }: ContactSegment) => ({
+  ...{ id, name, created_at: timestamp(addedAt) },
+})
+
+export const presentMembership = (contactId: string, segmentId: string) => ({
+  ...{ object: 'contact_segment' as const, id: segmentId, contact_id: contactId, segment_id: segmentId },
+})
+
+export const presentContactTopic = (topic: StoredTopic): ContactTopicSummary => ({
+  id: topic.id,
+  name: topic.name,
+  description: topic.description,
+  subscription: topic.subscription,
+  created_at: timestamp(topic.createdAt),
+  chosen_at: timestampOrNull(topic.choice?.changedAt ?? null),
+  chosen_by: topic.choice?.origin ?? null,
+})
+
+export const presentConsent = (one: StoredConsent): ContactConsent => ({
+  id: one.id,
+  topic_id: one.topicId,
+  was: one.was,
+  subscription: one.subscription,
+  origin: one.origin,
+  via: one.via,
+  source_id: one.source,
+  ip: one.ip,
+  user_agent: one.userAgent,
+  wording_id: one.wording,
+  created_at: timestamp(one.at),
+})

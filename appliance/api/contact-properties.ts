@@ -1,0 +1,97 @@
+/** The properties that contacts can have. */
+import { Type, type Static } from 'typebox'
+import { PROPERTY_TYPES } from '../mail/audience.ts'
+import type { ContactProperty as StoredProperty } from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query, shortPage } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const reference = { object: kind('contact_property'), id: Id }
+const key = Type.String({
+  description: 'Case-sensitive: at most 50 ASCII letters, digits and underscores. Cannot be changed later.',
+  examples: ['company_name'],
+})
+const type = literals(PROPERTY_TYPES, { description: 'Type of its values. Cannot be changed later.' })
+const value = Type.Union([Type.String(), Type.Number()])
+const fallback = Nullable(value, {
+  description: 'What stands for a missing value, of the type of the property; null: nothing.',
+})
+
+/** POST /contact-properties */
+export const CreateContactProperty = Type.Object(
+  { key, type, fallback_value: Type.Optional(fallback) },
+  { description: 'A property to create.' },
+)
+/** PATCH /contact-properties/:id */
+export const UpdateContactProperty = Type.Object(
+  { fallback_value: Type.Optional(fallback) },
+  { description: 'A new fallback.' },
+)
+export const ContactPropertyRef = Type.Object(reference, { description: 'The property.' })
+
+const summary = { id: Id, key, type, fallback_value: fallback, created_at: Timestamp }
+/** An element of GET /contact-properties. */
+export const ContactPropertySummary = Type.Object(summary, { description: 'A property.' })
+export type ContactPropertySummary = Static<typeof ContactPropertySummary>
+export const ContactPropertyList = listOf(ContactPropertySummary, 'contact properties')
+/** GET /contact-properties/:id */
+export const ContactProperty = Type.Object(
+  { object: kind('contact_property'), ...summary },
+  { description: 'A property.' },
+)
+export const ContactPropertyDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The deleted property.' },
+)
+
+const params = path({ id: pathId })
+const tags = ['Contact properties'] as const
+
+export const createContactProperty = operation('POST /contact-properties', {
+  operationId: 'createContactProperty',
+  tags,
+  summary: 'Create a contact property',
+  description: 'A team can have at most 200.',
+  body: CreateContactProperty,
+  errors: ['409'],
+  response: { 201: ContactPropertyRef },
+})
+export const listContactProperties = operation('GET /contact-properties', {
+  operationId: 'listContactProperties',
+  tags,
+  summary: 'List contact properties',
+  querystring: query(shortPage),
+  response: { 200: ContactPropertyList },
+})
+export const getContactProperty = operation('GET /contact-properties/:id', {
+  operationId: 'getContactProperty',
+  tags,
+  summary: 'Get a contact property',
+  params,
+  response: { 200: ContactProperty },
+})
+export const updateContactProperty = operation('PATCH /contact-properties/:id', {
+  operationId: 'updateContactProperty',
+  tags,
+  summary: 'Change the fallback of a contact property',
+  params,
+  body: UpdateContactProperty,
+  response: { 200: ContactPropertyRef },
+})
+export const deleteContactProperty = operation('DELETE /contact-properties/:id', {
+  operationId: 'deleteContactProperty',
+  tags,
+  summary: 'Delete a contact property',
+  description: 'Contacts lose their values for it.',
+  params,
+  response: { 200: ContactPropertyDeleted },
+})
+
+export const presentProperty = (property: StoredProperty): ContactPropertySummary => ({
+  id: property.id,
+  key: property.key,
+  type: property.type,
+  fallback_value: property.fallback,
+  created_at: timestamp(property.createdAt),
+})

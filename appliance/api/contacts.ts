@@ -1,0 +1,306 @@
+/** Contacts: people that a team writes to. What they are in and chose: contact-details.ts. */
+import { Type, type Static } from 'typebox'
+import type { ContactDetails } from '../audience/audience.ts'
+import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Contact as StoredContact } from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { after, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp, timestampOrNull } from './timestamp.ts'
+
+const reference = { object: kind('contact'), id: Id }
+export const ContactRef = Type.Object(reference, { description: 'The contact.' })
+
+const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
+const names = {
+  first_name: optionalText('First name.'),
+  last_name: optionalText('Last name.'),
+}
+const properties = Type.Optional(
+  Nullable(Type.Record(Type.String(), Type.Unknown({ description: 'A string or a number.' })), {
+    description: 'Values by the key of the contact property. null removes a value.',
+  }),
+)
+const choices = Type.Array(
+  Type.Object({
+    id: Type.String({ description: 'Topic id.' }),
+    subscription: literals(SUBSCRIPTIONS, { description: 'Whether the contact gets mail about the topic.' }),
+  }),
+  { description: 'Choices for topics.', maxItems: 100 },
+)
+
+/** What a contact can be created with in an audience (audiences.ts); POST /contacts takes segments and topics as well. */
+export const contactFields = {
+  email: Type.String({ description: 'Email address.', examples: ['ada@example.com'] }),
+  ...names,
+  unsubscribed: Type.Optional(
+    Nullable(Type.Boolean(), {
+      description:
+        'true: gets no broadcasts. false lifts no opt-out when the contact exists already: change the contact for that.',
+    }),
+  ),
+  properties,
+}
+
+/** POST /contacts */
+export const CreateContact = Type.Object(
+  {
+    ...contactFields,
+    segments: Type.Optional(
+      Nullable(
+        Type.Array(
+          Type.Union([Type.String(), Type.Object({ id: Type.String({ description: 'Segment id.' }) })]),
+          {
+            maxItems: 1000,
+          },
+        ),
+        { description: 'Segments to add the contact to: ids, or objects with an `id`.' },
+      ),
+    ),
+    topics: Type.Optional(Nullable(choices, { description: 'Choices for topics.' })),
+    audience_id: optionalText('A segment to add the contact to. Deprecated: use `segments`.'),
+  },
+  { description: 'A contact to create.' },
+)
+
+/** PATCH /contacts/:id */
+export const UpdateContact = Type.Object(
+  {
+    email: optionalText('A new address. Not another contact’s.'),
+    first_name: optionalText('First name; null removes it.'),
+    last_name: optionalText('Last name; null removes it.'),
+    unsubscribed: Type.Optional(
+      Nullable(Type.Boolean(), {
+        description: 'true: gets no broadcasts. false: subscribes again, also who opted out.',
+      }),
+    ),
+    properties,
+  },
+  { description: 'What to change. Other fields stay the same.' },
+)
+export type UpdateContact = Static<typeof UpdateContact>
+
+const summary = {
+  id: Id,
+  email: Type.String({ description: 'Email address.' }),
+  first_name: Nullable(Type.String(), { description: 'First name.' }),
+  last_name: Nullable(Type.String(), { description: 'Last name.' }),
+  created_at: Timestamp,
+  unsubscribed: Type.Boolean({ description: 'Whether the contact opted out of all broadcasts.' }),
+}
+/** An element of GET /contacts. */
+export const ContactSummary = Type.Object(summary, { description: 'A contact.' })
+export type ContactSummary = Static<typeof ContactSummary>
+export const ContactList = listOf(ContactSummary, 'contacts')
+
+const origin = literals(CONSENT_ORIGINS, {
+  description:
+    'person: the contact · api: an app · import: an imported file · complaint: a spam report · operator: a member of the team.',
+})
+/** GET /contacts/:id */
+export const Contact = Type.Object(
+  {
+    object: kind('contact'),
+    ...summary,
+    updated_at: Timestamp,
+    unsubscribed_at: Nullable(Timestamp, { description: 'When the contact opted out; null: subscribed.' }),
+    unsubscribed_by: Nullable(origin, { description: 'Whose decision that was.' }),
+    created_by: origin,
+    properties: Type.Record(
+      Type.String(),
+      Type.Object({
+        type: literals(PROPERTY_TYPES, { description: 'Type of the property.' }),
+        value: Type.Union([Type.String(), Type.Number()], { description: 'The value.' }),
+      }),
+      { description: 'Values by the key of the contact property.' },
+    ),
+  },
+  { description: 'A contact.' },
+)
+export type Contact = Static<typeof Contact>
+
+/** GET /contacts/search. Ours, not of the hosted service. */
+export const ContactSearch = Type.Object(
+  {
+    object: kind('list'),
+    has_more: Type.Boolean({ description: 'Whether there are contacts that were not searched yet.' }),
+    data: Type.Array(ContactSummary, { description: 'Matching contacts, newest first.' }),
+    next: Nullable(Id, {
+      description:
+        'Cursor for the next page: pass it as `after`. It may be the id of a contact that is not on this page. Null: no more results.',
+    }),
+  },
+  {
+    description:
+      'Search results. Each request scans a limited number of contacts, so a page can be short or empty without being the last.',
+  },
+)
+
+/** GET /contacts/counts. Ours, not of the hosted service. */
+export const ContactCounts = Type.Object(
+  {
+    object: kind('contact_counts'),
+    contacts: Type.Integer({ description: 'All contacts.' }),
+    subscribed: Type.Integer({ description: 'Contacts that did not opt out of everything.' }),
+    unsubscribed: Type.Integer({ description: 'Contacts that opted out of everything.' }),
+  },
+  { description: 'Numbers of contacts.' },
+)
+
+/** DELETE /contacts/:id */
+export const ContactDeleted = Type.Object(
+  {
+    ...reference,
+    contact: Type.String({ description: 'The id again, for older clients.' }),
+    deleted: Deleted,
+  },
+  { description: 'The deleted contact.' },
+)
+
+export const contactParams = path({ id: pathText("The contact's id or address.") })
+const tags = ['Contacts'] as const
+
+const MOST = 100
+/** Older clients expect all contacts where they give no limit. */
+const manyContacts: typeof limit = {
+  schema: Type.Integer({
+    description: `How many, from 1 to ${MOST}.`,
+    minimum: 1,
+    maximum: MOST,
+    default: MOST,
+  }),
+  read: (given, name) => limit.read(given ?? String(MOST), name),
+}
+/** The parameters of a page of contacts. */
+export const contactPage = { ...page, limit: manyContacts }
+
+const filter = {
+  segment_id: id('Only contacts in this segment.'),
+  unsubscribed: optional(
+    Type.Boolean({ description: 'true: only who opted out of everything; false: only others.' }),
+    (given, parameter) => {
+      if (given !== 'true' && given !== 'false')
+        throw refuse('invalid_parameter', { parameter, expected: 'true or false' })
+      return given === 'true'
+    },
+  ),
+}
+
+/** Characters of a text that is sought. */
+const MAX_SEARCH = 254
+
+export const createContact = operation('POST /contacts', {
+  operationId: 'createContact',
+  tags,
+  summary: 'Create a contact',
+  description:
+    'If the address is already a contact, it is changed instead: given fields are set, segments are added. An opt-out always stays, also the one of an earlier contact with the address.',
+  body: CreateContact,
+  response: { 201: ContactRef },
+})
+export const listContacts = operation('GET /contacts', {
+  operationId: 'listContacts',
+  tags,
+  summary: 'List contacts',
+  querystring: query({ ...contactPage, ...filter }),
+  response: { 200: ContactList },
+})
+export const searchContacts = operation('GET /contacts/search', {
+  operationId: 'searchContacts',
+  tags,
+  summary: 'Search contacts',
+  description: 'By a part of the address or name. Not part of the hosted API.',
+  querystring: search({
+    limit,
+    after,
+    ...filter,
+    text: optional(
+      Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
+      (given, parameter) => {
+        const text = given.trim()
+        if (text === '' || text.length > MAX_SEARCH || text.includes('\0'))
+          throw refuse('invalid_parameter', {
+            parameter,
+            expected: `a single string of 1 to ${MAX_SEARCH} characters`,
+          })
+        return text
+      },
+    ),
+  }),
+  response: { 200: ContactSearch },
+})
+export const countContacts = operation('GET /contacts/counts', {
+  operationId: 'countContacts',
+  tags,
+  summary: 'Count contacts',
+  description: 'Not part of the hosted API.',
+  response: { 200: ContactCounts },
+})
+export const getContact = operation('GET /contacts/:id', {
+  operationId: 'getContact',
+  tags,
+  summary: 'Get a contact',
+  params: contactParams,
+  response: { 200: Contact },
+})
+export const updateContact = operation('PATCH /contacts/:id', {
+  operationId: 'updateContact',
+  tags,
+  summary: 'Change a contact',
+  description:
+    'The only request that lifts an opt-out (`"unsubscribed": false`). When the address changes, its opt-outs stay with it.',
+  params: contactParams,
+  body: UpdateContact,
+  errors: ['409'],
+  response: { 200: ContactRef },
+})
+export const deleteContact = operation('DELETE /contacts/:id', {
+  operationId: 'deleteContact',
+  tags,
+  summary: 'Delete a contact',
+  description:
+    'What the contact opted out of is kept under a hash of the address: a contact that is created again is still opted out.',
+  params: contactParams,
+  response: { 200: ContactDeleted },
+})
+
+/** Segment ids of a request: strings or objects with an id. */
+export const segmentIdsOf = ({
+  segments,
+  audience_id: audienceId,
+}: Pick<Static<typeof CreateContact>, 'segments' | 'audience_id'>): string[] => [
+  ...(segments ?? []).map((one) => (typeof one === 'string' ? one : one.id)),
+  ...(audienceId ? [audienceId] : []),
+]
+
+export function presentContactSummary(contact: StoredContact): ContactSummary {
+  return {
+    id: contact.id,
+    email: contact.email,
+    first_name: contact.firstName,
+    last_name: contact.lastName,
+    created_at: timestamp(contact.createdAt),
+    unsubscribed: contact.optOut !== null,
+  }
+}
+
+export function presentContact(contact: ContactDetails): Contact {
+  const { optOut, values } = contact
+  return {
+    object: 'contact',
+    ...presentContactSummary(contact),
+    updated_at: timestamp(contact.updatedAt),
+    unsubscribed_at: timestampOrNull(optOut?.at ?? null),
+    unsubscribed_by: optOut?.origin ?? null,
+    created_by: contact.createdBy,
+    properties: Object.fromEntries(values.map(({ key, type, value }) => [key, { type, value }])),
+  }
+}
+
+export const presentContactRef = ({ id }: { id: string }) => ({ object: 'contact' as const, id })
+
+/** @param id as older clients expect it: what they asked for */
+export const presentContactDeleted = (id: string) => ({
+  ...{ object: 'contact' as const, id, contact: id, deleted: true as const },
+})

@@ -1,0 +1,102 @@
+/** Segments: sets of contacts. */
+import { Type, type Static } from 'typebox'
+import type { SizedSegment } from '../storage/storage.ts'
+import { ContactList, contactPage } from './contacts.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query, shortPage } from './parameters.ts'
+import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const reference = { object: kind('segment'), id: Id }
+export const segmentName = Type.String({
+  description: 'Name, at most 255 characters.',
+  examples: ['Newsletter'],
+})
+
+/** POST /segments */
+export const CreateSegment = Type.Object({ name: segmentName }, { description: 'A segment to create.' })
+export const SegmentCreated = Type.Object(
+  { ...reference, name: segmentName },
+  { description: 'The new segment.' },
+)
+/** PATCH /segments/:id */
+export const UpdateSegment = Type.Object(
+  { name: Type.Optional(Nullable(segmentName, { description: 'A new name; null: unchanged.' })) },
+  { description: 'What to change.' },
+)
+export const SegmentRef = Type.Object(reference, { description: 'The segment.' })
+
+/** What segments and audiences have in common. */
+export const segmentSummary = {
+  id: Id,
+  name: segmentName,
+  created_at: Timestamp,
+  contacts: Type.Integer({ description: 'Number of contacts in it.' }),
+}
+/** An element of GET /segments. */
+export const SegmentSummary = Type.Object(segmentSummary, { description: 'A segment.' })
+export type SegmentSummary = Static<typeof SegmentSummary>
+export const SegmentList = listOf(SegmentSummary, 'segments')
+/** GET /segments/:id */
+export const Segment = Type.Object(
+  { object: kind('segment'), ...segmentSummary },
+  { description: 'A segment.' },
+)
+export const SegmentDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The deleted segment.' },
+)
+
+const params = path({ id: pathId })
+const tags = ['Segments'] as const
+
+export const createSegment = operation('POST /segments', {
+  operationId: 'createSegment',
+  tags,
+  summary: 'Create a segment',
+  description: 'A team can have at most 1,000.',
+  body: CreateSegment,
+  response: { 201: SegmentCreated },
+})
+export const listSegments = operation('GET /segments', {
+  operationId: 'listSegments',
+  tags,
+  summary: 'List segments',
+  querystring: query(shortPage),
+  response: { 200: SegmentList },
+})
+export const getSegment = operation('GET /segments/:id', {
+  operationId: 'getSegment',
+  tags,
+  summary: 'Get a segment',
+  params,
+  response: { 200: Segment },
+})
+export const updateSegment = operation('PATCH /segments/:id', {
+  operationId: 'updateSegment',
+  tags,
+  summary: 'Rename a segment',
+  params,
+  body: UpdateSegment,
+  response: { 200: SegmentRef },
+})
+export const deleteSegment = operation('DELETE /segments/:id', {
+  operationId: 'deleteSegment',
+  tags,
+  summary: 'Delete a segment',
+  description: 'Its contacts stay. Succeeds also for a segment that does not exist.',
+  params,
+  response: { 200: SegmentDeleted },
+})
+export const listSegmentContacts = operation('GET /segments/:id/contacts', {
+  operationId: 'listSegmentContacts',
+  tags,
+  summary: 'List the contacts of a segment',
+  params,
+  querystring: query(contactPage),
+  response: { 200: ContactList },
+})
+
+export const presentSegment = ({ id, name, createdAt, contacts }: SizedSegment): SegmentSummary => ({
+  ...{ id, name, created_at: timestamp(createdAt), contacts },
+})

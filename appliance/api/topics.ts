@@ -1,0 +1,114 @@
+/** Topics: what contacts choose to get mail about. */
+import { Type, type Static } from 'typebox'
+import { SUBSCRIPTIONS, VISIBILITIES } from '../mail/audience.ts'
+import type { CountedTopic } from '../storage/storage.ts'
+import { operation } from './operation.ts'
+import { path, pathId, query, shortPage } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { timestamp } from './timestamp.ts'
+
+const reference = { object: kind('topic'), id: Id }
+const name = Type.String({ description: 'Name, at most 50 characters.', examples: ['Product updates'] })
+const optionalText = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
+const VISIBILITY =
+  'public: shown to everyone on the preference page · private: shown only to those who are subscribed. Default: private.'
+const visibility = literals(VISIBILITIES, { description: VISIBILITY })
+const byDefault = literals(SUBSCRIPTIONS, {
+  description:
+    'opt_in: everyone gets it until they opt out, also contacts that existed before · opt_out: only who subscribed. Cannot be changed later.',
+})
+
+/** POST /topics */
+export const CreateTopic = Type.Object(
+  {
+    name,
+    default_subscription: byDefault,
+    description: optionalText('At most 200 characters.'),
+    visibility: Type.Optional(Nullable(visibility, { description: VISIBILITY })),
+  },
+  { description: 'A topic to create.' },
+)
+/** PATCH /topics/:id */
+export const UpdateTopic = Type.Object(
+  {
+    name: optionalText('A new name; null: unchanged.'),
+    description: optionalText('A new description; null removes it.'),
+    visibility: Type.Optional(Nullable(visibility, { description: VISIBILITY })),
+  },
+  { description: 'What to change. Other fields stay the same.' },
+)
+export const TopicRef = Type.Object(reference, { description: 'The topic.' })
+
+const summary = {
+  id: Id,
+  name,
+  description: Nullable(Type.String(), { description: 'What it is about; null: none.' }),
+  default_subscription: byDefault,
+  visibility,
+  created_at: Timestamp,
+  opted_in: Type.Integer({ description: 'Contacts that subscribed to it.' }),
+  opted_out: Type.Integer({ description: 'Contacts that opted out of it.' }),
+}
+/** An element of GET /topics. */
+export const TopicSummary = Type.Object(summary, { description: 'A topic.' })
+export type TopicSummary = Static<typeof TopicSummary>
+export const TopicList = listOf(TopicSummary, 'topics')
+/** GET /topics/:id */
+export const Topic = Type.Object({ object: kind('topic'), ...summary }, { description: 'A topic.' })
+export const TopicDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The deleted topic.' },
+)
+
+const params = path({ id: pathId })
+const tags = ['Topics'] as const
+
+export const createTopic = operation('POST /topics', {
+  operationId: 'createTopic',
+  tags,
+  summary: 'Create a topic',
+  description: 'A team can have at most 100.',
+  body: CreateTopic,
+  response: { 201: TopicRef },
+})
+export const listTopics = operation('GET /topics', {
+  operationId: 'listTopics',
+  tags,
+  summary: 'List topics',
+  querystring: query(shortPage),
+  response: { 200: TopicList },
+})
+export const getTopic = operation('GET /topics/:id', {
+  operationId: 'getTopic',
+  tags,
+  summary: 'Get a topic',
+  params,
+  response: { 200: Topic },
+})
+export const updateTopic = operation('PATCH /topics/:id', {
+  operationId: 'updateTopic',
+  tags,
+  summary: 'Change a topic',
+  params,
+  body: UpdateTopic,
+  response: { 200: TopicRef },
+})
+export const deleteTopic = operation('DELETE /topics/:id', {
+  operationId: 'deleteTopic',
+  tags,
+  summary: 'Delete a topic',
+  description: 'The choices of contacts for it are deleted.',
+  params,
+  response: { 200: TopicDeleted },
+})
+
+export const presentTopic = (topic: CountedTopic): TopicSummary => ({
+  id: topic.id,
+  name: topic.name,
+  description: topic.description,
+  default_subscription: topic.defaultSubscription,
+  visibility: topic.visibility,
+  created_at: timestamp(topic.createdAt),
+  opted_in: topic.optedIn,
+  opted_out: topic.optedOut,
+})

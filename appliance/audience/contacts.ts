@@ -1,0 +1,117 @@
+/** Contacts: people that a team writes to. */
+import type { ConsentAct } from '../mail/audience.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type {
+  Contact,
+  ContactChange,
+  ContactCounts,
+  ContactFilter,
+  ContactsFound,
+  Page,
+  PageArgs,
+} from '../storage/storage.ts'
+import {
+  type AudienceDeps,
+  checkIds,
+  type ChoiceInput,
+  findContact,
+  noContact,
+  noSegment,
+  noTopic,
+  readChoices,
+  refOf,
+  type Which,
+} from './which.ts'
+import { readAddress, readName, readProperties, type TypedValue, typedValues } from './values.ts'
+
+/** What a request says about a contact; undefined: nothing. */
+export interface ContactInput {
+  firstName?: string | null | undefined
+  lastName?: string | null | undefined
+  unsubscribed?: boolean | undefined
+  /** By key; null removes a value. */
+  properties?: Record<string, unknown> | undefined
+}
+
+export interface NewContactInput extends ContactInput {
+  email: string
+  segmentIds: string[]
+  topics: ChoiceInput[]
+}
+
+/** A contact with its values by key. */
+export interface ContactDetails extends Contact {
+  values: TypedValue[]
+}
+
+export interface ContactMethods {
+  /**
+   * Creates a contact, or changes the one that has the address, all or nothing. It never lifts an opt-out, also not one of an
+   * earlier contact with the address.
+   * Refuses: `missing_field`, `invalid_field`, `invalid_id`, `not_found` for segments and topics.
+   */
+  saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentAct }): Promise<Contact>
+  listContacts(args: PageArgs & ContactFilter): Promise<Page<Contact>>
+  /** Each call looks at a bounded number of contacts; `next` tells whether there are more. */
+  searchContacts(args: Omit<PageArgs, 'before'> & ContactFilter & { text: string }): Promise<ContactsFound>
+  countContacts(args: { teamId: string }): Promise<ContactCounts>
+  /** Refuses: `not_found`. */
+  getContact(which: Which): Promise<ContactDetails>
+  /** Refuses: `not_found`, `invalid_field`, `contact_exists` for an address that another contact has. */
+  updateContact(
+    args: Which & { email?: string | undefined; change: ContactInput; act: ConsentAct },
+  ): Promise<Contact>
+  /** Its opt-outs are kept. Refuses: `not_found`. */
+  deleteContact(which: Which): Promise<Contact>
+}
+
+export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods {
+  const changeOf = async (teamId: string, given: ContactInput): Promise<ContactChange> => {
+    const { firstName, lastName, unsubscribed, properties } = given
+    const asked = properties !== undefined && Object.keys(properties).length > 0
+    const known = asked ? await storage.listContactProperties({ teamId }, clock.now()) : []
+    return {
+      firstName: firstName === undefined ? undefined : readName('first_name', firstName),
+      lastName: lastName === undefined ? undefined : readName('last_name', lastName),
+      unsubscribed,
+      properties: asked ? readProperties(known, properties) : undefined,
+    }
+  }
+
+  return {
+    async saveContact({ teamId, contact, act }) {
+      const email = readAddress(contact.email)
+      const segmentIds = checkIds('segments', contact.segmentIds)
+      const topics = readChoices(contact.topics)
+      const change = await changeOf(teamId, contact)
+      const now = clock.now()
+      const made = { ...change, id: newId(now), teamId, email, segmentIds, topics }
+      const result = await storage.saveContact({ contact: made, act }, now)
+      if ('contact' in result) return result.contact
+      throw result.kind === 'unknown_segment' ? noSegment() : noTopic()
+    },
+    listContacts: (args) => storage.listContacts(args, clock.now()),
+    searchContacts: (args) => storage.searchContacts(args, clock.now()),
+    countContacts: (args) => storage.countContacts(args, clock.now()),
+    async getContact(which) {
+      const contact = await findContact({ storage, clock }, which)
+      const known = await storage.listContactProperties({ teamId: which.teamId }, clock.now())
+      return { ...contact, values: typedValues(known, contact) }
+    },
+    async updateContact({ email, change, act, ...which }) {
+      const { teamId } = which
+      const address = email === undefined ? undefined : readAddress(email)
+      const args = { teamId, ref: refOf(which), email: address, change: await changeOf(teamId, change), act }
+      const result = await storage.updateContact(args, clock.now())
+      if (result === 'unknown') throw noContact()
+      if (result === 'taken') throw refuse('contact_exists')
+      return result
+    },
+    async deleteContact(which) {
+      const deleted = await storage.deleteContact({ teamId: which.teamId, ref: refOf(which) }, clock.now())
+      if (!deleted) throw noContact()
+      return deleted
+    },
+  }
+}

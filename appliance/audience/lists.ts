@@ -1,0 +1,233 @@
+/** What contacts are ordered by: segments, topics and properties. */
+import { randomBytes } from 'node:crypto'
+import {
+  type PropertyType,
+  type PropertyValue,
+  RESERVED_KEYS,
+  type Subscription,
+  type Visibility,
+} from '../mail/audience.ts'
+import { newId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { ContactProperty, CountedTopic, SizedSegment, Topic } from '../storage/storage.ts'
+import { readText, readValue } from './values.ts'
+import type { AudienceDeps } from './which.ts'
+
+/** Of each a team can have so many: they are short enough to be read at once. */
+const MOST = { segments: 1000, topics: 100, properties: 200 }
+
+/** Characters. */
+const MAX = { segment: 255, topic: 50, description: 200, key: 50 }
+
+/** Memberships that are removed in one transaction after a segment was deleted. */
+const SWEPT = 1000
+
+export interface SegmentMethods {
+  /** All, newest first. */
+  listSegments(args: { teamId: string }): Promise<SizedSegment[]>
+  /** Refuses: `not_found`. */
+  getSegment(args: { teamId: string; id: string }): Promise<SizedSegment>
+  /** Refuses: `missing_field`, `invalid_field`, `too_many`. */
+  createSegment(args: { teamId: string; name: string }): Promise<SizedSegment>
+  /** Refuses: `not_found`, `missing_field`, `invalid_field`. */
+  updateSegment(args: { teamId: string; id: string; name?: string | undefined }): Promise<void>
+  /** Its contacts stay. Deleting one that is not there is no error. */
+  deleteSegment(args: { teamId: string; id: string }): Promise<void>
+}
+
+export interface TopicMethods {
+  /** All, newest first. */
+  listTopics(args: { teamId: string }): Promise<CountedTopic[]>
+  /** Refuses: `not_found`. */
+  getTopic(args: { teamId: string; id: string }): Promise<CountedTopic>
+  /** Refuses: `missing_field`, `invalid_field`, `too_many`. */
+  createTopic(args: { teamId: string; topic: NewTopicInput }): Promise<Topic>
+  /** Refuses: `not_found`, `missing_field`, `invalid_field`. */
+  updateTopic(args: { teamId: string; id: string; change: TopicChange }): Promise<Topic>
+  /** Refuses: `not_found`. */
+  deleteTopic(args: { teamId: string; id: string }): Promise<Topic>
+}
+
+/** What is undefined stays. */
+interface TopicChange {
+  name?: string | undefined
+  description?: string | null | undefined
+  visibility?: Visibility | undefined
+}
+
+export interface NewTopicInput {
+  name: string
+  /** Null: none. */
+  description: string | null
+  defaultSubscription: Subscription
+  visibility: Visibility
+}
+
+export interface PropertyMethods {
+  /** All, newest first. */
+  listProperties(args: { teamId: string }): Promise<ContactProperty[]>
+  /** Refuses: `not_found`. */
+  getProperty(args: { teamId: string; id: string }): Promise<ContactProperty>
+  /** Refuses: `missing_field`, `invalid_field`, `property_exists`, `too_many`. */
+  createProperty(args: {
+    teamId: string
+    key: string
+    type: PropertyType
+    fallback: unknown
+  }): Promise<ContactProperty>
+  /** @param args fallback: null removes it. Refuses: `not_found`, `invalid_field`. */
+  setFallback(args: { teamId: string; id: string; fallback: unknown }): Promise<void>
+  /** Contacts lose their values. Refuses: `not_found`. */
+  deleteProperty(args: { teamId: string; id: string }): Promise<void>
+}
+
+/** Removes what belonged to deleted segments and topics, in steps, in the background. */
+export interface Sweeper {
+  wake(): void
+  /** Ends with the step that is under way. */
+  close(): Promise<void>
+}
+
+export function createSweeper({ storage, clock }: AudienceDeps): Sweeper {
+  let running: Promise<void> | null = null
+  let again = false
+  let closed = false
+  const sweep = async (): Promise<void> => {
+    do {
+      again = false
+      while (!closed && (await storage.sweepDeleted({ most: SWEPT }, clock.now())));
+    } while (again && !closed)
+  }
+  return {
+    wake() {
+      again = true
+      // What fails is done after the next deletion or start.
+      running ??= sweep().then(
+        () => void (running = null),
+        () => void (running = null),
+      )
+    },
+    async close() {
+      closed = true
+      await running
+    },
+  }
+}
+
+/** @param swept called after what was deleted has left rows behind */
+export function segmentMethods({ storage, clock }: AudienceDeps, swept: () => void): SegmentMethods {
+  const notFound = () => refuse('not_found', { resource: 'Audience' })
+  return {
+    listSegments: (args) => storage.listSegments(args, clock.now()),
+    async getSegment(args) {
+      const found = await storage.getSegment(args, clock.now())
+      if (!found) throw notFound()
+      return found
+    },
+    async createSegment({ teamId, name: given }) {
+      const now = clock.now()
+      const name = readText('name', given, MAX.segment)
+      const segment = { id: newId(now), teamId, name, filter: null, createdAt: now, updatedAt: now }
+      if (!(await storage.createSegment({ segment, most: MOST.segments }, now)))
+        throw refuse('too_many', { limit: MOST.segments, things: 'segments' })
+      return { ...segment, contacts: 0 }
+    },
+    async updateSegment({ teamId, id, name }) {
+      const change = name === undefined ? {} : { name: readText('name', name, MAX.segment) }
+      if (!(await storage.updateSegment({ teamId, id, change }, clock.now()))) throw notFound()
+    },
+    async deleteSegment(args) {
+      if (await storage.deleteSegment(args, clock.now())) swept()
+    },
+  }
+}
+
+/** @param swept called after what was deleted has left rows behind */
+export function topicMethods({ storage, clock }: AudienceDeps, swept: () => void): TopicMethods {
+  const notFound = () => refuse('not_found', { resource: 'Topic' })
+  const read = (given: TopicChange) => ({
+    ...(given.name !== undefined && { name: readText('name', given.name, MAX.topic) }),
+    ...(given.description !== undefined && { description: readDescription(given.description) }),
+    ...(given.visibility !== undefined && { visibility: given.visibility }),
+  })
+  return {
+    listTopics: (args) => storage.listTopics(args, clock.now()),
+    async getTopic(args) {
+      const found = await storage.getTopic(args, clock.now())
+      if (!found) throw notFound()
+      return found
+    },
+    async createTopic({ teamId, topic: given }) {
+      const now = clock.now()
+      const topic = { ...given, ...read(given), id: newId(now), teamId, createdAt: now, updatedAt: now }
+      if (!(await storage.createTopic({ topic, most: MOST.topics }, now)))
+        throw refuse('too_many', { limit: MOST.topics, things: 'topics' })
+      return topic
+    },
+    async updateTopic({ teamId, id, change }) {
+      const topic = await storage.updateTopic({ teamId, id, change: read(change) }, clock.now())
+      if (!topic) throw notFound()
+      return topic
+    },
+    async deleteTopic(args) {
+      const topic = await storage.deleteTopic(args, clock.now())
+      if (!topic) throw notFound()
+      swept()
+      return topic
+    },
+  }
+}
+
+const readDescription = (given: string | null): string | null =>
+  given === null || given.trim() === '' ? null : readText('description', given, MAX.description)
+
+/** Stands for a property where values are stored: no other one of the team, also no deleted one, has had it. */
+const newLabel = (): string => `p${randomBytes(6).toString('hex')}`
+
+export function propertyMethods({ storage, clock }: AudienceDeps): PropertyMethods {
+  const get = async ({ teamId, id }: { teamId: string; id: string }): Promise<ContactProperty> => {
+    const all = await storage.listContactProperties({ teamId }, clock.now())
+    const found = all.find((property) => property.id === id)
+    if (!found) throw refuse('not_found', { resource: 'Contact property' })
+    return found
+  }
+  const fallbackOf = (type: PropertyType, value: unknown): PropertyValue | null =>
+    value === null || value === undefined ? null : readValue('fallback_value', type, value)
+  return {
+    listProperties: (args) => storage.listContactProperties(args, clock.now()),
+    getProperty: get,
+    async createProperty({ teamId, key, type, fallback }) {
+      checkKey(key)
+      const now = clock.now()
+      const property: ContactProperty = {
+        ...{ id: newId(now), teamId, key, label: newLabel(), type, createdAt: now },
+        fallback: fallbackOf(type, fallback),
+      }
+      const result = await storage.createContactProperty({ property, most: MOST.properties }, now)
+      if (result === 'taken') throw refuse('property_exists', { key })
+      if (result === 'too_many')
+        throw refuse('too_many', { limit: MOST.properties, things: 'contact properties' })
+      return property
+    },
+    async setFallback({ teamId, id, fallback }) {
+      const { type } = await get({ teamId, id })
+      await storage.setFallback({ teamId, id, fallback: fallbackOf(type, fallback) }, clock.now())
+    },
+    async deleteProperty({ teamId, id }) {
+      if (!(await storage.deleteContactProperty({ teamId, id }, clock.now())))
+        throw refuse('not_found', { resource: 'Contact property' })
+    },
+  }
+}
+
+/** Refuses: `missing_field`, `invalid_field`. */
+function checkKey(key: string): void {
+  if (key === '') throw refuse('missing_field', { field: 'key' })
+  if (key.length > MAX.key || !/^\w+$/.test(key))
+    throw refuse('invalid_field', {
+      field: 'key',
+      expected: `1 to ${MAX.key} ASCII letters, digits and underscores`,
+    })
+  if ((RESERVED_KEYS as readonly string[]).includes(key))
+    throw refuse('invalid_field', { field: 'key', expected: `none of ${RESERVED_KEYS.join(', ')}` })
+}

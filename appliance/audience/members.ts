@@ -1,0 +1,70 @@
+/** What contacts are in, what they chose, and what they agreed to. */
+import type { ConsentAct } from '../mail/audience.ts'
+import type { Consent, Contact, ContactSegment, ContactTopic, Page, PageArgs } from '../storage/storage.ts'
+import {
+  type AudienceDeps,
+  type ChoiceInput,
+  findContact,
+  noContact,
+  noSegment,
+  noTopic,
+  readChoices,
+  refOf,
+  type Which,
+} from './which.ts'
+
+export interface MemberMethods {
+  /** Refuses: `not_found`. */
+  listContactSegments(args: Which & Omit<PageArgs, 'teamId'>): Promise<Page<ContactSegment>>
+  /** Refuses: `not_found`. */
+  addToSegment(args: Which & { segmentId: string }): Promise<Contact>
+  /** Refuses: `not_found`. */
+  removeFromSegment(args: Which & { segmentId: string }): Promise<Contact>
+  /** Whether a contact is in a segment; false also where there is no such contact. */
+  isInSegment(args: Which & { segmentId: string }): Promise<boolean>
+  /** Every topic, newest first, with what the contact gets of it. Refuses: `not_found`. */
+  listContactTopics(which: Which): Promise<ContactTopic[]>
+  /** All or none. Refuses: `not_found`, `invalid_id`. */
+  setContactTopics(args: Which & { topics: ChoiceInput[]; act: ConsentAct }): Promise<Contact>
+  /** What the contact agreed to and when, newest first. Refuses: `not_found`. */
+  listConsents(which: Which): Promise<Consent[]>
+}
+
+export function memberMethods(deps: AudienceDeps): MemberMethods {
+  const { storage, clock } = deps
+  const membership =
+    (method: 'addToSegment' | 'removeFromSegment') =>
+    async ({ segmentId, ...which }: Which & { segmentId: string }): Promise<Contact> => {
+      const args = { teamId: which.teamId, ref: refOf(which), segmentId }
+      const result = await storage[method](args, clock.now())
+      if (result === 'no_contact') throw noContact()
+      if (result === 'no_segment') throw noSegment()
+      return result
+    }
+
+  return {
+    async listContactSegments({ idOrEmail, ...page }) {
+      const { id } = await findContact(deps, { teamId: page.teamId, idOrEmail })
+      return storage.listContactSegments({ contactId: id, ...page }, clock.now())
+    },
+    isInSegment: ({ teamId, segmentId, ...which }) =>
+      storage.isInSegment({ teamId, ref: refOf({ teamId, ...which }), segmentId }, clock.now()),
+    addToSegment: membership('addToSegment'),
+    removeFromSegment: membership('removeFromSegment'),
+    async listContactTopics(which) {
+      const { id } = await findContact(deps, which)
+      return storage.listContactTopics({ teamId: which.teamId, contactId: id }, clock.now())
+    },
+    async setContactTopics({ topics, act, ...which }) {
+      const args = { teamId: which.teamId, ref: refOf(which), topics: readChoices(topics), act }
+      const result = await storage.setContactTopics(args, clock.now())
+      if (!result) throw noContact()
+      if ('kind' in result) throw noTopic()
+      return result
+    },
+    async listConsents(which) {
+      const { id, teamId, email } = await findContact(deps, which)
+      return storage.listConsents({ teamId, contactId: id, email }, clock.now())
+    },
+  }
+}

@@ -1,0 +1,110 @@
+/** Checks what requests say about contacts, and translates properties between their keys and the labels they are stored under. Pure. */
+import { parseMailbox } from '../mail/address.ts'
+import type { PropertyType, PropertyValue } from '../mail/audience.ts'
+import { isId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Contact, ContactProperty, ContactRef } from '../storage/storage.ts'
+
+/** Characters of a first or last name. */
+const MAX_NAME = 250
+
+/** Characters of a value. */
+const MAX_VALUE = 2000
+
+/** Controls, line separators and lone surrogates: names and values go into subjects and headers. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u
+
+/** Reads an address. Refuses: `missing_field`, `invalid_field`. */
+export function readAddress(text: string, field = 'email'): string {
+  if (text.trim() === '') throw refuse('missing_field', { field })
+  const mailbox = parseMailbox(text)
+  if (mailbox?.name !== '')
+    throw refuse('invalid_field', { field, expected: 'an email address such as `ada@example.com`' })
+  return mailbox.address
+}
+
+/** Which contact a path names: by id or address; undefined for what can be neither. */
+export function contactRef(text: string): ContactRef | undefined {
+  if (isId(text)) return { id: text.toLowerCase() }
+  const email = parseMailbox(text)?.address
+  return email === undefined ? undefined : { email }
+}
+
+/** Reads a first or last name; empty text is none. Refuses: `invalid_field`. */
+export function readName(field: string, name: string | null): string | null {
+  const text = name?.trim() ?? ''
+  if (text === '') return null
+  if (text.length > MAX_NAME || unprintable.test(text))
+    throw refuse('invalid_field', {
+      field,
+      expected: `at most ${MAX_NAME} characters, without line breaks or control characters`,
+    })
+  return text
+}
+
+/** Reads a text that people see: trimmed, 1 to `most` characters on one line. Refuses: `missing_field`, `invalid_field`. */
+export function readText(field: string, given: string, most: number): string {
+  const text = given.trim()
+  if (text === '') throw refuse('missing_field', { field })
+  if (text.length > most || unprintable.test(text))
+    throw refuse('invalid_field', {
+      field,
+      expected: `at most ${most} characters, without line breaks or control characters`,
+    })
+  return text
+}
+
+/** Reads a value of a type. Refuses: `invalid_field`. */
+export function readValue(field: string, type: PropertyType, value: unknown): PropertyValue {
+  if (type === 'number') {
+    if (typeof value !== 'number' || Math.abs(value) > Number.MAX_SAFE_INTEGER)
+      throw refuse('invalid_field', { field, expected: 'it must be a number of at most 2^53 - 1' })
+    return value
+  }
+  if (typeof value !== 'string') throw refuse('invalid_field', { field, expected: 'it must be a string' })
+  if (value.length > MAX_VALUE || value.includes('\0'))
+    throw refuse('invalid_field', {
+      field,
+      expected: `at most ${MAX_VALUE} characters, without NUL characters`,
+    })
+  return value.toWellFormed()
+}
+
+/** Values by the label of their property; null removes one. Refuses: `invalid_field` for an unknown key or a wrong type. */
+export function readProperties(
+  known: readonly ContactProperty[],
+  given: Record<string, unknown>,
+): Record<string, PropertyValue | null> {
+  const byKey = new Map(known.map((property) => [property.key, property]))
+  const read = Object.entries(given).map(([key, value]) => {
+    const property = byKey.get(key)
+    const field = `properties.${key.slice(0, 50).toWellFormed()}`
+    if (!property)
+      throw refuse('invalid_field', {
+        field,
+        expected: 'a property that exists; create it with `POST /contact-properties` first',
+      })
+    return [property.label, value === null ? null : readValue(field, property.type, value)] as const
+  })
+  return Object.fromEntries(read)
+}
+
+/** A value with its type, as it is presented. */
+export interface TypedValue {
+  key: string
+  type: PropertyType
+  value: PropertyValue
+}
+
+/** The values of a contact, in the order of their keys; those of deleted properties are not among them. */
+export function typedValues(
+  known: readonly ContactProperty[],
+  { properties }: Pick<Contact, 'properties'>,
+): TypedValue[] {
+  return known
+    .flatMap(({ key, label, type }) => {
+      const value = Object.hasOwn(properties, label) ? properties[label] : undefined
+      return value === undefined ? [] : [{ key, type, value }]
+    })
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+}

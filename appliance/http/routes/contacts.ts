@@ -1,0 +1,157 @@
+import type { FastifyRequest } from 'fastify'
+import * as details from '../../api/contact-details.ts'
+import * as api from '../../api/contacts.ts'
+import { pageOf, presentList } from '../../api/shared.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import { byApp, consentAct } from '../consent-act.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+/** Contacts, by id or address. */
+export function contactRoutes(app: App, deps: HttpDeps): void {
+  listRoutes(app, deps)
+  const { audience } = deps
+  serve(
+    app,
+    api.createContact,
+    { audit: { action: 'contact.create', noun: 'contact', personal: true, looks: byApp } },
+    async (request, reply) => {
+      const { body } = request
+      const contact = await audience.saveContact({
+        teamId: callerOf(request).teamId,
+        contact: {
+          ...newInput(body),
+          email: body.email,
+          segmentIds: api.segmentIdsOf(body),
+          topics: body.topics ?? [],
+        },
+        act: consentAct(request, false),
+      })
+      void reply.code(201)
+      return api.presentContactRef(contact)
+    },
+  )
+
+  serve(app, api.getContact, {}, async (request) =>
+    api.presentContact(await audience.getContact(which(request, request.params))),
+  )
+
+  serve(
+    app,
+    api.updateContact,
+    { audit: { action: 'contact.update', noun: 'contact', personal: true, looks: byApp } },
+    async (request) => api.presentContactRef(await updateContact(request, request, audience)),
+  )
+
+  serve(
+    app,
+    api.deleteContact,
+    { audit: { action: 'contact.delete', noun: 'contact', personal: true, looks: byApp } },
+    async (request) => {
+      const { id } = await audience.deleteContact(which(request, request.params))
+      return api.presentContactDeleted(id)
+    },
+  )
+  detailRoutes(app, deps)
+}
+
+function listRoutes(app: App, { audience }: HttpDeps): void {
+  serve(app, api.listContacts, {}, async (request) => {
+    const { segment_id: segmentId, ...query } = request.query
+    const { teamId } = callerOf(request)
+    if (segmentId !== undefined) await audience.getSegment({ teamId, id: segmentId })
+    const page = await audience.listContacts({ teamId, segmentId, ...query })
+    return presentList(page.items.map(api.presentContactSummary), page.hasMore)
+  })
+
+  serve(app, api.searchContacts, {}, async (request) => {
+    const { segment_id: segmentId, text, ...query } = request.query
+    if (text === undefined) throw refuse('missing_field', { field: 'text' })
+    const { teamId } = callerOf(request)
+    const { items, next } = await audience.searchContacts({ teamId, segmentId, text, ...query })
+    return { ...presentList(items.map(api.presentContactSummary), next !== null), next }
+  })
+
+  serve(app, api.countContacts, {}, async (request) => {
+    const { contacts, unsubscribed } = await audience.countContacts({ teamId: callerOf(request).teamId })
+    return {
+      ...{ object: 'contact_counts' as const, contacts },
+      ...{ subscribed: contacts - unsubscribed, unsubscribed },
+    }
+  })
+}
+
+/** What a contact is in, and what it chose. */
+function detailRoutes(app: App, { audience }: HttpDeps): void {
+  serve(app, details.listContactSegments, {}, async (request) => {
+    const page = await audience.listContactSegments({ ...which(request, request.params), ...request.query })
+    return presentList(page.items.map(details.presentContactSegment), page.hasMore)
+  })
+
+  const audit = { action: 'contact.update', noun: 'contact', personal: true, looks: byApp } as const
+  serve(app, details.addContactToSegment, { audit }, async (request) => {
+    const segmentId = request.params.segment_id
+    const { id } = await audience.addToSegment({ ...which(request, request.params), segmentId })
+    return details.presentMembership(id, segmentId)
+  })
+
+  serve(app, details.removeContactFromSegment, { audit }, async (request) => {
+    const segmentId = request.params.segment_id
+    const { id } = await audience.removeFromSegment({ ...which(request, request.params), segmentId })
+    return { ...details.presentMembership(id, segmentId), deleted: true as const }
+  })
+
+  serve(app, details.listContactTopics, {}, async (request) => {
+    const topics = await audience.listContactTopics(which(request, request.params))
+    const page = pageOf(topics, request.query)
+    return presentList(page.items.map(details.presentContactTopic), page.hasMore)
+  })
+
+  serve(app, details.updateContactTopics, { audit }, async (request) => {
+    const topics = Array.isArray(request.body) ? request.body : request.body.topics
+    const { id } = await audience.setContactTopics({
+      ...which(request, request.params),
+      ...{ topics, act: consentAct(request, true) },
+    })
+    return { object: 'contact_topics' as const, id, contact_id: id, topics }
+  })
+
+  serve(app, details.listContactConsents, {}, async (request) => {
+    const page = pageOf(await audience.listConsents(which(request, request.params)), request.query)
+    return presentList(page.items.map(details.presentConsent), page.hasMore)
+  })
+}
+
+/** The contact of a path. */
+export const which = (request: FastifyRequest, { id }: { id: string }) => ({
+  ...{ teamId: callerOf(request).teamId, idOrEmail: id },
+})
+
+type Fields = Pick<api.UpdateContact, 'email' | 'first_name' | 'last_name' | 'unsubscribed' | 'properties'>
+
+/** What a new contact is given: typed clients write unset fields as null. */
+export const newInput = ({ first_name, last_name, unsubscribed, properties }: Fields) => ({
+  firstName: first_name ?? undefined,
+  lastName: last_name ?? undefined,
+  unsubscribed: unsubscribed ?? undefined,
+  properties: properties ?? undefined,
+})
+
+/** Changes the contact of a path as the body says: null removes a name. */
+export function updateContact(
+  request: FastifyRequest,
+  { params, body }: { params: { id: string }; body: Fields },
+  audience: HttpDeps['audience'],
+) {
+  const { email, first_name: firstName, last_name: lastName, unsubscribed, properties } = body
+  return audience.updateContact({
+    ...which(request, params),
+    email: email ?? undefined,
+    change: {
+      ...{ firstName, lastName },
+      ...{ unsubscribed: unsubscribed ?? undefined, properties: properties ?? undefined },
+    },
+    act: consentAct(request, true),
+  })
+}

@@ -1,0 +1,182 @@
+import type { FastifyRequest } from 'fastify'
+import * as audiences from '../../api/audiences.ts'
+import * as contacts from '../../api/contacts.ts'
+import * as api from '../../api/segments.ts'
+import { pageOf, presentList } from '../../api/shared.ts'
+import { Refusal, refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import { byApp, consentAct } from '../consent-act.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+import { newInput, updateContact, which } from './contacts.ts'
+
+/** Segments, also under their older name. */
+export function segmentRoutes(app: App, deps: HttpDeps): void {
+  const { audience } = deps
+  serve(
+    app,
+    api.createSegment,
+    { audit: { action: 'segment.create', noun: 'segment' } },
+    async (request, reply) => {
+      const { id, name } = await create(request, audience)
+      void reply.code(201)
+      return { object: 'segment' as const, id, name }
+    },
+  )
+  serve(app, api.listSegments, {}, (request) => list(request, request.query, audience))
+  serve(app, api.getSegment, {}, async (request) => ({
+    ...{ object: 'segment' as const },
+    ...api.presentSegment(await audience.getSegment(ref(request))),
+  }))
+  serve(
+    app,
+    api.updateSegment,
+    { audit: { action: 'segment.update', noun: 'segment', read: readSegment(audience) } },
+    async (request) => {
+      const { id } = request.params
+      await audience.updateSegment({ ...ref(request), name: request.body.name ?? undefined })
+      return { object: 'segment' as const, id }
+    },
+  )
+  serve(
+    app,
+    api.deleteSegment,
+    { audit: { action: 'segment.delete', noun: 'segment', read: readSegment(audience) } },
+    async (request) => {
+      await audience.deleteSegment(ref(request))
+      return { object: 'segment' as const, id: request.params.id, deleted: true as const }
+    },
+  )
+  serve(app, api.listSegmentContacts, {}, (request) =>
+    members(request, request.params.id, request.query, audience),
+  )
+  audienceRoutes(app, deps)
+  audienceContactRoutes(app, deps)
+}
+
+type AudienceDep = HttpDeps['audience']
+
+const ref = (request: FastifyRequest) => ({
+  ...{ teamId: callerOf(request).teamId, id: (request.params as { id: string }).id },
+})
+
+/** A segment as the audit log has it. */
+const readSegment = (audience: AudienceDep) => async (request: FastifyRequest) =>
+  api.presentSegment(await audience.getSegment(ref(request)))
+
+const create = (request: FastifyRequest<{ Body: { name: string } }>, audience: AudienceDep) =>
+  audience.createSegment({ teamId: callerOf(request).teamId, name: request.body.name })
+
+async function list(request: FastifyRequest, query: Parameters<typeof pageOf>[1], audience: AudienceDep) {
+  const page = pageOf(await audience.listSegments({ teamId: callerOf(request).teamId }), query)
+  return presentList(page.items.map(api.presentSegment), page.hasMore)
+}
+
+async function members(
+  request: FastifyRequest,
+  segmentId: string,
+  query: { limit: number; after?: string | undefined; before?: string | undefined },
+  audience: AudienceDep,
+) {
+  const { teamId } = callerOf(request)
+  await audience.getSegment({ teamId, id: segmentId })
+  const page = await audience.listContacts({ teamId, segmentId, ...query })
+  return presentList(page.items.map(contacts.presentContactSummary), page.hasMore)
+}
+
+function audienceRoutes(app: App, { audience }: HttpDeps): void {
+  serve(
+    app,
+    audiences.createAudience,
+    { audit: { action: 'segment.create', noun: 'segment' } },
+    async (request, reply) => {
+      const { id, name } = await create(request, audience)
+      void reply.code(201)
+      return { object: 'audience' as const, id, name }
+    },
+  )
+  serve(app, audiences.listAudiences, {}, (request) => list(request, request.query, audience))
+  serve(app, audiences.getAudience, {}, async (request) => ({
+    ...{ object: 'audience' as const },
+    ...api.presentSegment(await audience.getSegment(ref(request))),
+  }))
+  serve(
+    app,
+    audiences.deleteAudience,
+    { audit: { action: 'segment.delete', noun: 'segment', read: readSegment(audience) } },
+    async (request) => {
+      await audience.deleteSegment(ref(request))
+      return { object: 'audience' as const, id: request.params.id, deleted: true as const }
+    },
+  )
+}
+
+function audienceContactRoutes(app: App, { audience }: HttpDeps): void {
+  const about = { noun: 'contact', personal: true, looks: byApp } as const
+  serve(
+    app,
+    audiences.createAudienceContact,
+    { audit: { action: 'contact.create', ...about } },
+    async (request, reply) => {
+      const { body, params } = request
+      const contact = await audience.saveContact({
+        teamId: callerOf(request).teamId,
+        contact: { ...newInput(body), email: body.email, segmentIds: [params.audience_id], topics: [] },
+        act: consentAct(request, false),
+      })
+      void reply.code(201)
+      return contacts.presentContactRef(contact)
+    },
+  )
+  serve(app, audiences.listAudienceContacts, {}, (request) =>
+    members(request, request.params.audience_id, request.query, audience),
+  )
+  serve(app, audiences.getAudienceContact, {}, async (request) => {
+    await demandMember(request, request.params, audience)
+    return contacts.presentContact(await audience.getContact(which(request, request.params)))
+  })
+  serve(
+    app,
+    audiences.updateAudienceContact,
+    { audit: { action: 'contact.update', ...about } },
+    async (request) => {
+      await demandMember(request, request.params, audience)
+      return contacts.presentContactRef(await updateContact(request, request, audience))
+    },
+  )
+  serve(
+    app,
+    audiences.deleteAudienceContact,
+    { audit: { action: 'contact.delete', ...about } },
+    async (request) => {
+      await removeMember(request, request.params, audience)
+      return contacts.presentContactDeleted(request.params.id)
+    },
+  )
+}
+
+interface Member {
+  audience_id: string
+  id: string
+}
+
+/** Refuses: `not_found` for contacts that are not in the segment. */
+async function demandMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
+  const segmentId = params.audience_id
+  await audience.getSegment({ teamId: callerOf(request).teamId, id: segmentId })
+  if (!(await audience.isInSegment({ ...which(request, params), segmentId })))
+    throw refuse('not_found', { resource: 'Contact' })
+}
+
+/** Older clients delete a contact in its only audience, and get no error where it is not there. */
+async function removeMember(request: FastifyRequest, params: Member, audience: AudienceDep): Promise<void> {
+  try {
+    await demandMember(request, params, audience)
+    await audience.removeFromSegment({ ...which(request, params), segmentId: params.audience_id })
+    const left = await audience.listContactSegments({ ...which(request, params), limit: 1 })
+    if (left.items.length === 0) await audience.deleteContact(which(request, params))
+  } catch (error) {
+    // Somebody else may have deleted it meanwhile.
+    if (!(error instanceof Refusal && error.key === 'not_found')) throw error
+  }
+}
