@@ -12,8 +12,7 @@ import {
 import { type MemberMethods, memberMethods } from './members.ts'
 import type { AudienceDeps } from './which.ts'
 
-export type { ContactDetails, ContactInput, NewContactInput } from './contacts.ts'
-export type { TypedValue } from './values.ts'
+export type { ContactDetails } from './contacts.ts'
 
 export interface Audience
   extends ContactMethods, MemberMethods, SegmentMethods, TopicMethods, PropertyMethods {
