@@ -26,6 +26,8 @@ export const ErasureCounts = Type.Object(
     received_messages: count(
       'Removed messages: messages to return paths with the address or about an email to it, and messages to postmaster.',
     ),
+    contacts: count('Contacts. Their opt-outs are kept as a hash.'),
+    consents: count('Entries of the consent log, kept with a hash, without IP and user agent.'),
     suppressions: count('Suppression list entries, kept as a hash.'),
   },
   { description: 'Number of changed or removed items, by kind.' },

@@ -24,6 +24,8 @@ const WORDS: Record<keyof ErasureCounts, string> = {
   webhook_attempts: 'webhook responses',
   receipts: 'responses stored for idempotency keys',
   received_messages: 'received messages removed',
+  contacts: 'contacts deleted, with their opt-outs reduced to a hash',
+  consents: 'entries of the consent log reduced to a hash',
   suppressions: 'suppressions reduced to a hash',
 }
 

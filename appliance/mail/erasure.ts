@@ -17,6 +17,8 @@ const ERASURE_KINDS = [
   'webhook_attempts',
   'receipts',
   'received_messages',
+  'contacts',
+  'consents',
   'suppressions',
 ] as const
 export type ErasureKind = (typeof ERASURE_KINDS)[number]

@@ -40,10 +40,16 @@ export async function moveContact(db: Db, contact: Contact, email: string): Prom
 /**
  * Removes a contact with all that belongs to it, except its opt-outs and the consent log, which are found by the hash of its
  * address from then on. Records `contact.deleted`.
+ * @param told the contact as the event describes it
  */
-export async function removeContact(db: Db, contact: Contact, now: number): Promise<void> {
+export async function removeContact(
+  db: Db,
+  contact: Contact,
+  now: number,
+  told: Contact = contact,
+): Promise<void> {
   const { teamId, id } = contact
-  await recordContact(db, 'contact.deleted', contact, now)
+  await recordContact(db, 'contact.deleted', told, now)
   const hash = await hashOf(db, teamId, contact.email)
   await keepOptOuts(db, contact, hash)
   await hashConsents(db, contact, hash)

@@ -5,6 +5,7 @@ import { addressHash, type ErasureCounts, noCounts } from '../../mail/erasure.ts
 import { appendAudit, completeAudit } from '../audit.ts'
 import { type Page, type PageArgs, pageOf } from '../lists.ts'
 import type { Db, ErasuresTable } from '../schema.ts'
+import { contactsPhase } from './contacts.ts'
 import { emailsPhase, queuePhase } from './emails.ts'
 import {
   attemptsPhase,
@@ -55,6 +56,7 @@ const PHASES: Record<ErasurePhase, Phase> = {
   receipts: receiptsPhase,
   returned: returnedPhase,
   postmaster: postmasterPhase,
+  contacts: contactsPhase,
   suppressions: suppressionsPhase,
 }
 

@@ -5,6 +5,7 @@ import { suppressionKey } from '../../mail/suppression.ts'
 import { BEFORE_ALL, type EventCursor, formatCursor, readCursor } from '../event-cursor.ts'
 import { afterCursor, cursorOf, eventOrder } from '../events.ts'
 import type { Db } from '../schema.ts'
+import { contactOf, withoutNames } from './contacts.ts'
 import type { Part, Scan } from './scan.ts'
 import { firstTeam } from '../teams.ts'
 
@@ -38,8 +39,15 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
     .orderBy('id')
     .limit(REQUESTS)
     .execute()
-  const found = rows.filter((row) =>
-    scan.eraser.finds([row.endpoint, row.query, row.message, row.request_body, row.response_body].join('\n')),
+  // Requests about the contact may have names and other things of the person without the address.
+  const contact = await contactOf(db, scan)
+  const about = (endpoint: string): boolean => contact !== undefined && endpoint.includes(contact.id)
+  const found = rows.filter(
+    (row) =>
+      about(row.endpoint) ||
+      scan.eraser.finds(
+        [row.endpoint, row.query, row.message, row.request_body, row.response_body].join('\n'),
+      ),
   )
   for (const row of scan.write ? found : [])
     await db
@@ -48,21 +56,24 @@ export async function requestsPhase(db: Db, scan: Scan, after: string): Promise<
         endpoint: scan.eraser.hide(row.endpoint),
         query: hideMaybe(scan, row.query),
         message: hideMaybe(scan, row.message),
-        request_body: hideMaybe(scan, row.request_body),
-        response_body: hideMaybe(scan, row.response_body),
+        request_body: isOfContacts(row.endpoint) ? null : hideMaybe(scan, row.request_body),
+        response_body: isOfContacts(row.endpoint) ? null : hideMaybe(scan, row.response_body),
       })
       .where('id', '=', row.id)
       .execute()
   return { counts: { requests: found.length }, next: rows.length < REQUESTS ? null : rows.at(-1)!.id }
 }
 
-/** A payload without address, subject, and who opened or clicked. */
+const isOfContacts = (endpoint: string): boolean => /\/contacts(\/|$)/.test(endpoint)
+
+/** A payload without address, names, subject, and who opened or clicked. */
 function hidePayload({ eraser }: Scan, payload: string): string {
   const told = eraser.hideIn(JSON.parse(payload) as { data?: Record<string, unknown> })
   const { data } = told
   if (typeof data !== 'object' || data === null) return JSON.stringify(told)
   const hidden: Record<string, unknown> = { ...data }
   if ('subject' in data) hidden.subject = ''
+  for (const name of ['first_name', 'last_name']) delete hidden[name]
   for (const act of ['open', 'click'])
     if (typeof data[act] === 'object' && data[act] !== null) {
       const emptied = Object.entries(data[act]).map(([name, value]) => [
@@ -175,7 +186,7 @@ async function eraseTold(
     .execute()
   const found = rows.filter((row) => row.team_id === teamId && eraser.finds(row.data))
   for (const { seq, data } of write ? found : []) {
-    const hidden = JSON.stringify(eraser.hideIn(JSON.parse(data) as object))
+    const hidden = JSON.stringify(eraser.hideIn(withoutNames(JSON.parse(data) as object)))
     await db.updateTable('events').set({ data: hidden }).where('seq', '=', seq).execute()
   }
   return { count: found.length, next: rows.length < OTHERS ? null : formatCursor(cursorOf(rows.at(-1)!)) }

@@ -163,6 +163,51 @@ describe('erasing an address', () => {
     await storage.close()
   })
 
+  test('takes the contact, and keeps its opt-outs and what it agreed to under a hash', async () => {
+    const { storage, dataDir, teamId } = await open()
+    const act = {
+      ...{ origin: 'person' as const, via: 'one_click', source: null, wording: null, lifts: true },
+      ...{ ip: '192.0.2.77', userAgent: 'Mail of Ada King' },
+    }
+    const given = { firstName: 'Ada', lastName: 'King', properties: { p1: 'countess' } }
+    const contact = { id: newId(T0), teamId, email: ADA, ...given, segmentIds: [], topics: [] }
+    await storage.saveContact({ contact, act: { ...act, origin: 'api' } }, T0)
+    await storage.updateContact({ teamId, ref: { id: contact.id }, change: { unsubscribed: true }, act }, T0)
+    const log = (body: object, endpoint: string) => ({
+      ...{ id: newId(T0), teamId, apiKeyId: newId(T0), method: 'PATCH', status: 200, durationMs: 1 },
+      ...{ ip: '192.0.2.1', userAgent: null, createdAt: T0, emailIds: [], query: null, enhanced: null },
+      ...{ message: null, endpoint, requestBody: JSON.stringify(body), responseBody: '{}' },
+    })
+    const logs = [
+      log({ last_name: 'King' }, `/contacts/${contact.id}`),
+      log({ first_name: 'Eve' }, '/contacts/x'),
+    ]
+    await storage.saveLogs({ logs }, T0)
+    const erasures = createErasures({ storage, clock })
+    expect(await erasures.survey({ teamId, address: ADA })).toMatchObject({
+      contacts: 1,
+      consents: 1,
+      requests: 1,
+    })
+    const { id } = await erasures.begin({ teamId, address: ADA, actor })
+    const { counts } = await erasures.run({ teamId, id })
+    expect(counts).toMatchObject({ contacts: 1, consents: 1, requests: 1, events: 2 })
+
+    const left = everything(dataDir)
+    for (const word of ['lovelace', 'king', 'countess', '192.0.2.77']) expect(left).not.toContain(word)
+    expect(left).toContain('eve')
+    expect(await storage.countContacts({ teamId }, T0)).toEqual({ contacts: 0, unsubscribed: 0 })
+    const again = { ...contact, id: newId(T0), unsubscribed: false }
+    expect(await storage.saveContact({ contact: again, act: { ...act, lifts: false } }, T0)).toMatchObject({
+      ...{ kind: 'created', contact: { optOut: { origin: 'person', at: T0 } } },
+    })
+    const asked = { teamId, contactId: again.id, email: ADA }
+    expect(await storage.listConsents(asked, T0)).toMatchObject([
+      { contactId: contact.id, subscription: 'opt_out', origin: 'person', ip: null, userAgent: null },
+    ])
+    await storage.close()
+  })
+
   test('keeps the address suppressed, by name findable and removable', async () => {
     const { storage, teamId } = await open()
     await storage.addSuppressions({ teamId, suppressions: [suppression(teamId, ADA)] }, T0)

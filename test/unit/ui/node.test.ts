@@ -6,7 +6,14 @@ import { bytes } from '../../../ui/src/state/size.ts'
 test('an erasure is told by what it touched', () => {
   const none = { deliveries: 0, emails: 0, recipients: 0, bodies: 0, bodies_later: 0, events: 0 }
   const others = { attempts: 0, requests: 0, webhook_deliveries: 0, webhook_attempts: 0, receipts: 0 }
-  const counts: Erasure['counts'] = { ...none, ...others, received_messages: 0, suppressions: 0 }
+  const counts: Erasure['counts'] = {
+    ...none,
+    ...others,
+    received_messages: 0,
+    contacts: 0,
+    consents: 0,
+    suppressions: 0,
+  }
   expect(erasedWords(counts)).toEqual([])
   expect(erasedWords({ ...counts, emails: 1204, bodies: 1 })).toEqual(['1,204 emails', '1 body'])
 })

@@ -13,6 +13,8 @@ const WORDS: Record<keyof Erasure['counts'], readonly [one: string, many: string
   webhook_attempts: ['webhook response', 'webhook responses'],
   receipts: ['idempotency receipt', 'idempotency receipts'],
   received_messages: ['received message', 'received messages'],
+  contacts: ['contact', 'contacts'],
+  consents: ['consent log entry', 'consent log entries'],
   suppressions: ['suppression', 'suppressions'],
 }
 

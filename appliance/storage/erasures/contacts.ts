@@ -1,0 +1,44 @@
+/** The contact that has an erased address. */
+import { removeContact } from '../audience/contact-address.ts'
+import { type Contact, getContact } from '../audience/contact-rows.ts'
+import type { Db } from '../schema.ts'
+import type { Part, Scan } from './scan.ts'
+
+/** The contact of the address, where it is still there. */
+export const contactOf = (db: Db, { teamId, address }: Scan): Promise<Contact | undefined> =>
+  getContact(db, { teamId, ref: { email: address } })
+
+/**
+ * Removes the contact. Its opt-outs are kept under the hash, and so is the log of what it agreed to, without where the person
+ * was. Endpoints hear that it is deleted, by its id alone.
+ */
+export async function contactsPhase(db: Db, scan: Scan, _after: string, now: number): Promise<Part> {
+  const contact = await contactOf(db, scan)
+  if (contact && scan.write)
+    await removeContact(db, contact, now, {
+      ...contact,
+      email: scan.pseudonym,
+      firstName: null,
+      lastName: null,
+    })
+  const logged = db
+    .selectFrom('consents')
+    .select('id')
+    .where('team_id', '=', scan.teamId)
+    .where((row) => row.or([row('address_hash', '=', scan.hash), row('contact_id', '=', contact?.id ?? '')]))
+  const consents = (await logged.execute()).length
+  if (scan.write && consents > 0)
+    await db
+      .updateTable('consents')
+      .set({ ip: null, user_agent: null })
+      .where('team_id', '=', scan.teamId)
+      .where('address_hash', '=', scan.hash)
+      .execute()
+  return { counts: { contacts: contact ? 1 : 0, consents }, next: null }
+}
+
+/** What was told of a contact, without its names. */
+export function withoutNames<T extends object>(data: T): T {
+  if (!('contact' in data) || typeof data.contact !== 'object') return data
+  return { ...data, contact: { ...data.contact, firstName: null, lastName: null } }
+}
