@@ -32,6 +32,11 @@ export function emailRoutes(app: App, deps: HttpDeps, contents: Contents): void 
 }
 
 function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
+  const read = ({ body, validationError }: { body: sending.SendEmail; validationError?: Error }) => {
+    refuseNotOffered(body)
+    if (validationError) throw validationError
+    return readRequest(body, clock.now())
+  }
   for (const operation of SENDING)
     serve(
       app,
@@ -39,18 +44,19 @@ function sendingRoutes(app: App, { intake, clock }: HttpDeps): void {
       {
         right: 'send',
         audit: null,
+        // A used key refuses every other body, also an invalid one (reference: wire format §4): the handler validates after that.
+        attachValidation: true,
         preValidation: (request, _reply, done) => {
-          refuseNotOffered(request.body)
           dropAndNote(request, [request.body])
           done()
         },
       },
       async (request, reply) => {
-        const submissions = [readRequest(request.body, clock.now())]
-        const accepted = await intake.accept(
-          { submissions, ...sameness(request, 'POST /emails') },
-          callerOf(request),
-        )
+        const caller = callerOf(request)
+        const name = sameness(request, 'POST /emails')
+        const accepted =
+          (await intake.findEarlier(name, caller)) ??
+          (await intake.accept({ submissions: [read(request)], ...name }, caller))
         answerAccepted(reply, accepted)
         const id = accepted.ids[0]!
         request.about.email_id = id

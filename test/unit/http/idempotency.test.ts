@@ -74,6 +74,23 @@ describe('a request that is sent twice', () => {
     )
   })
 
+  test.each([
+    ['that fits no schema', { ...hello, to: 7 }],
+    ['without a field', { from: hello.from }],
+    ['with an address that is none', { ...hello, to: 'nobody' }],
+    ['with a feature that is not offered', { ...hello, template: { id: 'x' } }],
+    ['that is no object', []],
+  ])('with another body, one %s, is refused for its key', async (_, body) => {
+    const key = newKey()
+    expect((await send(key, body)).status).toBe(422)
+    await send(key)
+    const answer = await send(key, body)
+    expect([answer.status, (answer.json as { name: string }).name]).toEqual([
+      409,
+      'invalid_idempotent_request',
+    ])
+  })
+
   test('is answered as before although the key could not send any more', async () => {
     const key = newKey()
     const first = await send(key)
