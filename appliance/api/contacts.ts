@@ -4,7 +4,7 @@ import type { ContactDetails } from '../audience/audience.ts'
 import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Contact as StoredContact } from '../storage/storage.ts'
-import { operation } from './operation.ts'
+import { operation, other } from './operation.ts'
 import { after, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -229,6 +229,15 @@ export const searchContacts = operation('GET /contacts/search', {
     ),
   }),
   response: { 200: ContactSearch },
+})
+export const exportContacts = operation('GET /contacts/export.csv', {
+  operationId: 'exportContacts',
+  tags,
+  summary: 'Export contacts',
+  description:
+    'All contacts, newest first, with their properties. Only owners and admins, and API keys with full access. Not part of the hosted API.',
+  querystring: query(filter),
+  response: { 200: other('text/csv', 'The contacts, with a header row.') },
 })
 export const countContacts = operation('GET /contacts/counts', {
   operationId: 'countContacts',

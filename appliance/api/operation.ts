@@ -54,6 +54,8 @@ export interface OperationSchema {
   /** Documents header fields. They are read, and refused, where they are used. */
   headers?: TSchema
   body?: TSchema
+  /** Media type of the body, where it is not JSON. */
+  consumes?: 'multipart/form-data'
   /** By status. */
   response: Readonly<Record<number, TSchema | OtherContent>>
   /** Error statuses that do not follow from the rest. */

@@ -4,6 +4,8 @@ import * as account from '../api/account.ts'
 import * as apiKeys from '../api/api-keys.ts'
 import * as attachments from '../api/attachments.ts'
 import * as audiences from '../api/audiences.ts'
+import * as contactImportPreviews from '../api/contact-import-previews.ts'
+import * as contactImports from '../api/contact-imports.ts'
 import * as contactDetails from '../api/contact-details.ts'
 import * as contactProperties from '../api/contact-properties.ts'
 import * as contacts from '../api/contacts.ts'
@@ -109,6 +111,8 @@ const MODULES: Record<string, unknown>[] = [
     apiKeys,
     contacts,
     contactDetails,
+    contactImports,
+    contactImportPreviews,
     segments,
     audiences,
     topics,

@@ -135,17 +135,23 @@ function operation(route: DescribedRoute, named: Map<string, string>): Operation
     ...(deprecated ? { deprecated: true as const } : {}),
     security: SECURITY[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, named) }),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: requestBody(route.body, named, route.contract.consumes) }),
     responses,
   }
 }
 
-function requestBody(schema: Schema, named: Map<string, string>): NonNullable<Operation['requestBody']> {
+function requestBody(
+  schema: Schema,
+  named: Map<string, string>,
+  type = 'application/json',
+): NonNullable<Operation['requestBody']> {
   const words = schema.description ?? schema.anyOf?.find(({ description }) => description)?.description
   return {
     ...(words === undefined ? {} : { description: words }),
     required: !allowsNull(schema),
-    content: json(schema, named),
+    content: { [type]: json(schema, named)['application/json']! },
   }
 }
 

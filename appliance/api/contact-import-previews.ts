@@ -1,0 +1,130 @@
+/** Looking at a file of contacts before it is imported. Ours, not of the hosted service. */
+import { Type, type Static } from 'typebox'
+import { COLUMN_TYPES, ENCODINGS, IMPORT_FIELDS, SEPARATORS, SERVICES } from '../mail/contact-import.ts'
+import {
+  ColumnMap,
+  ContactImportDeleted,
+  ContactImportRef,
+  importCounts,
+  importParams,
+  ImportSettings,
+  uploadFields,
+} from './contact-imports.ts'
+import { operation } from './operation.ts'
+import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+
+/** POST /contacts/imports/preview, multipart/form-data */
+export const PreviewContactImport = Type.Object(uploadFields, { description: 'The file.' })
+
+const Column = Type.Object(
+  {
+    name: Type.String({ description: 'Name of the column.' }),
+    field: Nullable(literals(IMPORT_FIELDS), {
+      description: 'What the column seems to be; null: nothing that is imported.',
+    }),
+    key: Nullable(Type.String(), { description: 'Suggested key of the contact property.' }),
+    type: Nullable(literals(COLUMN_TYPES), { description: 'Suggested type of the contact property.' }),
+  },
+  { description: 'A column and what it seems to be.' },
+)
+
+/** The answer to POST /contacts/imports/preview, and GET /contacts/imports/:id/preview */
+export const ContactImportPreview = Type.Object(
+  {
+    object: kind('contact_import_preview'),
+    id: Id,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+    file_name: Type.String({ description: 'Name of the file.' }),
+    file_bytes: Type.Integer({ description: 'Size of the file in UTF-8, in bytes.' }),
+    encoding: literals(ENCODINGS, { description: 'Encoding that was recognized.' }),
+    separator: literals(SEPARATORS, { description: 'Separator that was recognized.' }),
+    service: Nullable(literals(SERVICES), { description: 'Service whose export this is; null: unknown.' }),
+    columns: Type.Array(Column, { description: 'Columns in the order of the file.' }),
+    column_map: ColumnMap,
+    rows: Type.Array(Type.Array(Type.String()), {
+      description: 'The first 20 rows: cells, cut at 200 characters.',
+    }),
+  },
+  { description: 'A file that waits to be imported.' },
+)
+export type ContactImportPreview = Static<typeof ContactImportPreview>
+
+/** POST /contacts/imports/:id/summary */
+export const ContactImportSummary = Type.Object(
+  {
+    object: kind('contact_import_summary'),
+    id: Id,
+    counts: Type.Object(importCounts, { description: 'What would become of the rows.' }),
+    unsubscribed_kept: Type.Integer({
+      description: 'Contacts that opted out before, and would stay opted out.',
+    }),
+    unsubscribed_new: Type.Integer({ description: 'Contacts that the import would opt out.' }),
+    duplicates: Type.Integer({ description: 'Rows whose address stands further up in the file as well.' }),
+    new_properties: Type.Array(Type.String(), {
+      description: 'Keys of contact properties that would be created.',
+    }),
+    rejects: Type.Array(
+      Type.Object({
+        line: Type.Integer({ description: 'Line number.' }),
+        reason: Type.String({ description: 'Why the row cannot be read.' }),
+        text: Type.String({ description: 'The row, cut at 200 characters.' }),
+      }),
+      { description: 'The first 20 rows that cannot be read.' },
+    ),
+  },
+  { description: 'What an import would do. Nothing was written.' },
+)
+export type ContactImportSummary = Static<typeof ContactImportSummary>
+
+const tags = ['Contacts'] as const
+
+export const previewContactImport = operation('POST /contacts/imports/preview', {
+  operationId: 'previewContactImport',
+  tags,
+  summary: 'Upload a file to preview',
+  description:
+    'Keeps the file for 24 hours without importing it. Start the import with `POST /contacts/imports/:id/start`. Not part of the hosted API.',
+  consumes: 'multipart/form-data',
+  body: PreviewContactImport,
+  errors: ['409', '413', '507'],
+  response: { 201: ContactImportPreview },
+})
+export const getContactImportPreview = operation('GET /contacts/imports/:id/preview', {
+  operationId: 'getContactImportPreview',
+  tags,
+  summary: 'Get the preview of an import',
+  description: 'Until the import is started. Not part of the hosted API.',
+  params: importParams,
+  response: { 200: ContactImportPreview },
+})
+export const summarizeContactImport = operation('POST /contacts/imports/:id/summary', {
+  operationId: 'summarizeContactImport',
+  tags,
+  summary: 'Summarize an import before it starts',
+  description:
+    'Reads the whole file and writes nothing: about 10 seconds for a million rows. Not part of the hosted API.',
+  params: importParams,
+  body: ImportSettings,
+  errors: ['409'],
+  response: { 200: ContactImportSummary },
+})
+export const startContactImport = operation('POST /contacts/imports/:id/start', {
+  operationId: 'startContactImport',
+  tags,
+  summary: 'Start a previewed import',
+  description: 'Not part of the hosted API.',
+  params: importParams,
+  body: ImportSettings,
+  errors: ['409'],
+  response: { 200: ContactImportRef },
+})
+export const deleteContactImport = operation('DELETE /contacts/imports/:id', {
+  operationId: 'deleteContactImport',
+  tags,
+  summary: 'Discard an import',
+  description: 'Only before its first row is written. Not part of the hosted API.',
+  params: importParams,
+  errors: ['409'],
+  response: { 200: ContactImportDeleted },
+})

@@ -1,0 +1,184 @@
+/** Imports: files of contacts. Previewing one before anything is written: contact-import-previews.ts. */
+import { Type, type Static } from 'typebox'
+import { SUBSCRIPTIONS } from '../mail/audience.ts'
+import { COLUMN_TYPES, IMPORT_STATUSES, ON_CONFLICT } from '../mail/contact-import.ts'
+import { operation, other } from './operation.ts'
+import { choice, page, path, pathId, query } from './parameters.ts'
+import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+
+const column = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
+
+/** Which column of a file becomes what. */
+export const ColumnMap = Type.Object(
+  {
+    email: column('Column with the email address.'),
+    first_name: column('Column with the first name.'),
+    last_name: column('Column with the last name.'),
+    unsubscribed: column(
+      'Column that says who opted out: `true`, `1`, `yes`, `unsubscribed`, or the time of the opt-out. Other values change nothing.',
+    ),
+    properties: Type.Optional(
+      Nullable(
+        Type.Record(
+          Type.String(),
+          Type.Object({
+            column: Type.String({ description: 'Column with the value.' }),
+            type: Type.Optional(
+              Nullable(literals(COLUMN_TYPES), {
+                description: 'Default: string. A boolean is stored as the string `true` or `false`.',
+              }),
+            ),
+          }),
+        ),
+        {
+          description:
+            'Columns by the key of the contact property. Properties that do not exist are created.',
+        },
+      ),
+    ),
+  },
+  { description: 'Names of columns, as in the first line of the file.' },
+)
+export type ColumnMap = Static<typeof ColumnMap>
+
+const onConflict = literals(ON_CONFLICT, {
+  description:
+    'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
+})
+
+/** What an import does with a file. */
+const settings = {
+  column_map: Type.Optional(
+    Nullable(ColumnMap, {
+      description:
+        'Default: the columns named `email`, `first_name`, `last_name` and `unsubscribed`. Other columns are ignored.',
+    }),
+  ),
+  on_conflict: Type.Optional(Nullable(onConflict, { description: 'Default: upsert.' })),
+  segments: Type.Optional(
+    Nullable(
+      Type.Array(Type.Object({ id: Type.String({ description: 'Segment id.' }) }), { maxItems: 1000 }),
+      {
+        description: 'Segments to add the contacts to.',
+      },
+    ),
+  ),
+  topics: Type.Optional(
+    Nullable(
+      Type.Array(
+        Type.Object({
+          id: Type.String({ description: 'Topic id.' }),
+          subscription: literals(SUBSCRIPTIONS, { description: 'opt_in lifts no opt-out.' }),
+        }),
+        { maxItems: 100 },
+      ),
+      { description: 'Choices for topics. An opt-out stays.' },
+    ),
+  ),
+}
+
+/** POST /contacts/imports/:id/summary and /start */
+export const ImportSettings = Type.Object(settings, { description: 'What to do with the file.' })
+export type ImportSettings = Static<typeof ImportSettings>
+
+const json = (description: string) => Type.Optional(Type.String({ description }))
+
+/** The file of a form. */
+export const uploadFields = {
+  file: Type.String({
+    format: 'binary',
+    description: 'A CSV file of up to 200 MB with column names in its first line.',
+  }),
+}
+
+/** POST /contacts/imports, multipart/form-data */
+export const CreateContactImport = Type.Object(
+  {
+    ...uploadFields,
+    column_map: json('JSON: which column becomes what, see `ColumnMap`.'),
+    on_conflict: Type.Optional(onConflict),
+    segments: json('JSON: segments to add the contacts to, such as `[{"id": "…"}]`.'),
+    topics: json('JSON: choices for topics, such as `[{"id": "…", "subscription": "opt_in"}]`.'),
+  },
+  { description: 'The file, and what to do with it.' },
+)
+
+const reference = { object: kind('contact_import'), id: Id }
+export const ContactImportRef = Type.Object(reference, { description: 'The import.' })
+
+const count = (description: string) => Type.Integer({ description })
+export const importCounts = {
+  total: count('Rows so far, without the column names and empty lines.'),
+  created: count('Contacts that were created.'),
+  updated: count('Contacts that existed already and were changed.'),
+  skipped: count(
+    'Rows that were left out: contacts that exist already, and all but the last row of an address.',
+  ),
+  failed: count('Rows that could not be read. See the rejects.'),
+}
+
+/** GET /contacts/imports/:id, and an element of GET /contacts/imports */
+export const ContactImport = Type.Object(
+  {
+    ...reference,
+    status: literals(IMPORT_STATUSES, { description: 'State of the import.' }),
+    created_at: Timestamp,
+    completed_at: Nullable(Timestamp, { description: 'When it completed or failed.' }),
+    counts: Type.Object(importCounts, { description: 'What became of the rows.' }),
+    unsubscribed_kept: count('Contacts that had opted out before, and still are.'),
+    duplicates: count('Rows whose address stands further up in the file as well. The last row wins.'),
+    file_name: Type.String({ description: 'Name of the file.' }),
+    file_bytes: count('Size of the file in UTF-8, in bytes.'),
+    processed_bytes: count('How much of the file was processed, in bytes.'),
+    file_sha256: Type.String({ description: 'SHA-256 of the uploaded file in hex.' }),
+    on_conflict: onConflict,
+    rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
+    error: Nullable(Type.String(), { description: 'Why it failed.' }),
+  },
+  { description: 'An import.' },
+)
+export type ContactImport = Static<typeof ContactImport>
+export const ContactImportList = listOf(ContactImport, 'imports')
+
+/** DELETE /contacts/imports/:id */
+export const ContactImportDeleted = Type.Object(
+  { ...reference, deleted: Deleted },
+  { description: 'The discarded import.' },
+)
+
+export const importParams = path({ id: pathId })
+const tags = ['Contacts'] as const
+
+export const createContactImport = operation('POST /contacts/imports', {
+  operationId: 'createContactImport',
+  tags,
+  summary: 'Import contacts',
+  description:
+    'Rows are written in the background, 1,000 in one transaction. An import may opt contacts out; it never lifts an opt-out. It sends no `contact.*` webhooks.',
+  consumes: 'multipart/form-data',
+  body: CreateContactImport,
+  errors: ['409', '413', '507'],
+  response: { 201: ContactImportRef },
+})
+export const listContactImports = operation('GET /contacts/imports', {
+  operationId: 'listContactImports',
+  tags,
+  summary: 'List imports',
+  querystring: query({ ...page, status: choice(IMPORT_STATUSES, 'Only imports in this state.') }),
+  response: { 200: ContactImportList },
+})
+export const getContactImport = operation('GET /contacts/imports/:id', {
+  operationId: 'getContactImport',
+  tags,
+  summary: 'Get an import',
+  params: importParams,
+  response: { 200: ContactImport },
+})
+export const exportContactRejects = operation('GET /contacts/imports/:id/rejects.csv', {
+  operationId: 'exportContactRejects',
+  tags,
+  summary: 'Export rejected rows',
+  description: 'Rows that could not be read: line number, reason and text. Not part of the hosted API.',
+  params: importParams,
+  response: { 200: other('text/csv', 'The rows, with a header row.') },
+})
