@@ -4,10 +4,11 @@
  * report is ever sent about it: what cannot be taken is refused while the client waits.
  */
 import type { Clock } from '../clock/clock.ts'
-import { type Mailbox, parseReturnPath } from '../mail/address.ts'
+import type { Mailbox } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { Refusal, refuse } from '../mail/refusals.ts'
-import { maySend } from '../senders/senders.ts'
+import { parseReturnPath } from '../mail/return-path.ts'
+import { createReturnPaths, maySend, type ReturnPaths } from '../senders/senders.ts'
 import type { PostmasterLimits, ReceivedMessage, ReturnedLimits, Storage } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
@@ -42,6 +43,7 @@ export interface Inbound {
 export interface InboundDeps {
   storage: Pick<
     Storage,
+    | 'secret'
     | 'findReturnPath'
     | 'domainsServedAs'
     | 'keepReturned'
@@ -88,6 +90,7 @@ export function createInbound(deps: InboundDeps): Inbound {
   const { clock, log, storage, postmaster } = deps
   const messageBytes = Math.min(deps.messageBytes, MESSAGE_BYTES)
   const rates = { returned: createRate(clock, RETURNED_RATE), postmaster: createRate(clock, POSTMASTER_RATE) }
+  const returnPaths = createReturnPaths(deps)
   const forwarder = createForwarder(deps)
   forwarder.start()
 
@@ -95,7 +98,7 @@ export function createInbound(deps: InboundDeps): Inbound {
     messageBytes,
     async addressee(mailbox) {
       try {
-        return await findAddressee(deps, mailbox)
+        return await findAddressee(deps, returnPaths, mailbox)
       } catch (error) {
         if (error instanceof Refusal) throw error
         // Whoever cannot be looked up may exist: neither yes nor a final no.
@@ -139,10 +142,12 @@ export function createInbound(deps: InboundDeps): Inbound {
 
 async function findAddressee(
   { storage, clock, hostname }: InboundDeps,
+  returnPaths: ReturnPaths,
   { local, domain, address }: Mailbox,
 ): Promise<Addressee> {
   const bounce = parseReturnPath(address)
-  if (bounce) {
+  // A wrong MAC costs no look-up. Return paths from before there was one are still in the mail of others.
+  if (bounce && (bounce.proof === null || (await returnPaths.isOurs(bounce)))) {
     const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
     if (found?.returnPath.toLowerCase() === address.toLowerCase()) return { emailId: bounce.emailId, address }
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/caller.ts'
-import type { Quotas, Senders } from '../senders/senders.ts'
+import { createReturnPaths, type Quotas, type Senders } from '../senders/senders.ts'
 import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
@@ -17,7 +17,7 @@ import { checkSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
 
 export interface IntakeDeps {
-  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments'>
+  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
   /** For attachments that are given by URL. */
@@ -100,6 +100,7 @@ export function createIntake(deps: IntakeDeps): Intake {
   const composer = createComposer(deps)
   const fetcher = createAttachmentFetcher(deps.fetch, deps.limits)
   const running = createRunning()
+  const returnPaths = createReturnPaths(deps)
   return {
     accept(request, caller) {
       const name = receiptNameOf(request, caller)
@@ -111,7 +112,7 @@ export function createIntake(deps: IntakeDeps): Intake {
         using fetched = new DisposableStack()
         for (const one of allowed)
           one.submission = fetched.use(await fetcher.collect(one.submission)).submission
-        const prepared = await prepareAll({ ...deps, composer }, allowed, caller)
+        const prepared = await prepareAll({ ...deps, composer, returnPaths }, allowed, caller)
         return store(deps, { request, name, prepared, errors }, caller)
       })
     },

@@ -1,11 +1,5 @@
 /** From a submission to the email that storage keeps. Pure. */
-import {
-  formatMailbox,
-  type Mailbox,
-  testOutcomeOf,
-  makeReturnPath,
-  returnPathHost,
-} from '../mail/address.ts'
+import { formatMailbox, type Mailbox, testOutcomeOf } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
 import { choosePool, type Assignment } from '../mail/source.ts'
 import { suppressedCause } from '../mail/suppression.ts'
@@ -24,13 +18,14 @@ export interface Prepared {
   submission: Submission
   composed: Composed
   domain: Domain
+  returnPath: string
 }
 
 const WITHHELD: StoredContent = { place: 'row', html: null, text: null }
 
 /** The suppression list is heeded by `storage.put`, in the transaction that makes it ours. */
 export function emailOf(
-  { id, messageId, submission, composed, domain }: Prepared,
+  { id, messageId, submission, composed, domain, returnPath }: Prepared,
   caller: Caller,
   assignments: readonly Assignment[],
   now: number,
@@ -54,7 +49,7 @@ export function emailOf(
     tags: submission.tags,
     attachments: attachmentsOf(submission).map((attachment) => ({ id: newId(now), ...attachment })),
     messageId,
-    returnPath: makeReturnPath(id, returnPathHost(domain)),
+    returnPath,
     reportTo: submission.arrived?.reportTo ?? null,
     dsn: submission.arrived?.dsn ?? null,
     requireTls: requireTlsFor(submission),

@@ -2,8 +2,10 @@
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
+import { returnPathHost } from '../mail/return-path.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/caller.ts'
+import type { ReturnPaths } from '../senders/senders.ts'
 import type { Domain } from '../storage/storage.ts'
 import type { TrackingPlan } from '../tracking/rewrite.ts'
 import { trackMessage, type Tracking } from '../tracking/tracking.ts'
@@ -18,6 +20,7 @@ export interface PrepareTools {
   composer: Composer
   mime: Pick<MimeReader, 'read'>
   clock: Clock
+  returnPaths: Pick<ReturnPaths, 'make'>
   limits: {
     /** Largest message, attachments encoded, in bytes. */
     message_bytes: number
@@ -55,7 +58,8 @@ export async function prepare(
   const composed = submission.arrived
     ? await finish(tools, submission.arrived, own, domain.teamId)
     : await compose(tools, submission, own, domain.teamId)
-  return { id, messageId, submission, composed, domain }
+  const returnPath = await tools.returnPaths.make(id, returnPathHost(domain))
+  return { id, messageId, submission, composed, domain, returnPath }
 }
 
 /** Finishes a message that arrived. Its size was held to the limit as it came in; what we add is ours. */

@@ -7,7 +7,7 @@ import type { Resolver, RecordType } from '../dns/dns.ts'
 import { newId } from '../mail/ids.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Captured } from './exchanger.ts'
-import { parseReturnPath } from '../mail/address.ts'
+import { parseReturnPath } from '../mail/return-path.ts'
 
 /** What is kept of a captured message beside its bytes. */
 export interface InboxEntry {

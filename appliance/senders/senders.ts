@@ -22,6 +22,7 @@ export {
 } from './propagation.ts'
 export { createErasures, type Erasures } from './erasures.ts'
 export { maySend } from './course.ts'
+export { createReturnPaths, type ReturnPaths } from './return-paths.ts'
 export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
 export { type NamedPlan, type Plan, type Plans } from './quota.ts'
 export { createQuotas, periodEnds, type PeriodEnds, type Quotas } from './quota.ts'

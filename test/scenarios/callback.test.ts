@@ -64,7 +64,9 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     })
     const timeline = await appliance.until(id, isFinal)
     expect(timeline.deliveries).toMatchObject([{ state: 'delivered' }])
-    expect(await postfix.log()).toMatch(/to=<bounce\+[\da-f]{32}@send\.sender\.test>.*status=deliverable/)
+    expect(await postfix.log()).toMatch(
+      /to=<bounce\+[\da-f]{32}-[\da-f]{21}@send\.sender\.test>.*status=deliverable/,
+    )
   })
 
   test('a sender that is none of ours does not pass', async () => {

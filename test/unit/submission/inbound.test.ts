@@ -109,9 +109,12 @@ describe('the return path of an email', () => {
   test('of another host, or of an email that is not known, is refused', async () => {
     const { path } = await openShared()
     const [local] = path.split('@')
-    const other = `${local!.slice(0, -1)}${local!.endsWith('0') ? '1' : '0'}`
+    const [start, proof] = local!.split('-') as [string, string]
+    const change = (text: string) => `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`
     await talk(
-      ...[...HELLO, ...NULL, `> RCPT TO:<${other}@send.acme.example>`, '< 550 5.1.1 …'],
+      ...[...HELLO, ...NULL, `> RCPT TO:<${change(start)}-${proof}@send.acme.example>`, '< 550 5.1.1 …'],
+      ...[`> RCPT TO:<${start}-${change(proof)}@send.acme.example>`, '< 550 5.1.1 …'],
+      ...[`> RCPT TO:<${start}@send.acme.example>`, '< 550 5.1.1 …'],
       ...[`> RCPT TO:<${local}@send.second.example>`, '< 550 5.1.1 …'],
       ...[`> RCPT TO:<${local}@mail.acme.example>`, '< 550 5.1.1 …'],
       ...[`> RCPT TO:<${local}@customer.example>`, '< 554 5.7.1 …'],

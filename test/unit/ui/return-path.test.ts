@@ -5,6 +5,9 @@ test('a message leads to the email that its return path names, and no other addr
   expect(emailOfReturnPath('Bounce+0193C3E25A7170008000000000000001@send.a.example')).toBe(
     '0193c3e2-5a71-7000-8000-000000000001',
   )
+  expect(
+    emailOfReturnPath('bounce+0193c3e25a7170008000000000000001-80123456789abcdef0123@send.a.example'),
+  ).toBe('0193c3e2-5a71-7000-8000-000000000001')
   for (const other of ['', 'bounce@send.a.example', 'bounce+12@send.a.example', 'ada@a.example'])
     expect(emailOfReturnPath(other)).toBe(null)
 })

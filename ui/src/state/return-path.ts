@@ -1,5 +1,5 @@
-/** The email whose bounces go to a return path, `bounce+<32 hex>@send.example.com`; null where it is another address. */
+/** The email whose bounces go to a return path, `bounce+<32 hex>-<21 hex>@send.example.com`; null where it is another address. */
 export function emailOfReturnPath(address: string): string | null {
-  const hex = /^bounce\+([0-9a-f]{32})@/i.exec(address)?.[1]?.toLowerCase()
+  const hex = /^bounce\+([0-9a-f]{32})(?:-[0-9a-f]{21})?@/i.exec(address)?.[1]?.toLowerCase()
   return hex?.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-') ?? null
 }

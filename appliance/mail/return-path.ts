@@ -1,0 +1,64 @@
+/**
+ * Return paths: the envelope senders of outgoing mail. Each email has its own (VERP), so that a report which comes back names the email it
+ * is about even when it quotes nothing. A MAC in it keeps others from making one up: email ids can be guessed in part, and every recipient
+ * sees that of his email. Pure but for the key.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+const SHAPE =
+  /^bounce\+([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})(?:-([0-9a-f])([0-9a-f]{20}))?@([^@]+)$/
+
+/** Octets of the MAC. A guess costs a RCPT command at a listener that shuts out who guesses (RFC 2104 §5: at least 80 bits). */
+const MAC = 10
+
+/** A key for return paths. */
+export interface ReturnPathKey {
+  /** 0 to 15; written in the address. */
+  number: number
+  /** At least 32 random octets. */
+  secret: Uint8Array
+}
+
+/** What is written in a return path. Anybody can write one: see `isSignedBy`. */
+export interface ReturnPath {
+  emailId: string
+  host: string
+  /** Number of the key and MAC; null in return paths from before there was one. */
+  proof: { key: number; mac: string } | null
+}
+
+const macOf = ({ secret }: ReturnPathKey, emailId: string, host: string): string =>
+  createHmac('sha256', secret)
+    .update(`return-path\n${emailId}\n${host.toLowerCase()}`)
+    .digest()
+    .subarray(0, MAC)
+    .toString('hex')
+
+/**
+ * The return path of an email: `bounce+<32 hex>-<key number><20 hex>@<host>`. 61 octets before the `@`; RFC 5321 §4.5.3.1.1 allows 64.
+ * Hexadecimal digits, because some servers change letter case.
+ * @param host where the reports go, such as `send.example.com`
+ */
+export function makeReturnPath(key: ReturnPathKey, emailId: string, host: string): string {
+  return `bounce+${emailId.replaceAll('-', '')}-${key.number.toString(16)}${macOf(key, emailId, host)}@${host}`
+}
+
+/** The name under which a domain takes its reports: `send` and `example.com` make `send.example.com`. */
+export function returnPathHost(domain: { name: string; returnPath: string }): string {
+  return `${domain.returnPath}.${domain.name}`
+}
+
+/** What an address says, if it has the shape of a return path; undefined for any other address. In lower case. */
+export function parseReturnPath(address: string): ReturnPath | undefined {
+  const match = SHAPE.exec(address.toLowerCase())
+  if (!match) return undefined
+  const [key, mac] = [match[6], match[7]]
+  const proof = key === undefined || mac === undefined ? null : { key: Number.parseInt(key, 16), mac }
+  return { emailId: match.slice(1, 6).join('-'), host: match[8]!, proof }
+}
+
+/** Whether the return path was made with this key. Takes the same time wherever the MAC differs. */
+export function isSignedBy(key: ReturnPathKey, { emailId, host, proof }: ReturnPath): boolean {
+  if (proof?.key !== key.number) return false
+  return timingSafeEqual(Buffer.from(proof.mac), Buffer.from(macOf(key, emailId, host)))
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../../appliance/mail/ids.ts'
+import {
+  isSignedBy,
+  makeReturnPath,
+  parseReturnPath,
+  returnPathHost,
+} from '../../../appliance/mail/return-path.ts'
+
+const id = '019a1b2c-3d4e-7f60-8a9b-0c1d2e3f4a5b'
+const key = { number: 11, secret: new Uint8Array(32).fill(7) }
+const signed = (address: string): boolean => isSignedBy(key, parseReturnPath(address)!)
+
+test('the return path names the email, the key and the host that takes reports', () => {
+  const path = makeReturnPath(key, id, returnPathHost({ name: 'example.com', returnPath: 'send' }))
+  expect(path).toMatch(/^bounce\+019a1b2c3d4e7f608a9b0c1d2e3f4a5b-b[0-9a-f]{20}@send\.example\.com$/)
+  expect(path.indexOf('@')).toBe(61)
+})
+
+test('a return path leads back to its email, even when a server on the way changed its case', () => {
+  const fresh = newId(1_790_000_000_000)
+  const path = makeReturnPath(key, fresh, 'send.example.com')
+  for (const address of [path, path.toUpperCase()]) {
+    expect(parseReturnPath(address)).toMatchObject({ emailId: fresh, host: 'send.example.com' })
+    expect(signed(address)).toBe(true)
+  }
+})
+
+test('a return path from before there was a MAC is read, and proves nothing', () => {
+  const old = 'bounce+019a1b2c3d4e7f608a9b0c1d2e3f4a5b@send.example.com'
+  expect(parseReturnPath(old)).toEqual({ emailId: id, host: 'send.example.com', proof: null })
+  expect(signed(old)).toBe(false)
+})
+
+test('another email, host, key number, secret or digit of the MAC is not signed', () => {
+  const path = makeReturnPath(key, id, 'send.example.com')
+  const flip = (at: number) => `${path.slice(0, at)}${path[at] === '0' ? '1' : '0'}${path.slice(at + 1)}`
+  for (let at = 'bounce+'.length; at < 61; at++)
+    if (path[at] !== '-') expect([at, signed(flip(at))]).toEqual([at, false])
+  expect(signed(path.replace('send.', 'post.'))).toBe(false)
+  expect(isSignedBy({ ...key, secret: new Uint8Array(32).fill(8) }, parseReturnPath(path)!)).toBe(false)
+})
+
+test.each([
+  '',
+  'bob@example.com',
+  'bounce+@send.example.com',
+  'bounce+zz@send.example.com',
+  'bounce+019a1b2c3d4e7f608a9b0c1d2e3f4a5b-@send.example.com',
+  'bounce+019a1b2c3d4e7f608a9b0c1d2e3f4a5b-b0123456789@send.example.com',
+  `bounce+${id}@a@b`,
+])('the address %j is no return path', (address) => {
+  expect(parseReturnPath(address)).toBeUndefined()
+})
