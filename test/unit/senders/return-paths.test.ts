@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newId } from '../../../appliance/mail/ids.ts'
+import { firstIdAt } from '../../../appliance/mail/ids.ts'
 import { parseReturnPath } from '../../../appliance/mail/return-path.ts'
 import { createReturnPaths, KEY_PERIOD } from '../../../appliance/senders/return-paths.ts'
 import type { Storage } from '../../../appliance/storage/storage.ts'
@@ -25,16 +25,16 @@ function setUp() {
 
 test('a return path is recognized by every process of one storage, and by no other', async () => {
   const { open, isOurs } = setUp()
-  const path = await open().make(newId(START), HOST)
+  const path = await open().make(firstIdAt(START), HOST)
   expect(await isOurs(path)).toBe(true)
   expect(await setUp().isOurs(path)).toBe(false)
 })
 
 test('each period has a key of its own, and that of the one before still counts', async () => {
   const { open, isOurs, time, secrets } = setUp()
-  const first = await open().make(newId(START + KEY_PERIOD - 1), HOST)
+  const first = await open().make(firstIdAt(START + KEY_PERIOD - 1), HOST)
   time.now = START + KEY_PERIOD
-  const second = await open().make(newId(time.now), HOST)
+  const second = await open().make(firstIdAt(time.now), HOST)
   expect(secrets.size).toBe(2)
   expect([await isOurs(first), await isOurs(second)]).toEqual([true, true])
   time.now = START + 2 * KEY_PERIOD
@@ -43,7 +43,8 @@ test('each period has a key of its own, and that of the one before still counts'
 
 test('forged return paths make no keys', async () => {
   const { isOurs, secrets } = setUp()
-  const forged = (ms: number) => `bounce+${newId(ms).replaceAll('-', '')}-${'0'.repeat(21)}@${HOST}`
+  const forged = (ms: number): string =>
+    `bounce+${firstIdAt(ms).replaceAll('-', '')}-${'0'.repeat(21)}@${HOST}`
   for (const ms of [START - 2 * KEY_PERIOD, START + KEY_PERIOD, START + 17 * KEY_PERIOD])
     expect(await isOurs(forged(ms))).toBe(false)
   expect(secrets.size).toBe(0)
