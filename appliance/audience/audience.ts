@@ -13,6 +13,12 @@ import { type MemberMethods, memberMethods } from './members.ts'
 import type { AudienceDeps } from './which.ts'
 
 export type { ContactDetails } from './contacts.ts'
+export {
+  createPreferencesTokens,
+  PREFERENCES_PATH,
+  type PreferencesTarget,
+  type PreferencesTokens,
+} from './tokens.ts'
 
 export interface Audience
   extends ContactMethods, MemberMethods, SegmentMethods, TopicMethods, PropertyMethods {

@@ -24,6 +24,8 @@ export interface Tracking extends Hits {
     emailId: string,
     headers: readonly { name: string; value: string }[],
   ): TrackingPlan | null
+  /** Where links in a domain's mail lead, tracked or not; null when nobody could follow them. */
+  originFor(domain: TrackedDomain): string | null
   /** What a token says; undefined for one that we did not make. */
   open(kind: HitKind, token: string): Tracked | undefined
 }
@@ -52,15 +54,19 @@ function judges(): (rules: readonly RobotRule[]) => Judge {
 export function createTracking({ secret, robots, origin, certified, ...deps }: TrackingDeps): Tracking {
   const judgeBy = judges()
   const hits = createHits({ ...deps, judge: (visit, moment) => judgeBy(robots())(visit, moment) })
+  const originFor = (domain: TrackedDomain): string | null => {
+    const ours = origin()
+    return ours === null ? null : originOf(domain, ours, certified)
+  }
   return {
+    originFor,
     note: (kind, tracked, visit) => hits.note(kind, tracked, visit),
     open: (kind, token) => openToken(secret, kind, token),
     planFor(domain, emailId, headers) {
       const { openTracking: opens, clickTracking: clicks } = domain
-      const ours = opens || clicks ? origin() : null
-      if (ours === null) return null
-      const leave = unsubscribeLinks(headers)
-      return { secret, emailId, opens, clicks, leave, origin: originOf(domain, ours, certified) }
+      const leads = opens || clicks ? originFor(domain) : null
+      if (leads === null) return null
+      return { secret, emailId, opens, clicks, leave: unsubscribeLinks(headers), origin: leads }
     },
   }
 }

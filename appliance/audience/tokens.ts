@@ -1,0 +1,89 @@
+/**
+ * Links to the preference page. A token says whose page it is and which mail it came with, encrypted and authenticated (AES-256-CTR under a
+ * synthetic IV from HMAC-SHA256, as in RFC 5297), so that nothing has to be looked up to open one and nobody else can make or read one.
+ * The same target gives the same token, and a token never expires. Pure, but for the secret.
+ */
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+
+/** Where tokens stand in URLs: the link for people and the one for one-click are the same (RFC 8058 §3.1). */
+export const PREFERENCES_PATH = '/u/'
+
+/** Whose preferences a link opens. */
+export interface PreferencesTarget {
+  /** UUIDs, here and below. */
+  teamId: string
+  /** Null: the recipient is no contact. */
+  contactId: string | null
+  /** The recipient, the domain in A-labels: the link works after the contact is gone. */
+  address: string
+  /** What one-click opts out of; null: everything. */
+  topicId: string | null
+  /** The email, or whatever else the link was sent with; null: none. */
+  sourceId: string | null
+}
+
+export interface PreferencesTokens {
+  /** The token for the URL, URL-safe: 130 characters and more. */
+  sign(target: PreferencesTarget): string
+  /** What a token says; undefined when this server did not make it. */
+  open(token: string): PreferencesTarget | undefined
+}
+
+const VERSION = 1
+/** Octets of a UUID, and of the synthetic IV. */
+const ID = 16
+const IV = 16
+/** Longest token that is looked at: an address has at most 320 characters. */
+const MOST = 1000
+
+/** @param secret at least 32 random octets; the same for all nodes of a storage */
+export function createPreferencesTokens(secret: Uint8Array): PreferencesTokens {
+  const derive = (purpose: string): Buffer =>
+    createHmac('sha256', secret).update(`preferences ${purpose}`).digest()
+  const [macKey, key] = [derive('authentication'), derive('encryption')]
+  const ivOf = (plain: Uint8Array): Buffer =>
+    createHmac('sha256', macKey).update(plain).digest().subarray(0, IV)
+  return {
+    sign(target) {
+      const plain = encode(target)
+      const iv = ivOf(plain)
+      return Buffer.concat([iv, createCipheriv('aes-256-ctr', key, iv).update(plain)]).toString('base64url')
+    },
+    open(token) {
+      if (token.length > MOST) return undefined
+      const bytes = Buffer.from(token, 'base64url')
+      // A link has one spelling: base64 may leave bits over that mean nothing (RFC 4648 §3.5).
+      if (bytes.length <= IV || bytes.toString('base64url') !== token) return undefined
+      const iv = bytes.subarray(0, IV)
+      const plain = createDecipheriv('aes-256-ctr', key, iv).update(bytes.subarray(IV))
+      return timingSafeEqual(iv, ivOf(plain)) ? decode(plain) : undefined
+    },
+  }
+}
+
+/** An octet with the version and which of the optional ids are there, the ids, and the address. */
+function encode({ teamId, contactId, topicId, sourceId, address }: PreferencesTarget): Buffer {
+  const optional = [contactId, topicId, sourceId]
+  const present = optional.reduce((flags, id, at) => (id === null ? flags : flags | (1 << at)), 0)
+  const ids = [teamId, ...optional.filter((id) => id !== null)]
+  return Buffer.concat([
+    Buffer.from([(VERSION << 4) | present]),
+    ...ids.map((id) => Buffer.from(id.replaceAll('-', ''), 'hex')),
+    Buffer.from(address, 'utf8'),
+  ])
+}
+
+/** Undefined for what another version of the program made. */
+function decode(plain: Buffer): PreferencesTarget | undefined {
+  const [head = 0] = plain
+  if (head >> 4 !== VERSION) return undefined
+  let at = 1
+  const next = (): string => {
+    const hex = plain.subarray(at, (at += ID)).toString('hex')
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  }
+  const optional = (flag: number): string | null => ((head & (1 << flag)) === 0 ? null : next())
+  const teamId = next()
+  const [contactId, topicId, sourceId] = [optional(0), optional(1), optional(2)]
+  return { teamId, contactId, topicId, sourceId, address: plain.subarray(at).toString('utf8') }
+}
