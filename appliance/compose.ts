@@ -17,7 +17,7 @@ import {
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import { lockDirectory, openDaemonStorage } from './assembly/storage.ts'
 import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
-import { createAudience, type Audience } from './audience/audience.ts'
+import { createAudience, createPreferencesTokens, type Audience } from './audience/audience.ts'
 import { createCapacity, type Capacity } from './capacity/capacity.ts'
 import { listenHttp, openCertified } from './assembly/certificates.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
@@ -302,7 +302,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     sandboxInbox: sandbox?.inbox,
     webhooks: ground.events.webhooks,
     erasures: openErasures(ground),
-    audience: openAudience(ground),
+    audience: await openAudience(ground),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,
@@ -336,8 +336,9 @@ function openErasures(ground: Ground): Erasures {
 }
 
 /** Whom teams write to. */
-function openAudience({ storage, clock, started }: Ground): Audience {
-  const audience = createAudience({ storage, clock })
+async function openAudience({ storage, clock, started }: Ground): Promise<Audience> {
+  const secret = await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now())
+  const audience = createAudience({ storage, clock, tokens: createPreferencesTokens(secret) })
   started.defer(() => audience.close())
   audience.start()
   return audience

@@ -18,6 +18,7 @@ const OPEN = [
   '/shared/',
   '/l/',
   '/o/',
+  '/u/',
 ]
 
 /** Whether a public route, by its pattern, is for others than people who sign in. Pure. */

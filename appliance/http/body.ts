@@ -72,6 +72,7 @@ export function readBodies(app: App, limit: number, deps: { capacity: Capacity; 
     // Some clients send `{}` or a content type with DELETE (reference: wire format §8). What does not exist reads nothing.
     const size = body instanceof Uint8Array ? body.length : body.size
     if (size === 0 || request.method === 'DELETE' || request.is404) return undefined
+    if (request.routeOptions.config.form) return body instanceof Uint8Array ? body : body.whole()
     checkHeaders(request)
     return body instanceof Uint8Array ? parse(body) : parseLarge(request, body, reading)
   })

@@ -61,9 +61,11 @@ import { signInProviderRoutes } from './routes/sign-in-providers.ts'
 import { sourceRoutes } from './routes/sources.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { teamsRoutes } from './routes/teams.ts'
+import { preferenceRoutes } from './routes/preferences.ts'
 import { trackingRoutes } from './routes/tracking.ts'
 import { tlsRoutes, acmeRoutes, certificateRoutes } from './routes/tls.ts'
 import { topicRoutes } from './routes/topics.ts'
+import { unsubscribePageRoutes } from './routes/unsubscribe-page.ts'
 import { usageRoutes } from './routes/usage.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -213,6 +215,8 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   contactRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
+  unsubscribePageRoutes(app, deps)
+  preferenceRoutes(app, deps)
   suppressionRoutes(app, deps)
   erasureRoutes(app, deps)
   webhookRoutes(app, deps)

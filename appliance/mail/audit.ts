@@ -89,6 +89,7 @@ export const AUDIT_ACTIONS = [
   'topic.create',
   'topic.delete',
   'topic.update',
+  'unsubscribe_page.update',
   'user.password',
   'user.reset_factors',
   'user.reset_link',

@@ -13,8 +13,10 @@ import { methods as contactRows } from './audience/contact-rows.ts'
 import { methods as contacts } from './audience/contacts.ts'
 import { methods as audienceCounts } from './audience/counts.ts'
 import { methods as memberships } from './audience/memberships.ts'
+import { methods as preferences } from './audience/preferences.ts'
 import { methods as segments } from './audience/segments.ts'
 import { methods as topics } from './audience/topics.ts'
+import { methods as unsubscribePages } from './audience/unsubscribe-pages.ts'
 import { methods as audit } from './audit.ts'
 import { methods as domains } from './domains.ts'
 import { methods as domainChecks } from './domain-checks.ts'
@@ -80,6 +82,7 @@ export const nouns = {
   metricTags,
   memberships,
   nodes,
+  preferences,
   dropping,
   holdRules,
   queue,
@@ -100,6 +103,7 @@ export const nouns = {
   tickets,
   tlsPolicies,
   topics,
+  unsubscribePages,
   webhookDeliveries,
   outbox,
   webhookQueue,

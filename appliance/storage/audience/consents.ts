@@ -47,17 +47,17 @@ const toConsent = (row: Selectable<ConsentsTable>): Consent => ({
   at: row.at,
 })
 
-/** Writes changes of one contact's subscriptions into the log. */
+/** Writes changes of one contact's subscriptions into the log. @param person hash: of the address of who is no contact */
 export async function recordConsents(
   db: Db,
-  { id, teamId }: Pick<Contact, 'id' | 'teamId'>,
+  { id, teamId, hash = null }: Pick<Contact, 'id' | 'teamId'> & { hash?: string | null },
   changes: readonly ConsentChange[],
   act: ConsentAct,
   now: number,
 ): Promise<void> {
   if (changes.length === 0) return
   const { origin, via, source, ip, wording } = act
-  const about = { team_id: teamId, contact_id: id, address_hash: null, user_agent: act.userAgent, at: now }
+  const about = { team_id: teamId, contact_id: id, address_hash: hash, user_agent: act.userAgent, at: now }
   await db
     .insertInto('consents')
     .values(

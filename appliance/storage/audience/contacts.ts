@@ -101,7 +101,7 @@ interface Changing extends ContactChange {
 }
 
 /** Changes a contact, with what follows from it. Nothing is recorded where nothing changes. */
-async function changeContact(
+export async function changeContact(
   db: Db,
   { contact, before = contact, segmentIds = [], topics = [], act, ...change }: Changing,
   now: number,

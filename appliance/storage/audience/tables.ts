@@ -1,4 +1,5 @@
 /** The tables of an audience (schema.ts says what their columns have in common). */
+import type { PageLanguage } from '../../mail/unsubscribe-page.ts'
 import type { ConsentOrigin, PropertyType, Subscription, Visibility } from '../../mail/audience.ts'
 
 export interface ContactsTable {
@@ -104,6 +105,19 @@ export interface AudienceCountsTable {
   n: number
 }
 
+export interface UnsubscribePagesTable {
+  team_id: string
+  /** JSON: the team's own texts by language. */
+  words: string
+  default_language: PageLanguage
+  background_color: string
+  text_color: string
+  accent_color: string
+  logo: string | null
+  postal_address: string | null
+  updated_at: number
+}
+
 export interface AudienceTables {
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
@@ -114,4 +128,5 @@ export interface AudienceTables {
   opt_outs: OptOutsTable
   consents: ConsentsTable
   audience_counts: AudienceCountsTable
+  unsubscribe_pages: UnsubscribePagesTable
 }

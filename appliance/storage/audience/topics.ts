@@ -54,7 +54,8 @@ const toTopic = (row: Selectable<TopicsTable>): Topic => ({
   updatedAt: row.updated_at,
 })
 
-async function topicsOf(db: Db, teamId: string, id?: string): Promise<Topic[]> {
+/** The topics of a team, newest first. @param id of the only one; undefined: all */
+export async function topicsOf(db: Db, teamId: string, id?: string): Promise<Topic[]> {
   let query = db
     .selectFrom('topics')
     .selectAll()
@@ -168,7 +169,7 @@ async function deleteTopic(
 }
 
 /** Every topic, newest first, with what a contact gets of it. */
-async function listContactTopics(
+export async function listContactTopics(
   db: Db,
   { teamId, contactId }: { teamId: string; contactId: string },
 ): Promise<ContactTopic[]> {

@@ -10,7 +10,11 @@ import {
   type Accounts,
   type ProviderSettings,
 } from '../../../appliance/accounts/accounts.ts'
-import { createAudience } from '../../../appliance/audience/audience.ts'
+import {
+  createAudience,
+  createPreferencesTokens,
+  type PreferencesTokens,
+} from '../../../appliance/audience/audience.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createTlsPolicies } from '../../../appliance/delivery/delivery.ts'
 import { createHttp, type HttpDeps, type SandboxInbox } from '../../../appliance/http/http.ts'
@@ -59,6 +63,8 @@ export interface Api {
   /** `acme.example`, verified, and `new.example`, not verified. */
   domain: Domain
   unverified: Domain
+  /** Of links to the preference page. */
+  tokens: PreferencesTokens
   /** Tokens of keys of the team. */
   full: string
   sending: string
@@ -178,7 +184,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   })
   const erasures = createErasures({ storage, clock })
   erasures.start()
-  const audience = createAudience({ storage, clock })
+  const tokens = createPreferencesTokens(Buffer.alloc(32, 1))
+  const audience = createAudience({ storage, clock, tokens })
   const http = await createHttp({
     storage,
     capacity,
@@ -253,6 +260,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       full,
       sending,
       woken: 0,
+      tokens,
     },
     makeKey,
     count: async () => (await storage.listEmails({ teamId, limit: 100_000 }, clock.now())).items.length,

@@ -1,0 +1,117 @@
+/** What people choose by the links in their mail: on the preference page, and by one-click (RFC 8058). */
+import type { ConsentAct } from '../mail/audience.ts'
+import { maskAddress, type UnsubscribePage } from '../mail/unsubscribe-page.ts'
+import type { ContactTopic, PreferenceChange, Preferences } from '../storage/storage.ts'
+import type { PageTopic } from './preference-page.ts'
+import type { PreferencesTarget, PreferencesTokens } from './tokens.ts'
+import type { AudienceDeps } from './which.ts'
+
+/** What a link opens. */
+export interface OpenedPreferences {
+  team: string
+  page: UnsubscribePage
+  /** Masked: mail gets forwarded. */
+  address: string
+  unsubscribed: boolean
+  /** The topic of the mail that the link came with; null: none, or the team deleted it. */
+  topic: PageTopic | null
+  /** The topics that the person may choose from. */
+  topics: PageTopic[]
+}
+
+/** Where a choice came from. */
+export interface Visitor {
+  ip: string
+  userAgent: string | null
+  /** Id of the text that the person saw; null: none. */
+  wording: string | null
+}
+
+export interface PreferenceMethods {
+  /** What the link of a token opens; undefined when this server made no such token. */
+  openPreferences(args: { token: string }): Promise<OpenedPreferences | undefined>
+  /** Stores what a person chose on the page: it may also lift an opt-out. False: no such token. */
+  changePreferences(args: {
+    token: string
+    change: PreferenceChange
+    visitor: Visitor
+  }): Promise<boolean>
+  /** Opts out of the token's topic, or else of everything. The same again changes nothing. False: no such token. */
+  unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
+}
+
+/** Characters of a user agent that are kept. */
+const USER_AGENT = 500
+
+export function preferenceMethods(
+  { storage, clock }: AudienceDeps,
+  tokens: PreferencesTokens,
+): PreferenceMethods {
+  const save = async (
+    { topicId: _, sourceId, ...person }: PreferencesTarget,
+    change: PreferenceChange,
+    via: string,
+    { ip, userAgent, wording }: Visitor,
+  ): Promise<void> => {
+    const agent = userAgent?.slice(0, USER_AGENT) ?? null
+    const origin = { origin: 'person', via, source: sourceId, lifts: true } as const
+    const act: ConsentAct = { ...origin, ip, userAgent: agent, wording }
+    await storage.savePreferences({ ...person, change, act }, clock.now())
+  }
+  const find = async (token: string) => {
+    const target = tokens.open(token)
+    const found = target && (await storage.getPreferences(target, clock.now()))
+    return target && found ? { target, found } : undefined
+  }
+  return {
+    async openPreferences({ token }) {
+      const opened = await find(token)
+      if (!opened) return undefined
+      const { target, found } = opened
+      const team = await storage.getTeam({ id: target.teamId }, clock.now())
+      if (!team) return undefined
+      const page = await storage.getUnsubscribePage({ teamId: target.teamId }, clock.now())
+      const shown = { team: team.name, page, address: maskAddress(target.address) }
+      return { ...shown, ...topicsFor(target, found), unsubscribed: found.unsubscribed }
+    },
+    async changePreferences({ token, change, visitor }) {
+      const opened = await find(token)
+      if (!opened) return false
+      const offered = new Set(topicsFor(opened.target, opened.found).topics.map(({ id }) => id))
+      const topics = change.topics.filter(({ id }) => offered.has(id))
+      await save(opened.target, { ...change, topics }, 'preferences', visitor)
+      return true
+    },
+    async unsubscribeOneClick({ token, visitor }) {
+      const opened = await find(token)
+      if (!opened) return false
+      const { target, found } = opened
+      const known = found.topics.some(({ id }) => id === target.topicId)
+      const change: PreferenceChange =
+        target.topicId !== null && known
+          ? { topics: [{ id: target.topicId, subscription: 'opt_out' }] }
+          : { unsubscribed: true, topics: [] }
+      await save(target, change, 'one_click', visitor)
+      return true
+    },
+  }
+}
+
+const toPageTopic = ({ id, name, description, subscription }: ContactTopic): PageTopic => ({
+  ...{ id, name, description },
+  subscribed: subscription === 'opt_in',
+})
+
+/**
+ * The topics that a person may choose from: public ones, private ones that the person gets or has a choice of their own for, and that of
+ * the link. Who is no contact has nowhere to store that they subscribe, and is offered what they get or have left.
+ */
+function topicsFor({ topicId }: PreferencesTarget, { topics, contactId }: Preferences) {
+  const isOffered = ({ id, visibility, subscription, choice, defaultSubscription }: ContactTopic): boolean => {
+    if (id === topicId) return true
+    if (contactId === null) return visibility === 'public' && defaultSubscription === 'opt_in'
+    return visibility === 'public' || subscription === 'opt_in' || choice?.origin === 'person'
+  }
+  const offered = topics.filter(isOffered).map(toPageTopic)
+  return { topic: offered.find(({ id }) => id === topicId) ?? null, topics: offered }
+}

@@ -1,0 +1,134 @@
+/** The pages that unsubscribe links open. The token in the path is all that is asked for: no cookie, no script, no sign-in. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { createHash } from 'node:crypto'
+import {
+  type OpenedPreferences,
+  PAGE_ACTIONS,
+  type PageAction,
+  type PageNotice,
+  type PageTopic,
+  PREFERENCES_PATH,
+  renderNotFound,
+  type RenderedPage,
+  renderPreferencePage,
+  type Visitor,
+  WORDS,
+} from '../../audience/audience.ts'
+import { chooseLanguage, DEFAULT_PAGE } from '../../mail/unsubscribe-page.ts'
+import type { PreferenceChange } from '../../storage/storage.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { isOneClick, readForm } from '../form.ts'
+
+const HEADERS = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex, nofollow',
+}
+
+type PublicDeps = Pick<HttpDeps, 'audience'>
+
+/** The preference page, and one-click at its own address and at that of the page (RFC 8058). */
+export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
+  // Providers post for many people from few addresses, so requests are not counted by address. A line in the log would be a second
+  // record of who leaves.
+  const config = { access: 'public', secretPath: true, unmetered: true, form: true, audit: null } as const
+  const open = { config, logLevel: 'warn' } as const
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    const opened = await audience.openPreferences({ token: tokenOf(request) })
+    return opened ? show(request, reply, { opened, notice: null, before: null }) : showNotFound(request, reply)
+  }
+  const oneClick = async (request: FastifyRequest, reply: FastifyReply) => {
+    const token = tokenOf(request)
+    const visitor = visitorOf(request, null)
+    if (!(await audience.unsubscribeOneClick({ token, visitor }))) return showNotFound(request, reply)
+    const opened = await audience.openPreferences({ token })
+    const language = languageOf(request, opened)
+    return reply.headers({ ...HEADERS, 'content-type': 'text/plain; charset=utf-8' }).send(`${WORDS[language].done}\n`)
+  }
+
+  app.get(`${PREFERENCES_PATH}:token`, open, page)
+  app.get(`${PREFERENCES_PATH}:token/one-click`, open, page)
+  app.post(`${PREFERENCES_PATH}:token/one-click`, open, (request, reply) =>
+    isOneClick(readForm(request)) ? oneClick(request, reply) : page(request, reply),
+  )
+  app.post(`${PREFERENCES_PATH}:token`, open, async (request, reply) => {
+    const form = readForm(request)
+    if (isOneClick(form)) return oneClick(request, reply)
+    const token = tokenOf(request)
+    const before = await audience.openPreferences({ token })
+    if (!before) return showNotFound(request, reply)
+    const asked = askedOf(form, before)
+    // Whoever posts nothing that the page could have asked has chosen nothing.
+    if (!asked) return show(request, reply, { opened: before, notice: null, before: null })
+    const wording = `${languageOf(request, before)}@${before.page.updatedAt ?? 0}`
+    await audience.changePreferences({ token, change: asked.change, visitor: visitorOf(request, wording) })
+    const opened = (await audience.openPreferences({ token })) ?? before
+    return show(request, reply, { opened, notice: asked.notice, before: wayBack(before, opened) })
+  })
+}
+
+const tokenOf = ({ params }: FastifyRequest): string => (params as { token: string }).token
+
+const visitorOf = ({ ip, headers }: FastifyRequest, wording: string | null): Visitor => ({
+  ...{ ip, userAgent: headers['user-agent'] ?? null, wording },
+})
+
+const languageOf = ({ headers }: FastifyRequest, opened: OpenedPreferences | undefined) =>
+  chooseLanguage(headers['accept-language'], (opened?.page ?? DEFAULT_PAGE).defaultLanguage)
+
+interface Asked {
+  change: PreferenceChange
+  notice: PageNotice
+}
+
+/** What a form of the page asks for; null: nothing. */
+function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | null {
+  const action = PAGE_ACTIONS.find((one) => one === form.get('do'))
+  if (action === undefined) return null
+  const all: Record<PageAction, () => Asked | null> = {
+    stop: () => ({ change: { unsubscribed: true, topics: [] }, notice: 'out' }),
+    return: () => ({ change: { unsubscribed: false, topics: [] }, notice: 'returned' }),
+    leave: () =>
+      topic && { change: { topics: [{ id: topic.id, subscription: 'opt_out' }] }, notice: 'left' },
+    save: () => ({ change: { topics: choicesOf(form) }, notice: 'saved' }),
+  }
+  return all[action]()
+}
+
+/** The topics that were shown: those that are checked, and the others. */
+function choicesOf(form: URLSearchParams): PreferenceChange['topics'] {
+  const checked = new Set(form.getAll('topic'))
+  const shown = new Set(form.getAll('shown'))
+  return [...shown].map((id) => ({ id, subscription: checked.has(id) ? 'opt_in' : 'opt_out' }))
+}
+
+/** The topics whose choice was changed, as they were; null: none was. */
+function wayBack(before: OpenedPreferences, after: OpenedPreferences): PageTopic[] | null {
+  const now = new Map(after.topics.map(({ id, subscribed }) => [id, subscribed]))
+  const left = before.topics.filter(({ id, subscribed }) => subscribed && now.get(id) !== true)
+  return left.length === 0 ? null : before.topics.filter(({ id, subscribed }) => now.get(id) !== subscribed)
+}
+
+interface Shown {
+  opened: OpenedPreferences
+  notice: PageNotice | null
+  before: PageTopic[] | null
+}
+
+function show(request: FastifyRequest, reply: FastifyReply, { opened, ...shown }: Shown): FastifyReply {
+  return send(reply, renderPreferencePage({ ...opened, ...shown, language: languageOf(request, opened) }))
+}
+
+/** The same for whatever is wrong with a token. */
+function showNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return send(reply.code(404), renderNotFound(DEFAULT_PAGE, languageOf(request, undefined)))
+}
+
+/** Nothing runs, nothing is loaded, and forms go nowhere else; the style is allowed by its hash. */
+function send(reply: FastifyReply, { html, style }: RenderedPage): FastifyReply {
+  const hash = createHash('sha256').update(style).digest('base64')
+  const policy = `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`
+  return reply
+    .headers({ ...HEADERS, 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy })
+    .send(html)
+}

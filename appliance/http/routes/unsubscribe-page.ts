@@ -1,0 +1,42 @@
+import * as api from '../../api/unsubscribe-page.ts'
+import type { UnsubscribePageChange } from '../../storage/storage.ts'
+import { callerOf } from '../access.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+
+/** How the team's preference page looks. */
+export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
+  const read = async (teamId: string) => api.presentUnsubscribePage(await audience.getUnsubscribePage({ teamId }))
+  serve(app, api.getUnsubscribePage, {}, (request) => read(callerOf(request).teamId))
+  serve(
+    app,
+    api.updateUnsubscribePage,
+    {
+      audit: {
+        action: 'unsubscribe_page.update',
+        noun: 'unsubscribe_page',
+        read: (request) => read(callerOf(request).teamId),
+      },
+    },
+    async (request) => {
+      const { teamId } = callerOf(request)
+      const change = changeOf(request.body)
+      return api.presentUnsubscribePage(await audience.updateUnsubscribePage({ teamId, change }))
+    },
+  )
+}
+
+/** What is absent stays absent: it stays as it is. */
+function changeOf(body: api.UpdateUnsubscribePage): UnsubscribePageChange {
+  const given: Record<keyof UnsubscribePageChange, unknown> = {
+    words: body.words,
+    defaultLanguage: body.default_language,
+    background: body.background_color,
+    text: body.text_color,
+    accent: body.accent_color,
+    logo: body.logo,
+    postalAddress: body.postal_address,
+  }
+  const changed = Object.entries(given).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(changed) as UnsubscribePageChange
+}

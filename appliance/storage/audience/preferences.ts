@@ -1,0 +1,131 @@
+/** What people choose on the preference page, also those who are no contacts (any more). */
+import type { ConsentAct, Subscription } from '../../mail/audience.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import type { Db } from '../schema.ts'
+import type { AskedChoice } from './choices.ts'
+import { type ConsentChange, recordConsents } from './consents.ts'
+import { type Contact, getContact, hashOf } from './contact-rows.ts'
+import { changeContact } from './contacts.ts'
+import { keptOptOuts } from './opt-outs.ts'
+import { type ContactTopic, listContactTopics, topicsOf } from './topics.ts'
+
+/** Whose preferences: the contact, or else whoever has the address. */
+export interface PersonArgs {
+  teamId: string
+  contactId: string | null
+  /** The domain in A-labels. */
+  address: string
+}
+
+export interface Preferences {
+  /** Null: a person who is no contact. */
+  contactId: string | null
+  /** Opted out of everything. */
+  unsubscribed: boolean
+  /** Every topic of the team, newest first, with what the person gets of it. */
+  topics: ContactTopic[]
+}
+
+async function findPerson(db: Db, { teamId, contactId, address }: PersonArgs): Promise<Contact | undefined> {
+  const known = contactId === null ? undefined : await getContact(db, { teamId, ref: { id: contactId } })
+  return known ?? getContact(db, { teamId, ref: { email: address } })
+}
+
+/** What a person chose; undefined: there is no such team. */
+async function getPreferences(db: Db, person: PersonArgs): Promise<Preferences | undefined> {
+  const { teamId, address } = person
+  const team = await db.selectFrom('teams').select('id').where('id', '=', teamId).executeTakeFirst()
+  if (!team) return undefined
+  const contact = await findPerson(db, person)
+  if (contact) {
+    const topics = await listContactTopics(db, { teamId, contactId: contact.id })
+    return { contactId: contact.id, unsubscribed: contact.optOut !== null, topics }
+  }
+  const kept = await keptOptOuts(db, teamId, address)
+  const out = new Set(kept?.topics.map(({ topicId }) => topicId))
+  const topics = (await topicsOf(db, teamId)).map((topic) => {
+    const subscription: Subscription = out.has(topic.id) ? 'opt_out' : topic.defaultSubscription
+    return { ...topic, subscription, choice: null }
+  })
+  return { contactId: null, unsubscribed: kept?.ofAll != null, topics }
+}
+
+/** What a person asks for; undefined and topics that are not named stay. */
+export interface PreferenceChange {
+  unsubscribed?: boolean | undefined
+  topics: AskedChoice[]
+}
+
+interface Saving extends PersonArgs {
+  change: PreferenceChange
+  act: ConsentAct
+}
+
+/**
+ * Stores what a person chose, as far as it differs from what they get; topics that the team doesn't have are passed over. Records
+ * `contact.updated` and `contact.topics.updated` of a contact. Without a contact, or where it has another address by now, opt-outs are
+ * kept under the hash of the address.
+ */
+async function savePreferences(db: Db, args: Saving, now: number): Promise<void> {
+  const before = await getPreferences(db, args)
+  if (!before) return
+  const { change, act } = args
+  const known = new Map(before.topics.map(({ id, subscription }) => [id, subscription]))
+  const asked = change.topics.filter(({ id }) => known.has(id))
+  const contact = await findPerson(db, args)
+  if (contact) {
+    const topics = asked.filter(({ id, subscription }) => known.get(id) !== subscription)
+    await changeContact(db, { contact, unsubscribed: change.unsubscribed, topics, act }, now)
+  }
+  if (!contact || suppressionKey(contact.email) !== suppressionKey(args.address))
+    await keepForAddress(db, { ...args, change: { ...change, topics: asked } }, contact === undefined, now)
+}
+
+/** @param logged whether the changes go into the consent log here */
+async function keepForAddress(db: Db, args: Saving, logged: boolean, now: number): Promise<void> {
+  const { teamId, contactId, address, change, act } = args
+  const { unsubscribed } = change
+  const all: AskedChoice[] =
+    unsubscribed === undefined ? [] : [{ id: '', subscription: unsubscribed ? 'opt_out' : 'opt_in' }]
+  const kept = await keptOptOuts(db, teamId, address)
+  const out = new Set([...(kept?.ofAll ? [''] : []), ...(kept?.topics.map(({ topicId }) => topicId) ?? [])])
+  const hash = await hashOf(db, teamId, address)
+  const changes: ConsentChange[] = []
+  for (const { id: scope, subscription } of [...all, ...change.topics]) {
+    if (out.has(scope) === (subscription === 'opt_out')) continue
+    await keepOne(db, { teamId, hash, scope, subscription, origin: act.origin }, now)
+    changes.push({ scope, was: out.has(scope) ? 'opt_out' : null, subscription })
+  }
+  if (logged) await recordConsents(db, { id: contactId ?? '', teamId, hash }, changes, act, now)
+}
+
+interface Kept {
+  teamId: string
+  hash: string
+  scope: string
+  subscription: Subscription
+  origin: ConsentAct['origin']
+}
+
+async function keepOne(db: Db, { teamId, hash, scope, subscription, origin }: Kept, now: number) {
+  const row = { team_id: teamId, address_hash: hash, scope }
+  if (subscription === 'opt_out')
+    await db
+      .insertInto('opt_outs')
+      .values({ ...row, origin, at: now })
+      .onConflict((conflict) => conflict.columns(['team_id', 'address_hash', 'scope']).doNothing())
+      .execute()
+  else
+    await db
+      .deleteFrom('opt_outs')
+      .where('team_id', '=', teamId)
+      .where('address_hash', '=', hash)
+      .where('scope', '=', scope)
+      .execute()
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { getPreferences },
+  writes: { savePreferences },
+}
