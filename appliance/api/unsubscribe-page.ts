@@ -70,7 +70,8 @@ export const updateUnsubscribePage = operation('PATCH /unsubscribe-page', {
   operationId: 'updateUnsubscribePage',
   tags,
   summary: 'Change the look of the preference page',
-  description: 'Takes effect at once, for links in mail that was sent before as well. Not part of the hosted API.',
+  description:
+    'Takes effect at once, for links in mail that was sent before as well. Not part of the hosted API.',
   body: UpdateUnsubscribePage,
   response: { 200: UnsubscribePage },
 })

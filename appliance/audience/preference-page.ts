@@ -41,13 +41,20 @@ export interface PageView {
 export const PAGE_ACTIONS = ['save', 'leave', 'stop', 'return'] as const
 export type PageAction = (typeof PAGE_ACTIONS)[number]
 
-const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
 const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!)
 
 const button = (action: PageAction, words: string, look = ''): string =>
   `<button name="do" value="${action}"${look && ` class="${look}"`}>${escape(words)}</button>`
 const form = (content: string): string => `<form method="post">${content}</form>`
-const hidden = (name: string, value: string): string => `<input type="hidden" name="${name}" value="${value}">`
+const hidden = (name: string, value: string): string =>
+  `<input type="hidden" name="${name}" value="${value}">`
 
 /** The style, which is also what the policy of the page allows, and the page. */
 export interface RenderedPage {
@@ -107,9 +114,13 @@ function topicList(topics: PageTopic[], words: PageWords): string {
 /** What was done, and the way back from it. */
 function noticeOf({ notice, topic, before }: PageView, words: PageWords): string {
   if (notice === null) return ''
-  const said = notice === 'left' ? words.leftTopic(topic?.name ?? '') : words[notice === 'saved' ? 'saved' : 'returned']
-  const fields = (before ?? []).map(({ id, subscribed }) => hidden('shown', id) + (subscribed ? hidden('topic', id) : ''))
-  const back = before && form(`<p>${escape(words.mistake)}</p>${fields.join('')}${button('save', words.takeBack)}`)
+  const said =
+    notice === 'left' ? words.leftTopic(topic?.name ?? '') : words[notice === 'saved' ? 'saved' : 'returned']
+  const fields = (before ?? []).map(
+    ({ id, subscribed }) => hidden('shown', id) + (subscribed ? hidden('topic', id) : ''),
+  )
+  const back =
+    before && form(`<p>${escape(words.mistake)}</p>${fields.join('')}${button('save', words.takeBack)}`)
   return `<div class="notice"><p role="status">${escape(said)}</p>${back ?? ''}</div>`
 }
 

@@ -31,11 +31,7 @@ export interface PreferenceMethods {
   /** What the link of a token opens; undefined when this server made no such token. */
   openPreferences(args: { token: string }): Promise<OpenedPreferences | undefined>
   /** Stores what a person chose on the page: it may also lift an opt-out. False: no such token. */
-  changePreferences(args: {
-    token: string
-    change: PreferenceChange
-    visitor: Visitor
-  }): Promise<boolean>
+  changePreferences(args: { token: string; change: PreferenceChange; visitor: Visitor }): Promise<boolean>
   /** Opts out of the token's topic, or else of everything. The same again changes nothing. False: no such token. */
   unsubscribeOneClick(args: { token: string; visitor: Visitor }): Promise<boolean>
 }
@@ -107,7 +103,13 @@ const toPageTopic = ({ id, name, description, subscription }: ContactTopic): Pag
  * the link. Who is no contact has nowhere to store that they subscribe, and is offered what they get or have left.
  */
 function topicsFor({ topicId }: PreferencesTarget, { topics, contactId }: Preferences) {
-  const isOffered = ({ id, visibility, subscription, choice, defaultSubscription }: ContactTopic): boolean => {
+  const isOffered = ({
+    id,
+    visibility,
+    subscription,
+    choice,
+    defaultSubscription,
+  }: ContactTopic): boolean => {
     if (id === topicId) return true
     if (contactId === null) return visibility === 'public' && defaultSubscription === 'opt_in'
     return visibility === 'public' || subscription === 'opt_in' || choice?.origin === 'person'

@@ -47,7 +47,8 @@ function readChange({ words, logo, postalAddress, ...change }: UnsubscribePageCh
 }
 
 function readColor(field: string, color: string): string {
-  if (!/^#[0-9a-f]{6}$/i.test(color)) throw refuse('invalid_field', { field, expected: 'a color such as `#1b1c1f`' })
+  if (!/^#[0-9a-f]{6}$/i.test(color))
+    throw refuse('invalid_field', { field, expected: 'a color such as `#1b1c1f`' })
   return color.toLowerCase()
 }
 
@@ -59,7 +60,10 @@ function readLines(field: string, given: string | null, most: number): string | 
   const text = given?.replaceAll(/\r\n?/g, '\n').trim() ?? ''
   if (text === '') return null
   if (text.length > most || unprintable.test(text))
-    throw refuse('invalid_field', { field, expected: `at most ${most} characters, without control characters` })
+    throw refuse('invalid_field', {
+      field,
+      expected: `at most ${most} characters, without control characters`,
+    })
   return text
 }
 
@@ -89,7 +93,8 @@ const IMAGES: Record<string, RegExp> = {
 
 function readLogo(url: string): string {
   const expected = `a PNG, JPEG, GIF or WebP image of at most ${MAX.logo / 1024} KB as a \`data:\` URL in base64`
-  const [, type = '', data = ''] = /^data:image\/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/]+={0,2})$/.exec(url) ?? []
+  const [, type = '', data = ''] =
+    /^data:image\/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/]+={0,2})$/.exec(url) ?? []
   const bytes = Buffer.from(data, 'base64')
   const starts = IMAGES[type]?.test(bytes.subarray(0, 16).toString('latin1')) === true
   if (!starts || bytes.length > MAX.logo) throw refuse('invalid_field', { field: 'logo', expected })

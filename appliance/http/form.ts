@@ -14,12 +14,15 @@ const ONE_CLICK_PART = /name="?List-Unsubscribe"?[^\r\n]*\r?\n(?:[^\r\n]+\r?\n)*
 /** The fields of a form. Of multipart, which only one-click comes as, there is none but that of one-click. */
 export function readForm({ body, headers }: FastifyRequest): URLSearchParams {
   const text = body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : ''
-  if (!headers['content-type']?.trim().toLowerCase().startsWith('multipart/')) return new URLSearchParams(text)
+  if (!headers['content-type']?.trim().toLowerCase().startsWith('multipart/'))
+    return new URLSearchParams(text)
   return new URLSearchParams(ONE_CLICK_PART.test(text) ? { 'List-Unsubscribe': 'One-Click' } : {})
 }
 
 /** Whether a form is what providers post to unsubscribe somebody: `List-Unsubscribe=One-Click` (RFC 8058 §3.1). */
 export function isOneClick(form: URLSearchParams): boolean {
-  const [value] = [...form].flatMap(([name, text]) => (name.toLowerCase() === 'list-unsubscribe' ? [text] : []))
+  const [value] = [...form].flatMap(([name, text]) =>
+    name.toLowerCase() === 'list-unsubscribe' ? [text] : [],
+  )
   return value?.trim().toLowerCase() === 'one-click'
 }

@@ -39,6 +39,7 @@ import * as sources from '../api/sources.ts'
 import * as suppressions from '../api/suppressions.ts'
 import * as teams from '../api/teams.ts'
 import * as topics from '../api/topics.ts'
+import * as unsubscribePage from '../api/unsubscribe-page.ts'
 import * as webhookEvents from '../api/webhook-events.ts'
 import * as webhooks from '../api/webhooks.ts'
 import * as timeline from '../api/timeline.ts'
@@ -116,6 +117,7 @@ const MODULES: Record<string, unknown>[] = [
     segments,
     audiences,
     topics,
+    unsubscribePage,
     contactProperties,
     suppressions,
     erasures,

@@ -55,7 +55,7 @@ function luminance(color: string): number {
 }
 
 /** The contrast of two colors, 1 to 21 (WCAG 2.2). */
-export function contrastOf(one: string, other: string): number {
+function contrastOf(one: string, other: string): number {
   const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a) as [number, number]
   return (high + 0.05) / (low + 0.05)
 }
@@ -101,11 +101,14 @@ export function nightColors({ background, text, accent }: PageColors): PageColor
 
 /** The language for an Accept-Language field (RFC 9110 §12.5.4): the first of ours by weight, else `fallback`. */
 export function chooseLanguage(field: string | undefined, fallback: PageLanguage): PageLanguage {
-  const wanted = (field ?? '').slice(0, 200).split(',').map((part) => {
-    const [range = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase())
-    const quality = parameters.find((one) => one.startsWith('q='))
-    return { language: range.split('-', 1)[0]!, quality: quality ? Number(quality.slice(2)) : 1 }
-  })
+  const wanted = (field ?? '')
+    .slice(0, 200)
+    .split(',')
+    .map((part) => {
+      const [range = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase())
+      const quality = parameters.find((one) => one.startsWith('q='))
+      return { language: range.split('-', 1)[0]!, quality: quality ? Number(quality.slice(2)) : 1 }
+    })
   const known = (language: string): language is PageLanguage =>
     (PAGE_LANGUAGES as readonly string[]).includes(language)
   const [best] = wanted

@@ -35,7 +35,9 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
   const open = { config, logLevel: 'warn' } as const
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     const opened = await audience.openPreferences({ token: tokenOf(request) })
-    return opened ? show(request, reply, { opened, notice: null, before: null }) : showNotFound(request, reply)
+    return opened
+      ? show(request, reply, { opened, notice: null, before: null })
+      : showNotFound(request, reply)
   }
   const oneClick = async (request: FastifyRequest, reply: FastifyReply) => {
     const token = tokenOf(request)
@@ -43,7 +45,9 @@ export function preferenceRoutes(app: App, { audience }: PublicDeps): void {
     if (!(await audience.unsubscribeOneClick({ token, visitor }))) return showNotFound(request, reply)
     const opened = await audience.openPreferences({ token })
     const language = languageOf(request, opened)
-    return reply.headers({ ...HEADERS, 'content-type': 'text/plain; charset=utf-8' }).send(`${WORDS[language].done}\n`)
+    return reply
+      .headers({ ...HEADERS, 'content-type': 'text/plain; charset=utf-8' })
+      .send(`${WORDS[language].done}\n`)
   }
 
   app.get(`${PREFERENCES_PATH}:token`, open, page)
@@ -88,8 +92,7 @@ function askedOf(form: URLSearchParams, { topic }: OpenedPreferences): Asked | n
   const all: Record<PageAction, () => Asked | null> = {
     stop: () => ({ change: { unsubscribed: true, topics: [] }, notice: 'out' }),
     return: () => ({ change: { unsubscribed: false, topics: [] }, notice: 'returned' }),
-    leave: () =>
-      topic && { change: { topics: [{ id: topic.id, subscription: 'opt_out' }] }, notice: 'left' },
+    leave: () => topic && { change: { topics: [{ id: topic.id, subscription: 'opt_out' }] }, notice: 'left' },
     save: () => ({ change: { topics: choicesOf(form) }, notice: 'saved' }),
   }
   return all[action]()

@@ -6,7 +6,8 @@ import { serve } from '../serve.ts'
 
 /** How the team's preference page looks. */
 export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
-  const read = async (teamId: string) => api.presentUnsubscribePage(await audience.getUnsubscribePage({ teamId }))
+  const read = async (teamId: string) =>
+    api.presentUnsubscribePage(await audience.getUnsubscribePage({ teamId }))
   serve(app, api.getUnsubscribePage, {}, (request) => read(callerOf(request).teamId))
   serve(
     app,
@@ -38,5 +39,5 @@ function changeOf(body: api.UpdateUnsubscribePage): UnsubscribePageChange {
     postalAddress: body.postal_address,
   }
   const changed = Object.entries(given).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(changed) as UnsubscribePageChange
+  return Object.fromEntries(changed)
 }

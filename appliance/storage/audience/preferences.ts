@@ -47,7 +47,7 @@ async function getPreferences(db: Db, person: PersonArgs): Promise<Preferences |
     const subscription: Subscription = out.has(topic.id) ? 'opt_out' : topic.defaultSubscription
     return { ...topic, subscription, choice: null }
   })
-  return { contactId: null, unsubscribed: kept?.ofAll != null, topics }
+  return { contactId: null, unsubscribed: Boolean(kept?.ofAll), topics }
 }
 
 /** What a person asks for; undefined and topics that are not named stay. */

@@ -1,5 +1,10 @@
 /** How teams' preference pages look. */
-import { DEFAULT_PAGE, type PageLanguage, tooFaint, type UnsubscribePage } from '../../mail/unsubscribe-page.ts'
+import {
+  DEFAULT_PAGE,
+  type PageLanguage,
+  tooFaint,
+  type UnsubscribePage,
+} from '../../mail/unsubscribe-page.ts'
 import type { Db } from '../schema.ts'
 
 /** What is to change; what is undefined stays, and so do languages that are not named. Null removes a language's words. */
@@ -29,7 +34,7 @@ async function getUnsubscribePage(db: Db, { teamId }: { teamId: string }): Promi
 
 function merge(page: UnsubscribePage, { words = {}, ...change }: UnsubscribePageChange): UnsubscribePage {
   const given = Object.entries({ ...page.words, ...words }).filter(([, own]) => own !== null)
-  return { ...page, ...change, words: Object.fromEntries(given) as UnsubscribePage['words'] }
+  return { ...page, ...change, words: Object.fromEntries(given) }
 }
 
 /** Changes the page of a team. Nothing is stored where a color would be too faint; then it says which (`tooFaint`). */

@@ -80,9 +80,10 @@ describe('GET /openapi.json', () => {
     )
     expect(routes.sort()).toEqual([
       'http/dashboard.ts',
-      'http/routes/acme.ts',
       'http/routes/openapi.ts',
+      'http/routes/preferences.ts',
       'http/routes/shares.ts',
+      'http/routes/tls.ts',
       'http/routes/tracking.ts',
     ])
   })
