@@ -49,7 +49,7 @@ const ARROWS: Record<string, string[]> = {
     'watch',
   ],
   delivery: ['mail', 'mime', 'shaping', 'clock', 'dns', 'wire', 'storage', 'queue', 'signing', 'watch'],
-  reports: ['mail', 'clock', 'dns', 'wire', 'storage', 'queue', 'watch'],
+  reports: ['mail', 'mime', 'clock', 'dns', 'wire', 'storage', 'queue', 'watch'],
   housekeeping: ['clock', 'watch'],
   sources: ['mail', 'clock', 'config', 'dns', 'wire', 'storage', 'senders', 'watch'],
   insights: [

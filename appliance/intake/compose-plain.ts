@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { needsSmtpUtf8, type Mailbox } from '../mail/address.ts'
 import { formatDateTime } from '../mail/date.ts'
+import { foldField } from '../mail/headers.ts'
+import { encodedWords } from '../mime/encode-header.ts'
 import { encodeText } from '../mime/transfer.ts'
 import type { TrackingPlan } from '../tracking/rewrite.ts'
 import type { Submission } from './submission.ts'
@@ -22,10 +24,8 @@ export interface Draft extends Pick<
   tracking?: TrackingPlan | null
 }
 
-/** Lines of a header are folded here where they can be (RFC 5322 §2.1.1). */
-const LINE = 76
-/** Octets of an encoded word before encoding: with its frame and the longest name of ours before it, it keeps to `LINE` (RFC 2047 §2). */
-const WORD = 39
+/** Octets of base64 in an encoded word beside the longest name of ours (RFC 2047 §2: lines of 76). */
+const ROOM = 52
 
 /**
  * The message; undefined when it is not so plain: then the general composer makes it.
@@ -50,24 +50,7 @@ export function composePlain(draft: Draft, text: string, html: string): Uint8Arr
   return Buffer.from(fields.join('') + bodyOf(text, html), 'latin1')
 }
 
-/** A field with its folds and its CRLF. A name that would stand alone in its line keeps the first word beside it. */
-function field(name: string, value: string): string {
-  const line = `${name}: ${value}`
-  return `${line.length <= LINE ? line : fold(line)}\r\n`
-}
-
-/** Breaks before white space that a word follows, so that no line is blank; a longer word stays whole. */
-function fold(line: string): string {
-  const pieces = line.split(/(?<=[^ \t])(?=[ \t]+[^ \t])/)
-  let [folded, length] = ['', 0]
-  pieces.forEach((piece, index) => {
-    // The second piece is the value's beginning: it stays beside the name.
-    const breaks = index > 1 && length + piece.length > LINE
-    folded += breaks ? `\r\n${piece}` : piece
-    length = breaks ? piece.length : length + piece.length
-  })
-  return folded
-}
+const field = (name: string, value: string): string => `${foldField(name, value)}\r\n`
 
 function mailboxes(list: readonly Mailbox[]): string {
   return list.map(mailbox).join(', ')
@@ -76,7 +59,7 @@ function mailboxes(list: readonly Mailbox[]): string {
 /** RFC 5322 §3.4: the name as atoms, as a quoted string, or as encoded words. */
 function mailbox({ name, address }: Mailbox): string {
   if (name === '') return address
-  if (!isAscii(name)) return `${encodedWords(name)} <${address}>`
+  if (!isAscii(name)) return `${encoded(name)} <${address}>`
   const atoms = /^[\w!#$%&'*+\-/=?^`{|}~ ]+$/.test(name)
   return `${atoms ? name : `"${name.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`
 }
@@ -86,33 +69,18 @@ function mailbox({ name, address }: Mailbox): string {
  * encoded it. Long runs of white space become one: they could not be folded into lines of 998 octets.
  */
 export function encodeValue(text: string): string {
-  return isAscii(text) ? text.replaceAll(/[ \t]{20,}/g, ' ') : encodedWords(text)
+  return isAscii(text) ? text.replaceAll(/[ \t]{20,}/g, ' ') : encoded(text)
 }
 
 /** A subject is text: what looks like an encoded word is shown as it stands. */
 export function encodeSubject(text: string): string {
-  return text.includes('=?') ? encodedWords(text) : encodeValue(text)
+  return text.includes('=?') ? encoded(text) : encodeValue(text)
 }
 
 const isAscii = (text: string) => /^[\t -~]*$/.test(text)
 
-/** RFC 2047 §2, §5: as many encoded words as it takes, each of whole characters. White space between them is not shown. */
-function encodedWords(text: string): string {
-  const encoded: string[] = []
-  let [word, octets] = ['', 0]
-  const finish = () => encoded.push(`=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`)
-  for (const character of text) {
-    const length = Buffer.byteLength(character)
-    if (octets + length > WORD) {
-      finish()
-      ;[word, octets] = ['', 0]
-    }
-    word += character
-    octets += length
-  }
-  finish()
-  return encoded.join(' ')
-}
+/** A text as encoded words. White space between them is not shown (RFC 2047 §6.2). */
+const encoded = (text: string): string => encodedWords(text, 'utf-8', ROOM).join(' ')
 
 /** The MIME fields, the empty line and the body (RFC 2046 §5.1.4: the plainest alternative first). */
 function bodyOf(text: string, html: string): string {

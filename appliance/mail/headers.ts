@@ -192,3 +192,27 @@ export function fieldValue(field: HeaderField): string {
   const text = Buffer.from(field.raw).toString('utf8')
   return unfold(text.slice(text.indexOf(':') + 1)).trim()
 }
+
+/** Octets of a header line where it can be folded (RFC 2047 §2; RFC 5322 §2.1.1 recommends at most 78). */
+export const HEADER_LINE = 76
+
+/** Appends tokens to a field. One that doesn't fit on the line begins a new one, with its own white space or with a space (RFC 5322 §2.2.3). */
+export function fold(start: string, tokens: readonly string[]): string {
+  let text = start
+  let column = start.length - (start.lastIndexOf('\n') + 1)
+  for (const token of tokens) {
+    const fits = column + token.length <= HEADER_LINE
+    const piece = fits || /^[ \t]/.test(token) ? token : ` ${token}`
+    text += fits ? piece : `\r\n${piece}`
+    column = fits ? column + piece.length : piece.length
+  }
+  return text
+}
+
+/** A field without its CRLF, folded before white space that a word follows, so that no line is blank. Words stay whole, the first beside the name. */
+export function foldField(name: string, value: string): string {
+  const line = `${name}: ${value}`
+  if (line.length <= HEADER_LINE) return line
+  const [start = '', first = '', ...words] = line.split(/(?<=[^ \t])(?=[ \t]+[^ \t])/)
+  return fold(start + first, words)
+}

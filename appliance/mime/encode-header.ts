@@ -3,12 +3,10 @@
  * in its Subject, in a name or in that of a file can go to every server. To be done before signing. Pure.
  */
 import { isAscii } from 'node:buffer'
-import { type HeaderField, splitMessage } from '../mail/headers.ts'
+import { HEADER_LINE, type HeaderField, splitMessage } from '../mail/headers.ts'
 import { encodeParameters } from './encode-parameters.ts'
 import { isSealed, partsOf, readContentType, valuesOf } from './entity.ts'
 
-/** Octets of a line with an encoded word in it (RFC 2047 §2). */
-const LINE = 76
 /** Octets of text in one encoded word: with its frame it has at most 75 octets (RFC 2047 §2). */
 const WORD = 42
 /** Octets around the text of one: `=?unknown-8bit?B?` and `?=`. */
@@ -167,7 +165,7 @@ function join(pieces: readonly Piece[], start: string, charset: Charset): string
     if (run.length === 0) paper.write(pieces[at++]!.raw)
     else {
       const text = spaceBefore(pieces, at) + run.map(textOf).join('') + spaceAfter(pieces, end)
-      paper.writeEncoded(encodedWords(text, charset, LINE - paper.column - FRAME))
+      paper.writeEncoded(encodedWords(text, charset, HEADER_LINE - paper.column - FRAME))
       at = end
       const next = pieces[at]
       // What follows goes on a line of its own: that of an encoded word is short.
@@ -248,7 +246,7 @@ function endOfRun(pieces: readonly Piece[], at: number): number {
 }
 
 /** Encoded words of whole characters (RFC 2047 §5), the first of at most `room` octets of base64; empty when that is too few. */
-function encodedWords(text: string, charset: Charset, room: number): string[] {
+export function encodedWords(text: string, charset: Charset, room: number): string[] {
   const first = Math.min(WORD, Math.floor(room / 4) * 3)
   const words: string[] = []
   let taken: string[] = []

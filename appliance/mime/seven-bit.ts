@@ -6,7 +6,7 @@ import { isAscii } from 'node:buffer'
 import { endsWithBlankLine, splitMessage, type HeaderField } from '../mail/headers.ts'
 import { encodeField } from './encode-header.ts'
 import { isSealed, partsOf, readContentType, valuesOf, type ContentType } from './entity.ts'
-import { base64, isDense, quotedPrintable } from './transfer.ts'
+import { base64, decodeQuoted, isDense, quotedPrintable } from './transfer.ts'
 
 /** The message, or why there is none, as a clause. */
 export type Converted = { kind: 'converted'; message: Buffer } | { kind: 'impossible'; why: string }
@@ -203,13 +203,9 @@ const onlyDigits = (octets: Buffer): string =>
 
 /** Decoded as leniently as readers do, and encoded again. A piece ends with a soft break where its text does not end with a line. */
 function quotedAgain(octets: Buffer): string {
-  const text = octets
-    .toString('latin1')
-    .replaceAll(/(?<![ \t])[ \t]+(?=\r\n)/g, '')
-    .replaceAll(/=\r\n/g, '')
-    .replaceAll(/=([\da-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-  const encoded = quotedPrintable(Buffer.from(text, 'latin1'))
-  return endsWithLine(octets) && !text.endsWith('\r\n') ? `${encoded}=\r\n` : encoded
+  const text = decodeQuoted(octets.toString('latin1').replaceAll(/(?<![ \t])[ \t]+(?=\r\n)/g, ''))
+  const encoded = quotedPrintable(text)
+  return endsWithLine(octets) && !text.subarray(-2).equals(CRLF) ? `${encoded}=\r\n` : encoded
 }
 
 /** Past the first line end at `from` or later. */

@@ -1,5 +1,6 @@
 /** MIME as far as a report needs it (RFC 2045, RFC 2046). Pure. */
 import { isAscii } from 'node:buffer'
+import { base64, encodeText } from '../mime/transfer.ts'
 
 /** A body part: its header fields without transfer encoding, and its bytes, encoded already, with CRLF line ends. */
 export interface Part {
@@ -15,20 +16,17 @@ export function plainEncoding(body: Uint8Array): '7bit' | '8bit' {
 
 /** A text part for people. @param text lines end with LF */
 export function textPart(description: string, text: string): Part {
-  const crlf = text.replaceAll('\n', '\r\n')
-  const plain = /^[\0-\x7f]*$/.test(crlf) && !/[^\r\n]{999}/.test(crlf)
+  const { encoding, body } = encodeText(text.replaceAll('\n', '\r\n'))
   return {
     header: ['Content-Type: text/plain; charset=utf-8', `Content-Description: ${description}`],
-    encoding: plain ? '7bit' : 'quoted-printable',
-    body: Buffer.from(plain ? crlf : quotedPrintable(Buffer.from(crlf))),
+    encoding,
+    body: Buffer.from(body),
   }
 }
 
 /** Bytes of any kind as a part (RFC 2045 §6.8). */
 export function binaryPart(header: string[], bytes: Uint8Array): Part {
-  const base64 = Buffer.from(bytes).toString('base64')
-  const lines = base64.match(/.{1,76}/g) ?? []
-  return { header, encoding: 'base64', body: Buffer.from(lines.join('\r\n')) }
+  return { header, encoding: 'base64', body: Buffer.from(base64(Buffer.from(bytes))) }
 }
 
 /** A whole multipart message. Its own encoding is the widest of its parts (RFC 2045 §6.4). */
@@ -56,46 +54,4 @@ export function multipart(message: {
     ]),
     lines([`--${boundary}--`]),
   ])
-}
-
-/** A header field folded at spaces to lines of 76 octets where it has them, and of 900 at most (RFC 5322 §2.1.1, §2.2.3). */
-export function fold(name: string, value: string): string {
-  const lines: string[] = []
-  let line = `${name}:`
-  for (const word of value.split(/[ \t\r\n]+/).flatMap((word) => word.match(/.{1,900}/gs) ?? [])) {
-    if (line.length + 1 + word.length > 76 && line.trim() !== '' && line !== `${name}:`) {
-      lines.push(line)
-      line = ''
-    }
-    line += ` ${word}`
-  }
-  return [...lines, line].join('\r\n')
-}
-
-/** RFC 2045 §6.7. @param body lines end with CRLF */
-export function quotedPrintable(body: Uint8Array): string {
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    .toString('latin1') // one character for each octet
-    .split('\r\n')
-    .map((line) => {
-      const octets = Array.from(line, (char, at) => octet(char.charCodeAt(0), at === line.length - 1))
-      return softBreaks(octets)
-    })
-    .join('\r\n')
-}
-
-function octet(byte: number, last: boolean): string {
-  const blank = byte === 0x20 || byte === 0x09
-  if (blank ? !last : byte > 0x20 && byte < 0x7f && byte !== 0x3d) return String.fromCharCode(byte)
-  return `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
-}
-
-/** Lines of at most 76 characters, the `=` of the soft break among them. */
-function softBreaks(octets: string[]): string {
-  const lines = ['']
-  for (const octet of octets) {
-    if (lines.at(-1)!.length + octet.length > 75) lines.push('')
-    lines[lines.length - 1] += octet
-  }
-  return lines.join('=\r\n')
 }

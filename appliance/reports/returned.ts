@@ -1,7 +1,8 @@
 /** The part of a report that brings the message back (RFC 3461 §4.3, RFC 6522 §3). Pure. */
 import { isAscii } from 'node:buffer'
 import type { EnvelopeDsn, ReportKind } from '../mail/dsn.ts'
-import { plainEncoding, type Part, quotedPrintable } from './mime.ts'
+import { quotedPrintable } from '../mime/transfer.ts'
+import { plainEncoding, type Part } from './mime.ts'
 
 /** Largest message that comes back whole when nobody asked (a letter, not its attachments), and when RET=FULL did. In bytes. */
 export const WHOLE_UNASKED = 64 * 1024

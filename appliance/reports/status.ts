@@ -1,14 +1,15 @@
 /** The part of a report that programs read: message/delivery-status (RFC 3464 §2). Pure. */
 import { formatDateTime } from '../mail/date.ts'
 import { encodeUtf8Address, type ReportKind } from '../mail/dsn.ts'
+import { foldField } from '../mail/headers.ts'
 import { formatReply } from '../mail/reply.ts'
 import type { Cause } from '../mail/verdict.ts'
 import type { DueReport, ReportedDelivery } from '../storage/storage.ts'
-import { fold, type Part } from './mime.ts'
+import type { Part } from './mime.ts'
 import type { Phase } from '../mail/bounce.ts'
 
-/** Characters of a diagnostic that are told; the whole reply is in the transcript. */
-const DIAGNOSTIC_CHARS = 1000
+/** Characters of a diagnostic that are told, one line without spaces at most; the whole reply is in the transcript. */
+const DIAGNOSTIC_CHARS = 900
 
 /**
  * The fields of the message, then those of each delivery, with an empty line between (RFC 3464 §2.1). Always seven bits, in
@@ -27,7 +28,7 @@ export function statusPart(due: DueReport, hostname: string): Part {
 type Field = [name: string, value: string | null]
 
 const written = (fields: Field[]): string[] =>
-  fields.flatMap(([name, value]) => (value === null ? [] : [fold(name, value)]))
+  fields.flatMap(([name, value]) => (value === null ? [] : [foldField(name, value)]))
 
 function aboutMessage({ emailId, createdAt, dsn }: DueReport, hostname: string): string[] {
   return written([

@@ -1,10 +1,11 @@
 /** A TLS report: what it says (RFC 8460 §4) and the email that carries it (§5). Pure. */
 import { gzipSync } from 'node:zlib'
 import { formatDateTime } from '../mail/date.ts'
+import { foldField } from '../mail/headers.ts'
 import { DEFAULT_POOL } from '../mail/source.ts'
 import { LIFETIME } from '../queue/schedule.ts'
 import type { NewEmail, ReportedPolicy, TlsTally } from '../storage/storage.ts'
-import { binaryPart, fold, multipart, textPart } from './mime.ts'
+import { binaryPart, multipart, textPart } from './mime.ts'
 
 /** Who reports about what. */
 export interface TlsReportFacts {
@@ -160,7 +161,7 @@ function compose(
     header: [
       `From: ${from}`,
       `To: <${to}>`,
-      fold('Subject', subject),
+      foldField('Subject', subject),
       `Date: ${formatDateTime(now)}`,
       `Message-ID: ${messageId}`,
       `TLS-Report-Domain: ${domain}`,

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, sign as signBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { fold } from '../mail/headers.ts'
 import { bodyHash, relaxedHeader, splitMessage } from './canonical.ts'
 import { type Coverage, coverage } from './fields.ts'
 
@@ -84,22 +85,6 @@ async function signature(key: SigningKey, object: KeyObject, to: ToSign): Promis
   const own = relaxedHeader({ name: 'dkim-signature', raw: unsigned })
   const value = await signAsync(key.algorithm, object, Buffer.from(to.hashed + own, 'latin1'))
   return `${fold(unsigned, value.match(/.{1,64}/g) ?? [])}\r\n`
-}
-
-/** Columns of a header line (RFC 5322 §2.1.1). */
-const WIDTH = 78
-
-/** Appends tokens, beginning a new line before one that would not fit; white space at the fold replaces a leading space. */
-function fold(start: string, tokens: string[]): string {
-  let text = start
-  let column = start.length - (start.lastIndexOf('\n') + 1)
-  for (const token of tokens) {
-    const fits = column + token.length <= WIDTH
-    const piece = fits ? token : `\r\n ${token.trimStart()}`
-    text += piece
-    column = fits ? column + token.length : piece.length - 2
-  }
-  return text
 }
 
 /** Signs on libuv's thread pool: an RSA signature costs the event loop about a millisecond otherwise. */

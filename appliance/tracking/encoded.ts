@@ -2,6 +2,7 @@
  * Changes pieces of a transfer-encoded text (RFC 2045 §6) and leaves the encoding of the rest as it is. Texts are handled as octets, one
  * character for each (latin1). Pure.
  */
+import { base64 as encodeBase64 } from '../mime/transfer.ts'
 import type { Edit } from './rewrite.ts'
 
 /** A decoded text that can be changed in its encoded form. */
@@ -55,8 +56,7 @@ function base64(body: Buffer): Encoded {
   return {
     text,
     change(edits) {
-      const changed = Buffer.from(apply(text, edits), 'latin1').toString('base64')
-      return Buffer.from(changed.replace(/.{76}(?=.)/g, '$&\r\n') + end, 'latin1')
+      return Buffer.from(encodeBase64(Buffer.from(apply(text, edits), 'latin1')) + end, 'latin1')
     },
   }
 }

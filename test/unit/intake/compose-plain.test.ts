@@ -69,9 +69,9 @@ describe('a plain message', () => {
       [
         'X-Order: 7',
         'From: Acme <hi@acme.example>',
-        'To: "Builder, Bob" <bob@example.com>, =?UTF-8?B?SsO2cmc=?= <j@example.com>',
+        'To: "Builder, Bob" <bob@example.com>, =?utf-8?B?SsO2cmc=?= <j@example.com>',
         'Reply-To: help@acme.example',
-        'Subject: =?UTF-8?B?R3LDvMOfZQ==?=',
+        'Subject: =?utf-8?B?R3LDvMOfZQ==?=',
         'Message-ID: <1@acme.example>',
         'Date: Fri, 20 Nov 2026 20:39:59 +0000',
         'MIME-Version: 1.0',
@@ -216,6 +216,15 @@ describe('quoted-printable', () => {
 })
 
 describe('the encoding', () => {
+  test.each([
+    ['plain', 'plain'],
+    ['a=b', 'a=3Db'],
+    ['ö', '=C3=B6'],
+    ['blank at the end \r\nx', 'blank at the end=20\r\nx'],
+    ['tab\t', 'tab=09'],
+    ['From me', '=46rom me'],
+  ])('of %j as quoted-printable', (text, encoded) => expect(quotedPrintable(Buffer.from(text))).toBe(encoded))
+
   test.each([
     ['plain\r\n', '7bit'],
     ['x'.repeat(998), '7bit'],

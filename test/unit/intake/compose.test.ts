@@ -94,7 +94,7 @@ describe('a message', () => {
       ],
     })
     expect(source).toContain('X-SES-CONFIGURATION-SET: a\r\n')
-    expect(source).toContain('\r\nx-motto: =?UTF-8?B?R3LDvMOfZSDwn5qA?=\r\n')
+    expect(source).toContain('\r\nx-motto: =?utf-8?B?R3LDvMOfZSDwn5qA?=\r\n')
   })
 
   test('writes international domains as A-labels', async () => {
@@ -111,7 +111,7 @@ describe('a message', () => {
   test('has an UTF-8 header only for a local part beyond ASCII', async () => {
     const { message, parsed } = await composed({ to: [mailbox('jörg@example.com')], subject: 'Grüße' })
     expect(Buffer.from(message).toString('utf8')).toContain('To: jörg@example.com\r\n')
-    expect(Buffer.from(message).toString('utf8')).toContain('Subject: =?UTF-8?')
+    expect(Buffer.from(message).toString('utf8')).toContain('Subject: =?utf-8?')
     expect(parsed.to?.[0]?.address).toBe('jörg@example.com')
   })
 

@@ -2,11 +2,18 @@ import { describe, expect, test } from 'vitest'
 import {
   fieldValue,
   fieldValueProblem,
+  foldField,
   isFieldName,
   isMessageId,
   reservedBecause,
   splitMessage,
 } from '../../../appliance/mail/headers.ts'
+
+test.each([
+  ['short', 'X: short'],
+  [`${'a'.repeat(70)} ${'b'.repeat(70)}`, `X: ${'a'.repeat(70)}\r\n ${'b'.repeat(70)}`],
+  ['c'.repeat(900), `X: ${'c'.repeat(900)}`],
+])('a field is folded at its spaces: %s', (value, text) => expect(foldField('X', value)).toBe(text))
 
 describe('fields that a caller may set', () => {
   test.each([

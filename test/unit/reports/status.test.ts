@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { ReportKind } from '../../../appliance/mail/dsn.ts'
-import { fold, quotedPrintable } from '../../../appliance/reports/mime.ts'
 import { statusOf } from '../../../appliance/reports/status.ts'
 import type { ReportedDelivery } from '../../../appliance/storage/storage.ts'
 import { delivery, found, said } from './facts.ts'
@@ -36,25 +35,4 @@ describe('the status code', () => {
     const state = kind === 'failed' ? 'bounced' : kind === 'delayed' ? 'waiting' : 'delivered'
     expect(statusOf(delivery({ state, ...more }), kind)).toBe(status)
   })
-})
-
-describe('a folded field', () => {
-  test.each([
-    ['X', 'short', 'X: short'],
-    ['X', `${'a'.repeat(70)} ${'b'.repeat(70)}`, `X: ${'a'.repeat(70)}\r\n ${'b'.repeat(70)}`],
-    ['X', 'a\r\n b', 'X: a b'],
-    ['X', 'c'.repeat(1000), `X: ${'c'.repeat(900)}\r\n ${'c'.repeat(100)}`],
-  ])('%s: %s', (name, value, text) => expect(fold(name, value)).toBe(text))
-})
-
-describe('quoted-printable', () => {
-  test.each([
-    ['plain', 'plain'],
-    ['a=b', 'a=3Db'],
-    ['ö', '=C3=B6'],
-    ['blank at the end \r\nx', 'blank at the end=20\r\nx'],
-    ['tab\t', 'tab=09'],
-    ['x'.repeat(76), `${'x'.repeat(75)}=\r\nx`],
-    [`${'x'.repeat(74)}ö`, `${'x'.repeat(74)}=\r\n=C3=B6`],
-  ])('%j', (text, encoded) => expect(quotedPrintable(Buffer.from(text))).toBe(encoded))
 })
