@@ -43,7 +43,8 @@ export class Killer {
   readonly #deps: KillerDeps
   #daemon: Daemon | undefined
   #run = 0
-  #retrying: Promise<void> = Promise.resolve()
+  /** The command that is running; one at a time, because a slow machine would otherwise start them faster than they end. */
+  #retrying: Promise<void> | undefined
 
   constructor(deps: KillerDeps) {
     this.#deps = deps
@@ -155,7 +156,8 @@ export class Killer {
 
   #send(): void {
     this.traffic?.allow(BURST)
-    if (this.#run % RETRY_EVERY === 0) this.#retrying = this.#retry()
+    if (this.#run % RETRY_EVERY === 0)
+      this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined))
   }
 
   /** As an operator would who does not want to wait. That it may fail when the daemon dies beside it harms nothing: it comes again. */
