@@ -98,3 +98,4 @@ const migrations = join('storage', 'migrations', 'sqlite')
 // Those that are gone must not stay: all that are there are applied.
 rmSync(join(folder, migrations), { recursive: true, force: true })
 cpSync(join(sources, migrations), join(folder, migrations), { recursive: true })
+cpSync(join(sources, 'api', 'openapi.json'), join(folder, 'api', 'openapi.json'))

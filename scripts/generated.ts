@@ -5,9 +5,11 @@ import { renderManPage } from './generators/man-page.ts'
 import { renderCommands } from './generators/commands.ts'
 import { renderExample, renderReference } from './generators/configuration.ts'
 import { renderSandbox } from './generators/sandbox.ts'
+import { renderOpenapi } from './generators/openapi.ts'
 
 /** Every generated file and what writes it; `test/generated.test.ts` holds the committed ones against it. */
 export const GENERATED: Record<string, () => string | Promise<string>> = {
+  'appliance/api/openapi.json': renderOpenapi,
   'completions/_posthaste': renderZshCompletion,
   'completions/posthaste.bash': renderBashCompletion,
   'completions/posthaste.fish': renderFishCompletion,

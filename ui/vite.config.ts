@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
 import { icons } from './icons.ts'
+import { reference } from './reference.ts'
 
 /** Where `vite dev` finds a running appliance. */
 const appliance = 'http://127.0.0.1:8025'
@@ -32,7 +33,7 @@ const compressed = (): Plugin => ({
 
 export default defineConfig({
   base: '/dashboard/',
-  plugins: [icons(), svelte({ configFile: false }), compressed()],
+  plugins: [icons(), svelte({ configFile: false }), compressed(), reference()],
   build: {
     target: 'es2022',
     // The content security policy allows no data: URL but for images.

@@ -85,7 +85,7 @@ export const previewContactImport = operation('POST /contacts/imports/preview', 
   summary: 'Upload a file to preview',
   description:
     'Keeps the file for 24 hours without importing it. Start the import with `POST /contacts/imports/:id/start`. Not part of the hosted API.',
-  consumes: 'multipart/form-data',
+  consumes: ['multipart/form-data'],
   body: PreviewContactImport,
   errors: ['409', '413', '507'],
   response: { 201: ContactImportPreview },

@@ -155,7 +155,7 @@ export const createContactImport = operation('POST /contacts/imports', {
   summary: 'Import contacts',
   description:
     'Rows are written in the background, 1,000 in one transaction. An import may opt contacts out; it never lifts an opt-out. It sends no `contact.*` webhooks.',
-  consumes: 'multipart/form-data',
+  consumes: ['multipart/form-data'],
   body: CreateContactImport,
   errors: ['409', '413', '507'],
   response: { 201: ContactImportRef },

@@ -55,7 +55,7 @@ export interface OperationSchema {
   headers?: TSchema
   body?: TSchema
   /** Media type of the body, where it is not JSON. */
-  consumes?: 'multipart/form-data'
+  consumes?: ['multipart/form-data']
   /** By status. */
   response: Readonly<Record<number, TSchema | OtherContent>>
   /** Error statuses that do not follow from the rest. */

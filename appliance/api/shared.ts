@@ -1,4 +1,5 @@
-import { Type, type TSchema, type TSchemaOptions } from 'typebox'
+import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
+import type { Refusal } from '../mail/refusals.ts'
 import { DEFAULT_LIMIT, type PageQuery } from './parameters.ts'
 
 /** Pieces that several nouns share. */
@@ -45,6 +46,33 @@ export const ErrorBody = Type.Object(
   },
   { description: 'The error.' },
 )
+
+/** The body of an error; clients read these three keys, in this order. */
+export function presentError({ status, message, wireName }: Refusal): Static<typeof ErrorBody> {
+  return { statusCode: status, message, name: wireName }
+}
+
+/** The statuses of refusals as RFC 9110 §15 and RFC 6585 call them. */
+export const ERROR_NAMES: Record<string, string> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  408: 'RequestTimeout',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'ContentTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'UnprocessableContent',
+  429: 'TooManyRequests',
+  431: 'RequestHeaderFieldsTooLarge',
+  451: 'UnavailableForLegalReasons',
+  500: 'InternalServerError',
+  502: 'BadGateway',
+  503: 'ServiceUnavailable',
+  507: 'InsufficientStorage',
+}
 
 /** A list in its envelope; `hasMore` is false for lists that always come whole. */
 export function presentList<T>(data: T[], hasMore = false): { object: 'list'; has_more: boolean; data: T[] } {

@@ -13,6 +13,7 @@ const OPEN = [
   '/readyz',
   '/openapi.json',
   '/docs',
+  '/docs/',
   '/.well-known/acme-challenge/:token',
   '/downloads/attachments/',
   '/shared/',

@@ -1,6 +1,6 @@
-/** Serves the built dashboard under /dashboard/, and leads browsers there. */
+/** Serves the built dashboard under /dashboard/, leads browsers there, and serves the API reference under /docs. */
 import serveStatic from '@fastify/static'
-import type { FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { refuse } from '../mail/refusals.ts'
@@ -12,11 +12,18 @@ const hashed = /[/\\]assets[/\\]/
 const notBuilt = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Posthaste</title>
 <h1>The dashboard is not built</h1>
-<p>The API works. To get the dashboard, run <code>npm run build</code> (or <code>./scripts/start</code>) and start the server again.</p>
+<p>The API works. To get the dashboard and the API reference, run <code>npm run build</code> (or <code>./scripts/start</code>) and start the server again.</p>
 </html>
 `
 
 const open = { config: { access: 'public' }, logLevel: 'warn' } as const
+
+/** Files of a build need no key. */
+function openToAll(scope: FastifyInstance): void {
+  scope.addHook('onRoute', (route) => {
+    Object.assign(route, { ...open, config: { ...route.config, ...open.config } })
+  })
+}
 
 /** @param folder what `vite build` made */
 export async function serveDashboard(app: App, folder: string): Promise<void> {
@@ -29,16 +36,28 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
   if (!existsSync(join(folder, 'index.html'))) {
     const tell = async (_request: unknown, reply: FastifyReply) =>
       reply.code(503).type('text/html; charset=utf-8').header('cache-control', 'no-cache').send(notBuilt)
+    app.get('/docs', open, tell)
     app.get('/dashboard/', open, tell)
     app.get('/dashboard/*', open, tell)
     return
   }
 
+  await app.register(async (scope) => {
+    openToAll(scope)
+    await scope.register(serveStatic, {
+      root: join(folder, 'reference'),
+      prefix: '/docs/',
+      wildcard: false,
+      cacheControl: false,
+      preCompressed: true,
+      globIgnore: ['**/*.br'],
+      setHeaders: (reply) => void reply.header('cache-control', 'no-cache'),
+    })
+  })
+
   // Only files that exist now become routes: no path from outside ever reaches the file system.
   await app.register(async (scope) => {
-    scope.addHook('onRoute', (route) => {
-      Object.assign(route, { ...open, config: { ...route.config, ...open.config } })
-    })
+    openToAll(scope)
     await scope.register(serveStatic, {
       root: folder,
       prefix: '/dashboard/',
@@ -46,7 +65,7 @@ export async function serveDashboard(app: App, folder: string): Promise<void> {
       cacheControl: false,
       // ui/vite.config.ts put compressed copies beside the files; they are no routes of their own.
       preCompressed: true,
-      globIgnore: ['**/*.br', '**/*.gz'],
+      globIgnore: ['**/*.br', '**/*.gz', 'reference/**'],
       setHeaders: (reply, path) =>
         void reply.header(
           'cache-control',

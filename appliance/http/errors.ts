@@ -1,5 +1,6 @@
 /** Turns whatever went wrong into the wire's error shape (reference: wire format §3), in one place. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { presentError } from '../api/shared.ts'
 import { QuotaRefusal } from '../intake/intake.ts'
 import { Refusal, refuse, type RefusalKey } from '../mail/refusals.ts'
 import { showUsed } from './accepted.ts'
@@ -11,17 +12,6 @@ const RETRY_AFTER = 5
 
 /** Refusals that end the connection. */
 const ENDING: ReadonlySet<RefusalKey> = new Set(['shutting_down', 'address_rate'])
-
-export interface ErrorBody {
-  statusCode: number
-  message: string
-  name: string
-}
-
-/** The body of an error; clients read these three keys, in this order. */
-export function errorBody({ status, message, wireName }: Refusal): ErrorBody {
-  return { statusCode: status, message, name: wireName }
-}
 
 /** Answers every error and every path that is not served. To be called before the first route is added. */
 export function answerErrors(app: App): void {
@@ -62,7 +52,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   return reply
     .code(refusal.status)
     .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify(errorBody(refusal)))
+    .send(JSON.stringify(presentError(refusal)))
 }
 
 function refusalOf(error: unknown): Refusal {

@@ -19,7 +19,6 @@ import { readLeniently } from './lenient.ts'
 import { createLinks } from './links.ts'
 import { createLive } from './live.ts'
 import { createListeners, type Door } from './listeners.ts'
-import { collectRoutes } from './openapi.ts'
 import { createPasswordTries } from './own-account.ts'
 import { createRequestLogBuffer, type RequestLogBuffer } from './request-log-buffer.ts'
 import { logApiUse } from './request-log.ts'
@@ -101,7 +100,6 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   let closing = false
   app.decorateRequest('about')
   answerErrors(app)
-  const routes = collectRoutes(app)
   readBodies(app, deps.config.messageBytes, deps)
   readLeniently(app)
   await app.register(cookie)
@@ -130,7 +128,7 @@ export async function createHttp(deps: HttpDeps): Promise<Http> {
   const live = createLive(deps)
   liveRoutes(app, deps, live)
   operatorRoutes(app, deps)
-  documentRoutes(app, routes, deps.config.version)
+  documentRoutes(app, deps.config.version, deps.sandboxInbox !== undefined)
   if (deps.sandboxInbox) sandboxRoutes(app, deps.sandboxInbox, deps)
   await serveDashboard(app, deps.dashboard)
   await app.ready()

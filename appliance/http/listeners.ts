@@ -9,11 +9,11 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { presentError } from '../api/shared.ts'
 import { createLoopLine, type Budgets, type Connection, type Connections } from '../capacity/capacity.ts'
 import { refuse, type Refusal, type RefusalKey } from '../mail/refusals.ts'
 import { bindServer, formatHostPort } from '../wire/listeners.ts'
 import { inNetworks, type Cidr } from '../wire/networks.ts'
-import { errorBody } from './errors.ts'
 import { speakTls, type TlsSide } from './tls-listener.ts'
 import { watchChunks } from './torn.ts'
 
@@ -244,7 +244,7 @@ function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
 /** Not by the socket: answers to earlier requests may still be on their way. */
 function answerNoHost(response: ServerResponse): void {
   const refusal = refuse('one_host')
-  const body = JSON.stringify(errorBody(refusal))
+  const body = JSON.stringify(presentError(refusal))
   response.writeHead(refusal.status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
@@ -295,7 +295,7 @@ async function answerBadRequest(
 
 /** Says why, below the framework, and closes the connection within a second, whatever the client does. */
 function answerAndLeave(socket: Duplex, refusal: Refusal): void {
-  const body = JSON.stringify(errorBody(refusal))
+  const body = JSON.stringify(presentError(refusal))
   const head = [
     `HTTP/1.1 ${refusal.status} Refused`,
     'content-type: application/json; charset=utf-8',

@@ -1,13 +1,13 @@
 /**
- * Writes the package's copyright file: our licence, the runtime's, and those of all npm packages in a folder.
- * usage: node copyright.ts LICENSE RUNTIME_LICENSE NODE_MODULES > copyright
+ * Writes the package's copyright file: our licence, the runtime's, those of all npm packages in a folder, and of further ones.
+ * usage: node copyright.ts LICENSE RUNTIME_LICENSE NODE_MODULES [PACKAGE ...] > copyright
  */
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-const [own, runtime, modules] = process.argv.slice(2)
+const [own, runtime, modules, ...further] = process.argv.slice(2)
 if (own === undefined || runtime === undefined || modules === undefined)
-  throw new Error('usage: node copyright.ts LICENSE RUNTIME_LICENSE NODE_MODULES')
+  throw new Error('usage: node copyright.ts LICENSE RUNTIME_LICENSE NODE_MODULES [PACKAGE ...]')
 
 interface Manifest {
   name?: string
@@ -50,7 +50,9 @@ const packages = globSync('**/package.json', { cwd: modules })
   .map((file) => ({ folder: join(modules, dirname(file)), file }))
   // Other package.json files of a package only mark module types.
   .filter(({ file }) => /(^|node_modules\/)(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
-  .map(({ folder }) => {
+  .map(({ folder }) => folder)
+  .concat(further)
+  .map((folder) => {
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
     return { title: `${manifest.name} ${manifest.version}`, manifest, folder }
   })

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import * as fc from '../world/fast-check.ts'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ApiDocument, Operation } from '../../appliance/http/openapi.ts'
+import type { ApiDocument, DocumentedOperation } from '../../scripts/generators/openapi.ts'
 import { ask, hello, startApi, type Answer, type Api } from '../unit/http/harness.ts'
 import { anything, fitting, nasty, place, replaced } from './arbitraries.ts'
 import { askRaw, assertShape, numRuns, patience } from './shape.ts'
@@ -55,7 +55,7 @@ async function erased(): Promise<void> {
 
 /** Whether an answer fits what the document says of it. */
 const validators = new Map<string, ValidateFunction | undefined>()
-function fitsDocument(key: string, operation: Operation, { status, json }: Answer): void {
+function fitsDocument(key: string, operation: DocumentedOperation, { status, json }: Answer): void {
   const at = `${key} ${status}`
   if (!validators.has(at)) {
     const answer = operation.responses[status]
@@ -74,7 +74,7 @@ const send = (method: string, path: string, body?: string, headers?: Record<stri
 
 interface Request {
   key: string
-  operation: Operation
+  operation: DocumentedOperation
   method: string
   path: string
   body: unknown

@@ -1,46 +1,44 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { getDocument } from '../../api/service.ts'
 import type { App } from '../deps.ts'
-import { apiDocument } from '../openapi.ts'
-import { referencePage } from '../reference-page.ts'
 import { serve } from '../serve.ts'
-import type { RouteFacts } from '../openapi-components.ts'
 
-const open = { config: { access: 'public' }, logLevel: 'warn' } as const
+/** Written by `scripts/generate`. */
+const FILE = join(import.meta.dirname, '..', '..', 'api', 'openapi.json')
 
-/** Scripts, frames and anything from elsewhere: this page needs none. */
-const POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+/** The part of the document that depends on the server. */
+interface Document {
+  info: { version: string }
+  tags: { name: string }[]
+  paths: Record<string, Record<string, { tags: string[] }>>
+}
 
-/** Seconds that browsers may keep what only changes with the program. */
+/** Seconds that clients may keep what only changes with the program. */
 const MAX_AGE = 300
 
-/**
- * The OpenAPI document and its page, made when they are first asked for.
- * @param routes filled while routes are added; complete when the server listens
- */
-export function documentRoutes(app: App, routes: readonly RouteFacts[], version: string): void {
-  // Kept as buffers, so repeated requests share one copy and cost no serialization.
+/** @param sandbox whether the operations of the sandbox exist here */
+async function readDocument(version: string, sandbox: boolean): Promise<Buffer> {
+  const document = JSON.parse(await readFile(FILE, 'utf8')) as Document
+  document.info.version = version
+  if (!sandbox) {
+    document.tags = document.tags.filter(({ name }) => name !== 'Sandbox')
+    for (const [path, operations] of Object.entries(document.paths))
+      if (Object.values(operations).every(({ tags }) => tags[0] === 'Sandbox')) delete document.paths[path]
+  }
+  return Buffer.from(JSON.stringify(document))
+}
+
+/** The OpenAPI document, read when it is first asked for and kept: repeated requests share one copy. */
+export function documentRoutes(app: App, version: string, sandbox: boolean): void {
   let document: Promise<Buffer> | undefined
-  let page: Promise<Buffer> | undefined
-  const makeDocument = async () => Buffer.from(JSON.stringify(await apiDocument(routes, version)))
-  const makePage = async () => Buffer.from(referencePage(await apiDocument(routes, version)))
 
   serve(app, getDocument, { logLevel: 'warn' }, async (_request, reply) => {
     void reply.headers({
       'content-type': 'application/json; charset=utf-8',
       'cache-control': `public, max-age=${MAX_AGE}`,
     })
-    document ??= makeDocument()
+    document ??= readDocument(version, sandbox)
     return (await document) as unknown as Record<string, unknown>
   })
-
-  app.get('/docs', open, async (_request, reply) =>
-    reply
-      .headers({
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': POLICY,
-        'cache-control': `public, max-age=${MAX_AGE}`,
-      })
-      .send(await (page ??= makePage())),
-  )
 }
