@@ -3,9 +3,10 @@ import { Type, type Static } from 'typebox'
 import type { ContactDetails } from '../audience/audience.ts'
 import { CONSENT_ORIGINS, PROPERTY_TYPES, SUBSCRIPTIONS } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
-import type { Contact as StoredContact } from '../storage/storage.ts'
+import { suppressionKey } from '../mail/suppression.ts'
+import type { Contact as StoredContact, ContactContext } from '../storage/storage.ts'
 import { operation, other } from './operation.ts'
-import { after, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
+import { after, choice, id, limit, optional, page, path, pathText, query, search } from './parameters.ts'
 import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
@@ -120,12 +121,28 @@ export const Contact = Type.Object(
 )
 export type Contact = Static<typeof Contact>
 
+/** An element of GET /contacts/search. */
+export const FoundContact = Type.Object(
+  {
+    ...summary,
+    unsubscribed_at: Nullable(Timestamp, { description: 'When the contact opted out; null: subscribed.' }),
+    unsubscribed_by: Nullable(origin, { description: 'Whose decision that was.' }),
+    suppressed: Type.Boolean({ description: 'Whether the address is on the suppression list.' }),
+    segments: Type.Array(
+      Type.Object({ id: Id, name: Type.String({ description: 'Name of the segment.' }) }),
+      { description: 'The segments of the contact, by name.' },
+    ),
+  },
+  { description: 'A contact that was found.' },
+)
+export type FoundContact = Static<typeof FoundContact>
+
 /** GET /contacts/search. Ours, not of the hosted service. */
 export const ContactSearch = Type.Object(
   {
     object: kind('list'),
     has_more: Type.Boolean({ description: 'Whether there are contacts that were not searched yet.' }),
-    data: Type.Array(ContactSummary, { description: 'Matching contacts, newest first.' }),
+    data: Type.Array(FoundContact, { description: 'Matching contacts, newest first.' }),
     next: Nullable(Id, {
       description:
         'Cursor for the next page: pass it as `after`. It may be the id of a contact that is not on this page. Null: no more results.',
@@ -137,6 +154,8 @@ export const ContactSearch = Type.Object(
   },
 )
 
+export type ContactSearch = Static<typeof ContactSearch>
+
 /** GET /contacts/counts. Ours, not of the hosted service. */
 export const ContactCounts = Type.Object(
   {
@@ -147,6 +166,7 @@ export const ContactCounts = Type.Object(
   },
   { description: 'Numbers of contacts.' },
 )
+export type ContactCounts = Static<typeof ContactCounts>
 
 /** DELETE /contacts/:id */
 export const ContactDeleted = Type.Object(
@@ -190,6 +210,28 @@ const filter = {
 /** Characters of a text that is sought. */
 const MAX_SEARCH = 254
 
+/** Reads what an address or a name must contain. Refuses: `invalid_parameter`. */
+export function readSearch(given: string, parameter: string): string {
+  const text = given.trim()
+  if (text === '' || text.length > MAX_SEARCH || text.includes('\0'))
+    throw refuse('invalid_parameter', {
+      parameter,
+      expected: `a single string of 1 to ${MAX_SEARCH} characters`,
+    })
+  return text
+}
+
+/** Which contacts a search finds. */
+const conditions = {
+  ...filter,
+  text: optional(
+    Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
+    readSearch,
+  ),
+  topic_id: id('Only contacts with a choice for this topic.'),
+  subscription: choice(SUBSCRIPTIONS, 'Which choice for the topic. Default: opt_in.'),
+}
+
 export const createContact = operation('POST /contacts', {
   operationId: 'createContact',
   tags,
@@ -210,24 +252,9 @@ export const searchContacts = operation('GET /contacts/search', {
   operationId: 'searchContacts',
   tags,
   summary: 'Search contacts',
-  description: 'By a part of the address or name. Not part of the hosted API.',
-  querystring: search({
-    limit,
-    after,
-    ...filter,
-    text: optional(
-      Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
-      (given, parameter) => {
-        const text = given.trim()
-        if (text === '' || text.length > MAX_SEARCH || text.includes('\0'))
-          throw refuse('invalid_parameter', {
-            parameter,
-            expected: `a single string of 1 to ${MAX_SEARCH} characters`,
-          })
-        return text
-      },
-    ),
-  }),
+  description:
+    'By a part of the address or name, segment, topic and opt-out. Without conditions: all. Not part of the hosted API.',
+  querystring: search({ limit, after, ...conditions }),
   response: { 200: ContactSearch },
 })
 export const exportContacts = operation('GET /contacts/export.csv', {
@@ -293,6 +320,17 @@ export function presentContactSummary(contact: StoredContact): ContactSummary {
     unsubscribed: contact.optOut !== null,
   }
 }
+
+export const presentFoundContact = (
+  contact: StoredContact,
+  { segments, suppressed }: ContactContext,
+): FoundContact => ({
+  ...presentContactSummary(contact),
+  unsubscribed_at: timestampOrNull(contact.optOut?.at ?? null),
+  unsubscribed_by: contact.optOut?.origin ?? null,
+  suppressed: suppressed.has(suppressionKey(contact.email)),
+  segments: segments.get(contact.id) ?? [],
+})
 
 export function presentContact(contact: ContactDetails): Contact {
   const { optOut, values } = contact

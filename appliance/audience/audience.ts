@@ -1,4 +1,5 @@
 /** Whom a team writes to: contacts, their segments, topics and properties, and what they agreed to. */
+import { type BatchMethods, batchMethods } from './batches.ts'
 import { type ContactMethods, contactMethods } from './contacts.ts'
 import {
   createSweeper,
@@ -16,6 +17,7 @@ import { type PageMethods, pageMethods } from './unsubscribe-page.ts'
 import type { AudienceDeps } from './which.ts'
 
 export type { ContactDetails } from './contacts.ts'
+export type { PickedContacts } from './batches.ts'
 export type { OpenedPreferences, Visitor } from './preferences.ts'
 export {
   PAGE_ACTIONS,
@@ -37,6 +39,7 @@ export {
 export interface Audience
   extends
     ContactMethods,
+    BatchMethods,
     MemberMethods,
     SegmentMethods,
     TopicMethods,
@@ -55,6 +58,7 @@ export function createAudience(deps: AudienceDeps & { tokens: PreferencesTokens 
   const swept = (): void => sweeper.wake()
   return {
     ...contactMethods(deps),
+    ...batchMethods(deps),
     ...memberMethods(deps),
     ...segmentMethods(deps, swept),
     ...topicMethods(deps, swept),

@@ -5,6 +5,8 @@ import { refuse } from '../mail/refusals.ts'
 import type {
   Contact,
   ContactChange,
+  ContactConditions,
+  ContactContext,
   ContactCounts,
   ContactFilter,
   ContactsFound,
@@ -54,7 +56,9 @@ export interface ContactMethods {
   saveContact(args: { teamId: string; contact: NewContactInput; act: ConsentAct }): Promise<Contact>
   listContacts(args: PageArgs & ContactFilter): Promise<Page<Contact>>
   /** Each call looks at a bounded number of contacts; `next` tells whether there are more. */
-  searchContacts(args: Omit<PageArgs, 'before'> & ContactFilter & { text: string }): Promise<ContactsFound>
+  searchContacts(
+    args: Omit<PageArgs, 'before'> & ContactConditions,
+  ): Promise<ContactsFound & { context: ContactContext }>
   countContacts(args: { teamId: string }): Promise<ContactCounts>
   /** Refuses: `not_found`. */
   getContact(which: Which): Promise<ContactDetails>
@@ -92,7 +96,12 @@ export function contactMethods({ storage, clock }: AudienceDeps): ContactMethods
       throw result.kind === 'unknown_segment' ? noSegment() : noTopic()
     },
     listContacts: (args) => storage.listContacts(args, clock.now()),
-    searchContacts: (args) => storage.searchContacts(args, clock.now()),
+    async searchContacts(args) {
+      const found = await storage.searchContacts(args, clock.now())
+      const contacts = found.items.map(({ id, email }) => ({ id, email }))
+      const context = await storage.contactContext({ teamId: args.teamId, contacts }, clock.now())
+      return { ...found, context }
+    },
     countContacts: (args) => storage.countContacts(args, clock.now()),
     async getContact(which) {
       const contact = await findContact({ storage, clock }, which)

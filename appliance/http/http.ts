@@ -28,6 +28,7 @@ import { apiKeyRoutes } from './routes/api-keys.ts'
 import { attachmentRoutes, type LinkDeps } from './routes/attachments.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { batchRoutes } from './routes/batch.ts'
+import { contactBatchRoutes } from './routes/contact-batches.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { doctorRoutes } from './routes/doctor.ts'
 import { domainRoutes, propagationRoutes } from './routes/domains.ts'
@@ -211,6 +212,7 @@ function teamRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
   retentionRoutes(app, deps)
   apiKeyRoutes(app, deps)
   contactRoutes(app, deps)
+  contactBatchRoutes(app, deps)
   segmentRoutes(app, deps)
   topicRoutes(app, deps)
   unsubscribePageRoutes(app, deps)

@@ -64,6 +64,8 @@ const SENTENCES: Record<AuditAction, Say> = {
   ],
   'certificate.issue': account('requested', 'request', 'missing TLS certificates'),
   'certificate.renew': account('renewed', 'renew', 'all TLS certificates'),
+  'contact.batch_add': account('added', 'add', 'contacts'),
+  'contact.batch_change': account('changed', 'change', 'several contacts'),
   'contact.create': account('created', 'create', 'a contact'),
   'contact.delete': account('deleted', 'delete', 'a contact'),
   'contact.update': account('changed', 'change', 'a contact'),

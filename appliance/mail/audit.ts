@@ -33,6 +33,8 @@ export const AUDIT_ACTIONS = [
   'backup.restore',
   'certificate.issue',
   'certificate.renew',
+  'contact.batch_add',
+  'contact.batch_change',
   'contact.create',
   'contact.delete',
   'contact.update',

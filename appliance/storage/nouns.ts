@@ -7,6 +7,7 @@
 import { methods as accounts } from './accounts.ts'
 import { methods as apiKeys } from './api-keys.ts'
 import { methods as consents } from './audience/consents.ts'
+import { methods as contactBatches } from './audience/contact-batches.ts'
 import { methods as contactList } from './audience/contact-list.ts'
 import { methods as contactProperties } from './audience/contact-properties.ts'
 import { methods as contactRows } from './audience/contact-rows.ts'
@@ -62,6 +63,7 @@ export const nouns = {
   audienceCounts,
   audit,
   consents,
+  contactBatches,
   contactList,
   contactProperties,
   contactRows,

@@ -16,7 +16,13 @@ export type { FirstProof, User } from './accounts.ts'
 export type { ApiKey } from './api-keys.ts'
 export type { Permission } from './values.ts'
 export type { Consent } from './audience/consents.ts'
-export type { ContactFilter, ContactsFound } from './audience/contact-list.ts'
+export type { ContactsChange, KnownAddress } from './audience/contact-batches.ts'
+export type {
+  ContactConditions,
+  ContactContext,
+  ContactFilter,
+  ContactsFound,
+} from './audience/contact-list.ts'
 export type { ContactProperty } from './audience/contact-properties.ts'
 export type { Contact, ContactRef } from './audience/contact-rows.ts'
 export type { ContactChange, NewContact } from './audience/contacts.ts'

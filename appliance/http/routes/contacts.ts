@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import * as details from '../../api/contact-details.ts'
 import * as api from '../../api/contacts.ts'
 import { pageOf, presentList } from '../../api/shared.ts'
-import { refuse } from '../../mail/refusals.ts'
+import type { Subscription } from '../../mail/audience.ts'
 import { callerOf } from '../access.ts'
 import { byApp, consentAct } from '../consent-act.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -66,11 +66,13 @@ function listRoutes(app: App, { audience }: HttpDeps): void {
   })
 
   serve(app, api.searchContacts, {}, async (request) => {
-    const { segment_id: segmentId, text, ...query } = request.query
-    if (text === undefined) throw refuse('missing_field', { field: 'text' })
+    const { limit, after, ...asked } = request.query
     const { teamId } = callerOf(request)
-    const { items, next } = await audience.searchContacts({ teamId, segmentId, text, ...query })
-    return { ...presentList(items.map(api.presentContactSummary), next !== null), next }
+    const conditions = conditionsOf(asked)
+    await audience.checkConditions(teamId, conditions)
+    const { items, next, context } = await audience.searchContacts({ teamId, limit, after, ...conditions })
+    const data = items.map((contact) => api.presentFoundContact(contact, context))
+    return { ...presentList(data, next !== null), next }
   })
 
   serve(app, api.countContacts, {}, async (request) => {
@@ -122,6 +124,20 @@ function detailRoutes(app: App, { audience }: HttpDeps): void {
     return presentList(page.items.map(details.presentConsent), page.hasMore)
   })
 }
+
+interface Conditions {
+  text?: string | undefined
+  segment_id?: string | undefined
+  unsubscribed?: boolean | undefined
+  topic_id?: string | undefined
+  subscription?: Subscription | undefined
+}
+
+/** The conditions of a search. */
+export const conditionsOf = ({ text, segment_id, unsubscribed, topic_id, subscription }: Conditions) => ({
+  ...{ text, segmentId: segment_id, unsubscribed },
+  topic: topic_id === undefined ? undefined : { id: topic_id, subscription: subscription ?? 'opt_in' },
+})
 
 /** The contact of a path. */
 export const which = (request: FastifyRequest, { id }: { id: string }) => ({

@@ -1,7 +1,9 @@
 /** Lists of contacts, and the search in them. All are read by keyset. */
-import { type SqlBool, sql } from 'kysely'
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import type { Subscription } from '../../mail/audience.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
 import { like, lowered, type Page, type PageArgs, pageOf } from '../lists.ts'
-import type { Db } from '../schema.ts'
+import type { Db, Tables } from '../schema.ts'
 import { type Contact, toContact } from './contact-rows.ts'
 
 /** Which contacts. */
@@ -56,45 +58,80 @@ const membersOf = (db: Db, teamId: string, segmentId: string) =>
 /** A search looks at so many contacts: some 30 ms. */
 const SCANNED = 20_000
 
+/** What a search asks for. */
+export interface ContactConditions extends ContactFilter {
+  /** A part of the address or of a name. */
+  text?: string | undefined
+  /** Those who chose `subscription` for this topic themselves, or for whom somebody did. */
+  topic?: { id: string; subscription: Subscription } | undefined
+}
+
 export interface ContactsFound {
   items: Contact[]
   /** The contact after which the search goes on; null: all were looked at. */
   next: string | null
 }
 
+type SearchArgs = Omit<PageArgs, 'before'> & ContactConditions
+
 /**
- * Contacts whose address or name contains a text, in any case of ASCII letters, newest first. Each call looks at a bounded
- * number of contacts.
+ * Contacts that match, newest first: a text is found in any case of ASCII letters. Each call looks at a bounded number of
+ * contacts.
  */
-async function searchContacts(
-  db: Db,
-  {
-    teamId,
-    segmentId,
-    unsubscribed,
-    text,
-    after,
-    limit,
-  }: Omit<PageArgs, 'before'> & ContactFilter & { text: string },
-): Promise<ContactsFound> {
-  const scan = segmentId === undefined ? scanOfTeam(db, teamId) : scanOfSegment(db, segmentId)
-  const end = await scan(after)
-  const query = db.selectFrom('contacts').selectAll('contacts').where('contacts.team_id', '=', teamId)
-  let within = query
-  if (segmentId !== undefined)
-    within = within
-      .innerJoin('contact_segments', 'contact_segments.contact_id', 'contacts.id')
-      .where('contact_segments.segment_id', '=', segmentId)
-  const column = segmentId === undefined ? 'id' : 'contact_id'
-  if (end !== undefined) within = within.where(sql<SqlBool>`${sql.ref(column)} >= ${end}`)
-  if (unsubscribed !== undefined) within = within.where(isUnsubscribed(unsubscribed))
-  const pattern = `%${lowered(text)}%`
-  const found = within.where((row) =>
-    row.or(['email', 'first_name', 'last_name'].map((name) => like(`contacts.${name}`, pattern))),
-  )
-  const { items, hasMore } = await pageOf(found, { limit, after }, toContact, column)
+async function searchContacts(db: Db, { after, limit, ...conditions }: SearchArgs): Promise<ContactsFound> {
+  const { query, end, column } = await matching(db, { after, ...conditions })
+  const { items, hasMore } = await pageOf(query.selectAll('contacts'), { limit, after }, toContact, column)
   return { items, next: hasMore ? items.at(-1)!.id : (end ?? null) }
 }
+
+/** How many contacts match, of the bounded number that a call looks at. */
+async function countMatching(
+  db: Db,
+  { after, ...conditions }: Omit<SearchArgs, 'limit'>,
+): Promise<{ count: number; next: string | null }> {
+  const { query, end, column } = await matching(db, { after, ...conditions }, true)
+  let within = query.select(sql<number>`count(*)`.as('n'))
+  if (after !== undefined) within = within.where(sql<SqlBool>`${sql.ref(column)} < ${after}`)
+  const { n } = await within.executeTakeFirstOrThrow()
+  return { count: Number(n), next: end ?? null }
+}
+
+interface Matching {
+  query: SelectQueryBuilder<Tables, 'contacts', object>
+  /** The last contact that the query looks at; undefined: it looks at all that are left. */
+  end: string | undefined
+  /** The column of the cursors. */
+  column: string
+}
+
+/** @param always whether the number of contacts that are looked at is bounded also where the index finds those that match */
+async function matching(
+  db: Db,
+  { teamId, segmentId, unsubscribed, text, topic, after }: Omit<SearchArgs, 'limit'>,
+  always = false,
+): Promise<Matching> {
+  const indexed = text === undefined && topic === undefined && (!segmentId || unsubscribed === undefined)
+  const scan = segmentId === undefined ? scanOfTeam(db, teamId) : scanOfSegment(db, segmentId)
+  const end = indexed && !always ? undefined : await scan(after)
+  const column = segmentId === undefined ? 'contacts.id' : 'contact_id'
+  let query: Matching['query'] = db.selectFrom('contacts').where('contacts.team_id', '=', teamId)
+  if (segmentId !== undefined)
+    query = query
+      .innerJoin('contact_segments', 'contact_segments.contact_id', 'contacts.id')
+      .where('contact_segments.segment_id', '=', segmentId)
+  if (end !== undefined) query = query.where(sql<SqlBool>`${sql.ref(column)} >= ${end}`)
+  if (unsubscribed !== undefined) query = query.where(isUnsubscribed(unsubscribed))
+  if (topic !== undefined) query = query.where(hasChosen(topic))
+  if (text === undefined) return { query, end, column }
+  const pattern = `%${lowered(text)}%`
+  const names = ['email', 'first_name', 'last_name']
+  query = query.where((row) => row.or(names.map((name) => like(`contacts.${name}`, pattern))))
+  return { query, end, column }
+}
+
+const hasChosen = ({ id, subscription }: NonNullable<ContactConditions['topic']>) =>
+  sql<SqlBool>`exists (select 1 from contact_topics as t where t.topic_id = ${id} and t.contact_id = contacts.id
+    and t.subscription = ${subscription})`
 
 type Scan = (after: string | undefined) => Promise<string | undefined>
 
@@ -117,7 +154,54 @@ const scanOfSegment =
     return row?.contact_id
   }
 
+/** What a row of a list shows beside the contact. */
+export interface ContactContext {
+  /** By the id of the contact, by name. */
+  segments: Map<string, { id: string; name: string }[]>
+  /** Keys of the addresses that are suppressed. */
+  suppressed: Set<string>
+}
+
+/** The segments of contacts, and whether their addresses are suppressed. */
+async function contactContext(
+  db: Db,
+  { teamId, contacts }: { teamId: string; contacts: { id: string; email: string }[] },
+): Promise<ContactContext> {
+  if (contacts.length === 0) return { segments: new Map(), suppressed: new Set() }
+  const ids = contacts.map(({ id }) => id)
+  const rows = await db
+    .selectFrom('contact_segments as m')
+    .innerJoin('segments as s', 's.id', 'm.segment_id')
+    .select(['m.contact_id', 's.id', 's.name'])
+    .where('m.contact_id', 'in', ids)
+    .where('s.team_id', '=', teamId)
+    .where('s.deleted_at', 'is', null)
+    .orderBy('s.name')
+    .execute()
+  const byContact = Map.groupBy(rows, (row) => row.contact_id)
+  return {
+    segments: new Map([...byContact].map(([id, all]) => [id, all.map(({ id, name }) => ({ id, name }))])),
+    suppressed: await suppressedOf(
+      db,
+      teamId,
+      contacts.map(({ email }) => suppressionKey(email)),
+    ),
+  }
+}
+
+/** Which of some addresses are suppressed. @param keys what `suppressionKey` made */
+export async function suppressedOf(db: Db, teamId: string, keys: readonly string[]): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('suppressions')
+    .select('address')
+    .where('team_id', '=', teamId)
+    .where('address', 'in', [...new Set(keys)])
+    .execute()
+  return new Set(rows.map(({ address }) => address))
+}
+
 /** The methods of this noun (nouns.ts). */
 export const methods = {
-  reads: { listContacts, searchContacts },
+  reads: { listContacts, searchContacts, countMatching, contactContext },
 }

@@ -166,7 +166,7 @@ async function recordOptOut(
  * Changes one contact. `taken`: another contact has the new address; then nothing was changed. A contact that gets another
  * address stays opted out, and so does the address that it had. Records `contact.updated`.
  */
-async function updateContact(
+export async function updateContact(
   db: Db,
   {
     teamId,

@@ -84,7 +84,7 @@ export interface MembershipArgs {
 }
 
 /** Adds a contact to a segment, or leaves it there. Records `contact.updated`. */
-async function addToSegment(
+export async function addToSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
   now: number,
@@ -98,7 +98,7 @@ async function addToSegment(
 }
 
 /** Removes a contact from a segment; nothing happens where it is not in it. Records `contact.updated`. */
-async function removeFromSegment(
+export async function removeFromSegment(
   db: Db,
   { teamId, ref, segmentId }: MembershipArgs,
   now: number,

@@ -1,0 +1,132 @@
+/** Many contacts at once: addresses that somebody pasted, and changes of all that match. */
+import { setImmediate } from 'node:timers/promises'
+import { parseMailbox } from '../mail/address.ts'
+import type { ConsentAct } from '../mail/audience.ts'
+import { newId } from '../mail/ids.ts'
+import type { ContactConditions, ContactsChange, KnownAddress } from '../storage/storage.ts'
+import { type AudienceDeps, checkIds, noSegment, noTopic } from './which.ts'
+import { readAddress } from './values.ts'
+
+/** Contacts that one request changes, and those that one transaction does: mail waits for it some 30 ms. */
+const AT_ONCE = 500
+const IN_TRANSACTION = 100
+
+/** Addresses that a preview names. */
+const SAMPLE = 5
+
+/** By id, or all that match. */
+export type PickedContacts = { ids: string[] } | { conditions: ContactConditions; after?: string | undefined }
+
+export interface BatchMethods {
+  /** Refuses a segment or topic that the team doesn't have: `not_found`. */
+  checkConditions(teamId: string, conditions: ContactConditions): Promise<void>
+  /** What is known of addresses, in their order; null: not an address. */
+  checkAddresses(args: { teamId: string; emails: string[] }): Promise<(KnownAddress | null)[]>
+  /** Lifts no opt-out. Refuses: `invalid_field`, `missing_field`, `invalid_id`, `not_found`. */
+  addContacts(args: {
+    teamId: string
+    emails: string[]
+    segmentIds: string[]
+    act: ConsentAct
+  }): Promise<{ created: number; known: number }>
+  /** Counts all that match. Refuses: `not_found`. */
+  countMatching(args: {
+    teamId: string
+    conditions: ContactConditions
+  }): Promise<{ contacts: number; sample: string[] }>
+  /** Changes at most 500; `next` tells where to go on. Refuses: `not_found`. */
+  changeContacts(args: {
+    teamId: string
+    picked: PickedContacts
+    change: ContactsChange
+    act: ConsentAct
+  }): Promise<{ contacts: number; next: string | null }>
+}
+
+export function batchMethods({ storage, clock }: AudienceDeps): BatchMethods {
+  const checkConditions: BatchMethods['checkConditions'] = async (teamId, { segmentId, topic }) => {
+    if (segmentId !== undefined && !(await storage.getSegment({ teamId, id: segmentId }, clock.now())))
+      throw noSegment()
+    if (topic !== undefined && !(await storage.getTopic({ teamId, id: topic.id }, clock.now())))
+      throw noTopic()
+  }
+
+  return {
+    checkConditions,
+    async checkAddresses({ teamId, emails }) {
+      const read = emails.map(addressOf)
+      const valid = read.filter((one) => one !== null)
+      const known = (await storage.knownAddresses({ teamId, emails: valid }, clock.now())).values()
+      return read.map((one) => (one === null ? null : (known.next().value ?? null)))
+    },
+    async addContacts({ teamId, emails, segmentIds: given, act }) {
+      const addresses = emails.map((email, at) => readAddress(email, `emails[${at}]`))
+      const segmentIds = checkIds('segment_ids', given)
+      const counts = { created: 0, known: 0 }
+      for (const email of addresses) {
+        const now = clock.now()
+        const contact = { id: newId(now), teamId, email, segmentIds, topics: [] }
+        const saved = await storage.saveContact({ contact, act }, now)
+        if (!('contact' in saved)) throw missing(saved)
+        counts[saved.kind === 'created' ? 'created' : 'known'] += 1
+      }
+      return counts
+    },
+    countMatching: (args) => countMatching({ storage, clock }, checkConditions, args),
+    async changeContacts({ teamId, picked, change, act }) {
+      const { ids, next } = await idsOf(teamId, picked)
+      let contacts = 0
+      for (let at = 0; at < Math.max(ids.length, 1); at += IN_TRANSACTION) {
+        const some = ids.slice(at, at + IN_TRANSACTION)
+        const done = await storage.changeContacts({ teamId, ids: some, change, act }, clock.now())
+        if (!('found' in done)) throw missing(done)
+        contacts += done.found
+      }
+      return { contacts, next }
+    },
+  }
+
+  async function idsOf(
+    teamId: string,
+    picked: PickedContacts,
+  ): Promise<{ ids: string[]; next: string | null }> {
+    if ('ids' in picked) return { ids: checkIds('ids', picked.ids), next: null }
+    const { conditions, after } = picked
+    await checkConditions(teamId, conditions)
+    const page = { teamId, ...conditions, after, limit: AT_ONCE }
+    const { items, next } = await storage.searchContacts(page, clock.now())
+    return { ids: items.map(({ id }) => id), next }
+  }
+}
+
+/** Counts in steps, so that other requests come between. */
+async function countMatching(
+  { storage, clock }: AudienceDeps,
+  checkConditions: BatchMethods['checkConditions'],
+  { teamId, conditions }: Parameters<BatchMethods['countMatching']>[0],
+): ReturnType<BatchMethods['countMatching']> {
+  await checkConditions(teamId, conditions)
+  const counted = { contacts: 0, sample: [] as string[] }
+  let after: string | undefined
+  do {
+    const now = clock.now()
+    const { count, next } = await storage.countMatching({ teamId, ...conditions, after }, now)
+    if (count > 0 && counted.sample.length === 0) {
+      const found = await storage.searchContacts({ teamId, ...conditions, after, limit: SAMPLE }, now)
+      counted.sample = found.items.map(({ email }) => email)
+    }
+    counted.contacts += count
+    after = next ?? undefined
+    await setImmediate()
+  } while (after !== undefined)
+  return counted
+}
+
+const missing = ({ kind }: { kind: 'unknown_segment' | 'unknown_topic' }) =>
+  kind === 'unknown_segment' ? noSegment() : noTopic()
+
+/** An address alone; null: it is none. */
+function addressOf(text: string): string | null {
+  const mailbox = parseMailbox(text)
+  return mailbox?.name === '' ? mailbox.address : null
+}

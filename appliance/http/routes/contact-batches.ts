@@ -1,0 +1,83 @@
+import type { FastifyRequest } from 'fastify'
+import * as api from '../../api/contact-batches.ts'
+import { readSearch } from '../../api/contacts.ts'
+import { readId } from '../../api/parameters.ts'
+import type { PickedContacts } from '../../audience/audience.ts'
+import { refuse } from '../../mail/refusals.ts'
+import { callerOf } from '../access.ts'
+import { byApp, consentAct } from '../consent-act.ts'
+import type { App, HttpDeps } from '../deps.ts'
+import { serve } from '../serve.ts'
+import { conditionsOf } from './contacts.ts'
+
+/** Many contacts at once. */
+export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
+  serve(app, api.checkContacts, { audit: null, right: 'view' }, async (request) => {
+    const { emails } = request.body
+    const known = await audience.checkAddresses({ teamId: callerOf(request).teamId, emails })
+    return {
+      object: 'list' as const,
+      data: emails.map((email, at) => api.presentChecked(email, known[at] ?? null)),
+    }
+  })
+
+  serve(app, api.countMatchingContacts, { audit: null, right: 'view' }, async (request) => {
+    const conditions = readFilter(request.body.filter)
+    const { teamId } = callerOf(request)
+    const { contacts, sample } = await audience.countMatching({ teamId, conditions })
+    return { object: 'contacts_counted' as const, contacts, sample }
+  })
+
+  const about = { noun: 'contact', personal: true, looks: byApp } as const
+  serve(app, api.addContacts, { audit: { action: 'contact.batch_add', ...about } }, async (request) => {
+    const { emails, segment_ids: segmentIds = [] } = request.body
+    const { teamId } = callerOf(request)
+    const act = consentAct(request, false)
+    const added = await audience.addContacts({ teamId, emails, segmentIds, act })
+    return { object: 'contacts_added' as const, ...added }
+  })
+
+  serve(app, api.changeContacts, { audit: { action: 'contact.batch_change', ...about } }, async (request) => {
+    const changed = await audience.changeContacts({
+      teamId: callerOf(request).teamId,
+      picked: pickedOf(request.body),
+      change: readChange(request.body),
+      act: actOf(request),
+    })
+    return { object: 'contacts_changed' as const, ...changed }
+  })
+}
+
+/** No bulk change lifts an opt-out. */
+const actOf = (request: FastifyRequest) => consentAct(request, false)
+
+/** Refuses: `missing_field`, `invalid_id`. */
+function readChange(body: api.ChangeContacts) {
+  const { segment_id: segment, topic_id: topic } = body
+  const change = api.changeOf({
+    ...body,
+    ...(segment !== undefined && { segment_id: readId(segment, 'segment_id') }),
+    ...(topic !== undefined && { topic_id: readId(topic, 'topic_id') }),
+  })
+  if (change) return change
+  throw refuse('missing_field', { field: body.action.startsWith('opt_') ? 'topic_id' : 'segment_id' })
+}
+
+/** Refuses: `missing_field`, `invalid_field`, `invalid_id`, `invalid_parameter`. */
+function pickedOf({ ids, filter, after }: api.ChangeContacts): PickedContacts {
+  if (ids !== undefined && filter !== undefined)
+    throw refuse('invalid_field', { field: 'ids', expected: 'either `ids` or `filter`, not both' })
+  if (ids !== undefined) return { ids }
+  if (filter === undefined) throw refuse('missing_field', { field: 'ids' })
+  return { conditions: readFilter(filter), ...(after ? { after: readId(after, 'after') } : {}) }
+}
+
+/** Refuses: `invalid_id`, `invalid_parameter`. */
+function readFilter({ text, segment_id: segment, topic_id: topic, ...others }: api.ContactsFilter) {
+  return conditionsOf({
+    ...others,
+    ...(text !== undefined && { text: readSearch(text, 'text') }),
+    ...(segment !== undefined && { segment_id: readId(segment, 'segment_id') }),
+    ...(topic !== undefined && { topic_id: readId(topic, 'topic_id') }),
+  })
+}

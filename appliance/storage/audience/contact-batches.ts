@@ -1,0 +1,105 @@
+/** Changes of many contacts, one transaction each, and what is known of many addresses. */
+import type { ConsentAct, Subscription } from '../../mail/audience.ts'
+import { suppressionKey } from '../../mail/suppression.ts'
+import type { Db } from '../schema.ts'
+import { choose } from './choices.ts'
+import { removeContact } from './contact-address.ts'
+import { recordChoices } from './contact-events.ts'
+import { suppressedOf } from './contact-list.ts'
+import { contactsByKey, getContact, type Contact } from './contact-rows.ts'
+import { addToSegment, missingOf, type MissingRef, removeFromSegment } from './memberships.ts'
+import { keptOptOuts } from './opt-outs.ts'
+import { updateContact } from './contacts.ts'
+
+/** What is done to each contact. */
+export type ContactsChange =
+  | { kind: 'add_to_segment' | 'remove_from_segment'; segmentId: string }
+  | { kind: 'choose'; topicId: string; subscription: Subscription }
+  | { kind: 'unsubscribe' }
+  | { kind: 'delete' }
+
+interface ChangeArgs {
+  teamId: string
+  ids: string[]
+  change: ContactsChange
+  act: ConsentAct
+}
+
+/** Changes contacts as if each were changed alone; those that are gone are passed over. Returns how many are in it now. */
+async function changeContacts(
+  db: Db,
+  { teamId, ids, change, act }: ChangeArgs,
+  now: number,
+): Promise<{ found: number } | MissingRef> {
+  const missing = await missingOf(db, teamId, {
+    segmentIds: 'segmentId' in change ? [change.segmentId] : [],
+    topics: 'topicId' in change ? [{ id: change.topicId }] : [],
+  })
+  if (missing) return missing
+  let found = 0
+  for (const id of ids) {
+    const contact = await getContact(db, { teamId, ref: { id } })
+    if (!contact) continue
+    found += 1
+    await changeOne(db, { contact, change, act }, now)
+  }
+  return { found }
+}
+
+interface OneArgs {
+  contact: Contact
+  change: ContactsChange
+  act: ConsentAct
+}
+
+async function changeOne(db: Db, { contact, change, act }: OneArgs, now: number): Promise<void> {
+  const { teamId, id } = contact
+  const ref = { id }
+  if (change.kind === 'delete') return removeContact(db, contact, now)
+  if (change.kind === 'unsubscribe') {
+    await updateContact(db, { teamId, ref, change: { unsubscribed: true }, act }, now)
+    return
+  }
+  if (change.kind === 'choose') {
+    const { topicId, subscription } = change
+    const chosen = await choose(db, contact, [{ id: topicId, subscription }], act, now)
+    return recordChoices(db, contact, chosen, now)
+  }
+  const join = change.kind === 'add_to_segment' ? addToSegment : removeFromSegment
+  await join(db, { teamId, ref, segmentId: change.segmentId }, now)
+}
+
+/** What is known of an address. */
+export interface KnownAddress {
+  contactId: string | null
+  /** Opted out of everything, also as an earlier contact. */
+  unsubscribed: boolean
+  suppressed: boolean
+}
+
+/** What is known of some addresses, in their order. */
+async function knownAddresses(
+  db: Db,
+  { teamId, emails }: { teamId: string; emails: string[] },
+): Promise<KnownAddress[]> {
+  const keys = emails.map(suppressionKey)
+  const contacts = await contactsByKey(db, teamId, keys)
+  const suppressed = await suppressedOf(db, teamId, keys)
+  const known: KnownAddress[] = []
+  for (const [at, key] of keys.entries()) {
+    const contact = contacts.get(key)
+    const earlier = contact ? undefined : await keptOptOuts(db, teamId, emails[at]!)
+    known.push({
+      contactId: contact?.id ?? null,
+      unsubscribed: Boolean(contact?.optOut ?? earlier?.ofAll),
+      suppressed: suppressed.has(key),
+    })
+  }
+  return known
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { knownAddresses },
+  writes: { changeContacts },
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import type { ContactConsent } from '../../../appliance/api/contact-details.ts'
+import { consentSentence, contactStory, filterOf, readProperty } from '../../../ui/src/state/contacts.ts'
+
+const consent = (more: Partial<ContactConsent>): ContactConsent => ({
+  ...{ id: 'c', topic_id: null, was: null, subscription: 'opt_out', origin: 'person', via: 'one_click' },
+  ...{ source_id: null, ip: null, user_agent: null, wording_id: null, created_at: '2026-01-02T00:00:00Z' },
+  ...more,
+})
+
+test('a change of a subscription is a sentence', () => {
+  expect(consentSentence(consent({}), undefined)).toBe(
+    'Unsubscribed by the contact with one click in their mail app',
+  )
+  const topic = consent({ topic_id: 't', subscription: 'opt_in', origin: 'operator', via: 'dashboard' })
+  expect(consentSentence(topic, 'News')).toBe('Subscribed to News by a team member')
+  expect(consentSentence(topic, undefined)).toBe('Subscribed to a deleted topic by a team member')
+})
+
+test('mail and changes are one timeline, newest first', () => {
+  const email = {
+    ...{ id: 'e', subject: '', created_at: '2026-01-03T00:00:00Z', last_event: 'delivered' as const },
+    ...{ opened: true, clicked: false },
+  }
+  const story = contactStory([email], [consent({})], [])
+  expect(story.map(({ key, title, note }) => [key, title, note])).toEqual([
+    ['e', '(no subject)', 'opened'],
+    ['c', 'Unsubscribed by the contact with one click in their mail app', ''],
+  ])
+  expect(story[0]?.email).toEqual({ id: 'e', status: 'delivered' })
+})
+
+describe('the conditions of an address', () => {
+  test.each([
+    ['', {}],
+    ['q=ada&status=unsubscribed', { text: 'ada', unsubscribed: true }],
+    ['status=subscribed&segment=s', { segment_id: 's', unsubscribed: false }],
+    ['topic=t', { topic_id: 't', subscription: 'opt_in' }],
+    ['topic=t&choice=opt_out', { topic_id: 't', subscription: 'opt_out' }],
+    ['status=strange&choice=opt_out', {}],
+  ])('%s', (query, filter) => {
+    expect(filterOf(new URLSearchParams(query))).toEqual(filter)
+  })
+
+  test('a page of one segment shows no other', () => {
+    expect(filterOf(new URLSearchParams('segment=other'), 'own')).toEqual({ segment_id: 'own' })
+  })
+})
+
+test('a value is read by the type of its property', () => {
+  expect(readProperty({ key: 'points', type: 'number' }, ' 1.5 ')).toBe(1.5)
+  expect(readProperty({ key: 'points', type: 'number' }, ' ')).toBeNull()
+  expect(readProperty({ key: 'plan', type: 'string' }, ' 12 ')).toBe('12')
+  expect(() => readProperty({ key: 'points', type: 'number' }, 'many')).toThrow('points must be a number.')
+})
