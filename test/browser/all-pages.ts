@@ -74,6 +74,8 @@ const details = (ids: Seeded['ids']): View[] => [
   { name: 'email-headers', path: `/emails/${ids.delivered}?tab=headers` },
   { name: 'email-source', path: `/emails/${ids.delivered}?tab=source` },
   { name: 'email-webhooks', path: `/emails/${ids.delivered}?tab=webhooks` },
+  { name: 'contact', path: `/audience/contacts/${ids.contact}` },
+  { name: 'segment', path: `/audience/segments/${ids.segment}` },
   { name: 'domain', path: `/domains/${ids.domain}` },
   { name: 'webhook', path: `/webhooks/${ids.webhook}` },
   { name: 'log', path: `/logs/${ids.log}` },
@@ -92,6 +94,11 @@ const tabs = (ids: Seeded['ids']): View[] => [
   { name: 'sources-providers', path: '/sources?tab=providers' },
   { name: 'sources-pools', path: '/sources?tab=pools' },
   { name: 'sources-tls', path: '/sources?tab=tls' },
+  { name: 'segments', path: '/audience/segments' },
+  { name: 'topics', path: '/audience/topics' },
+  { name: 'topic-open', path: '/audience/topics', act: firstRow },
+  { name: 'properties', path: '/audience/properties' },
+  { name: 'property-open', path: '/audience/properties', act: firstRow },
   { name: 'metrics-table', path: '/metrics?view=table' },
   { name: 'settings-audit-entry', path: '/settings/audit', act: firstRow },
   { name: 'source-open', path: '/sources', act: firstRow },
@@ -109,6 +116,13 @@ const overlays: View[] = [
   { name: 'api-key-domain', path: '/api-keys?new=1', act: choices('Domain') },
   { name: 'api-key-new', path: '/api-keys?new=1' },
   { name: 'api-key-made', path: '/api-keys?new=1', act: made },
+  { name: 'contacts-new', path: '/audience/contacts?new=1', act: pasted },
+  { name: 'contacts-picked', path: '/audience/contacts', act: pickedContacts },
+  { name: 'contacts-change', path: '/audience/contacts', act: contactsQuestion },
+  { name: 'contact-erase', path: '/audience/contacts', act: erasureOfFirst },
+  { name: 'segment-new', path: '/audience/segments?new=1', act: dialog },
+  { name: 'topic-new', path: '/audience/topics?new=1', act: dialog },
+  { name: 'property-new', path: '/audience/properties?new=1', act: dialog },
   { name: 'domain-new', path: '/domains?new=1' },
   { name: 'webhook-new', path: '/webhooks?new=1' },
   { name: 'queue-hold', path: '/queue?do=hold', act: touched },
@@ -135,6 +149,32 @@ async function firstRow(page: Page): Promise<void> {
   await page.locator('main a[data-row]').first().click()
   await dialog(page)
   await settled(page)
+}
+
+/** Pastes addresses, and waits for what is known of them. */
+async function pasted(page: Page): Promise<void> {
+  await page.getByLabel('Addresses').fill('ada@readers.example, new@readers.example\nnobody')
+  await page.getByText('not an address').waitFor()
+}
+
+/** Picks all contacts of the page. */
+async function pickedContacts(page: Page): Promise<void> {
+  await page.getByRole('checkbox', { name: 'Select all on this page' }).check()
+  await page.getByRole('group', { name: 'Selection' }).waitFor()
+}
+
+/** Asks what would happen to all contacts of the page. */
+async function contactsQuestion(page: Page): Promise<void> {
+  await pickedContacts(page)
+  await page.getByRole('link', { name: 'Subscribe to topic…' }).click()
+  await page.getByText('This affects').waitFor()
+}
+
+/** Asks whether the first contact is to be erased. */
+async function erasureOfFirst(page: Page): Promise<void> {
+  await page.locator('main a[data-row]').first().click()
+  await page.getByRole('link', { name: 'Erase data' }).click()
+  await dialog(page)
 }
 
 /** Waits for what the address opens. */

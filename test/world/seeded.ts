@@ -9,7 +9,10 @@ export interface Seeded {
   readonly posthaste: TestAppliance
   /** Ids of things that have pages of their own. */
   readonly ids: Readonly<
-    Record<'domain' | 'webhook' | 'log' | 'delivered' | 'bounced' | 'delayed' | 'inbox', string>
+    Record<
+      'domain' | 'webhook' | 'log' | 'delivered' | 'bounced' | 'delayed' | 'inbox' | 'contact' | 'segment',
+      string
+    >
   >
   close(): Promise<void>
 }
@@ -83,6 +86,36 @@ async function furnish(
   for (const email of ['press@bigmail.example', 'old-address@wires.example'])
     await posthaste.call('POST', '/suppressions', { email })
   return { domain: domain.body.id, webhook: webhook.body.id }
+}
+
+const READERS = ['Ada Marsh', 'Ben Okafor', 'Clara Lindqvist', 'Dmitri Orlov', 'Elif Kaya', 'Farah Haddad']
+
+/** Whom the shop writes to, and what they chose. */
+async function readers(posthaste: TestAppliance): Promise<{ contact: string; segment: string }> {
+  const made = async (path: string, body: unknown) =>
+    (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+  await made('/contact-properties', { key: 'favorite_genre', type: 'string', fallback_value: 'novels' })
+  await made('/contact-properties', { key: 'loyalty_points', type: 'number' })
+  const offers = await made('/topics', {
+    ...{ name: 'Weekend offers', default_subscription: 'opt_in', visibility: 'public' },
+    description: 'Reduced books, every Friday',
+  })
+  const events = await made('/topics', { name: 'Readings', default_subscription: 'opt_out' })
+  const segment = await made('/segments', { name: 'Newsletter' })
+  const regulars = await made('/segments', { name: 'Regulars of the shop on the quay' })
+  let contact = ''
+  for (const [i, name] of READERS.entries()) {
+    const [first_name, last_name] = name.split(' ')
+    const email = `${first_name!.toLowerCase()}@readers.example`
+    const topics = [{ id: i === 2 ? offers : events, subscription: i === 2 ? 'opt_out' : 'opt_in' }]
+    const segments = i % 2 === 0 ? [segment, regulars] : [segment]
+    contact = await made('/contacts', {
+      ...{ email, first_name, last_name, segments, topics },
+      ...{ properties: { loyalty_points: 40 * i }, unsubscribed: i === 3 },
+    })
+  }
+  await made('/suppressions', { email: 'ben@readers.example' })
+  return { contact, segment }
 }
 
 /** Who works there, and who is asked to. */
@@ -174,6 +207,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
     ...(past.dashboard ? { dashboard: past.dashboard } : {}),
   })
   const { domain, webhook } = await furnish(posthaste, receiver)
+  const audience = await readers(posthaste)
   await liveThrough(posthaste, clock, past)
   clock.leap(Math.max(0, Date.now() - clock.now()))
   await staff(await openBrowser(posthaste))
@@ -188,6 +222,7 @@ export async function startSeeded(past: Past): Promise<Seeded> {
       return body.data[0]?.id
     })
   const ids = {
+    ...audience,
     domain,
     webhook,
     log: await first('/logs'),

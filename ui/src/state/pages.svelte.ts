@@ -31,6 +31,9 @@ export interface Page {
 const PAGES: readonly Page[] = [
   { pattern: '/emails', load: () => import('../pages/Emails.svelte'), reads: reads.emails },
   { pattern: '/emails/:id', load: () => import('../pages/Email.svelte'), reads: reads.email },
+  { pattern: '/audience/:id', load: () => import('../pages/Audience.svelte') },
+  { pattern: '/audience/contacts/:id', load: () => import('../pages/Contact.svelte') },
+  { pattern: '/audience/segments/:id', load: () => import('../pages/Segment.svelte') },
   { pattern: '/metrics', load: () => import('../pages/Metrics.svelte'), reads: reads.metrics },
   { pattern: '/queue', load: () => import('../pages/Queue.svelte') },
   { pattern: '/sources', load: () => import('../pages/Sources.svelte'), rare: true },
@@ -49,8 +52,9 @@ const PAGES: readonly Page[] = [
   { pattern: '/setup', load: () => import('../pages/SetUp.svelte'), rare: true },
 ]
 
-/** Pages that have moved, for links from before. */
+/** Pages that have moved, for links from before, and addresses without their tab. */
 const MOVED: Readonly<Record<string, string>> = {
+  '/audience': '/audience/contacts',
   '/usage': '/settings/usage',
   '/settings/limits': '/settings/usage',
 }

@@ -2,6 +2,7 @@ import type { Component } from 'svelte'
 import ChartLine from '@lucide/svelte/icons/chart-line'
 import CircleUser from '@lucide/svelte/icons/circle-user'
 import Clock from '@lucide/svelte/icons/clock'
+import Contact from '@lucide/svelte/icons/contact'
 import Globe from '@lucide/svelte/icons/globe'
 import Inbox from '@lucide/svelte/icons/inbox'
 import Keyboard from '@lucide/svelte/icons/keyboard'
@@ -38,6 +39,7 @@ export interface Place {
 
 const PLACES: readonly Place[] = [
   { path: '/emails', label: 'Emails', icon: Send },
+  { path: '/audience/contacts', label: 'Audience', icon: Contact },
   { path: '/metrics', label: 'Metrics', icon: ChartLine },
   { path: '/queue', label: 'Queue', icon: Layers },
   { path: '/domains', label: 'Domains', icon: Globe },
@@ -62,11 +64,21 @@ export function placesOf({ sandbox, operator }: { sandbox: boolean; operator: bo
   return sandbox ? [...places, INBOX] : places
 }
 
+/** Tabs of the audience that the palette finds. */
+const AUDIENCE: readonly Place[] = [
+  { path: '/audience/segments', label: 'Audience: Segments', icon: Contact },
+  { path: '/audience/topics', label: 'Audience: Topics', icon: Contact },
+  { path: '/audience/properties', label: 'Audience: Properties', icon: Contact },
+]
+
 /** What can be begun from anywhere. */
 export const ACTIONS: readonly Place[] = [
   { path: '/api-keys?new=1', label: 'Create API key', icon: Plus, right: 'keys' },
   { path: '/domains?new=1', label: 'Add domain', icon: Plus, right: 'configure' },
   { path: '/webhooks?new=1', label: 'Add webhook', icon: Plus, right: 'configure' },
+  { path: '/audience/contacts?new=1', label: 'Add contacts', icon: Plus, right: 'configure' },
+  { path: '/audience/segments?new=1', label: 'Create segment', icon: Plus, right: 'configure' },
+  { path: '/audience/topics?new=1', label: 'Create topic', icon: Plus, right: 'configure' },
   { path: '/suppressions?new=1', label: 'Suppress addresses', icon: Plus, right: 'configure' },
 ]
 
@@ -101,6 +113,7 @@ export function actsOf({ onkeys }: { onkeys: () => void }): readonly (Place | Ac
     ...openSettings()
       .filter(({ id }) => id !== 'team')
       .map(({ id, label }) => ({ path: `/settings/${id}`, label: `Settings: ${label}`, icon: Settings })),
+    ...AUDIENCE,
     { path: '/account', label: 'Your account', icon: CircleUser },
     ...(session?.teams ?? [])
       .filter(({ id }) => id !== session?.team.id)

@@ -1,0 +1,223 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startAppliance, type TestAppliance } from '../world/appliance.ts'
+import { launch, openPage, type Watched } from './browser.ts'
+import { addMember, givePassword, type Person } from './people.ts'
+
+/** The pages of the audience, in a real browser, on a real appliance. */
+
+let posthaste: TestAppliance
+let browser: Browser
+let desk: Watched
+let page: Page
+
+const at = (path: string) => `${posthaste.url}/dashboard${path}`
+const made = async (path: string, body: unknown) =>
+  (await posthaste.call<{ id: string }>('POST', path, body)).body.id
+const contact = async (email: string) =>
+  (await posthaste.call<Record<string, unknown>>('GET', `/contacts/${email}`)).body
+const row = (email: string) => page.locator('tbody tr').filter({ hasText: email })
+const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+const toast = (text: string) => page.getByText(text, { exact: true }).waitFor()
+
+beforeAll(async () => {
+  posthaste = await startAppliance()
+  browser = await launch()
+  desk = await openPage(browser)
+  page = desk.page
+  await page.goto(at('/audience'))
+  await givePassword(page, { email: posthaste.ownerEmail, password: posthaste.ownerPassword })
+})
+afterAll(async () => {
+  await browser?.close()
+  await posthaste?.close()
+})
+
+test('an empty audience says what it is for, and how to begin', async () => {
+  await page.getByRole('heading', { name: 'No contacts yet' }).waitFor()
+  expect(new URL(page.url()).pathname).toBe('/dashboard/audience/contacts')
+  const menu = page.getByRole('navigation', { name: 'Main' })
+  expect(await menu.getByRole('link', { name: 'Audience' }).getAttribute('aria-current')).toBe('page')
+  for (const [tab, title] of [
+    ['Segments', 'No segments yet'],
+    ['Topics', 'No topics yet'],
+    ['Properties', 'No properties yet'],
+  ] as const) {
+    await page.getByRole('navigation', { name: 'Audience' }).getByRole('link', { name: tab }).click()
+    await page.getByRole('heading', { name: title }).waitFor()
+  }
+})
+
+test('a segment, a topic and a property are created; a bad key is refused', async () => {
+  await page.goto(at('/audience/properties?new=1'))
+  await field('Key').fill('loyalty-points')
+  await page.getByRole('radio', { name: 'Number' }).check()
+  await page.getByRole('button', { name: 'Create property' }).click()
+  await page.getByRole('alert').filter({ hasText: 'Invalid `key` field: 1 to 50 ASCII letters' }).waitFor()
+  await field('Key').fill('loyalty_points')
+  await page.getByRole('button', { name: 'Create property' }).click()
+  await row('loyalty_points').getByText('no fallback').waitFor()
+
+  await page.goto(at('/audience/segments?new=1'))
+  await field('Name').fill('Newsletter')
+  await page.getByRole('dialog').getByRole('button', { name: 'Create segment' }).click()
+  await page.getByRole('heading', { name: 'No contacts in this segment' }).waitFor()
+
+  await made('/contacts', { email: 'out@reader.example', unsubscribed: true })
+  await page.goto(at('/audience/topics?new=1'))
+  const warning = page.getByRole('status').filter({ hasText: 'You can’t change this later.' })
+  await warning.getByText('Nobody gets it now.').waitFor()
+  await page.getByRole('radio', { name: 'Everyone, until they opt out' }).check()
+  await warning.getByText('Your 1 contact and those added later get it until they opt out.').waitFor()
+  await field('Name').fill('Offers')
+  await page.getByRole('dialog').getByRole('button', { name: 'Create topic' }).click()
+  await row('Offers').getByText('everyone gets it').waitFor()
+})
+
+test('pasted addresses are looked up line by line, and added to a segment', async () => {
+  await made('/suppressions', { email: 'gone@reader.example' })
+  await page.goto(at('/audience/contacts?new=1'))
+  const text = 'Ada <ada@reader.example>, ben@reader.example\nout@reader.example;gone@reader.example\nnobody'
+  await page.getByLabel('Addresses').fill(text)
+  const verdicts = page
+    .getByRole('list', { name: 'Addresses and what is known of them' })
+    .getByRole('listitem')
+  await expect.poll(() => verdicts.count()).toBe(5)
+  expect((await verdicts.allInnerTexts()).map((one) => one.replaceAll(/\s+/g, ' ').trim())).toEqual([
+    'ada@reader.example new',
+    'ben@reader.example new',
+    'out@reader.example stays unsubscribed',
+    'gone@reader.example suppressed',
+    'nobody not an address',
+  ])
+  await page.getByRole('dialog').getByLabel('Segment').selectOption({ label: 'Newsletter' })
+  await page.getByRole('button', { name: 'Add 4 contacts' }).click()
+  await toast('3 contacts added, 1 known already.')
+  await row('gone@reader.example').getByText('suppressed').waitFor()
+  await row('ada@reader.example').getByText('Newsletter').waitFor()
+  expect(await contact('out@reader.example')).toMatchObject({ unsubscribed: true })
+})
+
+test('contacts are found by text and filters, which the address keeps', async () => {
+  await page.goto(at('/audience/contacts'))
+  await page.getByRole('searchbox').fill('ADA')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['ada@reader.example'])
+  await page.getByRole('searchbox').fill('')
+  await page.getByRole('button', { name: 'Unsubscribed 1' }).click()
+  await expect.poll(() => page.locator('a[data-row]').allInnerTexts()).toEqual(['out@reader.example'])
+  expect(new URL(page.url()).search).toBe('?status=unsubscribed')
+  await page.reload()
+  await row('out@reader.example').getByText('unsubscribed').waitFor()
+  await page.goto(at('/audience/contacts?q=nobody'))
+  await page.getByText('No matching contacts.').waitFor()
+})
+
+test('those that are picked are put into a segment after a preview', async () => {
+  await made('/segments', { name: 'Regulars' })
+  await page.goto(at('/audience/contacts?q=reader'))
+  await page.getByRole('checkbox', { name: 'Select ada@reader.example' }).check()
+  await page.getByRole('checkbox', { name: 'Select ben@reader.example' }).check()
+  await page.getByText('2 contacts selected').waitFor()
+  await page.getByRole('link', { name: 'Add to segment…' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('This affects 2 contacts: ben@reader.example, ada@reader.example').waitFor()
+  await dialog.getByLabel('Segment').selectOption({ label: 'Regulars' })
+  await dialog.getByRole('button', { name: 'Add to segment' }).click()
+  await toast('2 contacts added to the segment.')
+  await row('ada@reader.example').getByTitle('Newsletter, Regulars').waitFor()
+})
+
+test('all that match are deleted once their number is typed', async () => {
+  const emails = Array.from({ length: 60 }, (_, i) => `bulk${i}@many.example`)
+  await made('/contacts/batch/add', { emails })
+  await page.goto(at('/audience/contacts?q=many.example'))
+  await page.getByRole('checkbox', { name: 'Select all on this page' }).check()
+  await page.getByText('50 contacts selected').waitFor()
+  await page.getByRole('button', { name: 'Select all matching' }).click()
+  await page.getByRole('link', { name: 'Delete…' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('This affects 60 contacts').waitFor()
+  const button = dialog.getByRole('button', { name: 'Delete' })
+  expect(await button.getAttribute('aria-disabled')).toBe('true')
+  await dialog.getByLabel('Type 60 to confirm').fill('60')
+  await button.click()
+  await toast('60 contacts deleted.')
+  await page.getByText('No matching contacts.').waitFor()
+  expect((await posthaste.call<{ contacts: number }>('GET', '/contacts/counts')).body.contacts).toBe(4)
+})
+
+test('the page of a contact: values, topics and opt-outs change where they stand', async () => {
+  await page.goto(at('/audience/contacts'))
+  await page.getByRole('link', { name: 'ada@reader.example' }).click()
+  await page.getByText('Gets broadcasts to their segments').waitFor()
+
+  await page.getByRole('button', { name: 'Edit loyalty_points' }).click()
+  await page.getByRole('textbox', { name: 'loyalty_points' }).fill('many')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('loyalty_points must be a number.').waitFor()
+  await page.getByRole('textbox', { name: 'loyalty_points' }).fill('12')
+  await page.keyboard.press('Enter')
+  await page.getByText('12', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Edit First name' }).click()
+  await page.getByRole('textbox', { name: 'First name' }).fill('Ada')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor()
+  expect(await contact('ada@reader.example')).toMatchObject({
+    ...{ first_name: 'Ada', properties: { loyalty_points: { type: 'number', value: 12 } } },
+  })
+
+  await page.getByText('Topic default: everyone').waitFor()
+  await page.getByRole('button', { name: 'Unsubscribe from Offers' }).click()
+  await page.getByText('Set by a team member').waitFor()
+  await page.getByText('Unsubscribed from Offers by a team member').waitFor()
+
+  await page.getByRole('link', { name: 'Unsubscribe', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Unsubscribe' }).click()
+  await page.getByText('Gets no broadcasts: unsubscribed by a team member').waitFor()
+  expect(await contact('ada@reader.example')).toMatchObject({ unsubscribed_by: 'operator' })
+  await page.getByRole('link', { name: 'Subscribe again' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Subscribe again' }).click()
+  await page.getByText('Gets broadcasts to their segments').waitFor()
+
+  await page.getByRole('button', { name: 'Remove from Regulars' }).click()
+  await page.getByRole('button', { name: 'Remove from Regulars' }).waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Suppress address' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Suppress address' }).click()
+  await page.getByText('Gets no mail at all').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('heading', { name: 'Audience' }).waitFor()
+})
+
+test('mail to a contact is in its timeline', async () => {
+  const email = await posthaste.send({ to: 'ben@reader.example', subject: 'Your order' })
+  const { id } = await contact('ben@reader.example')
+  await page.goto(at(`/audience/contacts/${String(id)}`))
+  await page.getByRole('link', { name: 'Your order' }).click()
+  await page.waitForURL(at(`/emails/${email}`))
+})
+
+test('a viewer sees contacts, and is offered and allowed no change', async () => {
+  const person: Person = { email: 'viewer@people.example', password: 'viewers walk along the quiet quay' }
+  await addMember(posthaste, 'viewer', person)
+  const other = await openPage(browser)
+  await other.page.goto(at('/audience/contacts'))
+  await givePassword(other.page, person)
+  await other.page.getByRole('link', { name: 'ada@reader.example' }).waitFor()
+  await other.page.getByText('Only developers and above can change contacts.').waitFor()
+  expect(await other.page.getByRole('checkbox').count()).toBe(0)
+  await other.page.getByRole('link', { name: 'ada@reader.example' }).click()
+  await other.page.getByText('Only developers and above can change this contact.').waitFor()
+  expect(await other.page.getByRole('button', { name: /^Edit/ }).count()).toBe(0)
+  const status = await other.page.evaluate<number>(`fetch('/contacts/batch/change', {
+    method: 'POST',
+    headers: { 'x-requested-with': 'dashboard', 'content-type': 'application/json' },
+    body: JSON.stringify({ action: 'delete', filter: {} }),
+  }).then(({ status }) => status)`)
+  expect(status).toBe(403)
+  expect(other.errors).toEqual([])
+})
+
+test('no page made a script error', () => {
+  expect(desk.errors).toEqual([])
+})

@@ -1,0 +1,110 @@
+/** Calls about whom the team writes to. */
+import type { Static } from 'typebox'
+import type {
+  ChangeContacts,
+  ContactsAdded,
+  ContactsChanged,
+  ContactsChecked,
+  ContactsCounted,
+  ContactsFilter,
+} from '../../../appliance/api/contact-batches.ts'
+import type {
+  ContactConsentList,
+  ContactSegmentList,
+  ContactTopicList,
+} from '../../../appliance/api/contact-details.ts'
+import type { ContactPropertyList, CreateContactProperty } from '../../../appliance/api/contact-properties.ts'
+import type { Contact, ContactCounts, ContactSearch, UpdateContact } from '../../../appliance/api/contacts.ts'
+import type { Segment, SegmentCreated, SegmentList } from '../../../appliance/api/segments.ts'
+import type { CreateTopic, TopicList, UpdateTopic } from '../../../appliance/api/topics.ts'
+import { change, question, read } from './client.ts'
+
+export type { ContactsFilter }
+
+const id = encodeURIComponent
+
+/** A part of what a search finds; `after` is the `next` of the part before. */
+export function searchContacts(
+  filter: ContactsFilter,
+  after: string | null,
+  limit: number,
+  signal?: AbortSignal,
+) {
+  const query = new URLSearchParams({ limit: String(limit) })
+  for (const [name, value] of Object.entries({ ...filter, after }))
+    if (value !== undefined && value !== null) query.set(name, String(value))
+  return read<ContactSearch>(`/contacts/search?${query}`, signal)
+}
+
+export const countContacts = (signal?: AbortSignal) => read<ContactCounts>('/contacts/counts', signal)
+
+export const getContact = (contact: string, signal?: AbortSignal) =>
+  read<Contact>(`/contacts/${id(contact)}`, signal)
+
+export const updateContact = (contact: string, body: UpdateContact) =>
+  change('PATCH', `/contacts/${id(contact)}`, body)
+
+export const deleteContact = (contact: string) => change('DELETE', `/contacts/${id(contact)}`)
+
+export const listContactSegments = (contact: string, signal?: AbortSignal) =>
+  read<Static<typeof ContactSegmentList>>(`/contacts/${id(contact)}/segments?limit=100`, signal)
+
+export const setInSegment = (contact: string, segment: string, member: boolean) =>
+  change(member ? 'POST' : 'DELETE', `/contacts/${id(contact)}/segments/${id(segment)}`)
+
+export const listContactTopics = (contact: string, signal?: AbortSignal) =>
+  read<Static<typeof ContactTopicList>>(`/contacts/${id(contact)}/topics`, signal)
+
+export const chooseTopic = (contact: string, topic: string, subscription: 'opt_in' | 'opt_out') =>
+  change('PATCH', `/contacts/${id(contact)}/topics`, [{ id: topic, subscription }])
+
+export const listConsents = (contact: string, signal?: AbortSignal) =>
+  read<Static<typeof ContactConsentList>>(`/contacts/${id(contact)}/consents?limit=100`, signal)
+
+/** What is known of at most 500 addresses. */
+export const checkContacts = (emails: readonly string[]) =>
+  question<ContactsChecked>('/contacts/batch/check', { emails })
+
+/** Adds at most 500 addresses. */
+export const addContacts = (emails: readonly string[], segmentIds: readonly string[]) =>
+  change<ContactsAdded>('POST', '/contacts/batch/add', { emails, segment_ids: segmentIds })
+
+export const countMatching = (filter: ContactsFilter) =>
+  question<ContactsCounted>('/contacts/batch/count', { filter })
+
+/** Changes at most 500 contacts. */
+export const changeContacts = (body: ChangeContacts) =>
+  change<ContactsChanged>('POST', '/contacts/batch/change', body)
+
+export const listSegments = (signal?: AbortSignal) => read<Static<typeof SegmentList>>('/segments', signal)
+
+export const getSegment = (segment: string, signal?: AbortSignal) =>
+  read<Static<typeof Segment>>(`/segments/${id(segment)}`, signal)
+
+export const createSegment = (name: string) =>
+  change<Static<typeof SegmentCreated>>('POST', '/segments', { name })
+
+export const renameSegment = (segment: string, name: string) =>
+  change('PATCH', `/segments/${id(segment)}`, { name })
+
+export const deleteSegment = (segment: string) => change('DELETE', `/segments/${id(segment)}`)
+
+export const listTopics = (signal?: AbortSignal) => read<Static<typeof TopicList>>('/topics', signal)
+
+export const createTopic = (body: Static<typeof CreateTopic>) => change('POST', '/topics', body)
+
+export const updateTopic = (topic: string, body: Static<typeof UpdateTopic>) =>
+  change('PATCH', `/topics/${id(topic)}`, body)
+
+export const deleteTopic = (topic: string) => change('DELETE', `/topics/${id(topic)}`)
+
+export const listProperties = (signal?: AbortSignal) =>
+  read<Static<typeof ContactPropertyList>>('/contact-properties', signal)
+
+export const createProperty = (body: Static<typeof CreateContactProperty>) =>
+  change('POST', '/contact-properties', body)
+
+export const setFallback = (property: string, fallback: string | number | null) =>
+  change('PATCH', `/contact-properties/${id(property)}`, { fallback_value: fallback })
+
+export const deleteProperty = (property: string) => change('DELETE', `/contact-properties/${id(property)}`)

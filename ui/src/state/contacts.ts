@@ -1,0 +1,218 @@
+/** The words of an audience: statuses, who decided, and what can be done to many contacts. Pure. */
+import BellOff from '@lucide/svelte/icons/bell-off'
+import Check from '@lucide/svelte/icons/check'
+import CircleDashed from '@lucide/svelte/icons/circle-dashed'
+import ShieldOff from '@lucide/svelte/icons/shield-off'
+import X from '@lucide/svelte/icons/x'
+import type {
+  ContactsAction,
+  ContactsFilter,
+  ContactVerdict,
+} from '../../../appliance/api/contact-batches.ts'
+import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api/contact-details.ts'
+import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
+import type { FoundContact } from '../../../appliance/api/contacts.ts'
+import type { FoundEmail } from '../../../appliance/api/email-search.ts'
+import type { EmailEvent } from '../../../appliance/api/timeline.ts'
+import { ofEvent, type Look, type Status } from './status.ts'
+import { instant } from './time.ts'
+
+export const SUBSCRIBED: Look = { word: 'subscribed', tone: 'green', icon: Check }
+export const UNSUBSCRIBED: Look = { word: 'unsubscribed', tone: 'slate', icon: BellOff }
+export const SUPPRESSED: Look = { word: 'suppressed', tone: 'slate', icon: ShieldOff }
+
+/** How a contact stands. A suppressed address gets nothing at all, so that comes first. */
+export function lookOfContact({
+  suppressed,
+  unsubscribed,
+}: Pick<FoundContact, 'suppressed' | 'unsubscribed'>): Look {
+  if (suppressed) return SUPPRESSED
+  return unsubscribed ? UNSUBSCRIBED : SUBSCRIBED
+}
+
+/** What a pasted address is. */
+export const VERDICT: Record<ContactVerdict, Look> = {
+  new: { word: 'new', tone: 'green', icon: Check },
+  known: { word: 'already a contact', tone: 'slate', icon: CircleDashed },
+  unsubscribed: { word: 'stays unsubscribed', tone: 'amber', icon: BellOff },
+  suppressed: { word: 'suppressed', tone: 'amber', icon: ShieldOff },
+  invalid: { word: 'not an address', tone: 'red', icon: X },
+}
+
+/** Whose decision it was, after “by”. */
+export const BY: Record<ContactConsent['origin'], string> = {
+  person: 'the contact',
+  api: 'an app',
+  import: 'an import',
+  complaint: 'a spam report',
+  operator: 'a team member',
+}
+
+/** The means of a change, where it says more than whose decision it was. */
+const VIA: Record<string, string> = {
+  one_click: ' with one click in their mail app',
+  preferences: ' on the preference page',
+}
+
+/** A change of a subscription as a sentence. @param topic its name; undefined: a deleted topic */
+export function consentSentence(
+  { topic_id: about, subscription, origin, via }: ContactConsent,
+  topic: string | undefined,
+): string {
+  const what =
+    about === null ? '' : ` ${subscription === 'opt_in' ? 'to' : 'from'} ${topic ?? 'a deleted topic'}`
+  const did = subscription === 'opt_in' ? 'Subscribed' : 'Unsubscribed'
+  return `${did}${what} by ${BY[origin]}${VIA[via] ?? ''}`
+}
+
+/** Why a contact gets a topic or not. @param fallback what the topic is by default */
+export function whyTopic({ chosen_by: by, subscription }: ContactTopicSummary): string {
+  if (by === null) return subscription === 'opt_in' ? 'Topic default: everyone' : 'Topic default: nobody'
+  return by === 'person' ? 'Their own choice' : `Set by ${BY[by]}`
+}
+
+/** A number of contacts in words. */
+export const manyContacts = (count: number): string =>
+  count === 1 ? '1 contact' : `${count.toLocaleString('en')} contacts`
+
+/** Something that can be done to many contacts. */
+export interface ContactsActLook {
+  action: ContactsAction
+  /** On its button. */
+  words: string
+  /** The title of its question. */
+  title: string
+  /** What is said when it is done: `12 contacts` and then this. */
+  done: string
+  /** What must be chosen first. */
+  needs?: 'segment' | 'topic'
+  /** What happens, in a sentence. */
+  effect: string
+  danger?: true
+}
+
+export const CONTACTS_ACTIONS: readonly ContactsActLook[] = [
+  {
+    action: 'add_to_segment',
+    words: 'Add to segment',
+    title: 'Add contacts to a segment',
+    done: 'added to the segment.',
+    needs: 'segment',
+    effect: 'Contacts that are already in it stay there.',
+  },
+  {
+    action: 'remove_from_segment',
+    words: 'Remove from segment',
+    title: 'Remove contacts from a segment',
+    done: 'removed from the segment.',
+    needs: 'segment',
+    effect: 'The contacts themselves stay.',
+  },
+  {
+    action: 'opt_in',
+    words: 'Subscribe to topic',
+    title: 'Subscribe contacts to a topic',
+    done: 'subscribed to the topic, except those that opted out of it.',
+    needs: 'topic',
+    effect: 'Contacts that opted out of the topic or of everything stay opted out.',
+  },
+  {
+    action: 'opt_out',
+    words: 'Unsubscribe from topic',
+    title: 'Unsubscribe contacts from a topic',
+    done: 'unsubscribed from the topic.',
+    needs: 'topic',
+    effect: 'They no longer get mail about it.',
+  },
+  {
+    action: 'unsubscribe',
+    words: 'Unsubscribe',
+    title: 'Unsubscribe contacts',
+    done: 'unsubscribed.',
+    effect: 'They get no broadcasts any more. You can subscribe them again only one by one.',
+    danger: true,
+  },
+  {
+    action: 'delete',
+    words: 'Delete',
+    title: 'Delete contacts',
+    done: 'deleted.',
+    effect:
+      'Their properties and segments are lost. What they opted out of is kept, should they be added again.',
+    danger: true,
+  },
+]
+
+export const CONTACT_STATES = ['', 'subscribed', 'unsubscribed'] as const
+
+/** The conditions that the address bar asks for. @param segment the only one whose contacts are shown */
+export function filterOf(query: URLSearchParams, segment?: string): ContactsFilter {
+  const value = (name: string) => query.get(name) ?? ''
+  const [text, status, topic] = [value('q'), value('status'), value('topic')]
+  const within = segment ?? value('segment')
+  return {
+    ...(text !== '' && { text }),
+    ...(within !== '' && { segment_id: within }),
+    ...((status === 'subscribed' || status === 'unsubscribed') && {
+      unsubscribed: status === 'unsubscribed',
+    }),
+    ...(topic !== '' && {
+      topic_id: topic,
+      subscription: value('choice') === 'opt_out' ? ('opt_out' as const) : ('opt_in' as const),
+    }),
+  }
+}
+
+/** What was typed for a property. Throws with a sentence where it is not of its type. */
+export function readProperty(
+  { key, type }: Pick<ContactPropertySummary, 'key' | 'type'>,
+  text: string,
+): string | number | null {
+  const given = text.trim()
+  if (given === '') return null
+  if (type === 'string') return given
+  const number = Number(given)
+  if (Number.isNaN(number)) throw new Error(`${key} must be a number.`)
+  return number
+}
+
+/** A name, or nothing. */
+export const nameOf = ({
+  first_name: first,
+  last_name: last,
+}: Pick<FoundContact, 'first_name' | 'last_name'>) => [first, last].filter(Boolean).join(' ')
+
+/** What happened with a contact. */
+export interface ContactEntry {
+  key: string
+  /** Timestamp of the API. */
+  at: string
+  title: string
+  /** Beside the title; empty: nothing. */
+  note: string
+  /** Null: a change of a subscription. */
+  email: { id: string; status: Status } | null
+  optedIn: boolean
+}
+
+type StoryEmail = Pick<FoundEmail, 'id' | 'subject' | 'created_at' | 'last_event' | 'opened' | 'clicked'>
+
+/** Emails and changes of subscriptions, newest first. @param topics with the names of those that still exist */
+export function contactStory(
+  emails: readonly StoryEmail[],
+  consents: readonly ContactConsent[],
+  topics: readonly { id: string; name: string }[],
+): ContactEntry[] {
+  const names = new Map(topics.map(({ id, name }) => [id, name]))
+  const mail = emails.map(({ id, subject, created_at: at, last_event: event, opened, clicked }) => ({
+    ...{ key: id, at, title: subject || '(no subject)' },
+    note: clicked ? 'clicked' : opened ? 'opened' : '',
+    email: { id, status: ofEvent(`email.${event}` as EmailEvent['type']) },
+    optedIn: false,
+  }))
+  const changes = consents.map((one) => ({
+    ...{ key: one.id, at: one.created_at, title: consentSentence(one, names.get(one.topic_id ?? '')) },
+    ...{ note: '', email: null, optedIn: one.subscription === 'opt_in' },
+  }))
+  return [...mail, ...changes].sort((a, b) => instant(b.at) - instant(a.at))
+}
