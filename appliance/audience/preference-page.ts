@@ -89,7 +89,7 @@ function choices(view: PageView, words: PageWords): string {
   const own = page.words[language]?.text
   const leave = topic?.subscribed ? form(button('leave', words.leaveTopic(topic.name), 'main')) : ''
   const list = topics.length === 0 ? '' : form(topicList(topics, words))
-  const stop = `<p id="stop">${escape(words.stopHint(team))}</p>${button('stop', words.stop)}`
+  const stop = `<p>${escape(words.stopHint(team))}</p>${button('stop', words.stop)}`
   return [
     noticeOf(view, words),
     `<p>${escape(own ?? words.text(team, address))}</p>`,

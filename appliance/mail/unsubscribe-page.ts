@@ -55,7 +55,7 @@ function luminance(color: string): number {
 }
 
 /** The contrast of two colors, 1 to 21 (WCAG 2.2). */
-function contrastOf(one: string, other: string): number {
+export function contrastOf(one: string, other: string): number {
   const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a) as [number, number]
   return (high + 0.05) / (low + 0.05)
 }

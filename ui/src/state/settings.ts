@@ -18,6 +18,11 @@ export interface SettingsTab {
 const SETTINGS: readonly SettingsTab[] = [
   { id: 'team', label: 'Team', load: () => import('../parts/SettingsTeam.svelte') },
   { id: 'members', label: 'Members', load: () => import('../parts/SettingsMembers.svelte') },
+  {
+    id: 'unsubscribe',
+    label: 'Unsubscribe page',
+    load: () => import('../parts/SettingsUnsubscribe.svelte'),
+  },
   { id: 'usage', label: 'Usage and limits', load: () => import('../parts/SettingsUsage.svelte') },
   {
     id: 'retention',

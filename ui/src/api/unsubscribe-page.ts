@@ -1,0 +1,58 @@
+/** Calls about the look of the preference page, and its settings as the form has them. */
+import type { UnsubscribePage, UpdateUnsubscribePage } from '../../../appliance/api/unsubscribe-page.ts'
+import { PAGE_LANGUAGES, type PageLanguage } from '../../../appliance/mail/unsubscribe-page.ts'
+import { change, read } from './client.ts'
+
+export const getUnsubscribePage = (signal?: AbortSignal) => read<UnsubscribePage>('/unsubscribe-page', signal)
+
+/** What is in the form. Texts are empty where the page has the usual ones. */
+export interface PageForm {
+  words: Record<PageLanguage, { title: string; text: string }>
+  defaultLanguage: PageLanguage
+  background: string
+  text: string
+  accent: string
+  /** A `data:` URL; null: the team's name is shown. */
+  logo: string | null
+  postalAddress: string
+}
+
+export function formOf(page: UnsubscribePage): PageForm {
+  const words = PAGE_LANGUAGES.map((language) => {
+    const own = page.words[language]
+    return [language, { title: own?.title ?? '', text: own?.text ?? '' }] as const
+  })
+  return {
+    words: Object.fromEntries(words) as PageForm['words'],
+    defaultLanguage: page.default_language,
+    background: page.background_color,
+    text: page.text_color,
+    accent: page.accent_color,
+    logo: page.logo,
+    postalAddress: page.postal_address ?? '',
+  }
+}
+
+const orNull = (text: string): string | null => (text.trim() === '' ? null : text)
+
+/** The team's own texts; a language without any has null. */
+export const wordsOf = ({ words }: PageForm) =>
+  Object.fromEntries(
+    PAGE_LANGUAGES.map((language) => {
+      const own = { title: orNull(words[language].title), text: orNull(words[language].text) }
+      return [language, own.title === null && own.text === null ? null : own] as const
+    }),
+  )
+
+export function updateUnsubscribePage(form: PageForm): Promise<UnsubscribePage> {
+  const body: UpdateUnsubscribePage = {
+    words: wordsOf(form),
+    default_language: form.defaultLanguage,
+    background_color: form.background,
+    text_color: form.text,
+    accent_color: form.accent,
+    logo: form.logo,
+    postal_address: orNull(form.postalAddress),
+  }
+  return change<UnsubscribePage>('PATCH', '/unsubscribe-page', body)
+}
