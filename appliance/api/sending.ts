@@ -80,6 +80,14 @@ export const SendEmail = Type.Object(
       ),
     ),
     tags: Type.Optional(Nullable(Type.Array(TagSchema), described('Included in the events of the email.'))),
+    topic_id: Type.Optional(
+      Nullable(
+        Type.String(),
+        described(
+          'The topic that the email is about. Recipients who opted out of it, or of everything, are not sent to; who is no contact gets it if the default of the topic is `opt_in`.',
+        ),
+      ),
+    ),
     scheduled_at: Type.Optional(
       Nullable(
         Type.String({ examples: ['2026-12-01T09:00:00Z', 'in 1 hour'] }),

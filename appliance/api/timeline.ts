@@ -56,7 +56,7 @@ export const Cause = Type.Object(
       ),
     ),
     by: Type.Optional(
-      literals(['operator', 'sender', 'erasure'], {
+      literals(['operator', 'sender', 'recipient', 'erasure'], {
         description: 'Who ended the delivery, if it was not an attempt.',
       }),
     ),

@@ -4,7 +4,7 @@ import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/caller.ts'
 import { createReturnPaths, type Quotas, type Senders } from '../senders/senders.ts'
-import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
+import type { Domain, NewReceipt, ReceiptName, Storage, TopicRecipient } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { createComposer } from './composer.ts'
@@ -15,9 +15,10 @@ import { prepare, type PrepareTools } from './prepare.ts'
 import { QuotaRefusal, usedBy, usedOf, type Used } from './quota.ts'
 import { checkSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
+import { onlyReader } from './topic.ts'
 
 export interface IntakeDeps {
-  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret'>
+  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret' | 'topicRecipients'>
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
   /** For attachments that are given by URL. */
@@ -139,6 +140,8 @@ async function findEarlier(
 interface Allowed {
   submission: Submission
   domain: Domain
+  /** Of an email about a topic: who is given a link to leave it. */
+  reader: TopicRecipient | null
 }
 
 /** Which emails of a request may be sent. Nobody else makes us ask other servers, or do any work. */
@@ -152,7 +155,8 @@ async function allowAll(
   for (const [at, submission] of submissions.entries()) {
     try {
       checkSchedule(submission.scheduledAt, deps.clock.now())
-      allowed.push({ submission, domain: await allow(deps, submission, caller) })
+      const domain = await allow(deps, submission, caller)
+      allowed.push({ submission, domain, reader: await onlyReader(deps, submission, caller.teamId) })
     } catch (error) {
       if (!batch || !(error instanceof Refusal) || error.status >= 500) throw error
       const index = batch.places[at]!

@@ -55,6 +55,7 @@ export function emailOf(
     requireTls: requireTlsFor(submission),
     scheduledAt: submission.scheduledAt,
     stream: submission.stream,
+    topicId: submission.topicId,
     pool: choosePool(assignments, { teamId: caller.teamId, domainId: domain.id, stream: submission.stream }),
     message: composed.message,
     deliveries: deliveriesOf(submission, now).map((one) => heedTest(one, testDomains)),

@@ -23,6 +23,7 @@ export const CONTROL_FIELDS = {
   idempotencyKey: 'resend-idempotency-key',
   scheduledAt: 'x-posthaste-scheduled-at',
   stream: STREAM_FIELD,
+  topic: 'x-posthaste-topic',
   tagPrefixes: ['x-posthaste-tag-', 'x-resend-tag-'],
 }
 
@@ -63,6 +64,7 @@ const removed = new Set([
   CONTROL_FIELDS.idempotencyKey,
   CONTROL_FIELDS.scheduledAt,
   CONTROL_FIELDS.stream,
+  CONTROL_FIELDS.topic,
 ])
 
 /** Fields that name the app's machine, or those before it. */

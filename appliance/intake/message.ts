@@ -20,6 +20,7 @@ import { fingerprintOf, readIdempotencyKey } from './idempotency.ts'
 import { CONTROL_FIELDS, readHeader, type Trace } from './message-fields.ts'
 import { readSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
+import { readTopic } from './topic.ts'
 import { requireTlsOf } from '../mail/tls-policy.ts'
 
 /** A message with its envelope, as a mail protocol brings it. */
@@ -55,7 +56,7 @@ const volatileFields = new Set(['date', 'message-id', 'received', 'mime-version'
 
 /**
  * Understands a message. Refuses: `message_malformed`, `message_from`, `message_loop`, `invalid_tag`, `invalid_field`
- * (schedule), `invalid_idempotency_key`, `overloaded`.
+ * (schedule, topic), `invalid_id` (topic), `invalid_idempotency_key`, `overloaded`.
  * @param now what times in words are relative to (Unix milliseconds)
  */
 export async function readArrival(
@@ -77,7 +78,9 @@ export async function readArrival(
   const { to, cc, bcc } = distribute(header, arrival)
   const headers = header.fields.flatMap(shownField).slice(0, MAX_SHOWN_FIELDS)
   const submission: Submission = {
-    ...{ from, to, cc, bcc, tags, scheduledAt, headers, stream: readStream(header) },
+    ...{ from, to, cc, bcc, tags, scheduledAt, headers },
+    stream: readStream(header),
+    topicId: topicOf(header),
     replyTo: readMailboxList(allOf(header, 'reply-to'), MAX_SHOWN),
     subject: outline.subject,
     ...{ html: null, text: null },
@@ -147,7 +150,15 @@ const isControl = (lower: string): boolean =>
   lower === CONTROL_FIELDS.idempotencyKey ||
   lower === CONTROL_FIELDS.scheduledAt ||
   lower === CONTROL_FIELDS.stream ||
+  lower === CONTROL_FIELDS.topic ||
   CONTROL_FIELDS.tagPrefixes.some((prefix) => lower.startsWith(prefix))
+
+function topicOf(header: Header): string | null {
+  const [id, ...others] = allOf(header, CONTROL_FIELDS.topic)
+  const field = 'X-Posthaste-Topic'
+  if (others.length > 0) throw refuse('invalid_field', { field, expected: 'it can be set only once' })
+  return readTopic(field, id?.trim())
+}
 
 function readStream({ fields }: Header): Submission['stream'] {
   const stream = streamOf(fields.map((field) => ({ name: field.name, value: fieldValue(field) })))
@@ -157,7 +168,7 @@ function readStream({ fields }: Header): Submission['stream'] {
 
 /** The schedule as it was written: "in 1 hour" means another time each time it is sent. */
 function fingerprint(
-  { from, replyTo, headers, tags, arrived }: Submission,
+  { from, replyTo, headers, tags, topicId, arrived }: Submission,
   schedule: string[],
   content: MessageContent,
 ): string {
@@ -165,7 +176,8 @@ function fingerprint(
   const recipients = arrived!.recipients.map(({ mailbox }) => mailbox.address)
   // Asked again without it, the first answer would promise less, or more, than is wanted now.
   const requireTls = arrived!.requireTls === 'yes'
+  const topic = topicId === null ? {} : { topicId }
   return fingerprintOf(
-    digestOf({ from, replyTo, recipients, headers: stable, tags, schedule, content, requireTls }),
+    digestOf({ from, replyTo, recipients, headers: stable, tags, schedule, content, requireTls, ...topic }),
   )
 }

@@ -80,7 +80,7 @@ function submissionOf(
     // RFC 3834 §5: no vacation responder answers it.
     headers: [{ name: 'Auto-Submitted', value: 'auto-generated' }, ...(notice.headers ?? [])],
     attachments: notice.attachment ? [{ ...notice.attachment, contentId: null }] : [],
-    ...{ messageId: null, links: [], scheduledAt: null, stream: 'transactional' },
+    ...{ messageId: null, links: [], scheduledAt: null, stream: 'transactional', topicId: null },
     tags: [{ name: 'notice', value: notice.kind }],
     notice: true,
   }

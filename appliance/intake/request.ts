@@ -19,6 +19,7 @@ import type { Tag } from '../storage/storage.ts'
 import { readAttachment, type ReadAttachment } from './attachment.ts'
 import { readSchedule } from './schedule.ts'
 import type { LinkedAttachment, Submission, SubmittedAttachment } from './submission.ts'
+import { readTopic } from './topic.ts'
 
 /** Recipients in each of `to`, `cc` and `bcc`. The hosted service documents 50 for `to`; more than 150 in all is a broadcast. */
 const MAX_RECIPIENTS = 50
@@ -30,8 +31,8 @@ const MAX_TAG = 256
 /** One line of RFC 5322 §2.1.1, before encoding. */
 const MAX_SUBJECT = 998
 
-/** Fields of the hosted service that this version does not have. A silent "no" would send mail to people who opted out, or without its content. */
-const notOffered = ['topic_id', 'topicId', 'template'] as const
+/** Fields of the hosted service that this version does not have. A silent "no" would send mail without its content. */
+const notOffered = ['template'] as const
 
 /** Refuses what this version cannot do. To be asked before the types are checked: a request with a template has no subject. */
 export function refuseNotOffered(body: unknown): void {
@@ -79,6 +80,7 @@ export function readRequest(body: SendEmail, now: number): Submission {
     headers,
     messageId,
     stream,
+    topicId: readTopic('topic_id', body.topic_id),
     ...readAttachments(body.attachments ?? []),
     tags: readTags(body.tags ?? []),
     scheduledAt: readSchedule(body.scheduled_at, now),

@@ -31,6 +31,8 @@ export interface Submission {
   scheduledAt: number | null
   /** What it competes with while it waits. */
   stream: Stream
+  /** The topic that it is about, lower case; null: none. Whether the team has it is checked on acceptance. */
+  topicId: string | null
   /** Of a message that arrived as bytes: it is not composed, and its envelope says who gets it. */
   arrived?: ArrivedMessage
   /** From the appliance itself to one person: not tracked, its content is nobody else's, and it counts to no quota. */

@@ -1,4 +1,5 @@
 /** The words of an audience, and the rules about who may undo an opt-out. Pure. */
+import type { Cause } from './verdict.ts'
 
 /** What somebody chose for a topic, or for everything. */
 export const SUBSCRIPTIONS = ['opt_in', 'opt_out'] as const
@@ -84,6 +85,19 @@ export const effectiveSubscription = (
   choice: Pick<TopicChoice, 'subscription'> | undefined,
   topic: { defaultSubscription: Subscription },
 ): Subscription => choice?.subscription ?? topic.defaultSubscription
+
+/**
+ * The cause of a delivery that is not made because the recipient opted out.
+ * @param topic null: of everything; `chosen`: by a choice of their own rather than the topic's default
+ */
+export function optedOutCause(topic: { name: string; chosen: boolean } | null): Cause {
+  const why = topic
+    ? `the recipient ${topic.chosen ? 'unsubscribed from' : "isn't subscribed to"} the topic "${topic.name}"`
+    : 'the recipient unsubscribed from everything'
+  const note = `Not sent: ${why}.`
+  // RFC 3463 §3.8: delivery not authorised.
+  return { phase: 'queue', host: null, ip: null, reply: null, status: '5.7.1', note, by: 'recipient' }
+}
 
 /** Names that mean something else in templates and broadcasts. */
 export const RESERVED_KEYS = [

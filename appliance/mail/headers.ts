@@ -30,6 +30,7 @@ const RESERVED_FIELDS: readonly (readonly [field: string, fate: Fate, reason: st
   ['Subject', 'refused', 'use the `subject` field'],
   // Would speak for someone whose right to send was not checked.
   ['Sender', 'dropped', 'the server sets it'],
+  ['X-Posthaste-Topic', 'refused', 'use the `topic_id` field'],
   // Describe the body, which the server composes.
   ['MIME-Version', 'dropped', 'the server sets it'],
   ['Content-*', 'dropped', 'the server sets it'],

@@ -25,7 +25,7 @@ export interface Cause {
   /** What the operator can do about it, where the server's words are known to mean that. */
   advice?: Advice
   /** Who ended it, where no attempt did. */
-  by?: 'operator' | 'sender' | 'erasure'
+  by?: 'operator' | 'sender' | 'recipient' | 'erasure'
   /** Of a suppressed delivery: what had put the address on the list. */
   origin?: SuppressionOrigin
 }

@@ -49,7 +49,7 @@ export function reportEmail(facts: ReportFacts): NewEmail {
     ...{ from, to: [reportTo], cc: [], bcc: [], replyTo: [], subject: SUBJECT[kind] },
     ...{ content: { place: 'row', html: null, text }, headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null },
-    ...{ stream: 'transactional', pool: DEFAULT_POOL },
+    ...{ stream: 'transactional', topicId: null, pool: DEFAULT_POOL },
     // RFC 8689 §5: what is told of the message is protected as the message was.
     requireTls: requireTls === 'yes' ? 'yes' : null,
     message: compose({ ...facts, due }, { from, messageId, text }),

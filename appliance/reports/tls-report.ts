@@ -130,7 +130,7 @@ export function tlsReportEmail(
     content: { place: 'row', html: null, text },
     ...{ headers: [], tags: [], attachments: [] },
     ...{ returnPath: '', reportTo: null, dsn: null, scheduledAt: null, requireTls: 'no' },
-    ...{ stream: 'transactional', pool: DEFAULT_POOL },
+    ...{ stream: 'transactional', topicId: null, pool: DEFAULT_POOL },
     message: compose(facts, packed, { ...envelope, messageId, subject, text }),
     deliveries: [
       {

@@ -60,6 +60,8 @@ export interface Email extends EmailSummary {
   returnPath: string
   /** Bytes of the message. */
   size: number
+  /** The topic that it is about; null: none. */
+  topicId: string | null
 }
 
 export interface Attempt {
@@ -160,6 +162,7 @@ async function getEmail(db: Db, args: { teamId: string; id: string }): Promise<E
     attachments: JSON.parse(row.attachments) as AttachmentInfo[],
     returnPath: row.return_path,
     size: row.size,
+    topicId: row.topic_id,
   }
 }
 

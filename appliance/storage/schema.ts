@@ -264,6 +264,7 @@ export interface EmailsTable {
   ret: EnvelopeDsn['ret']
   envid: string | null
   require_tls: RequireTls
+  topic_id: string | null
 }
 
 /** What an email says: html and text as the caller gave them, and the RFC 5322 bytes, null where they are in a file of the data directory. */

@@ -52,7 +52,7 @@ function emailOf(teamId: string, now: number): NewEmail {
       reportTo: null,
       dsn: null,
     },
-    ...{ requireTls: null, scheduledAt: null, stream: 'transactional', pool: 'default' },
+    ...{ requireTls: null, scheduledAt: null, stream: 'transactional', topicId: null, pool: 'default' },
     message: Buffer.from('Subject: x\r\n\r\nx\r\n'),
     deliveries: [
       {

@@ -131,6 +131,7 @@ export function newEmail(
     requireTls: null,
     scheduledAt: null,
     stream: 'transactional',
+    topicId: null,
     pool: 'default',
     message: Buffer.from(`Subject: hello\r\n\r\n${id}\r\n`),
     deliveries: recipients.map((recipient) => ({

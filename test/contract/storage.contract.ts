@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Storage } from '../../appliance/storage/storage.ts'
 import { accountsContract } from './accounts.contract.ts'
 import { audienceListsContract } from './audience-lists.contract.ts'
+import { topicMailContract } from './topic-mail.contract.ts'
 import { audienceContract } from './audience.contract.ts'
 import { auditContract } from './audit.contract.ts'
 import { dutiesContract } from './duties.contract.ts'
@@ -37,6 +38,7 @@ const parts: Record<string, (storage: () => Storage) => void> = {
   accounts: accountsContract,
   audience: audienceContract,
   audienceLists: audienceListsContract,
+  topicMail: topicMailContract,
   audit: auditContract,
   duties: dutiesContract,
   events: eventsContract,

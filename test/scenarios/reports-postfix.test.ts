@@ -56,6 +56,7 @@ describe.runIf(process.getuid?.() === 0)('a real Postfix on port 25 (needs root)
         returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
         scheduledAt: null,
         stream: 'transactional',
+        topicId: null,
         pool: 'default',
       },
       reportTo: 'app@postfix.test',

@@ -74,6 +74,7 @@ async function submit({
       returnPath: `bounce+${id.replaceAll('-', '')}@send.sender.test`,
       scheduledAt: null,
       stream: 'transactional',
+      topicId: null,
       pool: 'default',
     },
     reportTo,

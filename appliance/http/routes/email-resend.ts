@@ -78,10 +78,11 @@ function bodyOf(
   { html, text }: Awaited<ReturnType<Contents['of']>>,
   attachments: AttachmentInput[],
 ): SendEmail {
-  const { from, to, cc, bcc, replyTo, subject, headers, tags } = email
+  const { from, to, cc, bcc, replyTo, subject, headers, tags, topicId } = email
   const own = headers.filter(({ name }) => reservedBecause(name) === undefined && !/^message-id$/i.test(name))
   return {
     ...{ from, to, cc, bcc, reply_to: replyTo, subject, html, text: text ?? '', tags, attachments },
+    topic_id: topicId,
     headers: Object.fromEntries(own.map(({ name, value }) => [name, value])),
   }
 }

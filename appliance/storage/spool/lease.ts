@@ -5,17 +5,18 @@ import { lastEventOf } from '../../mail/event.ts'
 import { madeAt, newId } from '../../mail/ids.ts'
 import { destinationOfQueue, type Stream } from '../../mail/queue.ts'
 import { STREAMS } from '../../mail/source.ts'
-import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
+import { suppressedCause } from '../../mail/suppression.ts'
 import { createRecordEvents } from '../events.ts'
 import { firstOpen, HEAD, headOf } from '../queue/queue.ts'
 import { ENDED, fromNotify } from '../deliveries.ts'
 import { createOwe } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
+import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import { createChooser, type LeaseArgs } from './choose.ts'
 import { Lines } from './lines.ts'
+import { type NotSent, optedOutEnd, suppressedEnd } from './not-sent.ts'
 import type { Via } from '../values.ts'
-import type { SuppressionOrigin } from '../../mail/verdict.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
 /** A delivery that the caller owns until `leaseUntil`. */
@@ -97,6 +98,7 @@ interface Row {
   ret: EnvelopeDsn['ret']
   envid: string | null
   require_tls: RequireTls
+  topic_id: string | null
   notify: string | null
   orcpt: string | null
   due_at: number
@@ -110,14 +112,14 @@ interface Row {
  * counted in deliveries, oldest first within a team. The recipients of one email in one domain come together, next to each
  * other. May take less than there is room for when messages have many recipients: ask until nothing comes.
  * Counts the attempt and sets the next time before anyone dials. A delivery whose address is on the suppression list by now ends here instead:
- * state and event `suppressed`. Records `email.sent` for an email that is tried for the first time.
+ * state and event `suppressed`; one whose recipient opted out of the email's topic as `failed`. Records `email.sent` for an email that is tried for the first time.
  * hot: plain statements, prepared once; how many run does not depend on how many deliveries are taken.
  */
 export function createLease(db: Connection): (args: LeaseArgs, now: number) => LeasedDelivery[] {
   const choose = createChooser(new Lines(db))
   const read = db.prepare<[string], Row>(
     `select d.rowid as row, d.id, d.team_id, d.email_id, d.pool, d.provider, d.stream, d.domain, d.attempts, d.created_at, d.expires_at, d.recipient, e.domain_id,
-       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, d.notify, d.orcpt,
+       e.return_path, e.scheduled_at, e.sent_at, e.via, e.report_to, e.ret, e.envid, e.require_tls, e.topic_id, d.notify, d.orcpt,
        d.due_at, d.touched_by, d.pool_before
      from json_each(?) as one cross join deliveries d on d.rowid = one.value cross join emails e on e.id = d.email_id`,
   )
@@ -219,13 +221,14 @@ function toLeased(row: Row, attempts: number, leaseUntil: number): LeasedDeliver
 }
 
 /**
- * Part of `lease`: ends deliveries whose address came onto the list while they waited, before anybody is dialled, and returns the others. Reports
- * of ours go out all the same: their reader asked for them.
+ * Part of `lease`: ends deliveries whose address came onto the list while they waited, or whose recipient opted out of the topic, before
+ * anybody is dialled, and returns the others. Reports of ours go out all the same: their reader asked for them.
  */
 function createWithhold(db: Connection): (rows: readonly Row[], now: number) => Row[] {
   const listed = createListed(db)
+  const findOptOuts = createTopicOptOuts(db)
   const finish = db.prepare(
-    `update deliveries set state = 'suppressed', cause = ?, updated_at = ?, ${ENDED} where email_id = ? and id = ?`,
+    `update deliveries set state = ?, cause = ?, updated_at = ?, ${ENDED} where email_id = ? and id = ?`,
   )
   // As in `put`: what goes to others still is not done.
   const updateEmail = db.prepare(
@@ -234,25 +237,33 @@ function createWithhold(db: Connection): (rows: readonly Row[], now: number) => 
   const recordEvents = createRecordEvents(db)
   const owe = createOwe(db)
 
-  const end = (row: Row, origin: SuppressionOrigin, now: number): void => {
+  const end = (row: Row, { state, type, cause, data: more }: NotSent, now: number): void => {
     const { id, team_id: teamId, email_id: emailId, domain_id: domainId, provider, recipient } = row
-    const cause = suppressedCause({ origin })
-    finish.run(JSON.stringify(cause), now, emailId, id)
-    const type = 'email.suppressed'
-    const data = { recipient, cause, suppressed: suppressedData(cause) }
-    const event = { id: newId(now), teamId, emailId, deliveryId: id, type, createdAt: now, data } as const
+    finish.run(state, JSON.stringify(cause), now, emailId, id)
+    const data = { recipient, cause, ...more }
+    const event = { id: newId(now), teamId, emailId, deliveryId: id, type, createdAt: now, data }
     recordEvents([{ event, under: { domainId, provider } }])
     updateEmail.run(lastEventOf(type), emailId)
     if (row.report_to !== null && reportWanted(fromNotify(row.notify), 'failed'))
       owe({ deliveryId: id, kind: 'failed', teamId, emailId }, now)
   }
 
+  const optedOut = (rows: readonly Row[]): Map<string, NotSent> => {
+    const about = rows.flatMap(({ id, team_id: teamId, topic_id: topicId, recipient: address }) =>
+      topicId === null ? [] : [{ id, teamId, topicId, address }],
+    )
+    const causes = findOptOuts(about)
+    return new Map(about.flatMap(({ id }, at) => (causes[at] ? [[id, optedOutEnd(causes[at])]] : [])))
+  }
+
   return (rows, now) => {
     const origins = listed(rows.map((row) => ({ teamId: row.team_id, address: row.recipient })))
+    const out = optedOut(rows)
     return rows.filter((row, at) => {
       const origin = row.via === 'report' ? undefined : origins[at]
-      if (origin !== undefined) end(row, origin, now)
-      return origin === undefined
+      const how = origin === undefined ? out.get(row.id) : suppressedEnd(suppressedCause({ origin }))
+      if (how) end(row, how, now)
+      return how === undefined
     })
   }
 }

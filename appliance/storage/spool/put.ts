@@ -3,8 +3,9 @@ import { type EnvelopeDsn, type RecipientDsn, reportWanted } from '../../mail/ds
 import { type EmailEventType, type EventData, lastEventOf } from '../../mail/event.ts'
 import { newId } from '../../mail/ids.ts'
 import { formatQueue, type Stream, unplaced } from '../../mail/queue.ts'
-import { suppressedCause, suppressedData } from '../../mail/suppression.ts'
+import { suppressedCause } from '../../mail/suppression.ts'
 import type { Cause } from '../../mail/verdict.ts'
+import { createTopicOptOuts } from '../audience/topic-opt-outs.ts'
 import type { AttachmentInfo, StoredContent, Tag } from '../emails.ts'
 import { createRecordEvents, type NewEvent, type Recorded } from '../events.ts'
 import { createHolds } from '../queue/hold-rules.ts'
@@ -14,6 +15,7 @@ import { toNotify } from '../deliveries.ts'
 import { createOwe, type ReportRef } from '../reports.ts'
 import type { Connection } from '../sqlite/connection.ts'
 import { createListed } from '../suppressions.ts'
+import { optedOutEnd, suppressedEnd } from './not-sent.ts'
 import type { Via, RecipientField } from '../values.ts'
 import type { RequireTls } from '../../mail/tls-policy.ts'
 
@@ -30,6 +32,8 @@ export interface NewDelivery {
    * finds the address on the team's suppression list.
    */
   suppressed: Cause | null
+  /** Why it fails at once: `put` finds that the recipient opted out of the email's topic. */
+  optedOut?: Cause
   /** What RCPT said of reports; null for an email that did not come by SMTP. */
   dsn: RecipientDsn | null
 }
@@ -65,6 +69,8 @@ export interface NewEmail {
   scheduledAt: number | null
   /** What it competes with while it waits. */
   stream: Stream
+  /** The topic that it is about: who opted out of it is not sent to. Null: none. */
+  topicId: string | null
   /** The pool of source addresses that it leaves from. */
   pool: string
   /** The complete RFC 5322 message, CRLF line ends, unsigned. */
@@ -119,6 +125,17 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
       if (origin !== undefined) delivery.suppressed ??= suppressedCause({ origin })
     }
   }
+  const findOptOuts = createTopicOptOuts(db)
+  const heedOptOuts = (emails: readonly StoredEmail[]): void => {
+    const all = emails.flatMap(({ teamId, topicId, deliveries }) =>
+      topicId === null ? [] : deliveries.map((delivery) => ({ teamId, topicId, delivery })),
+    )
+    const causes = findOptOuts(all.map(({ delivery, ...one }) => ({ ...one, address: delivery.recipient })))
+    for (const [at, { delivery }] of all.entries()) {
+      const cause = causes[at]
+      if (cause) delivery.optedOut = cause
+    }
+  }
   const findReceipt = db.prepare<[string, string, string, number], Parameters<typeof toReceipt>[0]>(
     `select fingerprint, body, email_ids from receipts
      where team_id = ? and scope = ? and key = ? and expires_at > ?`,
@@ -137,6 +154,7 @@ function createPut(db: Connection): (args: StoreArgs, now: number) => PutResult 
     const usage = quota && count(quota, recipients, now)
     if (typeof usage === 'string') return { kind: 'over_quota', period: usage }
     heedSuppressions(emails)
+    heedOptOuts(emails)
     insert(emails, now)
     if (receipt) {
       const { teamId, scope, key, fingerprint, body, emailIds, expiresAt } = receipt
@@ -151,8 +169,8 @@ function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], no
   const insertEmail = db.prepare(
     `insert into emails (id, team_id, domain_id, api_key_id, via, from_header, to_header, cc_header, bcc_header,
        reply_to, subject, headers, tags, attachments, message_id, return_path, size, last_event, scheduled_at,
-       sent_at, created_at, report_to, ret, envid, require_tls)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?)`,
+       sent_at, created_at, report_to, ret, envid, require_tls, topic_id)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, ?, ?, ?)`,
   )
   const insertMessage = db.prepare(
     'insert into messages (email_id, team_id, content, html, text, body) values (?, ?, ?, ?, ?, ?)',
@@ -162,13 +180,13 @@ function createInsertEmails(db: Connection): (emails: readonly StoredEmail[], no
 
   const insert = (email: StoredEmail, now: number): Recorded[] => {
     const { id, teamId, deliveries, domainId, content } = email
-    const queued = deliveries.some(({ suppressed }) => suppressed === null)
+    const queued = deliveries.some((one) => !isFinal(one))
     insertEmail.run(...emailValues(email, queued, now))
     insertMessage.run(id, teamId, content.place, content.html, content.text, email.body)
-    const suppressed = insertRecipients(email, now)
-    if (!queued || email.scheduledAt === null) return suppressed
+    const told = insertRecipients(email, now)
+    if (!queued || email.scheduledAt === null) return told
     const event = newEvent(email, now)('email.scheduled', null, {})
-    return [{ event, under: { domainId, provider: '' } }, ...suppressed]
+    return [{ event, under: { domainId, provider: '' } }, ...told]
   }
   return (emails, now) => {
     const told = emails.flatMap((email) => insert(email, now))
@@ -194,16 +212,19 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
     const event = newEvent(email, now)
     const told: Recorded[] = []
     const holding = holdsOf(email)
-    for (const { id: deliveryId, recipient, field, dueAt, expiresAt, suppressed, dsn } of deliveries) {
+    for (const delivery of deliveries) {
+      const { id: deliveryId, recipient, field, dueAt, expiresAt, dsn } = delivery
       const asked = [toNotify(dsn?.notify ?? null), dsn?.orcpt ?? null]
       const domain = recipient.slice(recipient.lastIndexOf('@') + 1).toLowerCase()
       const provider = providerOf.get(domain) ?? unplaced(domain)
       const about = [id, deliveryId, teamId, recipient, field, pool, provider]
-      if (suppressed) {
-        const cause = JSON.stringify(suppressed)
-        insertDelivery.run(...about, 'suppressed', now, now, ...NOT_QUEUED, ...asked, cause)
-        const data = { recipient, cause: suppressed, suppressed: suppressedData(suppressed) }
-        told.push({ event: event('email.suppressed', deliveryId, data), under: { domainId, provider } })
+      if (isFinal(delivery)) {
+        const { state, cause, type, data } = endOf(delivery)
+        insertDelivery.run(...about, state, now, now, ...NOT_QUEUED, ...asked, JSON.stringify(cause))
+        told.push({
+          event: event(type, deliveryId, { recipient, cause, ...data }),
+          under: { domainId, provider },
+        })
         if (email.reportTo !== null && reportWanted(dsn?.notify ?? null, 'failed'))
           owe({ deliveryId, kind: 'failed', teamId, emailId: id }, now)
         continue
@@ -221,6 +242,13 @@ function createInsertRecipients(db: Connection): (email: StoredEmail, now: numbe
 /** Queue, stream, domain, the two times, and the rule that holds it, of a delivery that is final from the start. */
 const NOT_QUEUED = [null, null, null, null, null, null]
 
+const isFinal = ({ suppressed, optedOut }: NewDelivery): boolean =>
+  suppressed !== null || optedOut !== undefined
+
+/** How a delivery ends that is final from the start. */
+const endOf = ({ suppressed, optedOut }: NewDelivery) =>
+  suppressed ? suppressedEnd(suppressed) : optedOutEnd(optedOut!)
+
 /** Makes the events of a new email. */
 const newEvent =
   ({ id: emailId, teamId }: StoredEmail, now: number) =>
@@ -229,8 +257,9 @@ const newEvent =
   })
 
 /** What `last_event` of a new email is; one that goes to nobody is done. */
-function firstState({ scheduledAt }: StoredEmail, queued: boolean): string {
-  if (!queued) return lastEventOf('email.suppressed')
+function firstState({ scheduledAt, deliveries }: StoredEmail, queued: boolean): string {
+  const last = deliveries.at(-1)
+  if (!queued) return lastEventOf(last ? endOf(last).type : 'email.suppressed')
   return scheduledAt === null ? 'queued' : lastEventOf('email.scheduled')
 }
 
@@ -260,6 +289,7 @@ function emailValues(email: StoredEmail, queued: boolean, now: number): (string 
     email.dsn?.ret ?? null,
     email.dsn?.envid ?? null,
     email.requireTls,
+    email.topicId,
   ]
 }
 

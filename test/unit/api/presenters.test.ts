@@ -139,6 +139,7 @@ const email: Email = {
   attachments: [],
   returnPath: 'b@send.example.com',
   size: 5,
+  topicId: null,
 }
 
 test('an email has every key of the wire format, null where a list is empty, and nothing else', () => {

@@ -42,6 +42,7 @@ export async function storeDeferred(
     requireTls: null,
     scheduledAt: null,
     stream: 'transactional' as const,
+    topicId: null,
     pool: 'default',
     message: Buffer.from('Subject: Hello\r\n\r\nHello\r\n'),
     deliveries: [delivery(deliveryId, 'a@one.test'), delivery(newId(now), 'b@two.test')],

@@ -40,6 +40,7 @@ test('comes from the first verified domain of the first team, transactional and 
     {
       from: { address: 'posthaste@acme.example', name: 'Posthaste' },
       stream: 'transactional',
+      topicId: null,
       notice: true,
       tags: [{ name: 'notice', value: 'invitation' }],
     },

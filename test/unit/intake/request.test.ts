@@ -49,6 +49,7 @@ describe('a request is understood', () => {
       tags: [],
       scheduledAt: null,
       stream: 'transactional',
+      topicId: null,
     })
   })
 
@@ -225,8 +226,6 @@ describe('a request is refused', () => {
   })
 
   test.each([
-    ['topic_id', 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'],
-    ['topicId', 'b6d24b8e-af0b-4c3c-be0c-359bbd97381e'],
     ['template', { id: 'welcome' }],
   ])('for what this version cannot do: %s', (field, value) => {
     expect(refusal(() => refuseNotOffered({ [field]: value }))).toEqual({

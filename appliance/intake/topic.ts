@@ -1,0 +1,46 @@
+/** Email about a topic: who gets it is checked by the storage (audience/topic-opt-outs.ts), how to leave the topic is said here. */
+import type { Clock } from '../clock/clock.ts'
+import { isId } from '../mail/ids.ts'
+import { refuse } from '../mail/refusals.ts'
+import type { Storage, TopicRecipient } from '../storage/storage.ts'
+import type { Submission } from './submission.ts'
+
+/**
+ * Reads the id of a topic. Null: none is given. Refuses: `invalid_id`.
+ * @param field what refusals call it
+ */
+export function readTopic(field: string, id: string | null | undefined): string | null {
+  // Typed clients write their unset fields as null or "".
+  if (id === undefined || id === null || id === '') return null
+  if (!isId(id)) throw refuse('invalid_id', { parameter: field })
+  return id.toLowerCase()
+}
+
+/** The envelope of a submission, each address once. */
+const recipientsOf = ({ to, cc, bcc, arrived }: Submission): string[] => [
+  ...new Set(
+    (arrived ? arrived.recipients.map(({ mailbox }) => mailbox) : [to, cc, bcc].flat()).map(
+      ({ address }) => address,
+    ),
+  ),
+]
+
+/**
+ * The only recipient of an email about a topic, who can be given a link of their own. Null: there are several, or no topic.
+ * Refuses: `invalid_field` (topic_id) when the team has no such topic.
+ */
+export async function onlyReader(
+  { storage, clock }: { storage: Pick<Storage, 'topicRecipients'>; clock: Clock },
+  submission: Submission,
+  teamId: string,
+): Promise<TopicRecipient | null> {
+  const { topicId, arrived } = submission
+  if (topicId === null) return null
+  const addresses = recipientsOf(submission)
+  const only = addresses.length === 1
+  const asked = { teamId, topicId, addresses: only ? addresses : [] }
+  const found = await storage.topicRecipients(asked, clock.now())
+  const field = arrived ? 'X-Posthaste-Topic' : 'topic_id'
+  if (!found) throw refuse('invalid_field', { field, expected: 'the id of a topic of your team' })
+  return found[0] ?? null
+}
