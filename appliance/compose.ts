@@ -17,7 +17,13 @@ import {
 import { createAccounts, type Accounts } from './accounts/accounts.ts'
 import { lockDirectory, openDaemonStorage } from './assembly/storage.ts'
 import type { Appliance, ComposeOptions } from './assembly/appliance.ts'
-import { createAudience, createPreferencesTokens, type Audience } from './audience/audience.ts'
+import {
+  createAudience,
+  createPreferencesTokens,
+  PREFERENCES_PATH,
+  type Audience,
+  type PreferencesTokens,
+} from './audience/audience.ts'
 import { createCapacity, type Capacity } from './capacity/capacity.ts'
 import { listenHttp, openCertified } from './assembly/certificates.ts'
 import { systemClock, type Clock } from './clock/clock.ts'
@@ -30,7 +36,7 @@ import { createMetricsListener } from './http/metrics-listener.ts'
 import { createSharedDoctor, viewCertificates } from './insights/insights.ts'
 import type { SourceBook } from './sources/sources.ts'
 import { createInbound } from './inbound/inbound.ts'
-import { createIntake, createSchedules } from './intake/intake.ts'
+import { createIntake, createSchedules, type IntakeDeps } from './intake/intake.ts'
 import { createMimeReader, type MimeReader } from './mime/mime.ts'
 import { newId, ownerOf } from './mail/ids.ts'
 import { capacityRows, createLook } from './assembly/monitoring.ts'
@@ -278,7 +284,14 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const { certificates, acme } = await openCertified(config, ground, sandbox !== null)
   const tracked = await openTracking(ground, tables, certificates)
   const { tracking } = tracked
-  const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking }
+  const tokens = createPreferencesTokens(
+    await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now()),
+  )
+  const unsubscribeLink: IntakeDeps['unsubscribeLink'] = (domain, target) => {
+    const origin = tracking.originFor(domain)
+    return origin === null ? null : `${origin}${PREFERENCES_PATH}${tokens.sign(target)}`
+  }
+  const needed = { storage, senders, quotas, fetch, mime, clock, wake, tracking, unsubscribeLink }
   const receivingMail = createIntake({ ...needed, ...intakeOptions(config) })
   const intake = started.adopt(receivingMail, () => receivingMail.close())
   const operators = operatorsDoors(ground, people, out, tables)
@@ -302,7 +315,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
     sandboxInbox: sandbox?.inbox,
     webhooks: ground.events.webhooks,
     erasures: openErasures(ground),
-    audience: await openAudience(ground),
+    audience: openAudience(ground, tokens),
     retention: retentionOf(ground),
     tracking,
     instruments: ground.instruments,
@@ -336,9 +349,8 @@ function openErasures(ground: Ground): Erasures {
 }
 
 /** Whom teams write to. */
-async function openAudience({ storage, clock, started }: Ground): Promise<Audience> {
-  const secret = await storage.secret({ name: 'preferences', fresh: randomBytes(32) }, clock.now())
-  const audience = createAudience({ storage, clock, tokens: createPreferencesTokens(secret) })
+function openAudience({ storage, clock, started }: Ground, tokens: PreferencesTokens): Audience {
+  const audience = createAudience({ storage, clock, tokens })
   started.defer(() => audience.close())
   audience.start()
   return audience

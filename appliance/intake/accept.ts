@@ -4,14 +4,14 @@ import { Refusal, refuseAt } from '../mail/refusals.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/caller.ts'
 import { createReturnPaths, type Quotas, type Senders } from '../senders/senders.ts'
-import type { Domain, NewReceipt, ReceiptName, Storage, TopicRecipient } from '../storage/storage.ts'
+import type { Domain, NewReceipt, ReceiptName, Storage } from '../storage/storage.ts'
 import type { Tracking } from '../tracking/tracking.ts'
 import type { GuardedFetch } from '../wire/fetch.ts'
 import { createComposer } from './composer.ts'
 import { emailOf, type Prepared } from './email.ts'
 import { createAttachmentFetcher } from './fetch.ts'
 import { createRunning, RECEIPT_LIFETIME, replay } from './idempotency.ts'
-import { prepare, type PrepareTools } from './prepare.ts'
+import { type Allowed, prepare, type PrepareTools } from './prepare.ts'
 import { QuotaRefusal, usedBy, usedOf, type Used } from './quota.ts'
 import { checkSchedule } from './schedule.ts'
 import type { Submission } from './submission.ts'
@@ -36,6 +36,8 @@ export interface IntakeDeps {
   feedbackId?: boolean | undefined
   /** Says how an email is tracked. Default: none is. */
   tracking?: Pick<Tracking, 'planFor'> | undefined
+  /** The link by which somebody leaves a topic; null when nobody could follow it. Default: there is none. */
+  unsubscribeLink?: PrepareTools['unsubscribeLink']
   /** Tells dispatch that something is due. */
   wake: () => void
 }
@@ -136,14 +138,6 @@ async function findEarlier(
   return { ...replay(receipt, fingerprint), replayed: true, used: await usedBy(deps, name.teamId) }
 }
 
-/** A submission that the caller may send. */
-interface Allowed {
-  submission: Submission
-  domain: Domain
-  /** Of an email about a topic: who is given a link to leave it. */
-  reader: TopicRecipient | null
-}
-
 /** Which emails of a request may be sent. Nobody else makes us ask other servers, or do any work. */
 async function allowAll(
   deps: IntakeDeps,
@@ -186,8 +180,7 @@ async function prepareAll(
   caller: Caller,
 ): Promise<Prepared[]> {
   const prepared: Prepared[] = []
-  for (const { submission, domain } of allowed)
-    prepared.push(await prepare(tools, submission, domain, caller))
+  for (const one of allowed) prepared.push(await prepare(tools, one, caller))
   return prepared
 }
 

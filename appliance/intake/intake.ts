@@ -2,6 +2,7 @@
 export {
   createIntake,
   type Accepted,
+  type IntakeDeps,
   type Intake,
   type ItemError,
   type RequestName,

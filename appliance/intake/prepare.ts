@@ -1,4 +1,5 @@
 /** From a submission that may be sent to the message that is stored. */
+import type { PreferencesTarget } from '../audience/audience.ts'
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
@@ -6,7 +7,7 @@ import { returnPathHost } from '../mail/return-path.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { Caller } from '../senders/caller.ts'
 import type { ReturnPaths } from '../senders/senders.ts'
-import type { Domain } from '../storage/storage.ts'
+import type { Domain, TopicRecipient } from '../storage/storage.ts'
 import type { TrackingPlan } from '../tracking/rewrite.ts'
 import { trackMessage, type Tracking } from '../tracking/tracking.ts'
 import type { Composed } from './compose.ts'
@@ -15,6 +16,7 @@ import { viaOf, type Prepared } from './email.ts'
 import { FEEDBACK_ID, feedbackIdFor } from './feedback-id.ts'
 import { finishMessage } from './message-fields.ts'
 import type { ArrivedMessage, Submission } from './submission.ts'
+import { hasOwnUnsubscribe, unsubscribeFields } from './topic.ts'
 
 export interface PrepareTools {
   composer: Composer
@@ -27,6 +29,17 @@ export interface PrepareTools {
   }
   feedbackId?: boolean | undefined
   tracking?: Pick<Tracking, 'planFor'> | undefined
+  /** The link by which somebody leaves a topic; null when nobody could follow it. Default: there is none. */
+  unsubscribeLink?: ((domain: Domain, target: PreferencesTarget) => string | null) | undefined
+}
+
+/** A submission that its caller may send. */
+export interface Allowed {
+  /** Without links. */
+  submission: Submission
+  domain: Domain
+  /** Of an email about a topic: who is given a link to leave it. */
+  reader: TopicRecipient | null
 }
 
 /** What the message says of itself beside what the caller gave. */
@@ -41,19 +54,15 @@ interface Own {
 
 /**
  * Makes the message of one submission. Refuses: `message_too_large`, `overloaded`, `invalid_field` (html).
- * @param submission without links
  */
-export async function prepare(
-  tools: PrepareTools,
-  submission: Submission,
-  domain: Domain,
-  caller: Caller,
-): Promise<Prepared> {
+export async function prepare(tools: PrepareTools, allowed: Allowed, caller: Caller): Promise<Prepared> {
+  const { submission, domain } = allowed
   const now = tools.clock.now()
   const id = newId(now)
   const messageId = submission.messageId ?? `<${id}@${submission.from.domain}>`
   const plan = submission.notice ? null : (tools.tracking?.planFor(domain, id, submission.headers) ?? null)
-  const added = tools.feedbackId ? feedbackFields(submission, caller) : []
+  const feedback = tools.feedbackId ? feedbackFields(submission, caller) : []
+  const added = [...feedback, ...leavingFields(tools, allowed, id)]
   const own = { id, messageId, now, added, plan }
   const composed = submission.arrived
     ? await finish(tools, submission.arrived, own, domain.teamId)
@@ -105,6 +114,19 @@ function feedbackFields(submission: Submission, caller: Caller): Submission['hea
       value: feedbackIdFor(via === 'rest' ? 'api' : via, caller.teamId, submission.stream),
     },
   ]
+}
+
+/** How to leave the topic. The app's own goes before ours. */
+function leavingFields(
+  { unsubscribeLink }: PrepareTools,
+  { submission, domain, reader }: Allowed,
+  emailId: string,
+): Submission['headers'] {
+  if (reader === null || hasOwnUnsubscribe(submission)) return []
+  const { contactId, address } = reader
+  const target = { teamId: domain.teamId, contactId, address, topicId: submission.topicId, sourceId: emailId }
+  const link = unsubscribeLink?.(domain, target)
+  return link === null || link === undefined ? [] : unsubscribeFields(link)
 }
 
 /** No message made of it can be smaller: base64 takes 4 octets for 3 (RFC 2045 §6.8). Spares composing what will be refused. */

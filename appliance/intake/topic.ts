@@ -44,3 +44,16 @@ export async function onlyReader(
   if (!found) throw refuse('invalid_field', { field, expected: 'the id of a topic of your team' })
   return found[0] ?? null
 }
+
+/** Whether the app says itself how to unsubscribe. */
+export function hasOwnUnsubscribe({ headers, arrived }: Submission): boolean {
+  const fields = arrived ? arrived.header.fields : headers
+  return fields.some(({ name }) => /^list-unsubscribe(?:-post)?$/i.test(name))
+}
+
+/** The fields of one-click unsubscription (RFC 2369 §3.2, RFC 8058 §3.1). Without https there is no one-click, but people can follow the link. */
+export function unsubscribeFields(link: string): Submission['headers'] {
+  const oneClick = { name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' }
+  const where = { name: 'List-Unsubscribe', value: `<${link}>` }
+  return link.startsWith('https:') ? [where, oneClick] : [where]
+}

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Storage, Topic } from '../../appliance/storage/storage.ts'
 import { audienceStage, person } from './audience-stage.ts'
 import { leaseArgs, newEmail, putEmail, T0 } from './fixtures.ts'
@@ -30,7 +30,10 @@ export function topicMailContract(storage: () => Storage): void {
     const subscribed = await add({ topics: chose('opt_in') })
     const out = await add({ topics: chose('opt_out') })
     const unsubscribed = await add({ unsubscribed: true, topics: chose('opt_in') })
-    const [goneFromTopic, goneFromAll] = [await add({ topics: chose('opt_out') }), await add({ unsubscribed: true })]
+    const [goneFromTopic, goneFromAll] = [
+      await add({ topics: chose('opt_out') }),
+      await add({ unsubscribed: true }),
+    ]
     for (const { id } of [goneFromTopic, goneFromAll]) await remove(id)
     const all = [subscribed, out, unsubscribed, goneFromTopic, goneFromAll].map(({ email }) => email)
     const { id } = await send([...all, 'stranger@example.com'])
@@ -77,7 +80,9 @@ export function topicMailContract(storage: () => Storage): void {
     await storage().setContactTopics(choice, T0)
     await update(bob.id, { unsubscribed: true })
     const leased = await storage().lease(leaseArgs({ leaseUntil: later + 1000 }), later)
-    expect(leased.filter(({ emailId }) => emailId === id).map(({ recipient }) => recipient)).toEqual([eve.email])
+    expect(leased.filter(({ emailId }) => emailId === id).map(({ recipient }) => recipient)).toEqual([
+      eve.email,
+    ])
     expect((await deliveries(id)).rows).toEqual([
       ['failed', left],
       ['failed', everything],

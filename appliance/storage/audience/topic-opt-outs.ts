@@ -28,9 +28,7 @@ interface Row {
  * undefined: it is sent. Of a deleted topic only the opt-outs of everything are left. How many statements run doesn't depend on how many
  * recipients there are.
  */
-export function createTopicOptOuts(
-  db: Connection,
-): (asked: readonly TopicMail[]) => (Cause | undefined)[] {
+export function createTopicOptOuts(db: Connection): (asked: readonly TopicMail[]) => (Cause | undefined)[] {
   const find = db.prepare<[string], Row>(
     `select asked.value ->> 0 as at, t.name, t.default_subscription as preset, c.id as contact, c.unsubscribed_at as unsubscribed,
        x.subscription as choice

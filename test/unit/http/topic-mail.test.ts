@@ -28,7 +28,12 @@ const unknown = '00000000-0000-7000-8000-000000000000'
 const noTopic = 'Invalid `topic_id` field: the id of a topic of your team.'
 
 test('each recipient is checked alone', async () => {
-  const mail = { ...hello, to: 'in@customer.example', cc: ['Out@customer.example'], bcc: 'too@customer.example' }
+  const mail = {
+    ...hello,
+    to: 'in@customer.example',
+    cc: ['Out@customer.example'],
+    bcc: 'too@customer.example',
+  }
   const id = await make('/emails', { ...mail, topicId: topic.toUpperCase() })
   expect(await statesOf(id)).toEqual([
     ['in@customer.example', 'waiting'],
@@ -53,9 +58,9 @@ test('who opted out gets nothing, and the timeline says why; sending it again ch
 
 test('an empty topic is none, and an unknown one is refused', async () => {
   for (const topic_id of ['', null])
-    expect(await statesOf(await make('/emails', { ...hello, to: 'out@customer.example', topic_id }))).toEqual([
-      ['out@customer.example', 'waiting'],
-    ])
+    expect(await statesOf(await make('/emails', { ...hello, to: 'out@customer.example', topic_id }))).toEqual(
+      [['out@customer.example', 'waiting']],
+    )
   const refused = async (body: unknown) => {
     const { status, json } = await api.call('POST', '/emails', body)
     return [status, (json as { message: string }).message]
@@ -71,7 +76,11 @@ test('an empty topic is none, and an unknown one is refused', async () => {
 
 test('in a batch each email has its own topic', async () => {
   const to = 'out@customer.example'
-  const batch = [{ ...hello, to, topic_id: topic }, { ...hello, to }, { ...hello, topic_id: unknown }]
+  const batch = [
+    { ...hello, to, topic_id: topic },
+    { ...hello, to },
+    { ...hello, topic_id: unknown },
+  ]
   const strict = await api.call('POST', '/emails/batch', batch)
   expect([strict.status, strict.text]).toEqual([422, expect.stringContaining(noTopic)])
   const permissive = { 'x-batch-validation': 'permissive' }
