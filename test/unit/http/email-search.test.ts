@@ -152,7 +152,14 @@ describe('POST /emails/:id/resend', () => {
         emails: [
           {
             ...{ ...email, id: strange, via: 'smtp', to: ['everybody@lists.example'], message },
-            ...{ reportTo: null, dsn: null, requireTls: null, stream: 'transactional', topicId: null, pool: 'default' },
+            ...{
+              reportTo: null,
+              dsn: null,
+              requireTls: null,
+              stream: 'transactional',
+              topicId: null,
+              pool: 'default',
+            },
             deliveries: [{ ...delivery, id: newId(api.clock.now()), recipient: 'one@example.net' }],
           },
         ],

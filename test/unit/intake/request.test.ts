@@ -225,9 +225,7 @@ describe('a request is refused', () => {
     expect(refused({ tags: [tag] }).key).toBe('invalid_tag')
   })
 
-  test.each([
-    ['template', { id: 'welcome' }],
-  ])('for what this version cannot do: %s', (field, value) => {
+  test.each([['template', { id: 'welcome' }]])('for what this version cannot do: %s', (field, value) => {
     expect(refusal(() => refuseNotOffered({ [field]: value }))).toEqual({
       key: 'not_offered',
       message: `The \`${field}\` field is not supported by this server version.`,
