@@ -117,7 +117,7 @@ const ARROWS: Record<string, string[]> = {
 
 /** The files of a folder that others may import; every other file is private. Mail is vocabulary and api the contract: all of both is public. */
 const DOORS: Record<string, string[]> = {
-  clock: ['clock.ts'],
+  clock: ['clock.ts', 'throttle.ts'],
   capacity: ['capacity.ts', 'answer-jobs.ts'],
   wire: [
     'networks.ts',

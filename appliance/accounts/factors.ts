@@ -1,5 +1,6 @@
 /** What people have for their second step: adding it, and taking it away. The caller sees to it that it is really they. */
 import type { Clock } from '../clock/clock.ts'
+import { createThrottle, type Throttle } from '../clock/throttle.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { FactorCounts, Identity, Passkey, Storage, User } from '../storage/storage.ts'
 import {
@@ -14,7 +15,13 @@ import type { Hasher } from './hasher.ts'
 import type { SignIns } from './sign-in.ts'
 import { hashToken } from './tokens.ts'
 import { describeSecret, newTotpSecret, totpStep } from './totp.ts'
-import { createWrongCodes, type WrongCodes } from './wrong-codes.ts'
+
+/** A code is one of a million and three are right at any time: 480 tries a day find one in two years, half of the time. */
+const MOST_WRONG = 5
+const WINDOW = 15 * 60_000
+
+/** Holds back guessing of codes, for each person. A try counts before it is checked, so that many at once gain nothing; a right one is taken back. */
+export const createWrongCodes = (clock: Clock): Throttle => createThrottle(clock, MOST_WRONG, WINDOW)
 
 /** Whose, and in which session: the one in which a factor was shown is strong from then on. */
 interface Own {
@@ -114,7 +121,7 @@ interface Parts {
   storage: Storage
   clock: Clock
   passkeys: Passkeys
-  wrongCodes: WrongCodes
+  wrongCodes: Throttle
 }
 
 function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'removeTotp'> {
@@ -128,7 +135,7 @@ function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'remo
     },
 
     async confirmTotp({ userId, token, code }) {
-      const seconds = wrongCodes.attempt(userId)
+      const seconds = wrongCodes.attempt([userId])
       if (seconds > 0) throw refuse('too_many_attempts', { seconds })
       const started = await storage.findTotp({ userId }, clock.now())
       if (started?.confirmedAt !== null) throw refuse('totp_not_started')
@@ -136,7 +143,7 @@ function ownTotp(deps: Parts): Pick<Factors, 'startTotp' | 'confirmTotp' | 'remo
       if (step === undefined) throw refuse('wrong_code')
       const confirmed = { userId, startedAt: started.createdAt, step }
       if (!(await storage.confirmTotp(confirmed, clock.now()))) throw refuse('totp_not_started')
-      wrongCodes.right(userId)
+      wrongCodes.takeBack(userId)
       return begin(deps, { userId, token })
     },
 

@@ -1,5 +1,6 @@
 /** The second step of a sign-in, and showing again who one is. */
 import type { Clock } from '../clock/clock.ts'
+import type { Throttle } from '../clock/throttle.ts'
 import { refuse } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Hasher } from './hasher.ts'
@@ -8,7 +9,6 @@ import { createSignInAudit } from './sign-in-audit.ts'
 import type { Browser, SignInResult, SignIns } from './sign-in.ts'
 import { hashToken, isToken } from './tokens.ts'
 import { totpStep } from './totp.ts'
-import type { WrongCodes } from './wrong-codes.ts'
 import { randomBytes } from 'node:crypto'
 
 /** How many are made at a time. */
@@ -83,7 +83,7 @@ export interface SecondStepDeps {
   hasher: Hasher
   signIns: Pick<SignIns, 'enter' | 'finish' | 'waiting'>
   passkeys: Passkeys
-  wrongCodes: WrongCodes
+  wrongCodes: Throttle
 }
 
 export function createSecondSteps(deps: SecondStepDeps): SecondSteps {
@@ -184,11 +184,11 @@ async function checkTotp(
   userId: string,
   code: string,
 ): Promise<void> {
-  const seconds = wrongCodes.attempt(userId)
+  const seconds = wrongCodes.attempt([userId])
   if (seconds > 0) throw refuse('too_many_attempts', { seconds })
   const totp = await storage.findTotp({ userId }, clock.now())
   const step = totp && totp.confirmedAt !== null ? totpStep(totp.secret, code, clock.now()) : undefined
   if (step === undefined || !(await storage.useTotp({ userId, step }, clock.now())))
     throw refuse('wrong_code')
-  wrongCodes.right(userId)
+  wrongCodes.takeBack(userId)
 }

@@ -4,7 +4,7 @@ import { PROOF_LIFETIME, relyingParty, type RelyingParty, type SignedIn } from '
 import { refuse } from '../mail/refusals.ts'
 import { keepCookie, SESSION, shownCookie } from './cookies.ts'
 import type { HttpDeps } from './deps.ts'
-import { createThrottle, type Throttle } from './throttle.ts'
+import { createThrottle, type Throttle } from '../clock/throttle.ts'
 
 /** Passwords that may be tried within an hour in the sessions of one person: as many as strangers have at the sign-in page. */
 const MOST_PASSWORDS = 50

@@ -8,7 +8,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import { sourceNetwork } from '../wire/networks.ts'
-import { createThrottle } from './throttle.ts'
+import { createThrottle } from '../clock/throttle.ts'
 
 /** How long a browser is remembered, in milliseconds. */
 export const DEVICE_LIFETIME = 180 * 24 * 3_600_000

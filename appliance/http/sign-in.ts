@@ -6,7 +6,7 @@ import { sourceNetwork } from '../wire/networks.ts'
 import { sameOrigin } from './access.ts'
 import { dropCookie, keepCookie, SECOND_STEP, SESSION } from './cookies.ts'
 import type { SignInStep } from '../api/session.ts'
-import type { Throttle } from './throttle.ts'
+import type { Throttle } from '../clock/throttle.ts'
 
 /** An address, a password, an answer of a passkey: strangers may send this body. */
 export const STRANGERS_BODY = 16 * 1024
@@ -39,7 +39,7 @@ export function browserOf(request: FastifyRequest): { ip: string; userAgent: str
 export function admitStranger(
   request: FastifyRequest,
   reply: FastifyReply,
-  throttle: Throttle,
+  throttle: Pick<Throttle, 'attempt'>,
   ...keys: string[]
 ): void {
   if (sameOrigin(request) === false) throw refuse('foreign_origin')

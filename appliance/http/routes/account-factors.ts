@@ -16,7 +16,7 @@ import {
   type Own,
 } from '../own-account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle, type Throttle } from '../throttle.ts'
+import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
 /** Tries of one person to show who it is, within a minute: each with a password costs a hash. */
 const MOST_TRIES = 5

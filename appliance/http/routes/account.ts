@@ -9,7 +9,7 @@ import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged } from '../letters.ts'
 import { admitTry, ownSession, renewCookie } from '../own-account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle, type Throttle } from '../throttle.ts'
+import { createThrottle, type Throttle } from '../../clock/throttle.ts'
 
 /** Tries at one's own password within a minute: whoever sits at an open browser must not find it out. */
 const MOST_TRIES = 5

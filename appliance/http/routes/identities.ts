@@ -7,7 +7,7 @@ import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { admitTry, ownSession, provenSession, renewCookie } from '../own-account.ts'
 import { STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle } from '../../clock/throttle.ts'
 import { depart } from './sign-in-providers.ts'
 
 /** Departures of one person within a minute. */

@@ -13,7 +13,7 @@ import { invitation as letter } from '../letters.ts'
 import { admitTry } from '../own-account.ts'
 import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle } from '../../clock/throttle.ts'
 import { present } from './session.ts'
 
 const MINUTE = 60_000

@@ -8,7 +8,7 @@ import { dropCookie, SESSION } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { passwordChanged, passwordReset } from '../letters.ts'
 import { admitStranger, STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle } from '../../clock/throttle.ts'
 
 const MINUTE = 60_000
 /** Tries from one network within a minute. */

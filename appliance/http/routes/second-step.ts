@@ -7,7 +7,7 @@ import { dropCookie, SECOND_STEP, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { relyingPartyOf } from '../own-account.ts'
 import { admitStranger, browserOf, keepSignIn, presentStep, STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle } from '../../clock/throttle.ts'
 import { present } from './session.ts'
 
 /** Second steps and passkeys tried from one network within a minute. */

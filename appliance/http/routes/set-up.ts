@@ -2,7 +2,7 @@ import * as api from '../../api/set-up.ts'
 import { serve } from '../serve.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle } from '../../clock/throttle.ts'
 
 /** Tries from one network within a minute. The token cannot be guessed, but each right one costs a password hash. */
 const MOST_ATTEMPTS = 10

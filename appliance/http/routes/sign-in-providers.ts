@@ -8,7 +8,7 @@ import { presentList } from '../../api/shared.ts'
 import { AWAY, dropCookie, keepCookie, shownCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { admitStranger, browserOf, keepSignIn, STRANGERS_BODY } from '../sign-in.ts'
-import { createThrottle } from '../throttle.ts'
+import { createThrottle } from '../../clock/throttle.ts'
 
 /** Departures from one network within a minute. Each costs a row, and now and then a look at what the provider says of itself. */
 const MOST_ATTEMPTS = 20

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describeSecret, newTotpSecret, totpStep } from '../../../appliance/accounts/totp.ts'
-import { createWrongCodes } from '../../../appliance/accounts/wrong-codes.ts'
+import { createWrongCodes } from '../../../appliance/accounts/factors.ts'
 import { createTestClock } from '../../world/clock.ts'
 import { hashRecoveryCode, newRecoveryCodes } from '../../../appliance/accounts/second-step.ts'
 
@@ -66,12 +66,12 @@ test('after five wrong codes a person waits a quarter of an hour, and nobody els
   const clock = createTestClock()
   const wrong = createWrongCodes(clock)
   for (let n = 0; n < 8; n++) {
-    expect(wrong.attempt('right')).toBe(0)
-    wrong.right('right')
+    expect(wrong.attempt(['right'])).toBe(0)
+    wrong.takeBack('right')
   }
-  for (let n = 0; n < 5; n++) expect(wrong.attempt('me')).toBe(0)
-  expect(wrong.attempt('me')).toBe(900)
-  expect(wrong.attempt('other')).toBe(0)
+  for (let n = 0; n < 5; n++) expect(wrong.attempt(['me'])).toBe(0)
+  expect(wrong.attempt(['me'])).toBe(900)
+  expect(wrong.attempt(['other'])).toBe(0)
   await clock.advance(900_000)
-  expect(wrong.attempt('me')).toBe(0)
+  expect(wrong.attempt(['me'])).toBe(0)
 })

@@ -1,0 +1,64 @@
+import type { Clock } from './clock.ts'
+
+/** Counts attempts by what they have in common. */
+export interface Throttle {
+  /** Counts an attempt under each key that may have one more. Returns 0, or the seconds to wait when one may not. */
+  attempt(keys: string[]): number
+  /** The seconds until this key may have another attempt; 0 for now. Counts nothing. */
+  wait(key: string): number
+  /** Takes back an attempt that shall not count. */
+  takeBack(key: string): void
+}
+
+/** Keys remembered, so that memory is bounded. */
+const REMEMBERED = 20_000
+/** So many stay when there are more. */
+const KEPT = 15_000
+
+interface Count {
+  attempts: number
+  until: number
+}
+
+/** Allows `most` attempts for each key within `windowMs`, counted from its first. */
+export function createThrottle(clock: Pick<Clock, 'now'>, most: number, windowMs: number): Throttle {
+  const counts = new Map<string, Count>()
+  const current = (key: string): Count => {
+    const known = counts.get(key)
+    return known && known.until > clock.now() ? known : { attempts: 0, until: clock.now() + windowMs }
+  }
+  const wait = (key: string): number => {
+    const { attempts, until } = current(key)
+    return attempts < most ? 0 : Math.ceil((until - clock.now()) / 1000)
+  }
+  const change = (key: string, by: number): void => {
+    const { attempts, until } = current(key)
+    counts.delete(key)
+    counts.set(key, { attempts: attempts + by, until })
+  }
+  return {
+    wait,
+    attempt(keys) {
+      const waits = keys.map((key) => {
+        const seconds = wait(key)
+        if (seconds === 0) change(key, 1)
+        return seconds
+      })
+      if (counts.size > REMEMBERED) forget(counts, clock.now())
+      return Math.max(0, ...waits)
+    },
+    takeBack(key) {
+      if (current(key).attempts > 0) change(key, -1)
+    },
+  }
+}
+
+/**
+ * Forgets what is over, then keys with the fewest attempts, of those the oldest first: whoever tries many keys once frees none that was
+ * tried often.
+ */
+function forget(counts: Map<string, Count>, now: number): void {
+  for (const [key, { until }] of counts) if (until <= now) counts.delete(key)
+  const fewest = [...counts].sort(([, one], [, other]) => one.attempts - other.attempts)
+  for (const [key] of fewest.slice(0, Math.max(0, counts.size - KEPT))) counts.delete(key)
+}
