@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/world/longest-first.ts'
 import { PATIENCE } from './test/world/patience.ts'
 import { pureFiles } from './test/world/pure.ts'
 
@@ -37,6 +38,7 @@ export default defineConfig({
     // Most tests wait for sockets and timers: one file at a time, the default on two cores, leaves the machine idle.
     maxWorkers: 2,
     passWithNoTests: false,
+    sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...common, name: 'isolated', include: ['test/**/*.test.ts'], exclude: pure } },
       {

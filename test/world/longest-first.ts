@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Files that take longest, longest first: begun last, one of them would keep one worker busy while the other has nothing left. */
+const LONGEST = [
+  'test/browser/axe.test.ts',
+  'test/scenarios/crashtest.test.ts',
+  'test/browser/dashboard.test.ts',
+  'test/regressions/attacks-http.test.ts',
+  'test/browser/craft.test.ts',
+  'test/unit/commands/teams-mail.test.ts',
+  'test/contract/sealed.test.ts',
+  'test/unit/commands/secrets.test.ts',
+  'test/unit/commands/commands.test.ts',
+  'test/contract/sqlite.test.ts',
+  'test/browser/operators.test.ts',
+  'test/scenarios/lanes.test.ts',
+]
+
+/** Vitest's own order, which knows durations only after a first run on the machine, after the files that take longest. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { root } = this.ctx.config
+    const gone = LONGEST.filter((file) => !existsSync(join(root, file)))
+    if (gone.length > 0)
+      throw new Error(`test/world/longest-first.ts names files that are gone: ${gone.join(', ')}`)
+    const places = new Map(LONGEST.map((file, place) => [join(root, file), place]))
+    const placeOf = ({ moduleId }: TestSpecification): number => places.get(moduleId) ?? LONGEST.length
+    return (await super.sort(files)).toSorted((a, b) => placeOf(a) - placeOf(b))
+  }
+}
