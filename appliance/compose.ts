@@ -330,7 +330,7 @@ async function openDoors(ground: Ground, people: People, out: WayOut, tables: Li
   const origins = await listenHttp(http, config, { acme, capacity: ground.capacity }, started)
   tracked.listening(origins[0])
   const { requestLog } = http
-  const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config) })
+  const receiving = createInbound({ ...ground, sendNotice, ...inboundOptions(config, tables) })
   const inbound = started.adopt(receiving, () => receiving.close())
   const mail = { senders, rateLimiter, intake, mime, inbound, requestLog, clock, log, certificates, capacity }
   const smtp = await openSubmission(config, mail)

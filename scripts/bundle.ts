@@ -18,6 +18,7 @@ const ENTRIES = [
   'main.ts',
   'commands/healthcheck.ts',
   'http/json-worker.ts',
+  'inbound/reading/returned-worker.ts',
   'intake/compose-worker.ts',
   'mime/mime-worker.ts',
   'storage/sqlite/reader.ts',

@@ -35,7 +35,7 @@ const ARROWS: Record<string, string[]> = {
     'tracking',
     'watch',
   ],
-  inbound: ['mail', 'mime', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
+  inbound: ['mail', 'capacity', 'mime', 'clock', 'wire', 'storage', 'senders', 'intake', 'watch'],
   submission: [
     'mail',
     'capacity',

@@ -1,4 +1,6 @@
 import { Type, type Static } from 'typebox'
+import { CATEGORIES } from '../mail/bounce.ts'
+import { RETURNED_EFFECTS, RETURNED_KINDS, type ReturnedReport } from '../mail/returned.ts'
 import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
 import type {
   PostmasterMessage as StoredPostmasterMessage,
@@ -20,6 +22,33 @@ const fields = {
   size: Type.Integer({ description: 'Size of the message in bytes.' }),
 }
 
+/** What a returned message says (mail/returned.ts). Everything but `effect` is the sender's claim. */
+const Report = Type.Object(
+  {
+    kind: literals([...RETURNED_KINDS, 'unreadable'], { description: 'What the message is.' }),
+    format: Type.String({ description: 'How it was recognized (docs/inbound.md).' }),
+    reporting_mta: Nullable(Type.String(), { description: 'The server that wrote it; null: unknown.' }),
+    entries: Type.Array(
+      Type.Object({
+        recipient: Nullable(Type.String(), { description: 'The recipient; null: none is named.' }),
+        delivery_id: Nullable(Id, { description: 'The delivery; null: none matches.' }),
+        action: Nullable(literals(['failed', 'delayed', 'delivered', 'relayed', 'expanded']), {
+          description: 'The action of a delivery report; null for a complaint.',
+        }),
+        status: Nullable(Type.String(), { description: 'The enhanced status code; null: none.' }),
+        diagnostic: Nullable(Type.String(), { description: 'What the last server said; null: nothing.' }),
+        category: Nullable(literals(CATEGORIES), { description: 'Category of the failure; null: none.' }),
+        effect: literals(RETURNED_EFFECTS, {
+          description:
+            'bounced: the delivery bounced · suppressed: and the address was suppressed · complained · noted: it says nothing final · unchanged: the delivery is queued, or bounced or was complained about before · stranger: not a recipient of the email · ambiguous: the email has several recipients.',
+        }),
+      }),
+      { description: 'One per recipient, at most 100.' },
+    ),
+  },
+  { description: 'What the message says, and what it changed.' },
+)
+
 /** An element of GET /emails/:id/returned. Ours. */
 export const ReturnedMessage = Type.Object(
   {
@@ -28,8 +57,9 @@ export const ReturnedMessage = Type.Object(
     has_content: Type.Boolean({
       description: 'Whether the message itself is stored; false if the content of the email is not kept.',
     }),
+    report: Nullable(Report, { description: 'Null: not read yet, or the return path has no code.' }),
   },
-  { description: 'A message sent to the return path of an email. It is not verified.' },
+  { description: 'A message sent to the return path of an email.' },
 )
 export type ReturnedMessage = Static<typeof ReturnedMessage>
 export const ReturnedMessageList = listOf(ReturnedMessage, 'returned messages')
@@ -56,7 +86,7 @@ export const listReturnedMessages = operation('GET /emails/:id/returned', {
   tags: ['Emails'],
   summary: 'List messages returned to an email',
   description:
-    'Messages sent to the return path of the email, usually delivery reports. They are not verified, and change neither the email nor the suppression list. Not part of the hosted API.',
+    'Messages sent to the return path of the email, usually delivery reports. `report` says what each one changed (docs/bounces.md). Not part of the hosted API.',
   params: path({ id: pathId }),
   response: { 200: ReturnedMessageList },
 })
@@ -96,9 +126,20 @@ const presentReceived = ({ id, receivedAt, mailFrom, rcptTo, ip, helo, tls, size
   size,
 })
 
+const presentReport = ({ reportingMta, entries, ...report }: ReturnedReport): ReturnedMessage['report'] => ({
+  ...report,
+  reporting_mta: reportingMta,
+  entries: entries.map(({ deliveryId, ...entry }) => ({ ...entry, delivery_id: deliveryId })),
+})
+
 /** An element of GET /emails/:id/returned. */
 export function presentReturned(message: StoredReturnedMessage): ReturnedMessage {
-  return { object: 'returned_message', ...presentReceived(message), has_content: message.hasContent }
+  return {
+    object: 'returned_message',
+    ...presentReceived(message),
+    has_content: message.hasContent,
+    report: message.report && presentReport(message.report),
+  }
 }
 
 /** An element of GET /postmaster. */

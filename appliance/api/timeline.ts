@@ -4,6 +4,7 @@ import { EMAIL_EVENTS } from '../mail/event.ts'
 import { LANE_REASONS, WAIT_REASONS, PAST_WAIT_REASONS } from '../mail/waiting.ts'
 import { DELIVERY_STATES, SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 import { operation } from './operation.ts'
+import { presentReturned, ReturnedMessage } from './received.ts'
 import { path, pathId } from './parameters.ts'
 import { RecipientCounts, RecipientStatus } from './recipients.ts'
 import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
@@ -15,6 +16,7 @@ import type {
   EmailEvent as StoredEmailEvent,
   EmailHistory,
   EmailSummary,
+  ReturnedMessage as StoredReturnedMessage,
 } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { waitsOf } from './waits.ts'
@@ -272,6 +274,7 @@ export const Timeline = Type.Object(
     attempts: Type.Array(Attempt, { description: 'All attempts, oldest first.' }),
     events: Type.Array(EmailEvent, { description: 'All events, oldest first.' }),
     waits: Type.Array(Wait, { description: 'Waits before attempts, oldest first for each delivery.' }),
+    returned: Type.Array(ReturnedMessage, { description: 'Messages to the return path, newest first.' }),
   },
   { description: 'The history of an email.' },
 )
@@ -363,6 +366,7 @@ export function presentTimeline(
   email: Pick<EmailSummary, 'id' | 'createdAt'>,
   history: EmailHistory,
   waiting: readonly (Explanation | null)[] = [],
+  returned: readonly StoredReturnedMessage[] = [],
 ): Timeline {
   const complaints = history.events.filter(({ type }) => type === 'email.complained')
   const complained = new Set(complaints.map(({ deliveryId }) => deliveryId))
@@ -377,6 +381,7 @@ export function presentTimeline(
     deliveries,
     attempts: history.attempts.map(presentAttempt),
     events: history.events.map(presentEvent),
+    returned: returned.map(presentReturned),
     waits: waitsOf(history).map(({ deliveryId, from, until, reason, why }) => ({
       delivery_id: deliveryId,
       from: timestamp(from),

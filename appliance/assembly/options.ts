@@ -84,10 +84,14 @@ export function httpOptions({ hostname, limits, http, logs }: Config) {
 export const noticeOptions = ({ hostname, notices }: Config) => ({ hostname, from: notices.from })
 
 /** What the public MX is told. */
-export const inboundOptions = ({ hostname, limits, smtp }: Config) => ({
+export const inboundOptions = ({ hostname, limits, smtp }: Config, tables: LiveTables) => ({
   hostname,
   messageBytes: limits.message_bytes,
   postmaster: smtp.postmaster,
+  tables: () => {
+    const { formats, reasons } = tables.returnedMail()
+    return { formats, rules: [...reasons, ...tables.bounces()] }
+  },
 })
 
 /** How long what is kept, the disk budget in bytes. */

@@ -160,6 +160,7 @@ async function configurationFiles({ tls, delivery, limits, doctor }: Config, sou
       [`config/tls-key-${at + 1}.pem`, key],
     ]),
     ['config/bounces.toml', delivery.bounces],
+    ['config/returned-mail.toml', delivery.returned_mail],
     ['config/providers.toml', delivery.providers],
     ['config/plans.toml', limits.plans],
     ['config/blocklists.toml', doctor.blocklists],

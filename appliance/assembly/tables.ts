@@ -1,5 +1,12 @@
 /** The tables of data that a running daemon can exchange: each is asked for anew whenever it is used. */
-import { loadBlocklists, loadBounces, loadPlans, loadProviders, loadRobots } from '../config/config.ts'
+import {
+  loadBlocklists,
+  loadBounces,
+  loadPlans,
+  loadProviders,
+  loadReturnedMail,
+  loadRobots,
+} from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
 /** What a table is now. */
@@ -17,6 +24,7 @@ export interface LiveTables {
   plans: ReturnType<typeof loadPlans>
   providers: Current<ReturnType<typeof loadProviders>>
   bounces: Current<ReturnType<typeof loadBounces>>
+  returnedMail: Current<ReturnType<typeof loadReturnedMail>>
   robots: Current<ReturnType<typeof loadRobots>>
   blocklists: Current<ReturnType<typeof loadBlocklists>>
   /** Returns what could not be used: there the old table stays. Each by itself, so that one mistake keeps back only its own. */
@@ -33,6 +41,7 @@ export function openTables({ limits, delivery, tracking, doctor }: Config): Live
   const connections = delivery.max_connections_per_domain
   const providers = exchangeable(() => loadProviders({ connections }, delivery.providers))
   const bounces = exchangeable(() => loadBounces(delivery.bounces))
+  const returnedMail = exchangeable(() => loadReturnedMail(delivery.returned_mail))
   const robots = exchangeable(() => loadRobots(tracking.robots))
   const blocklists = exchangeable(() => loadBlocklists(doctor.blocklists))
   // Quotas hold the map itself.
@@ -42,11 +51,15 @@ export function openTables({ limits, delivery, tracking, doctor }: Config): Live
     plans.clear()
     for (const [name, plan] of fresh) plans.set(name, plan)
   }
-  const all = [rereadPlans, ...[providers, bounces, robots, blocklists].map(({ reread }) => reread)]
+  const all = [
+    rereadPlans,
+    ...[providers, bounces, returnedMail, robots, blocklists].map(({ reread }) => reread),
+  ]
   return {
     plans,
     providers: providers.current,
     bounces: bounces.current,
+    returnedMail: returnedMail.current,
     robots: robots.current,
     blocklists: blocklists.current,
     reread: () => all.flatMap(failureOf),

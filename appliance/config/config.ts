@@ -5,6 +5,7 @@ import { sandboxConfig } from './sandbox.ts'
 
 export { loadRobots } from './robots.ts'
 export { loadBounces } from './bounces.ts'
+export { loadReturnedMail } from './returned-mail.ts'
 export { formatComplaint } from './complaint.ts'
 export { loadBlocklists, loadTargets, type Blocklist, type DoctorTargets } from './doctor.ts'
 export { loadConfig, type LoadArgs, type Loaded } from './load.ts'

@@ -173,6 +173,13 @@ export const ConfigSchema = Type.Object(
             'TOML file with your own rules for classifying server replies. They take precedence over the built-in rules (config/bounces.toml).',
         }),
       ),
+      returned_mail: Type.Optional(
+        Type.String({
+          format: 'absolute-path',
+          description:
+            'TOML file with your own formats and rules for reading returned mail. They take precedence over the built-in ones (config/returned-mail.toml).',
+        }),
+      ),
       test_domains: strings(
         'Test domains whose addresses Posthaste simulates without sending: delivered@, bounced@, complained@ and suppressed@, each with any +label. An empty list turns test addresses off.',
         'hostname',

@@ -2,7 +2,7 @@ import type { Category, SubType } from '../mail/bounce.ts'
 import type { Reply } from '../mail/reply.ts'
 import type { Cause, Verdict } from '../mail/verdict.ts'
 import { INTERRUPTED_DELAY, nextAttemptAt } from '../queue/schedule.ts'
-import type { Classification, Classify } from './classify.ts'
+import type { Classification, Classify } from '../mail/classify.ts'
 import type { Failure, Fate } from './outcome.ts'
 
 /** What is known of a delivery before this attempt is judged. Times in Unix milliseconds. */

@@ -1,5 +1,5 @@
 import type { Signal, SignalKind } from '../shaping/shaping.ts'
-import type { Classify } from './classify.ts'
+import type { Classify } from '../mail/classify.ts'
 import type { Failure, Fate } from './outcome.ts'
 
 /** What a lane learns of an attempt. */

@@ -1,7 +1,7 @@
 /**
  * Mail that port 25 takes without sign-in: messages to the return path of an email that was sent from here (RFC 5321 §3.6.3), and to
- * postmaster and abuse (RFC 5321 §4.5.1, RFC 2142). Nothing about it is verified, so nothing of it changes the state of an email. No
- * report is ever sent about it: what cannot be taken is refused while the client waits.
+ * postmaster and abuse (RFC 5321 §4.5.1, RFC 2142). Only what proves that it has seen an email, by the MAC of its return path, is read and can
+ * change the state of that email. No report is ever sent about it: what cannot be taken is refused while the client waits.
  */
 import type { Clock } from '../clock/clock.ts'
 import type { Mailbox } from '../mail/address.ts'
@@ -12,7 +12,9 @@ import { createReturnPaths, maySend, type ReturnPaths } from '../senders/senders
 import type { PostmasterLimits, ReceivedMessage, ReturnedLimits, Storage } from '../storage/storage.ts'
 import type { Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
+import { createDrain } from './drain.ts'
 import { createForwarder } from './forward.ts'
+import type { ReturnedTables } from './reading/returned-reader.ts'
 import { createRate } from './rates.ts'
 import type { SendNotice } from '../intake/notice.ts'
 
@@ -20,6 +22,8 @@ import type { SendNotice } from '../intake/notice.ts'
 export interface Addressee {
   /** The email whose return path it is; null for postmaster and abuse. */
   emailId: string | null
+  /** Whether the return path has a valid MAC. */
+  proven: boolean
   /** As it was written. */
   address: string
 }
@@ -36,7 +40,7 @@ export interface Inbound {
   admit(addressee: Addressee, arrival: Pick<Arrival, 'mailFrom' | 'ip'>): void
   /** Stores a message; once it resolves to the id, the message is durable. Refuses: `message_loop`, `inbound_full`, `disk_full`, `unavailable`, … */
   keep(addressee: Addressee, arrival: Arrival, bytes: Uint8Array): Promise<string>
-  /** Ends forwarding. */
+  /** Ends forwarding and reading. */
   close(): Promise<void>
 }
 
@@ -47,6 +51,10 @@ export interface InboundDeps {
     | 'findReturnPath'
     | 'domainsServedAs'
     | 'keepReturned'
+    | 'beginReturned'
+    | 'nextReturned'
+    | 'postponeReturned'
+    | 'settleReturned'
     | 'keepPostmaster'
     | 'duePostmaster'
     | 'settlePostmaster'
@@ -57,6 +65,8 @@ export interface InboundDeps {
   /** By default this process is alone. */
   duties?: Duties | undefined
   hostname: string
+  /** By which returned messages are read; asked each time. */
+  tables: () => ReturnedTables
   /** Largest message of those who sign in, in bytes: this one is never larger. */
   messageBytes: number
   /** Where mail to postmaster is forwarded; undefined: it is only kept. */
@@ -85,7 +95,7 @@ const MAX_RECEIVED = 50
 /** Bytes of a header in which trace fields are counted. */
 const HEADER = 128 * 1024
 
-/** Forwards from then on what waits for it. */
+/** Forwards and reads from then on what waits for it. */
 export function createInbound(deps: InboundDeps): Inbound {
   const { clock, log, storage, postmaster } = deps
   const messageBytes = Math.min(deps.messageBytes, MESSAGE_BYTES)
@@ -93,6 +103,8 @@ export function createInbound(deps: InboundDeps): Inbound {
   const returnPaths = createReturnPaths(deps)
   const forwarder = createForwarder(deps)
   forwarder.start()
+  const drain = createDrain(deps)
+  drain.start()
 
   return {
     messageBytes,
@@ -115,7 +127,7 @@ export function createInbound(deps: InboundDeps): Inbound {
       if (seconds > 0) throw refuse('inbound_rate', { seconds })
     },
 
-    async keep({ emailId, address }, arrival, bytes) {
+    async keep({ emailId, proven, address }, arrival, bytes) {
       if (countReceived(bytes) > MAX_RECEIVED) throw refuse('message_loop')
       const now = clock.now()
       const about = { ...arrival, id: newId(now), receivedAt: now, rcptTo: address, size: bytes.byteLength }
@@ -129,14 +141,17 @@ export function createInbound(deps: InboundDeps): Inbound {
         forwarder.wake()
         return about.id
       }
-      const kept = await storage.keepReturned({ emailId, message, limits: RETURNED }, now)
+      const kept = await storage.keepReturned({ emailId, message, limits: RETURNED, proven }, now)
       if (kept === 'full') throw refuse('inbound_full')
       if (kept === 'unknown') throw refuse('inbound_unknown')
       log.info({ ...line, email_id: emailId }, 'received a returned message')
+      if (proven) drain.wake()
       return about.id
     },
 
-    close: () => forwarder.stop(),
+    async close() {
+      await Promise.all([forwarder.stop(), drain.stop()])
+    },
   }
 }
 
@@ -149,14 +164,15 @@ async function findAddressee(
   // A wrong MAC costs no look-up. Return paths from before there was one are still in the mail of others.
   if (bounce && (bounce.proof === null || (await returnPaths.isOurs(bounce)))) {
     const found = await storage.findReturnPath({ emailId: bounce.emailId }, clock.now())
-    if (found?.returnPath.toLowerCase() === address.toLowerCase()) return { emailId: bounce.emailId, address }
+    if (found?.returnPath.toLowerCase() === address.toLowerCase())
+      return { emailId: bounce.emailId, proven: bounce.proof !== null, address }
   }
   const forPostmaster = /^(postmaster|abuse)$/i.test(local)
   if (!bounce && !forPostmaster) throw refuse('smtp_relay')
   const own = domain === hostname.toLowerCase()
   const statuses = own ? [] : await storage.domainsServedAs({ name: domain }, clock.now())
   if (!own && !statuses.some(maySend)) throw refuse('smtp_relay')
-  if (forPostmaster) return { emailId: null, address }
+  if (forPostmaster) return { emailId: null, proven: false, address }
   throw refuse('inbound_unknown')
 }
 

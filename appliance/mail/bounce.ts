@@ -11,6 +11,7 @@ export type Phase =
   | 'rcpt'
   | 'data'
   | 'body'
+  | 'report' // by mail, after the server had accepted the message
 
 /**
  * What a failure is about. `recipient`: the mailbox is not there or closed · `mailbox-full`: it has no room · `policy`: a rule forbids it, theirs

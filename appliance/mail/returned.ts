@@ -98,6 +98,46 @@ export interface Returned {
   report: Uint8Array | null
 }
 
+/**
+ * What a report about a delivery led to. `bounced`: the delivery was · `suppressed`: its address as well · `complained` · `noted`: says
+ * nothing final · `unchanged`: the delivery is queued, or bounced or was complained about before · `stranger`: not a recipient of the email · `ambiguous`: the email has
+ * several recipients, and any of them could have written it.
+ */
+export const RETURNED_EFFECTS = [
+  'bounced',
+  'suppressed',
+  'complained',
+  'noted',
+  'unchanged',
+  'stranger',
+  'ambiguous',
+] as const
+export type ReturnedEffect = (typeof RETURNED_EFFECTS)[number]
+
+/** What one message says of one recipient, and what that changed. */
+export interface ReportEntry {
+  /** Null where the message names nobody. */
+  recipient: string | null
+  /** The delivery that it is about; null: none. */
+  deliveryId: string | null
+  /** Null for complaints. */
+  action: ReportAction | null
+  status: string | null
+  diagnostic: string | null
+  category: Category | null
+  effect: ReturnedEffect
+}
+
+/** What a message to a return path says and what it changed. */
+export interface ReturnedReport {
+  /** `unreadable`: reading took too much time or memory, or ended the process. */
+  kind: ReturnedKind | 'unreadable'
+  format: string
+  reportingMta: string | null
+  /** At most 100. */
+  entries: ReportEntry[]
+}
+
 /** A test of a header field: the pattern must be found in its value. */
 export interface FieldTest {
   /** In lower case. */

@@ -41,6 +41,7 @@ import { methods as quotas } from './quotas.ts'
 import { methods as receipts } from './receipts.ts'
 import { methods as received } from './received.ts'
 import { methods as reports } from './reports.ts'
+import { methods as returnedUnread } from './returned-unread.ts'
 import { methods as retention } from './retention.ts'
 import { methods as secrets } from './secrets.ts'
 import { methods as sessions } from './sessions.ts'
@@ -93,6 +94,7 @@ export const nouns = {
   received,
   reports,
   retention,
+  returnedUnread,
   secrets,
   segments,
   sessions,

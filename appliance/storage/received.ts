@@ -1,6 +1,7 @@
 /** Mail that port 25 takes from clients that have not signed in. Nothing about it is verified. */
 import { type Selectable, sql } from 'kysely'
 import { isPseudonym } from '../mail/erasure.ts'
+import type { ReturnedReport } from '../mail/returned.ts'
 import { firstIdAt } from '../mail/ids.ts'
 import { type Page, type PageArgs, pageOf } from './lists.ts'
 import type { Db, PostmasterMessagesTable } from './schema.ts'
@@ -26,6 +27,8 @@ export interface ReceivedMessage {
 export interface ReturnedMessage extends ReceivedMessage {
   /** False when only the envelope is stored, because the content of the email is not kept. */
   hasContent: boolean
+  /** What it says and what it changed; null: it proves nothing, or was not read yet. */
+  report: ReturnedReport | null
 }
 
 /** What happens to a postmaster message beside being kept. */
@@ -117,14 +120,21 @@ async function domainsServedAs(db: Db, { name }: { name: string }): Promise<Doma
   return rows.map(({ status }) => status)
 }
 
-/** Stores a returned message. Nothing is stored unless the answer is `kept`. */
+/** Stores a returned message; one that is `proven` is to be read. Nothing is stored unless the answer is `kept`. */
 async function keepReturned(
   db: Db,
   {
     emailId,
     message,
     limits,
-  }: { emailId: string; message: ReceivedMessage & WithBytes; limits: ReturnedLimits },
+    proven = false,
+  }: {
+    emailId: string
+    message: ReceivedMessage & WithBytes
+    limits: ReturnedLimits
+    /** Whether the return path has a valid MAC. */
+    proven?: boolean
+  },
 ): Promise<'kept' | 'full' | 'unknown'> {
   const email = await db
     .selectFrom('emails as e')
@@ -134,13 +144,25 @@ async function keepReturned(
     .executeTakeFirst()
   if (!email) return 'unknown'
   const { count, bytes } = await heldOf(db, emailId)
-  const body = email.keep_bodies !== 0 && !(await isErased(db, emailId)) ? message.bytes : null
+  const erased = await isErased(db, emailId)
+  const body = email.keep_bodies !== 0 && !erased ? message.bytes : null
   const more = body?.byteLength ?? 0
   if (count >= limits.emailMessages || bytes + more > limits.emailBytes) return 'full'
   await db
     .insertInto('returned_messages')
-    .values({ ...toRow(message), team_id: email.team_id, email_id: emailId, body })
+    .values({ ...toRow(message), team_id: email.team_id, email_id: emailId, body, report: null })
     .execute()
+  // What is read of an erased email would name the person again.
+  if (proven && !erased)
+    await db
+      .insertInto('returned_unread')
+      .values({
+        id: message.id,
+        due_at: message.receivedAt,
+        attempts: 0,
+        body: body === null ? message.bytes : null,
+      })
+      .execute()
   await trimTeam(db, email.team_id, limits.teamBytes)
   await trimAll(db, limits.allBytes)
   return 'kept'
@@ -193,6 +215,8 @@ async function removeOldest(db: Db, teamId: string, excess: number): Promise<boo
     .selectFrom('returned_messages')
     .select(['id', sql<number>`coalesce(length(body), 0)`.as('bytes')])
     .where('team_id', '=', teamId)
+    // 250 was said: what was not read yet stays until it was.
+    .where('id', 'not in', db.selectFrom('returned_unread').select('id'))
     .orderBy('id')
     .limit(ROUND)
     .execute()
@@ -216,12 +240,17 @@ async function listReturned(
   const rows = await db
     .selectFrom('returned_messages')
     .select(COLUMNS)
+    .select('report')
     .select(sql<number>`(body is not null)`.as('has_content'))
     .where('email_id', '=', emailId)
     .where('team_id', '=', teamId)
     .orderBy('id', 'desc')
     .execute()
-  return rows.map((row) => ({ ...toMessage(row), hasContent: Boolean(row.has_content) }))
+  return rows.map((row) => ({
+    ...toMessage(row),
+    hasContent: Boolean(row.has_content),
+    report: row.report === null ? null : (JSON.parse(row.report) as ReturnedReport),
+  }))
 }
 
 /** The bytes of one; undefined when there is none, or its content is not kept. */

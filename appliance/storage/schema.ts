@@ -509,6 +509,17 @@ export interface ReturnedMessagesTable {
   size: number
   /** Null where the content of the email is not kept. */
   body: Uint8Array | null
+  /** JSON (`ReturnedReport`); null where it was not read. */
+  report: string | null
+}
+
+/** Messages to return paths with a valid MAC that are still to be read. */
+export interface ReturnedUnreadTable {
+  id: string
+  due_at: number
+  attempts: number
+  /** Null where `returned_messages` keeps it. */
+  body: Uint8Array | null
 }
 
 /** Bytes of each team's returned messages, kept by triggers. */
@@ -520,7 +531,7 @@ export interface ReturnedUseTable {
 /** Mail to postmaster and abuse. */
 export interface PostmasterMessagesTable extends Omit<
   ReturnedMessagesTable,
-  'team_id' | 'email_id' | 'body'
+  'team_id' | 'email_id' | 'body' | 'report'
 > {
   body: Uint8Array
   forward: ForwardingState
@@ -780,6 +791,7 @@ export interface Tables extends AudienceTables {
   webhook_deliveries: WebhookDeliveriesTable
   webhook_attempts: WebhookAttemptsTable
   returned_messages: ReturnedMessagesTable
+  returned_unread: ReturnedUnreadTable
   returned_use: ReturnedUseTable
   postmaster_messages: PostmasterMessagesTable
   reports: ReportsTable

@@ -77,6 +77,7 @@ export type {
   ReturnedMessage,
   WithBytes,
 } from './received.ts'
+export type { LateBounce, ReturnedDelivery, SettleReturned, UnreadReturned } from './returned-unread.ts'
 export type { DueReport, ReportRef, ReportedDelivery } from './reports.ts'
 export type { PurgeArgs, Purged } from './retention.ts'
 export type { SealingStorage } from './secrets.ts'

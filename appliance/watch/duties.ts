@@ -17,6 +17,7 @@ type DutyName =
   | 'domain checks'
   | 'erasures'
   | 'postmaster mail'
+  | 'returned mail'
 
 /** Whether this process has the duty; it takes one that is free. Asked when there is something to do, so that nothing is written while idle. */
 export type OnDuty = () => Promise<boolean>

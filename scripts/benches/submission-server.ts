@@ -58,6 +58,7 @@ await openSubmission(
     ...{ senders, intake, mime, capacity, clock, log },
     inbound: createInbound({
       ...{ storage, clock, log, hostname, messageBytes: config.limits.message_bytes, postmaster: undefined },
+      tables: () => ({ formats: [], rules: [] }),
       sendNotice: async () => ({ sent: false, reason: 'nothing is sent here' }),
     }),
     requestLog: createRequestLogBuffer({ storage, clock, log }),

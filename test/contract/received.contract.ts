@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { NewEmail, Storage } from '../../appliance/storage/storage.ts'
-import { DAY, makeTeam, newDomain, putEmail, T0, unique } from './fixtures.ts'
+import { change, DAY, leaseArgs, makeTeam, newDomain, putEmail, T0, unique } from './fixtures.ts'
 
 const LIMITS = { emailMessages: 3, emailBytes: 5000, teamBytes: 20_000, allBytes: 1_000_000 }
 const MAILBOX = { messages: 3, bytes: 1_000_000 }
@@ -52,6 +52,7 @@ export function receivedContract(storage: () => Storage): void {
       {
         ...{ id: second.id, receivedAt: T0, mailFrom: '', rcptTo: 'bounce+1@send.shop.example' },
         ...{ ip: '192.0.2.1', helo: 'mx.x.example', tls: 'TLSv1.3', size: 6, hasContent: true },
+        report: null,
       },
       expect.objectContaining({ id: first.id }),
     ])
@@ -93,6 +94,60 @@ export function receivedContract(storage: () => Storage): void {
     })
     expect(await left()).toEqual([more.id, ...ids.slice(4)])
     expect(await listed(small.team.id, little.id)).toEqual([kept.id])
+  })
+
+  test('a proven message is read until it is settled, and settled once', async () => {
+    const { team } = await makeTeam(storage())
+    const email = await putEmail(storage(), team.id, [`${unique('dead')}@x.example`])
+    const deliveryId = email.deliveries[0]!.id
+    await storage().lease(leaseArgs(), T0)
+    const changes = [change(deliveryId, 'delivered', 'email.delivered')]
+    await storage().settle({ owner: 'one', attempt: null, changes }, T0)
+    const one = message('a report')
+    await storage().keepReturned({ emailId: email.id, message: one, limits: LIMITS, proven: true }, T0)
+    // Begun again after a crash.
+    expect(await storage().beginReturned({}, T0)).toMatchObject({ id: one.id, attempts: 1 })
+    expect(await storage().beginReturned({}, T0)).toMatchObject({
+      ...{ id: one.id, attempts: 2, emailId: email.id, returnPath: email.returnPath },
+      deliveries: [{ id: deliveryId, state: 'delivered', leased: false, complained: false }],
+    })
+    const cause = { phase: 'report', host: null, ip: null, reply: null, note: 'Reported.' } as const
+    const { recipient } = email.deliveries[0]!
+    const bounce = {
+      ...{ type: 'Permanent' as const, subType: 'General' as const, message: 'Reported.' },
+      ...{ diagnosticCode: [], suppress: true as const },
+    }
+    const about = {
+      recipient,
+      deliveryId,
+      action: 'failed',
+      status: null,
+      diagnostic: null,
+      category: null,
+    } as const
+    const report = { kind: 'bounce', format: 'rfc3464', reportingMta: null } as const
+    const settled = {
+      id: one.id,
+      report: { ...report, entries: [{ ...about, effect: 'suppressed' as const }] },
+      bounces: [{ deliveryId, cause, data: { recipient, cause, bounce } }],
+      complaints: [],
+    }
+    expect(await storage().settleReturned(settled, T0)).toBe(true)
+    expect(await storage().settleReturned(settled, T0)).toBe(false)
+    expect(await storage().beginReturned({}, T0)).toBe(undefined)
+    const history = await storage().getHistory({ teamId: team.id, id: email.id }, T0)
+    expect(history.deliveries).toMatchObject([{ state: 'bounced', cause }])
+    expect(history.events.map(({ type }) => type)).toEqual(['email.sent', 'email.delivered', 'email.bounced'])
+    const [listedOne] = await storage().listReturned({ teamId: team.id, emailId: email.id }, T0)
+    expect(listedOne!.report).toEqual(settled.report)
+    const { items } = await storage().listSuppressions({ teamId: team.id, limit: 10 }, T0)
+    expect(items).toMatchObject([{ email: recipient, origin: 'bounce', sourceId: email.id }])
+    // Another report about the same delivery.
+    const again = message('again')
+    await storage().keepReturned({ emailId: email.id, message: again, limits: LIMITS, proven: true }, T0)
+    expect(await storage().settleReturned({ ...settled, id: again.id }, T0)).toBe(true)
+    const reports = await storage().listReturned({ teamId: team.id, emailId: email.id }, T0)
+    expect(reports[0]!.report!.entries).toMatchObject([{ effect: 'unchanged' }])
   })
 
   test('where the content of an email is not kept, neither is what comes back', async () => {

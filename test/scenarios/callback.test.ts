@@ -17,7 +17,12 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
   let appliance: TestAppliance
   const host = freeAddress()
   // A Postfix of its own asks without DNS: the return path leads to our address.
-  const toUs = { transport_maps: `inline:{ { send.sender.test = smtp:[${host}] } }` }
+  // Nothing listens where mail to gone@ is passed on.
+  const nowhere = '{ gone@postfix.test = smtp:[127.0.0.1]:9 }'
+  const toUs = {
+    transport_maps: `inline:{ { send.sender.test = smtp:[${host}] }, ${nowhere} }`,
+    maximal_queue_lifetime: '0',
+  }
 
   beforeAll(async () => {
     postfix = await startPostfix({
@@ -113,6 +118,30 @@ describe.runIf(able)('port 25 as the MX of the return path (needs root and swaks
     expect(answer.headers.get('content-disposition')).toMatch(/^attachment; /)
     expect(await answer.text()).toBe('Subject: Undelivered\r\n\r\nNo such user.\r\n')
     expect((await appliance.timeline(id)).deliveries).toMatchObject([{ state: 'delivered' }])
+  })
+
+  test('an email that Postfix accepts and cannot pass on bounces by mail', async () => {
+    const id = await appliance.send({
+      from: 'hello@sender.test',
+      to: 'gone@postfix.test',
+      subject: 'Hello',
+      text: 'Hi',
+    })
+    const timeline = await appliance.until(id, ({ deliveries }) => deliveries[0]!.state === 'bounced')
+    expect(timeline.events.map(({ type }) => type)).toEqual([
+      'email.sent',
+      'email.delivered',
+      'email.bounced',
+    ])
+    expect(timeline.deliveries[0]!.cause).toMatchObject({ phase: 'report', category: 'network' })
+    expect(timeline.returned).toMatchObject([
+      {
+        report: {
+          ...{ kind: 'bounce', format: 'rfc3464', reporting_mta: 'mx.postfix.test' },
+          entries: [{ recipient: 'gone@postfix.test', action: 'failed', effect: 'bounced' }],
+        },
+      },
+    ])
   })
 
   test('mail to postmaster is forwarded, and listed for those who run the server', async () => {

@@ -104,7 +104,8 @@ function readingRoutes(app: App, { storage, shaping, clock }: HttpDeps, contents
     const { teamId } = callerOf(request)
     const email = await find(teamId, request.params.id)
     const history = await storage.getHistory({ teamId, id: email.id }, clock.now())
-    return presentTimeline(email, history, await shaping.explain(history.deliveries))
+    const returned = await storage.listReturned({ teamId, emailId: email.id }, clock.now())
+    return presentTimeline(email, history, await shaping.explain(history.deliveries), returned)
   })
 
   serve(app, api.getSource, {}, async (request, reply) => {

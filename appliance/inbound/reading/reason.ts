@@ -2,7 +2,7 @@
 import type { Category, Phase } from '../../mail/bounce.ts'
 import type { Reply } from '../../mail/reply.ts'
 
-/** What the rules say about a reply (delivery/classify.ts). */
+/** What the rules say about a reply (mail/classify.ts). */
 export type Categorize = (
   reply: Reply,
   about: { phase: Phase },

@@ -35,7 +35,8 @@ export function openCopy(file: string): Connection {
 
 /** Leaves out bodies and messages of emails that nothing of waits (what waits could not be sent without), and received mail. */
 export function dropBodies(db: Connection): void {
-  for (const table of ['returned_messages', 'postmaster_messages']) db.exec(`delete from ${table}`)
+  for (const table of ['returned_unread', 'returned_messages', 'postmaster_messages'])
+    db.exec(`delete from ${table}`)
   db.exec(
     'delete from messages where email_id not in (select email_id from deliveries where expires_at is not null)',
   )

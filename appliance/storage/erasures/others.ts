@@ -235,9 +235,11 @@ function affordable<T extends Candidate>(rows: T[]): T[] {
 
 const named = (
   { eraser }: Scan,
-  row: { mail_from: string; rcpt_to: string; body: Uint8Array | null },
+  row: { mail_from: string; rcpt_to: string; body: Uint8Array | null; report?: string | null },
 ): boolean =>
-  eraser.finds(`${row.mail_from}\n${row.rcpt_to}\n${row.body ? Buffer.from(row.body).toString('utf8') : ''}`)
+  eraser.finds(
+    `${row.mail_from}\n${row.rcpt_to}\n${row.report ?? ''}\n${row.body ? Buffer.from(row.body).toString('utf8') : ''}`,
+  )
 
 const nextOf = (listed: Candidate[], looked: Candidate[]): string | null =>
   looked.length === listed.length && listed.length < ROWS ? null : looked.at(-1)!.id
@@ -261,7 +263,7 @@ export async function returnedPhase(db: Db, scan: Scan, after: string): Promise<
   if (looked.length === 0) return { counts: {}, next: null }
   const rows = await db
     .selectFrom('returned_messages')
-    .select(['id', 'mail_from', 'rcpt_to', 'body'])
+    .select(['id', 'mail_from', 'rcpt_to', 'body', 'report'])
     .where(
       'id',
       'in',

@@ -228,6 +228,7 @@ test('a timeline has deliveries, attempts and events', () => {
       },
     ],
     waits: [],
+    returned: [],
   })
   expect(presentDelivery(delivery)).toMatchObject({
     next_attempt_at: null,

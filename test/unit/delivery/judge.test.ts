@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createClassifier } from '../../../appliance/delivery/classify.ts'
+import { createClassifier } from '../../../appliance/mail/classify.ts'
 import { judge, type Bench } from '../../../appliance/delivery/judge.ts'
 import type { Failure, Fate } from '../../../appliance/delivery/outcome.ts'
 import { parseReply } from '../../../appliance/mail/reply.ts'

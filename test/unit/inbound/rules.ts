@@ -1,6 +1,6 @@
 import { loadBounces } from '../../../appliance/config/bounces.ts'
 import { loadReturnedMail } from '../../../appliance/config/returned-mail.ts'
-import { createClassifier } from '../../../appliance/delivery/classify.ts'
+import { createClassifier } from '../../../appliance/mail/classify.ts'
 import type { ReadingRules } from '../../../appliance/inbound/reading/read-returned.ts'
 
 /** The shipped tables, as the program puts them together: what reports alone say precedes what servers say. */

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccounts } from '../../../appliance/accounts/accounts.ts'
+import { loadBounces, loadReturnedMail } from '../../../appliance/config/config.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createInbound } from '../../../appliance/inbound/inbound.ts'
 import { createContents, createIntake, type Notice } from '../../../appliance/intake/intake.ts'
@@ -136,6 +137,8 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
   })
   const logs: RequestLog[] = []
   const notices: Notice[] = []
+  const { formats, reasons } = loadReturnedMail()
+  const tables = { formats, rules: [...reasons, ...loadBounces()] }
   const failing = { findReturnPath: () => Promise.reject(new Error('the disk is gone')) }
   const inbound = createInbound({
     storage: options.deaf ? { ...storage, ...failing } : storage,
@@ -144,6 +147,7 @@ export async function startDoor(options: DoorOptions = {}): Promise<Door> {
       return { sent: true, emailId: newId(clock.now()) }
     },
     ...{ clock, log, hostname: host.hostname, messageBytes, postmaster: options.postmaster },
+    tables: () => tables,
   })
   const relay = likelyFreePort()
   const submission = createSubmission({

@@ -4,6 +4,7 @@ import { play, readDialogs } from '../../dialogs/runner.ts'
 import { askPublicMx, converse, judgePublicMx } from '../../../appliance/insights/public-mx.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { sendWithNodemailer } from './clients.ts'
+import { change, leaseArgs, newEmail, putArgs } from '../../contract/fixtures.ts'
 import { startDoor, type Door, type DoorOptions } from './harness.ts'
 
 let door: Door
@@ -146,6 +147,86 @@ describe('the return path of an email', () => {
       ...[...HELLO, '> MAIL FROM:<> SIZE=1048577', '< 552 5.3.4 … larger than 1048576 bytes.'],
       ...[...NULL, ...to(path), '! "BDAT 1048577 LAST\\r\\n"', `> ${'x'.repeat(1_048_575)}`, '< 552 5.3.4 …'],
     )
+  })
+})
+
+/** A delivery report about the recipient of the emails here. */
+const dsn = (filler: string[] = []) => [
+  'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
+  ...['', '--b', 'Content-Type: text/plain', '', 'Undeliverable.', ...filler, '--b'],
+  ...['Content-Type: message/delivery-status', '', 'Reporting-MTA: dns; mx.customer.example', ''],
+  ...['Final-Recipient: rfc822; ada@customer.example', 'Action: failed', 'Status: 5.1.1'],
+  ...['Diagnostic-Code: smtp; 550 5.1.1 User unknown', '--b--'],
+]
+
+/** Has all mail taken by its recipients' servers. */
+async function deliver(): Promise<void> {
+  const now = door.clock.now()
+  const leased = await door.storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
+  const changes = leased.map(({ id }) => change(id, 'delivered', 'email.delivered'))
+  await door.storage.settle({ owner: 'one', attempt: null, changes }, now)
+}
+
+const effects = async (emailId: string) =>
+  (await listed(emailId)).map(({ report }) => report?.entries.map(({ effect }) => effect))
+const bouncesOf = async (emailId: string) => {
+  const { events } = await door.storage.getHistory({ teamId: door.teamId, id: emailId }, door.clock.now())
+  return events.filter(({ type }) => type === 'email.bounced')
+}
+const suppressed = async () =>
+  (await door.storage.listSuppressions({ teamId: door.teamId, limit: 10 }, door.clock.now())).items
+
+describe('a delivery report at a signed return path', () => {
+  test('bounces the delivery and suppresses the address, once', async () => {
+    const { path, id } = await open()
+    await deliver()
+    await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
+    await expect.poll(() => effects(id)).toEqual([['suppressed']])
+    await talk(...HELLO, ...NULL, ...to(path.toUpperCase()), ...data(dsn(), RECEIVED))
+    await expect.poll(() => effects(id)).toEqual([['unchanged'], ['suppressed']])
+    expect(await bouncesOf(id)).toMatchObject([
+      {
+        data: { recipient: 'ada@customer.example', cause: { phase: 'report', host: 'mx.customer.example' } },
+      },
+    ])
+    expect(await suppressed()).toMatchObject([
+      { email: 'ada@customer.example', origin: 'bounce', sourceId: id },
+    ])
+  })
+
+  test('of more than 256 KB is read in a thread', async () => {
+    const { path, id } = await open()
+    await deliver()
+    const filler = Array.from({ length: 400 }, () => 'x'.repeat(900))
+    await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(filler), RECEIVED))
+    await expect.poll(() => effects(id), { timeout: 15_000 }).toEqual([['suppressed']])
+  })
+
+  test('that comes before the result of the attempt waits for it', async () => {
+    const { path, id } = await open()
+    const now = door.clock.now()
+    const [leased] = await door.storage.lease(leaseArgs({ leaseUntil: now + 60_000 }), now)
+    await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
+    await expect
+      .poll(async () => ((await door.storage.nextReturned({}, now)) ?? 0) - now)
+      .toBeGreaterThanOrEqual(5000)
+    const changes = [change(leased!.id, 'delivered', 'email.delivered')]
+    await door.storage.settle({ owner: 'one', attempt: null, changes }, now)
+    await door.clock.advance(5000)
+    await expect.poll(() => effects(id)).toEqual([['suppressed']])
+  })
+
+  test('at a return path from before there was a MAC is kept, and changes nothing', async () => {
+    await open()
+    const now = door.clock.now()
+    const email = newEmail(door.teamId, ['ada@customer.example'], now)
+    const path = `bounce+${email.id.replaceAll('-', '')}@send.acme.example`
+    await door.storage.put(putArgs({ ...email, returnPath: path }), now)
+    await deliver()
+    await talk(...HELLO, ...NULL, ...to(path), ...data(dsn(), RECEIVED))
+    expect(await effects(email.id)).toEqual([undefined])
+    expect(await door.storage.nextReturned({}, now)).toBeUndefined()
+    expect([await bouncesOf(email.id), await suppressed()]).toEqual([[], []])
   })
 })
 

@@ -71,6 +71,7 @@ const timeline = (parts: Partial<Timeline>): Timeline => ({
   attempts: [],
   events: [],
   waits: [],
+  returned: [],
   ...parts,
 })
 const told = (story: ReturnType<typeof storyOf>) =>

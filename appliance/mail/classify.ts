@@ -1,5 +1,5 @@
-import type { Advice, BounceAction, BounceRule, Category, Shaping, SubType, Phase } from '../mail/bounce.ts'
-import type { Reply } from '../mail/reply.ts'
+import type { Advice, BounceAction, BounceRule, Category, Shaping, SubType, Phase } from './bounce.ts'
+import type { Reply } from './reply.ts'
 
 /** What is known of a reply beside its words. */
 export interface About {

@@ -1,0 +1,68 @@
+/**
+ * Reads messages to signed return paths, one after the other, and has what follows from them stored. A message is taken from the table of what
+ * is unread, so those that came before a crash are read after the start.
+ */
+import type { Clock } from '../clock/clock.ts'
+import type { Storage, UnreadReturned } from '../storage/storage.ts'
+import { dutyOf, type Duties } from '../watch/duties.ts'
+import type { Logger } from '../watch/log.ts'
+import { createWorker, type Worker } from '../watch/worker.ts'
+import { isEarly, judgeReturned } from './judge-returned.ts'
+import { createReturnedReader, type ReturnedTables } from './reading/returned-reader.ts'
+
+export interface DrainDeps {
+  storage: Pick<Storage, 'beginReturned' | 'nextReturned' | 'postponeReturned' | 'settleReturned'>
+  clock: Clock
+  log: Logger
+  tables: () => ReturnedTables
+  pollMs?: number
+  /** By default this process is alone. */
+  duties?: Duties | undefined
+}
+
+/** Reading is begun so often; then the message is set aside as unreadable. */
+const MOST_ATTEMPTS = 3
+/** A report can come before the result of the attempt that it is about is stored: it waits for that, so long. */
+const RETRY_MS = 5000
+const PATIENCE_MS = 15 * 60_000
+
+export function createDrain(deps: DrainDeps): Worker {
+  const { storage, clock, log, pollMs = 60_000 } = deps
+  const reader = createReturnedReader(clock, deps.tables)
+  const onDuty = dutyOf(deps.duties, 'returned mail')
+
+  async function settle(message: UnreadReturned): Promise<void> {
+    const { id, emailId, deliveries, rcptTo, returnPath, attempts } = message
+    const returned = attempts > MOST_ATTEMPTS ? null : await reader.read(new Uint8Array(message.bytes))
+    const toReturnPath = rcptTo.toLowerCase() === returnPath.toLowerCase()
+    const judged = judgeReturned(returned, { deliveries, toReturnPath }, deps.tables().rules)
+    await storage.settleReturned({ id, ...judged }, clock.now())
+    const effects = judged.report.entries.map(({ effect }) => effect)
+    log.info(
+      { message_id: id, email_id: emailId, kind: judged.report.kind, effects },
+      'read a returned message',
+    )
+  }
+
+  const step = async (): Promise<boolean> => {
+    const now = clock.now()
+    if (!(await onDuty())) return false
+    const message = await storage.beginReturned({}, now)
+    if (!message) return false
+    if (isEarly(message.deliveries) && now - message.receivedAt < PATIENCE_MS)
+      await storage.postponeReturned({ id: message.id, dueAt: now + RETRY_MS }, now)
+    else await settle(message)
+    return true
+  }
+  const next = () => storage.nextReturned({}, clock.now())
+  const trouble = 'could not read a returned message; will retry'
+  const worker = createWorker({ step, next, clock, log, pollMs, trouble })
+  return {
+    ...worker,
+    async stop() {
+      const stopped = worker.stop()
+      await reader.close()
+      await stopped
+    },
+  }
+}

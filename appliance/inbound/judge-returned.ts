@@ -1,0 +1,135 @@
+/**
+ * Decides what follows from a message to the signed return path of an email. The MAC proves that whoever wrote it has seen the email: a server
+ * on its way, or one of its recipients. So a report counts only for recipients of that email, and where there are several, none of them can
+ * suppress another. Everything else in the message may be forged. Pure.
+ */
+import type { BounceRule } from '../mail/bounce.ts'
+import { formatReply, parseReply, type Reply } from '../mail/reply.ts'
+import type { ReportedRecipient, ReportEntry, Returned, ReturnedReport } from '../mail/returned.ts'
+import { suppressionKey } from '../mail/suppression.ts'
+import type { Cause } from '../mail/verdict.ts'
+import type { LateBounce, ReturnedDelivery, SettleReturned } from '../storage/storage.ts'
+
+/** Recipients of a report that are looked at. */
+const MOST_ENTRIES = 100
+/** Longest text of a server that is shown, in UTF-16 units. */
+const MAX_TEXT = 1000
+
+/** The email that came back. */
+export interface ReturnedTo {
+  deliveries: readonly ReturnedDelivery[]
+  /** Whether the message came to the return path, and was not only found to quote it: then it may be a complaint, nothing else. */
+  toReturnPath: boolean
+}
+
+export type Judged = Omit<SettleReturned, 'id'>
+
+/** @param rules the tables that the message was read with; null `returned`: it could not be read */
+export function judgeReturned(
+  returned: Returned | null,
+  email: ReturnedTo,
+  rules: readonly BounceRule[],
+): Judged {
+  const format = returned?.format ?? 'none'
+  const reportingMta = returned?.reportingMta ?? null
+  const kind = returned?.kind ?? 'unreadable'
+  const report: ReturnedReport = { kind, format, reportingMta, entries: [] }
+  const judged: Judged = { report, bounces: [], complaints: [] }
+  if (!returned) return judged
+  if (kind === 'complaint') return complaintFrom(returned, email, judged)
+  if (!email.toReturnPath || !['bounce', 'delayed', 'success'].includes(kind)) return judged
+  for (const one of returned.recipients.slice(0, MOST_ENTRIES)) {
+    const delivery = deliveryOf(one, email.deliveries)
+    const entry = entryOf(one, delivery, email.deliveries.length === 1)
+    // A report may name a recipient twice.
+    const again =
+      entry.effect !== 'noted' && judged.bounces.some(({ deliveryId }) => deliveryId === entry.deliveryId)
+    report.entries.push(again ? { ...entry, effect: 'unchanged' } : entry)
+    if (!again && delivery && (entry.effect === 'bounced' || entry.effect === 'suppressed'))
+      judged.bounces.push(bounceOf(one, entry, delivery, reportingMta, rules))
+  }
+  return judged
+}
+
+/** Whether a report about the email is too early: an attempt of ours runs whose result it may be about. */
+export const isEarly = (deliveries: readonly ReturnedDelivery[]): boolean =>
+  deliveries.some(({ leased }) => leased)
+
+/** A notice that names nobody is about the only recipient there is. */
+function deliveryOf(
+  { final, original }: ReportedRecipient,
+  deliveries: readonly ReturnedDelivery[],
+): ReturnedDelivery | null {
+  if (final === null && original === null) return deliveries.length === 1 ? deliveries[0]! : null
+  const named = [original, final].flatMap((one) => (one === null ? [] : [suppressionKey(one)]))
+  return deliveries.find(({ recipient }) => named.includes(suppressionKey(recipient))) ?? null
+}
+
+function entryOf(one: ReportedRecipient, delivery: ReturnedDelivery | null, alone: boolean): ReportEntry {
+  const { action, status, category } = one
+  const said = { action, status, diagnostic: one.diagnostic.slice(0, MAX_TEXT), category }
+  const recipient = one.original ?? one.final
+  const about = { recipient, deliveryId: delivery?.id ?? null, ...said }
+  if (!delivery) return { ...about, effect: recipient === null ? 'ambiguous' : 'stranger' }
+  if (action !== 'failed') return { ...about, effect: 'noted' }
+  if (delivery.state !== 'delivered' || delivery.complained) return { ...about, effect: 'unchanged' }
+  const dead = one.invalid && alone && recipient !== null && !isTransient(one)
+  return { ...about, effect: dead ? 'suppressed' : 'bounced' }
+}
+
+/** The server gave up retrying. */
+const isTransient = ({ status, code }: ReportedRecipient): boolean =>
+  status === null ? code !== null && code < 500 : status.startsWith('4')
+
+function bounceOf(
+  one: ReportedRecipient,
+  { effect }: ReportEntry,
+  { id, recipient }: ReturnedDelivery,
+  reportingMta: string | null,
+  rules: readonly BounceRule[],
+): LateBounce {
+  const rule = rules.find(({ topic, category }) => topic === one.topic && category === one.category)
+  const reply = replyOf(one)
+  const host = one.remoteMta ?? reportingMta
+  const note = `${reportingMta ?? 'A mail server'} accepted the message and later reported that it could not be delivered.`
+  const category = one.category ?? undefined
+  const cause: Cause = { phase: 'report', host, ip: null, reply, note }
+  if (category) cause.category = category
+  if (rule?.advice) cause.advice = rule.advice
+  const bounce: NonNullable<LateBounce['data']['bounce']> = {
+    type: isTransient(one) ? 'Transient' : 'Permanent',
+    subType: rule?.subType ?? 'General',
+    message: note,
+    diagnosticCode: [`smtp; ${formatReply(reply)}`],
+  }
+  if (category) bounce.category = category
+  if (effect === 'suppressed') bounce.suppress = true
+  return { deliveryId: id, cause, data: { recipient, cause, bounce } }
+}
+
+/** What the last server said, as a reply. */
+function replyOf(one: ReportedRecipient): Reply {
+  const text = one.diagnostic.slice(0, MAX_TEXT)
+  const whole = parseReply(text)
+  const code = one.code ?? whole?.code ?? (isTransient(one) ? 450 : 550)
+  return { code, enhanced: one.status ?? whole?.enhanced ?? null, text: whole?.text ?? text }
+}
+
+/** RFC 5965. Recipients are often redacted (RFC 6590), so only an email to one recipient says whose complaint it is. */
+function complaintFrom({ feedback, reportingMta }: Returned, email: ReturnedTo, judged: Judged): Judged {
+  const only = email.deliveries.length === 1 ? email.deliveries[0]! : null
+  const about = { action: null, status: null, diagnostic: feedback?.type ?? null, category: null }
+  const entry = { recipient: only?.recipient ?? null, deliveryId: only?.id ?? null, ...about }
+  if (!only) judged.report.entries.push({ ...entry, effect: 'ambiguous' })
+  else if (only.complained) judged.report.entries.push({ ...entry, effect: 'unchanged' })
+  else if (only.state !== 'delivered') judged.report.entries.push({ ...entry, effect: 'unchanged' })
+  else {
+    judged.report.entries.push({ ...entry, effect: 'complained' })
+    const reporter = reportingMta ?? feedback?.userAgent?.slice(0, 100) ?? 'its mail provider'
+    judged.complaints.push({
+      deliveryId: only.id,
+      reason: `The recipient reported the email as ${feedback?.type ?? 'abuse'}, according to a feedback report from ${reporter}.`,
+    })
+  }
+  return judged
+}

@@ -1,0 +1,188 @@
+/** Messages to return paths that are to be read, and what follows from them. */
+import { sql } from 'kysely'
+import { reportWanted } from '../mail/dsn.ts'
+import { lastEventOf, type EventData } from '../mail/event.ts'
+import { newId } from '../mail/ids.ts'
+import type { ReturnedReport } from '../mail/returned.ts'
+import type { Cause, DeliveryState } from '../mail/verdict.ts'
+import { fromNotify } from './deliveries.ts'
+import { createRecordEvents } from './events.ts'
+import { createOwe } from './reports.ts'
+import type { Db } from './schema.ts'
+import { preparedOn } from './sqlite/dialect.ts'
+import { createComplain, createHeedBounce } from './suppressions.ts'
+
+/** A delivery of the email that came back. */
+export interface ReturnedDelivery {
+  id: string
+  recipient: string
+  state: DeliveryState
+  /** Whether an attempt runs: its result is not yet known here. */
+  leased: boolean
+  complained: boolean
+}
+
+/** A message that is to be read. */
+export interface UnreadReturned {
+  id: string
+  teamId: string
+  emailId: string
+  /** The return path of the email. */
+  returnPath: string
+  rcptTo: string
+  receivedAt: number
+  /** How often reading was begun, this time included. */
+  attempts: number
+  bytes: Uint8Array
+  deliveries: ReturnedDelivery[]
+}
+
+/** A delivery that a report ends after it was delivered. */
+export interface LateBounce {
+  deliveryId: string
+  cause: Cause
+  data: EventData
+}
+
+/** What follows from a message. */
+export interface SettleReturned {
+  id: string
+  report: ReturnedReport
+  bounces: LateBounce[]
+  /** Complained about, and who says so, in a sentence. */
+  complaints: { deliveryId: string; reason: string }[]
+}
+
+/** The oldest message that is due, with the attempt counted; undefined: none. */
+async function beginReturned(db: Db, _args: object, now: number): Promise<UnreadReturned | undefined> {
+  const row = await db
+    .selectFrom('returned_unread as u')
+    .innerJoin('returned_messages as m', 'm.id', 'u.id')
+    .innerJoin('emails as e', 'e.id', 'm.email_id')
+    .select(['u.id', 'u.attempts', 'm.team_id', 'm.email_id', 'm.rcpt_to', 'm.received_at', 'e.return_path'])
+    .select(sql<Uint8Array>`coalesce(u.body, m.body)`.as('body'))
+    .where('u.due_at', '<=', now)
+    .orderBy('u.due_at')
+    .orderBy('u.id')
+    .limit(1)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const attempts = row.attempts + 1
+  await db.updateTable('returned_unread').set({ attempts }).where('id', '=', row.id).execute()
+  return {
+    id: row.id,
+    teamId: row.team_id,
+    emailId: row.email_id,
+    returnPath: row.return_path,
+    rcptTo: row.rcpt_to,
+    receivedAt: row.received_at,
+    attempts,
+    bytes: row.body,
+    deliveries: await deliveriesOf(db, row.email_id),
+  }
+}
+
+async function deliveriesOf(db: Db, emailId: string): Promise<ReturnedDelivery[]> {
+  const rows = await db
+    .selectFrom('deliveries as d')
+    .select(['d.id', 'd.recipient', 'd.state', 'd.lease_owner'])
+    .select(
+      sql<number>`exists (select 1 from events v
+        where v.email_id = d.email_id and v.delivery_id = d.id and v.type = 'email.complained')`.as(
+        'complained',
+      ),
+    )
+    .where('d.email_id', '=', emailId)
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    recipient: row.recipient,
+    state: row.state,
+    leased: row.lease_owner !== null,
+    complained: Boolean(row.complained),
+  }))
+}
+
+/** Has a message read again at `dueAt`, as if it had not been begun. */
+async function postponeReturned(db: Db, { id, dueAt }: { id: string; dueAt: number }): Promise<void> {
+  await db
+    .updateTable('returned_unread')
+    .set((set) => ({ due_at: dueAt, attempts: set('attempts', '-', 1) }))
+    .where('id', '=', id)
+    .execute()
+}
+
+/** When the next message is due (Unix milliseconds); undefined: none is left. */
+async function nextReturned(db: Db): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('returned_unread')
+    .select('due_at')
+    .orderBy('due_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.due_at
+}
+
+/**
+ * Ends the reading of a message: states, events, suppressions and what the message says become durable together, once. False: it was ended
+ * before, and nothing was changed. Only deliveries that are `delivered` become `bounced`.
+ */
+async function settleReturned(db: Db, settled: SettleReturned, now: number): Promise<boolean> {
+  const { id, report, complaints } = settled
+  const unread = await db.deleteFrom('returned_unread').where('id', '=', id).executeTakeFirst()
+  if (unread.numDeletedRows === 0n) return false
+  const { team_id: teamId, email_id: emailId } = await db
+    .selectFrom('returned_messages')
+    .select(['team_id', 'email_id'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const lost = new Set<string>()
+  for (const bounce of settled.bounces)
+    if (!(await bounceLate(db, { teamId, emailId, ...bounce }, now))) lost.add(bounce.deliveryId)
+  const complain = preparedOn(db, createComplain)
+  for (const { deliveryId, reason } of complaints)
+    if (complain({ teamId, emailId, deliveryId, reason, suppress: true }, now) !== 'recorded')
+      lost.add(deliveryId)
+  const entries = report.entries.map((entry) =>
+    lost.has(entry.deliveryId ?? '') ? { ...entry, effect: 'unchanged' as const } : entry,
+  )
+  const text = JSON.stringify({ ...report, entries })
+  await db.updateTable('returned_messages').set({ report: text }).where('id', '=', id).execute()
+  return true
+}
+
+/** The same that `settle` does for a bounce during an attempt. False: the delivery is not `delivered` any more. */
+async function bounceLate(
+  db: Db,
+  { teamId, emailId, deliveryId, cause, data }: LateBounce & { teamId: string; emailId: string },
+  now: number,
+): Promise<boolean> {
+  const row = await db
+    .updateTable('deliveries')
+    .set({ state: 'bounced', cause: JSON.stringify(cause), updated_at: now })
+    .where('id', '=', deliveryId)
+    .where('email_id', '=', emailId)
+    .where('state', '=', 'delivered')
+    .returning('notify')
+    .executeTakeFirst()
+  if (!row) return false
+  const type = 'email.bounced'
+  const event = { id: newId(now), teamId, emailId, deliveryId, type, createdAt: now, data } as const
+  preparedOn(db, createRecordEvents)([{ event }])
+  const email = await db
+    .updateTable('emails')
+    .set({ last_event: lastEventOf(type) })
+    .where('id', '=', emailId)
+    .returning('report_to')
+    .executeTakeFirstOrThrow()
+  preparedOn(db, createHeedBounce)({ teamId, emailId, cause, data }, now)
+  if (email.report_to !== null && reportWanted(fromNotify(row.notify), 'failed'))
+    preparedOn(db, createOwe)({ teamId, emailId, deliveryId, kind: 'failed' }, now)
+  return true
+}
+
+/** The methods of this noun (nouns.ts). */
+export const methods = {
+  reads: { nextReturned },
+  writes: { beginReturned, postponeReturned, settleReturned },
+}
