@@ -34,6 +34,7 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
     { audit: { action: 'segment.update', noun: 'segment', read: readSegment(audience) } },
     async (request) => {
       const { id } = request.params
+      refuseFilter(request.body)
       await audience.updateSegment({ ...ref(request), name: request.body.name ?? undefined })
       return { object: 'segment' as const, id }
     },
@@ -64,8 +65,15 @@ const ref = (request: FastifyRequest) => ({
 const readSegment = (audience: AudienceDep) => async (request: FastifyRequest) =>
   api.presentSegment(await audience.getSegment(ref(request)))
 
-const create = (request: FastifyRequest<{ Body: { name: string } }>, audience: AudienceDep) =>
-  audience.createSegment({ teamId: callerOf(request).teamId, name: request.body.name })
+async function create(request: FastifyRequest<{ Body: { name: string } }>, audience: AudienceDep) {
+  refuseFilter(request.body)
+  return audience.createSegment({ teamId: callerOf(request).teamId, name: request.body.name })
+}
+
+/** Refuses a rule-based segment: ignoring the filter would make a segment of other people than the caller asked for. */
+function refuseFilter(body: object): void {
+  if ('filter' in body && body.filter !== null) throw refuse('not_offered', { field: 'filter' })
+}
 
 async function list(request: FastifyRequest, query: Parameters<typeof pageOf>[1], audience: AudienceDep) {
   const page = pageOf(await audience.listSegments({ teamId: callerOf(request).teamId }), query)
