@@ -27,7 +27,7 @@ test('mail and changes are one timeline, newest first', () => {
     ['e', '(no subject)', 'opened'],
     ['c', 'Unsubscribed by the contact with one click in their mail app', ''],
   ])
-  expect(story[0]?.email).toEqual({ id: 'e', status: 'delivered' })
+  expect(story[0]?.email).toEqual({ id: 'e', event: 'delivered' })
 })
 
 describe('the conditions of an address', () => {

@@ -1,43 +1,10 @@
-/** The words of an audience: statuses, who decided, and what can be done to many contacts. Pure. */
-import BellOff from '@lucide/svelte/icons/bell-off'
-import Check from '@lucide/svelte/icons/check'
-import CircleDashed from '@lucide/svelte/icons/circle-dashed'
-import ShieldOff from '@lucide/svelte/icons/shield-off'
-import X from '@lucide/svelte/icons/x'
-import type {
-  ContactsAction,
-  ContactsFilter,
-  ContactVerdict,
-} from '../../../appliance/api/contact-batches.ts'
+/** The words of an audience: who decided, and what can be done to many contacts. Pure. */
+import type { ContactsAction, ContactsFilter } from '../../../appliance/api/contact-batches.ts'
 import type { ContactConsent, ContactTopicSummary } from '../../../appliance/api/contact-details.ts'
 import type { ContactPropertySummary } from '../../../appliance/api/contact-properties.ts'
 import type { FoundContact } from '../../../appliance/api/contacts.ts'
 import type { FoundEmail } from '../../../appliance/api/email-search.ts'
-import type { EmailEvent } from '../../../appliance/api/timeline.ts'
-import { ofEvent, type Look, type Status } from './status.ts'
 import { instant } from './time.ts'
-
-export const SUBSCRIBED: Look = { word: 'subscribed', tone: 'green', icon: Check }
-export const UNSUBSCRIBED: Look = { word: 'unsubscribed', tone: 'slate', icon: BellOff }
-export const SUPPRESSED: Look = { word: 'suppressed', tone: 'slate', icon: ShieldOff }
-
-/** How a contact stands. A suppressed address gets nothing at all, so that comes first. */
-export function lookOfContact({
-  suppressed,
-  unsubscribed,
-}: Pick<FoundContact, 'suppressed' | 'unsubscribed'>): Look {
-  if (suppressed) return SUPPRESSED
-  return unsubscribed ? UNSUBSCRIBED : SUBSCRIBED
-}
-
-/** What a pasted address is. */
-export const VERDICT: Record<ContactVerdict, Look> = {
-  new: { word: 'new', tone: 'green', icon: Check },
-  known: { word: 'already a contact', tone: 'slate', icon: CircleDashed },
-  unsubscribed: { word: 'stays unsubscribed', tone: 'amber', icon: BellOff },
-  suppressed: { word: 'suppressed', tone: 'amber', icon: ShieldOff },
-  invalid: { word: 'not an address', tone: 'red', icon: X },
-}
 
 /** Whose decision it was, after “by”. */
 export const BY: Record<ContactConsent['origin'], string> = {
@@ -191,7 +158,7 @@ export interface ContactEntry {
   /** Beside the title; empty: nothing. */
   note: string
   /** Null: a change of a subscription. */
-  email: { id: string; status: Status } | null
+  email: { id: string; event: FoundEmail['last_event'] } | null
   optedIn: boolean
 }
 
@@ -207,7 +174,7 @@ export function contactStory(
   const mail = emails.map(({ id, subject, created_at: at, last_event: event, opened, clicked }) => ({
     ...{ key: id, at, title: subject || '(no subject)' },
     note: clicked ? 'clicked' : opened ? 'opened' : '',
-    email: { id, status: ofEvent(`email.${event}` as EmailEvent['type']) },
+    email: { id, event },
     optedIn: false,
   }))
   const changes = consents.map((one) => ({

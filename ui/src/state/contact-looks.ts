@@ -1,0 +1,31 @@
+/** How contacts and pasted addresses stand: one word, one color and one icon each. */
+import BellOff from '@lucide/svelte/icons/bell-off'
+import Check from '@lucide/svelte/icons/check'
+import CircleDashed from '@lucide/svelte/icons/circle-dashed'
+import ShieldOff from '@lucide/svelte/icons/shield-off'
+import X from '@lucide/svelte/icons/x'
+import type { ContactVerdict } from '../../../appliance/api/contact-batches.ts'
+import type { FoundContact } from '../../../appliance/api/contacts.ts'
+import type { Look } from './status.ts'
+
+export const SUBSCRIBED: Look = { word: 'subscribed', tone: 'green', icon: Check }
+export const UNSUBSCRIBED: Look = { word: 'unsubscribed', tone: 'slate', icon: BellOff }
+export const SUPPRESSED: Look = { word: 'suppressed', tone: 'slate', icon: ShieldOff }
+
+/** How a contact stands. A suppressed address gets nothing at all, so that comes first. */
+export function lookOfContact({
+  suppressed,
+  unsubscribed,
+}: Pick<FoundContact, 'suppressed' | 'unsubscribed'>): Look {
+  if (suppressed) return SUPPRESSED
+  return unsubscribed ? UNSUBSCRIBED : SUBSCRIBED
+}
+
+/** What a pasted address is. */
+export const VERDICT: Record<ContactVerdict, Look> = {
+  new: { word: 'new', tone: 'green', icon: Check },
+  known: { word: 'already a contact', tone: 'slate', icon: CircleDashed },
+  unsubscribed: { word: 'stays unsubscribed', tone: 'amber', icon: BellOff },
+  suppressed: { word: 'suppressed', tone: 'amber', icon: ShieldOff },
+  invalid: { word: 'not an address', tone: 'red', icon: X },
+}
